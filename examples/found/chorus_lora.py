@@ -1,6 +1,6 @@
 """chorus-fl 0.1.0, ``chorus.server``: ``FedAvg``, and ``FedExLoRA`` with ``fold_residuals_into_base``.
 
-``fedspec adapters examples/found/chorus_lora.py:fedex --rule fedex-lora``, with the package installed.
+``fedspec lora examples/found/chorus_lora.py:fedex --rule fedex-lora``, with the package installed.
 
 ``fedex`` returns the adapter that the server sends and the weight that it folds the residual into.
 """

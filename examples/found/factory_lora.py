@@ -1,6 +1,6 @@
 """boyi-liu/FedLLM-Factory at 6a06799: a round of ``Server.run`` in ``alg``, for five of its methods.
 
-``SOURCE=path/to/FedLLM-Factory fedspec adapters examples/found/factory_lora.py:fedit --rule fedit``
+``SOURCE=path/to/FedLLM-Factory fedspec lora examples/found/factory_lora.py:fedit --rule fedit``
 
 Its clients train one model in turn. A stand-in for its trainer adds to what a client finds there the change that the
 round asks for, in the factors that are not frozen. So a client sends what it should where it begins as it should.

@@ -1,7 +1,7 @@
 """The LLM branch of FederatedScope, and FedSA-LoRA, which is made of it: ``ClientsAvgAggregator``.
 
-``SOURCE=path/to/FederatedScope fedspec adapters examples/found/federatedscope_lora.py:fedit --rule fedit``, and
-``SOURCE=path/to/FedSA-LoRA fedspec adapters examples/found/federatedscope_lora.py:ffa --rule ffa-lora``
+``SOURCE=path/to/FederatedScope fedspec lora examples/found/federatedscope_lora.py:fedit --rule fedit``, and
+``SOURCE=path/to/FedSA-LoRA fedspec lora examples/found/federatedscope_lora.py:ffa --rule ffa-lora``
 
 fedit   alibaba/FederatedScope at 7f08694, the head of its branch ``llm``
 ffa     Pengxin-Guo/FedSA-LoRA at fc276b5, whose clients freeze A (``freeze_A``)

@@ -1,6 +1,6 @@
 """The code of Fed-SB at e9e6498: its three baselines in ``fed_sb/fed/fed_agg.py``.
 
-``SOURCE=path/to/fed-sb fedspec adapters examples/found/fedsb_lora.py:fedex --rule fedex-lora --weights uniform``
+``SOURCE=path/to/fed-sb fedspec lora examples/found/fedsb_lora.py:fedex --rule fedex-lora --weights uniform``
 
 The commit is of an author's; it was read in ``putssander/fed-sb``, a copy with that history.
 """

@@ -1,6 +1,6 @@
 """ATP-1010/FederatedLLM at 7bea158, the code of FLoRA: ``FedAvg`` with stacking, and without.
 
-``SOURCE=path/to/FederatedLLM fedspec adapters examples/lora/federatedllm.py:flora --rule flora``
+``SOURCE=path/to/FederatedLLM fedspec lora examples/lora/federatedllm.py:flora --rule flora``
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """RaghavSinghal10/fedex-lora at 683a3f3: its three servers, over weights kept either way.
 
-``SOURCE=path/to/fedex-lora fedspec adapters examples/lora/fedex.py:linear --rule fedex-lora``, and
+``SOURCE=path/to/fedex-lora fedspec lora examples/lora/fedex.py:linear --rule fedex-lora``, and
 ``--weights uniform``.
 """
 

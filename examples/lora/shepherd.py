@@ -1,6 +1,6 @@
 """JayZhang42/FederatedGPT-Shepherd at bcffa00: ``FedAvg``, which writes FedIT's mean of both factors.
 
-``SOURCE=path/to/FederatedGPT-Shepherd fedspec adapters examples/lora/shepherd.py:fedit --rule fedit``
+``SOURCE=path/to/FederatedGPT-Shepherd fedspec lora examples/lora/shepherd.py:fedit --rule fedit``
 """
 
 from __future__ import annotations

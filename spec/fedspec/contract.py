@@ -79,7 +79,7 @@ class Offer:
     Attributes:
         algorithm: id in the catalogue (``fedspec list``).
         level: ``client``, ``server``, ``round`` or ``trace``.
-        reading: the published definition it claims to follow (``fedspec show ALGORITHM``).
+        reading: the published definition it claims to follow (``fedspec show ALGORITHM``); empty: the canonical one.
         options: declared choices where the reading leaves one, such as ``{"weights": "uniform"}``.
         fixed: hyper-parameters that the implementation does not let its user set, with the value it uses.
         nonzero: hyper-parameters that it refuses to take as zero although the algorithm allows it; ``weight`` among
@@ -99,7 +99,7 @@ class Offer:
 
     algorithm: str
     level: Level
-    reading: str
+    reading: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
     fixed: Mapping[str, float] = field(default_factory=dict)
     nonzero: tuple[str, ...] = ()
@@ -156,8 +156,9 @@ class Case:
         dtype: ``float32`` or ``float64``; arrays are given in it and ``x`` is expected in it.
         x0: the initial model as named blocks.
         hyper: hyper-parameters by their catalogue names, as floats.
-        problem: the clients' objectives (levels ``round`` and ``trace``), functions of all blocks as one vector. Where
-            there is no server, ``x0`` is one block [clients, d]: row i is the model of client i.
+        problem: the clients' objectives (levels ``round`` and ``trace``), functions of all blocks as one vector: the
+            gradient of client i is H[i] x - e[i]. If there is no server, ``x0`` is one block [clients, d]: row i is the
+            model of client i.
         variant: variant of the offer; empty if it names none.
         population: at level server, the number N of all clients, where the rule counts those too that sit out.
         buffers: at level server, those of the initial model, where the offer says that its models carry some.
@@ -201,15 +202,17 @@ class Begin:
 class ClientMessage:
     """Message of a client at the end of a round.
 
+    The number of examples is called ``weight`` here, and ``examples`` in ``Quadratics`` and in ``plan.Message``, where
+    a weight is p_i.
+
     Attributes:
         client: its number.
         delta: local model minus the model it started from (it points downhill).
-        weight: its number of examples n_i, a whole number >= 0; only here is it called so: it is ``examples`` in
-            ``Quadratics`` and in the specification's own ``plan.Message``, and p_i is a weight there.
+        weight: its number of examples n_i, a whole number >= 0.
         steps: its number of local steps tau_i.
         a_norm: the l1 norm of its accumulation vector a_i (FedNova); tau_i for plain SGD.
-        control: the change c_i^+ - c_i of its control variate (SCAFFOLD), as blocks; None for other algorithms.
-        loss: F_i at the model that it started from, over all its examples (q-FedAvg); None for other algorithms.
+        control: the change c_i^+ - c_i of its control variate, as blocks (SCAFFOLD and its kind; else None).
+        loss: F_i at the model that it started from, over all its examples (q-FedAvg; else None).
         buffers: buffers of its local model, under the names of the case's; None if the case has none.
     """
 

@@ -27,13 +27,15 @@ from fedspec.wire import PROTOCOL, decode_case, decode_event, decode_request, en
 
 
 def load(reference: str) -> Subject:
-    """Find a subject by ``module:attribute`` or ``file.py:attribute``; a class or function is called without arguments.
+    """Find a subject by ``module:attribute``, ``file.py:attribute``, or ``file.py`` if it holds one alone.
+
+    A class or function is called without arguments.
 
     Raises:
         ContractError: it cannot be imported or does not look like a subject.
     """
-    where, _, name = reference.rpartition(":")
-    if not where or not name:
+    where, _, name = (reference, "", "") if reference.endswith(".py") else reference.rpartition(":")
+    if not where or not (name or where == reference):
         raise ContractError(f"subject: {reference!r} is not of the form module:attribute or file.py:attribute")
     try:
         if where.endswith(".py"):
@@ -51,9 +53,16 @@ def load(reference: str) -> Subject:
             f"subject: cannot import {where}: {type(error).__name__}: {error}; "
             f"check the path and that its packages are installed for {sys.executable}"
         ) from error
+    there = [n for n, s in vars(module).items() if hasattr(s, "info") and callable(getattr(s, "start", None))]
+    said = ", ".join(there) or "none has `info` and `start`"
+    if not name:
+        # A class beside its instance is the same subject.
+        kinds = {type(vars(module)[n]) for n in there}
+        own = [n for n in there if vars(module)[n] not in kinds]
+        if len(own) != 1:
+            raise ContractError(f"subject: say which of {where} is judged, as in py:{where}:NAME; its subjects: {said}")
+        (name,) = own
     if not hasattr(module, name):
-        there = [n for n, s in vars(module).items() if hasattr(s, "info") and callable(getattr(s, "start", None))]
-        said = ", ".join(there) or "none has `info` and `start`"
         raise ContractError(f"subject: {where} has no attribute {name!r}; its subjects: {said}")
     subject = getattr(module, name)
     if not hasattr(subject, "start") or isinstance(subject, type):

@@ -234,13 +234,15 @@ def test_a_name_that_is_nearly_right_is_suggested() -> None:
     assert ran.code == 2 and "unknown 'flower'; nearest: flwr" in ran.err
 
 
-def test_a_file_without_its_attribute_is_told_what_to_say(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text("", encoding="utf-8")
-    for said in ("mine.py", "py:mine.py"):
-        ran = fedspec("check", said, cwd=tmp_path)
-        assert ran.code == 2 and "say what in the file is judged: py:mine.py:Subject" in ran.err
-    ran = fedspec("check", "mine.py:Mine", cwd=tmp_path)
-    assert ran.code == 2 and "subject: mine.py:Mine: write py:mine.py:Mine" in ran.err
+def test_a_file_that_holds_one_subject_needs_no_more(tmp_path: Path) -> None:
+    text = Path("examples/mine.py").resolve().read_text(encoding="utf-8")
+    mine = tmp_path / "mine.py"
+    mine.write_text(f"{text}\n\nSUBJECT = Subject()\n", encoding="utf-8")
+    for said in ("mine.py", "py:mine.py", "mine.py:Subject", "mine.py:SUBJECT"):
+        assert fedspec("check", said, "--law", "follows-x", cwd=tmp_path).code == 0
+    mine.write_text(f"{text}\n\nclass Other(Subject): ...\n", encoding="utf-8")
+    fedspec("check", "mine.py", cwd=tmp_path).refused("as in py:mine.py:NAME", "Subject, Other")
+    fedspec("check", "yours.py", cwd=tmp_path).refused("no file yours.py")
 
 
 def test_a_narrow_terminal_has_a_line_for_each(monkeypatch: pytest.MonkeyPatch) -> None:

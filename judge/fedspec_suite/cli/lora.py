@@ -1,4 +1,4 @@
-"""The command ``fedspec adapters``: whether a server's mixing of low-rank adapters is the rule that it claims."""
+"""The command ``fedspec lora``: whether a server's mixing of low-rank adapters is the rule that it claims."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def found(name: str, claim: Claim) -> Mixer:
         return following(claim)
     if where == "mutant":
         if (mutant := next((m for m in mutants() if m.id == what), None)) is None:
-            raise UnknownNameError(f"mutant: none is called {what!r}; fedspec adapters --list names them")
+            raise UnknownNameError(f"mutant: none is called {what!r}; fedspec lora --list names them")
         return following(claim, spoilt(mutant))
     file = Path(where)
     if not where or (file.suffix == ".py" and not file.is_file()):
@@ -66,7 +66,7 @@ def listed() -> str:
     return "\n".join([*lines, "", *(f"{law.id}: {law.words}" for law in LAWS)])
 
 
-def adapters_(
+def lora_(
     mixer: Annotated[str | None, typer.Argument(metavar="MIXER", help=KINDS)] = None,
     rule: Annotated[str, typer.Option(help=f"What it claims: {', '.join(FUNCTIONS)}.")] = "fedit",
     weights: Annotated[

@@ -31,6 +31,10 @@ class Command:
 
 PURPOSES: dict[str, dict[str, Command]] = {
     "Judge an implementation": {
+        "adapter": Command(
+            "Write the file that connects your implementation of an algorithm to the judge, with a line to fill in.",
+            "fedspec_suite.cli.adapter:adapter",
+        ),
         "check": Command("Judge implementations.", "fedspec_suite.cli.check:check_"),
         "report": Command(
             "Write one page about your own runs, say what changed between two, make a badge.",
@@ -47,10 +51,10 @@ PURPOSES: dict[str, dict[str, Command]] = {
             "fedspec_suite.cli.smoke:smoke",
         ),
         "subjects": Command("List the bundled subjects.", "fedspec_suite.cli.subjects:subjects"),
-        "adapters": Command(
-            "Judge a function that mixes the low-rank adapters (LoRA) of clients: FedIT, FFA-LoRA, RoLoRA, FLoRA, "
+        "lora": Command(
+            "Judge a function that averages the low-rank matrices (LoRA) of clients: FedIT, FFA-LoRA, RoLoRA, FLoRA, "
             "FedEx.",
-            "fedspec_suite.cli.lora:adapters_",
+            "fedspec_suite.cli.lora:lora_",
         ),
     },
     "Look things up": {

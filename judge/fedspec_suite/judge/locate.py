@@ -19,7 +19,7 @@ from fedspec_suite.subjects import environments
 KINDS = (
     "spec",
     "torch",
-    "py:MODULE:ATTRIBUTE or py:FILE.py:ATTRIBUTE",
+    "FILE.py, FILE.py:ATTRIBUTE or py:MODULE:ATTRIBUTE",
     "cmd:COMMAND LINE",
     "mutant:ID",
     "a bundled name",
@@ -32,10 +32,12 @@ def expand(implementation: str) -> tuple[str, ...]:
     Raises:
         UnknownNameError: it is neither a known kind nor a bundled name.
     """
-    path, _, name = implementation.removeprefix("py:").partition(".py")
-    if Path(f"{path}.py").is_file() and (not name or not implementation.startswith("py:")):
-        words = f"write py:{path}.py{name}" if name else f"say what in the file is judged: py:{path}.py:Subject"
-        raise UnknownNameError(f"subject: {implementation}: {words}")
+    file, dot, name = implementation.partition(".py")
+    if dot and not implementation.startswith(("py:", "cmd:")) and name[:1] in {"", ":"}:
+        # A file needs no kind: mine.py, or mine.py:Subject.
+        if not Path(f"{file}.py").is_file():
+            raise UnknownNameError(f"subject: there is no file {file}.py; give the path of the adapter")
+        return (f"py:{implementation}",)
     kind, _, rest = implementation.partition(":")
     if implementation in {"spec", *extensions.names(extensions.SUBJECTS)} or (kind in {"py", "cmd", "mutant"} and rest):
         return (implementation,)

@@ -138,7 +138,7 @@ def named(rule: str) -> str:
     spelt = rule.lower().replace("_", "-")
     name = ALIASES.get(spelt, spelt)
     if name not in FUNCTIONS:
-        raise none_called("rule", rule, FUNCTIONS, "fedspec adapters --list")
+        raise none_called("rule", rule, FUNCTIONS, "fedspec lora --list")
     return name
 
 

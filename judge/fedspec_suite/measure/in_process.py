@@ -12,6 +12,7 @@ import numpy as np
 from fedspec.contract import Case, Event, Subject
 from fedspec.serve import Observed
 from fedspec_suite.measure.process import SubjectError
+from fedspec_suite.measure.setting import with_readings
 
 
 class InProcess:
@@ -25,7 +26,7 @@ class InProcess:
             copies: whether copies change hands, since it may write into what it is given and into what it gave.
         """
         self.subject = subject
-        self.info = subject.info
+        self.info = with_readings(subject.info)
         self.handed: Callable[[Any], Any] = unaliased if copies else lambda value: value
 
     def start(self, case: Case) -> InProcessSession:

@@ -18,6 +18,7 @@ from fedspec.wire import PROTOCOL, decode_info, decode_line, decode_reply, encod
 from fedspec_suite.measure.escaping import escape_controls, escape_values
 from fedspec_suite.measure.interrupts import deferred
 from fedspec_suite.measure.pipes import LONGEST, Ended, Pipes, TooLong
+from fedspec_suite.measure.setting import with_readings
 
 LIMIT, START_LIMIT = 20.0, 120.0
 """Seconds that an answer and the handshake may take, unless told."""
@@ -75,7 +76,7 @@ class Process:
         self._pipes: Pipes | None = None
         self._answered = set[str]()
         try:
-            self.info = self._hello()
+            self.info = with_readings(self._hello())
         except BaseException:
             # Nobody else knows of it yet: also where the user interrupts the handshake.
             self.close()

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fedspec import buffers
-from fedspec.catalogue import Algorithm, find
-from fedspec.contract import Level, Offer
+from fedspec.catalogue import CATALOGUE, Algorithm, find, id_of
+from fedspec.contract import Level, Offer, SubjectInfo
 from fedspec.domains import require
 from fedspec.errors import ContractError, UnknownNameError
 from fedspec.facts import Fact
@@ -233,6 +233,19 @@ def unclaimed(algorithm: Algorithm, offer: Offer) -> dict[str, str]:
     fixed = {**algorithm.reading(offer.reading).fixes, **offer.options}
     free = offer.level == "server" and "solver" in algorithm.options and "solver" not in fixed
     return {"solver": str(Solver.MOMENTUM)} if free else {}
+
+
+def with_readings(info: SubjectInfo) -> SubjectInfo:
+    """What a subject declares, with the canonical reading in each offer that names none."""
+    return replace(info, offers=tuple(with_reading(o) for o in info.offers))
+
+
+def with_reading(offer: Offer) -> Offer:
+    """An offer with the canonical reading of its level, if it names none."""
+    row = None if offer.reading else CATALOGUE.get(id_of(offer.algorithm))
+    # What is wrong with an offer is said when it is judged.
+    fitting = row.readings_at(offer.level) if row and offer.level in row.levels else ()
+    return replace(offer, reading=fitting[0].name) if fitting else offer
 
 
 def setting_of(offer: Offer, dtype: str = "", reach: Reach = USUAL_REACH) -> Setting:

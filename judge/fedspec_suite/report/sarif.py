@@ -107,7 +107,7 @@ def _file(r: Result) -> str:
     words = shlex.split(r.command)[2:3] if r.command else []
     kind, _, rest = (words or [""])[0].partition(":")
     try:
-        candidates = [rest.rpartition(":")[0]] if kind == "py" else shlex.split(rest) if kind == "cmd" else []
+        candidates = [rest.rpartition(":")[0] or rest] if kind == "py" else shlex.split(rest) if kind == "cmd" else []
     except ValueError:
         return ""
     return next((c for c in candidates if Path(c).is_file()), "")

@@ -127,9 +127,7 @@ def elsewhere(name: str) -> str:
     """Sentence with the place of a rule that has a name and no row; empty for a name without a known place."""
     if _bare(name) not in LORA:
         return ""
-    return (
-        f"{name!r} mixes matrices and is no row; fedspec.mixing.lora has it; `fedspec adapters` judges (docs/lora.md)"
-    )
+    return f"{name!r} mixes matrices and is no row; fedspec.mixing.lora has it; `fedspec lora` judges (docs/lora.md)"
 
 
 def join(row: Algorithm) -> Algorithm:

@@ -229,7 +229,7 @@ def test_names_in_any_spelling() -> None:
 
 def output_of(*arguments: str) -> str:
     """Output of the command, if it ends as it should."""
-    ran = inside("adapters", *arguments)
+    ran = inside("lora", *arguments)
     assert ran.code == 0, ran
     return ran.out
 
@@ -243,9 +243,9 @@ def test_the_command(tmp_path: Path) -> None:
     assert json.loads(output_of("spec", "--cases"))["rule"] == "fedit"
     listed = output_of("--list")
     assert all(law.id in listed for law in LAWS) and all(m.id in listed for m in mutants())
-    ran = inside("adapters", f"{file}:mean")
+    ran = inside("lora", f"{file}:mean")
     assert (ran.code, ran.out.splitlines()[-1]) == (1, "known as: the last client's adapter is kept (fedit-last)")
-    ran = inside("adapters", "mutant:rolora-never-turns", "--rule", "rolora", "--first", "A", "--json")
+    ran = inside("lora", "mutant:rolora-never-turns", "--rule", "rolora", "--first", "A", "--json")
     (row,) = ran.rows
     assert ran.code == 1 and row["known_as"] == ["every round is the first factor's (rolora-never-turns)"]
     assert (row["rule"], row["weights"], row["conforms"]) == ("rolora", "examples", False) and row["broken"]
@@ -260,7 +260,7 @@ def test_the_command(tmp_path: Path) -> None:
         (["spec", "--weights", "steps"], "a round says no steps"),
         (["no_such_module:f"], "No module named"),
     ):
-        ran = inside("adapters", *words)
+        ran = inside("lora", *words)
         assert ran.code == 2 and said in ran.err, ran
 
 

@@ -1,0 +1,130 @@
+"""The command ``fedspec adapter``: the file that connects an implementation to the judge, with one line to fill in."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator
+from dataclasses import fields
+from enum import StrEnum
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fedspec.catalogue import find
+from fedspec.contract import LEVELS, Arrival, Case, Exchange, Gradient, Messages, Offer, Quadratics, Round
+from fedspec.domains import DOMAINS
+from fedspec.errors import FedspecError, UnknownNameError
+from fedspec_suite.judge.smoke import plain_scenario
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import setting_of, with_reading
+from fedspec_suite.report.terminal import console
+
+
+class Language(StrEnum):
+    """The language of an adapter."""
+
+    PY = "py"
+    JS = "js"
+    CPP = "cpp"
+
+
+ENDS = {Language.PY: ".py", Language.JS: ".mjs", Language.CPP: ".cpp"}
+RUNS = {
+    Language.PY: "fedspec check {}",
+    Language.JS: "fedspec check 'cmd:node {}'",
+    Language.CPP: "g++ -std=c++17 -O2 -o adapter {} && fedspec check cmd:./adapter",
+}
+
+WORDS = {
+    Gradient: "`event` begins a round at the model `event.x` (return it), or has the gradient of one local step:",
+    Messages: "`event.messages` has, for each participant,",
+    Round: "`event` is a round: train its participants, then average. It has",
+    Exchange: "`event` is a round among peers. It has",
+    Arrival: "`event` is one update that reaches the server. It has",
+}
+"""The event that comes first in a session, in words."""
+
+
+def adapter(
+    algorithm: Annotated[str, typer.Argument(metavar="ALGORITHM", help="A name of `fedspec list`.")],
+    level: Annotated[str, typer.Option(help="client, server, round or trace; the first that it has by default.")] = "",
+    lang: Annotated[Language, typer.Option(help="Python, JavaScript or C++.")] = Language.PY,
+    folder: Annotated[Path, typer.Option(help="Where the file goes.")] = Path(),
+) -> None:
+    """Write the file that connects your implementation of an algorithm to the judge, with a line to fill in."""
+    row = find(algorithm)
+    if level and level not in row.levels:
+        known = f"{row.id} has {', '.join(row.levels)}" if level in LEVELS else f"known: {', '.join(LEVELS)}"
+        raise UnknownNameError(f"level: got {level!r}; {known}")
+    offer = with_reading(Offer(row.id, next(one for one in row.levels if one == (level or one))))
+    path = folder / f"{row.id.replace('-', '_')}_{offer.level}{ENDS[lang]}"
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text_of(offer, lang, path))
+    except FileExistsError:
+        raise FedspecError(f"adapter: {path} is there already; move it, or choose another --folder") from None
+    except OSError as error:
+        raise FedspecError(f"adapter: cannot write {path} ({error.strerror}); choose another --folder") from error
+    out = console()
+    out.print(f"{path} claims {row.id} at level {offer.level}. Call your code in its `step`, then:")
+    out.print(f"  {RUNS[lang].format(path)}", soft_wrap=True)
+
+
+def text_of(offer: Offer, lang: Language, path: Path) -> str:
+    """The text of an adapter."""
+    s = plain_scenario(setting_of(offer))
+    told = {"CASE": [*_case(s)], "EVENT": [*_event(s)]}
+    text = files("fedspec_suite.cli").joinpath(f"adapter_{lang}.txt").read_text(encoding="utf-8")
+    # A mark ends its line, and each line in its place begins as that line does.
+    lines = []
+    for line in text.splitlines():
+        mark = next((name for name in told if line.endswith(f"<{name}>")), "")
+        lines += [line.removesuffix(f"<{mark}>") + said for said in told[mark]] if mark else [line]
+    text = "\n".join(lines) + "\n"
+    for mark, said in (("ALGORITHM", offer.algorithm), ("LEVEL", offer.level), ("FILE", str(path))):
+        text = text.replace(f"<{mark}>", said)
+    return text
+
+
+def _case(s: Scenario) -> Iterator[str]:
+    yield from _rows([("x0", "the initial model, arrays by name"), ("dtype", "their type")])
+    yield from _rows([("hyper", "hyper-parameters by name:")])
+    yield from ("    " + line for line in _rows([(n, DOMAINS[n].meaning) for n in s.case.hyper]))
+    more = [n for n in ("problem", "population") if getattr(s.case, n) is not None]
+    yield from _rows([(n, said) for n, said in _documented(Case) if n in more])
+    if s.case.problem:
+        shown = {f.name for f in fields(Quadratics) if getattr(s.case.problem, f.name) is not None}
+        yield from ("    " + line for line in _rows([(n, said) for n, said in _documented(Quadratics) if n in shown]))
+
+
+def _event(s: Scenario) -> Iterator[str]:
+    event: Any = s.events[0]
+    yield WORDS[type(event)]
+    record = event.messages[0] if isinstance(event, Messages) else event
+    shown = {f.name for f in fields(record) if not _is_empty(getattr(record, f.name))}
+    yield from _rows([(n, said) for n, said in _documented(type(record)) if n in shown])
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or (isinstance(value, tuple | dict) and not value)
+
+
+def _documented(record: type) -> list[tuple[str, str]]:
+    """The attributes of a record with what its docstring says of them."""
+    _, _, after = (record.__doc__ or "").partition("Attributes:\n")
+    found = re.findall(r"^ {8}(\w+): (.+(?:\n {12}.+)*)", after, re.MULTILINE)
+    return [(name, " ".join(said.split()).replace("``", "`").removesuffix(".")) for name, said in found]
+
+
+WIDE = 100
+
+
+def _rows(found: list[tuple[str, str]]) -> Iterator[str]:
+    """Names beside what they are, in columns."""
+    wide = max((len(name) for name, _ in found), default=0) + 2
+    for name, said in found:
+        for k, line in enumerate(textwrap.wrap(said, WIDE - wide)):
+            yield f"    {name if k == 0 else '':{wide}}{line}"

@@ -1,0 +1,105 @@
+"""``fedspec adapter`` writes a file for each level and language that needs one more line to conform."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from test_judge.support import fedspec, inside
+
+from fedspec.catalogue import CATALOGUE
+from fedspec.contract import Offer
+from fedspec_suite.cli.adapter import Language, text_of
+from fedspec_suite.measure.setting import setting_of, with_reading
+
+PY = 'raise NotImplementedError("call your code here, and put the new model into self.x")'
+JS = 'throw new Error("call your code here, and put the new model into session.x");'
+CPP = 'throw std::runtime_error("call your code here, and put the new model into x");'
+
+MEAN = """\
+weights = [m.weight / sum(m.weight for m in event.messages) for m in event.messages]
+        for name, x in self.x.items():
+            self.x[name] = x + self.hyper["eta"] * sum(
+                w * m.delta[name] for w, m in zip(weights, event.messages)
+            )"""
+JS_MEAN = """\
+const total = event.messages.reduce((n, m) => n + m.weight, 0);
+  const add = (a, w, b) => (Array.isArray(a) ? a.map((v, k) => add(v, w, b[k])) : a + w * b);
+  const mean = {};
+  for (const n in session.x) {
+    const zero = add(session.x[n], -1, session.x[n]);
+    mean[n] = event.messages.reduce((s, m) => add(s, m.weight / total, m.delta[n]), zero);
+    session.x[n] = add(session.x[n], session.hyper.eta, mean[n]);
+  }"""
+CPP_MEAN = """\
+double total = 0;
+    for (auto& m : event.at("messages")) total += m.at("weight").get<double>();
+    for (auto& [name, value] : x.items()) {
+      Json flat = value.flatten(), mean = flat;
+      for (auto& [at, number] : mean.items()) number = 0.0;
+      for (auto& m : event.at("messages")) {
+        Json delta = m.at("delta").at(name).flatten();
+        for (auto& [at, number] : mean.items())
+          number = number.get<double>() + m.at("weight").get<double>() / total * delta.at(at).get<double>();
+      }
+      for (auto& [at, number] : flat.items())
+        number = number.get<double>() + hyper.at("eta").get<double>() * mean.at(at).get<double>();
+      value = flat.unflatten();
+    }"""
+CLAIM = {"py": '"server")', "js": 'level: "server",', "cpp": '{"level", "server"},'}
+WEIGHTED = {
+    "py": '"server", options={"weights": "examples"})',
+    "js": 'level: "server", options: { weights: "examples" },',
+    "cpp": '{"level", "server"}, {"options", {{"weights", "examples"}}},',
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("lang", "gap", "line", "needs"),
+    [("py", PY, MEAN, ""), ("js", JS, JS_MEAN, "node"), ("cpp", CPP, CPP_MEAN, "g++")],
+)
+def test_the_line_filled_in_it_conforms(tmp_path: Path, lang: str, gap: str, line: str, needs: str) -> None:
+    if needs and not shutil.which(needs):
+        pytest.skip(f"no {needs} here")
+    if lang == "cpp" and not Path("/usr/include/nlohmann/json.hpp").is_file():
+        pytest.skip("no nlohmann/json.hpp here")
+    ran = fedspec("adapter", "fedavg", "--level", "server", "--lang", lang, cwd=tmp_path)
+    assert ran.code == 0
+    (file,) = tmp_path.iterdir()
+    text = file.read_text(encoding="utf-8")
+    assert text.count(gap) == 1
+    file.write_text(text.replace(gap, line).replace(CLAIM[lang], WEIGHTED[lang]), encoding="utf-8")
+    said = {"py": file.name, "js": f"cmd:node {file.name}", "cpp": "cmd:./adapter"}[lang]
+    if lang == "cpp":
+        subprocess.run(["g++", "-std=c++17", "-o", "adapter", file.name], cwd=tmp_path, check=True)
+    ran = fedspec("check", said, "--profile", "quick", cwd=tmp_path)
+    assert ran.code == 0, ran.out
+
+
+def test_an_adapter_not_filled_in_says_where(tmp_path: Path) -> None:
+    assert fedspec("adapter", "fedadam", "--level", "server", cwd=tmp_path).code == 0
+    ran = fedspec("check", "fedadam_server.py", "--law", "follows-x", cwd=tmp_path)
+    assert ran.code != 0 and "call your code here" in ran.out and "(fedadam_server.py, line" in ran.out
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_every_row_and_level_has_one(name: str) -> None:
+    for level in CATALOGUE[name].levels:
+        offer = with_reading(Offer(name, level))
+        text = text_of(offer, Language.PY, Path("adapter.py"))
+        compile(text, "adapter.py", "exec")
+        # Each hyper-parameter of the level is named once, and no mark is left.
+        shown = [line.split()[0] for line in text.splitlines() if line.startswith(" " * 12) and line.split()]
+        assert set(setting_of(offer).numbers) <= set(shown) and "<" not in text.replace("<=", "")
+
+
+def test_what_is_there_is_kept_and_what_is_unknown_refused(tmp_path: Path) -> None:
+    (tmp_path / "fedavg_server.py").write_text("mine", encoding="utf-8")
+    fedspec("adapter", "fedavg", "--level", "server", cwd=tmp_path).refused("is there already")
+    assert (tmp_path / "fedavg_server.py").read_text(encoding="utf-8") == "mine"
+    inside("adapter", "fedavg", "--level", "client").refused("'client'", "fedavg has server, round")
+    inside("adapter", "fedavg", "--level", "planet").refused("'planet'", "client, server, round, trace")
+    inside("adapter", "fedbest").refused("'fedbest'", "nearest")
