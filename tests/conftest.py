@@ -22,7 +22,7 @@ from fedspec import rules
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # The width of the caller's terminal must not decide where a sentence that a test reads is wrapped.
-os.environ.pop("COLUMNS", None)
+os.environ["COLUMNS"] = "200"
 
 # Collecting makes millions of objects and no garbage; see pytest_collection_finish.
 gc.disable()

@@ -20,7 +20,7 @@ from fedspec_suite.judge.runner import REQUIREMENT
 from fedspec_suite.laws import LAWS, all_laws, law_named, retired
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.setting import setting_of
-from fedspec_suite.report.terminal import Json, console, emit, table
+from fedspec_suite.report.terminal import Json, console, emit, print_items, table
 
 SHOWN = 24
 """Most algorithms or mutants to print for a law; ``--json`` of ``mutants list`` has all."""
@@ -39,7 +39,7 @@ def laws(
     ] = "",
     as_json: Json = False,
 ) -> None:
-    """List the laws, or say all of one."""
+    """List the laws, a line each, or print everything about one."""
     if patterns and (statements or paper or why):
         raise FedspecError("PATTERN: chooses laws; leave it out, or --invariants, --paper and --why")
     if statements or paper:
@@ -79,11 +79,7 @@ def laws(
         return emit(rows)
     if len(rows) == 1:
         return _one(rows[0])
-    t = table("law", "asked", "levels", "what it says", "source")
-    for row in rows:
-        asked = "--properties" if row.get("property") else ""
-        t.add_row(row["id"], asked, " ".join(row["levels"]), row["words"], row["source"])
-    console().print(t)
+    print_items((row["id"], row["words"]) for row in rows)
 
 
 def _one(row: dict[str, Any]) -> None:

@@ -19,7 +19,7 @@ from fedspec_suite.kills import matrix as kill_matrix
 from fedspec_suite.laws import all_laws
 from fedspec_suite.mutants import MUTANTS, Mutant, blamed, find, texts
 from fedspec_suite.report import kills, terminal
-from fedspec_suite.report.terminal import Json, table
+from fedspec_suite.report.terminal import Json
 
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Wrong implementations, and the laws that kill them."
@@ -29,9 +29,6 @@ EXIT_CODES = (
     "Exit code: 0 every mutant is killed by a law that does not read the rule, 1 one is not or a law crashes, "
     "2 usage error."
 )
-
-GITHUB = "https://github.com/"
-"""The part of a link that a list leaves out."""
 
 
 def _row(m: Mutant) -> dict[str, Any]:
@@ -54,18 +51,14 @@ def list_(
     of: Annotated[str, typer.Option(metavar="ALGORITHM", help="Only the mutants of this one.")] = "",
     as_json: Json = False,
 ) -> None:
-    """List the mutants."""
+    """List the mutants, a line each; ``mutants show ID`` prints where one was seen, --json everything."""
     a = algorithm(of).id if of else ""
     names = chosen(patterns or (), MUTANTS, "mutant", "fedspec mutants list")
     rows = [_row(MUTANTS[name]) for name in names if not a or a in MUTANTS[name].algorithms]
     if as_json:
         terminal.emit(rows)
         return
-    t = table("mutant", "what is wrong", "algorithms", "seen")
-    for row in rows:
-        seen = ", ".join(thread["link"].removeprefix(GITHUB) for thread in row["seen"])
-        t.add_row(row["id"], row["words"], ", ".join(row["algorithms"]), seen)
-    terminal.console().print(t, markup=False)
+    terminal.print_items((row["id"], row["words"]) for row in rows)
 
 
 def difference(m: Mutant) -> Iterator[str]:

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any
 
@@ -57,10 +57,21 @@ def unbroken() -> Iterator[None]:
 
 
 def console() -> Console:
-    """Standard output, as wide as the terminal, or wide enough for a table when it is none."""
+    """Standard output, as wide as the terminal or as COLUMNS says; 80 columns if it goes elsewhere."""
     told = os.environ.get("COLUMNS", "")
-    wide = int(told) if told.isdecimal() and int(told) else 200
+    wide = int(told) if told.isdecimal() and int(told) else 80
     return Plain(width=None if sys.stdout.isatty() else wide)
+
+
+def print_items(items: Iterable[tuple[str, str]]) -> None:
+    """Print a name and what it is on a line each, cut at the width of a terminal and whole elsewhere."""
+    out, found = console(), [*items]
+    wide = max((len(name) for name, _ in found), default=0)
+    for name, words in found:
+        line = Text(f"{name:{wide}}  {words}".rstrip())
+        if out.is_terminal:
+            line.truncate(out.width, overflow="ellipsis")
+        out.print(line, soft_wrap=True)
 
 
 def complaints() -> Console:
