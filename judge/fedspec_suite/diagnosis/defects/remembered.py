@@ -37,7 +37,7 @@ def _kind(function: FunctionType) -> Any:
     return kind if is_dataclass(kind) else None
 
 
-def solvers_of(found: Sequence[FunctionType]) -> list[Solver]:
+def _solvers_of(found: Sequence[FunctionType]) -> list[Solver]:
     """The local solvers among some functions."""
     local = [f for f in found if f.__module__.startswith("fedspec.client.")]
     kinds = list(dict.fromkeys(kind for kind in map(_kind, local) if kind is not None))
@@ -53,44 +53,46 @@ OWN, ROUND, EVER = "when its next round begins", "from client to client, anew in
 """Words for how long a solver's state lives on, and which clients share it."""
 
 
-def _lives_on(
-    solvers: Sequence[Solver], names: Sequence[str], how: str = OWN
-) -> Callable[[Running, Scenario], Running]:
+def _lives_on(solvers: Sequence[Solver], names: Sequence[str], how: str) -> Callable[[Running, Scenario], Running]:
     """Fields of a client's solver begin a round as the client's last round, or the client before, left the fields."""
 
     def session(inner: Running, s: Scenario) -> Running:
         kept: dict[Any, Any] = {}
+        now: list[Any] = [None]
+        who: Iterator[int] = iter(())
 
-        def take(inner: Running, event: Event, k: int) -> Any:
-            who = iter(_computing(event) if how == OWN else ())
-            now: list[Any] = [None]
-            if how == ROUND:
-                kept.clear()
+        def begun(anew: Any) -> Any:
+            now[0] = next(who, None)
+            before = kept.get((now[0], type(anew)))
+            shared = [n for n in names if hasattr(before, n) and hasattr(anew, n)]
+            return replace(anew, **{n: getattr(before, n) for n in shared}) if shared else anew
 
-            def begun(there: Callable[..., Any]) -> Callable[..., Any]:
+        def begins(there: Callable[..., Any]) -> Callable[..., Any]:
+            return wraps(there)(lambda *given, **named: begun(there(*given, **named)))
+
+        def steps(by_count: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+            def around(there: Callable[..., Any]) -> Callable[..., Any]:
                 @wraps(there)
-                def begin(*given: Any, **named: Any) -> Any:
-                    anew = there(*given, **named)
-                    now[0] = next(who, None)
-                    before = kept.get((now[0], type(anew)))
-                    shared = [n for n in names if hasattr(before, n) and hasattr(anew, n)]
-                    return replace(anew, **{n: getattr(before, n) for n in shared})
-
-                return begin
-
-            def kept_by(there: Callable[..., Any]) -> Callable[..., Any]:
-                @wraps(there)
-                def step(*given: Any, **named: Any) -> Any:
-                    after = there(*given, **named)
+                def step(state: Any, *given: Any, **named: Any) -> Any:
+                    # Where a solver is begun without a function of its own, its count says that it is.
+                    new = by_count and getattr(state, "t", None) == 0
+                    after = there(begun(state) if new else state, *given, **named)
                     kept[now[0], type(after)] = after
                     return after
 
                 return step
 
-            begins = {solver.begin: begun for solver in solvers if solver.begin}
-            with inner.spec.behind(
-                {**begins, **dict.fromkeys((f for solver in solvers for f in solver.steps), kept_by)}
-            ):
+            return around
+
+        around = {solver.begin: begins for solver in solvers if solver.begin}
+        around |= {f: steps(not solver.begin) for solver in solvers for f in solver.steps}
+
+        def take(inner: Running, event: Event, k: int) -> Any:
+            nonlocal who
+            who = iter(_computing(event) if how == OWN else ())
+            if how == ROUND:
+                kept.clear()
+            with inner.spec.behind(around):
                 return inner.step(event)
 
         return Stepping(inner, take)
@@ -142,12 +144,12 @@ def _pulled(
 def of(setting: Setting) -> Iterator[Defect]:
     """Defects of clients that remember earlier rounds, if they run a solver themselves."""
     found = functions(setting.algorithm, setting.level)
-    solvers = [solver for solver in solvers_of(found) if solver.begin]
+    solvers = _solvers_of(found)
     names = tuple(dict.fromkeys(n for solver in solvers for n in solver.names))
     for some in [names, *((n,) for n in names if len(names) > 1)] if names else ():
         said = "what" if some == names else "the count of steps" if some == ("t",) else some[0]
         of_solver = f"{said} a client's solver keeps" if some == names else f"{said} of a client's solver"
-        yield Defect(words=f"{of_solver} lives on {OWN}", session=_lives_on(solvers, some))
+        yield Defect(words=f"{of_solver} lives on {OWN}", session=_lives_on(solvers, some, OWN))
         for how in (ROUND, EVER):
             yield Defect(words=f"{of_solver} goes on {how}", session=_lives_on(solvers, some, how))
     anchored = [f for f in found if "anchor" in inspect.signature(f).parameters]

@@ -1,4 +1,4 @@
-"""Clients that work one after another on a value meant for each client alone: the model, or a solver's state."""
+"""Clients that work one after another on a model that is meant for each client alone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from fedspec.algorithms.synchronous import model
 from fedspec.catalogue import Method
 from fedspec.contract import Event, Round
 from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, around_clients, behind, with_x
-from fedspec_suite.diagnosis.defects.remembered import Solver, solvers_of
 from fedspec_suite.measure.scenario import COLUMNS, Scenario
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import functions
@@ -126,48 +125,6 @@ def _pulled_once(anchored: Sequence[FunctionType]) -> Callable[[Running, Scenari
     return session
 
 
-def _passed_on(solvers: Sequence[Solver], names: Sequence[str], rounds: bool) -> Callable[[Running, Scenario], Running]:
-    """A client's solver begins with some fields of the solver before it; if ``rounds``, at the start of rounds too."""
-
-    def session(inner: Running, s: Scenario) -> Running:
-        left: dict[type, Any] = {}
-
-        def passed(anew: Any) -> Any:
-            before = left.get(type(anew))
-            shared = [n for n in names if hasattr(before, n) and hasattr(anew, n)]
-            return replace(anew, **{n: getattr(before, n) for n in shared}) if shared else anew
-
-        def begun(there: Callable[..., Any]) -> Callable[..., Any]:
-            @wraps(there)
-            def begin(*given: Any, **named: Any) -> Any:
-                return passed(there(*given, **named))
-
-            return begin
-
-        def stepped(there: Callable[..., Any]) -> Callable[..., Any]:
-            @wraps(there)
-            def step(state: Any, *given: Any, **named: Any) -> Any:
-                # Where a solver is begun without a function of its own, its count says that it is.
-                after = there(passed(state) if getattr(state, "t", None) == 0 else state, *given, **named)
-                left[type(after)] = after
-                return after
-
-            return step
-
-        begins = {solver.begin: begun for solver in solvers if solver.begin}
-        around = {**begins, **dict.fromkeys((f for solver in solvers for f in solver.steps), stepped)}
-
-        def take(inner: Running, event: Event, k: int) -> Any:
-            if not rounds:
-                left.clear()
-            with inner.spec.behind(around):
-                return inner.step(event)
-
-        return Stepping(inner, take)
-
-    return session
-
-
 def _mean(weighed: Sequence[tuple[Any, Any]]) -> Any:
     return sum(n * a for n, a in weighed) / sum(n for n, _ in weighed)
 
@@ -224,17 +181,4 @@ def of(setting: Setting) -> Iterator[Defect]:
         yield Defect(
             words="participants are taken one at a time: what the server keeps moves in between, its model at the end",
             session=_one_at_a_time(setting.options.get("weights") == "examples"),
-        )
-    solvers = solvers_of(found)
-    names = tuple(dict.fromkeys(n for solver in solvers for n in solver.names if n != "t"))
-    together = (
-        {"what it keeps": names, "what it keeps, its count of steps too,": (*names, "t")} if len(names) > 1 else {}
-    )
-    for what, some in {**together, **{n: (n,) for n in names}}.items():
-        yield Defect(
-            words=f"a client's solver begins with {what} of the one before it", session=_passed_on(solvers, some, False)
-        )
-        yield Defect(
-            words=f"a client's solver begins with {what} of the one before it, that of the round before too",
-            session=_passed_on(solvers, some, True),
         )

@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import NamedTuple
 
 from fedspec.domains import DECAY, DOMAINS
 from fedspec.source_text import copied
@@ -15,24 +14,6 @@ from fedspec.source_text import copied
 def is_decay(name: str) -> bool:
     """True if a hyper-parameter is a decay; looked up at each call, since plugins declare hyper-parameters late."""
     return name in DOMAINS and DOMAINS[name].domain is DECAY
-
-
-class AtHand(NamedTuple):
-    """Values that a statement may use by mistake.
-
-    Attributes:
-        kept: the names assigned before the statement whose old value is in the state, each with that old value.
-        vectors: the vectors that the function takes or has computed before, if it is a rule with equations.
-        decays: the decays that the function takes.
-        made: the names that are assigned before the statement.
-        given: the names of the function's arguments.
-    """
-
-    kept: dict[str, ast.Attribute]
-    vectors: tuple[str, ...]
-    decays: tuple[str, ...]
-    made: tuple[str, ...]
-    given: tuple[str, ...]
 
 
 LENGTHS = {
@@ -48,18 +29,14 @@ SQUARES = {"the length": "sqrt(total(u**2))", "the mean square": "total(u**2) / 
 """Expressions mistaken for the sum of squares of a vector u, by their words."""
 
 
-def instead(node: ast.expr, known: AtHand) -> Iterator[tuple[str, ast.expr]]:
+def instead(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
     """Yield the expressions that may stand for an expression by mistake, with their words."""
-    kept = known.kept
     if isinstance(node, ast.BinOp) and any(isinstance(side, ast.List) for side in (node.left, node.right)):
         return
     match node:
         case ast.BinOp(left=a, op=ast.Add() | ast.Sub() as op, right=b):
             if isinstance(a, ast.Constant) and isinstance(b, ast.Name | ast.BinOp):
                 yield f"{said(b)} stands for {said(node)}", b
-                for other in known.decays:
-                    if isinstance(b, ast.Name) and b.id in known.decays and other != b.id:
-                        yield f"1 - {other} stands for {said(node)}", ast.BinOp(a, op, ast.Name(other, ast.Load()))
             else:
                 match a, op:
                     case ast.Call(func=ast.Name(id="sqrt") as root, args=[under]), ast.Add():
@@ -176,59 +153,12 @@ def instead(node: ast.expr, known: AtHand) -> Iterator[tuple[str, ast.expr]]:
                 where = " and ".join(f"{ast.unparse(c.left)} = 1" for c in unless[:k])
                 some = ast.BoolOp(ast.Or(), [*unless[:k], ast.Constant(False)])
                 yield f"never where {where}, as if t mod {z} had to be 1", ast.BoolOp(ast.And(), [node, some])
-        case ast.Name(id=name, ctx=ast.Load()) if name in kept:
-            yield f"the old {name} stands for the new one", kept[name]
         case ast.Name(id=name, ctx=ast.Load()) if is_decay(name):
             yield f"1 - {name} stands for {name}", ast.BinOp(ast.Constant(1), ast.Sub(), node)
-        case ast.Attribute(attr=name, ctx=ast.Load()) if name in kept and ast.dump(node) == ast.dump(kept[name]):
-            yield f"the new {name} stands for the old one", ast.Name(name, ast.Load())
-
-
-def exchanged(statement: ast.stmt, node: ast.expr, known: AtHand) -> Iterator[tuple[str, ast.expr]]:
-    """Another vector at hand in the place of one, or of its square; which place is said where it stands in several."""
-    nodes = list(ast.walk(statement))
-    others: list[ast.expr]
-    match node:
-        case ast.Name(id=name, ctx=ast.Load()) if name in known.vectors:
-            others = [ast.Name(other, ast.Load()) for other in known.vectors if other != name]
-        case ast.BinOp(op=ast.Pow(), right=ast.Constant()) | ast.Name(ctx=ast.Load()) if (
-            not isinstance(node, ast.Name) or node.id in known.made
-        ):
-            # What it is compared with or added to is what it is mistaken for.
-            found = (n for n in nodes if isinstance(n, ast.Attribute) and n.attr not in {"x", "t"})
-            others = list({said(n): n for n in found if ast.unparse(n).startswith("state.")}.values())
-        case _:
-            return
-    if any(isinstance(n, ast.keyword) and n.value is node for n in nodes):
-        # What a record keeps under a name, or a function is told by one, is not mistaken for another.
-        return
-    places = [n for n in nodes if isinstance(n, ast.expr) and _same(n, node)]
-    places.sort(key=lambda n: (n.lineno, n.col_offset))
-    which = said(node)
-    if len(places) > 1:
-        # The smallest expression that holds them all.
-        inside = [n for n in nodes if isinstance(n, ast.expr) and {*places} <= {*ast.walk(n)}]
-        which = f"{ORDINAL[min(places.index(node), 3)]} {which} in {said(inside[-1])}"
-    for other in others:
-        yield f"{said(other)} stands for {which}", other
-    if isinstance(node, ast.Name) and "t" in known.made and node.id in {*known.made} - {"t", "x"}:
-        count = _UPDATES if "z" in known.given else "t"
-        yield (
-            f"{which} is divided by the number of steps",
-            ast.BinOp(node, ast.Div(), ast.parse(count, mode="eval").body),
-        )
-
-
-_UPDATES = "(t - 1) // (z * epoch) * epoch + min((t - 1) % (z * epoch) + 1, epoch)"
-"""The number of updates up to step t, where one in z updates, or the steps of one epoch in z."""
 
 
 def _call(name: str, *args: ast.expr) -> ast.Call:
     return ast.Call(ast.Name(name, ast.Load()), list(args), [])
-
-
-def _same(a: ast.expr, b: ast.expr) -> bool:
-    return ast.dump(a) == ast.dump(b)
 
 
 def _terms(node: ast.expr) -> tuple[ast.expr | None, ast.operator | None, ast.expr | None]:

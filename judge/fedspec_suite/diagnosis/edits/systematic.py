@@ -19,7 +19,7 @@ from fedspec.rules import Equation, equations
 from fedspec.source_text import copied, source_of
 from fedspec_suite.diagnosis.edits.edit import Edit, unparsed
 from fedspec_suite.diagnosis.edits.rewrites import rewritten
-from fedspec_suite.diagnosis.edits.slips import AtHand, exchanged, instead, is_decay, said
+from fedspec_suite.diagnosis.edits.slips import instead, said
 from fedspec_suite.mutants import Mutant, functions, parsed
 from fedspec_suite.mutants.mutant import of_name
 
@@ -41,8 +41,7 @@ def _edits(function: FunctionType) -> tuple[Edit, ...]:
     out = []
     own = equations(inspect.unwrap(function))
     for path, statement in statements(tree):
-        known = _known_before(tree, statement, {e.id.rpartition(".")[2] for e in own})
-        for words, changed in _changed(statement, known):
+        for words, changed in _changed(statement):
             edited = copied(tree)
             put_statement(edited, path, changed)
             symbol = symbol_of(statement)
@@ -105,42 +104,15 @@ def symbol_of(statement: ast.stmt) -> str:
     return ""
 
 
-def _known_before(tree: ast.Module, statement: ast.stmt, symbols: set[str]) -> AtHand:
-    kept = {
-        n.attr: n
-        for n in ast.walk(tree)
-        if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id in {"state", "kept"}
-    }
-    assigned = {
-        t.id: None
-        for s in ast.walk(tree)
-        if isinstance(s, ast.Assign) and s.lineno < statement.lineno
-        for target in s.targets
-        for t in (target.elts if isinstance(target, ast.Tuple) else [target])
-        if isinstance(t, ast.Name)
-    }
-    given = [a for f in tree.body[:1] if isinstance(f, ast.FunctionDef) for a in (*f.args.args, *f.args.kwonlyargs)]
-    vectors = [a.arg for a in given if isinstance(a.annotation, ast.Name) and a.annotation.id == "Vector"]
-    return AtHand(
-        kept={name: kept[name] for name in assigned if name in kept and name != "x"},
-        vectors=(*vectors, *(n for n in assigned if n in symbols and n not in vectors)) if symbols else (),
-        decays=tuple(a.arg for a in given if is_decay(a.arg)),
-        made=tuple(assigned),
-        given=tuple(a.arg for a in given),
-    )
-
-
-def _changed(statement: ast.stmt, known: AtHand) -> Iterator[tuple[str, ast.stmt]]:
+def _changed(statement: ast.stmt) -> Iterator[tuple[str, ast.stmt]]:
     """The statement with one expression in it changed, and what that is in words."""
     for k, original in enumerate(ast.walk(statement)):
         if not isinstance(original, ast.expr):
             continue
         which = _which(statement, original)
-        found = [(f"{words}{which}", new) for words, new in instead(original, known)]
-        for words, new in (*found, *exchanged(statement, original, known)):
+        for words, new in instead(original):
             changed = copied(statement)
-            target = _nth(changed, k)
-            yield words, _Swap(target, new).visit(changed)
+            yield f"{words}{which}", _Swap(_nth(changed, k), new).visit(changed)
 
 
 def _which(statement: ast.stmt, node: ast.expr) -> str:
