@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,10 @@ from fedspec.arith import Array
 from fedspec.contract import Case, ClientMessage, Messages, Offer, SubjectInfo
 from fedspec.reference import SUBJECT
 from fedspec_suite.diagnosis.diagnosis import Diagnosis
+from fedspec_suite.diagnosis.edits.unguarded import refuse_nothing
 from fedspec_suite.diagnosis.identify import identify
 from fedspec_suite.measure.bench import bench_of
+from fedspec_suite.measure.function_copies import copy_parts
 from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.setting import Setting, setting_of
 from fedspec_suite.mutants import Mutant, Mutated
@@ -81,3 +83,9 @@ def edited(
 def names(d: Diagnosis) -> list[str]:
     """The names that fit."""
     return [f.words for f in d.found]
+
+
+def unguarded(function: FunctionType) -> FunctionType:
+    """A function of the specification by itself without its refusals."""
+    open_: FunctionType = copy_parts([function], refuse_nothing).of(function)
+    return open_

@@ -153,6 +153,24 @@ def test_a_wrong_intermediate_is_named_where_the_model_is_right() -> None:
     assert in_words(shown, False).startswith("x follows the claimed reading, not c: 1 / N is multiplied by eta (ratio")
 
 
+SHOWN: dict[str, Callable[[Any, Any, int, int], Any]] = {
+    "5 / 2 * (what it should be)": lambda c, h, k, n: 2.5 * c,
+    "1 / 3 * ((what it should be) * (eta * t))": lambda c, h, k, n: c * (k + 1) * h.eta / 3,
+    "(what it should be) / n": lambda c, h, k, n: c / n,
+    "sqrt(abs((what it should be)))": lambda c, h, k, n: np.sqrt(abs(c)),
+}
+
+
+@pytest.mark.parametrize("formula", SHOWN)
+def test_a_wrong_intermediate_is_written_out_where_nothing_names_it(formula: str) -> None:
+    def other(inner: Any, e: Any, k: int) -> Any:
+        answer = inner.step(e)
+        return {**answer, "c": SHOWN[formula](answer["c"], inner.h, k, len(e.messages))}
+
+    d = diagnosed(Behind("scaffold", "server", take=other), further=False)
+    assert in_words(d, False) == f"x follows the claimed reading, not c: c is {formula}"
+
+
 def agreed(subject: Behind, *names: str) -> list[str]:
     """Explanations of a server of FedDyn if these mutants are candidates, in stages of one each."""
     offer = subject.info.offers[0]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from test_judge.by_blocks import ByBlocks
-from test_judge.diagnosing import diagnosed, names, written
+from test_judge.diagnosing import diagnosed, names, unguarded, written
 
 from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Answer, Case, Event, Offer, Round, Subject
@@ -26,7 +26,7 @@ from fedspec.reference import SUBJECT as REFERENCE
 from fedspec_suite.diagnosis import search
 from fedspec_suite.diagnosis.defects.blockwise import of
 from fedspec_suite.diagnosis.diagnosis import Diagnosis, in_words
-from fedspec_suite.diagnosis.edits.unguarded import MOST, few, unguarded
+from fedspec_suite.diagnosis.edits.unguarded import MOST, few
 from fedspec_suite.diagnosis.identify import identify
 from fedspec_suite.diagnosis.known import Known, known_of
 from fedspec_suite.diagnosis.search import Search

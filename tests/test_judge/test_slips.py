@@ -182,7 +182,7 @@ def clips(k: int, e: Any) -> Any:
 
 def test_a_gradient_that_is_clipped_whole_is_told_so() -> None:
     d = diagnosed(Behind("lamb", "client", event=clips))
-    assert names(d)[0] == "the gradient is clipped to length 1, all blocks together"
+    assert names(d)[0] == "every gradient is clipped to length 1, all blocks together"
 
 
 def slower(inner: Any, e: Any, k: int) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_judge.diagnosing import diagnosed, names, written
+from test_judge.diagnosing import diagnosed, names, unguarded, written
 
 from fedspec.arith import Array
 from fedspec.catalogue import CATALOGUE
@@ -28,7 +28,6 @@ from fedspec_suite.diagnosis.edits.in_edits import NEEDS, asked, of_first, of_la
 from fedspec_suite.diagnosis.edits.memory import Memory
 from fedspec_suite.diagnosis.edits.structural import rebuilt
 from fedspec_suite.diagnosis.edits.turned import turned
-from fedspec_suite.diagnosis.edits.unguarded import unguarded
 from fedspec_suite.diagnosis.known import known_of
 from fedspec_suite.diagnosis.steady import models, steady
 from fedspec_suite.measure.bench import specified

@@ -17,9 +17,8 @@ from fedspec.arith import Array
 from fedspec.domains import COUNTS, DECAY, DOMAINS
 from fedspec_suite.diagnosis.comparing import agrees, off
 from fedspec_suite.diagnosis.defects import limits
-from fedspec_suite.diagnosis.defects.defect import Defect
+from fedspec_suite.diagnosis.defects.defect import Defect, began
 from fedspec_suite.diagnosis.defects.limits import limited
-from fedspec_suite.diagnosis.defects.starts import began
 from fedspec_suite.diagnosis.defects.state import state_fields
 from fedspec_suite.diagnosis.steady import models
 from fedspec_suite.diagnosis.variants import DIGITS, Variant, as_claimed, at_number, equation_of, relatives

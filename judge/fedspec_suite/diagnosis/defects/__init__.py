@@ -12,7 +12,6 @@ from fedspec.catalogue import Method
 from fedspec_suite.diagnosis.defects import (
     blockwise,
     clients,
-    corrected,
     events,
     exchanges,
     functions,
@@ -56,7 +55,6 @@ def defects(setting: Setting) -> Iterator[Defect]:
     yield from blockwise.of(setting)
     yield from blockwise.other_covers(setting)
     yield from starts.of(setting)
-    yield from corrected.of(setting)
     yield from shares.of(setting)
     yield from functions.short_norms(setting)
     yield from numbers.of(setting)

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import partial, wraps
-from types import FunctionType
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from fedspec.arith import concatenate
-from fedspec.catalogue import LocalSolver, Method, Program
+from fedspec.catalogue import LocalSolver, Method
 from fedspec.contract import Level
 from fedspec.covers import Cover
 from fedspec.facts import Fact
 from fedspec.params import layers, shapes
-from fedspec_suite.diagnosis.defects.defect import Defect, Running, behind
+from fedspec_suite.diagnosis.defects.defect import Defect, Running
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import functions, names
@@ -76,48 +74,11 @@ def _by_itself(inner: Running, s: Scenario) -> Running:
     return inner
 
 
-def _apart(f: Callable[..., Any]) -> Callable[[Running, Scenario], Running]:
-    """A session in which a function is called for each block, with that block of every vector and stack."""
-
-    def begin(inner: Running, s: Scenario) -> Running:
-        blocks = layers(shapes(s.case.x0))
-        d = blocks[-1].stop
-
-        def of_block(value: Any, at: slice) -> Any:
-            return value[..., at] if getattr(value, "shape", ())[-1:] == (d,) else value
-
-        def around(there: Callable[..., Any]) -> Callable[..., Any]:
-            @wraps(there)
-            def run(*given: Any, **named: Any) -> Any:
-                whole = there(*given, **named)
-                if getattr(whole, "shape", ())[-1:] != (d,):
-                    return whole
-                parts = [
-                    there(*(of_block(v, at) for v in given), **{n: of_block(v, at) for n, v in named.items()})
-                    for at in blocks
-                ]
-                return concatenate(parts)
-
-            return run
-
-        return behind({cast(FunctionType, f): around})(inner, s)
-
-    return begin
-
-
 def of(setting: Setting) -> Iterator[Defect]:
     """Defects in which a rule that reads the whole model is applied to each block by itself."""
     run = setting.algorithm.run
     if setting.algorithm.has(Fact.MATRICES) or "phi" in setting.algorithm.options:
         # These rules are of layers themselves.
-        return
-    if isinstance(run, Program) and setting.level in {"round", "trace"} and "peers" not in setting.takes:
-        # Without a dead zone no step is too short.
-        whole = WHOLE if "eps_s" in setting.numbers else WHOLE - {"where_shorter"}
-        for f in functions(setting.algorithm, setting.level):
-            if whole & {*names(f)}:
-                words = f"{f.__name__} is applied to each block by itself, not to the whole model"
-                yield Defect(words=words, session=_apart(f))
         return
     if setting.level not in {"client", "server"} and not isinstance(run, Method):
         return

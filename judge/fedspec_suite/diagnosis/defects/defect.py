@@ -134,6 +134,18 @@ def beginning(begin: Callable[[Running], None], *, at_first: bool = True) -> Cal
     return session
 
 
+def began(
+    name: str, start: Callable[[Running], Any], *, at_first: bool = True
+) -> Callable[[Running, Scenario], Running]:
+    """A field starts at something else, in the first round unless told otherwise and in each that begins anew."""
+
+    def begin(inner: Running) -> None:
+        now = part(inner.state, name)
+        inner.state = with_part(inner.state, name, 0 * now + start(inner))
+
+    return beginning(begin, at_first=at_first)
+
+
 OfClient: TypeAlias = Callable[..., Callable[..., Any]]
 """A replacement of a client's work: from the client and the arguments of the function that runs clients."""
 

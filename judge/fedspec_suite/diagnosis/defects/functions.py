@@ -11,60 +11,16 @@ from typing import Any, cast
 
 import numpy as np
 
-from fedspec import covers, population
-from fedspec.arith import Array, ascending, largest, maximum, minimum, norm, ratio, smallest, where_less, where_shorter
+from fedspec import population
+from fedspec.arith import Array, ascending, maximum, minimum, norm, ratio, where_less, where_shorter
 from fedspec.catalogue import LocalSolver
 from fedspec.client.lamb import layer_step
 from fedspec.contract import Begin, Event, Gradient
-from fedspec.covers import Cover, Slices
 from fedspec.mixing.accumulation import accumulation
-from fedspec_suite.diagnosis.defects.defect import Defect, Running, behind, stepping
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, behind
 from fedspec_suite.measure.scenario import Scenario, change_events
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import functions
-
-
-def _mean(x: Array) -> Array:
-    mean: Array = x.sum(axis=-1) / x.shape[-1]
-    return mean
-
-
-EXTREMES: dict[str, tuple[str, Callable[[Array], Array]]] = {
-    "a set takes the mean of its coordinates' values, not the largest": ("greatest", _mean),
-    "a set takes the smallest of its coordinates' values, not the largest": ("greatest", smallest),
-    "a coordinate takes the largest of its sets' values, not the smallest": ("least", largest),
-    "a coordinate takes the mean of its sets' values, not the smallest": ("least", _mean),
-}
-"""Replacements of the largest or the smallest of a cover's numbers."""
-
-_ROWS = {"greatest": "_members", "least": "_holders"}
-
-
-def _reduced(name: str, other: Callable[[Array], Array]) -> Callable[[Running, Event, int], Any]:
-    """An event is taken with a cover that reduces its rows by another function."""
-
-    def own(cover: Cover | Slices) -> Cover:
-        reduced = {name: lambda self, values: covers._reduced(other, values, getattr(self, _ROWS[name]))}
-        changed: Cover = object.__new__(type("Cover", (Cover,), reduced))
-        vars(changed).update(vars(getattr(cover, "listed", cover)))
-        return changed
-
-    def take(inner: Running, event: Event, k: int) -> Any:
-        holder = "cover" if hasattr(inner, "cover") else "state"
-        before = getattr(inner, holder) if holder == "cover" else getattr(inner.state, "cover", None)
-        if before is None:
-            return inner.step(event)
-
-        def put(cover: Any) -> None:
-            setattr(inner, holder, cover if holder == "cover" else replace(inner.state, cover=cover))
-
-        put(own(before))
-        try:
-            return inner.step(event)
-        finally:
-            put(before)
-
-    return take
 
 
 def of_ratio(there: Callable[..., Any]) -> Callable[..., Any]:
@@ -218,16 +174,8 @@ def of(setting: Setting) -> Iterator[Defect]:
             "what is put in order are a client's numbers along a block's last axis, not a coordinate's of all clients"
         )
         yield Defect(words=words, tail="delta", session=_along_itself)
-    if "cover" in setting.algorithm.options or any(
-        "cover" in inspect.signature(inspect.unwrap(f)).parameters for f in functions(setting.algorithm, setting.level)
-    ):
-        for words, (name, other) in EXTREMES.items():
-            tail = "mu" if name == "greatest" else "nu"
-            yield replace(stepping(words, _reduced(name, other)), tail=tail)
-        if setting.options.get("cover") == "axes":
-            yield Defect(
-                words="the coordinates of a block are counted along its columns", tail="nu", given=_columns_first
-            )
+    if setting.options.get("cover") == "axes":
+        yield Defect(words="the coordinates of a block are counted along its columns", tail="nu", given=_columns_first)
     steps: Any = layer_step
     if setting.options.get("phi") == "clip" and steps in functions(setting.algorithm, setting.level):
         words = "the trust ratio ||x|| / ||q|| is moved into [phi_m, phi_M], not the length ||x||"

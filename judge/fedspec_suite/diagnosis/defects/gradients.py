@@ -35,17 +35,6 @@ def _regraded(words: str, change: Callable[[Any, Any, int], Any]) -> Defect:
     return Defect(words=words, given=given)
 
 
-def _clipped(s: Scenario) -> Scenario:
-    """The gradient of every step, all blocks together, is no longer than 1."""
-    events = []
-    for e in s.events:
-        if isinstance(e, Gradient):
-            length = float(np.sqrt(sum(float((np.asarray(a, dtype=float) ** 2).sum()) for a in e.g.values())))
-            e = replace(e, g={n: (a / max(1.0, length)).astype(a.dtype) for n, a in e.g.items()})
-        events.append(e)
-    return replace(s, events=tuple(events))
-
-
 def _left_alone(where: Callable[[Array, Scenario], Array]) -> Callable[[Running, Scenario], Running]:
     """Coordinates that are to be left alone keep their model and their state in a step."""
 
@@ -90,10 +79,6 @@ def _zeros(g: Array, s: Scenario) -> Array:
 ALL = (
     _regraded("the gradient has the wrong sign", lambda g, before, k: -g),
     _regraded("the gradient is that of the step before", lambda g, before, k: before),
-    _regraded("the gradient is doubled", lambda g, before, k: 2 * g),
-    _regraded("the gradient is averaged over the coordinates of a block", lambda g, before, k: g * 0 + g.mean()),
-    _regraded("the gradient is clipped to [-1, 1]", lambda g, before, k: np.clip(g, -1, 1)),
-    Defect(words="the gradient is clipped to length 1, all blocks together", given=_clipped),
     _regraded("the gradient is replaced by its sign", lambda g, before, k: np.sign(g)),
     _regraded("the gradient is divided by the number of the step", lambda g, before, k: g / (k + 1)),
     Defect(words="a block whose gradient is zero is left alone, with its state", session=_left_alone(_zero_blocks)),

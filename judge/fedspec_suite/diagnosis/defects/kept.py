@@ -21,7 +21,7 @@ from fedspec_suite.diagnosis.defects.defect import (
     Running,
     Stepping,
     around_clients,
-    beginning,
+    began,
     part,
     stepping,
     with_part,
@@ -144,23 +144,6 @@ def _last(rows: Any) -> Any:
     return rows[-1]
 
 
-def _starts_as_model(name: str) -> Callable[[Running, Scenario], Running]:
-    def session(inner: Running, s: Scenario) -> Running:
-        inner.state = with_part(inner.state, name, 0 * part(inner.state, name) + model(inner.state))
-        return inner
-
-    return session
-
-
-def _starts(name: str, times: int, other: str) -> Callable[[Running, Scenario], Running]:
-    """The state ``name`` starts at a multiple of another kept value, in every round that would reset ``name``."""
-
-    def begin(inner: Running) -> None:
-        inner.state = with_part(inner.state, name, times * part(inner.state, other))
-
-    return beginning(begin)
-
-
 def _without(name: str, events: int) -> Callable[[Running, Scenario], Running]:
     """A decay is zero in the first events."""
 
@@ -269,13 +252,14 @@ def of(setting: Setting, names: tuple[str, ...]) -> Iterator[Defect]:
     started = {"v0", "v0_l", "v_hat0"} & {*setting.numbers}
     for n in names:
         if started:
-            yield Defect(words=f"{n} starts at zero, whatever v_0 is", tail=n, session=_starts(n, 0, n))
+            yield Defect(words=f"{n} starts at zero, whatever v_0 is", tail=n, session=began(n, lambda inner: 0))
             for m in names:
                 if m != n:
-                    yield Defect(words=f"{n} starts as {m} does", tail=n, session=_starts(n, 1, m))
+                    as_other = began(n, lambda inner, m=m: part(inner.state, m))  # type: ignore[misc]
+                    yield Defect(words=f"{n} starts as {m} does", tail=n, session=as_other)
         yield Defect(words=f"{n} stays as the first event leaves it", tail=n, session=_kept(n, _frozen))
         yield Defect(words=f"{n} is forgotten at every second event", tail=n, session=_kept(n, _every_second))
-        yield Defect(words=f"{n} starts as the model", tail=n, session=_starts_as_model(n))
+        yield Defect(words=f"{n} starts as the model", tail=n, session=began(n, lambda inner: model(inner.state)))
         yield Defect(words=f"{n} is seen one event late", tail=n, session=_late(n))
         if setting.level == "round":
             yield Defect(words=f"{n} of a client that sits out is forgotten", tail=n, session=_absent(n))

@@ -8,9 +8,9 @@ from functools import wraps
 from typing import Any
 
 from fedspec import population
-from fedspec.algorithms import buffered
 from fedspec.contract import Arrival, Event
 from fedspec.mixing import arrivals
+from fedspec.mixing.weighted import weighted_mean
 from fedspec_suite.diagnosis.defects.defect import Defect, Running, behind, stepping
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
@@ -85,44 +85,28 @@ def _over_all(inner: Running, s: Scenario) -> Running:
     return behind({population.each_arrival: around})(inner, s)  # type: ignore[dict-item]
 
 
-def _divided(
-    inside: Callable[..., Any], counted: Callable[..., Any], undone: Callable[..., Any]
-) -> Callable[[Running, Scenario], Running]:
-    """A full buffer is divided by the sum of its updates' weights, not by the number of updates.
+def _by_discounts(inner: Running, s: Scenario) -> Running:
+    """A full buffer is divided by the sum of its updates' discounts, not by the number of updates."""
+    counts: list[Any] = []
 
-    Args:
-        inside: the function that makes an update's share of the buffer.
-        counted: what an update counts for, from its arguments and its result.
-        undone: what waits instead of the result, likewise.
-    """
+    def one(there: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(there)
+        def discount(*given: Any, **named: Any) -> Any:
+            counts.append(there(*given, **named))
+            return counts[-1]
 
-    def session(inner: Running, s: Scenario) -> Running:
-        counts: list[Any] = []
+        return discount
 
-        def one(there: Callable[..., Any]) -> Callable[..., Any]:
-            @wraps(there)
-            def run(*given: Any, **named: Any) -> Any:
-                out = there(*given, **named)
-                counts.append(counted(out, **named))
-                return undone(out, **named)
+    def mean(there: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(there)
+        def of_buffer(deltas: Any, p: Any) -> Any:
+            delta = there(deltas, p) * len(counts) / sum(counts)
+            counts.clear()
+            return delta
 
-            return run
+        return of_buffer
 
-        def all_(there: Callable[..., Any]) -> Callable[..., Any]:
-            @wraps(there)
-            def collected(pending: Any, deltas: Any, *, m: int, like: Any) -> Any:
-                pending, delta = there(pending, deltas, m=m, like=like)
-                if delta is not None:
-                    delta = delta * len(counts) / sum(counts)
-                    counts.clear()
-                return pending, delta
-
-            return collected
-
-        around = {inside: one, buffered.collected: all_}
-        return behind(around)(inner, s)  # type: ignore[arg-type]
-
-    return session
+    return behind({arrivals.discount: one, weighted_mean: mean})(inner, s)  # type: ignore[dict-item]
 
 
 def _decays_meanwhile(inner: Running, event: Event, k: int) -> Any:
@@ -168,14 +152,6 @@ def of(setting: Setting) -> Iterator[Defect]:
         yield Defect(
             words="divided by the sum of the discounts, not by the number of updates",
             tail="delta",
-            session=_divided(arrivals.discount, lambda out, **_: out, lambda out, **_: out),
-        )
-    if setting.options.get("normalise") == "per-step":
-        yield Defect(
-            words="the sum of the changes is divided by the sum of their local steps, not each by its own",
-            tail="delta",
-            session=_divided(
-                arrivals.local_change, lambda out, *, steps, **_: steps, lambda out, *, steps, **_: out * steps
-            ),
+            session=_by_discounts,
         )
     yield stepping("what the server keeps decays at every arrival, not only when the server steps", _decays_meanwhile)

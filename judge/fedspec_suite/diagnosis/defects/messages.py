@@ -34,10 +34,13 @@ def _column(numbers: Sequence[Any], like: Any) -> Any:
     return out
 
 
-def _weighed(m: Messages, by: Sequence[Any], told: bool) -> Messages:
-    """Other sizes than n_i; where the server does not look at those, the changes are scaled."""
-    if told:
-        return replace(m, examples=list(by))
+def _weighed(m: Messages, by: Sequence[Any], weights: str) -> Messages:
+    """Other numbers to weigh by than the rule's; where it looks at none, the changes are scaled."""
+    match weights:
+        case "examples":
+            return replace(m, examples=list(by))
+        case Weighting.STEPS:
+            return replace(m, steps=list(by))
     return replace(m, deltas=m.deltas * _column([b * len(by) for b in by], m.deltas) / sum(by))
 
 
@@ -45,11 +48,6 @@ def _some(sent: Messages, which: slice) -> Messages:
     return Messages(
         deltas=sent.deltas[which], examples=sent.examples[which], steps=sent.steps[which], a_norms=sent.a_norms[which]
     )
-
-
-def _weighed_by_norm(m: Messages, by: str) -> Messages:
-    norms: list[Any] = list(m.a_norms)
-    return replace(m, steps=norms) if by == Weighting.STEPS else _weighed(m, norms, by == "examples")
 
 
 def _moving(sent: Messages) -> Messages:
@@ -170,124 +168,99 @@ NUMBERS = {"weight": "n_i", "steps": "tau_i", "a_norm": "||a_i||_1", "loss": "F_
 LAST = "as it was in the message before of its client"
 
 
+Sizes = Mapping[str, Callable[[Messages], Sequence[Any]]]
+"""Numbers that clients weigh by in place of the rule's, by the words of the defect."""
+
+_EXAMPLES: Sizes = {
+    "all clients weigh alike": lambda m: [1 for _ in m.examples],
+    "the weights are those of other clients (their order is reversed)": lambda m: m.examples[::-1],
+    "every client counts one example more than it has": lambda m: [n + 1 for n in m.examples],
+    "a client without examples counts as if it had one": lambda m: [max(n, 1) for n in m.examples],
+    "the weights are n_i^2": lambda m: [n * n for n in m.examples],
+    "the clients weigh by n_i tau_i": lambda m: [n * t for n, t in zip(m.examples, m.steps, strict=True)],
+}
+_NORMS: Sizes = {
+    "||a_i||_1 is taken for tau_i": lambda m: m.steps,
+    "||a_i||_1 is squared": lambda m: [a * a for a in m.a_norms],
+    "||a_i||_1 is one": lambda m: [1 for _ in m.a_norms],
+    "||a_i||_1 is one local step short": lambda m: [max(a - 1, 1) for a in m.a_norms],
+}
+_PARTS: Mapping[str, Callable[[int], slice]] = {
+    "only the last client counts": lambda n: slice(-1, None),
+    "only the first client counts": lambda n: slice(0, 1),
+    "the last client is left out": lambda n: slice(0, max(1, n - 1)),
+}
+"""Messages that alone count, from the number of messages."""
+
+_FACTORS: Mapping[str, tuple[str, Callable[[Messages], Any]]] = {
+    "the changes have the wrong sign": ("delta", lambda m: -1),
+    "the changes are added, not averaged": ("delta", lambda m: len(m.steps)),
+    "each change is multiplied by the client's steps": ("d", lambda m: _column(m.steps, m.deltas)),
+}
+_DIVISORS: Mapping[str, tuple[str, Callable[[Messages], Any]]] = {
+    "the mean is divided by the number of clients once more": ("delta", lambda m: len(m.steps)),
+    "each change is divided by the client's steps": ("d", lambda m: _column(m.steps, m.deltas)),
+}
+"""What multiplies or divides the changes, with the equation in which it does."""
+
+
 def of(setting: Setting) -> Iterator[Defect]:
     """Yield the defects in how a server reads its clients' messages."""
     by = setting.options.get("weights", "examples")
     by_examples = by == "examples"
     if setting.level == "server":
         yield from _of_clients(setting, by)
-    yield _resent("the changes have the wrong sign", "delta", lambda m, s: replace(m, deltas=-m.deltas))
-    yield _resent("only the last client counts", "delta", lambda m, s: _some(m, slice(-1, None)))
-    yield _resent("only the first client counts", "delta", lambda m, s: _some(m, slice(0, 1)))
-    yield _resent("the last client is left out", "delta", lambda m, s: _some(m, slice(0, max(1, len(m.steps) - 1))))
+    for words, part in _PARTS.items():
+        yield _resent(words, "delta", lambda m, s, part=part: _some(m, part(len(m.steps))))  # type: ignore[misc]
+    for words, sizes in _sizes(setting, by).items():
+        yield _resent(words, "w", lambda m, s, sizes=sizes: _weighed(m, sizes(m), by))  # type: ignore[misc]
     if by_examples:
-        yield _resent("all clients weigh alike", "w", lambda m, s: replace(m, examples=[1 for _ in m.examples]))
-        yield _resent(
-            "the weights are those of other clients (their order is reversed)",
-            "w",
-            lambda m, s: replace(m, examples=m.examples[::-1]),
-        )
-        more = "every client counts one example more than it has"
-        yield _resent(more, "w", lambda m, s: replace(m, examples=[n + 1 for n in m.examples]))
-        least = "a client without examples counts as if it had one"
-        yield _resent(least, "w", lambda m, s: replace(m, examples=[max(n, 1) for n in m.examples]))
-        yield _resent("the weights are n_i^2", "w", lambda m, s: replace(m, examples=[n * n for n in m.examples]))
         yield Defect(words="the weights are last round's", tail="w", session=_earlier("examples", -2))
         yield Defect(words="the weights are the first round's", tail="w", session=_earlier("examples", 0))
-        yield _resent(
-            "the clients weigh by n_i tau_i",
-            "w",
-            lambda m, s: replace(m, examples=[n * t for n, t in zip(m.examples, m.steps, strict=True)]),
-        )
-        yield _resent(
-            "the weights are not normalised: changes are multiplied by n_i",
-            "w",
-            lambda m, s: replace(m, deltas=m.deltas * sum(m.examples)),
-        )
-    if "tau_eff" in setting.algorithm.shows:
-        yield _resent("the clients weigh by ||a_i||_1", "w", lambda m, s: _weighed_by_norm(m, by))
+        words = "the weights are not normalised: changes are multiplied by n_i"
+        yield _resent(words, "w", lambda m, s: replace(m, deltas=m.deltas * sum(m.examples)))
     yield _resent("a client that sends zeros is left out, and not counted", "delta", lambda m, s: _moving(m))
-    if by == Weighting.STEPS:
-        yield _resent("the weights are tau_i^2", "w", lambda m, s: replace(m, steps=[t * t for t in m.steps]))
-    if setting.algorithm.options.get("weights") is not Weighting:
-        # Elsewhere it is an option.
-        yield _resent("the clients weigh by their steps", "w", lambda m, s: _weighed(m, m.steps, by_examples))
-    yield _resent(
-        "the clients weigh by one more than their steps",
-        "w",
-        lambda m, s: (
-            replace(m, steps=[t + 1 for t in m.steps])
-            if by == Weighting.STEPS
-            else _weighed(m, [t + 1 for t in m.steps], by_examples)
-        ),
-    )
-    if by == "uniform":
-        yield _resent("the clients weigh by their examples", "w", lambda m, s: _weighed(m, m.examples, False))
-    sizes = "examples" if by_examples else "clients"
-    yield _resent(
-        f"a client's share is of the {sizes} up to it, not of all",
-        "w",
-        lambda m, s: _so_far(m, m.examples if by_examples else [1] * len(m.steps)),
-    )
+    what, count = ("examples", lambda m: m.examples) if by_examples else ("clients", lambda m: [1] * len(m.steps))
+    share = f"a client's share is of the {what} up to it, not of all"
+    yield _resent(share, "w", lambda m, s: _so_far(m, count(m)))
     yield _resent("the mean so far and the next change are averaged, one after another", "w", lambda m, s: _halving(m))
-    yield _resent(
-        "the changes are added, not averaged", "delta", lambda m, s: replace(m, deltas=m.deltas * len(m.steps))
-    )
-    yield _resent(
-        "the mean is divided by the number of clients once more",
-        "delta",
-        lambda m, s: replace(m, deltas=m.deltas / len(m.steps)),
-    )
-    yield _resent(
-        "each change is divided by the client's steps",
-        "d",
-        lambda m, s: replace(m, deltas=m.deltas / _column(m.steps, m.deltas)),
-    )
-    yield _resent(
-        "each change is multiplied by the client's steps",
-        "d",
-        lambda m, s: replace(m, deltas=m.deltas * _column(m.steps, m.deltas)),
-    )
-    what, total = ("examples", _examples) if by_examples else ("clients", _count)
+    for words, (tail, factor) in _FACTORS.items():
+        yield _resent(words, tail, lambda m, s, f=factor: replace(m, deltas=m.deltas * f(m)))  # type: ignore[misc]
+    for words, (tail, divisor) in _DIVISORS.items():
+        yield _resent(words, tail, lambda m, s, f=divisor: replace(m, deltas=m.deltas / f(m)))  # type: ignore[misc]
     if by != Weighting.STEPS:
-        yield _resent(
-            f"the {what} are counted from 1, so that their sum is one too many",
-            "delta",
-            lambda m, s: replace(m, deltas=m.deltas * total(m) / (total(m) + 1)),
-        )
-    if by != Weighting.STEPS:
+        one_more = f"the {what} are counted from 1, so that their sum is one too many"
+        yield _resent(one_more, "delta", lambda m, s: replace(m, deltas=m.deltas * sum(count(m)) / (sum(count(m)) + 1)))
         for said, of_rounds in _TOTALS.items():
-            yield Defect(
-                words=f"divided by the number of {what} of {said}, not of this one",
-                tail="delta",
-                session=_divided(total, of_rounds),
-            )
+            words = f"divided by the number of {what} of {said}, not of this one"
+            yield Defect(words=words, tail="delta", session=_divided(lambda m: sum(count(m)), of_rounds))
     if setting.level == "round":
         yield _resent("divided by the examples of the whole population", "w", _over_population)
-        yield _resent(
-            "divided by the number of all clients, not of those that took part",
-            "w",
-            lambda m, s: replace(m, deltas=m.deltas * len(m.steps) / _clients(s)),
-        )
+        words = "divided by the number of all clients, not of those that took part"
+        yield _resent(words, "w", lambda m, s: replace(m, deltas=m.deltas * len(m.steps) / _clients(s)))
     if "tau_eff" in setting.algorithm.shows:
-        yield _resent("||a_i||_1 is taken for tau_i", "d", lambda m, s: replace(m, a_norms=list(m.steps)))
-        yield _resent("||a_i||_1 is squared", "d", lambda m, s: replace(m, a_norms=[a * a for a in m.a_norms]))
-        yield _resent("||a_i||_1 is one", "d", lambda m, s: replace(m, a_norms=[1 for _ in m.a_norms]))
+        for words, norms in _NORMS.items():
+            yield _resent(words, "d", lambda m, s, norms=norms: replace(m, a_norms=list(norms(m))))  # type: ignore[misc]
         yield Defect(words="||a_i||_1 is last round's", tail="d", session=_earlier("a_norms", -2))
         yield Defect(words="||a_i||_1 is the first round's", tail="d", session=_earlier("a_norms", 0))
-        yield _resent(
-            "||a_i||_1 is one local step short",
-            "d",
-            lambda m, s: replace(m, a_norms=[max(a - 1, 1) for a in m.a_norms]),
-        )
 
 
-def _examples(m: Messages) -> Any:
-    return sum(m.examples)
-
-
-def _count(m: Messages) -> Any:
-    return len(m.steps)
+def _sizes(setting: Setting, by: str) -> Sizes:
+    """Numbers that the clients of a setting may weigh by by mistake."""
+    found: dict[str, Callable[[Messages], Sequence[Any]]] = {}
+    if by == "examples":
+        found |= _EXAMPLES
+    if "tau_eff" in setting.algorithm.shows:
+        found["the clients weigh by ||a_i||_1"] = lambda m: m.a_norms
+    if by == Weighting.STEPS:
+        found["the weights are tau_i^2"] = lambda m: [t * t for t in m.steps]
+    if setting.algorithm.options.get("weights") is not Weighting:
+        # Elsewhere it is an option.
+        found["the clients weigh by their steps"] = lambda m: m.steps
+    if by == "uniform":
+        found["the clients weigh by their examples"] = lambda m: m.examples
+    found["the clients weigh by one more than their steps"] = lambda m: [t + 1 for t in m.steps]
+    return found
 
 
 def _clients(s: Scenario) -> int:

@@ -67,13 +67,7 @@ def of(setting: Setting) -> Iterator[Defect]:
             yield _other(f"{n} is doubled", n, lambda h, n=n: 2 * h[n])  # type: ignore[misc]
             yield _other(f"{n} is halved", n, lambda h, n=n: h[n] / 2)  # type: ignore[misc]
         for value in _USUAL.get(n, ()):
-            if n in {"eps", "tau"}:
-                yield _other(
-                    f"{n} = 0 is taken for {value:g}",
-                    n,
-                    lambda h, n=n, v=value: h[n] or v,  # type: ignore[misc]
-                )
-            yield _other(f"{n} is fixed at {value:g}", n, lambda h, v=value: v)  # type: ignore[misc]
+            yield _other(f"{n} = 0 is taken for {value:g}", n, lambda h, n=n, v=value: h[n] or v)  # type: ignore[misc]
     if "v0" in free and not setting.v0_is_tau_squared:
         for below in ("tau", "eps"):
             if below in setting.numbers:
@@ -84,14 +78,5 @@ def _turned(own: Mapping[str, str], free: Sequence[str]) -> dict[str, str]:
     return {server: client for client, server in own.items() if server in free}
 
 
-_USUAL: Mapping[str, tuple[float, ...]] = {
-    "eps": (1e-8, 1e-6, 1e-3),
-    "tau": (1e-8, 1e-9, 1e-3),
-    "beta1": (0.9,),
-    "beta2": (0.99, 0.999),
-    "beta": (0.9,),
-    "rho": (0.9,),
-    "eta": (0.1, 0.01),
-    "v0": (1e-6,),
-}
-"""Usual default values of hyper-parameters in packages."""
+_USUAL: Mapping[str, tuple[float, ...]] = {"eps": (1e-8, 1e-6, 1e-3), "tau": (1e-8, 1e-9, 1e-3)}
+"""Usual default values of stabilisers in packages."""

@@ -84,7 +84,7 @@ def _lives_on(solvers: Sequence[Solver], names: Sequence[str], how: str) -> Call
 
             return around
 
-        around = {solver.begin: begins for solver in solvers if solver.begin}
+        around: dict[FunctionType, Any] = {solver.begin: begins for solver in solvers if solver.begin}
         around |= {f: steps(not solver.begin) for solver in solvers for f in solver.steps}
 
         def take(inner: Running, event: Event, k: int) -> Any:

@@ -25,20 +25,24 @@ from fedspec_suite.mutants import functions
 
 @dataclass(frozen=True)
 class Row:
-    """The client behind a change: its steps and examples, its norm, the version that it began at, its number."""
+    """The client behind a change: its steps and examples, its norm, the version that it began at, its number.
+
+    An update that arrives has a number too: that of the arrivals before it.
+    """
 
     steps: Any
     size: Any
     norm: Any
     begun: int = 0
     client: int = 0
+    number: int = 0
 
 
 Weighed = Callable[[Sequence[Any], Sequence[Row]], Sequence[Any]]
 """The factors of changes, from their shares and their clients."""
 
 
-def _rows(inner: Running, event: Event, s: Scenario) -> list[Row]:
+def _rows(inner: Running, event: Event, s: Scenario, k: int = 0) -> list[Row]:
     """Clients behind the changes that an event brings."""
     match event:
         case Messages(messages=sent):
@@ -48,11 +52,11 @@ def _rows(inner: Running, event: Event, s: Scenario) -> list[Row]:
             sizes = [s.case.problem.examples[i] for i in who]
             return [Row(tau, n, norm(inner.h, tau)) for tau, n in zip(steps, sizes, strict=True)]
         case Arrival(client=i, steps=tau, delay=delay) if s.case.problem:
-            return [Row(tau, s.case.problem.examples[i], tau, len(inner.state.versions) - 1 - delay, i)]
+            return [Row(tau, s.case.problem.examples[i], tau, len(inner.state.versions) - 1 - delay, i, k)]
     return []
 
 
-def _averaged(
+def averaged(
     weighed: Weighed, models: bool = False, once: Callable[[Sequence[Row]], Any] = lambda rows: 1
 ) -> Callable[[Running, Scenario], Running]:
     """The mean of a round, or of a full buffer, has other shares.
@@ -67,7 +71,7 @@ def _averaged(
         waits: list[Row] = []
 
         def take(inner: Running, event: Event, k: int) -> Any:
-            waits.extend(_rows(inner, event, s))
+            waits.extend(_rows(inner, event, s, k))
             x = model(inner.state)
 
             def around(there: Callable[..., Any]) -> Callable[..., Any]:
@@ -270,10 +274,10 @@ def of(setting: Setting) -> Iterator[Defect]:
     if "weighted_mean" in found:
         for words, weighed in UNEVEN if not late else ():
             said = f"averaged by shares {words}, which need not sum to one"
-            yield Defect(words=f"changes are {said}", tail="w", session=_averaged(weighed))
-            yield Defect(words=f"models, not changes, are {said}", tail="w", session=_averaged(weighed, models=True))
+            yield Defect(words=f"changes are {said}", tail="w", session=averaged(weighed))
+            yield Defect(words=f"models, not changes, are {said}", tail="w", session=averaged(weighed, models=True))
         for words, (weighed, once) in ONCE.items():
-            yield Defect(words=words, tail="delta", session=_averaged(weighed, models=True, once=once))
+            yield Defect(words=words, tail="delta", session=averaged(weighed, models=True, once=once))
         # Sizes play no part where updates arrive one by one.
         own: dict[str, Callable[[Row], Hashable]] = {
             "updates that began at one version": lambda r: r.begun,
@@ -284,7 +288,7 @@ def of(setting: Setting) -> Iterator[Defect]:
         for which, key in keys.items():
             for words, left in COLLIDING.items():
                 whose = f"of {which}"
-                yield Defect(words=f"{whose} {words}", tail="delta", session=_averaged(_collides(key, left)))
+                yield Defect(words=f"{whose} {words}", tail="delta", session=averaged(_collides(key, left)))
     elif "tau_eff" in setting.algorithm.shows_at(setting.level) and hasattr(setting.algorithm.run, "server"):
         words = "models, not changes, are averaged by w_i tau_eff / ||a_i||_1, which need not sum to one"
         yield Defect(words=words, session=_models_by_norm)

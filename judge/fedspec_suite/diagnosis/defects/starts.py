@@ -7,25 +7,13 @@ from typing import Any
 
 from fedspec.contract import Begin, Event, Gradient, Round
 from fedspec.params import flatten
-from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, beginning, part, with_part
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, began, part, with_part
 from fedspec_suite.diagnosis.defects.state import state_fields
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
 FIRST = {"the first gradient": 1, "minus the first gradient": -1}
 """Signs of the first gradient with which a kept value starts, by their words."""
-
-
-def began(
-    name: str, start: Callable[[Running], Any], *, at_first: bool = True
-) -> Callable[[Running, Scenario], Running]:
-    """A field starts at something else, in the first round unless told otherwise and in each that begins anew."""
-
-    def begin(inner: Running) -> None:
-        now = part(inner.state, name)
-        inner.state = with_part(inner.state, name, 0 * now + start(inner))
-
-    return beginning(begin, at_first=at_first)
 
 
 SECOND = ("v", "v_hat")

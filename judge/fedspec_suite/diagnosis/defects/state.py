@@ -22,6 +22,9 @@ from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, pa
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
+CONSTANT = {"x", "clients", "p", "cover", "layers", "shapes"}
+"""Fields that are the model, or that no event changes."""
+
 
 def state_fields(setting: Setting) -> tuple[str, ...]:
     """The names that the specification keeps beside the model, as far as a state is a record."""
@@ -29,7 +32,7 @@ def state_fields(setting: Setting) -> tuple[str, ...]:
     begin = served.init if served else run.begin if isinstance(run, LocalSolver) else run.init
     kind = typing.get_type_hints(begin).get("return") if begin else None
     kept = fields(kind) if is_dataclass(kind) else ()
-    return tuple(f.name for f in kept if f.name not in {"x", "clients", "p"})
+    return tuple(f.name for f in kept if f.name not in CONSTANT)
 
 
 def _forgets(name: str) -> Callable[[Running, Scenario], Running]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import wraps
-from typing import Any, TypeAlias
+from typing import Any
 
-from fedspec.algorithms import buffered
 from fedspec.contract import Arrival, Event
 from fedspec.readings import Normalise
-from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, behind, stepping
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, stepping
+from fedspec_suite.diagnosis.defects.shares import Weighed, averaged
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
@@ -94,61 +93,25 @@ def _one_each(last: bool) -> Callable[[Running, Scenario], Running]:
     return session
 
 
-Factors: TypeAlias = Callable[[Sequence[Arrival], int], Sequence[float]]
-"""Function giving the factors of the updates in a full buffer, from the arrivals and the number of earlier buffers."""
-
-
-def _scaled(factors: Factors) -> Callable[[Running, Scenario], Running]:
-    """The updates in a full buffer are multiplied before their mean is taken."""
-
-    def session(inner: Running, s: Scenario) -> Running:
-        waits: list[Arrival] = []
-        full = [0]
-
-        def around(there: Callable[..., Any]) -> Callable[..., Any]:
-            @wraps(there)
-            def collected(pending: Sequence[Any], deltas: Sequence[Any], *, m: int, like: Any) -> Any:
-                if len(waits) < m:
-                    return there(pending, deltas, m=m, like=like)
-                *before, last = (f * p for f, p in zip(factors(waits, full[0]), (*pending, *deltas), strict=True))
-                return there(before, [last], m=m, like=like)
-
-            return collected
-
-        def take(inner: Running, event: Event, k: int) -> Any:
-            assert isinstance(event, Arrival)
-            waits.append(event)
-            answer = inner.step(event)
-            if not inner.state.pending:
-                full[0] += 1
-                waits.clear()
-            return answer
-
-        there: Any = buffered.collected
-        return Stepping(behind({there: around})(inner, s), take)
-
-    return session
-
-
-def _by_steps_of(chosen: Callable[[Sequence[int]], float]) -> Factors:
+def _by_steps_of(chosen: Callable[[Sequence[int]], float]) -> Weighed:
     """Every update is divided by one number of steps, not by its own."""
-    return lambda waits, full: [a.steps / chosen([b.steps for b in waits]) for a in waits]
+    return lambda p, rows: [q * r.steps / chosen([b.steps for b in rows]) for q, r in zip(p, rows, strict=True)]
 
 
-MISTAKEN: Mapping[str, Factors] = {
-    "the sum of a full buffer is divided by the number of all that came so far": lambda waits, full: (
-        [1 / (full + 1)] * len(waits)
-    ),
-    "the sum of a full buffer is divided by the number of the different clients in it": lambda waits, full: (
-        [len(waits) / len({a.client for a in waits})] * len(waits)
-    ),
-    "the mean of a buffer moves by 1 / buffer of what it lacks of each update, from 0 on": lambda waits, full: (
-        [(1 - 1 / len(waits)) ** (len(waits) - 1 - j) for j in range(len(waits))]
-    ),
+MISTAKEN: Mapping[str, Weighed] = {
+    "the sum of a full buffer is divided by the number of all that came so far": lambda p, rows: [
+        q * len(rows) / (rows[-1].number + 1) for q in p
+    ],
+    "the sum of a full buffer is divided by the number of the different clients in it": lambda p, rows: [
+        q * len(rows) / len({r.client for r in rows}) for q in p
+    ],
+    "the mean of a buffer moves by 1 / buffer of what it lacks of each update, from 0 on": lambda p, rows: [
+        q * (1 - 1 / len(rows)) ** (len(rows) - 1 - j) for j, q in enumerate(p)
+    ],
 }
-"""Factors by which the updates in a full buffer may be multiplied by mistake, by the words of the defect."""
+"""Shares that the updates in a full buffer may have by mistake, by the words of the defect."""
 
-STEPS: Mapping[str, Factors] = {
+STEPS: Mapping[str, Weighed] = {
     "the steps of the one that fills it": _by_steps_of(lambda steps: steps[-1]),
     "the steps of the first in it": _by_steps_of(lambda steps: steps[0]),
     "the mean of all their steps": _by_steps_of(lambda steps: sum(steps) / len(steps)),
@@ -174,10 +137,9 @@ def of(setting: Setting) -> Iterator[Defect]:
     yield Defect(
         words="a second update of a client is not taken into the buffer", tail="delta", session=_one_each(False)
     )
-    for words, factors in MISTAKEN.items():
-        yield Defect(words=words, tail="delta", session=_scaled(factors))
+    for words, weighed in MISTAKEN.items():
+        yield Defect(words=words, tail="delta", session=averaged(weighed))
     if setting.options.get("normalise") == Normalise.PER_STEP:
-        for words, factors in STEPS.items():
-            yield Defect(
-                words=f"all updates in a buffer are divided by {words}", tail="delta", session=_scaled(factors)
-            )
+        for words, weighed in STEPS.items():
+            divided = f"all updates in a buffer are divided by {words}"
+            yield Defect(words=divided, tail="delta", session=averaged(weighed))

@@ -19,8 +19,9 @@ all conforming subjects.
 from __future__ import annotations
 
 import ast
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+from fedspec.source_text import copied
 from fedspec_suite.diagnosis.defects.defect import Defect
 from fedspec_suite.mutants import Mutant
 
@@ -78,3 +79,35 @@ class Edit(NamedTuple):
 def unparsed(tree: ast.Module) -> str:
     """The text of an edited tree."""
     return ast.unparse(ast.fix_missing_locations(tree))
+
+
+class Put(ast.NodeTransformer):
+    """Puts an expression wherever another is read."""
+
+    def __init__(self, there: ast.expr, what: ast.expr) -> None:
+        self.there, self.what = ast.dump(there), what
+
+    def visit(self, node: ast.AST) -> Any:
+        """Return the replacement if the node is the expression that it replaces."""
+        return copied(self.what) if ast.dump(node) == self.there else super().visit(node)
+
+
+N = TypeVar("N", bound=ast.AST)
+
+
+def swapped(whole: N, at: ast.AST, other: ast.AST) -> N:
+    """A tree with another node in the place of one of its nodes; the tree itself stays."""
+
+    class Swap(ast.NodeTransformer):
+        def visit(self, node: ast.AST) -> Any:
+            return copied(other) if node is at else super().generic_visit(_shallow(node))
+
+    found: N = Swap().visit(whole)
+    return found
+
+
+def _shallow(node: ast.AST) -> ast.AST:
+    new = type(node)()
+    for name, value in vars(node).items():
+        setattr(new, name, [*value] if isinstance(value, list) else value)
+    return new

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from fedspec_suite.diagnosis.edits.at_hand import Choice, Kind, is_array
 from fedspec_suite.diagnosis.edits.changes import worded
 from fedspec_suite.diagnosis.edits.edit import Change
+from fedspec_suite.diagnosis.edits.of_arrays import REDUCED
 from fedspec_suite.diagnosis.edits.slips import is_decay, said
 
 STABILISED = (
@@ -194,13 +195,18 @@ def _added_to(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterato
                     yield Change(f"{worded(change)[0]} stands for {said(node)}{around}", node, change, 1)
 
 
+EXTREMES = {"greatest": ("a set", "coordinates", "largest"), "least": ("a coordinate", "sets", "smallest")}
+"""Methods of a cover, with who takes which extreme of what."""
+
+
 def _of_sets(node: ast.expr, around: str) -> Iterator[Change]:
-    """Yield changes of the largest of a set's coordinates to other functions of the coordinates."""
+    """Yield changes of the extreme of a set's coordinates, or of a coordinate's sets, to other functions of them."""
     match node:
-        case ast.Call(func=ast.Attribute(value=cover, attr="greatest"), args=[values]):
-            for words, f in (("sum", "set_sums"), ("mean", "set_means"), ("first", "set_firsts")):
-                new = f"{f}({ast.unparse(cover)}, {ast.unparse(values)})"
-                what = f"a set takes the {words} of its coordinates, not the largest"
+        case ast.Call(func=ast.Attribute(value=cover, attr=over), args=[values]) if over in EXTREMES:
+            who, whose, usual = EXTREMES[over]
+            for how in (how for how in REDUCED if how != usual):
+                new = f"reduced({ast.unparse(cover)}, {over!r}, {how!r}, {ast.unparse(values)})"
+                what = f"{who} takes the {how} of its {whose}, not the {usual}"
                 yield Change(f"{what}, in {said(node)}{around}", node, new, 1)
 
 

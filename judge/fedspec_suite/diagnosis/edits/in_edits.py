@@ -23,34 +23,20 @@ from fedspec_suite.diagnosis.edits.memory import Memory
 from fedspec_suite.diagnosis.edits.of_arrays import (
     each_of,
     first_larger,
-    first_larger_of_each,
     longer,
-    longer_of_each,
     others_alone,
     plain_means,
+    reduced,
     row_by_row,
-    set_firsts,
-    set_means,
-    set_sums,
     whole,
     without_own,
 )
 from fedspec_suite.measure.scenario import Scenario
 
 
-def in_each_block(kept: Memory, f: Callable[[Any], Any], v: Any) -> Any:
+def in_each_block(kept: Memory, f: Callable[..., Any], *vectors: Any) -> Any:
     """Apply a function to each block; if it returns one number, that number replaces all numbers of the block."""
-    return each_of(kept.blocks, f, v)
-
-
-def longer_blocks(kept: Memory, u: Any, v: Any) -> Any:
-    """Compose, block by block, the longer of two vectors."""
-    return longer_of_each(kept.blocks, u, v)
-
-
-def first_larger_blocks(kept: Memory, u: Any, v: Any) -> Any:
-    """Compose, block by block, the vector of two that is larger at the first coordinate where they differ."""
-    return first_larger_of_each(kept.blocks, u, v)
+    return each_of(kept.blocks, f, *vectors)
 
 
 def over_clients(kept: Memory, f: Callable[[Any], Any]) -> Any:
@@ -328,13 +314,12 @@ NEEDS: dict[Callable[..., Any], Defect] = {
 }
 """Recorder that each function for edited text needs."""
 
-ASKING = {f.__name__: f for f in (*NEEDS, in_each_block, longer_blocks, first_larger_blocks)}
+ASKING = {f.__name__: f for f in (*NEEDS, in_each_block)}
 """Functions that use the session's record, by the name that the text calls."""
 
 _GIVEN: tuple[Callable[..., Any], ...] = (
     *(longer, first_larger, whole, numbers, replace, row_by_row),
-    *(set_sums, set_means, set_firsts),
-    *(without_own, others_alone, plain_means),
+    *(reduced, without_own, others_alone, plain_means),
 )
 
 GIVEN = {f.__name__: f for f in _GIVEN}

@@ -15,9 +15,8 @@ from typing import TypeGuard
 from fedspec.source_text import copied
 from fedspec_suite.diagnosis.edits.at_hand import CHAIN, Kind, Text, is_array, is_list
 from fedspec_suite.diagnosis.edits.changes import as_given, earlier, exchanged, scaled
-from fedspec_suite.diagnosis.edits.edit import Change, Edit, Rebuilt, unparsed
+from fedspec_suite.diagnosis.edits.edit import Change, Edit, Put, Rebuilt, unparsed
 from fedspec_suite.diagnosis.edits.in_edits import ASKING, GIVEN, asked
-from fedspec_suite.diagnosis.edits.moved import Put
 from fedspec_suite.diagnosis.edits.rewrites import at, bodies
 from fedspec_suite.diagnosis.edits.slips import ORDINAL, is_decay, said
 from fedspec_suite.diagnosis.edits.structural import rebuilt

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import Any
+from typing import TypeGuard
 
 from fedspec.source_text import copied, loaded, stored
-from fedspec_suite.diagnosis.edits.edit import Rebuilt
+from fedspec_suite.diagnosis.edits.edit import Put, Rebuilt
 from fedspec_suite.diagnosis.edits.rewrites import at, bodies
 from fedspec_suite.diagnosis.edits.slips import said
 from fedspec_suite.diagnosis.edits.systematic import symbol_of
@@ -125,11 +125,11 @@ def gathering(tree: ast.Module) -> Iterator[Rebuilt]:
             square = next((n for n in ast.walk(waiting[1]) if _squared(n)), None)
             if square is None:
                 continue
-            g = square.left.id  # type: ignore[attr-defined]
+            g = ast.unparse(square.left)
             for words, text in GATHERED.items():
                 changed = copied(tree)
                 into = at(changed, way)
-                _Square(g, text).visit(into[k])
+                Put(copied(square), ast.parse(f"({text})", mode="eval").body).visit(into[k])
                 into.insert(k + 1, ast.If(copied(waiting[0]), ast.parse("used()").body, []))
                 into.insert(k, ast.parse(f"since = gathered({g})").body[0])
                 yield Rebuilt(words.format(g=g), symbol_of(statement), changed)
@@ -145,24 +145,11 @@ def waits(statement: ast.stmt) -> tuple[ast.expr, ast.AST] | None:
     return None
 
 
-def _squared(node: ast.AST) -> bool:
+def _squared(node: ast.AST) -> TypeGuard[ast.BinOp]:
     match node:
         case ast.BinOp(left=ast.Name(), op=ast.Pow(), right=ast.Constant(value=2)):
             return True
     return False
-
-
-class _Square(ast.NodeTransformer):
-    """Puts an expression where the square of a name stands."""
-
-    def __init__(self, name: str, text: str) -> None:
-        self.name, self.text = name, text
-
-    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
-        if _squared(node) and node.left.id == self.name:  # type: ignore[attr-defined]
-            return ast.parse(f"({self.text})", mode="eval").body
-        self.generic_visit(node)
-        return node
 
 
 def assigned(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
@@ -177,14 +164,3 @@ def assigned(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
 def reads(node: ast.AST, names: set[str]) -> bool:
     """True if the node reads one of the names."""
     return any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(node))
-
-
-class Put(ast.NodeTransformer):
-    """Puts an expression wherever another is read."""
-
-    def __init__(self, there: ast.expr, what: ast.expr) -> None:
-        self.there, self.what = ast.dump(there), what
-
-    def visit(self, node: ast.AST) -> Any:
-        """Return the replacement if the node is the expression that it replaces."""
-        return copied(self.what) if ast.dump(node) == self.there else super().visit(node)

@@ -8,23 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.arith import array, concatenate, norm, put, where_less
-from fedspec.covers import Cover
+from fedspec import covers
+from fedspec.arith import concatenate, largest, norm, put, smallest, where_less
+from fedspec.covers import Cover, Slices
 
 
-def each_of(blocks: Sequence[slice], f: Callable[[Any], Any], v: Any) -> Any:
-    """Apply a function to each block; if it returns one number, that number replaces all numbers of the block."""
-    return concatenate([v[..., l] * 0 + f(v[..., l]) for l in blocks])
+def each_of(blocks: Sequence[slice], f: Callable[..., Any], v: Any, *more: Any) -> Any:
+    """Apply a function to each block of some vectors; one number replaces all numbers of the block."""
+    return concatenate([v[..., l] * 0 + f(v[..., l], *(u[..., l] for u in more)) for l in blocks])
 
 
 def longer(u: Any, v: Any) -> Any:
     """Longer of two vectors, as a whole."""
     return where_less(norm(u), norm(v), v, u)
-
-
-def longer_of_each(blocks: Sequence[slice], u: Any, v: Any) -> Any:
-    """Vector composed, block by block, of the longer of two vectors."""
-    return concatenate([longer(u[..., l], v[..., l]) for l in blocks])
 
 
 def first_larger(u: Any, v: Any) -> Any:
@@ -34,11 +30,6 @@ def first_larger(u: Any, v: Any) -> Any:
         a, b = u[..., [j]], v[..., [j]]
         larger = where_less(a, b, v, where_less(b, a, u, larger))
     return larger
-
-
-def first_larger_of_each(blocks: Sequence[slice], u: Any, v: Any) -> Any:
-    """Vector composed, block by block, of the larger of two vectors at the first coordinate where they differ."""
-    return concatenate([first_larger(u[..., l], v[..., l]) for l in blocks])
 
 
 def row_by_row(f: Callable[[Any], Any], rows: Any) -> Any:
@@ -62,19 +53,20 @@ def whole(value: Any, how: str) -> Any:
     return 0 * value + ROUNDED[how](float(value))
 
 
-def set_sums(cover: Cover, values: Any) -> Any:
-    """Sums of the coordinates of each set."""
-    return array([sum(values[j] for j in S_r) for S_r in cover.sets], values)
+REDUCED: dict[str, Callable[[Any], Any]] = {
+    "sum": lambda x: x.sum(axis=-1),
+    "mean": lambda x: x.sum(axis=-1) / x.shape[-1],
+    "first": lambda x: x[..., 0],
+    "largest": largest,
+    "smallest": smallest,
+}
+"""Functions from some numbers to one, by their words."""
 
 
-def set_means(cover: Cover, values: Any) -> Any:
-    """Means of the coordinates of each set."""
-    return array([sum(values[j] for j in S_r) / len(S_r) for S_r in cover.sets], values)
-
-
-def set_firsts(cover: Cover, values: Any) -> Any:
-    """First coordinates of each set."""
-    return array([values[S_r[0]] for S_r in cover.sets], values)
+def reduced(cover: Cover | Slices, over: str, how: str, values: Any) -> Any:
+    """Reduce each set over its coordinates (``greatest``), or each coordinate over its sets (``least``)."""
+    rows = {"greatest": "_members", "least": "_holders"}[over]
+    return covers._reduced(REDUCED[how], values, getattr(getattr(cover, "listed", cover), rows))
 
 
 def without_own(W: Any) -> Any:

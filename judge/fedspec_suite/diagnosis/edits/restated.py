@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any, TypeGuard
 
 from fedspec.source_text import copied
-from fedspec_suite.diagnosis.edits.edit import Rebuilt
-from fedspec_suite.diagnosis.edits.moved import Put, assigned, reads, waits
+from fedspec_suite.diagnosis.edits.edit import Put, Rebuilt
+from fedspec_suite.diagnosis.edits.moved import assigned, reads, waits
 from fedspec_suite.diagnosis.edits.slips import said
 
 MOMENTA = ("m", "m_i", "u")

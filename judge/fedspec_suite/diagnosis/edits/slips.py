@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from fedspec.domains import DECAY, DOMAINS
 from fedspec.source_text import copied
+from fedspec_suite.diagnosis.edits.edit import Put
 
 
 def is_decay(name: str) -> bool:
@@ -122,10 +123,10 @@ def instead(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
                 yield f"{said(second)} stands outside the root", ast.BinOp(ast.Call(root, [first], []), among, second)
         case ast.Call(func=ast.Name(id="norm"), args=[a]):
             for words, length in LENGTHS.items():
-                yield f"{words} of {said(a)} stands for its length", _Put(a).visit(ast.parse(length, mode="eval").body)
+                yield f"{words} of {said(a)} stands for its length", _of(length, a)
         case ast.Call(func=ast.Name(id="total"), args=[ast.BinOp(left=a, op=ast.Pow(), right=ast.Constant(value=2))]):
             for words, length in SQUARES.items():
-                yield f"{words} of {said(a)} stands for its square", _Put(a).visit(ast.parse(length, mode="eval").body)
+                yield f"{words} of {said(a)} stands for its square", _of(length, a)
         case ast.Call(func=ast.Name(id=name) as f, args=[ast.BinOp(left=a, op=ast.Sub() as op, right=b)], keywords=[_]):
             alone = ast.Call(f, [a], node.keywords)
             yield f"{name} is applied to {said(a)} alone in {said(node)}", ast.BinOp(alone, op, b)
@@ -155,6 +156,12 @@ def instead(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
                 yield f"never where {where}, as if t mod {z} had to be 1", ast.BoolOp(ast.And(), [node, some])
         case ast.Name(id=name, ctx=ast.Load()) if is_decay(name):
             yield f"1 - {name} stands for {name}", ast.BinOp(ast.Constant(1), ast.Sub(), node)
+
+
+def _of(text: str, u: ast.expr) -> ast.expr:
+    """An expression of a vector u, of another one."""
+    found: ast.expr = Put(ast.Name("u", ast.Load()), u).visit(ast.parse(text, mode="eval").body)
+    return found
 
 
 def _call(name: str, *args: ast.expr) -> ast.Call:
@@ -193,16 +200,6 @@ def _decayed(node: ast.expr) -> ast.Name | None:
 def said(node: ast.expr) -> str:
     """An expression as a person reads it; of two that an option chooses between, the usual one."""
     return ast.unparse(_Usual().visit(copied(node))).replace("state.", "").replace("h.", "")
-
-
-class _Put(ast.NodeTransformer):
-    """Puts an expression where the vector u stands."""
-
-    def __init__(self, what: ast.expr) -> None:
-        self.what = what
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        return self.what if node.id == "u" else node
 
 
 class _Usual(ast.NodeTransformer):

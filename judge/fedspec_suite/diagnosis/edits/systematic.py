@@ -17,7 +17,7 @@ from fedspec.catalogue import Algorithm
 from fedspec.contract import Level
 from fedspec.rules import Equation, equations
 from fedspec.source_text import copied, source_of
-from fedspec_suite.diagnosis.edits.edit import Edit, unparsed
+from fedspec_suite.diagnosis.edits.edit import Edit, swapped, unparsed
 from fedspec_suite.diagnosis.edits.rewrites import rewritten
 from fedspec_suite.diagnosis.edits.slips import instead, said
 from fedspec_suite.mutants import Mutant, functions, parsed
@@ -106,13 +106,10 @@ def symbol_of(statement: ast.stmt) -> str:
 
 def _changed(statement: ast.stmt) -> Iterator[tuple[str, ast.stmt]]:
     """The statement with one expression in it changed, and what that is in words."""
-    for k, original in enumerate(ast.walk(statement)):
-        if not isinstance(original, ast.expr):
-            continue
-        which = _which(statement, original)
-        for words, new in instead(original):
-            changed = copied(statement)
-            yield f"{words}{which}", _Swap(_nth(changed, k), new).visit(changed)
+    for node in ast.walk(statement):
+        if isinstance(node, ast.expr):
+            which = _which(statement, node)
+            yield from ((f"{words}{which}", swapped(statement, node, new)) for words, new in instead(node))
 
 
 def _which(statement: ast.stmt, node: ast.expr) -> str:
@@ -123,17 +120,3 @@ def _which(statement: ast.stmt, node: ast.expr) -> str:
     like = [n for n in nodes if ast.dump(n) == ast.dump(node)]
     around = [n for n in nodes if n is not node and [m for m in ast.walk(n) if m in like] == [node]]
     return f" in {said(around[0])}" if len(like) > 1 and around else ""
-
-
-def _nth(statement: ast.stmt, k: int) -> ast.AST:
-    return next(node for i, node in enumerate(ast.walk(statement)) if i == k)
-
-
-class _Swap(ast.NodeTransformer):
-    """Puts one node in the place of another."""
-
-    def __init__(self, old: ast.AST, new: ast.AST) -> None:
-        self.old, self.new = old, new
-
-    def visit(self, node: ast.AST) -> Any:
-        return copied(self.new) if node is self.old else super().visit(node)

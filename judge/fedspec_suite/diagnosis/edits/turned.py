@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
+from fedspec.source_text import copied
 from fedspec_suite.diagnosis.edits.at_hand import Kind, is_array
 from fedspec_suite.diagnosis.edits.changes import read_as, worded
 from fedspec_suite.diagnosis.edits.edit import Change
 from fedspec_suite.diagnosis.edits.forms import reformed
 from fedspec_suite.diagnosis.edits.slips import said
+from fedspec_suite.diagnosis.written.box import CALLS
 
 OTHER: Mapping[type[ast.AST], str] = {
     ast.Add: "-",
@@ -27,6 +29,23 @@ OTHER: Mapping[type[ast.AST], str] = {
 
 
 EXTREMES = {"maximum": "minimum", "minimum": "maximum", "max": "min", "min": "max", "greatest": "least"}
+
+
+def _by_blocks(node: ast.Call, name: str, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
+    """A function of a whole vector is applied to each block by itself."""
+    match node:
+        case ast.Call(func=ast.Name(), args=[u, *_]) if name not in {*CALLS, "in_each_block"}:
+            kind = kinds.get(ast.unparse(u))
+            if not is_array(kind) or len(kind[1]) > 1:
+                return
+            parts = {f"v{k}": a for k, a in enumerate(node.args) if kinds.get(ast.unparse(a)) == kind}
+            of_part = copied(node)
+            for part, a in parts.items():
+                of_part.args[node.args.index(a)] = ast.Name(part, ast.Load())
+            vectors = ", ".join(map(ast.unparse, parts.values()))
+            new = f"in_each_block(lambda {', '.join(parts)}: {ast.unparse(of_part)}, {vectors})"
+            what = f"the length of {said(u)}" if name == "norm" else f"{name} of {said(u)}"
+            yield Change(f"{what} is taken block by block{around}", node, new, 1)
 
 
 def _commuted(node: ast.Call, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
@@ -98,14 +117,20 @@ def _of_two(node: ast.Call, name: str, a: ast.expr, b: ast.expr, around: str) ->
         yield Change(f"zero stands for {said(node)} where {said(b)} is the smaller one{around}", node, over, 2)
 
 
+WHOLE = {"longer": "longer", "first_larger": "larger where they first differ"}
+"""Functions that take one of two vectors, by which they take."""
+
+
 def _whole(node: ast.Call, a: ast.expr, b: ast.expr, around: str) -> Iterator[Change]:
-    """The longer vector of two in the place of the larger numbers."""
-    for function, where in (("longer_blocks", "in each block"), ("longer", "over all blocks")):
-        words = f"{said(a)} or {said(b)}, whichever is longer {where}, stands whole for {said(node)}{around}"
-        yield Change(words, node, f"{function}({ast.unparse(a)}, {ast.unparse(b)})", 2)
-    for function, where in (("first_larger_blocks", "in each block"), ("first_larger", "over all blocks")):
-        words = f"{said(a)} or {said(b)}, whichever is larger where they first differ {where}, stands whole for"
-        yield Change(f"{words} {said(node)}{around}", node, f"{function}({ast.unparse(a)}, {ast.unparse(b)})", 2)
+    """One vector of two in the place of the larger numbers."""
+    both = f"{ast.unparse(a)}, {ast.unparse(b)}"
+    for function, which in WHOLE.items():
+        for new, where in (
+            (f"in_each_block({function}, {both})", "in each block"),
+            (f"{function}({both})", "over all blocks"),
+        ):
+            words = f"{said(a)} or {said(b)}, whichever is {which} {where}, stands whole for {said(node)}"
+            yield Change(f"{words}{around}", node, new, 2)
 
 
 def turned(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
@@ -175,9 +200,8 @@ def turned(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[C
         case ast.Call(func=f, args=args):
             name = ast.unparse(f)
             yield from _commuted(node, kinds, around)
+            yield from _by_blocks(node, name, kinds, around)
             if name == "norm" and len(args) == 1:
-                each = f"in_each_block(norm, {ast.unparse(args[0])})"
-                yield Change(f"the length of {said(args[0])} is taken block by block{around}", node, each, 1)
                 alone = f"maximum({ast.unparse(args[0])}, -({ast.unparse(args[0])}))"
                 words = f"the length of {said(args[0])} is taken coordinate by coordinate{around}"
                 yield Change(words, node, alone, 1)

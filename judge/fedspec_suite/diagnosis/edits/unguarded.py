@@ -9,7 +9,6 @@ from typing import Any
 from fedspec_suite.measure.call_graph import Spaces
 from fedspec_suite.measure.closed_form_rounding import make_room
 from fedspec_suite.measure.edited_sessions import Form
-from fedspec_suite.measure.function_copies import copy_parts
 
 WHERE = ("fedspec.algorithms.", "fedspec.client.", "fedspec.mixing.", "fedspec.server.")
 
@@ -26,16 +25,11 @@ def opened(form: Form) -> Form:
 
     What nothing refuses might run for ever: no rule loops over more than a case has.
     """
-    return form.changed(_open)
+    return form.changed(refuse_nothing)
 
 
-def unguarded(function: FunctionType) -> FunctionType:
-    """A function of the specification by itself without its refusals."""
-    open_: FunctionType = copy_parts([function], _open).of(function)
-    return open_
-
-
-def _open(names: Spaces) -> None:
+def refuse_nothing(names: Spaces) -> None:
+    """Let the functions of some modules take every value."""
     make_room(names)
     names.get("fedspec.rules", {})["_counted_or_measured"] = _taken
     for module in (m for n, m in names.items() if n.startswith(WHERE)):

@@ -1,91 +1,100 @@
-"""Shown intermediates read off their values: those that are wrong, and those wrong beside a model that deviates."""
+"""Formulas of shown intermediates that are wrong, and those that are wrong beside a model that deviates."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import ast
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
 
 import numpy as np
 
 from fedspec.arith import Array
-from fedspec.contract import Begin
+from fedspec.contract import Begin, Event, Exchange, Messages, Round
 from fedspec_suite.diagnosis.comparing import Evidence, Given
 from fedspec_suite.diagnosis.known import Known
 from fedspec_suite.diagnosis.seen.digits import compared
-from fedspec_suite.diagnosis.seen.fitting import CLOSE, measures, named
+from fedspec_suite.diagnosis.written.box import value_of
+from fedspec_suite.diagnosis.written.terms import ROWS, Terms, answers
 from fedspec_suite.measure.bench import WORDS
+from fedspec_suite.measure.scenario import Scenario
 
 ENOUGH = 4
-"""Number of nonzero values for which a relation must hold before it is named."""
+"""Number of events with nonzero values from which a relation is read."""
 
+CLOSE = 1e-8
+"""Largest error of a formula's values, relative to the largest of them."""
 
-_MADE: tuple[tuple[str, Callable[[Array, Array], Array]], ...] = (
-    ("that of the event before", lambda want, before: before),
-    ("the square of what it should be", lambda want, before: want**2),
-    ("the root of what it should be", lambda want, before: np.sqrt(np.abs(want))),
-    ("its magnitude alone", lambda want, before: np.abs(want)),
-)
-"""Mistakes in a value: made of the wanted one, and of that wanted in the event before."""
+TRIED = 40
+"""Number of formulas that are compared in all events, the smallest first."""
+
+WANTED, BEFORE = "(what it should be)", "(what it should be in the event before)"
 
 
 def shown(known: Known, given: Given, names: tuple[str, ...]) -> str:
-    """A sentence on each intermediate that is not what it should be."""
+    """A sentence on each intermediate that is not what it should be, but a formula of that and of known numbers."""
     said = ((name, _what(known, given, name)) for name in names)
     return "; ".join(f"{name} is {words}" for name, words in said if words)
 
 
 def _what(known: Known, given: Given, name: str) -> str:
-    rows = list(_rows(known, given, name))
-    dtype = known.samples[0].case.dtype
-    if not rows or any(got.shape != want.shape for got, want, *_ in rows):
+    rows = [row for row in _rows(known, given, name) if np.abs(row[1][WANTED]).max(initial=0.0) > 0]
+    if len(rows) < ENOUGH or any(got.shape != values[WANTED].shape for got, values in rows):
         return ""
-    told = [row for row in rows if np.abs(row[1]).max(initial=0.0) > 0]
-    if len(told) < ENOUGH:
-        return ""
-    if all(not got.any() for got, *_ in told):
+    if all(not got.any() for got, _ in rows):
         return "always zero"
-    for words, made in _MADE:
-        apart = [(got, made(want, before)) for got, want, before, _ in told if before is not None]
-        if len(apart) >= ENOUGH and all(_near(got, other, dtype) for got, other in apart):
-            return words
-    factors = []
-    for got, want, _, step in told:
-        c = float(got @ want) / float(want @ want)
-        if not _near(got, c * want, dtype):
-            return ""
-        factors.append((step, c))
-    times = named(factors, dtype)
-    return f"what it should be times {times}" if times else ""
+    got = np.concatenate([got for got, _ in rows])
+    held = set.intersection(*({*values} for _, values in rows))
+    values = {n: np.concatenate([np.broadcast_to(v[n], g.shape) for g, v in rows]) for n in sorted(held)}
+    some = np.resize(np.random.default_rng(3).permutation(np.flatnonzero(got)), ROWS)
+    slack = CLOSE * np.abs(got).max() + 0 * got
+    terms = Terms.of([(ast.Name(n), v[some], 1) for n, v in values.items()])
+    found = sorted(islice(answers(terms, got[some], slack[some]), TRIED), key=lambda a: a.size)
+    with np.errstate(all="ignore"):
+        fits = (a for a in found if (np.abs(value_of(a.expression, values) - got) <= slack).all())
+        return next((ast.unparse(a.expression) for a in fits if WANTED in ast.unparse(a.expression)), "")
 
 
-def _near(got: Array, want: Array, dtype: str) -> bool:
-    size = max(float(np.abs(want).max(initial=0.0)), 1e-300)
-    return bool(np.isfinite(got).all() and np.abs(got - want).max(initial=0.0) <= CLOSE[dtype] * size)
-
-
-def _rows(known: Known, given: Given, name: str) -> Iterator[tuple[Array, Array, Array | None, dict[str, float]]]:
-    """Yield the shown value, the wanted one, the one wanted before, and the event, in turn."""
-    for k, answers in given.items():
+def _rows(known: Known, given: Given, name: str) -> Iterator[tuple[Array, dict[str, Any]]]:
+    """Yield the shown value, and by name the wanted one, the one wanted before and the numbers at hand."""
+    for k, shows in given.items():
         s, wanted = known.samples[k], known.exact(known.claimed, k)
         before: Array | None = None
         number = 0
-        for event, got, want in zip(s.events, answers, wanted or (), strict=True):
+        for event, got, want in zip(s.events, shows, wanted or (), strict=True):
             if isinstance(event, Begin) or name not in got or name not in want:
                 before = None
                 continue
             value = np.array([float(x) for x in want[name]])
-            yield got[name], value, before, measures(s, event, number)
-            before, number = value, number + 1
+            number += 1
+            if before is not None:
+                yield got[name], {**_numbers(s, event), "t": number, WANTED: value, BEFORE: before}
+            before = value
+
+
+def _numbers(s: Scenario, event: Event) -> dict[str, float]:
+    """The numbers at hand in an event, by what they are called."""
+    found, problem = {n: float(v) for n, v in s.case.hyper.items()}, s.case.problem
+    match event:
+        case Messages(messages=sent):
+            return {**found, "n": float(len(sent)), "(sum n_i)": float(sum(m.weight for m in sent))}
+        case Round(participants=S) if problem is not None:
+            there = float(sum(problem.examples[i] for i in S))
+            return {**found, "n": float(len(S)), "N": float(len(problem.e)), "(sum n_i)": there}
+        case Exchange(senders=S, computing=computing) if problem is not None:
+            return {**found, "m": float(len(S)), "N": float(len(problem.e)), "I": float(len(computing))}
+    return found
 
 
 def along(known: Known, told: Evidence) -> str:
     """Name the intermediates that are right in every event in which x first deviates, and those wrong in every one."""
     right: list[set[str]] = []
     wrong: list[set[str]] = []
-    for k, event, answers in told.heads:
+    for k, event, shows in told.heads:
         wanted = known.exact(known.claimed, k)
         if not wanted:
             return ""
-        got, want = answers[event], wanted[event]
+        got, want = shows[event], wanted[event]
         names = [n for n in got if n in want and n not in {"x", *WORDS} and got[n].shape == want[n].shape]
         dtype = known.samples[k].case.dtype
         found = {n: compared(k, event, got[n], want[n], dtype) for n in names}

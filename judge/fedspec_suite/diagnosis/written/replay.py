@@ -45,9 +45,9 @@ NUDGE = 4e-16
 """Relative move of the models by which the search measures how precisely they determine a value."""
 
 
-def generic_cases(setting: Setting, seed: int = 0) -> list[Scenario]:
+def generic_cases(setting: Setting) -> list[Scenario]:
     """Cases with numbers that have nothing to do with one another: what agrees in them is the same formula."""
-    dice = np.random.default_rng(seed)
+    dice = np.random.default_rng(0)
     few = {"steps": (4, 5), "rounds": (1, 1)} if setting.level == "client" else {"rounds": (4, 5)}
     drawn = draw_cases(scenarios(setting, **few), 8 * CASES, seed=5)
     drawn = sorted(drawn, key=lambda s: -sum(a.size for a in s.case.x0.values()))[:CASES]

@@ -1,4 +1,4 @@
-"""The subject's own equation, where one equation of a rule is another: solved for, looked up, written and checked."""
+"""The subject's own equation, where one equation of a rule is another: solved for, looked up and written."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from fedspec.arith import Array, sqrt, total
 from fedspec.rules import equations
 from fedspec.source_text import copied, source_of
 from fedspec_suite.diagnosis.comparing import off
+from fedspec_suite.diagnosis.edits.edit import Put, swapped
 from fedspec_suite.diagnosis.edits.in_edits import COUNTED
 from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed, equation_of
 from fedspec_suite.diagnosis.written.box import CALLS, Box, boxes, leaf, read_in, solved, value_of
@@ -45,7 +46,7 @@ AGAIN, FEW = 3, 8
 """Number of searches in other rows if an answer fits some rows but not all, and number of rows that join."""
 
 TRIED = 6
-"""Number of answers that are checked in fresh cases, the smallest first."""
+"""Number of answers that are checked in whole plays, the smallest first."""
 
 
 @dataclass(frozen=True, order=True)
@@ -66,13 +67,12 @@ class Edit:
 
 
 def written(bench: Bench, setting: Setting) -> Iterator[Variant]:
-    """The claimed rule with one right side that gives all the subject's models, the smallest change first."""
+    """The claimed rule with one right side that gives all models of some plays, the smallest change first."""
     # In float32 rounding hides what tells one formula from another.
     plays = played(bench, generic_cases(setting)) if setting.dtype == "float64" else []
     if not plays:
         return
     left = iter(range(LOOKED))
-    fresh = played(bench, generic_cases(setting, seed=1))
     for box in boxes(setting):
         found: dict[Edit, ast.expr] = {}
         for place, name in enumerate(box.made):
@@ -86,7 +86,7 @@ def written(bench: Bench, setting: Setting) -> Iterator[Variant]:
                     found.setdefault(Edit(size, len(text), place, text), value)
         for edit in sorted(found)[:TRIED]:
             v = _variant(setting, box, [*box.made][edit.place], found[edit])
-            if all(_gives(v, s, given) for s, given in (*plays, *fresh)):
+            if all(_gives(v, s, given) for s, given in plays):
                 yield v
                 return
 
@@ -188,7 +188,7 @@ def _forward(
     o: Opened, claimed: ast.expr, at: ast.expr, terms: Terms, rows: Array, within: Mapping[str, Any]
 ) -> Iterator[Answer]:
     """Formulas in the place of a part that nothing solves for: each is tried."""
-    whole = _with(claimed, at, ast.Name("part_", ast.Load()))
+    whole = swapped(claimed, at, ast.Name("part_", ast.Load()))
     value = _value(whole, {**within, "part_": terms.values})
     if value is None or np.ndim(value) != 2:
         return
@@ -200,36 +200,7 @@ def _forward(
 
 def _put(claimed: ast.expr, at: ast.expr, answer: Answer) -> ast.expr:
     """The right side with an answer in the place of a part."""
-    return _with(claimed, at, _Claimed(at).visit(copied(answer.expression)))
-
-
-class _Claimed(ast.NodeTransformer):
-    """Puts a part of the rule where a formula means it."""
-
-    def __init__(self, at: ast.expr) -> None:
-        self.at = at
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        return copied(self.at) if node.id == CLAIMED.id else node
-
-
-def _with(whole: ast.expr, at: ast.expr, other: ast.expr) -> ast.expr:
-    """An expression with another part."""
-
-    class Swap(ast.NodeTransformer):
-        def visit(self, node: ast.AST) -> ast.AST:
-            return copied(other) if node is at else super().generic_visit(_shallow(node))
-
-    found = Swap().visit(whole)
-    assert isinstance(found, ast.expr)
-    return found
-
-
-def _shallow(node: ast.AST) -> ast.AST:
-    new = type(node)()
-    for name, value in vars(node).items():
-        setattr(new, name, [*value] if isinstance(value, list) else value)
-    return new
+    return swapped(claimed, at, Put(CLAIMED, at).visit(copied(answer.expression)))
 
 
 def _chosen(there: Array, follows: Array) -> Array:
