@@ -103,6 +103,14 @@ def test_it_is_named() -> None:
     assert said[0].startswith("every block is stepped by itself: a length, a sum or a largest number")
 
 
+@pytest.mark.slow
+def test_a_function_that_sees_a_block_at_a_time_is_named() -> None:
+    subject = ByBlocks("fedspec.client.compress.top_k")
+    offer = next(o for o in REFERENCE.info.offers if (o.algorithm, o.level) == ("ef21", "round"))
+    found = diagnosed(written(replace(offer, dtypes=("float64",)), subject.start), further=False)
+    assert names(found)[0] == "compress of p_i is taken block by block"
+
+
 def test_it_is_looked_for_where_a_rule_reads_the_whole_model() -> None:
     asked = {o.algorithm for o in REFERENCE.info.offers if list(of(setting_of(o)))}
     assert {"fedexp", "normalised-sgd", "agdu"} <= asked and not {"fedavg", "fedadam", "adam", "median"} & asked

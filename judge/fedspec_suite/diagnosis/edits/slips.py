@@ -1,4 +1,4 @@
-"""Slips in an expression: other signs, factors, roots, vectors, old values, other parentheses."""
+"""Slips in an expression: other signs, factors and roots, other parentheses."""
 
 from __future__ import annotations
 

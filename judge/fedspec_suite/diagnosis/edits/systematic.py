@@ -1,4 +1,4 @@
-"""Systematic edits of the rules that an algorithm runs: one sign, factor, root, square or old value at a time.
+"""Systematic edits of the rules that an algorithm runs: one sign, factor, root or square at a time.
 
 They are read off the text of the functions, so that a rule that joins the catalogue brings its own; each is a mutant
 without a place in the catalogue, and says in words what it does to which expression.
