@@ -21,9 +21,22 @@ from __future__ import annotations
 import ast
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+
 from fedspec.source_text import copied
 from fedspec_suite.diagnosis.defects.defect import Defect
 from fedspec_suite.mutants import Mutant
+
+CALLS: dict[str, Any] = {
+    "sqrt": np.sqrt,
+    "abs": np.abs,
+    "sign": np.sign,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "where_less": lambda a, b, x, y: np.where(np.less(a, b), x, y),
+    "ratio": lambda a, b: np.where(np.greater(b, 0), np.divide(a, b), 0),
+}
+"""Functions of rules that take each coordinate by itself."""
 
 
 class Change(NamedTuple):

@@ -8,10 +8,9 @@ from collections.abc import Iterator, Mapping
 from fedspec.source_text import copied
 from fedspec_suite.diagnosis.edits.at_hand import Kind, is_array
 from fedspec_suite.diagnosis.edits.changes import read_as, worded
-from fedspec_suite.diagnosis.edits.edit import Change
+from fedspec_suite.diagnosis.edits.edit import CALLS, Change
 from fedspec_suite.diagnosis.edits.forms import reformed
 from fedspec_suite.diagnosis.edits.slips import said
-from fedspec_suite.diagnosis.written.box import CALLS
 
 OTHER: Mapping[type[ast.AST], str] = {
     ast.Add: "-",

@@ -15,6 +15,7 @@ from fedspec.arith import Array
 from fedspec.folding import folding_under
 from fedspec.rules import equations
 from fedspec.source_text import bare, copied, definition_of, loaded
+from fedspec_suite.diagnosis.edits.edit import CALLS
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import functions
 
@@ -28,16 +29,6 @@ BINARY: dict[type[ast.operator], Any] = {
     ast.Div: np.divide,
     ast.Pow: np.power,
 }
-CALLS: dict[str, Any] = {
-    "sqrt": np.sqrt,
-    "abs": np.abs,
-    "sign": np.sign,
-    "maximum": np.maximum,
-    "minimum": np.minimum,
-    "where_less": lambda a, b, x, y: np.where(np.less(a, b), x, y),
-    "ratio": lambda a, b: np.where(np.greater(b, 0), np.divide(a, b), 0),
-}
-"""Functions of rules that take each coordinate by itself."""
 
 
 @dataclass(frozen=True, eq=False)

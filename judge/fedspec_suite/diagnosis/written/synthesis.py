@@ -16,10 +16,10 @@ from fedspec.arith import Array, sqrt, total
 from fedspec.rules import equations
 from fedspec.source_text import copied, source_of
 from fedspec_suite.diagnosis.comparing import off
-from fedspec_suite.diagnosis.edits.edit import Put, swapped
+from fedspec_suite.diagnosis.edits.edit import CALLS, Put, swapped
 from fedspec_suite.diagnosis.edits.in_edits import COUNTED
 from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed, equation_of
-from fedspec_suite.diagnosis.written.box import CALLS, Box, boxes, leaf, read_in, solved, value_of
+from fedspec_suite.diagnosis.written.box import Box, boxes, leaf, read_in, solved, value_of
 from fedspec_suite.diagnosis.written.history import ASKED
 from fedspec_suite.diagnosis.written.notation import in_notation
 from fedspec_suite.diagnosis.written.replay import Opened, generic_cases, opened, played
