@@ -1,4 +1,4 @@
-"""The examples of the guide: every one is judged, conforms and stands in the guide as it is in its file."""
+"""The examples of the guide: every one is judged and conforms, and the guide links to it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fedspec.catalogue import CATALOGUE
 pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
 
 ROOT = Path(__file__).resolve().parents[2]
-GUIDE = ROOT / "docs" / "subjects.md"
+GUIDE, FIELDS = ROOT / "docs" / "subjects.md", ROOT / "docs" / "fields.md"
 PYTHON = ("momentum_client", "fedadam_server", "fednova_round", "gossip_trace", "async_trace")
 
 
@@ -39,14 +39,15 @@ def test_the_example_in_javascript_conforms() -> None:
     judged("cmd:node examples/fedavg.mjs")
 
 
-@pytest.mark.parametrize("file", [*(f"{name}.py" for name in PYTHON), "fedavg.mjs"])
-def test_the_guide_prints_the_example(file: str) -> None:
-    assert (ROOT / "examples" / file).read_text(encoding="utf-8") in GUIDE.read_text(encoding="utf-8")
+def test_the_guide_prints_the_smallest_example_and_links_to_one_of_each_level() -> None:
+    guide = GUIDE.read_text(encoding="utf-8")
+    assert (ROOT / "examples/mine.py").read_text(encoding="utf-8") in guide
+    assert all(f"](../examples/{name}.py)" in guide for name in PYTHON)
 
 
-def test_the_guide_says_what_every_intermediate_is() -> None:
+def test_the_tables_explain_every_intermediate() -> None:
     """Each by its name, in the table of intermediates."""
-    table = GUIDE.read_text(encoding="utf-8").partition("| intermediate | meaning")[2].partition("\n\n")[0]
+    table = FIELDS.read_text(encoding="utf-8").partition("| intermediate | meaning")[2].partition("\n\n")[0]
     firsts = "".join(row.split(" | ")[0] for row in table.splitlines())
     assert {name for a in CATALOGUE.values() for name in a.shows} <= set(re.findall(r"`([^`]+)`", firsts))
 
