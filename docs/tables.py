@@ -25,7 +25,6 @@ from fedspec.readings import CoverName, Solver
 from fedspec_proofs import ledger
 from fedspec_proofs.claim import Verdict
 from fedspec_proofs.worst_cases.tabled import with_sections
-from fedspec_suite.laws import LAWS
 from fedspec_suite.mutants import MUTANTS
 from fedspec_suite.report.markdown import table
 from fedspec_suite.vectors import kill_counts, store
@@ -143,11 +142,6 @@ def options() -> str:
     return "".join(f"* {name}: {code(kind)}\n" for name, kind in kinds.items())
 
 
-def laws() -> str:
-    rows = ([f"`{w.id}`", ", ".join(w.levels), w.words, "yes" if w.reads_rule else ""] for w in LAWS.values())
-    return table(["law", "levels", "what it says", "runs the rule"], rows)
-
-
 def shown() -> str:
     """How many mutants there are, and how many the vectors alone show."""
     seen = sum(1 for n in kill_counts.count_kills(store.load()).values() if n)
@@ -171,7 +165,7 @@ def verdicts() -> str:
     return table([*head, "false variants refuted"], [*rows, total])
 
 
-TABLES = (cited, packages, parameters, offers, records, options, laws, shown, verdicts)
+TABLES = (cited, packages, parameters, offers, records, options, shown, verdicts)
 
 
 def main(arguments: Sequence[str]) -> int:
