@@ -1,7 +1,7 @@
 """The wheel beside the oldest and the newest packages that pyproject.toml allows, and on every Python that it names.
 
 Torch alone stands at the pin of constraints.txt: older and newer ones come from package indexes as CUDA builds of
-gigabytes. docs/in-your-ci.md says where its oldest was run by hand.
+gigabytes. docs/install.md says where its oldest was run by hand.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def test_every_other_python_that_the_classifiers_name(version: str, wheels: dict
 
 def test_platforms_are_claimed_where_they_were_run() -> None:
     """The page's table says on which Python which packages were run, and when."""
-    page = (ROOT / "docs/in-your-ci.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/install.md").read_text(encoding="utf-8")
     dated = page.partition("On Linux, 2026-11-23")[2].partition("\n\n|")[2].partition("\n\n")[0]
     ran = {m[1] for m in re.finditer(r"^\| (3\.\d+)\.\d+ \|", dated, re.M)}
     assert set(PYTHONS) == ran

@@ -189,7 +189,7 @@ def planned(lock: str) -> str:
 
 PLAIN_TORCH = (
     "without uv the build of torch is the one that pip finds; that of PyPI for Linux is for CUDA, 2.8 GB to fetch "
-    "with its libraries (CONTRIBUTING.md says how to get the one for CPUs)"
+    "with its libraries (docs/install.md says how to get the one for CPUs)"
 )
 """Note printed before pip installs torch without a setting for its index."""
 
