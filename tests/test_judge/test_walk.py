@@ -1,6 +1,4 @@
-"""The walks through CONTRIBUTING.md work: the blocks of one, applied to a copy of the project, make a judged algorithm,
-and those of the other a file of one's own.
-"""
+"""The walk of docs/new-algorithm.md works: its blocks, applied to a copy of the project, make a judged algorithm."""
 
 from __future__ import annotations
 
@@ -11,15 +9,13 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-from test_judge.support import FEW, Ran, with_own
+from test_judge.support import FEW
 
 HOME = Path(__file__).resolve().parents[2]
-CONTRIBUTING = HOME / "CONTRIBUTING.md"
+WALK = HOME / "docs/new-algorithm.md"
 BLOCK = re.compile(r"<!-- (?P<kind>new|run|test): (?P<what>\S+) -->\n```\w*\n(?P<text>.*?)```\n", re.DOTALL)
-OWN = re.compile(BLOCK.pattern.replace("(?P<kind>new|run|test)", "own-(?P<kind>new|why|run|say)"), re.DOTALL)
 COPIED = ("spec/fedspec", "impl/fedspec_torch", "judge/fedspec_suite", "judge/fedspec_properties")
 
 COMMAND = """
@@ -35,7 +31,7 @@ is easily told.
 
 
 def blocks() -> list[tuple[str, str, str]]:
-    text = CONTRIBUTING.read_text(encoding="utf-8")
+    text = WALK.read_text(encoding="utf-8")
     return [(m["kind"], m["what"], m["text"]) for m in BLOCK.finditer(text)]
 
 
@@ -84,38 +80,3 @@ def test_the_walk(tmp_path: Path) -> None:
         assert "the average is a sum" in wrong["nearest"]
     shown = fedspec("show", "fedema")
     assert shown.returncode == 0 and "fedema.step" in shown.stdout
-
-
-@pytest.mark.slow
-def test_the_walk_of_an_algorithm_that_reads_every_change(tmp_path: Path) -> None:
-    """Asked of a mean it is red, since it is none; denied, it is green; and its mistake is found without its rule."""
-
-    def fedspec(text: str) -> Ran:
-        return with_own(*text.split()[1:], "--json", cwd=tmp_path, cases=FEW)
-
-    def failed(row: dict[str, Any]) -> set[str]:
-        return {o["law"] for o in row["obligations"] if o["status"] == "fail"}
-
-    blocks = [(m["kind"], m["what"], m["text"]) for m in OWN.finditer(CONTRIBUTING.read_text(encoding="utf-8"))]
-    assert [kind for kind, *_ in blocks] == ["new", "why", "run", "say", "run", "run"]
-    checked = []
-    for kind, what, text in blocks:
-        match kind:
-            case "new":
-                (tmp_path / what).write_text(text, encoding="utf-8")
-            case "say":
-                before = (tmp_path / what).read_text(encoding="utf-8")
-                assert before.count("    denies={},\n") == 1
-                (tmp_path / what).write_text(before.replace("    denies={},\n", text), encoding="utf-8")
-            case "why":
-                why = {row["law"]: row["why"] for row in json.loads(fedspec(text).out) if row["level"] == "server"}
-                assert why[what] == "has Fact.PLAIN_MEAN" and not why["unrolled"]
-            case "run":
-                ran = fedspec(f"{text} --jobs 1")
-                assert ran.code == int(what), ran.err + ran.out
-                checked.append(json.loads(ran.out))
-    (red,), green, (mistaken,) = checked
-    assert failed(red) == {"mean"}
-    assert {r["level"] for r in green} == {"server", "round"}
-    assert all("mean" not in {o["law"] for o in r["obligations"]} for r in green)
-    assert {"follows-x", "mirrors"} <= failed(mistaken) and "the largest alone" in mistaken["nearest"]
