@@ -138,7 +138,7 @@ $(FUSED)/.installed: | venv
 	@$(BIN)/python -m pip install -qq --no-deps --target $(FUSED) '$(TRITON_PIN)'
 	@touch $@
 
-# What the mirror imports beside torch and NumPy, to be taken to a machine without a network; see docs/simulate.md.
+# What the mirror imports beside torch and NumPy, to be taken to a machine without a network; see docs/training.md.
 .PHONY: bare
 bare: venv ## Gather what a machine with a GPU, torch and NumPy alone lacks, in out/bare
 	rm -rf out/bare

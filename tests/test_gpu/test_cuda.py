@@ -1,6 +1,6 @@
 """The mirror on a GPU: every way, the fused kernel, whole runs, saved runs and memory, held to the CPU.
 
-One command on a machine that has torch, Triton, NumPy and pytest is in docs/simulate.md; no other test and no conftest
+One command on a machine that has torch, Triton, NumPy and pytest is in docs/training.md; no other test and no conftest
 is needed. FEDSPEC_DEVICE names another device: with ``cpu`` (and TRITON_INTERPRET=1) these tests show that they
 run, and nothing of a GPU.
 """

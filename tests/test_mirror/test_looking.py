@@ -170,7 +170,7 @@ def test_a_way_that_is_refused_names_itself_and_what_to_do(way: str) -> None:
 
 
 def test_the_page_has_every_reason() -> None:
-    page = " ".join((Path(__file__).parents[2] / "docs/simulate.md").read_text(encoding="utf-8").split())
+    page = " ".join((Path(__file__).parents[2] / "docs/training.md").read_text(encoding="utf-8").split())
     assert all(f"*{reason}*" in page for reason in Reason)
 
 

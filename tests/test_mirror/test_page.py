@@ -1,4 +1,4 @@
-"""The page about training runs as it stands, and so does the worked example that it names."""
+"""The Python of the pages about training runs as it stands, and so does the worked example that one of them names."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from typing import Any
 import pytest
 import torch
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "simulate.md"
-EXAMPLE = PAGE.parents[1] / "examples" / "own_dataset.py"
-BLOCKS = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+EXAMPLE = DOCS.parent / "examples" / "own_dataset.py"
+BLOCKS = {
+    page: re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL)
+    for page in ("simulate.md", "own-data.md", "tune.md")
+}
 
 
 def test_the_python_of_the_page_runs(
@@ -21,7 +24,8 @@ def test_the_python_of_the_page_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
-    exec(compile(BLOCKS[0], str(PAGE), "exec"), names)
+    (block,) = BLOCKS["simulate.md"]
+    exec(compile(block, "simulate.md", "exec"), names)
     rounds = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert len(rounds) == 30 and float(rounds[-1][2]) > float(rounds[0][2])
     run, again = names["run"], names["again"]
@@ -33,14 +37,14 @@ def test_the_python_about_datasets_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    exec(compile(BLOCKS[1], str(PAGE), "exec"), {})
+    exec(compile(BLOCKS["own-data.md"][0], "own-data.md", "exec"), {})
     rounds = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert len(rounds) == 20 and float(rounds[-1][2]) > max(0.6, float(rounds[0][2]))
     assert (tmp_path / "split.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_python_about_batches_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    exec(compile(BLOCKS[2], str(PAGE), "exec"), {})
+    exec(compile(BLOCKS["own-data.md"][1], "own-data.md", "exec"), {})
     rounds = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert len(rounds) == 60 and float(rounds[-1][2]) > max(0.8, float(rounds[0][2]))
 
@@ -50,9 +54,9 @@ def test_the_python_about_tuning_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    *_, block, pictured = BLOCKS
+    block, pictured = BLOCKS["tune.md"]
     names: dict[str, Any] = {}
-    exec(compile(block, str(PAGE), "exec"), names)
+    exec(compile(block, "tune.md", "exec"), names)
     first, *rounds = capsys.readouterr().out.splitlines()
     assert first.endswith("of 6 by what is held out: 6 of 30 clients")
     scores = {tuple(t.settings.values()): t.score for t in names["found"].trials}
@@ -61,7 +65,7 @@ def test_the_python_about_tuning_runs(
     logged = list(csv.DictReader((tmp_path / "run.csv").read_text(encoding="utf-8").splitlines()))
     assert [row["precision"] for row in logged] == [row.split()[2] for row in rounds]
     assert (tmp_path / "run.pt").exists()
-    exec(compile(pictured, str(PAGE), "exec"), names)
+    exec(compile(pictured, "tune.md", "exec"), names)
     assert (tmp_path / "runs.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -84,4 +88,4 @@ def test_from_a_dataset_to_a_picture(tmp_path: Path, capsys: Any) -> None:
         last = f"{algorithm}: accuracy {float(rows[-1]['accuracy']):.3f}, macro F1 {float(rows[-1]['macro F1']):.3f}"
         assert last in told
     assert re.search(r"scaffold: \{'eta_l': 0\.[13]\} of 2", told)
-    assert "(../examples/own_dataset.py)" in PAGE.read_text(encoding="utf-8")
+    assert "(../examples/own_dataset.py)" in (DOCS / "own-data.md").read_text(encoding="utf-8")
