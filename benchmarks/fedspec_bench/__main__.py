@@ -120,18 +120,18 @@ def write(folder: Path, data: dict[str, Any], text: str, rows: list[tuple[str, R
 
 
 def publish(data: dict[str, Any], sections: dict[str, str], rows: list[tuple[str, Row]], device: str) -> None:
-    """Write the stored results: the JSON by date; the tables beside it, or a CPU's tables into the page of the
-    documents."""
+    """Write the stored results: JSON and tables by date; a CPU's targets into the page of the documents."""
     kept = ROOT / "benchmarks/results"
     kept.mkdir(parents=True, exist_ok=True)
     (kept / f"{data['date']}-{device}.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    (kept / f"{data['date']}-{device}.md").write_text("\n".join(sections.values()), encoding="utf-8")
     if device != "cpu":
-        (kept / f"{data['date']}-{device}.md").write_text("\n".join(sections.values()), encoding="utf-8")
         return
     # A machine with torch and NumPy alone gets no farther than to the files above.
     from fedspec_proofs.worst_cases.tabled import write_sections
 
-    write_sections({name: f"\n{text}\n" for name, text in sections.items()}, ROOT / "docs/benchmarks.md")
+    targets = {name: text.partition("\n### ")[0].rstrip() for name, text in sections.items()}
+    write_sections({name: f"\n{text}\n\n" for name, text in targets.items()}, ROOT / "docs/benchmarks.md")
     if "layers" in sections:
         draw([row for _, row in rows], ROOT / "docs/pictures/benchmarks.png")
 
