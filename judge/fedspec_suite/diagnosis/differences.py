@@ -26,12 +26,12 @@ MOST = 3
 """Number of differences that are worth reading: more of them are another algorithm, which its name says better."""
 
 NOTHING = "(none)"
-"""What stands for an equation that one side lacks."""
+"""Text in the place of an equation that one side lacks."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One equation that a variant computes differently.
+    """Equation that a variant computes differently.
 
     Attributes:
         equation: its id; the option's name if an option decides something that no equation says; empty if unknown.

@@ -236,7 +236,7 @@ def unclaimed(algorithm: Algorithm, offer: Offer) -> dict[str, str]:
 
 
 def with_readings(info: SubjectInfo) -> SubjectInfo:
-    """What a subject declares, with the canonical reading in each offer that names none."""
+    """Declarations of a subject, with the canonical reading in each offer that names none."""
     return replace(info, offers=tuple(with_reading(o) for o in info.offers))
 
 

@@ -201,7 +201,7 @@ _DIVISORS: Mapping[str, tuple[str, Callable[[Messages], Any]]] = {
     "the mean is divided by the number of clients once more": ("delta", lambda m: len(m.steps)),
     "each change is divided by the client's steps": ("d", lambda m: _column(m.steps, m.deltas)),
 }
-"""What multiplies or divides the changes, with the equation in which it does."""
+"""Factors and divisors of the changes, with the equation in which it does."""
 
 
 def of(setting: Setting) -> Iterator[Defect]:

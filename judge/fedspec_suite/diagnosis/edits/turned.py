@@ -121,7 +121,7 @@ WHOLE = {"longer": "longer", "first_larger": "larger where they first differ"}
 
 
 def _whole(node: ast.Call, a: ast.expr, b: ast.expr, around: str) -> Iterator[Change]:
-    """One vector of two in the place of the larger numbers."""
+    """The longer vector of two in the place of the larger numbers."""
     both = f"{ast.unparse(a)}, {ast.unparse(b)}"
     for function, which in WHOLE.items():
         for new, where in (
