@@ -12,7 +12,6 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, fields
-from itertools import chain as joined
 from pathlib import Path
 from typing import Any
 
@@ -53,10 +52,6 @@ def _links(p: Paper) -> str:
     return ", ".join(f"[{said}]({link})" for said, link in p.links.items())
 
 
-BESIDE = 3
-"""How many packages stand on a line of the README."""
-
-
 def packages() -> str:
     """How many offers of each package conform, from the results of `make conformance`."""
     results = (HERE / "conformance" / "results.jsonl").read_text(encoding="utf-8").splitlines()
@@ -66,15 +61,12 @@ def packages() -> str:
             # No definition of an algorithm says what becomes of them.
             continue
         found.setdefault((row["subject"].partition(" ")[0], row["version"]), []).append(row)
-    cells = []
+    rows = []
     for (name, version), offers in found.items():
         other = [o["algorithm"] for o in offers if not o["verdict"].startswith("conforms")]
         shown = ", ".join(dict.fromkeys(other))
-        cells.append([f"{name} {version.partition('+')[0]}", f"{len(offers) - len(other)} of {len(offers)}", shown])
-    lines = -(-len(cells) // BESIDE)
-    cells += [["", "", ""]] * (BESIDE * lines - len(cells))
-    head = ["package", "conform", "others are of"] * BESIDE
-    return table(head, [[*joined.from_iterable(cells[i::lines])] for i in range(lines)])
+        rows.append([f"{name} {version.partition('+')[0]}", f"{len(offers) - len(other)} of {len(offers)}", shown])
+    return table(["package", "claims that conform", "deviating algorithms"], rows)
 
 
 def parameters() -> str:
