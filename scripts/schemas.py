@@ -26,6 +26,7 @@ VECTORS = 1
 EXACT = r"^-?\d{1,15}(/[1-9]\d{0,14})?$|^-?\d(\.\d{1,24})?(e-?\d{1,3})?$"
 
 NUMBER, STRING = {"type": "number"}, {"type": "string"}
+BASE64 = {**STRING, "description": "Bytes in base64, which only the subject reads."}
 TYPES = {"enum": ["float32", "float64"]}
 
 
@@ -67,12 +68,14 @@ MORE: dict[tuple[str, str], Schema] = {
     ("Arrival", "steps"): STEPS,
     ("Case", "dtype"): TYPES,
     ("Case", "population"): {"anyOf": [{"type": "null"}, STEPS]},
-    ("ClientMessage", "weight"): {"type": "integer", "minimum": 0},
+    ("ClientMessage", "weight"): {
+        "description": "A whole number >= 0; in a case of faults also null, negative or nan.",
+        "anyOf": [{"type": "null"}, ref("number")],
+    },
     ("ClientMessage", "steps"): STEPS,
     ("ClientMessage", "a_norm"): {**NUMBER, "exclusiveMinimum": 0},
     ("ClientMessage", "loss"): {"anyOf": [{"type": "null"}, {**NUMBER, "exclusiveMinimum": 0}]},
     ("Gradient", "eta_l"): {"anyOf": [{"type": "null"}, {**NUMBER, "exclusiveMinimum": 0}]},
-    ("Messages", "messages"): SOME,
     ("Offer", "dtypes"): {"items": TYPES, **SOME},
     ("Round", "participants"): SOME,
     ("Round", "steps"): {"items": STEPS, **SOME},
@@ -131,8 +134,8 @@ def record(kind: type[Any], *, whole: bool = False, **more: Schema) -> Schema:
     properties, optional = dict(more), []
     for field in fields(kind):
         extra = MORE.get((kind.__name__, field.name), {})
-        # A list of words says more than that it is a word.
-        schema = extra if "enum" in extra else {**annotated(str(field.type)), **extra}
+        # A list of words, or of alternatives, says more than the annotation.
+        schema = extra if {"enum", "anyOf"} & {*extra} else {**annotated(str(field.type)), **extra}
         properties[field.name] = schema if "description" not in extra else {**extra, **schema}
         untold = (kind.__name__, field.name) in UNTOLD
         if (untold or not whole) and (field.default is not MISSING or field.default_factory is not MISSING):
@@ -149,6 +152,8 @@ def request() -> Schema:
             closed({"cmd": {"const": "hello"}, "protocol": {"const": PROTOCOL}}),
             closed({"cmd": {"const": "start"}, "session": session, "case": ref("case")}),
             closed({"cmd": {"const": "step"}, "session": session, "event": ref("event")}),
+            closed({"cmd": {"const": "save"}, "session": session}),
+            closed({"cmd": {"const": "restore"}, "session": session, "saved": BASE64}),
             closed({"cmd": {"const": "stop"}, "session": session}),
         ],
         "$defs": {
@@ -171,6 +176,7 @@ def reply() -> Schema:
         "oneOf": [
             closed({**ok, "protocol": {"type": "integer"}, "info": ref("info")}, ["protocol"]),
             closed({**ok, "answer": ref("answer")}),
+            closed({**ok, "saved": BASE64}),
             closed(ok),
             closed({"ok": {"const": False}, "error": STRING, "detail": STRING}, ["detail"]),
         ],

@@ -49,6 +49,7 @@ __all__ = [
     "Messages",
     "Offer",
     "Quadratics",
+    "Resuming",
     "Round",
     "Session",
     "Subject",
@@ -95,6 +96,9 @@ class Offer:
             ``"clients"`` when also for each client of one.
         buffers: treatment of buffers at level server, if its models carry some: the readings of ``statistics``
             and of ``counters``, such as ``{"statistics": "averaged", "counters": "largest"}`` (``fedspec.buffers``).
+        resumes: True if its sessions have ``save`` and ``restore``; the judge then interrupts them (docs/resume.md).
+        faults: treatment of messages that aren't right at level server, by kind, such as ``{"nan": "skips"}``
+            (``fedspec.faults``).
     """
 
     algorithm: str
@@ -111,6 +115,8 @@ class Offer:
     variant: str = ""
     rates: Literal["one", "each", "rounds", "clients"] = "one"
     buffers: Mapping[str, str] = field(default_factory=dict)
+    resumes: bool = False
+    faults: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -214,6 +220,7 @@ class ClientMessage:
         control: the change c_i^+ - c_i of its control variate, as blocks (SCAFFOLD and its kind; else None).
         loss: F_i at the model that it started from, over all its examples (q-FedAvg; else None).
         buffers: buffers of its local model, under the names of the case's; None if the case has none.
+        round: the round that it answers, counted from 1, in a case of faults; None: the present round.
     """
 
     client: int
@@ -224,6 +231,7 @@ class ClientMessage:
     control: Blocks | None = None
     loss: Scalar | None = None
     buffers: Buffers | None = None
+    round: int | None = None
 
 
 @dataclass(frozen=True)
@@ -272,6 +280,18 @@ class Session(Protocol):
 
     def step(self, event: Event) -> Answer:
         """Take the event; return at least ``{"x": model}``."""
+        ...
+
+
+class Resuming(Session, Protocol):
+    """A session of an offer that says ``resumes``."""
+
+    def save(self) -> bytes:
+        """Return everything that the session holds; the judge keeps the bytes and never reads them."""
+        ...
+
+    def restore(self, saved: bytes) -> None:
+        """Go on where the session was that saved these bytes; called before any event, perhaps in a new process."""
         ...
 
 

@@ -6,6 +6,7 @@ It runs a case in whatever arithmetic the case's arrays are in.
 from __future__ import annotations
 
 import inspect
+import pickle
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -44,8 +45,24 @@ from fedspec.returned import check_state, keeping
 from fedspec.varying import of_round, stepped
 
 
-class SolverSession:
+class Kept:
+    """What a session holds between two events: the attributes ``kept``, saved as one pickle."""
+
+    kept: tuple[str, ...] = ("state",)
+
+    def save(self) -> bytes:
+        """Return what the session holds."""
+        return pickle.dumps({name: getattr(self, name) for name in self.kept})
+
+    def restore(self, saved: bytes) -> None:
+        """Go on where the session was that saved these bytes."""
+        vars(self).update(pickle.loads(saved))
+
+
+class SolverSession(Kept):
     """Level client: one gradient, one local step."""
+
+    kept = ("state", "anchor", "k")
 
     def __init__(self, algorithm: Algorithm, case: Case) -> None:
         self.case, self.algorithm = case, algorithm
@@ -104,7 +121,7 @@ class SolverSession:
         return {**shown(self.state), **numbers_of(self.state, self.algorithm.shows)}
 
 
-class MethodSession:
+class MethodSession(Kept):
     """Levels server and round: one aggregate, or one whole round, a step; of a program its server alone."""
 
     def __init__(self, algorithm: Algorithm, case: Case) -> None:
@@ -170,7 +187,7 @@ class MethodSession:
         return {**shown(self.state), **numbers, **values}
 
 
-class ProgramSession:
+class ProgramSession(Kept):
     """Levels round and trace: clients that remember, adapt, talk to each other or arrive late."""
 
     def __init__(self, algorithm: Algorithm, case: Case) -> None:

@@ -6,6 +6,7 @@ What the subject prints goes to standard error; standard output carries answers 
 
 from __future__ import annotations
 
+import base64
 import functools
 import importlib
 import importlib.machinery
@@ -118,6 +119,11 @@ class _Server:
                     raise ContractError(f"step: there is no session {key}; start it first")
                 session = self.sessions[key]
                 return {"answer": encode(session.step(decode_event(request["event"], session.case.dtype)))}
+            case "save":
+                return {"saved": base64.b64encode(self.sessions[key].save()).decode()}
+            case "restore":
+                self.sessions[key].restore(base64.b64decode(request["saved"]))
+                return {}
         self.sessions.pop(key, None)
         return {}
 
@@ -160,6 +166,32 @@ class Observed:
             "dtype": None if "" in dtypes else ", ".join(dtypes),
             "touched": f"arrays that were handed in were changed in place: {', '.join(changed)}" if changed else "",
         }
+
+    def save(self) -> bytes:
+        """Return the bytes that the session saves.
+
+        Raises:
+            ContractError: it returns something else, or has no ``save``.
+        """
+        saved: object = _method(self.session, "save")()
+        if not isinstance(saved, bytes | bytearray):
+            raise ContractError(f"save: returned {type(saved).__name__}; return bytes, such as those of pickle.dumps")
+        return bytes(saved)
+
+    def restore(self, saved: bytes) -> None:
+        """Hand a session the bytes that another one saved."""
+        _method(self.session, "restore")(saved)
+
+
+def _method(session: Any, name: str) -> Any:
+    """A method that an offer promises by ``resumes``.
+
+    Raises:
+        ContractError: the session has none of that name.
+    """
+    if not callable(method := getattr(session, name, None)):
+        raise ContractError(f"{name}: the offer says resumes, and its session has no method {name!r}; see docs/resume.md")
+    return method
 
 
 def _fingerprint(value: Any) -> Any:

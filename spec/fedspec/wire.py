@@ -6,13 +6,15 @@ request                                                 answer
 ``{"cmd": "hello", "protocol": 1}``                     ``{"ok": true, "info": {...}}``
 ``{"cmd": "start", "session": 1, "case": {...}}``       ``{"ok": true}``
 ``{"cmd": "step", "session": 1, "event": {...}}``       ``{"ok": true, "answer": {"x": {...}, "m": {...}}}``
+``{"cmd": "save", "session": 1}``                       ``{"ok": true, "saved": "bytes in base64"}``
+``{"cmd": "restore", "session": 2, "saved": "..."}``    ``{"ok": true}``
 ``{"cmd": "stop", "session": 1}``                       ``{"ok": true}``
 anything that fails                                     ``{"ok": false, "error": "one line", "detail": "..."}``
 ======================================================  =====================================================
 
 Arrays are nested lists of numbers, printed so that reading them back gives the same float; numbers that are not
 finite are the strings ``"nan"``, ``"inf"``, ``"-inf"``. A counter among buffers is a whole number without a point, and
-everything else that a buffer holds has one. What comes from the other side is held to the schemas
+everything else that a buffer holds has one. Only offers that say ``resumes`` are asked to save and restore. What comes from the other side is held to the schemas
 (``fedspec/schemas``) before it is read, on both sides.
 """
 
@@ -44,6 +46,7 @@ from fedspec.errors import ContractError
 from fedspec.schema import check, check_message, said
 
 PROTOCOL = 1
+COMMANDS = ("hello", "start", "step", "save", "restore", "stop")
 
 EVENTS: dict[str, type] = {
     "gradient": Gradient,
@@ -96,16 +99,16 @@ _SPARED = {"hyper", "draws"}
 
 UNTOLD: dict[type, tuple[str, ...]] = {
     Quadratics: ("f",),
-    ClientMessage: ("loss", "buffers"),
+    ClientMessage: ("loss", "buffers", "round"),
     Case: ("buffers",),
-    Offer: ("buffers",),
+    Offer: ("buffers", "resumes", "faults"),
 }
 """Fields that are left out where there is no such thing."""
 
 
 def is_nothing(value: Any) -> bool:
-    """True if a field is empty: None, or a mapping without entries."""
-    return value is None or (isinstance(value, Mapping) and not value)
+    """True if a field is empty: None, False, or a mapping without entries."""
+    return value is None or value is False or (isinstance(value, Mapping) and not value)
 
 
 def decode_line(line: str | bytes, where: str) -> dict[str, Any]:
@@ -133,13 +136,13 @@ def decode_request(line: str | bytes) -> dict[str, Any]:
     """
     value = decode_line(line, "request")
     command = value.get("cmd")
-    if command not in ("hello", "start", "step", "stop"):
-        raise ContractError(f"request: unknown command {said(command)}; known: hello, start, step, stop")
+    if command not in COMMANDS:
+        raise ContractError(f"request: unknown command {said(command)}; known: {', '.join(COMMANDS)}")
     check_message(value, "request", command, "request")
     return value
 
 
-REPLIES = {"hello": "info", "step": "answer"}
+REPLIES = {"hello": "info", "step": "answer", "save": "saved"}
 """Content of the replies by command; the reply to another command is empty."""
 
 
@@ -279,6 +282,7 @@ def decode_message(value: Mapping[str, Any], dtype: str) -> ClientMessage:
         **{
             **value,
             "delta": decode_blocks(value["delta"], dtype),
+            "weight": _numbers(value["weight"]),
             "control": None if control is None else decode_blocks(control, dtype),
             "buffers": decode_buffers(value.get("buffers"), dtype),
         }

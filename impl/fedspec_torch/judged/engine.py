@@ -6,9 +6,12 @@ stands between a module and an algorithm: gradients, blocks of clients, cohorts,
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -27,7 +30,7 @@ from fedspec_torch.run import schedules
 from fedspec_torch.run.agreement import shard_federation
 from fedspec_torch.run.divergence import DivergedError
 from fedspec_torch.run.runs import Run
-from fedspec_torch.run.simulation import begun
+from fedspec_torch.run.simulation import begun, resume
 
 ENGINES: dict[str, tuple[str, int | None, int, str | None]] = {
     "engine stacked": ("stacked", None, 1, None),
@@ -140,6 +143,21 @@ class EngineSession(CaseSession):
                 raise ContractError(f"event: {type(event).__name__} at level {self.case.level}; send what it takes")
         x = self.run.state if isinstance(self.run.state, Tensor) else self.run.state.x
         return {"x": self.blocks(whole(x))}
+
+    def save(self) -> bytes:
+        """Return the run's own file, with the updates that wait for a full buffer."""
+        with TemporaryDirectory() as folder:
+            self.run.save(file := Path(folder, "run"))
+            return pickle.dumps((file.read_bytes(), self.waiting))
+
+    def restore(self, saved: bytes) -> None:
+        """Resume the run in a file, as ``fedspec_torch.resume`` does."""
+        with TemporaryDirectory() as folder:
+            content, self.waiting = pickle.loads(saved)
+            (file := Path(folder, "run")).write_bytes(content)
+            self.run = resume(file, self.run.federation)
+        assert isinstance(self.run.plan, Told)
+        self.told = self.run.plan
 
     def _run(self, *events: schedules.Event) -> None:
         for event in events:

@@ -24,7 +24,7 @@ from fedspec.errors import ContractError, UnknownNameError
 from fedspec.params import flatten, layers, shapes, unflatten
 from fedspec.plan import Arrival, Exchange, Message, Plan, Setup
 from fedspec.readings import CoverName, choice
-from fedspec.reference import check_messages, held, numbers_of, of_server, population, rate_of_step
+from fedspec.reference import Kept, check_messages, held, numbers_of, of_server, population, rate_of_step
 from fedspec.returned import keeping
 from fedspec_torch.arith import Vector, device_named
 from fedspec_torch.problems import QuadraticClients
@@ -45,7 +45,7 @@ def device() -> torch.device:
         raise ContractError(f"{DEVICE}: {error}") from error
 
 
-class CaseSession:
+class CaseSession(Kept):
     """Base class of sessions: the case, and conversions between its arrays and tensors."""
 
     def __init__(self, algorithm: Algorithm, case: Case) -> None:
@@ -85,6 +85,8 @@ def model_like(state: Any) -> dict[str, Tensor]:
 
 class SolverSession(CaseSession):
     """Level client: one gradient, one local step of one client, a batch of n = 1."""
+
+    kept = ("state", "anchor", "k")
 
     def __init__(self, algorithm: Algorithm, solver: LocalSolver, case: Case) -> None:
         super().__init__(algorithm, case)

@@ -215,3 +215,7 @@ class Budgeted:
         if spent := self.spent:
             raise SubjectError(spent)
         return self.subject.start(case)
+
+    def afresh(self) -> None:
+        """Let the next session start in a new process, if the subject has one of its own."""
+        getattr(self.subject, "afresh", lambda: None)()

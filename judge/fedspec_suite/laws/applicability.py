@@ -270,6 +270,16 @@ carries_buffers = where(
 """Offers whose models carry buffers."""
 
 
+resumes = where(
+    lambda s: s.resumes, "resumes in its offer", "its offer does not say that sessions are saved and restored (resumes)"
+)
+"""Offers whose sessions are saved and restored."""
+
+has_faults = where(
+    lambda s: bool(s.faults), "faults in its offer", "its offer does not say what messages come to that aren't right (faults)"
+)
+"""Offers that say how they treat messages that aren't right."""
+
 sets_each_rate = where(
     lambda s: s.each_rate, "rates = each in its offer", "its user does not set the rate of every step (rates = each)"
 )

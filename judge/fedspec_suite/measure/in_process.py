@@ -52,6 +52,21 @@ class InProcessSession:
             raise SubjectError(f"subject: {type(error).__name__}: {error}") from error
         return answer
 
+    def save(self) -> bytes:
+        """Return the bytes that the session saves."""
+        return _asked(self.session.save)
+
+    def restore(self, saved: bytes) -> None:
+        """Hand the session bytes to go on from."""
+        _asked(self.session.restore, saved)
+
+
+def _asked(method: Callable[..., Any], *given: bytes) -> Any:
+    try:
+        return method(*given)
+    except Exception as error:
+        raise SubjectError(f"subject: {type(error).__name__}: {error}") from error
+
 
 def unaliased(value: Any) -> Any:
     """A copy in which every array stands for itself: two clients may send one array, and one of them be written to."""

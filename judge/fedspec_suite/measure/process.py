@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import os
@@ -152,7 +153,7 @@ class Process:
 
     def _most(self, command: str) -> int:
         """Bytes of the longest answer that is read: before anything was asked, or where nothing is, it is short."""
-        return min(LONGEST, USUAL + (PER_BYTE * self._longest_request if command == "step" else 0))
+        return min(LONGEST, USUAL + (PER_BYTE * self._longest_request if command in ("step", "save") else 0))
 
     def _read(self, line: bytes, command: str) -> dict[str, Any]:
         """Decode an answer."""
@@ -194,6 +195,10 @@ class Process:
         self.request({"cmd": "start", "session": session.number, "case": encode(case)})
         return session
 
+    def afresh(self) -> None:
+        """End the process, so that the next request starts a new one: nothing but saved bytes outlives it."""
+        self.close()
+
     def close(self) -> None:
         """Stop the process and everything that it started and that has not left its group."""
         child, self._child = self._child, None
@@ -225,6 +230,23 @@ class RemoteSession:
         reply = self.process.request({"cmd": "step", "session": self.number, "event": encode(event)})
         answer: Mapping[str, Any] = reply["answer"]
         return answer
+
+    def save(self) -> bytes:
+        """Ask for the bytes that the session saves.
+
+        Raises:
+            SubjectError: what comes is not base64.
+        """
+        said = self.process.request({"cmd": "save", "session": self.number})["saved"]
+        try:
+            return base64.b64decode(said, validate=True)
+        except ValueError as error:
+            raise SubjectError(f"subject: its answer to 'save' is not base64: {error}") from error
+
+    def restore(self, saved: bytes) -> None:
+        """Hand the session bytes to go on from."""
+        said = base64.b64encode(saved).decode()
+        self.process.request({"cmd": "restore", "session": self.number, "saved": said})
 
     def stop(self) -> None:
         """End the session."""

@@ -73,6 +73,10 @@ class Setting:
     """True if the subject declares that its user sets the rate of every local step."""
     buffers: Mapping[str, str] = field(default_factory=dict)
     """The readings of statistics and counters, where the subject declares that its models carry buffers."""
+    resumes: bool = False
+    """True if the subject declares that its sessions are saved and restored."""
+    faults: Mapping[str, str] = field(default_factory=dict)
+    """Treatments of messages that aren't right, where the subject declares them."""
     varies: str = ""
     """``rounds`` if the subject declares that its user sets new rates every round, ``clients`` if for each client."""
 
@@ -290,5 +294,7 @@ def setting_of(offer: Offer, dtype: str = "", reach: Reach = USUAL_REACH) -> Set
         variant=offer.variant,
         each_rate=offer.rates == "each",
         buffers=dict(offer.buffers),
+        resumes=offer.resumes,
+        faults=dict(offer.faults),
         varies=offer.rates if offer.rates in RATES_AT else "",
     )

@@ -6,6 +6,7 @@ parameter, all in one group. A fresh optimizer on fresh parameters is made at th
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -60,6 +61,24 @@ class TorchSession:
         return answer
 
 
+class ResumedSession(TorchSession):
+    """A session that is saved as torch's users save a run: the model's arrays and the optimizer's ``state_dict``."""
+
+    def save(self) -> bytes:
+        """Return what ``torch.save`` writes."""
+        written = io.BytesIO()
+        torch.save({"model": self.params, "optimizer": self.optimizer.state_dict()}, written)
+        return written.getvalue()
+
+    def restore(self, saved: bytes) -> None:
+        """Load it into a model and an optimizer that were just made."""
+        read = torch.load(io.BytesIO(saved))
+        with torch.no_grad():
+            for name, p in self.params.items():
+                p.copy_(read["model"][name])
+        self.optimizer.load_state_dict(read["optimizer"])
+
+
 class Stepping:
     """A package of optimizers, as a subject.
 
@@ -78,5 +97,5 @@ class Stepping:
         for entry in self.driven:
             offer = entry.offer
             if (offer.algorithm, offer.reading, offer.variant) == (case.algorithm, case.reading, case.variant):
-                return TorchSession(case, entry)
+                return ResumedSession(case, entry) if offer.resumes else TorchSession(case, entry)
         raise ContractError(f"case: {case.algorithm} by reading {case.reading} is not offered")

@@ -14,6 +14,8 @@ Each block is one parameter, all in one group. A fresh optimizer on fresh parame
 start and at every ``Begin``. Shown as it stands in ``optimizer.state`` after the step: u
 (momentum_buffer; absent where rho = 0), m (exp_avg), v (exp_avg_sq, sum), v_hat (max_exp_avg_sq,
 not corrected). m_0, v_0 of Adam and u_0 are 0. Hidden: the step count, which starts at 1.
+Saved and restored: the parameters, and ``optimizer.state_dict()`` by ``torch.save``, into an optimizer
+that was just made by ``load_state_dict``.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ Make = Callable[[list[torch.Tensor], Mapping[str, Any]], torch.optim.Optimizer]
 
 def driven(algorithm: str, reading: str, make: Make, shows: Mapping[str, str], **more: Any) -> Driven:
     """Describe one client-level offer."""
-    offer = Offer(algorithm, "client", reading, intermediates=tuple(shows), **more)
+    offer = Offer(algorithm, "client", reading, intermediates=tuple(shows), resumes=True, **more)
     return Driven(offer, make, shows)
 
 
