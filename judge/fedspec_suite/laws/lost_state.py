@@ -6,7 +6,7 @@ to zero, to its value of one event before, or to the value that the event would 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import combinations
 from typing import Any, TypeAlias
@@ -62,19 +62,21 @@ def put(session: Any, parts: State) -> None:
 
 
 class Interrupted:
-    """A session of the specification that a restore spoils between any two events."""
+    """A session of the specification that a restore spoils after some events, counted from 0."""
 
-    def __init__(self, session: Any, spoil: Spoil) -> None:
-        self.session, self.spoil = session, spoil
+    def __init__(self, session: Any, spoil: Spoil, places: Container[int]) -> None:
+        self.session, self.spoil, self.places = session, spoil, places
+        self.taken = 0
         self.first = self.before = held(session)
         self.last: Event | None = None
 
     def step(self, event: Event) -> Any:
         """Take the event, after the restore."""
-        if self.last is not None:
+        if self.taken - 1 in self.places:
             now = held(self.session)
             put(self.session, {**now, **self.spoil(Seen(self.first, self.before, now, self._again))})
         self.before, self.last = held(self.session), event
+        self.taken += 1
         answer = self.session.step(event)
         if isinstance(event, Begin):
             self.first = held(self.session)
@@ -131,23 +133,30 @@ def _listed(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def named(bench: Bench, s: Scenario, got: Sequence[Shown]) -> str:
-    """Name the losses that give a resumed run; in words, too, that none of them does."""
-    fitting: list[str] = []
-    for words, spoil in spoils(s):
-        if _fits(bench, s, spoil, got):
-            fitting.append(words)
-            if words.startswith("nothing"):
-                break
-    few = fitting[:2]
-    return f"after restore, {' or '.join(few)}" if few else "no part of the state that is lost or stale alone explains it"
+def named(bench: Bench, s: Scenario, once: Sequence[Shown], everywhere: Sequence[Shown]) -> str:
+    """Name the losses that give two resumed runs; in words, too, that none does.
+
+    Args:
+        bench: whose subject was resumed.
+        s: the case.
+        once: its answers, resumed before the last event alone, in a new process.
+        everywhere: its answers, resumed after every event.
+    """
+    count = len(s.events)
+    fitting = [(words, spoil) for words, spoil in spoils(s) if _fits(bench, s, spoil, (count - 2,), once)]
+    both = [words for words, spoil in fitting if _fits(bench, s, spoil, range(count - 1), everywhere)]
+    if both:
+        return f"after restore, {' or '.join(both[:2])}"
+    if fitting:
+        return f"after a restore in a new process, {fitting[0][0]}"
+    return "no part of the state that is lost or stale alone explains it"
 
 
-def _fits(bench: Bench, s: Scenario, spoil: Spoil, got: Sequence[Shown]) -> bool:
+def _fits(bench: Bench, s: Scenario, spoil: Spoil, places: Container[int], got: Sequence[Shown]) -> bool:
     bench = replace(bench, measured=Measured())
 
     def begun(lifted: Scenario) -> Session:
-        return Interrupted(specified(lifted), spoil)
+        return Interrupted(specified(lifted), spoil, places)
 
     try:
         want = reference(s, begun)

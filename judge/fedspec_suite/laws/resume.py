@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from hypothesis import strategies as st
 
-from fedspec.contract import LEVELS, Event
+from fedspec.contract import LEVELS
 from fedspec_suite.laws.applicability import resumes
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.lost_state import named
 from fedspec_suite.laws.relations import same_bits
 from fedspec_suite.measure.bench import Bench, Shown
-from fedspec_suite.measure.cases import client_scenarios, scenarios
+from fedspec_suite.measure.portable_rng import PortableRng
 from fedspec_suite.measure.process import SubjectError, SubjectHangs
-from fedspec_suite.measure.scenario import Scenario, describe
+from fedspec_suite.measure.scenario import Scenario, describe, with_dtype
+from fedspec_suite.measure.seeded_cases import Draws, draw_case
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation
 
@@ -25,42 +27,52 @@ RESUMED = "the resumed run is another run"
 
 
 def _cases(setting: Setting) -> st.SearchStrategy[Scenario]:
-    """Cases of at least three events: what is lost at the first restore and what is stale at it are one thing."""
-    if setting.level == "client":
-        return client_scenarios(setting, steps=(3, 5))
-    arrivals = getattr(setting.algorithm.run, "event", "") == "arrival"
-    return scenarios(setting, rounds=(6, 9) if arrivals else (3, 4))
+    """Cases with as many events as small ones have at most, in which no change or gradient is zero.
+
+    What is lost at a restore shows in the next event, and only a third event tells lost from stale.
+    """
+
+    def dealt(number: int) -> Scenario:
+        s = draw_case(Draws(setting, PortableRng(f"resumed {number}"), frozenset(), full=True))
+        return with_dtype(s, setting.dtype)
+
+    return st.integers(0, 10**6).map(dealt)
 
 
-def _play(bench: Bench, s: Scenario, *, restores: bool) -> list[Shown]:
-    """Play a case that is saved after every event, and perhaps goes on in another session each time.
+def _play(bench: Bench, s: Scenario, places: Iterable[int], fresh: int | None = None) -> list[Shown]:
+    """Play a case that is saved after every event, and goes on in another session after some.
 
-    A subject in a process of its own goes on in a new process once, in the middle and in its first type: to start one
-    after each event would take most of the time, and what a process keeps for all its sessions is lost there too.
+    Args:
+        bench: whose subject plays.
+        s: the case.
+        places: the events after which another session goes on, counted from 0.
+        fresh: the event after which a subject in a process of its own goes on in a new process, too.
 
     Raises:
         Deviates: the session can't be saved or restored.
     """
     out: list[Shown] = []
     session: Any = bench.subject.start(s.case)
+    stepped: Any = session.step
     for k, event in enumerate(s.events):
-        out.append(bench.read(session.step(event), s, k, describe(event)))
+        out.append(bench.read(stepped(event), s, k, describe(event)))
         if k == len(s.events) - 1:
             break
         where = f"{describe(event)} {k + 1}"
         saved = _asked(bench, where, "save", session.save)
-        if restores:
-            if k == len(s.events) // 2 - 1 and bench.dtype == bench.offer.dtypes[0]:
+        if k in places:
+            if k == fresh:
                 getattr(bench.subject, "afresh", lambda: None)()
             else:
                 getattr(session, "stop", lambda: None)()
             session = bench.subject.start(s.case)
             _asked(bench, where, "restore", session.restore, saved)
+            stepped = partial(_asked, bench, where, "the event after restore", session.step)
     getattr(session, "stop", lambda: None)()
     return out
 
 
-def _asked(bench: Bench, where: str, what: str, method: Any, *given: bytes) -> Any:
+def _asked(bench: Bench, where: str, what: str, method: Any, *given: object) -> Any:
     try:
         return method(*given)
     except SubjectHangs:
@@ -70,24 +82,30 @@ def _asked(bench: Bench, where: str, what: str, method: Any, *given: bytes) -> A
         raise Deviates(Deviation(bench.step_equation, where, note=note)) from error
 
 
+def _everywhere(bench: Bench, s: Scenario) -> list[Shown]:
+    """The run that is interrupted after every event; by a new process once, in the middle and in the first type.
+
+    To start a process after each event would take most of the time.
+    """
+    middle = len(s.events) // 2 - 1
+    return _play(bench, s, range(len(s.events)), middle if bench.dtype == bench.offer.dtypes[0] else None)
+
+
 def _resumes(bench: Bench, s: Scenario) -> None:
     alone = bench.both(s)[1]
-    same_bits(bench, s, alone, _play(bench, s, restores=False), SAVED)
-    same_bits(bench, s, alone, _play(bench, s, restores=True), RESUMED)
+    same_bits(bench, s, alone, _play(bench, s, ()), SAVED)
+    same_bits(bench, s, alone, _everywhere(bench, s), RESUMED)
 
 
 def _say_what(bench: Bench, s: Scenario, broken: Deviates) -> Deviates:
     """The deviation, with the part of the state that explains the resumed run."""
     if broken.deviation.note != RESUMED:
         return broken
-    words = named(bench, s, _play(bench, s, restores=True))
-    at = before(s.events, broken.deviation.event)
+    last = len(s.events) - 2
+    words = named(bench, s, _play(bench, s, (last,), last), _everywhere(bench, s))
+    k = max(1, broken.deviation.event - 1)
+    at = f"{describe(s.events[k - 1])} {k}"
     return Deviates(replace(broken.deviation, note=f"{RESUMED}: {words} (restored after {at})"))
-
-
-def before(events: Sequence[Event], number: int) -> str:
-    """Name of the event before an event, counted from 1."""
-    return f"{describe(events[max(0, number - 2)])} {max(1, number - 1)}"
 
 
 LAWS = (
@@ -99,7 +117,7 @@ LAWS = (
         cases=_cases,
         check=_resumes,
         applies=resumes,
-        costs=30,
+        costs=15,
         simplify=_say_what,
     ),
 )

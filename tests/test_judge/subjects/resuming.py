@@ -1,0 +1,154 @@
+"""Implementations that are saved and restored: some keep all that they hold, and each of the others loses something."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from dataclasses import replace
+
+import numpy as np
+from right import Adam, FedAdam, FedAMSGrad, Subject
+
+from fedspec.contract import Offer
+from fedspec.reference import SUBJECT
+
+
+def keeping(session, drop=(), saved=lambda held, self: held, restored=lambda self: None):
+    """A session that pickles its arrays and numbers, except for some; ``saved`` and ``restored`` spoil them."""
+
+    class Kept(session):
+        def save(self):
+            held = {n: v for n, v in vars(self).items() if isinstance(v, np.ndarray | int) and n not in drop}
+            return pickle.dumps(saved(held, self))
+
+        def restore(self, given):
+            vars(self).update(pickle.loads(given))
+            restored(self)
+
+    Kept.__name__ = session.__name__
+    return Kept
+
+
+def server(session, name="fedadam", reading="reddi-2021", shows=("m", "v"), **spoilt):
+    """A server's offer that says ``resumes``."""
+    offer = Offer(name, "server", reading, intermediates=shows, dtypes=("float64",), resumes=True)
+    return Subject(keeping(session, **spoilt), offer)
+
+
+def client(**spoilt):
+    """Adam's offer at level client."""
+    offer = Offer("adam", "client", "kingma-2015", intermediates=("m", "v"), dtypes=("float64",), resumes=True)
+    return Subject(keeping(Adam, **spoilt), offer)
+
+
+class Stale(FedAdam):
+    """Writes the first moment before the round's step is taken."""
+
+    def step(self, event):
+        self.old = self.m
+        return super().step(event)
+
+
+class Loud(FedAdam):
+    """Scales its moment when it is saved, and scales it back: the last bits change."""
+
+    def save(self):
+        self.m = self.m * (1 + 2**-50)
+        return pickle.dumps({"m": self.m, "v": self.v, "x": self.x})
+
+    def restore(self, saved):
+        vars(self).update(pickle.loads(saved))
+
+
+right = server(FedAdam)
+right_client = client()
+no_m = server(FedAdam, drop=("m",))
+no_moments = server(FedAdam, drop=("m", "v"))
+no_maximum = server(FedAMSGrad, "fedamsgrad", "afga", ("m", "v", "v_hat"), drop=("v_hat",))
+zero_v = server(FedAdam, saved=lambda held, self: {**held, "v": 0 * held["v"]})
+stale = server(Stale, saved=lambda held, self: {**held, "m": self.old})
+narrow = server(FedAdam, saved=lambda held, self: {**held, "v": held["v"].astype("float32").astype("float64")})
+scaled = server(FedAdam, saved=lambda held, self: {**held, "v": held["v"] * (1 + 2**-52)})
+mixed = server(FedAdam, saved=lambda held, self: {**held, "v": held["m"] ** 2})
+loud = Subject(Loud, replace(right.info.offers[0]))
+text = server(FedAdam, saved=lambda held, self: {**held, "m": "lost"})
+no_count = client(drop=("k", "t"))
+silent = Subject(FedAdam, right.info.offers[0])
+
+_KEPT = {}
+
+
+class Global(FedAdam):
+    """Keeps its moments in the module, where a new process doesn't find them."""
+
+    def save(self):
+        _KEPT["now"] = self.m, self.v
+        return self.x.tobytes()
+
+    def restore(self, saved):
+        self.x = np.frombuffer(saved, self.x.dtype)
+        self.m, self.v = _KEPT.get("now", (self.m, self.v))
+
+
+module = Subject(Global, right.info.offers[0])
+
+
+class Losing:
+    """The specification's session, some fields of whose state begin anew."""
+
+    def __init__(self, case, spoil):
+        self.inner, self.fresh, self.spoil = SUBJECT.start(case), SUBJECT.start(case), spoil
+        self.step, self.save = self.inner.step, self.inner.save
+
+    def restore(self, saved):
+        self.inner.restore(saved)
+        state = self.inner.state
+        self.inner.state = replace(state, **self.spoil(state, self.fresh.state))
+
+
+class Program:
+    """A row of the specification at level round or trace, spoilt."""
+
+    def __init__(self, name, level, spoil):
+        found = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == (name, level))
+        self.info = replace(SUBJECT.info, name=name, offers=(replace(found, resumes=True, dtypes=("float64",)),))
+        self.spoil = spoil
+
+    def start(self, case):
+        return Losing(case, self.spoil)
+
+
+scaffold = Program("scaffold", "round", lambda now, first: {"c_i": first.c_i})
+outer = Program("diloco", "round", lambda now, first: {"v": first.v})
+inner_moments = Program("diloco", "round", lambda now, first: {"m_i": first.m_i, "v_i": first.v_i})
+inner_count = Program("diloco", "round", lambda now, first: {"t": first.t})
+replicas = Program("dsgd", "trace", lambda now, first: {"X": now.X[:1] + 0 * now.X})
+diloco_whole = Program("diloco", "round", lambda now, first: {})
+
+
+def torch_adamw():
+    """AdamW of PyTorch whose moments a restore drops.
+
+    External: https://github.com/KempnerInstitute/KempnerForge/pull/115, where a fresh optimizer has no moments yet, so
+    that the loader has nothing to load them into.
+    """
+    import torch
+
+    from fedspec_suite.subjects.torch_optim import adapter
+    from fedspec_suite.subjects.torch_optimizers import ResumedSession, Stepping
+
+    class Dropping(ResumedSession):
+        def restore(self, saved):
+            read = torch.load(io.BytesIO(saved))
+            with torch.no_grad():
+                for name, p in self.params.items():
+                    p.copy_(read["model"][name])
+            there = self.optimizer.state_dict()["state"]
+            kept = {k: v for k, v in read["optimizer"]["state"].items() if k in there}
+            self.optimizer.load_state_dict({**read["optimizer"], "state": kept})
+
+    class Wrong(Stepping):
+        def start(self, case):
+            return Dropping(case, self.driven[0])
+
+    return Wrong("dropping", "torch", [d for d in adapter.DRIVEN if d.offer.algorithm == "adam"])
