@@ -50,6 +50,10 @@ PURPOSES: dict[str, dict[str, Command]] = {
             "judged.",
             "fedspec_suite.cli.smoke:smoke",
         ),
+        "faults": Command(
+            "Send servers messages that aren't right, such as a change that holds NaN, and print what each does.",
+            "fedspec_suite.cli.faults:faults",
+        ),
         "subjects": Command("List the bundled subjects.", "fedspec_suite.cli.subjects:subjects"),
         "lora": Command(
             "Judge a function that averages the low-rank matrices (LoRA) of clients: FedIT, FFA-LoRA, RoLoRA, FLoRA, "

@@ -35,6 +35,9 @@ from fedspec_suite.measure.verdict import Conformity, Course, Obligation, Result
 COURSES = 8
 """Samples that are played until one shows a deviation."""
 
+NAMING = {"resumes", "faults-as-declared"}
+"""Laws that name what is wrong themselves."""
+
 MANNERS = {"repeats", "isolated", "dtype", "inputs", REQUIREMENT}
 """Laws that can be broken while the numbers of the model are right."""
 
@@ -56,8 +59,8 @@ def explained(result: Result, subject: Budgeted, offer: Offer, broken: Sequence[
         return result
     try:
         failed = [o for o in result.obligations if o.status is Status.FAIL]
-        if all(about(o).startswith(buffer_key("")) for o in failed):
-            # What becomes of buffers is named by the law that found it; no rule is wrong.
+        if all(o.law in NAMING or about(o).startswith(buffer_key("")) for o in failed):
+            # What becomes of these is named by the law that found it; no rule is wrong.
             return replace(result, nearest=FOLLOWS)
         if is_itself(subject) and all(o.law in properties() for o in failed):
             # It follows itself: what is wrong is the rule, or that the row does not deny the law.

@@ -15,14 +15,14 @@ from importlib import import_module
 from importlib.resources import files
 
 from fedspec.catalogue import Algorithm, join
-from fedspec_suite.laws import buffers, common, far, follows_rule, resume, special_cases
+from fedspec_suite.laws import buffers, common, far, faults, follows_rule, resume, special_cases
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure import hyper_pools
 
 __all__ = ["ALL", "LAWS", "PROPERTIES", "Law", "all_laws", "know", "law_named", "matching", "properties", "retired"]
 
 LAWS: dict[str, Law] = {
-    law.id: law for law in (*follows_rule.LAWS, *buffers.LAWS, *far.LAWS, *special_cases.LAWS, *common.LAWS, *resume.LAWS)
+    law.id: law for law in (*follows_rule.LAWS, *buffers.LAWS, *far.LAWS, *special_cases.LAWS, *common.LAWS, *resume.LAWS, *faults.LAWS)
 }
 """The laws that the judge asks by default, by id; those that follow the rule stand first."""
 

@@ -13,6 +13,7 @@ from fedspec.contract import Level, Offer, SubjectInfo
 from fedspec.domains import require
 from fedspec.errors import ContractError, UnknownNameError
 from fedspec.facts import Fact
+from fedspec.faults import check_faults
 from fedspec.given import VARYING
 from fedspec.readings import Solver
 
@@ -187,6 +188,12 @@ def check_offer(offer: Offer, algorithm: Algorithm) -> None:
             )
     if offer.buffers:
         check_buffers(offer)
+    if offer.faults and offer.level != "server":
+        raise ContractError(
+            f"faults: the offer of {algorithm.id} declares some at level {offer.level}, and only a server is sent "
+            f"messages; leave them out"
+        )
+    check_faults(offer.faults)
     if offer.blocks == "matrices" and offer.level in {"round", "trace"} and "layers" not in algorithm.takes:
         raise ContractError(
             f"blocks: the offer of {algorithm.id} says 'matrices' at level {offer.level}, where its model is one "

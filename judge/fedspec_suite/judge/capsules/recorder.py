@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fedspec.contract import Case, Event, Offer, Session, Subject
-from fedspec.errors import FedspecError
+from fedspec.errors import ContractError, FedspecError
 from fedspec.wire import encode
 from fedspec_suite.laws.follows_rule import SHOWN
 from fedspec_suite.measure.bench import THRESHOLD, Bench, Shown
@@ -66,6 +66,9 @@ class _Session:
         # What was written down, since a subject may go on writing into what it has returned.
         self.record.sessions[self.number].events.append((event, call["answer"], place))
         return answer
+
+    def save(self) -> bytes:
+        raise ContractError("save: no script plays what comes after a restore")
 
     def stop(self) -> None:
         getattr(self.session, "stop", lambda: None)()

@@ -1,0 +1,89 @@
+"""The command ``fedspec faults``: what a server does with messages that aren't right."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from fedspec.faults import KINDS, Treatment
+from fedspec_suite.cli.check import check_limit
+from fedspec_suite.judge import locate
+from fedspec_suite.judge.all_offers import ask_all_offers
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.fault_cases import dealt, kinds, observed
+from fedspec_suite.measure.process import LIMIT
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.report.terminal import Json, console, emit, spinner, table
+
+EPILOG = "Exit code: 0 nothing is declared otherwise than it is, 1 something is, 2 an offer does not answer, or a usage error."
+
+CASES = 2
+"""Cases of each kind: a treatment that gives the subject's models in all of them is the one."""
+
+NOTHING = "does something else"
+
+
+def faults(
+    implementations: Annotated[list[str], typer.Argument(metavar="IMPL...", help="; ".join(locate.KINDS))],
+    only: Annotated[
+        list[str] | None, typer.Option(help="[VARIANT:]ALGORITHM[/LEVEL[/READING]], with * and ?; repeatable.")
+    ] = None,
+    limit: Annotated[float, typer.Option(help="Seconds that one answer may take.")] = LIMIT,
+    as_json: Json = False,
+) -> None:
+    """Send servers messages that aren't right, such as a change that holds NaN, and print what each does with them.
+
+    An offer that declares ``faults`` is judged on them by ``fedspec check``, too; docs/faults.md.
+    """
+    check_limit(limit)
+    rows: list[dict[str, Any]] = []
+    with spinner() as progress:
+        for asked in ask_all_offers(implementations, _observed, only=only or (), limit=limit, progress=progress):
+            offer = asked.offer
+            if offer and offer.level != "server" and not asked.error:
+                continue
+            name = f"{offer.variant}{':' * bool(offer.variant)}{offer.algorithm}" if offer else ""
+            version = asked.info.version if asked.info else ""
+            head = {"id": "/".join(filter(None, (asked.name, name))), "version": version, "error": asked.error}
+            rows.append({**head, "faults": asked.answer or {}, "declared": dict(offer.faults) if offer else {}})
+    if as_json:
+        emit(rows)
+    else:
+        for row in rows:
+            _print(row)
+    wrong = any(row["faults"].get(kind, {}).get("wrong") for row in rows for kind in row["declared"])
+    raise typer.Exit(2 if any(row["error"] for row in rows) else int(wrong))
+
+
+def _observed(bench: Bench, setting: Setting) -> dict[str, dict[str, Any]]:
+    """What an offer does with each kind, by name; nothing at the levels without messages."""
+    if setting.level != "server":
+        return {}
+    cases = [dealt(setting, number) for number in range(CASES)]
+    found: dict[str, dict[str, Any]] = {}
+    for kind in kinds(cases[0]):
+        seen = [observed(bench, s, kind) for s in cases]
+        does = [str(t) for t in KINDS[kind][1] if all(t in some for some, _ in seen)]
+        declared = setting.faults.get(kind, "")
+        said = seen[0][1] if not does or Treatment.RAISES in does else ""
+        found[kind] = {"does": does, "said": said, "declared": declared, "wrong": bool(declared) and declared not in does}
+    return found
+
+
+def _print(row: dict[str, Any]) -> None:
+    console().print(Text(f"{row['id']} {row['version']}", style="bold"), soft_wrap=True)
+    if row["error"]:
+        console().print(Text(f"  {row['error']}"), soft_wrap=True)
+        return
+    t = table("message", "kind", "what it does", "declared")
+    for kind, found in row["faults"].items():
+        does = " or ".join(found["does"]) or NOTHING
+        told = f"{does}: {found['said']}" if found["said"] else does
+        t.add_row(KINDS[kind][0], kind, told, f"{found['declared']}{' (wrong)' * found['wrong']}")
+    console().print(t)
+    told = {kind: found["does"][0] for kind, found in row["faults"].items() if found["does"]}
+    if not row["declared"]:
+        console().print(Text(f"to declare it: Offer(..., faults={json.dumps(told)})", style="dim"), soft_wrap=True)

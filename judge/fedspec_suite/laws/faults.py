@@ -1,0 +1,48 @@
+"""Law of messages that aren't right: the server does with each kind what its offer declares."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from fedspec.faults import KINDS, Treatment
+from fedspec_suite.laws.applicability import has_faults
+from fedspec_suite.laws.law import Law
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.fault_cases import AT, dealt, observed
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import Deviates, Deviation
+
+
+def _cases(setting: Setting) -> st.SearchStrategy[Scenario]:
+    return st.integers(0, 10**6).map(lambda number: dealt(setting, number))
+
+
+def does(found: tuple[Treatment, ...], said: str) -> str:
+    """What a subject does, in words."""
+    if found == (Treatment.RAISES,):
+        return f"raises ({said})"
+    return " or ".join(found) if found else f"does something else ({said})"
+
+
+def _as_declared(bench: Bench, s: Scenario) -> None:
+    for kind, declared in bench.offer.faults.items():
+        found, said = observed(bench, s, kind)
+        if declared not in found:
+            note = f"{KINDS[kind][0]} ({kind}): declared {declared}, but {does(found, said)}"
+            raise Deviates(Deviation(bench.step_equation, f"round {AT + 1}", note=note))
+
+
+LAWS = (
+    Law(
+        id="faults-as-declared",
+        words="the server does with messages that aren't right what its offer declares",
+        levels=("server",),
+        source="external: fedspec.faults",
+        cases=_cases,
+        check=_as_declared,
+        applies=has_faults,
+        costs=6,
+        simplify=lambda bench, s, broken: broken,
+    ),
+)

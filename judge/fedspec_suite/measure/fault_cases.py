@@ -1,0 +1,222 @@
+"""Rounds with a message that isn't right, what a subject does with one, and what each treatment would give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from fedspec.arith import Array
+from fedspec.catalogue import find
+from fedspec.contract import ClientMessage, Messages
+from fedspec.errors import FedspecError
+from fedspec.faults import KINDS, Treatment
+from fedspec.params import flatten
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.call_graph import Spaces
+from fedspec_suite.measure.edited_sessions import Form, form_of
+from fedspec_suite.measure.portable_rng import PortableRng
+from fedspec_suite.measure.process import SubjectError, SubjectHangs
+from fedspec_suite.measure.scenario import Scenario, sending, with_dtype
+from fedspec_suite.measure.seeded_cases import Draws, draw_case
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import Deviates
+
+Sent: TypeAlias = tuple[ClientMessage, ...]
+Path: TypeAlias = list[Array]
+"""The models after the faulty round and after the next one."""
+
+AT = 1
+"""Number of the faulty round, from 0: of three, so that a state goes into it, and a round shows what it left."""
+
+GUARDS = {"require_sizes", "require_weights", "check_shares"}
+"""Functions by which the specification refuses weights that are none; the arithmetic goes on without them."""
+
+PLACE = 1
+"""Number of the faulty message in its round."""
+
+CLOSE = {"float64": 1e-8, "float32": 1e-3}
+"""Relative difference of two models that are taken for one; those of two treatments are far apart."""
+
+
+def dealt(setting: Setting, number: int) -> Scenario:
+    """Three rounds with three or more messages each and nothing wrong; one client sends in the first two."""
+    model: Mapping[str, tuple[int, ...]] = {"w": (2, 2), "b": (1, 2)} if setting.matrices else {"w": (3,), "b": (2,)}
+    model = {"w": model["w"]} if setting.one_block else model
+    s = draw_case(Draws(setting, PortableRng(f"faults {number}"), frozenset(), model, full=True))
+    before, now = _sent(s, AT - 1), _sent(s, AT)
+    # The client whose message is spoilt comes first of all that sent in the round before.
+    known = {m.client for m in before}
+    again = sorted(now, key=lambda m: m.client not in known)
+    rows = [again[1], again[0], *again[2:]]
+    return with_dtype(_with(s, tuple(rows)), setting.dtype)
+
+
+def _sent(s: Scenario, k: int) -> Sent:
+    event = s.events[k]
+    assert isinstance(event, Messages)
+    return event.messages
+
+
+def _with(s: Scenario, messages: Sent) -> Scenario:
+    """The scenario with other messages in the faulty round."""
+    event = s.events[AT]
+    assert isinstance(event, Messages)
+    return replace(s, events=(*s.events[:AT], replace(event, messages=messages), *s.events[AT + 1 :]))
+
+
+def _spoilt_array(a: Array, value: float) -> Array:
+    out = np.array(a)
+    out.reshape(-1)[-1] = value
+    return out
+
+
+def _changed(m: ClientMessage, of: Any) -> ClientMessage:
+    """The message with its first block changed."""
+    first = next(iter(m.delta))
+    return replace(m, delta={**m.delta, first: of(m.delta[first])})
+
+
+def faulty(s: Scenario, kind: str) -> Scenario:
+    """A scenario without faults with a message of that kind in its second round."""
+    sent = _sent(s, AT)
+    good = sent[PLACE]
+    one: dict[str, Any] = {
+        "nan": lambda: _changed(good, lambda a: _spoilt_array(a, np.nan)),
+        "infinite": lambda: _changed(good, lambda a: _spoilt_array(a, np.inf)),
+        "shape": lambda: _changed(good, lambda a: a.reshape(-1)[:1].reshape((1,) * a.ndim)),
+        "stale": lambda: replace(next(m for m in _sent(s, AT - 1) if m.client == good.client), round=AT),
+        "no-weight": lambda: replace(good, weight=None),  # type: ignore[arg-type]
+        "nan-weight": lambda: replace(good, weight=float("nan")),
+        "negative-weight": lambda: replace(good, weight=-1),
+    }
+    match kind:
+        case "twice":
+            return _with(s, (*sent, good))
+        case "no-examples":
+            return _with(s, tuple(replace(m, weight=0) for m in sent))
+        case "no-message":
+            return _with(s, ())
+    return _with(s, (*sent[:PLACE], one[kind](), *sent[PLACE + 1 :]))
+
+
+def _silent(m: ClientMessage) -> ClientMessage:
+    """The message with a change of zero."""
+    return sending(m, lambda blocks: {n: 0 * a for n, a in blocks.items()})
+
+
+def implied(s: Scenario, kind: str, treatment: Treatment) -> Path | None:
+    """The models that a treatment gives in a scenario without faults that gets one; None where it means nothing."""
+    bad = faulty(s, kind)
+    sent, good = _sent(bad, AT), _sent(s, AT)
+    whole, place = kind in ("no-message", "no-examples"), len(good) if kind == "twice" else PLACE
+    match treatment:
+        case Treatment.SKIPS if whole:
+            held = _path(_with(s, good), AT - 1)
+            shorter = replace(s, events=(*s.events[:AT], *s.events[AT + 1 :]))
+            after = _path(shorter, AT)
+            return held and after and [held[0], after[0]]
+        case Treatment.SKIPS:
+            return _path(_with(s, (*sent[:place], *sent[place + 1 :])), AT)
+        case Treatment.DIVISOR if whole:
+            return _path(_with(s, tuple(map(_silent, good))), AT)
+        case Treatment.DIVISOR:
+            # The message that is spoilt may have no shape to set to zero.
+            silent = replace(_silent(good[PLACE]), weight=sent[place].weight)
+            return _path(_with(s, (*sent[:place], silent, *sent[place + 1 :])), AT)
+        case Treatment.ONE:
+            return _path(_with(s, (*sent[:place], replace(sent[place], weight=1), *sent[place + 1 :])), AT)
+        case Treatment.PASSES if kind == "shape":
+            like = s.case.x0
+            full = _changed(sent[place], lambda a: np.full_like(like[next(iter(like))], a.reshape(-1)[0]))
+            return _path(_with(s, (*sent[:place], full, *sent[place + 1 :])), AT)
+    nothing = [np.full_like(flatten(s.case.x0), np.nan)] * 2 if whole or kind == "nan-weight" else None
+    return _path(bad, AT) or nothing
+
+
+def kinds(s: Scenario) -> tuple[str, ...]:
+    """The kinds that show in a scenario: a rule that reads no weights can't tell one."""
+    sent = _sent(s, AT)
+    heavier = _with(s, tuple(replace(m, weight=m.weight + 5 * (k == PLACE)) for k, m in enumerate(sent)))
+    a, b = _path(s, AT), _path(heavier, AT)
+    unread = a is not None and b is not None and np.array_equal(a[0], b[0])
+    return tuple(kind for kind in KINDS if not (unread and kind in WEIGHTS))
+
+
+WEIGHTS = {"no-weight", "nan-weight", "negative-weight", "no-examples"}
+"""Kinds that are about weights alone."""
+
+
+@cache
+def _unguarded(form: Form) -> Form:
+    """A form of the specification that takes sample sizes which are none."""
+
+    def without(names: Spaces) -> None:
+        for space in names.values():
+            for guard in GUARDS & {*space}:
+                space[guard] = lambda *given: None
+
+    return form.changed(without)
+
+
+def _path(s: Scenario, start: int) -> Path | None:
+    """The specification's models in floats from an event on; None where it refuses the case."""
+    form = _unguarded(form_of(find(s.case.algorithm), "server"))
+    out = []
+    with np.errstate(all="ignore"):
+        try:
+            session = form.kind(form.row, s.case)
+            for event in s.events:
+                out.append(np.asarray(session.step(event)["x"], dtype=float))
+        except (ArithmeticError, FedspecError, TypeError, ValueError):
+            return None
+    return out[start : start + 2]
+
+
+def played(bench: Bench, s: Scenario) -> Path | str:
+    """The subject's models after the faulty round and the next one, or why there are none.
+
+    Raises:
+        SubjectHangs: it does not answer in time.
+    """
+    session, out = bench.subject.start(s.case), []
+    for k, event in enumerate(s.events[: AT + 2]):
+        try:
+            with np.errstate(all="ignore"):
+                answer = bench.read(session.step(event), s, k, "round")
+        except SubjectHangs:
+            raise
+        except (SubjectError, Deviates) as error:
+            when = {AT: "", AT + 1: "in the next round: "}.get(k, "in a round without faults: ")
+            return f"{when}{str(error).removeprefix('subject: ')}"
+        out.append(answer["x"])
+    getattr(session, "stop", lambda: None)()
+    return out[AT:]
+
+
+def _alike(got: Path, want: Path, dtype: str) -> bool:
+    """True if two paths have finite numbers in the same places, and these are equal but for rounding."""
+    for a, b in zip(got, want, strict=True):
+        there = np.isfinite(b)
+        if a.shape != b.shape or (np.isfinite(a) != there).any():
+            return False
+        most = np.abs(b[there]).max(initial=1.0)
+        if (np.abs(a[there] - b[there]) > CLOSE[dtype] * most).any():
+            return False
+    return True
+
+
+def observed(bench: Bench, s: Scenario, kind: str) -> tuple[tuple[Treatment, ...], str]:
+    """The treatments that give what the subject does with a fault, and its error or its models in words."""
+    got = played(bench, faulty(s, kind))
+    if isinstance(got, str):
+        return (Treatment.RAISES,) if not got.startswith("in ") else (), got
+    found = []
+    for treatment in KINDS[kind][1]:
+        want = None if treatment is Treatment.RAISES else implied(s, kind, treatment)
+        if want and _alike(got, want, bench.dtype):
+            found.append(treatment)
+    return tuple(found), f"x = {np.array2string(got[0], precision=4, separator=', ', threshold=8)}"

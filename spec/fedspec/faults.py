@@ -1,0 +1,69 @@
+"""Messages that aren't right, and what a server may do with one: the words of ``Offer.faults``.
+
+No paper says what a server does with a change that holds NaN. Codes differ, so an offer declares it by kind::
+
+    Offer("fedavg", "server", "mcmahan-2017", faults={"nan": "skips", "negative-weight": "raises"})
+
+External: no paper; public threads of the kinds are https://github.com/flwrlabs/flower/issues/7645 (``no-examples``
+gives NaN) and https://github.com/google-parfait/tensorflow-federated/pull/1685 (``nan`` raises).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from fedspec.errors import UnknownNameError
+
+__all__ = ["KINDS", "Treatment", "check_faults"]
+
+
+class Treatment(StrEnum):
+    """Result of a round with a message that isn't right."""
+
+    RAISES = "raises"
+    """An error; no model."""
+
+    SKIPS = "skips"
+    """The model without that message: the weights of the others sum to 1. Without any other, the round changes nothing.
+    """
+
+    DIVISOR = "skips-divisor-kept"
+    """The model with a change of zero in its place: the message still counts in what is divided by."""
+
+    ONE = "counts-as-one"
+    """The model with a weight of 1."""
+
+    PASSES = "passes-on"
+    """The model that the rule's arithmetic gives; NaN where it divides zero by zero."""
+
+
+_CHANGE = (Treatment.RAISES, Treatment.SKIPS, Treatment.DIVISOR, Treatment.PASSES)
+_WEIGHT = (Treatment.RAISES, Treatment.SKIPS, Treatment.ONE, Treatment.PASSES)
+
+KINDS: dict[str, tuple[str, tuple[Treatment, ...]]] = {
+    "nan": ("a change holds NaN", _CHANGE),
+    "infinite": ("a change holds an infinite number", _CHANGE),
+    "shape": ("a change has a single number in the place of a block", _CHANGE),
+    "twice": ("a message comes twice in a round", _CHANGE),
+    "stale": ("a client's message of the round before comes again instead of a new one", _CHANGE),
+    "no-weight": ("a message has no weight", (Treatment.RAISES, Treatment.SKIPS, Treatment.ONE)),
+    "nan-weight": ("a weight is NaN", _WEIGHT),
+    "negative-weight": ("a weight is negative", _WEIGHT),
+    "no-examples": ("all weights are zero", _CHANGE),
+    "no-message": ("a round has no message", _CHANGE),
+}
+"""Kinds of messages that aren't right: their words, and the treatments that an offer can declare."""
+
+
+def check_faults(declared: Mapping[str, str]) -> None:
+    """Refuse a declaration of a kind or treatment that does not exist.
+
+    Raises:
+        UnknownNameError: a kind is unknown, or the kind has no such treatment.
+    """
+    for kind, treatment in declared.items():
+        if kind not in KINDS:
+            raise UnknownNameError(f"faults: unknown kind {kind!r}; known: {', '.join(KINDS)}")
+        if treatment not in (known := KINDS[kind][1]):
+            raise UnknownNameError(f"faults: {kind} is said to be {treatment!r}; known: {', '.join(known)}")

@@ -1,0 +1,113 @@
+"""FedAvg's server in plain NumPy, and what each of several does with messages that aren't right."""
+
+from __future__ import annotations
+
+import numpy as np
+from right import Subject, flat, named
+
+from fedspec.contract import Offer
+from fedspec.faults import KINDS
+
+SKIPPING = dict.fromkeys(KINDS, "skips")
+
+
+class Server:
+    """Averages what it is sent, by examples."""
+
+    def __init__(self, case):
+        self.x, self.like, self.eta, self.rounds = flat(case.x0), case.x0, case.hyper["eta"], 0
+
+    def step(self, event):
+        self.rounds += 1
+        with np.errstate(all="ignore"):
+            self.take([(self.change(m), m.weight, self.right(m)) for m in self.sent(event.messages)])
+        return {"x": named(self.x, self.like)}
+
+    def sent(self, messages):
+        return messages
+
+    def change(self, m):
+        return np.concatenate([np.broadcast_to(a, self.like[n].shape).reshape(-1) for n, a in m.delta.items()])
+
+    def right(self, m):
+        weight = m.weight is not None and np.isfinite(m.weight) and m.weight > 0
+        shaped = all(np.shape(a) == self.like[n].shape for n, a in m.delta.items())
+        late = m.round is not None and m.round < self.rounds
+        return bool(weight and shaped and not late and np.isfinite(self.change(m)).all())
+
+    def take(self, rows):
+        w = np.array([w for _, w, _ in rows], dtype=float)
+        self.x = self.x + self.eta * sum(w_i * d for w_i, (d, _, _) in zip(w, rows, strict=True)) / w.sum()
+
+
+class Skipping(Server):
+    """Leaves out what isn't right, and does nothing in a round without the rest."""
+
+    def sent(self, messages):
+        return list({m.client: m for m in reversed(messages)}.values())[::-1]
+
+    def take(self, rows):
+        if good := [row for row in rows if row[2]]:
+            super().take(good)
+
+
+class Keeping(Server):
+    """Sets a change that isn't right to zero, and divides by all weights."""
+
+    def take(self, rows):
+        super().take([(d if right else np.zeros_like(d), w, right) for d, w, right in rows])
+
+
+class Ones(Server):
+    """Counts a weight that is none as 1."""
+
+    def take(self, rows):
+        super().take([(d, w if right else 1, right) for d, w, right in rows])
+
+
+class Strict(Server):
+    """Refuses what isn't right."""
+
+    def take(self, rows):
+        if not rows or not all(right for _, _, right in rows):
+            raise ValueError("a message isn't right")
+        super().take(rows)
+
+
+class Late(Server):
+    """Passes NaN on, and fails a round later, as code does that looks at the model before it sends it."""
+
+    def take(self, rows):
+        if not np.isfinite(self.x).all():
+            raise FloatingPointError("the model is not finite")
+        super().take(rows)
+
+
+class Clipping(Server):
+    """Puts 1 in the place of NaN, which is no treatment that can be declared."""
+
+    def change(self, m):
+        return np.nan_to_num(super().change(m), nan=1.0)
+
+
+def offered(session, **faults):
+    """A server that declares what it does."""
+    declared = {kind.replace("_", "-"): treatment for kind, treatment in faults.items()}
+    return Subject(session, Offer("fedavg", "server", "mcmahan-2017", dtypes=("float64",), faults=declared))
+
+
+CHANGES = {kind: "skips-divisor-kept" for kind in ("nan", "infinite", "shape", "stale")}
+WEIGHTS = dict.fromkeys(("no-weight", "nan-weight", "negative-weight"), "counts-as-one")
+PASSED = {kind: "passes-on" for kind in KINDS if kind not in ("no-weight", "no-message")}
+STRICT = {kind: "raises" for kind in KINDS if kind != "twice"}
+
+skipping, keeping = offered(Skipping, **SKIPPING), offered(Keeping, **CHANGES)
+ones, passing, strict = offered(Ones, **WEIGHTS), offered(Server, **PASSED), offered(Strict, **STRICT)
+undeclared = offered(Skipping)
+says_skips, says_keeps = offered(Server, nan="skips"), offered(Skipping, nan="skips-divisor-kept")
+says_raises = offered(Keeping, infinite="raises")
+twice, stale = offered(Server, twice="skips"), offered(Server, stale="skips")
+late, clipping = offered(Late, nan="passes-on"), offered(Clipping, nan="skips")
+negative, missing = offered(Ones, negative_weight="passes-on"), offered(Skipping, no_weight="counts-as-one")
+spread, empty = offered(Server, shape="raises"), offered(Skipping, no_examples="passes-on")
+unknown, unmeant = offered(Server, nans="skips"), offered(Server, nan="counts-as-one")

@@ -1,0 +1,62 @@
+"""Messages that aren't right: a server does with them what its offer declares, or `fedspec faults` says what it does."""
+
+from __future__ import annotations
+
+import pytest
+from test_judge.support import check, fedspec, inside, py
+
+from fedspec.faults import KINDS
+
+LAW = ("--law", "faults-*")
+
+
+@pytest.mark.parametrize("name", ["skipping", "keeping", "ones", "passing", "strict"])
+def test_a_right_declaration_holds(name: str) -> None:
+    (row,) = check(py(f"faulty:{name}"), *LAW).rows
+    (law,) = [o for o in row["obligations"] if o["law"] == "faults-as-declared"]
+    assert law["status"] == "pass", law
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("says_skips", "a change holds NaN (nan): declared skips, but passes-on"),
+        ("says_keeps", "(nan): declared skips-divisor-kept, but skips"),
+        ("says_raises", "(infinite): declared raises, but skips-divisor-kept"),
+        ("twice", "a message comes twice in a round (twice): declared skips, but passes-on"),
+        ("stale", "(stale): declared skips, but passes-on"),
+        ("late", "(nan): declared passes-on, but does something else (in the next round: FloatingPointError"),
+        ("clipping", "(nan): declared skips, but does something else (x = "),
+        ("negative", "a weight is negative (negative-weight): declared passes-on, but counts-as-one"),
+        ("missing", "(no-weight): declared counts-as-one, but skips"),
+        ("spread", "(shape): declared raises, but passes-on"),
+        ("empty", "(no-examples): declared passes-on, but skips"),
+    ],
+)
+def test_a_wrong_declaration_is_told_what_the_server_does(name: str, words: str) -> None:
+    (row,) = check(py(f"faulty:{name}"), *LAW).rows
+    assert words in row["first_deviation"], row["first_deviation"]
+    assert row["nearest"] == "x follows the claimed reading"
+
+
+def test_who_declares_nothing_is_not_judged_on_it_and_is_told_what_it_does() -> None:
+    (row,) = check(py("faulty:undeclared")).rows
+    assert row["verdict"] == "conforms" and "faults-as-declared" not in {o["law"] for o in row["obligations"]}
+    (seen,) = fedspec("faults", py("faulty:undeclared"), "--json").rows
+    # Without momentum, a change of zero is no change.
+    assert {kind: found["does"][0] for kind, found in seen["faults"].items()} == dict.fromkeys(KINDS, "skips")
+
+
+def test_a_wrong_declaration_ends_the_command_with_1() -> None:
+    ran = fedspec("faults", py("faulty:says_skips"))
+    assert ran.code == 1 and "skips (wrong)" in ran.out
+
+
+def test_a_rule_that_reads_no_weight_is_sent_no_wrong_one() -> None:
+    seen, *_ = fedspec("faults", "spec", "--only", "median/server", "--json").rows
+    assert {*KINDS} - {*seen["faults"]} == {"no-weight", "nan-weight", "negative-weight", "no-examples"}
+
+
+@pytest.mark.parametrize(("name", "words"), [("unknown", ("'nans'", "no-message")), ("unmeant", ("nan", "passes-on"))])
+def test_what_can_not_be_declared_is_refused(name: str, words: tuple[str, ...]) -> None:
+    inside("check", py(f"faulty:{name}")).refused("faults", *words)
