@@ -35,7 +35,9 @@ class Treatment(StrEnum):
     """The model with a weight of 1."""
 
     PASSES = "passes-on"
-    """The model that the rule's arithmetic gives; NaN where it divides zero by zero."""
+    """The model that the rule's arithmetic gives: NaN where it divides zero by zero. A change that isn't finite counts
+    as passed on, too, if the model isn't finite in its place.
+    """
 
 
 _CHANGE = (Treatment.RAISES, Treatment.SKIPS, Treatment.DIVISOR, Treatment.PASSES)

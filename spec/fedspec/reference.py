@@ -46,7 +46,7 @@ from fedspec.varying import of_round, stepped
 
 
 class Kept:
-    """What a session holds between two events: the attributes ``kept``, saved as one pickle."""
+    """Base class of sessions that are saved: the attributes ``kept`` as one pickle."""
 
     kept: tuple[str, ...] = ("state",)
 

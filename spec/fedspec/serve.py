@@ -190,7 +190,7 @@ def _method(session: Any, name: str) -> Any:
         ContractError: the session has none of that name.
     """
     if not callable(method := getattr(session, name, None)):
-        raise ContractError(f"{name}: the offer says resumes, and its session has no method {name!r}; see docs/resume.md")
+        raise ContractError(f"{name}: the offer says resumes, but its session has no method {name!r}; docs/resume.md")
     return method
 
 

@@ -14,7 +14,8 @@ anything that fails                                     ``{"ok": false, "error":
 
 Arrays are nested lists of numbers, printed so that reading them back gives the same float; numbers that are not
 finite are the strings ``"nan"``, ``"inf"``, ``"-inf"``. A counter among buffers is a whole number without a point, and
-everything else that a buffer holds has one. Only offers that say ``resumes`` are asked to save and restore. What comes from the other side is held to the schemas
+everything else that a buffer holds has one. Only offers that say ``resumes`` are asked to save and restore. What comes
+from the other side is held to the schemas
 (``fedspec/schemas``) before it is read, on both sides.
 """
 

@@ -1,4 +1,4 @@
-"""Messages that aren't right: a server does with them what its offer declares, or `fedspec faults` says what it does."""
+"""Messages that aren't right: the server's treatment is the declared one, or `fedspec faults` says which it is."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import pytest
 from test_judge.support import check, fedspec, inside, py
 
 from fedspec.faults import KINDS
+
+pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
 
 LAW = ("--law", "faults-*")
 

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import subprocess
+import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from test_judge.support import check, py
 
-from fedspec.contract import Offer
-from fedspec.reference import SUBJECT
-from fedspec_suite.judge.runner import judge_offer
+from fedspec import reference
+from fedspec.contract import Case, Offer, Subject
+from fedspec_suite.judge.runner import conclude, judge_offer
+from fedspec_suite.laws import resume
 from fedspec_suite.measure.in_process import InProcess
-from fedspec_suite.measure.verdict import Status
+from fedspec_suite.measure.verdict import Conformity
+from fedspec_torch.judged.subject import SUBJECT as MIRROR
 
 LAW = ("--law", "resumes")
-SUBJECTS = Path(__file__).parent / "subjects"
 
 
 def said(name: str) -> str:
@@ -27,11 +30,15 @@ def said(name: str) -> str:
     return str(row["first_deviation"])
 
 
+@pytest.mark.slow
+@pytest.mark.table(1)
 @pytest.mark.parametrize("name", ["right", "right_client", "diloco_whole"])
 def test_a_right_one_is_the_same_run(name: str) -> None:
     assert not said(name)
 
 
+@pytest.mark.slow
+@pytest.mark.table(1)
 @pytest.mark.parametrize(
     ("name", "words"),
     [
@@ -57,3 +64,90 @@ def test_a_right_one_is_the_same_run(name: str) -> None:
 )
 def test_what_a_restore_loses_is_named(name: str, words: str) -> None:
     assert words in said(name)
+
+
+def firsts(offers: Sequence[Offer]) -> list[Offer]:
+    """The first offer of each algorithm, level and variant."""
+    found: dict[tuple[str, str, str], Offer] = {}
+    for o in offers:
+        found.setdefault((o.algorithm, o.level, o.variant), o)
+    return list(found.values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("subject", [reference.SUBJECT, MIRROR], ids=["spec", "torch"])
+def test_the_specification_and_the_mirror_resume_every_algorithm(subject: Subject) -> None:
+    """The engine of the mirror goes on from the file of a saved run."""
+    wrong = []
+    for offer in firsts(subject.info.offers):
+        taken = replace(offer, resumes=True, dtypes=("float32",))
+        found = judge_offer(InProcess(subject), taken, law="resumes", cases=15)
+        if conclude(found)[0] is not Conformity.CONFORMS:
+            wrong.append((offer.algorithm, offer.level, offer.variant, found))
+    assert not wrong, wrong
+
+
+@pytest.mark.slow
+def test_moments_that_a_fresh_optimizer_has_no_place_for_are_named() -> None:
+    assert "after restore, m, v and t are at their initial values" in said("torch_adamw")
+
+
+class Forgetful(reference.Reference):
+    """The specification, whose sessions begin anew at a restore."""
+
+    def start(self, case: Case) -> Any:
+        session: Any = super().start(case)
+        session.restore = lambda saved: None
+        return session
+
+
+@pytest.mark.parametrize("spoilt", [False, True])
+def test_the_law_sees_no_loss_if_it_restores_nothing(spoilt: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The comparison is that of the resumed run: without an interruption, a session that forgets all passes."""
+    if spoilt:
+        play = resume._play
+        monkeypatch.setattr(resume, "_play", lambda bench, s, places, fresh=None: play(bench, s, ()))
+    offer = replace(firsts(reference.SUBJECT.info.offers)[0], resumes=True, dtypes=("float64",))
+    found = judge_offer(InProcess(Forgetful()), offer, law="resumes", cases=15)
+    assert (conclude(found)[0] is Conformity.CONFORMS) is spoilt
+
+
+PROGRAM = """
+import base64, json, sys
+OFFER = {"algorithm": "fedavgm", "level": "server", "reading": "hsu-2019", "dtypes": ["float64"], "resumes": True,
+    "options": {"weights": "examples"}}
+states = {}
+def each(f, *rows):
+    return [each(f, *r) for r in zip(*rows)] if isinstance(rows[0], list) else f(*rows)
+for line in sys.stdin:
+    told = json.loads(line)
+    key, answer = told.get("session"), {}
+    if told["cmd"] == "hello":
+        answer = {"info": {"name": "lines", "version": "1", "offers": [OFFER]}}
+    elif told["cmd"] == "start":
+        states[key] = {"x": told["case"]["x0"], "h": told["case"]["hyper"], "v": {}}
+    elif told["cmd"] == "save":
+        answer = {"saved": base64.b64encode(json.dumps(states[key]).encode()).decode()}
+    elif told["cmd"] == "restore":
+        states[key] = json.loads(base64.b64decode(told["saved"]))
+        LOST
+    elif told["cmd"] == "step":
+        state, sent = states[key], told["event"]["messages"]
+        total = sum(m["weight"] for m in sent)
+        for n, a in state["x"].items():
+            changes = [m["delta"][n] for m in sent]
+            delta = each(lambda *d: sum(m["weight"] * c for m, c in zip(sent, d)) / total, *changes)
+            old = state["v"].get(n) or each(lambda d: 0.0, delta)
+            state["v"][n] = each(lambda v, d: state["h"]["beta"] * v + d, old, delta)
+            state["x"][n] = each(lambda x, v: x + state["h"]["eta"] * v, a, state["v"][n])
+        answer = {"answer": {"x": state["x"]}}
+    print(json.dumps({"ok": True, **answer}), flush=True)
+"""
+
+
+@pytest.mark.parametrize(("lost", "words"), [("pass", ""), ('states[key]["v"] = {}', "v is at its initial value")])
+def test_a_program_that_knows_json_alone_is_interrupted(lost: str, words: str, tmp_path: Path) -> None:
+    program = tmp_path / "lines.py"
+    program.write_text(PROGRAM.replace("LOST", lost), encoding="utf-8")
+    (row,) = check(f"cmd:{shlex.join([sys.executable, str(program)])}", *LAW, explained=False).rows
+    assert words in row["first_deviation"] and bool(row["first_deviation"]) is bool(words), row["first_deviation"]

@@ -16,9 +16,10 @@ from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.fault_cases import dealt, kinds, observed
 from fedspec_suite.measure.process import LIMIT
 from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import format_claim
 from fedspec_suite.report.terminal import Json, console, emit, spinner, table
 
-EPILOG = "Exit code: 0 nothing is declared otherwise than it is, 1 something is, 2 an offer does not answer, or a usage error."
+EPILOG = "Exit code: 0 no declaration is wrong, 1 one is, 2 an offer does not answer, or a usage error."
 
 CASES = 2
 """Cases of each kind: a treatment that gives the subject's models in all of them is the one."""
@@ -45,7 +46,7 @@ def faults(
             offer = asked.offer
             if offer and offer.level != "server" and not asked.error:
                 continue
-            name = f"{offer.variant}{':' * bool(offer.variant)}{offer.algorithm}" if offer else ""
+            name = f"{offer.variant}{':' * bool(offer.variant)}{offer.algorithm}/{format_claim(offer)}" if offer else ""
             version = asked.info.version if asked.info else ""
             head = {"id": "/".join(filter(None, (asked.name, name))), "version": version, "error": asked.error}
             rows.append({**head, "faults": asked.answer or {}, "declared": dict(offer.faults) if offer else {}})
@@ -59,7 +60,7 @@ def faults(
 
 
 def _observed(bench: Bench, setting: Setting) -> dict[str, dict[str, Any]]:
-    """What an offer does with each kind, by name; nothing at the levels without messages."""
+    """Treatments of each kind by an offer, by name; nothing at the levels without messages."""
     if setting.level != "server":
         return {}
     cases = [dealt(setting, number) for number in range(CASES)]
@@ -69,7 +70,8 @@ def _observed(bench: Bench, setting: Setting) -> dict[str, dict[str, Any]]:
         does = [str(t) for t in KINDS[kind][1] if all(t in some for some, _ in seen)]
         declared = setting.faults.get(kind, "")
         said = seen[0][1] if not does or Treatment.RAISES in does else ""
-        found[kind] = {"does": does, "said": said, "declared": declared, "wrong": bool(declared) and declared not in does}
+        wrong = bool(declared) and declared not in does
+        found[kind] = {"does": does, "said": said, "declared": declared, "wrong": wrong}
     return found
 
 
@@ -84,6 +86,6 @@ def _print(row: dict[str, Any]) -> None:
         told = f"{does}: {found['said']}" if found["said"] else does
         t.add_row(KINDS[kind][0], kind, told, f"{found['declared']}{' (wrong)' * found['wrong']}")
     console().print(t)
-    told = {kind: found["does"][0] for kind, found in row["faults"].items() if found["does"]}
+    first = {kind: found["does"][0] for kind, found in row["faults"].items() if found["does"]}
     if not row["declared"]:
-        console().print(Text(f"to declare it: Offer(..., faults={json.dumps(told)})", style="dim"), soft_wrap=True)
+        console().print(Text(f"to declare it: Offer(..., faults={json.dumps(first)})", style="dim"), soft_wrap=True)

@@ -21,9 +21,8 @@ from fedspec_suite.measure import hyper_pools
 
 __all__ = ["ALL", "LAWS", "PROPERTIES", "Law", "all_laws", "know", "law_named", "matching", "properties", "retired"]
 
-LAWS: dict[str, Law] = {
-    law.id: law for law in (*follows_rule.LAWS, *buffers.LAWS, *far.LAWS, *special_cases.LAWS, *common.LAWS, *resume.LAWS, *faults.LAWS)
-}
+_MODULES = (follows_rule, buffers, far, special_cases, common, resume, faults)
+LAWS: dict[str, Law] = {law.id: law for module in _MODULES for law in module.LAWS}
 """The laws that the judge asks by default, by id; those that follow the rule stand first."""
 
 ALL = "*"

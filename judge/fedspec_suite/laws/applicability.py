@@ -276,7 +276,7 @@ resumes = where(
 """Offers whose sessions are saved and restored."""
 
 has_faults = where(
-    lambda s: bool(s.faults), "faults in its offer", "its offer does not say what messages come to that aren't right (faults)"
+    lambda s: bool(s.faults), "faults in its offer", "its offer says nothing of messages that aren't right (faults)"
 )
 """Offers that say how they treat messages that aren't right."""
 

@@ -19,7 +19,7 @@ def _cases(setting: Setting) -> st.SearchStrategy[Scenario]:
 
 
 def does(found: tuple[Treatment, ...], said: str) -> str:
-    """What a subject does, in words."""
+    """Describe what a subject does."""
     if found == (Treatment.RAISES,):
         return f"raises ({said})"
     return " or ".join(found) if found else f"does something else ({said})"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import partial
 from itertools import combinations
 from typing import Any, TypeAlias
 
@@ -21,7 +22,7 @@ from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.verdict import Deviates, Undecided
 
 State: TypeAlias = dict[str, Any]
-"""What a session holds, by the names of the rule: the fields of its state, and what a local solver keeps beside it."""
+"""Contents of a session by the names of the rule: fields of its state, and what a local solver keeps beside it."""
 
 BESIDE = ("anchor", "k")
 
@@ -48,7 +49,7 @@ Spoil: TypeAlias = Callable[[Seen], Mapping[str, Any]]
 
 
 def held(session: Any) -> State:
-    """What a session of the specification holds."""
+    """Contents of a session of the specification."""
     state = session.state
     parts = {f.name: getattr(state, f.name) for f in fields(state)} if is_dataclass(state) else {"x": state}
     return {**parts, **{n: getattr(session, n) for n in BESIDE if hasattr(session, n)}}
@@ -57,7 +58,8 @@ def held(session: Any) -> State:
 def put(session: Any, parts: State) -> None:
     """Let a session hold other parts."""
     own = {n: v for n, v in parts.items() if n not in BESIDE}
-    session.state = replace(session.state, **own) if is_dataclass(session.state) else own["x"]
+    whole = is_dataclass(session.state)
+    session.state = replace(session.state, **own) if whole else own["x"]
     vars(session).update({n: parts[n] for n in BESIDE if n in parts})
 
 
@@ -101,30 +103,38 @@ def spoils(s: Scenario) -> Iterator[tuple[str, set[str], Spoil]]:
     yield "nothing is lost, but numbers come back rounded", set(), lambda seen: {}
     for count in range(1, len(names) + 1):
         for some in combinations(names, count):
-            yield _lost(some), {*some}, lambda seen, some=some: {n: seen.first[n] for n in some}
+            yield _lost(some), {*some}, partial(_only, some, lambda seen: seen.first)
     for n in names:
-        yield f"{n} is that of one event before", set(), lambda seen, n=n: {n: seen.before[n]}
-        yield f"{n} has taken the last event twice", set(), lambda seen, n=n: {n: seen.again()[n]}
+        yield f"{n} is that of one event before", set(), partial(_only, [n], lambda seen: seen.before)
+        yield f"{n} has taken the last event twice", set(), partial(_only, [n], lambda seen: seen.again())
         if not isinstance(start[n], np.ndarray):
             continue
         if start[n].any():
-            yield f"{n} is zero", set(), lambda seen, n=n: {n: 0 * seen.now[n]}
+            yield f"{n} is zero", set(), partial(_only, [n], lambda seen: _each(seen.now, lambda a: 0 * a))
         if start[n].dtype == np.float64:
-            yield f"{n} went through float32", set(), lambda seen, n=n: {n: _rounded(seen.now[n])}
+            yield f"{n} went through float32", set(), partial(_only, [n], lambda seen: _each(seen.now, _rounded))
         if start[n].ndim == 2:
-            yield f"{n} of every client is that of the first", set(), lambda seen, n=n: {n: _first_row(seen.now[n])}
+            rows = partial(_only, [n], lambda seen: _each(seen.now, lambda a: a[:1] + 0 * a))
+            yield f"{n} of every client is that of the first", set(), rows
     yield "the last event is lost", set(), lambda seen: seen.before
     yield "the last event is taken twice", set(), lambda seen: seen.again()
 
 
+def _only(names: Sequence[str], of: Callable[[Seen], State], seen: Seen) -> State:
+    """Fields of these names of another state."""
+    other = of(seen)
+    return {n: other[n] for n in names}
+
+
+def _each(state: State, change: Callable[[Any], Any]) -> State:
+    """A state with each array changed."""
+    return {n: change(v) if isinstance(v, np.ndarray) and v.ndim else v for n, v in state.items()}
+
+
 def _lost(names: Sequence[str]) -> str:
-    several = len(names) > 1
-    listed = f"{', '.join(names[:-1])} and {names[-1]}" if several else names[0]
-    return f"{listed} are at their initial values" if several else f"{listed} is at its initial value"
-
-
-def _first_row(a: Any) -> Any:
-    return a[:1] + 0 * a
+    if len(names) == 1:
+        return f"{names[0]} is at its initial value"
+    return f"{', '.join(names[:-1])} and {names[-1]} are at their initial values"
 
 
 def _equal(a: Any, b: Any) -> bool:

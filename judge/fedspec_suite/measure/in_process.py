@@ -54,7 +54,8 @@ class InProcessSession:
 
     def save(self) -> bytes:
         """Return the bytes that the session saves."""
-        return _asked(self.session.save)
+        saved: bytes = _asked(self.session.save)
+        return saved
 
     def restore(self, saved: bytes) -> None:
         """Hand the session bytes to go on from."""
