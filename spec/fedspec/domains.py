@@ -352,7 +352,7 @@ def require_weights(name: str, value: Any) -> None:
 
 
 def require_sizes(what: str, sizes: Sequence[Any], clients: Sequence[int] = ()) -> None:
-    """Refuse what are no sample sizes; they need not be whole.
+    """Refuse values that are no sample sizes; a sample size need not be whole.
 
     Raises:
         WeightError: one is negative, infinite or NaN, or no number, with its client's number, or its place.

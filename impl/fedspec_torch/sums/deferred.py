@@ -40,7 +40,7 @@ PRODUCTS = {Tensor.__matmul__, Tensor.matmul, torch.matmul}
 
 
 class NotSummedError(RuntimeError):
-    """A text needs all rows at once."""
+    """Error: a rule needs all rows at once, so that they can't be summed as they come."""
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ LEAST = 2**16
 
 
 def row_sums(x: Tensor) -> Tensor:
-    """A column. One row alone would be shared out among torch's threads, and its sum depend on how many there are."""
+    """Sums of rows, as a column; the same for any number of threads, among which torch would split a single row."""
     rows = x.reshape(-1, x.shape[-1])
     return rows.expand(max(2, len(rows)), -1).sum(-1, keepdim=True)[: len(rows)]
 

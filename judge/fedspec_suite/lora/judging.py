@@ -94,7 +94,7 @@ def layer_of(mixed: object, s: Round) -> Layer:
 
 
 def asking(mixer: Mixer) -> Callable[[Round], Layer]:
-    """The mixer, its answers looked at; it may write over what it is handed."""
+    """Wrap a mixer so that each answer is checked; the mixer gets copies, which it may write over."""
     return lambda s: layer_of(mixer(copied(s)), s)
 
 

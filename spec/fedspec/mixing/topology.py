@@ -156,7 +156,7 @@ def permutation(order: Sequence[int], like: Array = FLOATS) -> Mixing:
 
 
 def random_permutations(n: int, count: int, rng: np.random.Generator, like: Array = FLOATS) -> Mixing:
-    """The mean of so many random permutations: exactly doubly stochastic, in general not symmetric.
+    """Mean of ``count`` random permutation matrices: exactly doubly stochastic, in general not symmetric.
 
     By Birkhoff's theorem every doubly stochastic matrix is a convex combination of permutations.
 
