@@ -213,7 +213,7 @@ class ClientMessage:
 
     Attributes:
         client: its number.
-        delta: local model minus the model it started from (it points downhill).
+        delta: local model minus the model it started from; the server adds it.
         weight: its number of examples n_i, a whole number >= 0.
         steps: its number of local steps tau_i.
         a_norm: the l1 norm of its accumulation vector a_i (FedNova); tau_i for plain SGD.

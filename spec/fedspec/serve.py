@@ -60,6 +60,11 @@ def load(reference: str) -> Subject:
         # A class beside its instance is the same subject.
         kinds = {type(vars(module)[n]) for n in there}
         own = [n for n in there if vars(module)[n] not in kinds]
+        if not own:
+            raise ContractError(
+                f"subject: {where} holds no adapter, an object with `info` and `start`; "
+                "`fedspec adapter ALGORITHM` writes one"
+            )
         if len(own) != 1:
             raise ContractError(f"subject: say which of {where} is judged, as in py:{where}:NAME; its subjects: {said}")
         (name,) = own

@@ -48,12 +48,6 @@ double total = 0;
         number = number.get<double>() + hyper.at("eta").get<double>() * mean.at(at).get<double>();
       value = flat.unflatten();
     }"""
-CLAIM = {"py": '"server")', "js": 'level: "server",', "cpp": '{"level", "server"},'}
-WEIGHTED = {
-    "py": '"server", options={"weights": "examples"})',
-    "js": 'level: "server", options: { weights: "examples" },',
-    "cpp": '{"level", "server"}, {"options", {{"weights", "examples"}}},',
-}
 
 
 @pytest.mark.slow
@@ -71,7 +65,7 @@ def test_the_line_filled_in_it_conforms(tmp_path: Path, lang: str, gap: str, lin
     (file,) = tmp_path.iterdir()
     text = file.read_text(encoding="utf-8")
     assert text.count(gap) == 1
-    file.write_text(text.replace(gap, line).replace(CLAIM[lang], WEIGHTED[lang]), encoding="utf-8")
+    file.write_text(text.replace(gap, line).replace('"uniform"', '"examples"'), encoding="utf-8")
     said = {"py": file.name, "js": f"cmd:node {file.name}", "cpp": "cmd:./adapter"}[lang]
     if lang == "cpp":
         subprocess.run(["g++", "-std=c++17", "-o", "adapter", file.name], cwd=tmp_path, check=True)

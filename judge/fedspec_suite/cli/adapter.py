@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from enum import StrEnum
 from importlib.resources import files
 from pathlib import Path
@@ -38,6 +38,13 @@ RUNS = {
     Language.CPP: "g++ -std=c++17 -O2 -o adapter {} && fedspec check cmd:./adapter",
 }
 
+OPTIONS = {
+    Language.PY: ', options={{"weights": "{}"}}',
+    Language.JS: ' options: {{ weights: "{}" }},',
+    Language.CPP: ' {{"options", {{{{"weights", "{}"}}}}}},',
+}
+"""Text of the option that says how clients weigh, among the fields of an offer."""
+
 WORDS = {
     Gradient: "`event` begins a round at the model `event.x` (return it), or has the gradient of one local step:",
     Messages: "`event.messages` has, for each participant,",
@@ -60,6 +67,8 @@ def adapter(
         known = f"{row.id} has {', '.join(row.levels)}" if level in LEVELS else f"known: {', '.join(LEVELS)}"
         raise UnknownNameError(f"level: got {level!r}; {known}")
     offer = with_reading(Offer(row.id, next(one for one in row.levels if one == (level or one))))
+    # How clients weigh is the choice that is missed most: it is written out.
+    offer = replace(offer, options={n: v for n, v in setting_of(offer).options.items() if n == "weights"})
     path = folder / f"{row.id.replace('-', '_')}_{offer.level}{ENDS[lang]}"
     try:
         with path.open("x", encoding="utf-8") as file:
@@ -71,6 +80,8 @@ def adapter(
     out = console()
     out.print(f"{path} claims {row.id} at level {offer.level}. Call your code in its `step`, then:")
     out.print(f"  {RUNS[lang].format(path)}", soft_wrap=True)
+    if offer.level == "server" and "round" in row.levels:
+        out.print("This level judges the server alone; --level round judges the clients too.")
 
 
 def text_of(offer: Offer, lang: Language, path: Path) -> str:
@@ -84,14 +95,16 @@ def text_of(offer: Offer, lang: Language, path: Path) -> str:
         mark = next((name for name in told if line.endswith(f"<{name}>")), "")
         lines += [line.removesuffix(f"<{mark}>") + said for said in told[mark]] if mark else [line]
     text = "\n".join(lines) + "\n"
-    for mark, said in (("ALGORITHM", offer.algorithm), ("LEVEL", offer.level), ("FILE", str(path))):
+    options = OPTIONS[lang].format(offer.options["weights"]) if offer.options else ""
+    marks = {"ALGORITHM": offer.algorithm, "LEVEL": offer.level, "FILE": str(path), "OPTIONS": options}
+    for mark, said in marks.items():
         text = text.replace(f"<{mark}>", said)
     return text
 
 
 def _case(s: Scenario) -> Iterator[str]:
     yield from _rows([("x0", "the initial model, arrays by name"), ("dtype", "their type")])
-    yield from _rows([("hyper", "hyper-parameters by name:")])
+    yield from _rows([("hyper", "hyper-parameters by name:" if s.case.hyper else "hyper-parameters: none here")])
     yield from ("    " + line for line in _rows([(n, DOMAINS[n].meaning) for n in s.case.hyper]))
     more = [n for n in ("problem", "population") if getattr(s.case, n) is not None]
     yield from _rows([(n, said) for n, said in _documented(Case) if n in more])

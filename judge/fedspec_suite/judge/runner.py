@@ -321,12 +321,20 @@ def judge_offer(
             out.append(obligation)
             if obligation.status is Status.FAIL and not failed:
                 failed = True
-                progress(f"wrong: {' '.join(obligation.said.split())}")
+                progress(f"wrong: {_seen(obligation)}")
                 if stop:
                     return out
     if asks(law, REQUIREMENT):
         out += requirement_obligations(setting_of(offer))
     return out
+
+
+def _seen(o: Obligation) -> str:
+    """The first failure in a line: the number, without the equation, which is the one that shows it."""
+    d = o.deviation
+    if d is None or d.got is None or d.want is None or d.component is None:
+        return " ".join(o.said.split())
+    return f"in {d.where} {about(o)}[{d.component}] is {d.got:.9g}, not {d.want:.9g}"
 
 
 @dataclass

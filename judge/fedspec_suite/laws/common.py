@@ -51,6 +51,8 @@ def _dtype(bench: Bench, s: Scenario) -> None:
         if got["dtype"][0] != s.case.dtype:
             where = f"{describe(s.events[k])} {k + 1}"
             note = f"x comes back as {got['dtype'][0]} from {s.case.dtype}"
+            if (got["dtype"][0], s.case.dtype) == ("float64", "float32"):
+                note += ", as a NumPy float64 scalar or weight makes it"
             raise Deviates(Deviation(bench.step_equation, where, note=note))
 
 

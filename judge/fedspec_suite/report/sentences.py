@@ -329,8 +329,9 @@ def offer_denied(r: Result) -> str:
 def differences(r: Result) -> list[list[tuple[str, str, str]]]:
     """For each variant found: where it differs, what the implementation computes, and what was wanted."""
     found = [[(d["equation"], d["yours"], d["wanted"]) for d in one.get("differences", ())] for one in r.nearest_data]
-    # What no equation says, the sentence about it has said already.
-    return [one for one in found if any(wanted for _, _, wanted in one)]
+    # What no equation says, the sentence about it has said already. Two names may be of the same equations.
+    shown = {frozenset(one): one for one in reversed(found) if any(wanted for _, _, wanted in one)}
+    return [*reversed(shown.values())]
 
 
 def in_equations(r: Result) -> str:
