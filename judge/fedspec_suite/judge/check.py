@@ -165,6 +165,7 @@ def _judged(
             reach=request.reach,
             progress=partial(_below, progress, f"{offer.algorithm}/{offer.level} of {task.name}"),
             stop=request.stop,
+            excused=lambda o: excused([o], entries, request.today)[0].status is not Status.FAIL,
         )
         obligations = ask(offer)
         # What it does take is judged, as if the offer had said what it does not.

@@ -291,10 +291,11 @@ def judge_offer(
     reach: Reach = USUAL_REACH,
     progress: Callable[[str], None] = lambda text: None,
     stop: bool = False,
+    excused: Callable[[Obligation], bool] = lambda o: False,
 ) -> list[Obligation]:
     """Every obligation of one offer, in each floating-point type it is made for, up to the first failure if told to.
 
-    ``cases`` overrides the profile's number of cases. The first failure is told as soon as it is seen.
+    ``cases`` overrides the profile's number of cases. The first failure that isn't ``excused`` is told when it is seen.
     """
     out: list[Obligation] = []
     silent, failed = 0, False
@@ -319,7 +320,7 @@ def judge_offer(
             # A deviation may come with a silence in another case.
             silent += obligation.status in {Status.ERROR, Status.FAIL} and bool(obligation.reason)
             out.append(obligation)
-            if obligation.status is Status.FAIL and not failed:
+            if obligation.status is Status.FAIL and not failed and not excused(obligation):
                 failed = True
                 progress(f"wrong: {_seen(obligation)}")
                 if stop:
