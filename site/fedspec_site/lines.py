@@ -13,8 +13,7 @@ from typing import Any
 from markupsafe import Markup
 
 from fedspec.catalogue import Algorithm
-from fedspec.deciding import options_of
-from fedspec.folding import folding_of
+from fedspec.folding import decided_of, folding_of
 from fedspec.rules import Equation, printed
 from fedspec.source_text import source_of
 from fedspec_site import mathml
@@ -62,11 +61,7 @@ def _body(a: Algorithm, rule: Callable[..., Any]) -> list[ast.stmt]:
     """The statements of a rule under the canonical reading, without its checks and its docstring."""
     f, folding = inspect.unwrap(rule), folding_of(a)
     assert isinstance(f, FunctionType)
-    # A rule may have a name of its own for an option: its kind tells which option it is.
-    chosen = {kind: folding.options[n] for n, kind in a.options.items() if n in folding.options}
-    default = {n: p.default for n, p in inspect.signature(f).parameters.items()}
-    known = {n: chosen.get(kind, default[n]) for n, kind in options_of(f).items()}
-    folding.fold(f, {n: v for n, v in known.items() if v is not inspect.Parameter.empty})
+    folding.fold(f, decided_of(a, folding, f))
     (node,) = ast.parse(folding.texts.get(f) or source_of(f)).body
     assert isinstance(node, ast.FunctionDef)
     return [_bare(s) for s in node.body if not isinstance(s, ast.Expr) and not _refuses(s)]

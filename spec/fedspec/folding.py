@@ -103,6 +103,14 @@ def folding_under(a: Any, chosen: Mapping[str, str], whole: bool = False) -> Fol
     return Folding(values, [n for n in a.numbers if plays_part(a.plays, n, chosen)], whole)
 
 
+def decided_of(a: Any, folding: Folding, f: FunctionType) -> dict[str, Any]:
+    """Values of a rule's own options: a rule may have another name for one, which its kind tells."""
+    chosen = {kind: folding.options[n] for n, kind in a.options.items() if n in folding.options}
+    chosen |= {kind: kind(a.under[n]) for n, kind in options_of(f).items() if n in a.under}
+    values = {n: chosen.get(kind, defaults_of(f)[n]) for n, kind in options_of(f).items()}
+    return {n: value for n, value in values.items() if value is not inspect.Parameter.empty}
+
+
 LEFT_OPEN = {
     "weights": "the p_i of the box, which the text passes on to the average",
     "solver": "FedNova's box asks for a solver and names none",

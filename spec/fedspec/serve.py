@@ -35,8 +35,9 @@ def load(reference: str) -> Subject:
     Raises:
         ContractError: it cannot be imported or does not look like a subject.
     """
-    where, _, name = (reference, "", "") if reference.endswith(".py") else reference.rpartition(":")
-    if not where or not (name or where == reference):
+    alone = reference.endswith(".py")
+    where, _, name = (reference, "", "") if alone else reference.rpartition(":")
+    if not where or not (name or alone):
         raise ContractError(f"subject: {reference!r} is not of the form module:attribute or file.py:attribute")
     try:
         if where.endswith(".py"):
@@ -56,7 +57,7 @@ def load(reference: str) -> Subject:
         ) from error
     there = [n for n, s in vars(module).items() if hasattr(s, "info") and callable(getattr(s, "start", None))]
     said = ", ".join(there) or "none has `info` and `start`"
-    if not name:
+    if alone:
         # A class beside its instance is the same subject.
         kinds = {type(vars(module)[n]) for n in there}
         own = [n for n in there if vars(module)[n] not in kinds]

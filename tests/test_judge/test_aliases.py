@@ -21,8 +21,6 @@ from fedspec_suite.judge.request import chosen
 from fedspec_suite.measure.setting import setting_of
 from fedspec_torch import Federation, cohorts, simulate
 
-pytestmark = pytest.mark.usefixtures("wide")
-
 WITH_SM3, WITHOUT = "fedada2++", "fedada2@v3"
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -14,6 +14,7 @@ import pytest
 from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Case, Offer, SubjectInfo
 from fedspec_suite.diagnosis.differences import claim, differences
+from fedspec_suite.diagnosis.found import found_as
 from fedspec_suite.diagnosis.variants import single
 from fedspec_suite.judge.check import check
 from fedspec_suite.judge.request import Request
@@ -148,3 +149,11 @@ def test_two_names_of_the_same_equations_print_them_once() -> None:
     r = judged("Wrong")
     twice = replace(r, nearest_data=r.nearest_data * 2)
     assert sentences.differences(twice) == sentences.differences(r)
+
+
+def test_no_other_claim_is_named_for_what_fits_in_part() -> None:
+    setting = row_setting("fedadam", "server")
+    (v,) = (v for v in single(setting) if v.words == "reading epsilon-inside")
+    assert found_as(setting, v, v.words, 0.0, 1.0, ()).claim == {"reading": "epsilon-inside"}
+    assert not found_as(setting, v, v.words, 0.0, 1.0, (), small=True).claim
+    assert not found_as(setting, v, v.words, 0.0, 1.0, ("m",)).claim

@@ -15,7 +15,7 @@ from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Conformity, Obligation, Status
 
-pytestmark = [pytest.mark.table(1), pytest.mark.usefixtures("wide")]
+pytestmark = pytest.mark.table(1)
 
 TOGETHER = [("fedavg", "server"), ("fednova", "server"), ("fedadam", "server"), ("cafga-a", "trace"), ("dsgd", "trace")]
 TOGETHER += [(a, "round") for a in ("fedavg", "fednova", "fedadaadam", "dp-fedavg", "scaffold", "fednova-sampled")]

@@ -16,10 +16,11 @@ import typer
 from fedspec.catalogue import find
 from fedspec.contract import LEVELS, Arrival, Case, Exchange, Gradient, Messages, Offer, Quadratics, Round
 from fedspec.domains import DOMAINS
-from fedspec.errors import FedspecError, UnknownNameError
+from fedspec.errors import UnknownNameError
 from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import setting_of, with_reading
+from fedspec_suite.report.output import write_new
 from fedspec_suite.report.terminal import console
 
 
@@ -70,13 +71,7 @@ def adapter(
     # How clients weigh is the choice that is missed most: it is written out.
     offer = replace(offer, options={n: v for n, v in setting_of(offer).options.items() if n == "weights"})
     path = folder / f"{row.id.replace('-', '_')}_{offer.level}{ENDS[lang]}"
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text_of(offer, lang, path))
-    except FileExistsError:
-        raise FedspecError(f"adapter: {path} is there already; move it, or choose another --folder") from None
-    except OSError as error:
-        raise FedspecError(f"adapter: cannot write {path} ({error.strerror}); choose another --folder") from error
+    write_new(path, text_of(offer, lang, path), "adapter", "move it, or choose another --folder")
     out = console()
     out.print(f"{path} claims {row.id} at level {offer.level}. Call your code in its `step`, then:")
     out.print(f"  {RUNS[lang].format(path)}", soft_wrap=True)

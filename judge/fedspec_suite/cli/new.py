@@ -11,7 +11,8 @@ import typer
 
 from fedspec.catalogue import ALIASES, CATALOGUE
 from fedspec.checked_rows import ID, SLUG
-from fedspec.errors import FedspecError, UnknownNameError
+from fedspec.errors import UnknownNameError
+from fedspec_suite.report.output import write_new
 from fedspec_suite.report.terminal import console
 
 
@@ -57,13 +58,7 @@ def new(
     parts = {"NAME": name, "RULE": name.replace("-", "_"), "RECORD": "".join(words), "TITLE": " ".join(words)}
     for mark, said in parts.items():
         text = text.replace(f"<{mark}>", said)
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
-        raise FedspecError(f"new: {path} is there already; choose another name, or --folder") from None
-    except OSError as error:
-        raise FedspecError(f"new: cannot write {path} ({error.strerror}); choose another --folder") from error
+    write_new(path, text, "new", "choose another name, or --folder")
     out = console()
     out.print(f"{path} holds {BEGINS[kind]}, under the name {name}. Look at it:")
     asks = [f"show {name}", f"check spec --only {name}", f"mutants run '{name}-*'"]

@@ -11,9 +11,8 @@ from types import FunctionType
 from typing import Any, NamedTuple
 
 from fedspec.catalogue import CATALOGUE
-from fedspec.deciding import defaults_of, options_of
 from fedspec.errors import FedspecError
-from fedspec.folding import folding_under
+from fedspec.folding import decided_of, folding_under
 from fedspec.readings import meanings
 from fedspec.rules import Equation, equations
 from fedspec_suite.diagnosis.variants import BROKEN, Variant, equation_of
@@ -132,7 +131,7 @@ class Line(NamedTuple):
 
 
 def _of_formulas(setting: Setting, v: Variant, m: Mutant) -> list[Difference]:
-    """The formulas that an edit replaces, and those in their place; empty if a statement is no formula."""
+    """The formulas that an edit replaces, and those in their place; empty if words are needed."""
     edited = inspect.unwrap(original(m))
     assert isinstance(edited, FunctionType)
     before, after = (definition for text in texts(m) for definition in parsed(text).body)
@@ -143,7 +142,7 @@ def _of_formulas(setting: Setting, v: Variant, m: Mutant) -> list[Difference]:
         pairs = [*_pairs(*(_statements(setting, v.options, m, f, {edited: node}) for node in (before, after)))]
         if pairs:
             break
-    if not all(line.formula for two in pairs for some in two for line in some):
+    if not all(old and new and all(line.formula for line in (*old, *new)) for old, new in pairs):
         return []
     printed = {e.id: e.text for e in equations(f, {**v.options, **m.options})}
     return [_difference(printed, v.equation, old, new) for old, new in pairs]
@@ -154,7 +153,7 @@ def _difference(printed: Mapping[str, str], equation: str, before: list[Line], a
     # What a function returns has the name that its equation gives it.
     left = f"{printed[at].partition(' = ')[0]} = " if at in printed else ""
     yours, wanted = (
-        "; ".join(line.text if line.name else left + line.text for line in some) or NOTHING for some in (after, before)
+        "; ".join(line.text if line.name else left + line.text for line in some) for some in (after, before)
     )
     return Difference(at, yours, wanted)
 
@@ -181,12 +180,8 @@ def _statements(
     chosen = {**options, **m.options}
     folding = folding_under(row, {n: value for n, value in chosen.items() if n in row.options})
     folding.definitions = definitions
-    # A rule may have a name of its own for an option: its kind tells which option it is.
-    decided = {kind: folding.options[n] for n, kind in row.options.items() if n in folding.options}
-    decided |= {kind: kind(row.under[n]) for n, kind in options_of(f).items() if n in row.under}
-    known = {n: decided.get(kind, defaults_of(f)[n]) for n, kind in options_of(f).items()}
-    known = {n: value for n, value in known.items() if value is not inspect.Parameter.empty}
-    return [*_flat(folding.within(f, {} if m.within else known).node.body, set())]
+    known = {} if m.within else decided_of(row, folding, f)
+    return [*_flat(folding.within(f, known).node.body, set())]
 
 
 def _flat(body: list[ast.stmt], newer: set[str]) -> Iterator[Line]:

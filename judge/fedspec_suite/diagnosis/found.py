@@ -92,7 +92,8 @@ def found_as(
     small: bool = False,
 ) -> Found:
     """A variant that a subject agrees with, with its differences from the claim."""
-    more = differences(setting, v), claim(setting, v)
+    # What fits small cases or the model alone doesn't conform under another claim.
+    more = differences(setting, v), {} if small or unlike else claim(setting, v)
     return Found(words, v.equation, ratio, v.parts, v.kind, v.names, decided, unlike, like, small, *more)
 
 

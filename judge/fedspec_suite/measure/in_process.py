@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from fedspec.contract import Case, Event, Subject
 from fedspec.serve import Observed
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.setting import with_readings
+
+T = TypeVar("T")
 
 
 class InProcess:
@@ -31,10 +33,7 @@ class InProcess:
 
     def start(self, case: Case) -> InProcessSession:
         """Begin a session."""
-        try:
-            return InProcessSession(Observed(self.subject, self.handed(case)), self.handed)
-        except Exception as error:
-            raise SubjectError(f"subject: {type(error).__name__}: {error}") from error
+        return _asked(lambda: InProcessSession(Observed(self.subject, self.handed(case)), self.handed))
 
 
 class InProcessSession:
@@ -46,25 +45,21 @@ class InProcessSession:
 
     def step(self, event: Event) -> Mapping[str, Any]:
         """Take the event."""
-        try:
-            answer: Mapping[str, Any] = self.handed(self.session.step(self.handed(event)))
-        except Exception as error:
-            raise SubjectError(f"subject: {type(error).__name__}: {error}") from error
-        return answer
+        return _asked(lambda: self.handed(self.session.step(self.handed(event))))
 
     def save(self) -> bytes:
         """Return the bytes that the session saves."""
-        saved: bytes = _asked(self.session.save)
-        return saved
+        return _asked(self.session.save)
 
     def restore(self, saved: bytes) -> None:
         """Hand the session bytes to go on from."""
-        _asked(self.session.restore, saved)
+        _asked(lambda: self.session.restore(saved))
 
 
-def _asked(method: Callable[..., Any], *given: bytes) -> Any:
+def _asked(ask: Callable[[], T]) -> T:
+    """The answer of a subject, whose exceptions are its own."""
     try:
-        return method(*given)
+        return ask()
     except Exception as error:
         raise SubjectError(f"subject: {type(error).__name__}: {error}") from error
 

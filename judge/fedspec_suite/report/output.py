@@ -9,6 +9,9 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from fedspec.errors import FedspecError
 
 NO_ROOM = frozenset(
     getattr(errno, name)
@@ -34,6 +37,21 @@ def _plainly(error: UnicodeError) -> tuple[str, int]:
 
 
 codecs.register_error(PLAIN, _plainly)
+
+
+def write_new(path: Path, text: str, command: str, instead: str) -> None:
+    """Write a file that isn't there yet.
+
+    Raises:
+        FedspecError: it is there (then ``instead`` says what to do), or it can't be written.
+    """
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise FedspecError(f"{command}: {path} is there already; {instead}") from None
+    except OSError as error:
+        raise FedspecError(f"{command}: cannot write {path} ({error.strerror}); choose another --folder") from error
 
 
 @contextmanager
