@@ -137,3 +137,14 @@ def test_marked_lines_are_those_of_the_reading(site: Site) -> None:
             for line in gone:
                 kept.remove(line)
             assert sorted([*kept, *here]) == wanted, (id, reading.name)
+
+
+def test_a_row_shows_its_rules_under_what_it_decides_of_them(site: Site) -> None:
+    """FADAS adds eps to the root and FedBuff divides no change by its steps, as their printed equations say."""
+    code = {}
+    for id in ("fadas", "fedbuff"):
+        shown = page(site.folder / f"algorithms/{id}.html").find("ol", class_="lines")[0].find("pre")
+        code[id] = [one.words for one in shown]
+    assert "x = state.x + eta * m_hat / (sqrt(v_step) + eps)" in code["fadas"]
+    assert any("return change" in words for words in code["fedbuff"])
+    assert not any("change / steps" in words for words in code["fedbuff"])
