@@ -19,7 +19,7 @@ from fedspec_suite import mutants
 from fedspec_suite.diagnosis import variants
 from fedspec_suite.diagnosis.diagnosis import in_words
 from fedspec_suite.diagnosis.identify import identify
-from fedspec_suite.kills.mutant_runs import offer_setting, offers_of
+from fedspec_suite.judge.mutant_runs import offer_setting, offers_of
 from fedspec_suite.measure.bench import bench_of
 
 

@@ -54,7 +54,6 @@ ROOMS = (
         "subjects",
         "diagnosis",
         "judge",
-        "kills",
         "vectors",
         "report",
         "cli",
@@ -284,7 +283,7 @@ def test_an_import_in_a_function_closes_a_circle(last: str, size: int, tmp_path:
 
 
 JUDGE = ROOT / "judge"
-GENERIC = ("../fedspec_properties", "measure", "laws", "diagnosis", "judge", "kills", "report", "cli")
+GENERIC = ("../fedspec_properties", "measure", "laws", "diagnosis", "judge", "report", "cli")
 ONE_BY_ONE = tuple(PROPERTIES / name for name in ("closed_forms", "reductions", "layerwise"))
 """Closed forms and edges are data of single algorithms, and layers are Fed-LAMB's."""
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from datetime import date
 from pathlib import Path
 
 import pytest
-from test_judge.support import fedspec, inside
+from test_judge.support import inside
 
 from fedspec_suite.mutants import MUTANTS, Mutant, Thread
 
@@ -28,9 +27,8 @@ def test_refuses_in_one_line(arguments: tuple[str, ...], words: tuple[str, ...])
     inside("mutants", *arguments).refused(*words)
 
 
-def test_refuses_no_jobs_and_a_folder_for_a_file(tmp_path: Path) -> None:
+def test_refuses_no_jobs() -> None:
     assert inside("mutants", "run", "sgd-uphill", "--jobs", "0").code == 2
-    inside("mutants", "run", "sgd-uphill", "--jobs", "1", "--out", str(tmp_path)).refused("out", str(tmp_path))
 
 
 def test_lists_the_mutants_of_an_algorithm_and_of_a_pattern() -> None:
@@ -69,26 +67,14 @@ def test_shows_the_edit_and_how_to_see_who_notices() -> None:
 
 
 @pytest.mark.slow
-def test_runs_and_prints_the_matrix(tmp_path: Path) -> None:
-    out = tmp_path / "deep" / "matrix.json"
-    ran = fedspec("mutants", "run", "nesterov-*", "--jobs", "1", "--out", str(out))
+def test_runs_and_prints_a_line_each() -> None:
+    ran = inside("mutants", "run", "nesterov-*", "--jobs", "1")
     assert ran.code == 0, ran.err
-    printed = ran.out.splitlines()
-    head = next(line for line in printed if line.startswith("mutant "))
-    left = head.index("other") + len("other  ")
-    legend = {m[2]: int(m[1]) for m in re.finditer(r"^ +(\d+)  (\S+) +\d+ +\d+", ran.out, re.MULTILINE)}
-    record = json.loads(out.read_text())
-    assert [row["id"] for row in record["mutants"]] == sorted(n for n in MUTANTS if n.startswith("nesterov-"))
-    for row in record["mutants"]:
-        (asked,) = row["offers"].values()
-        cells = next(line for line in printed if line.startswith(row["id"]))[left:].ljust(len(legend))
-        assert {law: cells[n - 1] for law, n in legend.items()} == {
-            law: "#" if law in asked["killed"] else "." if law in asked["survived"] else " " for law in legend
-        }
-    assert (
-        f"{len(record['mutants'])} mutants, {len(record['mutants'])} killed by a law that does not read the rule"
-        in ran.out
-    )
+    *lines, empty, last = ran.out.splitlines()
+    names = sorted(n for n in MUTANTS if n.startswith("nesterov-"))
+    assert [line.split()[0] for line in lines] == names and not empty
+    assert all("follows-" in line and " killed by " in line for line in lines)
+    assert f"{len(names)} of {len(names)} killed by a law that does not read the rule" in last
 
 
 @pytest.mark.slow
@@ -104,9 +90,8 @@ def test_a_survivor_is_named_and_ends_with_one(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setitem(MUTANTS, "lame", lame)
     ran = inside("mutants", "run", "lame", "--jobs", "1")
     assert ran.code == 1
-    assert "lame: no law kills it; unexplained" in ran.out
-    assert "1 mutants, 0 killed" in ran.out
-    assert "laws that killed none of these mutants" in ran.out and "\n  rate\n" in ran.out
+    assert "lame  no law kills it; unexplained" in ran.out
+    assert "0 of 1 killed" in ran.out
 
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -5,22 +5,19 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from io import StringIO
-from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
 import pytest
-from rich.console import Console
 from test_judge.support import fedspec
 
 from fedspec.catalogue import CATALOGUE
 from fedspec.errors import FedspecError
 from fedspec.reference import SUBJECT
-from fedspec_suite.kills import matrix, mutant_runs
+from fedspec_suite.cli.mutants import fate, killers
+from fedspec_suite.judge import mutant_runs
 from fedspec_suite.laws import LAWS, all_laws, properties
 from fedspec_suite.mutants import MUTANTS, Mutant, original, written
-from fedspec_suite.report.kills import table
 
 OF: dict[str, list[str]] = {}
 """The mutants by the algorithm that they are first of."""
@@ -54,9 +51,9 @@ def cells(name: str, number: int) -> mutant_runs.MutantResult:
 @pytest.mark.slow
 def test_what_changes_nothing_survives_every_law(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(MUTANTS, "noticed", noticed())
-    row = matrix.run(["noticed"], cases=4).rows[0]
-    (asked,) = row.offers.values()
-    assert not row.killed and {"follows-x", "unrolled", "repeats"} <= set(row.survived)
+    (number,) = mutant_runs.offers_of(MUTANTS["noticed"])
+    asked = cells("noticed", number)
+    assert not asked.killed and {"follows-x", "unrolled", "repeats"} <= set(asked.survived)
     assert sorted([*asked.survived, *(law for laws in asked.not_asked.values() for law in laws)]) == sorted(all_laws())
 
 
@@ -181,21 +178,23 @@ def test_every_rule_has_three_mutants() -> None:
 
 
 @pytest.mark.slow
-def test_the_same_bytes_however_the_work_is_shared(tmp_path: Path) -> None:
-    said = []
-    for jobs in ("1", "2"):
-        out = tmp_path / f"{jobs}.json"
-        few = ("--law", "follows-x", "--law", "unrolled", "--law", "rate", "--jobs", jobs, "--out", str(out), "--json")
-        ran = fedspec("mutants", "run", "dampened-*", "momentum-shared", *few)
-        assert ran.code == 0, ran.err
-        said.append((ran.out, out.read_bytes()))
-    assert said[0] == said[1]
-    assert len(json.loads(said[0][1])["mutants"]) == len(json.loads(said[0][0])) > 4
+def test_the_same_bytes_however_the_work_is_shared() -> None:
+    few = ("--law", "follows-x", "--law", "unrolled", "--law", "rate", "--json")
+    ran = [fedspec("mutants", "run", "dampened-*", "momentum-shared", *few, "--jobs", jobs) for jobs in ("1", "2")]
+    assert [r.code for r in ran] == [0, 0], ran[0].err
+    assert ran[0].out == ran[1].out and len(json.loads(ran[0].out)) > 4
 
 
-def test_a_mutant_of_which_nothing_can_be_asked_is_printed_all_the_same() -> None:
-    """Its edit fails in every case: no law says anything of it, and it is not said to live through one."""
-    printed = StringIO()
-    out = Console(file=printed, width=80)
-    table(matrix.Matrix(0, 12, tuple(all_laws()), (matrix.Row("fails-everywhere", {}),)), out)
-    assert "fails-everywhere: no law was asked about it" in printed.getvalue()
+def test_a_mutant_says_who_kills_it_and_why_nobody_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An edit that fails in every case lives through no law: it says why none was asked."""
+    result = mutant_runs.MutantResult
+    of = {"a": result(("follows-x", "unrolled"), ("rate",)), "b": result(("follows-x",))}
+    assert killers(of) == ("unrolled", "follows-x")
+    assert fate("x", of) == "killed by unrolled, follows-x"
+    assert fate("x", {"b": of["b"]}) == "only follows-x kills it; unexplained"
+    assert fate("x", {"a": result((), ("rate",))}) == "no law kills it; unexplained"
+    why = "no law was asked about it; why not: "
+    assert fate("x", {"a": result((), (), {"it crashes": ("rate",)})}) == f"{why}it crashes"
+    assert fate("x", {}) == f"{why}no claim runs it"
+    monkeypatch.setitem(MUTANTS, "noticed", noticed(survives="it changes nothing"))
+    assert fate("noticed", {"b": of["b"]}) == "only follows-x kills it; it changes nothing"

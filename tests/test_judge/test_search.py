@@ -31,7 +31,7 @@ from fedspec_suite.diagnosis.identify import identify
 from fedspec_suite.diagnosis.known import Known, known_of
 from fedspec_suite.diagnosis.search import Search
 from fedspec_suite.diagnosis.variants import CANNOT, Variant
-from fedspec_suite.kills.mutant_runs import offer_setting, offers_of
+from fedspec_suite.judge.mutant_runs import offer_setting, offers_of
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.setting import setting_of

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
-import json
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from fedspec.catalogue import find as algorithm
-from fedspec.errors import FedspecError, none_called
-from fedspec_suite.kills import matrix as kill_matrix
+from fedspec.errors import none_called
+from fedspec_suite.judge.mutant_runs import CRASHED, MutantResult, ask_everywhere
 from fedspec_suite.laws import all_laws
-from fedspec_suite.mutants import MUTANTS, Mutant, blamed, find, texts
-from fedspec_suite.report import kills, terminal
+from fedspec_suite.mutants import MUTANTS, OWN, Mutant, blamed, find, texts
+from fedspec_suite.report import terminal
 from fedspec_suite.report.terminal import Json
 
 app = typer.Typer(
@@ -105,12 +104,53 @@ def chosen(patterns: Sequence[str], names: Iterable[str], what: str, command: st
     return [name for name in names if not patterns or any(fnmatch.fnmatchcase(name, p) for p in patterns)]
 
 
-def _write(path: Path, text: str) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise FedspecError(f"out: cannot write {path} ({error}); give another file") from error
+UNSAID = "unexplained"
+OF_A_PLUGIN = (
+    f"{UNSAID}; a second route (STEPS, MOVES or MAPS) that reads what it breaks would kill it, or its Mistake says "
+    'survives="why none can"'
+)
+"""Remedy for a surviving mistake of a plugin."""
+
+REASONS = 3
+"""Largest number of reasons that are printed for a mutant about which no law was asked."""
+
+
+def killers(of: Mapping[str, MutantResult]) -> tuple[str, ...]:
+    """The laws that kill a mutant on some claim; properties first."""
+    laws = {law for result in of.values() for law in result.killed}
+    return tuple(sorted(laws, key=lambda law: (all_laws()[law].reads_rule, law)))
+
+
+def proved(laws: Sequence[str]) -> bool:
+    """True if some of the laws never runs the rule."""
+    return any(not all_laws()[law].reads_rule for law in laws)
+
+
+def fate(name: str, of: Mapping[str, MutantResult]) -> str:
+    """What became of a mutant, in a line."""
+    by = killers(of)
+    if proved(by):
+        return f"killed by {', '.join(by)}"
+    if not by and not any(result.survived for result in of.values()):
+        reasons = Counter[str]()
+        for result in of.values():
+            reasons.update({why: len(laws) for why, laws in result.not_asked.items()})
+        first = [why for why, _ in reasons.most_common(REASONS)]
+        return f"no law was asked about it; why not: {'; '.join(first) or 'no claim runs it'}"
+    lives = f"only {', '.join(by)} kills it" if by else "no law kills it"
+    why = MUTANTS[name].survives if name in MUTANTS else ""
+    return f"{lives}; {why or (OF_A_PLUGIN if name in OWN else UNSAID)}"
+
+
+def crashes(found: Mapping[str, Mapping[str, MutantResult]]) -> list[str]:
+    """Crashes of laws on mutants: bugs of the laws."""
+    return [
+        f"{', '.join(laws)} on {name}, {claim}: {why.removeprefix(CRASHED)}"
+        for name, of in found.items()
+        for claim, result in of.items()
+        for why, laws in result.not_asked.items()
+        if why.startswith(CRASHED)
+    ]
 
 
 @app.command("run", epilog=EXIT_CODES)
@@ -119,24 +159,30 @@ def run_(
     law: Annotated[list[str] | None, typer.Option(help="Only the laws of this pattern; repeatable.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Processes that share the work.")] = 2,
     seed: Annotated[int, typer.Option(help="Seed of the drawn cases.")] = 0,
-    out: Annotated[Path | None, typer.Option(help="Write the whole matrix, offer by offer, as JSON.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Ask laws and properties about mutants, all of them if none is named, and print who kills whom."""
+    """Ask laws and properties about mutants, all of them if none is named, and print a line for each mutant."""
     names = chosen(patterns or (), MUTANTS, "mutant", "fedspec mutants list")
     laws = chosen(law or (), all_laws(), "law", "fedspec laws")
-    # What cannot be written is refused before the work, not after it.
-    if out:
-        _write(out, "")
     begun = time.monotonic()
     with terminal.progress() as progress:
-        matrix = kill_matrix.run(names, laws=laws, seed=seed, jobs=jobs, progress=progress)
-    if out:
-        _write(out, json.dumps(matrix.record()) + "\n")
+        found = ask_everywhere(names, laws, seed=seed, jobs=jobs, progress=progress)
+    crashed = crashes(found)
+    lives = [n for n, of in found.items() if not proved(killers(of)) and not (n in MUTANTS and MUTANTS[n].survives)]
     if as_json:
-        terminal.emit([row.record() for row in matrix.rows])
+        terminal.emit(
+            [
+                {"id": name, "killed": killers(of), "claims": {claim: asdict(result) for claim, result in of.items()}}
+                for name, of in found.items()
+            ]
+        )
     else:
-        console = terminal.console()
-        kills.table(matrix, console)
-        console.print(f"{time.monotonic() - begun:.0f} s")
-    raise typer.Exit(1 if kills.survivors(matrix) or matrix.crashes else 0)
+        terminal.print_items((name, fate(name, of)) for name, of in found.items())
+        for crash in crashed:
+            typer.echo(f"a law crashes, which is a bug of the law: {crash}")
+        asked = {law for of in found.values() for r in of.values() for law in (*r.killed, *r.survived)}
+        typer.echo(
+            f"\n{len(found) - len(lives)} of {len(found)} killed by a law that does not read the rule; "
+            f"{len(asked)} of {len(laws)} laws asked; seed {seed}, {time.monotonic() - begun:.0f} s"
+        )
+    raise typer.Exit(1 if lives or crashed else 0)

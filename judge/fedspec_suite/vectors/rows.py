@@ -11,7 +11,7 @@ from fedspec.catalogue import CATALOGUE, Algorithm
 from fedspec.contract import Level, Offer
 from fedspec.errors import ParameterError
 from fedspec.reference import SUBJECT
-from fedspec_suite.kills.mutant_runs import offers_of
+from fedspec_suite.judge.mutant_runs import offers_of
 from fedspec_suite.measure.bench import Bench, bench_of
 from fedspec_suite.measure.setting import Setting, setting_of
 from fedspec_suite.mutants import MUTANTS

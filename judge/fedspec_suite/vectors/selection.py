@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from fedspec_suite.kills.mutant_runs import runs
+from fedspec_suite.judge.mutant_runs import runs
 from fedspec_suite.measure.edge_cases import all_edge_cases
 from fedspec_suite.measure.edge_features import EDGES, edges_of
 from fedspec_suite.measure.scenario import Scenario

@@ -1,4 +1,4 @@
-"""Asking laws about mutants on one offer of the specification.
+"""Laws asked about mutants, on the offers of the specification where their edits can show.
 
 The cases of a law do not depend on the mutant, so they are drawn once for an offer, with the specification as the
 subject; then every mutant plays them until the first violation.
@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import copy
 import functools
+import multiprocessing
 import pickle
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -56,9 +58,39 @@ class MutantResult:
     not_asked: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def name(offer: Offer) -> str:
-    """An offer of the specification as rows of the matrix call it."""
-    return f"{offer.algorithm}/{offer.level}/{format_declaration(offer)}"
+def ask_everywhere(
+    names: Sequence[str], laws: Sequence[str], *, seed: int, jobs: int, progress: Callable[[str], None]
+) -> dict[str, dict[str, MutantResult]]:
+    """Results of each mutant on each offer where its edit can show; they depend on names, laws and seed alone.
+
+    Raises:
+        UnknownNameError: there is no such mutant.
+    """
+    tasks: dict[int, list[str]] = {}
+    for name in sorted(names):
+        for number in offers_of(find(name)):
+            tasks.setdefault(number, []).append(name)
+    found: dict[str, dict[str, MutantResult]] = {name: {} for name in sorted(names)}
+    for done, (number, results) in enumerate(_shared(tasks, sorted(laws), seed, jobs), 1):
+        o = SUBJECT.info.offers[number]
+        progress(f"laws and mutants: {done} of {len(tasks)} claims")
+        for name, result in results.items():
+            found[name][f"{o.algorithm}/{o.level}/{format_declaration(o)}"] = result
+    return {name: dict(sorted(results.items())) for name, results in found.items()}
+
+
+def _shared(
+    tasks: Mapping[int, list[str]], laws: Sequence[str], seed: int, jobs: int
+) -> Iterator[tuple[int, dict[str, MutantResult]]]:
+    if jobs == 1 or len(tasks) == 1:
+        for number, names in tasks.items():
+            yield number, ask(number, names, laws, seed, CASES)
+        return
+    # Not forked: the progress display has a thread of its own.
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+        waiting = {pool.submit(ask, number, names, laws, seed, CASES): number for number, names in tasks.items()}
+        for done in as_completed(waiting):
+            yield waiting[done], done.result()
 
 
 @cache
