@@ -127,7 +127,7 @@ def proved(laws: Sequence[str]) -> bool:
 
 
 def fate(name: str, of: Mapping[str, MutantResult]) -> str:
-    """What became of a mutant, in a line."""
+    """The fate of a mutant, in a line: who kills it, or why nobody does."""
     by = killers(of)
     if proved(by):
         return f"killed by {', '.join(by)}"
