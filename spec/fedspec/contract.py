@@ -99,6 +99,8 @@ class Offer:
         resumes: True if its sessions have ``save`` and ``restore``; the judge then interrupts them (docs/resume.md).
         faults: treatment of messages that aren't right at level server, by kind, such as ``{"nan": "skips"}``
             (``fedspec.faults``).
+        schedules: schedules of rates that the implementation makes by itself, by hyper-parameter, such as
+            ``{"eta": "cosine/round period=100 floor=0.1"}`` (``fedspec.schedules``).
     """
 
     algorithm: str
@@ -117,6 +119,7 @@ class Offer:
     buffers: Mapping[str, str] = field(default_factory=dict)
     resumes: bool = False
     faults: Mapping[str, str] = field(default_factory=dict)
+    schedules: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -168,6 +171,7 @@ class Case:
         variant: variant of the offer; empty if it names none.
         population: at level server, the number N of all clients, where the rule counts those too that sit out.
         buffers: at level server, those of the initial model, where the offer says that its models carry some.
+        schedules: those of the offer: ``hyper`` holds the rates that they begin with, and no event says a rate.
     """
 
     algorithm: str
@@ -181,6 +185,7 @@ class Case:
     variant: str = ""
     population: int | None = None
     buffers: Buffers | None = None
+    schedules: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

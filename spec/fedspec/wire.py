@@ -101,8 +101,8 @@ _SPARED = {"hyper", "draws"}
 UNTOLD: dict[type, tuple[str, ...]] = {
     Quadratics: ("f",),
     ClientMessage: ("loss", "buffers", "round"),
-    Case: ("buffers",),
-    Offer: ("buffers", "resumes", "faults"),
+    Case: ("buffers", "schedules"),
+    Offer: ("buffers", "resumes", "faults", "schedules"),
 }
 """Fields that are left out where there is no such thing."""
 
@@ -236,6 +236,7 @@ def decode_case(value: Mapping[str, Any]) -> Case:
         variant=value["variant"],
         population=value["population"],
         buffers=decode_buffers(value.get("buffers"), dtype),
+        schedules=dict(value.get("schedules", {})),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from fedspec.contract import LEVELS
-from fedspec_suite.laws.law import Law
+from fedspec_suite.laws.law import PURITY, Law
 from fedspec_suite.laws.relations import same_bits
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import scenarios
@@ -70,7 +70,7 @@ LAWS = (
         id="repeats",
         words="the same case gives the same bits",
         levels=LEVELS,
-        source="purity",
+        source=PURITY,
         cases=scenarios,
         check=_repeats,
     ),
@@ -78,7 +78,7 @@ LAWS = (
         id="isolated",
         words="two sessions at once do not disturb each other",
         levels=LEVELS,
-        source="purity",
+        source=PURITY,
         cases=_pairs,
         check=_isolated,
         needs_concurrency=True,
@@ -87,7 +87,7 @@ LAWS = (
         id="dtype",
         words="the model keeps its floating-point type",
         levels=LEVELS,
-        source="purity",
+        source=PURITY,
         cases=scenarios,
         check=_dtype,
     ),
@@ -95,7 +95,7 @@ LAWS = (
         id="inputs",
         words="what is handed in is not changed in place",
         levels=LEVELS,
-        source="purity",
+        source=PURITY,
         cases=scenarios,
         check=_inputs,
     ),

@@ -18,6 +18,10 @@ Check = Callable[[Bench, Any], None]
 Simplify = Callable[[Bench, Any, Deviates], Deviates]
 
 
+PURITY = "purity"
+"""Source of the laws about manners: the same bits, sessions apart, types kept."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Law:
     """A property and how to look for a violation.
@@ -66,6 +70,8 @@ class Law:
             return Answer(False, f"is about level {' and '.join(self.levels)}")
         if self.id in row.denies:
             return Answer(False, f"its row denies {self.id}: {row.denies[self.id]}")
+        if setting.schedules and not (self.reads_rule or self.source == PURITY):
+            return Answer(False, "asks for rates that stay, and the offer has schedules")
         asked, words = self.applies(setting)
         if not asked:
             limited = not words.startswith(NOT_OFFERED) and self.applies(setting.unlimited).asked

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fedspec.contract import LEVELS
 from fedspec_suite.laws.applicability import resumes
-from fedspec_suite.laws.law import Law
+from fedspec_suite.laws.law import PURITY, Law
 from fedspec_suite.laws.lost_state import named
 from fedspec_suite.laws.relations import same_bits
 from fedspec_suite.measure.bench import Bench, Shown
@@ -113,7 +113,7 @@ LAWS = (
         id="resumes",
         words="a run that is saved and restored after every round or step gives the same bits",
         levels=LEVELS,
-        source="purity",
+        source=PURITY,
         cases=_cases,
         check=_resumes,
         applies=resumes,

@@ -203,6 +203,7 @@ def case(
         problem=problem,
         variant=setting.variant,
         population=population,
+        schedules=dict(setting.schedules),
     )
 
 

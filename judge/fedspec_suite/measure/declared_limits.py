@@ -31,6 +31,7 @@ def limit_fields(offer: Offer) -> dict[str, Any]:
         "variant": offer.variant,
         "rates": offer.rates,
         "buffers": dict(offer.buffers),
+        "schedules": dict(offer.schedules),
     }
 
 

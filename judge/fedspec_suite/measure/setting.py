@@ -16,6 +16,7 @@ from fedspec.facts import Fact
 from fedspec.faults import check_faults
 from fedspec.given import VARYING
 from fedspec.readings import Solver
+from fedspec.schedules import Every, schedule_of
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,8 @@ class Setting:
     """True if the subject declares that its sessions are saved and restored."""
     faults: Mapping[str, str] = field(default_factory=dict)
     """Treatments of messages that aren't right, where the subject declares them."""
+    schedules: Mapping[str, str] = field(default_factory=dict)
+    """Schedules that the implementation makes by itself, by hyper-parameter."""
     varies: str = ""
     """``rounds`` if the subject declares that its user sets new rates every round, ``clients`` if for each client."""
 
@@ -194,10 +197,35 @@ def check_offer(offer: Offer, algorithm: Algorithm) -> None:
             f"messages; leave them out"
         )
     check_faults(offer.faults)
+    check_schedules(offer, algorithm)
     if offer.blocks == "matrices" and offer.level in {"round", "trace"} and "layers" not in algorithm.takes:
         raise ContractError(
             f"blocks: the offer of {algorithm.id} says 'matrices' at level {offer.level}, where its model is one "
             f"vector; leave it out and reshape the vector in the adapter"
+        )
+
+
+def check_schedules(offer: Offer, algorithm: Algorithm) -> None:
+    """Refuse a schedule of a number that no event of the level can set, or in units that the level does not show.
+
+    Raises:
+        ContractError: a schedule is none, or is not about this level.
+    """
+    settable = {*VARYING} & {*algorithm.numbers_at(offer.level)}
+    if offer.level == "client":
+        settable &= {"eta_l"}
+    for name, said in offer.schedules.items():
+        where = f"schedules: the offer of {algorithm.id} at level {offer.level}"
+        if name not in settable:
+            known = ", ".join(sorted(settable)) or "none"
+            raise ContractError(f"{where} names {name!r}; rates that can have a schedule there: {known}")
+        if offer.level != "client" and schedule_of(said, f"{where}: {name}").every is not Every.ROUND:
+            raise ContractError(f"{where} says {said!r}, but only level client shows single steps; count every round")
+        schedule_of(said, f"{where}: {name}")
+    if offer.schedules and offer.rates != "one":
+        raise ContractError(
+            f"schedules: the offer of {algorithm.id} says rates={offer.rates!r} too; either the implementation makes "
+            f"its schedule, or its user sets the rates"
         )
 
 
@@ -303,5 +331,6 @@ def setting_of(offer: Offer, dtype: str = "", reach: Reach = USUAL_REACH) -> Set
         buffers=dict(offer.buffers),
         resumes=offer.resumes,
         faults=dict(offer.faults),
+        schedules=dict(offer.schedules),
         varies=offer.rates if offer.rates in RATES_AT else "",
     )

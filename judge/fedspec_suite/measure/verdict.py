@@ -266,6 +266,11 @@ class Declares(Protocol):
         """Readings of buffers, by their kind."""
         ...
 
+    @property
+    def schedules(self) -> Mapping[str, str]:
+        """Schedules of the implementation's own, by hyper-parameter."""
+        ...
+
 
 def format_claim(of: Declares) -> str:
     """The reading claimed and the choices declared."""
@@ -279,7 +284,8 @@ def format_limits(of: Declares) -> str:
     kept = [f"{n}={v}" for n, v in (("blocks", of.blocks), ("participation", of.participation)) if v != "any"]
     rates = [f"rates={of.rates}"] if of.rates != "one" else []
     buffers = ["buffers", *(f"{kind}={reading}" for kind, reading in of.buffers.items())] if of.buffers else []
-    return " ".join([*fixed, *nonzero, *kept, *rates, *buffers])
+    schedules = ["schedules", *(f"{n}={said}" for n, said in of.schedules.items())] if of.schedules else []
+    return " ".join([*fixed, *nonzero, *kept, *rates, *buffers, *schedules])
 
 
 def format_declaration(of: Declares) -> str:
@@ -311,6 +317,7 @@ class Result:
     """Variant of the offer; part of the subject's name."""
     rates: str = "one"
     buffers: Mapping[str, str] = field(default_factory=dict)
+    schedules: Mapping[str, str] = field(default_factory=dict)
     first_deviation: str = ""
     nearest: str = ""
     notes: str = ""
@@ -405,9 +412,10 @@ class Result:
         body = asdict(replace(self, obligations=(), made=None))
         body.pop("made")
         body.pop("obligations")
-        if not self.buffers:
+        for name in ("buffers", "schedules"):
             # Who has no use for it never hears of it.
-            body.pop("buffers")
+            if not body[name]:
+                body.pop(name)
         if obligations:
             body["obligations"] = [o.record() for o in self.obligations]
         return {"id": self.id, "said": self.said, "extent": self.extent, **body}

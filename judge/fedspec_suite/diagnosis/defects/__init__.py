@@ -21,6 +21,7 @@ from fedspec_suite.diagnosis.defects import (
     messages,
     numbers,
     remembered,
+    schedules,
     sequence,
     shares,
     starts,
@@ -35,6 +36,7 @@ __all__ = ["Defect", "defects"]
 
 def defects(setting: Setting) -> Iterator[Defect]:
     """Every defect that makes sense in a setting; the likelier ones first."""
+    yield from schedules.of(setting)
     if isinstance(setting.algorithm.run, Method) or setting.counts_all:
         yield from messages.of(setting)
     if setting.level == "client":

@@ -1,0 +1,138 @@
+"""Schedules of rates that an implementation makes by itself: the words of ``Claim.schedules``.
+
+    eta_t = eta s(t)        t = 0, 1, ... counts rounds, local steps, or the local steps of one round
+
+No paper fixes a schedule, so a claim says it by hyper-parameter: a shape, what it counts, and its numbers::
+
+    Claim("fedavgm", "server", schedules={"eta": "cosine/round period=100 floor=0.1"})
+
+With period T, floor f and factor c:
+
+================  ==========================================  ===============================================
+shape             s(t)                                        for example
+================  ==========================================  ===============================================
+step              c^floor(t / T)                              ``StepLR(step_size=T, gamma=c)``
+exponential       c^t                                         ``ExponentialLR(gamma=c)``
+linear            1 - (1 - f) min(t / T, 1)                   ``LinearLR(1, f, total_iters=T)``
+cosine            f + (1 - f) (1 + cos(pi min(t/T, 1))) / 2   the next one, held at f from T on
+cosine-unclamped  f + (1 - f) (1 + cos(pi t / T)) / 2         ``CosineAnnealingLR(T, eta_min=f * eta)``
+inverse-sqrt      1 / sqrt(t + 1)                             theorems with eta proportional to 1 / sqrt(t)
+warm-up           min((t + 1) / T, 1)                         ``LinearLR(1 / T, 1, total_iters=T - 1)``
+table             the t-th of ``values``, then the last one   ``MultiStepLR``, or any other schedule
+================  ==========================================  ===============================================
+
+External: no paper; the examples are classes of torch.optim.lr_scheduler, in torch 2.13.0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from fedspec.errors import ContractError
+
+__all__ = ["SHAPES", "Every", "Factor", "Schedule", "schedule_of"]
+
+Factor: TypeAlias = Callable[[int], float]
+"""From the number of rounds or steps before, to the factor of the case's rate."""
+
+
+class Every(StrEnum):
+    """Unit in which a schedule counts."""
+
+    ROUND = "round"
+    STEP = "step"
+    STEP_OF_ROUND = "step-of-round"
+
+
+def _step(period: float, factor: float) -> Factor:
+    return lambda t: factor ** (t // int(period))
+
+
+def _exponential(factor: float) -> Factor:
+    return lambda t: factor**t
+
+
+def _linear(period: float, floor: float) -> Factor:
+    return lambda t: 1 - (1 - floor) * min(t / period, 1)
+
+
+def _cosine(period: float, floor: float) -> Factor:
+    return lambda t: floor + (1 - floor) * (1 + math.cos(math.pi * min(t / period, 1))) / 2
+
+
+def _cosine_unclamped(period: float, floor: float) -> Factor:
+    return lambda t: floor + (1 - floor) * (1 + math.cos(math.pi * t / period)) / 2
+
+
+def _inverse_sqrt() -> Factor:
+    return lambda t: 1 / math.sqrt(t + 1)
+
+
+def _warm_up(period: float) -> Factor:
+    return lambda t: min((t + 1) / period, 1)
+
+
+SHAPES: Mapping[str, tuple[tuple[str, ...], Callable[..., Factor]]] = {
+    "step": (("period", "factor"), _step),
+    "exponential": (("factor",), _exponential),
+    "linear": (("period", "floor"), _linear),
+    "cosine": (("period", "floor"), _cosine),
+    "cosine-unclamped": (("period", "floor"), _cosine_unclamped),
+    "inverse-sqrt": ((), _inverse_sqrt),
+    "warm-up": (("period",), _warm_up),
+    "table": (("values",), lambda *values: lambda t: values[min(t, len(values) - 1)]),
+}
+"""Shapes by name: the numbers that each takes, and the function from these to its factor."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A schedule as a claim says it.
+
+    Attributes:
+        shape: a key of ``SHAPES``.
+        every: what it counts.
+        numbers: its numbers, in the order of ``SHAPES``; all values of a table.
+    """
+
+    shape: str
+    every: Every
+    numbers: tuple[float, ...]
+
+    @property
+    def factor(self) -> Factor:
+        """Function from t to s(t)."""
+        return SHAPES[self.shape][1](*self.numbers)
+
+
+def schedule_of(said: str, where: str = "schedules") -> Schedule:
+    """Read a schedule as a claim says it, for example ``step/round period=2 factor=0.5``.
+
+    Raises:
+        ContractError: shape, unit or a number is unknown, missing, or makes a rate that is not positive.
+    """
+    head, *given = said.split()
+    shape, _, every = head.partition("/")
+    if shape not in SHAPES or every not in set(Every):
+        raise ContractError(
+            f"{where}: got {said!r}; write SHAPE/EVERY with a shape of {', '.join(SHAPES)} and {', '.join(Every)}, "
+            f"as in 'cosine/round period=100 floor=0.1'"
+        )
+    names = SHAPES[shape][0]
+    told = dict(part.partition("=")[::2] for part in given)
+    if set(told) != set(names) or len(told) != len(given):
+        want = " ".join(f"{n}=..." for n in names) or "nothing"
+        raise ContractError(f"{where}: {shape} takes {want}; got {' '.join(given) or 'nothing'}")
+    try:
+        numbers = tuple(float(part) for name in names for part in told[name].split(","))
+    except ValueError:
+        raise ContractError(f"{where}: {' '.join(given)} are not numbers; write, as in values=1,0.5,0.25") from None
+    if not all(math.isfinite(n) and n > 0 for n in numbers):
+        raise ContractError(f"{where}: {said!r} makes a rate that is 0, negative or not finite; give positive numbers")
+    if "period" in told and (numbers[0] != int(numbers[0])):
+        raise ContractError(f"{where}: period={told['period']}; give a whole number of rounds or steps")
+    return Schedule(shape, Every(every), numbers)

@@ -1,0 +1,195 @@
+"""Schedules that an implementation makes: torch's schedulers as the second route, and mistakes that get names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.optim import lr_scheduler as lr
+
+from fedspec.contract import Begin, Case, Messages, Offer, SubjectInfo
+from fedspec.errors import ContractError
+from fedspec.schedules import schedule_of
+from fedspec_suite.api import DoesNotConform, check_subject
+from fedspec_suite.measure.setting import check_offer, find
+
+SCHEDULERS: dict[str, Callable[[Any, float], lr.LRScheduler]] = {
+    "step/round period=3 factor=0.5": lambda o, eta: lr.StepLR(o, 3, 0.5),
+    "exponential/round factor=0.9": lambda o, eta: lr.ExponentialLR(o, 0.9),
+    "linear/round period=4 floor=0.25": lambda o, eta: lr.LinearLR(o, 1, 0.25, 4),
+    "cosine-unclamped/round period=20 floor=0.1": lambda o, eta: lr.CosineAnnealingLR(o, 20, 0.1 * eta),
+    "warm-up/round period=5": lambda o, eta: lr.LinearLR(o, 1 / 5, 1, 4),
+    "inverse-sqrt/round": lambda o, eta: lr.LambdaLR(o, lambda t: (1 + t) ** -0.5),
+    "table/round values=1,1,0.5,0.5,0.25": lambda o, eta: lr.MultiStepLR(o, [2, 4], 0.5),
+}
+
+
+def torch_rates(make: Callable[[Any, float], lr.LRScheduler], rounds: int, eta: float = 0.5) -> list[float]:
+    optimiser = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=eta)
+    scheduler, rates = make(optimiser, eta), []
+    for _ in range(rounds):
+        rates.append(float(scheduler.get_last_lr()[0]))
+        optimiser.step()
+        scheduler.step()
+    return rates
+
+
+@pytest.mark.parametrize("said", SCHEDULERS)
+def test_a_shape_is_the_scheduler_that_its_page_names(said: str) -> None:
+    factor = schedule_of(said).factor
+    assert [0.5 * factor(t) for t in range(50)] == pytest.approx(torch_rates(SCHEDULERS[said], 50), rel=1e-12)
+
+
+def test_a_cosine_stays_at_its_floor() -> None:
+    factor, rates = schedule_of(COSINE).factor, torch_rates(SCHEDULERS[UNCLAMPED], 50)
+    assert [0.5 * factor(t) for t in range(50)] == pytest.approx([rates[min(t, 20)] for t in range(50)], rel=1e-12)
+
+
+class Server:
+    """FedAvgM whose rate is a list made by torch, in NumPy; ``rate`` gives it the rate of round t."""
+
+    def __init__(self, said: str, rate: Callable[[list[float], int], float]) -> None:
+        offer = Offer("fedavgm", "server", options={"weights": "examples"}, schedules={"eta": said})
+        self.info, self.said, self.rate = SubjectInfo("mine", "1", (offer,)), said, rate
+
+    def start(self, case: Case) -> Any:
+        return Session(case, torch_rates(SCHEDULERS[self.said], 60, case.hyper["eta"]), self.rate)
+
+
+class Session:
+    def __init__(self, case: Case, rates: list[float], rate: Callable[[list[float], int], float]) -> None:
+        self.x, self.h, self.t = {n: a.copy() for n, a in case.x0.items()}, case.hyper, 0
+        self.m, self.rates, self.rate = {n: np.zeros_like(a) for n, a in case.x0.items()}, rates, rate
+
+    def step(self, event: Messages) -> dict[str, Any]:
+        n = sum(m.weight for m in event.messages)
+        eta = self.rate(self.rates, self.t)
+        for name in self.x:
+            change = sum(m.weight / n * m.delta[name] for m in event.messages) if n else 0 * self.x[name]
+            self.m[name] = self.h["beta"] * self.m[name] + change
+            self.x[name] = (self.x[name] + eta * self.m[name]).astype(self.x[name].dtype)
+        self.t += 1
+        return {"x": self.x}
+
+
+def judged(subject: Any) -> Any:
+    try:
+        (result,) = check_subject(subject, profile="quick")
+    except DoesNotConform as failed:
+        (result,) = failed.results
+    return result
+
+
+UNCLAMPED, HALVED = "cosine-unclamped/round period=20 floor=0.1", "step/round period=3 factor=0.5"
+COSINE = "cosine/round period=20 floor=0.1"
+MISTAKES: dict[str, tuple[str, Callable[[list[float], int], float]]] = {
+    "eta has no schedule": (UNCLAMPED, lambda rates, t: rates[0]),
+    "the schedule of eta starts one round late": (UNCLAMPED, lambda rates, t: rates[max(t - 1, 0)]),
+    "the schedule of eta starts one round early": (HALVED, lambda rates, t: rates[t + 1]),
+    "eta is multiplied by its schedule's factor again and again": (
+        "exponential/round factor=0.9",
+        lambda rates, t: rates[0] * 0.9 ** (t * (t + 1) // 2),
+    ),
+    "the period of the schedule of eta is 4, not 3": (HALVED, lambda rates, t: rates[0] * 0.5 ** (t // 4)),
+    "the schedule of eta is linear, not cosine-unclamped": (
+        UNCLAMPED,
+        lambda rates, t: rates[0] * (1 - 0.9 * min(t, 20) / 20),
+    ),
+    "the schedule of eta is cosine, not cosine-unclamped": (UNCLAMPED, lambda rates, t: rates[min(t, 20)]),
+}
+
+
+@pytest.mark.parametrize("said", [UNCLAMPED, HALVED])
+def test_a_server_with_the_schedule_that_it_claims_conforms(said: str) -> None:
+    result = judged(Server(said, lambda rates, t: rates[t]))
+    assert result.verdict == "conforms", result.first_deviation
+    assert f"schedules eta={said}" in result.declared
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", MISTAKES)
+def test_another_schedule_gets_a_name(words: str) -> None:
+    result = judged(Server(*MISTAKES[words]))
+    assert result.verdict == "does not conform" and words in result.nearest, result.nearest
+
+
+class Local:
+    """SGD at level client, whose rate warms up: by step, by round, or by the steps of a round."""
+
+    def __init__(self, every: str, does: str) -> None:
+        offer = Offer("sgd", "client", schedules={"eta_l": f"warm-up/{every} period=4"})
+        self.info, self.does = SubjectInfo("mine", "1", (offer,)), does
+
+    def start(self, case: Case) -> Any:
+        return Steps(case, self.does)
+
+
+class Steps:
+    def __init__(self, case: Case, does: str) -> None:
+        self.x, self.eta, self.does = dict(case.x0), case.hyper["eta_l"], does
+        self.steps = self.round = self.here = 0
+
+    def step(self, event: Any) -> dict[str, Any]:
+        if isinstance(event, Begin):
+            self.x, self.here, self.round = dict(event.x), 0, self.round + (self.steps > 0)
+            return {"x": self.x}
+        t = {"step": self.steps, "round": self.round, "step-of-round": self.here}[self.does]
+        eta = self.eta * min(1, (t + 1) / 4)
+        self.x = {n: (a - eta * event.g[n]).astype(a.dtype) for n, a in self.x.items()}
+        self.steps, self.here = self.steps + 1, self.here + 1
+        return {"x": self.x}
+
+
+@pytest.mark.parametrize("every", ["step", "round", "step-of-round"])
+def test_a_local_schedule_counts_what_it_claims(every: str) -> None:
+    result = judged(Local(every, every))
+    assert result.verdict == "conforms", result.first_deviation
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("every", "does", "words"),
+    [
+        ("step", "round", "moves once a round, not once a step"),
+        ("round", "step", "moves once a step, not once a round"),
+        ("step", "step-of-round", "starts again in every round, not once a step"),
+    ],
+)
+def test_a_local_schedule_that_counts_something_else_gets_a_name(every: str, does: str, words: str) -> None:
+    result = judged(Local(every, does))
+    assert result.verdict == "does not conform" and words in result.nearest, result.nearest
+
+
+REFUSED = {
+    "cosine period=3": "SHAPE/EVERY",
+    "cosines/round": "SHAPE/EVERY",
+    "cosine/week period=3 floor=0.5": "SHAPE/EVERY",
+    "cosine/round period=3": "takes period=... floor=...",
+    "cosine/round period=3 floor=0": "positive",
+    "cosine/round period=2.5 floor=0.5": "whole number",
+    "inverse-sqrt/round period=3": "takes nothing",
+    "exponential/round factor=nan": "positive",
+    "table/round values=1,x": "not numbers",
+}
+
+
+@pytest.mark.parametrize("said", REFUSED)
+def test_what_is_no_schedule_is_refused(said: str) -> None:
+    with pytest.raises(ContractError, match=REFUSED[said].replace(".", r"\.")):
+        schedule_of(said)
+
+
+@pytest.mark.parametrize(
+    ("offer", "words"),
+    [
+        (Offer("fedavgm", "server", schedules={"beta": COSINE}), "eta"),
+        (Offer("fedavgm", "server", schedules={"eta": COSINE.replace("round", "step")}), "count every round"),
+        (Offer("fedavgm", "server", schedules={"eta": COSINE}, rates="rounds"), "either"),
+    ],
+)
+def test_a_claim_says_what_its_level_shows(offer: Offer, words: str) -> None:
+    with pytest.raises(ContractError, match=words):
+        check_offer(offer, find(offer.algorithm))
