@@ -101,6 +101,8 @@ class Offer:
             (``fedspec.faults``).
         schedules: schedules of rates that the implementation makes by itself, by hyper-parameter, such as
             ``{"eta": "cosine/round period=100 floor=0.1"}`` (``fedspec.schedules``).
+        gradients: what a client does to each gradient before its step, in order, such as
+            ``("clip-norm 1", "decay 0.01")`` (``fedspec.chain``).
     """
 
     algorithm: str
@@ -120,6 +122,7 @@ class Offer:
     resumes: bool = False
     faults: Mapping[str, str] = field(default_factory=dict)
     schedules: Mapping[str, str] = field(default_factory=dict)
+    gradients: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -172,6 +175,7 @@ class Case:
         population: at level server, the number N of all clients, where the rule counts those too that sit out.
         buffers: at level server, those of the initial model, where the offer says that its models carry some.
         schedules: those of the offer: ``hyper`` holds the rates that they begin with, and no event says a rate.
+        gradients: those of the offer: events and problem hold the gradients before these links.
     """
 
     algorithm: str
@@ -186,6 +190,7 @@ class Case:
     population: int | None = None
     buffers: Buffers | None = None
     schedules: Mapping[str, str] = field(default_factory=dict)
+    gradients: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ import numpy as np
 from fedspec.algorithms.synchronous import model, run_round
 from fedspec.arith import Array, Scalar, Vector
 from fedspec.catalogue import CATALOGUE, Algorithm, LocalSolver, Method, Program, Served, find
+from fedspec.chain import processed
 from fedspec.contract import (
     Arrival,
     Begin,
@@ -38,7 +39,7 @@ from fedspec.domains import check_steps, is_real, require
 from fedspec.errors import ContractError, PlanError
 from fedspec.given import anew
 from fedspec.params import flatten, layers, shapes
-from fedspec.plan import Message, Plan, Setup
+from fedspec.plan import Message, Oracle, Plan, Setup
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import CoverName, choice
 from fedspec.returned import check_state, keeping
@@ -101,10 +102,11 @@ class SolverSession(Kept):
                 self.begin(flatten(ordered(x, self.case)))
             case Gradient(g=g, eta_l=eta_l):
                 rate = {} if eta_l is None else {"eta_l": rate_of_step(self.algorithm, eta_l)}
+                g_k = flatten(ordered(g, self.case))
                 given = {
                     "x": self.state,
                     "state": self.state,
-                    "g": flatten(ordered(g, self.case)),
+                    "g": processed(self.case.gradients, self.layers, lambda k, x: g_k)(self.k, model(self.state)),
                     "anchor": self.anchor,
                     "k": self.k,
                     "cover": self.cover,
@@ -132,6 +134,7 @@ class MethodSession(Kept):
         # A server does not see the client's own hyper-parameters; any value will do.
         self.h = algorithm.run.hyper(**{**algorithm.unseen(case.level), **numbers}, **options)
         self.problem = case.problem and QuadraticClients(case.problem.H, case.problem.e, case.problem.f)
+        self.clients = own_clients(self.problem, case) if self.problem else ()
         self.restart()
 
     def restart(self) -> None:
@@ -170,7 +173,7 @@ class MethodSession(Kept):
                 trace = run_round(
                     self.h,
                     self.state,
-                    self.problem.clients,
+                    self.clients,
                     Plan(participants, steps, examples, hyper=event.hyper),
                     local=self.run.local,
                     norm=self.run.norm,
@@ -198,7 +201,7 @@ class ProgramSession(Kept):
         numbers = {n: case.hyper[n] for n in algorithm.numbers if n in case.hyper}
         options = {n: choice(kind, n, case.options[n]) for n, kind in algorithm.options.items()}
         self.h = algorithm.run.hyper(**numbers, **options)
-        self.clients = QuadraticClients(case.problem.H, case.problem.e).clients
+        self.clients = own_clients(QuadraticClients(case.problem.H, case.problem.e), case)
         self.restart()
 
     def restart(self) -> None:
@@ -232,6 +235,12 @@ class ProgramSession(Kept):
         after, values = stepped(keeping(self.run.step), self.h, self.state, self.clients, plan)
         self.state = after
         return {"x": self.state.x, **held(self.state, self.algorithm.shows, self.run.event), **values}
+
+
+def own_clients(problem: QuadraticClients, case: Case) -> Sequence[Oracle]:
+    """The gradient of each client, after what the claim says that a client does to it."""
+    blocks = layers(shapes(case.x0))
+    return [processed(case.gradients, blocks, oracle) for oracle in problem.clients]
 
 
 def parameter_names(function: Callable[..., Any]) -> frozenset[str]:

@@ -101,15 +101,15 @@ _SPARED = {"hyper", "draws"}
 UNTOLD: dict[type, tuple[str, ...]] = {
     Quadratics: ("f",),
     ClientMessage: ("loss", "buffers", "round"),
-    Case: ("buffers", "schedules"),
-    Offer: ("buffers", "resumes", "faults", "schedules"),
+    Case: ("buffers", "schedules", "gradients"),
+    Offer: ("buffers", "resumes", "faults", "schedules", "gradients"),
 }
 """Fields that are left out where there is no such thing."""
 
 
 def is_nothing(value: Any) -> bool:
-    """True if a field is empty: None, False, or a mapping without entries."""
-    return value is None or value is False or (isinstance(value, Mapping) and not value)
+    """True if a field is empty: None, False, or a mapping or tuple without entries."""
+    return value is None or value is False or (isinstance(value, Mapping | tuple) and not value)
 
 
 def decode_line(line: str | bytes, where: str) -> dict[str, Any]:
@@ -237,6 +237,7 @@ def decode_case(value: Mapping[str, Any]) -> Case:
         population=value["population"],
         buffers=decode_buffers(value.get("buffers"), dtype),
         schedules=dict(value.get("schedules", {})),
+        gradients=tuple(value.get("gradients", ())),
     )
 
 

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from fedspec import chain
 from fedspec.arith import Array
 from fedspec.domains import COUNTS, DECAY, DOMAINS
 from fedspec_suite.diagnosis.comparing import agrees, off
-from fedspec_suite.diagnosis.defects import limits
 from fedspec_suite.diagnosis.defects.defect import Defect, began
-from fedspec_suite.diagnosis.defects.limits import limited
+from fedspec_suite.diagnosis.defects.limits import limited, regraded
 from fedspec_suite.diagnosis.defects.state import state_fields
 from fedspec_suite.diagnosis.steady import models
 from fedspec_suite.diagnosis.variants import DIGITS, Variant, as_claimed, at_number, equation_of, relatives
@@ -65,7 +65,7 @@ def families(setting: Setting) -> Iterator[Family]:
 
     if setting.level != "server":
         for words, change in _GRADIENTS.items():
-            yield Family(generic(words, "", lambda v, f=change: limits.regraded(f(v))))  # type: ignore[misc]
+            yield Family(generic(words, "", lambda v, f=change: regraded(f(v))))  # type: ignore[misc]
     for words, limit in limited(setting).items():
         yield Family(generic(words, "delta", limit))
     for n in setting.numbers:
@@ -83,11 +83,11 @@ def families(setting: Setting) -> Iterator[Family]:
             yield Family(partial(at_number, one, words, other, options, n), among)
 
 
-_GRADIENTS: dict[str, Callable[[float], limits.OfGradient]] = {
-    "{} x is added to every gradient (weight decay inside the gradient, L2)": limits.decayed,
-    "every gradient is clipped to [-{0}, {0}]": limits.clipped,
-    "every gradient is clipped to length {}, all blocks together": limits.shortened,
-    "every gradient is clipped to length {}, block by block": limits.shortened_in_blocks,
+_GRADIENTS: dict[str, Callable[[float], chain.OfGradient]] = {
+    "{} x is added to every gradient (weight decay inside the gradient, L2)": chain.decayed,
+    "every gradient is clipped to [-{0}, {0}]": chain.clipped,
+    "every gradient is clipped to length {}, all blocks together": chain.shortened,
+    "every gradient is clipped to length {}, block by block": chain.shortened_in_blocks,
 }
 
 

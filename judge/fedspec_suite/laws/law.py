@@ -70,8 +70,8 @@ class Law:
             return Answer(False, f"is about level {' and '.join(self.levels)}")
         if self.id in row.denies:
             return Answer(False, f"its row denies {self.id}: {row.denies[self.id]}")
-        if setting.schedules and not (self.reads_rule or self.source == PURITY):
-            return Answer(False, "asks for rates that stay, and the offer has schedules")
+        if (setting.schedules or setting.gradients) and not (self.reads_rule or self.source == PURITY):
+            return Answer(False, "is about rates and gradients as they are, and the offer changes them")
         asked, words = self.applies(setting)
         if not asked:
             limited = not words.startswith(NOT_OFFERED) and self.applies(setting.unlimited).asked

@@ -204,6 +204,7 @@ def case(
         variant=setting.variant,
         population=population,
         schedules=dict(setting.schedules),
+        gradients=setting.gradients,
     )
 
 

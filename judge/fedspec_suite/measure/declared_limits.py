@@ -32,6 +32,7 @@ def limit_fields(offer: Offer) -> dict[str, Any]:
         "rates": offer.rates,
         "buffers": dict(offer.buffers),
         "schedules": dict(offer.schedules),
+        "gradients": tuple(offer.gradients),
     }
 
 

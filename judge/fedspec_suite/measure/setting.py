@@ -9,6 +9,7 @@ from typing import Any
 
 from fedspec import buffers
 from fedspec.catalogue import CATALOGUE, Algorithm, find, id_of
+from fedspec.chain import chain
 from fedspec.contract import Level, Offer, SubjectInfo
 from fedspec.domains import require
 from fedspec.errors import ContractError, UnknownNameError
@@ -81,6 +82,8 @@ class Setting:
     """Treatments of messages that aren't right, where the subject declares them."""
     schedules: Mapping[str, str] = field(default_factory=dict)
     """Schedules that the implementation makes by itself, by hyper-parameter."""
+    gradients: tuple[str, ...] = ()
+    """Chain that each gradient of a client goes through before its step."""
     varies: str = ""
     """``rounds`` if the subject declares that its user sets new rates every round, ``clients`` if for each client."""
 
@@ -198,6 +201,11 @@ def check_offer(offer: Offer, algorithm: Algorithm) -> None:
         )
     check_faults(offer.faults)
     check_schedules(offer, algorithm)
+    chain(offer.gradients, f"gradients: the offer of {algorithm.id}")
+    if offer.gradients and offer.level == "server":
+        raise ContractError(
+            f"gradients: the offer of {algorithm.id} is at level server, which sees no gradient; leave them out"
+        )
     if offer.blocks == "matrices" and offer.level in {"round", "trace"} and "layers" not in algorithm.takes:
         raise ContractError(
             f"blocks: the offer of {algorithm.id} says 'matrices' at level {offer.level}, where its model is one "
@@ -332,5 +340,6 @@ def setting_of(offer: Offer, dtype: str = "", reach: Reach = USUAL_REACH) -> Set
         resumes=offer.resumes,
         faults=dict(offer.faults),
         schedules=dict(offer.schedules),
+        gradients=tuple(offer.gradients),
         varies=offer.rates if offer.rates in RATES_AT else "",
     )

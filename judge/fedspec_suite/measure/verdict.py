@@ -271,6 +271,11 @@ class Declares(Protocol):
         """Schedules of the implementation's own, by hyper-parameter."""
         ...
 
+    @property
+    def gradients(self) -> tuple[str, ...]:
+        """Chain that each gradient of a client goes through before its step."""
+        ...
+
 
 def format_claim(of: Declares) -> str:
     """The reading claimed and the choices declared."""
@@ -285,7 +290,8 @@ def format_limits(of: Declares) -> str:
     rates = [f"rates={of.rates}"] if of.rates != "one" else []
     buffers = ["buffers", *(f"{kind}={reading}" for kind, reading in of.buffers.items())] if of.buffers else []
     schedules = ["schedules", *(f"{n}={said}" for n, said in of.schedules.items())] if of.schedules else []
-    return " ".join([*fixed, *nonzero, *kept, *rates, *buffers, *schedules])
+    chain = ["gradients", ", ".join(of.gradients)] if of.gradients else []
+    return " ".join([*fixed, *nonzero, *kept, *rates, *buffers, *schedules, *chain])
 
 
 def format_declaration(of: Declares) -> str:
@@ -318,6 +324,7 @@ class Result:
     rates: str = "one"
     buffers: Mapping[str, str] = field(default_factory=dict)
     schedules: Mapping[str, str] = field(default_factory=dict)
+    gradients: tuple[str, ...] = ()
     first_deviation: str = ""
     nearest: str = ""
     notes: str = ""
@@ -412,7 +419,7 @@ class Result:
         body = asdict(replace(self, obligations=(), made=None))
         body.pop("made")
         body.pop("obligations")
-        for name in ("buffers", "schedules"):
+        for name in ("buffers", "schedules", "gradients"):
             # Who has no use for it never hears of it.
             if not body[name]:
                 body.pop(name)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from fedspec.catalogue import Method
 from fedspec_suite.diagnosis.defects import (
     blockwise,
+    chains,
     clients,
     events,
     exchanges,
@@ -37,6 +38,7 @@ __all__ = ["Defect", "defects"]
 def defects(setting: Setting) -> Iterator[Defect]:
     """Every defect that makes sense in a setting; the likelier ones first."""
     yield from schedules.of(setting)
+    yield from chains.of(setting)
     if isinstance(setting.algorithm.run, Method) or setting.counts_all:
         yield from messages.of(setting)
     if setting.level == "client":

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import wraps
-from types import FunctionType, SimpleNamespace
+from types import FunctionType
 from typing import Any, cast
 
 from fedspec.algorithms.synchronous import model
-from fedspec.arith import maximum, minimum, norm, ratio, stack, where_less
+from fedspec.arith import stack
+from fedspec.chain import Blocks, OfGradient, clipped, shortened, shortened_in_blocks
 from fedspec.contract import Event
 from fedspec.mixing.weighted import weighted_mean
 from fedspec.params import layers, shapes
 from fedspec_suite.diagnosis.defects.defect import Running, Stepping, behind
-from fedspec_suite.diagnosis.edits.of_arrays import each_of
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import functions
-
-Blocks = Sequence[slice]
-
-OfGradient = Callable[[Any, Any, Blocks], Any]
-"""Another gradient, from it, the model that it is taken at and the blocks of that."""
 
 
 def regraded(change: OfGradient) -> Callable[[Running, Scenario], Running]:
@@ -43,38 +38,11 @@ def regraded(change: OfGradient) -> Callable[[Running, Scenario], Running]:
                 return rule(**{**given, "g": change(given["g"], x, blocks)})
 
             inner.solver = replace(inner.solver, rule=other)
-        elif getattr(inner, "problem", None):
-            inner.problem = SimpleNamespace(clients=[oracle(g) for g in inner.problem.clients])
         elif hasattr(inner, "clients"):
             inner.clients = [oracle(g) for g in inner.clients]
         return inner
 
     return session
-
-
-def decayed(rate: float) -> OfGradient:
-    """A multiple of the model is added (L2)."""
-    return lambda g, x, blocks: g + rate * x
-
-
-def clipped(most: float) -> OfGradient:
-    """Every coordinate is moved into an interval about zero."""
-    return lambda g, x, blocks: minimum(maximum(g, -most), most)
-
-
-def shortened(most: float) -> OfGradient:
-    """The gradient is shortened to the length ``most`` if it is longer."""
-    return lambda g, x, blocks: _short(g, most)
-
-
-def shortened_in_blocks(most: float) -> OfGradient:
-    """The gradient is shortened, in each block, to the length ``most`` if it is longer there."""
-    return lambda g, x, blocks: each_of(blocks, lambda part: _short(part, most), g)
-
-
-def _short(g: Any, most: float) -> Any:
-    length = norm(g)
-    return where_less(0 * g + length, most, g, most * ratio(g, length))
 
 
 HOW = {
@@ -106,7 +74,7 @@ def limited(setting: Setting) -> Mapping[str, Callable[[float], Callable[[Runnin
     def of(how: Callable[[float], OfGradient], around: Any) -> Callable[[float], Any]:
         return lambda v: around(how(v))
 
-    def decayed(rate: float) -> Callable[[Running, Scenario], Running]:
+    def decaying(rate: float) -> Callable[[Running, Scenario], Running]:
         def session(inner: Running, s: Scenario) -> Running:
             def take(inner: Running, event: Event, k: int) -> Any:
                 x = model(inner.state)
@@ -118,7 +86,7 @@ def limited(setting: Setting) -> Mapping[str, Callable[[float], Callable[[Runnin
         return session
 
     return {
-        DECAY: decayed,
+        DECAY: decaying,
         **{f"every change is clipped {words}": of(how, each) for words, how in HOW.items()},
         **{f"the mean change is clipped {words}": of(how, whole) for words, how in HOW.items()},
     }

@@ -1,0 +1,183 @@
+"""Chains of gradients: torch's functions as the second route, and mistakes that get names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from test_judge.test_schedules import judged
+from torch.nn.utils import clip_grad_norm_, clip_grad_value_
+
+from fedspec.arith import Array
+from fedspec.chain import LINKS, chain
+from fedspec.contract import Begin, Blocks, Case, Offer, Round, SubjectInfo
+from fedspec.errors import ContractError
+from fedspec.params import flatten
+from fedspec_suite.measure.setting import check_offer, find
+
+BLOCKS = (slice(0, 2), slice(2, 5))
+LENGTHS = [0.25, 1.0, 40.0]
+
+
+def by_torch(link: str, c: float, g: Array, x: Array) -> Array:
+    """A link's gradient, by the function of torch that its page names."""
+    parts = [torch.nn.Parameter(torch.tensor(x[b])) for b in BLOCKS]
+    for p, b in zip(parts, BLOCKS, strict=True):
+        p.grad = torch.tensor(g[b])
+    if link == "decay":
+        before = [p.detach().clone() for p in parts]
+        torch.optim.SGD(parts, lr=1, weight_decay=c).step()
+        return np.concatenate([(b - p.detach()).numpy() for b, p in zip(before, parts, strict=True)])
+    if link == "clip-value":
+        clip_grad_value_(parts, c)
+    # Torch's 1e-6 is hidden by a large scale.
+    scale = 1.0 if link.endswith("-eps") else 2.0**60
+    for p in parts:
+        p.grad = p.grad * scale  # type: ignore[operator]
+    for some in [[p] for p in parts] if "block" in link else [parts] if "norm" in link else []:
+        clip_grad_norm_(some, c * scale)
+    return np.concatenate([p.grad.numpy() for p in parts]) / scale  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("c", LENGTHS)
+@pytest.mark.parametrize("link", LINKS)
+def test_a_link_is_the_function_that_its_page_names(link: str, c: float) -> None:
+    rng = np.random.default_rng(3)
+    g, x = 3 * rng.standard_normal((2, 5))
+    (function,) = chain([f"{link} {c}"])
+    assert function(g, x, BLOCKS) == pytest.approx(by_torch(link, c, g, x), rel=1e-12)
+
+
+Step = Callable[[list[torch.nn.Parameter], torch.optim.Optimizer], None]
+
+
+class Local:
+    """Momentum at level client by torch.optim.SGD; ``clip`` is called before its step."""
+
+    def __init__(self, gradients: tuple[str, ...], clip: Step, decay: float = 0.0) -> None:
+        offer = Offer("momentum", "client", gradients=gradients)
+        self.info, self.clip, self.decay = SubjectInfo("mine", "1", (offer,)), clip, decay
+
+    def start(self, case: Case) -> Any:
+        return Steps(case, self.clip, self.decay)
+
+
+class Steps:
+    def __init__(self, case: Case, clip: Step, decay: float) -> None:
+        self.case, self.clip, self.decay = case, clip, decay
+        self.begin(case.x0)
+
+    def begin(self, x: Blocks) -> None:
+        self.parts = {n: torch.nn.Parameter(torch.tensor(a)) for n, a in x.items()}
+        h = self.case.hyper
+        self.optimiser = torch.optim.SGD(self.parts.values(), lr=h["eta_l"], momentum=h["rho"], weight_decay=self.decay)
+
+    def step(self, event: Any) -> dict[str, Any]:
+        if isinstance(event, Begin):
+            self.begin(event.x)
+        else:
+            for name, g in event.g.items():
+                self.parts[name].grad = torch.tensor(g)
+            self.clip([*self.parts.values()], self.optimiser)
+            self.optimiser.step()
+        return {"x": {n: p.detach().numpy().copy() for n, p in self.parts.items()}}
+
+
+def at_norm(parts: list[torch.nn.Parameter], optimiser: Any) -> None:
+    clip_grad_norm_(parts, 0.75)
+
+
+def at_value(parts: list[torch.nn.Parameter], optimiser: Any) -> None:
+    clip_grad_value_(parts, 0.75)
+
+
+def by_block(parts: list[torch.nn.Parameter], optimiser: Any) -> None:
+    for p in parts:
+        clip_grad_norm_([p], 0.75)
+
+
+def nothing(parts: list[torch.nn.Parameter], optimiser: Any) -> None:
+    pass
+
+
+def after_decay(parts: list[torch.nn.Parameter], optimiser: Any) -> None:
+    """Decay added by hand, as older codes do, then the clip."""
+    for p in parts:
+        p.grad += 0.5 * p.detach()  # type: ignore[operator]
+    clip_grad_norm_(parts, 0.75)
+
+
+CLIPPED, BOTH = ("clip-norm-eps 0.75",), ("clip-norm-eps 0.75", "decay 0.5")
+
+
+@pytest.mark.parametrize(
+    "subject", [Local(CLIPPED, at_norm), Local(BOTH, at_norm, 0.5), Local(("clip-value 0.75",), at_value)]
+)
+def test_a_solver_with_the_chain_that_it_claims_conforms(subject: Local) -> None:
+    result = judged(subject)
+    assert result.verdict == "conforms", result.first_deviation
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("subject", "words"),
+    [
+        (Local(CLIPPED, nothing), "no clip-norm-eps 0.75 of gradients"),
+        (Local(CLIPPED, by_block), "clip-block-norm-eps 0.75 of gradients, not clip-norm-eps 0.75"),
+        (Local(CLIPPED, at_value), "clip-value 0.75 of gradients, not clip-norm-eps 0.75"),
+        (Local(("clip-norm 0.75",), at_norm), "clip-norm-eps 0.75 of gradients, not clip-norm 0.75"),
+        (Local(BOTH, after_decay), "clip-norm-eps 0.75 comes after decay 0.5, not before it"),
+        (Local(BOTH, at_norm), "no decay 0.5 of gradients"),
+    ],
+)
+def test_another_chain_gets_a_name(subject: Local, words: str) -> None:
+    result = judged(subject)
+    assert result.verdict == "does not conform" and words in result.nearest, result.nearest
+
+
+class Rounds:
+    """FedAvg at level round, whose clients clip by value; by hand."""
+
+    def __init__(self, c: float) -> None:
+        offer = Offer("fedavg", "round", options={"weights": "examples"}, gradients=("clip-value 0.25",))
+        self.info, self.c = SubjectInfo("mine", "1", (offer,)), c
+
+    def start(self, case: Case) -> Any:
+        return Whole(case, self.c)
+
+
+class Whole:
+    def __init__(self, case: Case, c: float) -> None:
+        self.case, self.x, self.c = case, flatten(case.x0), c
+
+    def step(self, event: Round) -> dict[str, Any]:
+        p, h = self.case.problem, self.case.hyper
+        assert p is not None
+        total, n = 0 * self.x, sum(p.examples[i] for i in event.participants)
+        for i, steps in zip(event.participants, event.steps, strict=True):
+            y = self.x
+            for _ in range(steps):
+                y = y - h["eta_l"] * np.clip(p.H[i] @ y - p.e[i], -self.c, self.c)
+            total = total + p.examples[i] / n * (y - self.x)
+        self.x = (self.x + h["eta"] * total).astype(self.x.dtype)
+        return {"x": self.x}
+
+
+@pytest.mark.parametrize(("c", "verdict"), [(0.25, "conforms"), (0.5, "does not conform")])
+def test_the_clients_of_a_round_have_the_chain_too(c: float, verdict: str) -> None:
+    result = judged(Rounds(c))
+    assert result.verdict == verdict, (result.first_deviation, result.nearest)
+
+
+@pytest.mark.parametrize("said", ["clip 1", "clip-norm", "clip-norm 0", "clip-norm -1", "decay nan", "decay 1 2"])
+def test_what_is_no_link_is_refused(said: str) -> None:
+    with pytest.raises(ContractError, match="positive number"):
+        chain([said])
+
+
+def test_a_server_sees_no_gradient() -> None:
+    with pytest.raises(ContractError, match="sees no gradient"):
+        check_offer(Offer("fedavg", "server", gradients=CLIPPED), find("fedavg"))
