@@ -78,6 +78,7 @@ __all__ = [
     "constant",
     "digits",
     "entries",
+    "exp",
     "flat",
     "foremost",
     "gather",
@@ -86,6 +87,7 @@ __all__ = [
     "keep_largest",
     "largest",
     "least",
+    "log",
     "matrix",
     "maximum",
     "minimum",
@@ -149,6 +151,18 @@ def power(x: N, q: Scalar) -> N:
     """The power x^q of a positive x, elementwise; on rationals exact, which must have one: q is a multiple of 1/2."""
     raised: N = _apply(lambda xp, x, q: x**q, scalars.power, x, q)
     return raised
+
+
+def exp(x: N) -> N:
+    """Exponential function, elementwise; of exact rationals only at 0."""
+    raised: N = _apply(lambda xp, x: xp.exp(x), scalars.exp, x)
+    return raised
+
+
+def log(x: N) -> N:
+    """Natural logarithm, elementwise; of exact rationals only at 1."""
+    found: N = _apply(lambda xp, x: xp.log(x), scalars.log, x)
+    return found
 
 
 def maximum(a: N, b: N | Scalar) -> N:

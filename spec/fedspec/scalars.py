@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
+from decimal import Decimal
 from fractions import Fraction
 from itertools import product
 from numbers import Rational
@@ -87,6 +88,41 @@ def power(x: Any, q: Any) -> Any:
             root = root * x if whole > 0 else root / x
         return root
     return x**q
+
+
+def exp(x: Any) -> Any:
+    """The exponential function; of a rational only at 0.
+
+    Raises:
+        InexactError: x is a rational other than 0, or a z3 real.
+    """
+    return _transcendental("exp", x, 0, 1)
+
+
+def log(x: Any) -> Any:
+    """The natural logarithm; of a rational only at 1.
+
+    Raises:
+        InexactError: x is a rational other than 1, or a z3 real.
+    """
+    return x.ln() if isinstance(x, Decimal) else _transcendental("log", x, 1, 0)
+
+
+def _transcendental(name: str, x: Any, at: int, value: int) -> Any:
+    kind = _symbolic(x)
+    if kind == "sympy":
+        import sympy
+
+        return getattr(sympy, name)(x)
+    if kind == "z3" or isinstance(x, Rational):
+        if kind is None and x == at:
+            return Fraction(value)
+        raise InexactError(
+            f"{name}: {name} of {x} is no rational number; run the rule on decimals (fedspec.arith.digits) or floats"
+        )
+    if isinstance(x, np.floating):
+        return getattr(np, name)(x)
+    return getattr(x, name)() if hasattr(x, name) else getattr(math, name)(x)
 
 
 def maximum(a: Any, b: Any) -> Any:

@@ -11,6 +11,7 @@ from fractions import Fraction
 from random import Random
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -190,6 +191,20 @@ def root(x: Fraction) -> Fraction:
         return Fraction((Decimal(x.numerator) / Decimal(x.denominator)).sqrt())
 
 
+def by_mpmath(f: Callable[..., Any]) -> Callable[[Fraction], Fraction]:
+    """A function to 80 digits, by another library than Python's decimals."""
+
+    def exact(x: Fraction) -> Fraction:
+        if f is mpmath.exp and x < -10_000:
+            # Its digits would fill the memory.
+            return Fraction(0)
+        x = min(x, Fraction(10_000)) if f is mpmath.exp else x
+        with mpmath.workdps(ROOT_DIGITS):
+            return Fraction(str(f(mpmath.mpf(x.numerator) / x.denominator)))
+
+    return exact
+
+
 def quotient(a: Any, b: Any) -> Any:
     return a / b if b > 0 else a * 0
 
@@ -255,6 +270,14 @@ OPERATIONS = {
         lambda a, b: norm(np.array([a, b, a], dtype=object)),
         lambda a, b: root(2 * a * a + b * b),
         lambda a, b: np.sqrt(a * a + b * b + a * a),
+        2,
+    ),
+    "exp": Operation(lambda a: a.exp(), by_mpmath(mpmath.exp), np.exp, 1),
+    "log": Operation(lambda a: abs(a).log(), lambda a: by_mpmath(mpmath.log)(abs(a)), lambda a: np.log(abs(a)), 1),
+    "softmax": Operation(
+        lambda a, b: a.exp() / (a.exp() + b.exp()),
+        lambda a, b: 1 / (1 + by_mpmath(mpmath.exp)(b - a)),
+        lambda a, b: np.exp(a) / (np.exp(a) + np.exp(b)),
         2,
     ),
     "maximum": Operation(lambda a, b: a.maximum(b), max, np.maximum, 2),

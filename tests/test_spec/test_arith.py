@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 import sympy
+import torch
 import z3
 
-from fedspec.arith import ascending, norm, ratio, sqrt, where_less
+from fedspec.arith import ascending, digits, exp, log, norm, ratio, sqrt, where_less
 from fedspec.errors import InexactError
 from fedspec_proofs.engines.reals import Real
 from fedspec_suite.measure.running_error import Running, Running64
@@ -71,6 +73,21 @@ def test_a_norm_is_exact_or_refused() -> None:
     assert norm(np.array([3.0, -4.0])) == 5.0
     with pytest.raises(InexactError):
         norm(np.array([Fraction(1), Fraction(1)]))
+
+
+def test_exp_and_log_in_every_number_type_that_can() -> None:
+    """By closed forms: exp(log(x)) = x, and log(8) = 3 log(2)."""
+    with digits():
+        for x in (Decimal(2), Running64(2), sympy.Integer(2), 2.0, np.float32(2)):
+            back, thrice = exp(log(x)), log(x * x * x) - 3 * log(x)
+            got = [v.value if isinstance(v, Running) else v for v in (back, thrice)]
+            assert [float(v) for v in got] == pytest.approx([2, 0], abs=1e-6 if isinstance(x, np.float32) else 1e-14)
+    arrays = (np.array([0.5, 3.0]), torch.tensor([0.5, 3.0], dtype=torch.float64))
+    assert [np.asarray(exp(log(a))) for a in arrays] == [pytest.approx(np.array([0.5, 3.0]))] * 2
+    assert exp(np.array([Fraction(0)], dtype=object))[0] == 1 and log(Fraction(1)) == 0
+    for f, x in ((exp, Fraction(1)), (log, Fraction(2)), (exp, z3.Real("x"))):
+        with pytest.raises(InexactError, match="no rational number"):
+            f(x)
 
 
 def test_a_root_without_a_fraction_is_an_expression_in_sympy() -> None:

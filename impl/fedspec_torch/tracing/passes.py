@@ -63,6 +63,8 @@ OPERATORS: dict[str, Callable[..., Tensor]] = {
     "sqrt": torch.sqrt,
     "sign": torch.sign,
     "abs": torch.abs,
+    "exp": torch.exp,
+    "log": torch.log,
     "maximum": torch.maximum,
     "minimum": torch.minimum,
     "lt": torch.lt,
@@ -83,6 +85,8 @@ IN_LOOPS = {
     "neg": "-{}",
     "sqrt": "sqrt({})",
     "abs": "abs({})",
+    "exp": "exp({})",
+    "log": "log({})",
     "maximum": "({0} if {0} > {1} or {0} != {0} else {1})",
     "minimum": "({0} if {0} < {1} or {0} != {0} else {1})",
     "lt": "{} < {}",
@@ -160,7 +164,7 @@ def table_of(block: Block) -> Any:
 @cache
 def loop_of(program: Program, dtype: torch.dtype) -> Callable[..., None]:
     """The compiled loop of a structure."""
-    known: dict[str, Any] = {"sqrt": math.sqrt}
+    known: dict[str, Any] = {"sqrt": math.sqrt, "exp": math.exp, "log": math.log}
     exec(source(program), known)
     made: Callable[..., None] = numba().njit(nogil=True, error_model="numpy")(known["loop"])
     return made

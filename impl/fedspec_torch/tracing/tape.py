@@ -18,7 +18,7 @@ Node: TypeAlias = tuple[Any, ...]
 FLOATS = (torch.float32, torch.float64)
 
 BINARY = ("add", "sub", "mul", "div", "maximum", "minimum")
-UNARY = ("neg", "sqrt", "sign", "abs")
+UNARY = ("neg", "sqrt", "sign", "abs", "exp", "log")
 COMPARED = ("lt", "gt", "and", "or")
 REDUCED = ("sum", "max", "length")
 """Along a vector: a column with a number for each client."""
@@ -136,7 +136,7 @@ class Tape:
         """True if a node is known to be at least 0, as the length of a vector is."""
         kind, *args = self.nodes[number]
         match kind:
-            case "sqrt" | "abs" | "length":
+            case "sqrt" | "abs" | "length" | "exp":
                 return True
             case "number" | "constant":
                 return bool(args[0] >= 0)

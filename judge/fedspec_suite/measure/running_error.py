@@ -25,6 +25,9 @@ from fedspec.arith import Array
 REACH = 100.0
 """Largest error of a number, in units of its bound, for which later results are still bounded."""
 
+UNDERFLOWS = -800.0
+"""Numbers whose exponential function is 0 in every floating-point type."""
+
 _ZERO = Decimal(0)
 
 _AMPLE = 1 + 1e-6
@@ -199,6 +202,24 @@ class Running:
         grown = max(abs(math.log(end)) for end in (lowest, highest))
         exponents = size * grown * (q.bound + abs(slope)) * max(1.0, math.exp(self._blur(q.bound) * grown))
         return self._rounded(raised, steepest * self.bound + exponents, True)
+
+    def exp(self) -> Running:
+        """Exponential function; libraries round it to within 4 units in the last place."""
+        highest = float(self.value) + self._blur(self.bound)
+        if not highest < math.log(self.largest):
+            return self._unsure(Decimal(0))
+        if highest < UNDERFLOWS:
+            return self._rounded(_ZERO, self.lost, True)
+        raised = self.value.exp()
+        return self._rounded(raised, math.exp(highest) * self.bound + 4 * float(raised), True)
+
+    def log(self) -> Running:
+        """Natural logarithm; of what may not be positive the bound is infinite."""
+        lowest = self.size - self._blur(self.bound)
+        if self.value <= 0 or not lowest > 0:
+            return self._unsure(Decimal(0))
+        found = self.value.ln()
+        return self._rounded(found, self.bound / lowest + 4 * abs(float(found)))
 
     def maximum(self, other: Any) -> Running:
         """The larger one; with the larger bound where rounding may have picked either."""
