@@ -68,7 +68,7 @@ def packages() -> str:
         ]
         shown = ", ".join(dict.fromkeys(other))
         rows.append([f"{name} {version.partition('+')[0]}", f"{len(offers) - len(other)} of {len(offers)}", shown])
-    return table(["package", "claims that conform", "deviating algorithms"], rows)
+    return table(["package", "claims that conform", "deviating algorithms (buffers: a model's running statistics)"], rows)
 
 
 def parameters() -> str:
