@@ -68,7 +68,8 @@ def packages() -> str:
         ]
         shown = ", ".join(dict.fromkeys(other))
         rows.append([f"{name} {version.partition('+')[0]}", f"{len(offers) - len(other)} of {len(offers)}", shown])
-    return table(["package", "claims that conform", "deviating algorithms (buffers: a model's running statistics)"], rows)
+    deviating = "deviating algorithms (buffers: a model's running statistics)"
+    return table(["package", "claims that conform", deviating], rows)
 
 
 def parameters() -> str:

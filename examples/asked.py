@@ -49,11 +49,6 @@ def length(x, g, anchor, h):
     return x - h["eta_l"] * (g + h["mu"] / 2 * away / (np.linalg.norm(away) or 1))
 
 
-def half_lost(x, g, anchor, h):
-    """Second half alone of mu/2 |x|^2 - mu <x, anchor>."""
-    return x - h["eta_l"] * (g - h["mu"] * anchor)
-
-
 def over_weights(deltas, ages):
     """A buffer's mean by staleness weights that sum to 1."""
     s = [(1 + u) ** -0.5 for u in ages]
@@ -121,7 +116,6 @@ CLAIMS = (
     (sum_less_one, Server, Offer("feddyn", "server", "gradient-steps", intermediates=("h",))),
     (moving_anchor, Client, Offer("proximal-sgd", "client", "fednova")),
     (length, Client, Offer("proximal-sgd", "client", "fednova")),
-    (half_lost, Client, Offer("proximal-sgd", "client", "fednova")),
     (over_weights, Buffered, Offer("fedbuff", "trace", "nguyen-2022-discounted", fixed={"twice_a": 1})),
 )
 """A rule, what drives it, and the published definition that it is asked about."""
