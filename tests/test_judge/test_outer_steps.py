@@ -185,8 +185,6 @@ def test_what_is_missing_is_said(source: Any, monkeypatch: pytest.MonkeyPatch) -
         source.dated(source.commits[0])
 
 
-def test_the_pages_print_the_example() -> None:
-    loop, _, adapter = (ROOT / "examples/outer_step.py").read_text(encoding="utf-8").partition("# The adapter:")
-    page = (ROOT / "docs/outer-step.md").read_text(encoding="utf-8")
-    code = adapter.partition("\n")[2].partition("\n\n\n# ruff")[0]
-    assert loop.rstrip() in page and code in page
+def test_the_page_prints_the_loop_of_the_example() -> None:
+    loop, mark, _ = (ROOT / "examples/outer_step.py").read_text(encoding="utf-8").partition("# The adapter:")
+    assert mark and loop.rstrip() in (ROOT / "docs/outer-step.md").read_text(encoding="utf-8")
