@@ -563,10 +563,9 @@ def test_a_harness_that_knows_no_rates_of_rounds_gets_none(tmp_path: Path) -> No
         assert set(file.defects) == {name for line in lines for name in line["defects"]}
 
 
-def test_the_harness_of_the_page_runs(tmp_path: Path) -> None:
+def test_the_harness_of_the_examples_runs(tmp_path: Path) -> None:
     """It passes as it stands, and names the defect, and no other, when the mean is a sum."""
-    page = (ROOT / "docs" / "vectors.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"<!-- harness -->\n```python\n(.*?)```", page, re.S)
+    code = (ROOT / "examples" / "play_vectors.py").read_text(encoding="utf-8")
     assert inside("vectors", "export", str(tmp_path), "--format", "jsonl", "--only", "fedavg").code == 0
 
     def run(text: str) -> subprocess.CompletedProcess[str]:
