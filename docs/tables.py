@@ -107,8 +107,8 @@ def records() -> str:
 
 
 RECORDS = (
-    contract.SubjectInfo,
-    contract.Offer,
+    contract.Info,
+    contract.Claim,
     contract.Case,
     contract.Quadratics,
     contract.Gradient,
@@ -126,7 +126,8 @@ def _call(record: type[Any]) -> str:
     """How it is made: its fields in their order, with what they are where they are left out."""
     made = {f.name: f.default_factory for f in fields(record) if f.default_factory is not MISSING}
     said = []
-    for p in inspect.signature(record).parameters.values():
+    shown = {f.name for f in fields(record)}
+    for p in (p for n, p in inspect.signature(record).parameters.items() if n in shown):
         usual = repr(made[p.name]()) if p.name in made else "" if p.default is p.empty else repr(p.default)
         said.append(f"{p.name}={usual}" if usual else p.name)
     return f"({', '.join(said)})"

@@ -1,6 +1,6 @@
 """Update rules that public threads ask about, each a function of a few lines: docs/answers.md drives them one by one.
 
-For example, ``fedspec identify py:examples/asked.py:SUBJECT --only unweighted:fedavg``. No rule is a copy of a
+For example, ``fedspec identify py:examples/asked.py:ADAPTER --only unweighted:fedavg``. No rule is a copy of a
 project's code.
 """
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedspec.contract import Begin, Offer, SubjectInfo
+from fedspec.contract import Begin, Claim, Info
 
 
 def unweighted(x, kept, deltas, n, h):
@@ -109,14 +109,14 @@ class Buffered:
 
 
 CLAIMS = (
-    (unweighted, Server, Offer("fedavg", "server", "mcmahan-2017")),
-    (to_the_mean, Server, Offer("fedavg", "server", "mcmahan-2017")),
-    (to_the_mean, Server, Offer("fedavgm", "server", "hsu-2019")),
-    (squared_momentum, Server, Offer("fedadam", "server", "reddi-2021")),
-    (sum_less_one, Server, Offer("feddyn", "server", "gradient-steps", intermediates=("h",))),
-    (moving_anchor, Client, Offer("proximal-sgd", "client", "fednova")),
-    (length, Client, Offer("proximal-sgd", "client", "fednova")),
-    (over_weights, Buffered, Offer("fedbuff", "trace", "nguyen-2022-discounted", fixed={"twice_a": 1})),
+    (unweighted, Server, Claim("fedavg", "server", "mcmahan-2017")),
+    (to_the_mean, Server, Claim("fedavg", "server", "mcmahan-2017")),
+    (to_the_mean, Server, Claim("fedavgm", "server", "hsu-2019")),
+    (squared_momentum, Server, Claim("fedadam", "server", "reddi-2021")),
+    (sum_less_one, Server, Claim("feddyn", "server", "gradient-steps", intermediates=("h",))),
+    (moving_anchor, Client, Claim("proximal-sgd", "client", "fednova")),
+    (length, Client, Claim("proximal-sgd", "client", "fednova")),
+    (over_weights, Buffered, Claim("fedbuff", "trace", "nguyen-2022-discounted", fixed={"twice_a": 1})),
 )
 """A rule, what drives it, and the published definition that it is asked about."""
 
@@ -126,10 +126,10 @@ def called(rule):
     return rule.__name__.replace("_", "-")
 
 
-class Subject:
+class Adapter:
     """All of them, each as a variant."""
 
-    info = SubjectInfo("asked", "2026", tuple(replace(offer, variant=called(rule)) for rule, _, offer in CLAIMS))
+    info = Info("asked", "2026", tuple(replace(claim, variant=called(rule)) for rule, _, claim in CLAIMS))
 
     def start(self, case):
         """Begin a case with fresh state."""
@@ -137,4 +137,4 @@ class Subject:
         return driver(case, rule)
 
 
-SUBJECT = Subject()
+ADAPTER = Adapter()

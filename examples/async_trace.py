@@ -1,8 +1,8 @@
-"""Level trace: client-centric FedSGD, whose updates come late. ``fedspec check py:examples/async_trace.py:SUBJECT``."""
+"""Level trace: client-centric FedSGD, whose updates come late. ``fedspec check py:examples/async_trace.py:ADAPTER``."""
 
 import numpy as np
 
-from fedspec.contract import Offer, SubjectInfo
+from fedspec.contract import Claim, Info
 
 
 class BufferedServer:
@@ -50,14 +50,14 @@ class Session:
         return shown
 
 
-class Subject:
-    """The package, and what it offers."""
+class Adapter:
+    """The package, and its claims."""
 
-    info = SubjectInfo(
+    info = Info(
         name="buffered",
         version="1.0",
-        offers=(
-            Offer(
+        claims=(
+            Claim(
                 algorithm="cc-fedsgd",
                 level="trace",
                 reading="client-centric",
@@ -72,4 +72,4 @@ class Subject:
         return Session(case)
 
 
-SUBJECT = Subject()
+ADAPTER = Adapter()

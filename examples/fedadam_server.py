@@ -1,8 +1,8 @@
-"""Level server: FedAdam behind an adapter. ``fedspec check py:examples/fedadam_server.py:SUBJECT``."""
+"""Level server: FedAdam behind an adapter. ``fedspec check py:examples/fedadam_server.py:ADAPTER``."""
 
 import numpy as np
 
-from fedspec.contract import Offer, SubjectInfo
+from fedspec.contract import Claim, Info
 
 
 class AdamServer:
@@ -41,14 +41,14 @@ class Session:
         return {"x": self.x, "m": m, "v": v}
 
 
-class Subject:
-    """The package, and what it offers."""
+class Adapter:
+    """The package, and its claims."""
 
-    info = SubjectInfo(
+    info = Info(
         name="adam_server",
         version="1.0",
-        offers=(
-            Offer(
+        claims=(
+            Claim(
                 algorithm="fedadam",
                 level="server",
                 reading="reddi-2021",
@@ -63,4 +63,4 @@ class Subject:
         return Session(case)
 
 
-SUBJECT = Subject()
+ADAPTER = Adapter()

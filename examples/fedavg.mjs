@@ -5,7 +5,7 @@ import { createInterface } from "node:readline";
 const info = {
   name: "fedavg.mjs",
   version: "1.0",
-  offers: [
+  claims: [
     {
       algorithm: "fedavg",
       level: "server",

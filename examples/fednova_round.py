@@ -1,8 +1,8 @@
-"""Level round: FedNova with momentum clients on quadratics. ``fedspec check py:examples/fednova_round.py:SUBJECT``."""
+"""Level round: FedNova with momentum clients on quadratics. ``fedspec check py:examples/fednova_round.py:ADAPTER``."""
 
 import numpy as np
 
-from fedspec.contract import Offer, SubjectInfo
+from fedspec.contract import Claim, Info
 
 
 def train(x, gradient, steps, lr, rho):
@@ -38,14 +38,14 @@ class Session:
         return {"x": self.x, "tau_eff": tau_eff}
 
 
-class Subject:
-    """The package, and what it offers."""
+class Adapter:
+    """The package, and its claims."""
 
-    info = SubjectInfo(
+    info = Info(
         name="nova",
         version="1.0",
-        offers=(
-            Offer(
+        claims=(
+            Claim(
                 algorithm="fednova",
                 level="round",
                 reading="fednova",
@@ -60,4 +60,4 @@ class Subject:
         return Session(case)
 
 
-SUBJECT = Subject()
+ADAPTER = Adapter()

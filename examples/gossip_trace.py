@@ -1,8 +1,8 @@
-"""Level trace: AFGA, whose clients mix, on quadratics. ``fedspec check py:examples/gossip_trace.py:SUBJECT``."""
+"""Level trace: AFGA, whose clients mix, on quadratics. ``fedspec check py:examples/gossip_trace.py:ADAPTER``."""
 
 import numpy as np
 
-from fedspec.contract import Offer, SubjectInfo
+from fedspec.contract import Claim, Info
 
 INTERMEDIATES = ("delta", "m", "v", "v_hat")
 
@@ -45,13 +45,13 @@ class Session:
         return {"x": self.network.model, **shown}
 
 
-class Subject:
-    """The package, and what it offers."""
+class Adapter:
+    """The package, and its claims."""
 
-    info = SubjectInfo(
+    info = Info(
         name="network",
         version="1.0",
-        offers=(Offer(algorithm="afga", level="trace", reading="afga", intermediates=INTERMEDIATES),),
+        claims=(Claim(algorithm="afga", level="trace", reading="afga", intermediates=INTERMEDIATES),),
     )
 
     def start(self, case):
@@ -59,4 +59,4 @@ class Subject:
         return Session(case)
 
 
-SUBJECT = Subject()
+ADAPTER = Adapter()

@@ -1,5 +1,5 @@
-# FedAvg's server, the smallest subject: fedspec check py:examples/mine.py:Subject
-from fedspec.contract import Offer, SubjectInfo
+# FedAvg's server, the smallest adapter: fedspec check py:examples/mine.py:Adapter
+from fedspec.contract import Claim, Info
 
 
 class Session:
@@ -14,8 +14,8 @@ class Session:
         return {"x": self.x}
 
 
-class Subject:
-    info = SubjectInfo("mine", "0.1", (Offer("fedavg", "server", "mcmahan-2017", {"weights": "examples"}),))
+class Adapter:
+    info = Info("mine", "0.1", (Claim("fedavg", "server", "mcmahan-2017", {"weights": "examples"}),))
 
     def start(self, case):
         return Session(case)

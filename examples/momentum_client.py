@@ -1,8 +1,8 @@
-"""Level client: heavy-ball momentum behind an adapter. ``fedspec check py:examples/momentum_client.py:SUBJECT``."""
+"""Level client: heavy-ball momentum behind an adapter. ``fedspec check py:examples/momentum_client.py:ADAPTER``."""
 
 import numpy as np
 
-from fedspec.contract import Begin, Gradient, Offer, SubjectInfo
+from fedspec.contract import Begin, Claim, Gradient, Info
 
 
 class HeavyBall:
@@ -44,13 +44,13 @@ class Session:
         return {"x": self.x, "u": u}
 
 
-class Subject:
-    """The package, and what it offers."""
+class Adapter:
+    """The package, and its claims."""
 
-    info = SubjectInfo(
+    info = Info(
         name="heavy_ball",
         version="1.0",
-        offers=(Offer(algorithm="momentum", level="client", reading="fednova", intermediates=("u",)),),
+        claims=(Claim(algorithm="momentum", level="client", reading="fednova", intermediates=("u",)),),
     )
 
     def start(self, case):
@@ -58,4 +58,4 @@ class Subject:
         return Session(case)
 
 
-SUBJECT = Subject()
+ADAPTER = Adapter()

@@ -1,6 +1,6 @@
 import numpy as np
 
-from fedspec.contract import Offer, SubjectInfo
+from fedspec.contract import Claim, Info
 
 
 class FedAdam:
@@ -29,8 +29,8 @@ class Session:
         return {"x": x}
 
 
-class Subject:
-    info = SubjectInfo("mine", "0.1", (Offer("fedadam", "server", "reddi-2021", {"weights": "examples"}),))
+class Adapter:
+    info = Info("mine", "0.1", (Claim("fedadam", "server", "reddi-2021", {"weights": "examples"}),))
     start = Session
 
 

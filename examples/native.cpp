@@ -436,7 +436,7 @@ std::string info() {
               quoted(o.level) + ",\"reading\":" + quoted(o.reading) + ",\"options\":" + said(o.options) +
               ",\"intermediates\":[" + shown + "],\"dtypes\":[\"float64\"]}";
   }
-  return "{\"name\":\"native.cpp\",\"version\":\"1.0\",\"offers\":[" + offers + "]}";
+  return "{\"name\":\"native.cpp\",\"version\":\"1.0\",\"claims\":[" + offers + "]}";
 }
 
 struct Running {
@@ -447,7 +447,7 @@ struct Running {
 Running begun(const Json& given) {
   Case c = read_case(given);
   const Offer* offer = offer_of(c);
-  if (!offer) throw std::runtime_error(c.algorithm + "/" + c.level + " is not offered");
+  if (!offer) throw std::runtime_error(c.algorithm + "/" + c.level + " is not claimed");
   return {c, offer->start(c)};
 }
 

@@ -123,16 +123,16 @@ const kinds = {
   "sm3-ii/client": Sm3,
 };
 
-const offer = (algorithm, level, reading, options, intermediates) => ({
+const claim = (algorithm, level, reading, options, intermediates) => ({
   ...{ algorithm, level, reading, options, intermediates },
   dtypes: ["float64"], // numbers here are doubles
 });
-const offers = [
-  offer("fednova", "server", "fednova", { weights: "examples" }, ["tau_eff"]),
-  offer("fednova", "round", "fednova", { weights: "examples" }, ["tau_eff"]),
-  offer("fedadam", "server", "reddi-2021", { weights: "uniform" }, ["delta", "m", "v"]),
-  offer("fedadam", "server", "reddi-2021", { weights: "examples" }, ["delta", "m", "v"]),
-  offer("sm3-ii", "client", "fedada2", { cover: "axes" }, ["nu"]),
+const claims = [
+  claim("fednova", "server", "fednova", { weights: "examples" }, ["tau_eff"]),
+  claim("fednova", "round", "fednova", { weights: "examples" }, ["tau_eff"]),
+  claim("fedadam", "server", "reddi-2021", { weights: "uniform" }, ["delta", "m", "v"]),
+  claim("fedadam", "server", "reddi-2021", { weights: "examples" }, ["delta", "m", "v"]),
+  claim("sm3-ii", "client", "fedada2", { cover: "axes" }, ["nu"]),
 ];
 
 const sessions = new Map();
@@ -140,7 +140,7 @@ const sessions = new Map();
 function answer({ cmd, session, case: given, event }) {
   switch (cmd) {
     case "hello":
-      return { info: { name: "native.mjs", version: "1.0", offers } };
+      return { info: { name: "native.mjs", version: "1.0", claims } };
     case "start": {
       const names = Object.keys(given.x0);
       const kind = kinds[`${given.algorithm}/${given.level}`];

@@ -2,7 +2,7 @@ import copy
 
 import torch
 
-from fedspec.contract import Offer, SubjectInfo
+from fedspec.contract import Claim, Info
 
 
 class DiLoCo:
@@ -63,12 +63,12 @@ class Session:
         return {"x": {name: p.detach().numpy().copy() for name, p in zip(self.names, self.model, strict=True)}}
 
 
-class Subject:
-    offers = (
-        Offer("diloco", "server", "diloco", nonzero=("beta",), participation="all"),
-        Offer("diloco", "round", "diloco", nonzero=("beta",), participation="all"),
+class Adapter:
+    claims = (
+        Claim("diloco", "server", "diloco", nonzero=("beta",), participation="all"),
+        Claim("diloco", "round", "diloco", nonzero=("beta",), participation="all"),
     )
-    info = SubjectInfo("mine", "0.1", offers)
+    info = Info("mine", "0.1", claims)
     start = Session
 
 

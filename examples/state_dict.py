@@ -1,11 +1,11 @@
 """FedAvg over whole state_dicts: what becomes of BatchNorm's statistics and of its counter?
 
-``fedspec check py:examples/state_dict.py:Subject --law 'buffers-*'`` says it.
+``fedspec check py:examples/state_dict.py:Adapter --law 'buffers-*'`` says it.
 """
 
 import numpy as np
 
-from fedspec.contract import Offer, SubjectInfo
+from fedspec.contract import Claim, Info
 
 
 class Session:
@@ -29,14 +29,14 @@ class Session:
         return {**answer, "buffers": carried} if carried else answer
 
 
-class Subject:
-    """Subject with its offers."""
+class Adapter:
+    """Adapter with its claims."""
 
-    info = SubjectInfo(
+    info = Info(
         "state_dict",
         "2026",
         (
-            Offer(
+            Claim(
                 "fedavg",
                 "server",
                 "mcmahan-2017",

@@ -1,6 +1,6 @@
 import torch
 
-from fedspec.contract import Offer, SubjectInfo
+from fedspec.contract import Claim, Info
 
 
 class Session:
@@ -17,8 +17,8 @@ class Session:
         return {"x": {name: x.detach().numpy() for name, x in self.x.items()}}
 
 
-class Subject:
-    info = SubjectInfo("mine", "0.1", (Offer("fedadam", "server", "reddi-2021", {"weights": "examples"}),))
+class Adapter:
+    info = Info("mine", "0.1", (Claim("fedadam", "server", "reddi-2021", {"weights": "examples"}),))
     start = Session
 
 

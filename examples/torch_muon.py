@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 import torch
 
-from fedspec.contract import Begin, Offer, SubjectInfo
+from fedspec.contract import Begin, Claim, Info
 
 FACTOR = {"original": "original", "match-rms-adamw": "match_rms_adamw"}
 
@@ -58,15 +58,15 @@ class InFull(Session):
             self.muon.step()
 
 
-class Subject:
+class Adapter:
     """As torch has it."""
 
-    info = SubjectInfo("torch_muon", torch.__version__.partition("+")[0], (Offer("muon", "client", "torch"),))
+    info = Info("torch_muon", torch.__version__.partition("+")[0], (Claim("muon", "client", "torch"),))
     start = Session
 
 
 class Unrounded:
     """Without the conversion."""
 
-    info = SubjectInfo("torch_muon_in_full", Subject.info.version, Subject.info.offers)
+    info = Info("torch_muon_in_full", Adapter.info.version, Adapter.info.claims)
     start = InFull

@@ -73,7 +73,7 @@ def dialogue() -> tuple[list[Line], list[Line]]:
     out = io.StringIO()
     serve(SUBJECT, [line for _, line in lines], out)
     said = [(command, line.encode()) for (command, _), line in zip(lines, out.getvalue().splitlines(), strict=True)]
-    info = {"name": "one", "version": "1", "variant": "x", "concurrent": False, "offers": [encode(o) for o in OFFERS]}
+    info = {"name": "one", "version": "1", "variant": "x", "concurrent": False, "claims": [encode(o) for o in OFFERS]}
     failure = ("step", json.dumps({"ok": False, "error": "no", "detail": "it did not work"}).encode())
     hello = ("hello", json.dumps({"ok": True, "protocol": 1, "info": info}).encode())
     replies = [hello, *(line for line in said if line[0] != "hello"), failure]
@@ -275,7 +275,7 @@ def run(count: int, seed: int) -> dict[str, tuple[Counter[str], list[str]]]:
     }
     return {
         "replies, read by the judge": tried(replies, reply_reader(), schemas["reply"]),
-        "requests, read by a subject": tried(requests, request_reader(), schemas["request"]),
+        "requests, read by an adapter": tried(requests, request_reader(), schemas["request"]),
         "requests, served": served(requests, schemas["reply"]),
     }
 

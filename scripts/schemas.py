@@ -26,7 +26,7 @@ VECTORS = 1
 EXACT = r"^-?\d{1,15}(/[1-9]\d{0,14})?$|^-?\d(\.\d{1,24})?(e-?\d{1,3})?$"
 
 NUMBER, STRING = {"type": "number"}, {"type": "string"}
-BASE64 = {**STRING, "description": "Bytes in base64, which only the subject reads."}
+BASE64 = {**STRING, "description": "Bytes in base64, which only the adapter reads."}
 TYPES = {"enum": ["float32", "float64"]}
 
 
@@ -52,7 +52,7 @@ JSON: dict[str, Schema] = {
     "Blocks": ref("blocks"),
     "Buffers": ref("buffers"),
     "ClientMessage": ref("message"),
-    "Offer": ref("offer"),
+    "Claim": ref("claim"),
     "Mapping[str, str]": mapping(STRING),
     "Mapping[str, float]": mapping(NUMBER),
     "Mapping[str, Any]": mapping(NUMBER),
@@ -76,7 +76,7 @@ MORE: dict[tuple[str, str], Schema] = {
     ("ClientMessage", "a_norm"): {**NUMBER, "exclusiveMinimum": 0},
     ("ClientMessage", "loss"): {"anyOf": [{"type": "null"}, {**NUMBER, "exclusiveMinimum": 0}]},
     ("Gradient", "eta_l"): {"anyOf": [{"type": "null"}, {**NUMBER, "exclusiveMinimum": 0}]},
-    ("Offer", "dtypes"): {"items": TYPES, **SOME},
+    ("Claim", "dtypes"): {"items": TYPES, **SOME},
     ("Round", "participants"): SOME,
     ("Round", "steps"): {"items": STEPS, **SOME},
     ("Round", "strategies"): EACH,
@@ -166,13 +166,13 @@ def request() -> Schema:
 
 
 def reply() -> Schema:
-    """Schema of a subject's lines."""
+    """Schema of an adapter's lines."""
     ok: Schema = {"ok": {"const": True}}
     words = {"type": ["string", "null"], "description": "The type x was computed in; JSON does not carry it."}
-    touched = {**STRING, "description": "Set when the subject changed its input in place."}
+    touched = {**STRING, "description": "Set if the implementation changed its input in place."}
     model = [ref("blocks"), ref("array")]
     return {
-        "title": "What a subject answers: one JSON object a line",
+        "title": "What an adapter answers: one JSON object a line",
         "oneOf": [
             closed({**ok, "protocol": {"type": "integer"}, "info": ref("info")}, ["protocol"]),
             closed({**ok, "answer": ref("answer")}),
@@ -182,8 +182,8 @@ def reply() -> Schema:
         ],
         "$defs": {
             **NUMBERS,
-            "offer": record(contract.Offer),
-            "info": record(contract.SubjectInfo),
+            "claim": record(contract.Claim),
+            "info": record(contract.Info),
             "answer": {
                 "type": "object",
                 "properties": {

@@ -18,7 +18,7 @@ import optax
 import source
 from flax import nnx
 
-from fedspec.contract import Answer, Case, Event, Messages, SubjectInfo
+from fedspec.contract import Answer, Case, Event, Info, Messages
 from fedspec.errors import ContractError
 from fedspec_suite.subjects.outer import offer
 
@@ -94,7 +94,7 @@ class Subject:
                 )
             ),
         )
-        self.info = SubjectInfo("maxtext", source.dated(COMMIT), (offer(dtypes=("float32",)),))
+        self.info = Info("maxtext", source.dated(COMMIT), (offer(dtypes=("float32",)),))
 
     def start(self, case: Case) -> Session:
         """Begin a case."""

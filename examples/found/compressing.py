@@ -12,7 +12,7 @@ from typing import Any
 import beside  # noqa: F401
 import numpy as np
 
-from fedspec.contract import Answer, Case, Event, Offer, Round, SubjectInfo
+from fedspec.contract import Answer, Case, Claim, Event, Info, Round
 from fedspec.errors import ContractError
 from fedspec.params import flatten, unflatten
 
@@ -24,11 +24,11 @@ Make = Callable[[Mapping[str, Any], int], Send]
 """Makes that of the case's numbers and the number of coordinates."""
 
 
-def make_offer(algorithm: str, reading: str, **more: Any) -> Offer:
-    """Offer of FedPAQ, or of FedCAMS with its k largest entries."""
+def make_offer(algorithm: str, reading: str, **more: Any) -> Claim:
+    """Claim of FedPAQ, or of FedCAMS with its k largest entries."""
     if algorithm == "fedcams":
         more = {"options": {"compressor": "top-k"}, "nonzero": ("eps",), **more}
-    return Offer(algorithm, "round", reading, intermediates=("delta",), **more)
+    return Claim(algorithm, "round", reading, intermediates=("delta",), **more)
 
 
 class Session:
@@ -74,8 +74,8 @@ class Session:
 class Compressors:
     """A project's compressors, as a subject."""
 
-    def __init__(self, name: str, version: str, made: Sequence[tuple[Offer, Make]]) -> None:
-        self.info = SubjectInfo(name, version, tuple(o for o, _ in made))
+    def __init__(self, name: str, version: str, made: Sequence[tuple[Claim, Make]]) -> None:
+        self.info = Info(name, version, tuple(o for o, _ in made))
         self.made = {(o.algorithm, o.reading, o.variant): m for o, m in made}
 
     def start(self, case: Case) -> Session:

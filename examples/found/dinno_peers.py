@@ -18,7 +18,7 @@ import numpy as np
 import source
 import torch
 
-from fedspec.contract import Case, Offer
+from fedspec.contract import Case, Claim
 
 COMMIT = "6a0cfc7"
 
@@ -67,8 +67,8 @@ def Subject() -> network.Peers:
     source.absent("utils", graph_generation=SimpleNamespace(get_metropolis=lambda graph: metropolis.W))
     made = []
     for name, offer in {
-        "DSGD": Offer("dsgd", "trace", "gradient-at-combined", dtypes=("float64",)),
-        "DSGT": Offer("diging", "trace", "semi-atc", dtypes=("float64",)),
+        "DSGD": Claim("dsgd", "trace", "gradient-at-combined", dtypes=("float64",)),
+        "DSGT": Claim("diging", "trace", "semi-atc", dtypes=("float64",)),
     }.items():
         optimiser = getattr(source.module(COMMIT, f"optimizers/{name.lower()}.py", name.lower()), name)
         made.append((offer, partial(Trained, optimiser=optimiser, metropolis=metropolis)))

@@ -16,7 +16,7 @@ import beside
 import network
 import numpy as np
 
-from fedspec.contract import Case, Offer
+from fedspec.contract import Case, Claim
 from fedspec_suite.subjects import workers
 
 
@@ -63,5 +63,5 @@ def Subject() -> network.Peers:
     version = beside.published("disropt", "0.1.9", "disropt", "disropt.agents", "disropt.algorithms")
     sys.modules["disropt.agents"].__dict__["Agent"] = Agent
     algorithm = import_module("disropt.algorithms.gradient_tracking").GradientTracking
-    offer = Offer("diging", "trace", "nedic-2017")
+    offer = Claim("diging", "trace", "nedic-2017")
     return network.Peers("disropt", version, [(offer, lambda case: Agents(case, algorithm))])

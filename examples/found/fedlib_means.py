@@ -22,7 +22,7 @@ import source
 import torch
 from means import Make, Means, Sent, offer
 
-from fedspec.contract import Offer
+from fedspec.contract import Claim
 
 COMMIT = "8428019"
 
@@ -32,7 +32,7 @@ def tensors(sent: Sent) -> list[torch.Tensor]:
     return [torch.tensor(row) for row in means.rows(sent)]
 
 
-def made(folder: str, commit: str) -> list[tuple[Offer, Make]]:
+def made(folder: str, commit: str) -> list[tuple[Claim, Make]]:
     """Offers of a folder of aggregators at a commit."""
     at = {
         n: source.module(commit, f"{folder}/{n}.py", f"found_{n}")

@@ -20,7 +20,7 @@ import source
 import torch
 from compressing import Array, Compressors
 
-from fedspec.contract import Answer, Case, Event, Offer, Round
+from fedspec.contract import Answer, Case, Claim, Event, Round
 from fedspec.params import flatten, unflatten
 
 COMMIT = "23a201b"
@@ -114,7 +114,7 @@ def Subject() -> Both:
 
         return make
 
-    ef21 = Offer("ef21", "round", "richtarik-2021-code", options={"compressor": "top-k"}, intermediates=("g", "g_i"))
+    ef21 = Claim("ef21", "round", "richtarik-2021-code", options={"compressor": "top-k"}, intermediates=("g", "g_i"))
     made = {"qsgd": "makeQSGD_FP32", "largest-entry": "makeStandardDitheringFP32"}
     quantisers = [
         (compressing.make_offer("fedpaq", r, dtypes=("float32",)), dithering(name)) for r, name in made.items()

@@ -13,7 +13,7 @@ from typing import Any
 import beside  # noqa: F401
 import numpy as np
 
-from fedspec.contract import Answer, Blocks, Case, ClientMessage, Event, Messages, Offer, SubjectInfo
+from fedspec.contract import Answer, Blocks, Case, Claim, ClientMessage, Event, Info, Messages
 from fedspec.errors import ContractError
 from fedspec.params import flatten, unflatten
 
@@ -29,15 +29,15 @@ MakeNext = Callable[[Mapping[str, Any]], NextModel]
 """Makes that of the case's numbers."""
 
 
-def offer(algorithm: str, reading: str, **more: Any) -> Offer:
+def offer(algorithm: str, reading: str, **more: Any) -> Claim:
     """A mean by which the model moves with rate 1."""
     shown = "v" if algorithm == "centred-clipping" else "delta"
-    return Offer(algorithm, "server", reading, fixed={"eta": 1.0}, intermediates=(shown,), **more)
+    return Claim(algorithm, "server", reading, fixed={"eta": 1.0}, intermediates=(shown,), **more)
 
 
-def offer_of_models(algorithm: str, reading: str, **more: Any) -> Offer:
+def offer_of_models(algorithm: str, reading: str, **more: Any) -> Claim:
     """A mean of models, which is the next model."""
-    return Offer(algorithm, "server", reading, fixed={"eta": 1.0}, **more)
+    return Claim(algorithm, "server", reading, fixed={"eta": 1.0}, **more)
 
 
 def rows(sent: Sent) -> np.ndarray[Any, Any]:
@@ -76,8 +76,8 @@ class Session:
 class Means:
     """A project's means, as a subject."""
 
-    def __init__(self, name: str, version: str, made: Sequence[tuple[Offer, Make]]) -> None:
-        self.info = SubjectInfo(name, version, tuple(o for o, _ in made))
+    def __init__(self, name: str, version: str, made: Sequence[tuple[Claim, Make]]) -> None:
+        self.info = Info(name, version, tuple(o for o, _ in made))
         self.made = {(o.algorithm, o.variant): m for o, m in made}
 
     def start(self, case: Case) -> Session:
@@ -103,8 +103,8 @@ class OfModels:
 class Models:
     """A project's means of models, as a subject."""
 
-    def __init__(self, name: str, version: str, made: Sequence[tuple[Offer, MakeNext]]) -> None:
-        self.info = SubjectInfo(name, version, tuple(o for o, _ in made))
+    def __init__(self, name: str, version: str, made: Sequence[tuple[Claim, MakeNext]]) -> None:
+        self.info = Info(name, version, tuple(o for o, _ in made))
         self.made = {(o.algorithm, o.variant): m for o, m in made}
 
     def start(self, case: Case) -> OfModels:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from fedspec.contract import Answer, Case, Event, Exchange, Offer, SubjectInfo
+from fedspec.contract import Answer, Case, Claim, Event, Exchange, Info
 from fedspec.errors import ContractError
 
 Numbers = np.ndarray[Any, Any]
@@ -59,12 +59,12 @@ class Session:
 class Peers:
     """An implementation, as a subject: its name, its version, and how each offer is made."""
 
-    def __init__(self, name: str, version: str, made: Sequence[tuple[Offer, Make]]) -> None:
-        self.info = SubjectInfo(name, version, tuple(offered for offered, _ in made))
+    def __init__(self, name: str, version: str, made: Sequence[tuple[Claim, Make]]) -> None:
+        self.info = Info(name, version, tuple(offered for offered, _ in made))
         self.made = {offered.algorithm: make for offered, make in made}
 
     def start(self, case: Case) -> Session:
         """Make what the case asks for."""
         if case.level != "trace" or case.algorithm not in self.made:
-            raise ContractError(f"case: {case.algorithm} at level {case.level} is not offered")
+            raise ContractError(f"case: {case.algorithm} at level {case.level} is not claimed")
         return Session(case, self.made[case.algorithm])

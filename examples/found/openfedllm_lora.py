@@ -15,7 +15,7 @@ import clients
 import source
 import torch
 
-from fedspec.contract import Answer, Case, Event, Messages, Offer, SubjectInfo
+from fedspec.contract import Answer, Case, Claim, Event, Info, Messages
 from fedspec.errors import ContractError
 from fedspec_suite.lora.rounds import Round
 
@@ -65,12 +65,12 @@ class Subject:
     def __init__(self) -> None:
         uniform = {"weights": "uniform", "v0": "tau-squared"}
         offers = (
-            Offer("fedavgm", "server", "client-centric", {"weights": "examples"}, fixed={"eta": 1.0}),
-            Offer("fedadagrad", "server", "reddi-2021", uniform, fixed={"beta1": 0.0}),
-            Offer("fedadam", "server", "momentum-in-v", uniform),
-            Offer("fedyogi", "server", "momentum-in-v", uniform),
+            Claim("fedavgm", "server", "client-centric", {"weights": "examples"}, fixed={"eta": 1.0}),
+            Claim("fedadagrad", "server", "reddi-2021", uniform, fixed={"beta1": 0.0}),
+            Claim("fedadam", "server", "momentum-in-v", uniform),
+            Claim("fedyogi", "server", "momentum-in-v", uniform),
         )
-        self.info = SubjectInfo("openfedllm", source.dated(COMMIT), offers)
+        self.info = Info("openfedllm", source.dated(COMMIT), offers)
 
     def start(self, case: Case) -> Session:
         """A session with fresh state."""

@@ -20,7 +20,7 @@ import numpy as np
 import source
 import torch
 
-from fedspec.contract import Case, Offer
+from fedspec.contract import Case, Claim
 from fedspec_suite.subjects import workers
 
 COMMIT = "e1e332b"
@@ -104,9 +104,9 @@ def Subject() -> network.Peers:
     source.module(COMMIT, "utils/communication.py", "utils.communication")
     its = source.module(COMMIT, "algorithms.py", "relaysgd_algorithms")
     offers = {
-        "gossip": Offer("dsgd", "trace", "adapt-then-combine"),
-        "gradient_tracking": Offer("diging", "trace", "semi-atc"),
-        "d2": Offer("d2", "trace", "tang-2018"),
+        "gossip": Claim("dsgd", "trace", "adapt-then-combine"),
+        "gradient_tracking": Claim("diging", "trace", "semi-atc"),
+        "d2": Claim("d2", "trace", "tang-2018"),
     }
     made = [(offer, partial(Workers, algorithm=getattr(its, name))) for name, offer in offers.items()]
     return network.Peers("relaysgd", source.dated(COMMIT), made)

@@ -17,7 +17,7 @@ import beside  # noqa: F401
 import numpy as np
 import source
 
-from fedspec.contract import Answer, Case, Event, Offer, Round, SubjectInfo
+from fedspec.contract import Answer, Case, Claim, Event, Info, Round
 from fedspec.errors import ContractError
 
 COMMIT, FILE = "b7673ad", "main_0002.py"
@@ -85,11 +85,11 @@ class Subject:
         given = {"ray": ray, "np": Numpy(), "StochasticOptimizer": object, "choose_p": "local"}
         self.theirs = source.definitions(COMMIT, FILE, "Worker", "SProxSkip", "Scaffold", given=given)
         offers = (
-            Offer("scaffnew", "round", "mishchenko-2022"),
-            Offer("scaffold", "round", "karimireddy-2020", variant="cohorts"),
-            Offer("scaffold", "round", "karimireddy-2020", participation="all", variant="everybody"),
+            Claim("scaffnew", "round", "mishchenko-2022"),
+            Claim("scaffold", "round", "karimireddy-2020", variant="cohorts"),
+            Claim("scaffold", "round", "karimireddy-2020", participation="all", variant="everybody"),
         )
-        self.info = SubjectInfo("vr-proxskip", source.dated(COMMIT), offers)
+        self.info = Info("vr-proxskip", source.dated(COMMIT), offers)
 
     def start(self, case: Case) -> Session:
         """A session with fresh state."""

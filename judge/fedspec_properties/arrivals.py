@@ -15,7 +15,7 @@ from fedspec.facts import Fact
 from fedspec.params import flatten, unflatten
 from fedspec_properties.closed_forms.asynchronous import MOVES, buffer_of, change_on, known, models
 from fedspec_properties.unrolled import follows
-from fedspec_suite.laws.applicability import both, entry, fact, if_option, number
+from fedspec_suite.laws.applicability import NOT_RETURNED, SKIPPED, both, entry, fact, if_option, number
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import THRESHOLD, Bench, Shown
 from fedspec_suite.measure.running_error import bounds_of
@@ -135,7 +135,7 @@ def _conserves(bench: Bench, s: Scenario) -> None:
     for k, got in enumerate(bench.play(s)):
         if k % buffer_of(s) == buffer_of(s) - 1:
             if not {moment, "delta"} <= set(got) or (small and "m" not in got):
-                raise NotOffered(f"not offered: {moment} is not shown")
+                raise NotOffered(f"{SKIPPED}{NOT_RETURNED}{moment}")
             below = got[moment].astype(float)
             if small:
                 root = np.sqrt(below + small) if o["epsilon"] == "inside" else np.sqrt(below) + small

@@ -15,7 +15,7 @@ from fedspec.contract import ClientMessage, Level, Messages, Round
 from fedspec.facts import Fact
 from fedspec.params import flatten
 from fedspec_properties.closed_forms.sums import events_of
-from fedspec_suite.laws.applicability import both, counts_clients, fact, if_option, rule
+from fedspec_suite.laws.applicability import NOT_RETURNED, SKIPPED, both, counts_clients, fact, if_option, rule
 from fedspec_suite.laws.law import Check, Law
 from fedspec_suite.measure.bench import Bench, Shown
 from fedspec_suite.measure.case_parts import vectors
@@ -74,7 +74,7 @@ def _is_mean(name: str, of: str) -> Callable[[Bench, Scenario], None]:
         scale = bench.expect(s)
         for k, got in enumerate(bench.play(s)):
             if of not in got:
-                raise NotOffered(f"not offered: {of} is not shown")
+                raise NotOffered(f"{SKIPPED}{NOT_RETURNED}{of}")
             rows, bounds = got[of].reshape(len(p), -1), _bounds(scale[k], of, len(p))
             allowed = bounds_of(scale[k][name]) + np.array(p) @ (bounds + 3 * np.abs(rows))
             bench.compare(name, got[name], np.array(p) @ rows, f"round {k + 1}", allowed)

@@ -15,7 +15,7 @@ from fedspec.params import flatten
 from fedspec.readings import Adaptivity
 from fedspec_properties.closed_forms.fedada2 import models
 from fedspec_properties.unrolled import follows
-from fedspec_suite.laws.applicability import Word, any_fact, both, fact, if_option
+from fedspec_suite.laws.applicability import NOT_RETURNED, SKIPPED, Word, any_fact, both, fact, if_option
 from fedspec_suite.laws.law import Check, Law
 from fedspec_suite.measure.bench import THRESHOLD, Bench, Shown
 from fedspec_suite.measure.case_parts import above_zero, draw_quadratics, vectors
@@ -48,7 +48,7 @@ def vectors_of(got: Shown, *names: str) -> list[Array]:
         NotOffered: a named vector is missing.
     """
     if missing := [n for n in names if n not in got]:
-        raise NotOffered(f"not offered: {missing[0]} is not shown")
+        raise NotOffered(f"{SKIPPED}{NOT_RETURNED}{missing[0]}")
     return [got[n].astype(float) for n in names]
 
 

@@ -29,7 +29,7 @@ JUDGED = pytest.StashKey[dict[str, "OneByOne"]]()
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options."""
     group = parser.getgroup("fedspec", "fedspec: judge an implementation, with `--pyargs fedspec_suite`")
-    group.addoption("--fedspec-impl", metavar="IMPL", help="what to judge, as `fedspec check` takes it")
+    group.addoption("--fedspec-impl", metavar="ADAPTER", help="what to judge, as `fedspec check` takes it")
     group.addoption("--fedspec-only", metavar="P", action="append", help="[VARIANT:]ALGORITHM[/LEVEL[/READING]]")
     group.addoption("--fedspec-law", metavar="P", action="append", help="the laws to ask, with * and ?")
     group.addoption("--fedspec-profile", metavar="P", help="how many cases: quick (the default), full, soak")

@@ -1,11 +1,12 @@
-"""Contract of every implementation under test: an offer, a case, a session of events.
+"""Contract of every adapter: a claim, a case, a session of events.
 
-A *subject* says what it offers and starts a *session* for a case; a session takes one event at a time and answers with
-the model after it (``x``) and any intermediate that it can show. Four levels admit every kind of implementation:
+An *adapter* connects an implementation to the judge. It lists its *claims* and starts a *session* for a case; a session
+takes one event at a time and returns the model after it (``x``) and any intermediate. Four levels fit every kind of
+implementation:
 
-========  ==========================================================  ============================
-level     what the judge sends                                         what the subject does itself
-========  ==========================================================  ============================
+========  ==========================================================  =========================================
+level     what the judge sends                                         what the implementation computes itself
+========  ==========================================================  =========================================
 client    ``Gradient``: the gradient of one local step; ``Begin``: a   the local solver
           new round starts at the given model
 server    ``Messages``: what every participating client sent           aggregation and server step
@@ -13,7 +14,7 @@ round     ``Round``: who takes part and how many steps each; the       everythin
           problem (quadratics) comes with the case
 trace     ``Exchange``: one round among peers, with its gossip;        everything
           ``Arrival``: one update reaches an asynchronous server
-========  ==========================================================  ============================
+========  ==========================================================  =========================================
 
 This module needs NumPy, and jaxtyping for annotations, and nothing else. ``fedspec.wire`` carries the same records as
 JSON lines to a program in any language.
@@ -35,16 +36,19 @@ from fedspec.plan import Arrival, Exchange
 
 __all__ = [
     "LEVELS",
+    "Adapter",
     "Answer",
     "Arrival",
     "Begin",
     "Blocks",
     "Buffers",
     "Case",
+    "Claim",
     "ClientMessage",
     "Event",
     "Exchange",
     "Gradient",
+    "Info",
     "Level",
     "Messages",
     "Offer",
@@ -74,8 +78,8 @@ server's buffers after the step under that name, named as in the case."""
 
 
 @dataclass(frozen=True)
-class Offer:
-    """Declaration of a subject: an algorithm that it can be judged on, at a level, under a reading.
+class Claim:
+    """Declaration of an adapter: its implementation computes an algorithm, at a level, under a reading.
 
     Attributes:
         algorithm: id in the catalogue (``fedspec list``).
@@ -85,12 +89,12 @@ class Offer:
         fixed: hyper-parameters that the implementation does not let its user set, with the value it uses.
         nonzero: hyper-parameters that it refuses to take as zero although the algorithm allows it; ``weight`` among
             them says that it refuses a client without examples.
-        intermediates: names it can show beside ``x``, such as ``("m", "v")``.
+        intermediates: quantities that ``step`` returns beside ``x``, such as ``("m", "v")``.
         dtypes: floating-point types it computes in.
         blocks: ``"any"``; ``"one"`` when its model is a single array; ``"matrices"`` when every array has two axes.
         participation: ``"any"``, or ``"all"`` when it runs only with the same clients, all of them, in every round.
         notes: additional work of the adapter; shown in the report.
-        variant: interface of the subject, if it has several; its cases carry it.
+        variant: interface of the implementation, if it has several; its cases carry it.
         rates: ``"one"`` for all steps, or, at level client, ``"each"`` when its user can set that of every step. At the
             other levels ``"rounds"`` when its user can set rates, mu, rho and gamma anew in every round, and
             ``"clients"`` when also for each client of one.
@@ -126,15 +130,44 @@ class Offer:
 
 
 @dataclass(frozen=True)
-class SubjectInfo:
-    """Name, version, offers of a subject; ``variant`` separates two interfaces of one package, here or by offer."""
+class Info:
+    """Name and version of an implementation, claims of its adapter; ``offers`` is the former name of ``claims``.
+
+    ``variant`` separates two interfaces of one package, here or by claim.
+    """
 
     name: str
     version: str
-    offers: tuple[Offer, ...]
+    claims: tuple[Claim, ...]
     variant: str = ""
     concurrent: bool = True
     """False when starting a session ends the one before."""
+
+    def __init__(
+        self,
+        name: str,
+        version: str,
+        claims: tuple[Claim, ...] = (),
+        variant: str = "",
+        concurrent: bool = True,
+        *,
+        offers: tuple[Claim, ...] = (),
+    ) -> None:
+        """Keep the fields; either name of the claims is taken."""
+        # The record is frozen.
+        vars(self).update(name=name, version=version, claims=offers or claims, variant=variant, concurrent=concurrent)
+
+    @property
+    def offers(self) -> tuple[Claim, ...]:
+        """The claims, under their former name."""
+        return self.claims
+
+
+Offer: TypeAlias = Claim
+"""Former name of a claim, which adapters may import."""
+
+SubjectInfo: TypeAlias = Info
+"""Former name of an info, which adapters may import."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +191,7 @@ class Quadratics:
 
 @dataclass(frozen=True)
 class Case:
-    """Everything a subject needs to start: no randomness is left to it.
+    """Everything an implementation needs to start: no randomness is left to it.
 
     Attributes:
         algorithm: id in the catalogue.
@@ -171,11 +204,11 @@ class Case:
         problem: the clients' objectives (levels ``round`` and ``trace``), functions of all blocks as one vector: the
             gradient of client i is H[i] x - e[i]. If there is no server, ``x0`` is one block [clients, d]: row i is the
             model of client i.
-        variant: variant of the offer; empty if it names none.
+        variant: variant of the claim; empty if it names none.
         population: at level server, the number N of all clients, where the rule counts those too that sit out.
-        buffers: at level server, those of the initial model, where the offer says that its models carry some.
-        schedules: those of the offer: ``hyper`` holds the rates that they begin with, and no event says a rate.
-        gradients: those of the offer: events and problem hold the gradients before these links.
+        buffers: at level server, those of the initial model, if the claim says that its models carry some.
+        schedules: those of the claim: ``hyper`` holds the rates that they begin with, and no event says a rate.
+        gradients: those of the claim: events and problem hold the gradients before these links.
     """
 
     algorithm: str
@@ -199,8 +232,8 @@ class Gradient:
 
     Attributes:
         g: the gradient.
-        eta_l: the rate of this step, for offers whose user sets it anew at each; None: the case's, which a round that
-            has a schedule begins with.
+        eta_l: the rate of this step, for claims with ``rates="each"``; None: the case's, which a round that has a
+            schedule begins with.
     """
 
     g: Blocks
@@ -268,7 +301,7 @@ class Round:
         scales: factor of each participant's change, for algorithms that weigh changes so.
         noise: d standard normal draws, in the order of ``x0``, for servers that add noise.
         draws: d draws in [0, 1) for each, in the order of ``x0``, for clients that round at random.
-        hyper: hyper-parameters that are others in this round, for offers whose user sets them anew: a number, or one
+        hyper: hyper-parameters that are others in this round, for claims whose user sets them anew: a number, or one
             for each participant. What is not said is as in the case.
     """
 
@@ -294,7 +327,7 @@ class Session(Protocol):
 
 
 class Resuming(Session, Protocol):
-    """A session of an offer that says ``resumes``."""
+    """A session of a claim with ``resumes=True``."""
 
     def save(self) -> bytes:
         """Return everything that the session holds; the judge keeps the bytes and never reads them."""
@@ -306,14 +339,18 @@ class Resuming(Session, Protocol):
 
 
 @runtime_checkable
-class Subject(Protocol):
-    """An implementation under test, behind an adapter."""
+class Adapter(Protocol):
+    """Connection of an implementation to the judge."""
 
-    info: SubjectInfo
+    info: Info
 
     def start(self, case: Case) -> Session:
         """Begin a session for one case, with fresh state."""
         ...
+
+
+Subject: TypeAlias = Adapter
+"""Former name of an adapter, which adapters may import."""
 
 
 def blocks_like(value: object, x0: Blocks, name: str) -> dict[str, Array]:

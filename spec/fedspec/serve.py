@@ -38,12 +38,12 @@ def load(reference: str) -> Subject:
     alone = reference.endswith(".py")
     where, _, name = (reference, "", "") if alone else reference.rpartition(":")
     if not where or not (name or alone):
-        raise ContractError(f"subject: {reference!r} is not of the form module:attribute or file.py:attribute")
+        raise ContractError(f"adapter: {reference!r} is not of the form module:attribute or file.py:attribute")
     try:
         if where.endswith(".py"):
             path = Path(where).resolve()
             if not path.is_file():
-                raise ContractError(f"subject: there is no file {where}; give the path of the adapter")
+                raise ContractError(f"adapter: there is no file {where}; give the path of the adapter")
             module = _run(path)
         else:
             _search(os.getcwd())
@@ -52,7 +52,7 @@ def load(reference: str) -> Subject:
         raise
     except Exception as error:
         raise ContractError(
-            f"subject: cannot import {where}: {type(error).__name__}: {error}; "
+            f"adapter: cannot import {where}: {type(error).__name__}: {error}; "
             f"check the path and that its packages are installed for {sys.executable}"
         ) from error
     there = [n for n, s in vars(module).items() if hasattr(s, "info") and callable(getattr(s, "start", None))]
@@ -63,19 +63,19 @@ def load(reference: str) -> Subject:
         own = [n for n in there if vars(module)[n] not in kinds]
         if not own:
             raise ContractError(
-                f"subject: {where} holds no adapter, an object with `info` and `start`; "
+                f"adapter: {where} holds no adapter, an object with `info` and `start`; "
                 "`fedspec adapter ALGORITHM` writes one"
             )
         if len(own) != 1:
-            raise ContractError(f"subject: say which of {where} is judged, as in py:{where}:NAME; its subjects: {said}")
+            raise ContractError(f"adapter: say which of {where} is judged, as in py:{where}:NAME; its adapters: {said}")
         (name,) = own
     if not hasattr(module, name):
-        raise ContractError(f"subject: {where} has no attribute {name!r}; its subjects: {said}")
+        raise ContractError(f"adapter: {where} has no attribute {name!r}; its adapters: {said}")
     subject = getattr(module, name)
     if not hasattr(subject, "start") or isinstance(subject, type):
         subject = subject()
     if not hasattr(subject, "info") or not callable(getattr(subject, "start", None)):
-        raise ContractError(f"subject: {reference} needs an attribute `info` and a method `start(case)`")
+        raise ContractError(f"adapter: {reference} needs an attribute `info` and a method `start(case)`")
     return subject  # type: ignore[no-any-return]
 
 
@@ -100,7 +100,7 @@ def _run(path: Path) -> Any:
     name = f"subject_{path.stem}" if taken else path.stem
     found = importlib.util.spec_from_file_location(name, path, loader=_AsWritten(name, str(path)))
     if found is None or found.loader is None:
-        raise ContractError(f"subject: {path} cannot be imported; give the path of a Python file")
+        raise ContractError(f"adapter: {path} cannot be imported; give the path of a Python file")
     module = importlib.util.module_from_spec(found)
     sys.modules[found.name] = module
     found.loader.exec_module(module)
@@ -190,13 +190,13 @@ class Observed:
 
 
 def _method(session: Any, name: str) -> Any:
-    """A method that an offer promises by ``resumes``.
+    """A method that a claim promises by ``resumes``.
 
     Raises:
         ContractError: the session has none of that name.
     """
     if not callable(method := getattr(session, name, None)):
-        raise ContractError(f"{name}: the offer says resumes, but its session has no method {name!r}; docs/resume.md")
+        raise ContractError(f"{name}: the claim says resumes, but its session has no method {name!r}; docs/resume.md")
     return method
 
 

@@ -1,4 +1,4 @@
-"""The subject contract as JSON lines: one object a line on standard input, one answer a line on standard output.
+"""The contract of adapters as JSON lines: one object a line on standard input, one answer a line on standard output.
 
 ======================================================  =====================================================
 request                                                 answer
@@ -14,9 +14,8 @@ anything that fails                                     ``{"ok": false, "error":
 
 Arrays are nested lists of numbers, printed so that reading them back gives the same float; numbers that are not
 finite are the strings ``"nan"``, ``"inf"``, ``"-inf"``. A counter among buffers is a whole number without a point, and
-everything else that a buffer holds has one. Only offers that say ``resumes`` are asked to save and restore. What comes
-from the other side is held to the schemas
-(``fedspec/schemas``) before it is read, on both sides.
+everything else that a buffer holds has one. Only claims with ``resumes`` are asked to save and restore. Each side
+holds what it reads to the schemas (``fedspec/schemas``).
 """
 
 from __future__ import annotations
@@ -33,15 +32,15 @@ from fedspec.contract import (
     Arrival,
     Begin,
     Case,
+    Claim,
     ClientMessage,
     Event,
     Exchange,
     Gradient,
+    Info,
     Messages,
-    Offer,
     Quadratics,
     Round,
-    SubjectInfo,
 )
 from fedspec.errors import ContractError
 from fedspec.schema import check, check_message, said
@@ -102,7 +101,7 @@ UNTOLD: dict[type, tuple[str, ...]] = {
     Quadratics: ("f",),
     ClientMessage: ("loss", "buffers", "round"),
     Case: ("buffers", "schedules", "gradients"),
-    Offer: ("buffers", "resumes", "faults", "schedules", "gradients"),
+    Claim: ("buffers", "resumes", "faults", "schedules", "gradients"),
 }
 """Fields that are left out where there is no such thing."""
 
@@ -148,7 +147,7 @@ REPLIES = {"hello": "info", "step": "answer", "save": "saved"}
 
 
 def decode_reply(line: str | bytes, command: str) -> dict[str, Any]:
-    """Read what a subject answers to a command, held to the schema; an answer's words for numbers become floats.
+    """Read what an adapter answers to a command, held to the schema; an answer's words for numbers become floats.
 
     Raises:
         ContractError: it is no reply to that.
@@ -156,10 +155,13 @@ def decode_reply(line: str | bytes, command: str) -> dict[str, Any]:
     value = decode_line(line, "reply")
     if not isinstance(value.get("ok"), bool):
         raise ContractError("reply: has no 'ok' that is true or false")
-    info = value.get("info")
-    if isinstance(info, dict) and isinstance(info.get("offers"), dict):
-        # A slip that is easily made in Python.
-        raise ContractError("info.offers: got an object; want a list; a tuple of one offer ends in a comma: (offer,)")
+    if isinstance(value.get("info"), dict):
+        value["info"] = _renamed(value["info"])
+        if isinstance(value["info"].get("claims"), dict):
+            # A slip that is easily made in Python.
+            raise ContractError(
+                "info.claims: got an object; want a list; a tuple of one claim ends in a comma: (claim,)"
+            )
     check_message(value, "reply", REPLIES.get(command, "") if value["ok"] else "error", "reply")
     if "answer" in value:
         value["answer"] = {n: v if n in ("dtype", "touched") else _numbers(v) for n, v in value["answer"].items()}
@@ -292,13 +294,18 @@ def decode_message(value: Mapping[str, Any], dtype: str) -> ClientMessage:
     )
 
 
-def decode_info(value: Mapping[str, Any]) -> SubjectInfo:
-    """Read what a subject says of itself.
+def decode_info(value: Mapping[str, Any]) -> Info:
+    """Read what an adapter says of itself.
 
     Raises:
         ContractError: a field is missing, misspelt or of the wrong kind.
     """
-    check(value, "info", "info")
+    check(value := _renamed(value), "info", "info")
     names = ("nonzero", "intermediates", "dtypes")
-    offers = tuple(Offer(**{**o, **{n: tuple(o[n]) for n in names if n in o}}) for o in value["offers"])
-    return SubjectInfo(**{**value, "offers": offers})
+    claims = tuple(Claim(**{**c, **{n: tuple(c[n]) for n in names if n in c}}) for c in value["claims"])
+    return Info(**{**value, "claims": claims})
+
+
+def _renamed(info: Mapping[str, Any]) -> dict[str, Any]:
+    """An info with the claims under their name; earlier adapters send ``offers``."""
+    return {"claims" if name == "offers" else name: said for name, said in info.items()}

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 STEPS: dict[str, dict[str, Any]] = {step["name"]: step for step in ACTION["runs"]["steps"]}
 USED = re.compile(r"\binputs\.([\w-]+)")
-RIGHT, WRONG = "py:mine.py:Subject", "py:wrong.py:Subject"
+RIGHT, WRONG = "py:mine.py:Adapter", "py:wrong.py:Adapter"
 ONE = {"only": "fedavg/server", "profile": "quick"}
 
 
@@ -169,8 +169,8 @@ def test_it_writes_a_report_and_a_summary_and_ends_as_the_check_does(tmp_path: P
     assert {p.name for p in (good / "fedspec-report").iterdir()} == {
         *("index.html", "results.jsonl", "fedspec.md", "badge.json")
     }
-    assert "1 of 1 offer conforms." in (good / "STEP_SUMMARY").read_text()
-    assert "<h1>0 of 1 offer conforms, 1 does not.</h1>" in (bad / "report.html").read_text()
+    assert "1 of 1 claim conforms." in (good / "STEP_SUMMARY").read_text()
+    assert "<h1>0 of 1 claim conforms, 1 does not.</h1>" in (bad / "report.html").read_text()
     assert json.loads((bad / "badge.json").read_text())["message"] == "deviates"
 
 

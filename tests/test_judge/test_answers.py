@@ -19,7 +19,7 @@ TEXT = (ROOT / "docs" / "answers.md").read_text(encoding="utf-8")
 COUNT, NAMES = 22, 3
 """Number of questions, and of those at the beginning that are about names alone and cite no thread."""
 COMMANDS = [shlex.split(line)[1:] for line in re.findall(r"^\$ (fedspec .*)$", TEXT, re.M)]
-OWN = "py:examples/asked.py:SUBJECT"
+OWN = "py:examples/asked.py:ADAPTER"
 
 
 def test_they_are_counted_and_each_cites_a_thread() -> None:
@@ -41,7 +41,7 @@ def test_the_table_says_where_each_group_stands() -> None:
 
 
 def test_what_is_asked_about_is_driven() -> None:
-    asked = runpy.run_path(str(ROOT / "examples" / "asked.py"))["SUBJECT"].info.offers
+    asked = runpy.run_path(str(ROOT / "examples" / "asked.py"))["ADAPTER"].info.claims
     offers = [f"{offer.variant}:{offer.algorithm}" for offer in asked]
     assert sorted(offers) == sorted(words[3] for words in COMMANDS if words[1] == OWN)
     for variant in {offer.variant for offer in asked}:

@@ -85,7 +85,7 @@ def test_words_are_put_together_by_what_they_say() -> None:
     assert either(late, number("mu", "rho", "z"))(here).words.endswith("; and it has no hyper-parameter mu, rho or z")
     pinned = setting_at("fedadam", fixed={"eta": 1.0})
     # Who could be asked, were it not for what is pinned, is told that.
-    assert either(late, settable("eta"))(pinned).words == "not offered: eta cannot be set"
+    assert either(late, settable("eta"))(pinned).words == "skipped: eta cannot be set"
     assert both(late, number("nothing"))(here) == late(here)
 
 
@@ -101,7 +101,7 @@ def test_whoever_has_a_unit_is_known_by_its_dimension() -> None:
     scales = all_laws()["scales"].applies
     assert scales(here).asked
     lengthy = replace(here.algorithm, dimensions={"beta": Dimension.LENGTH})
-    assert scales(replace(here, algorithm=lengthy)).words == "not offered: beta cannot be set"
+    assert scales(replace(here, algorithm=lengthy)).words == "skipped: beta cannot be set"
     s = next(iter(symmetries._scaled_hyper(_case(lengthy.id, beta=0.5), 4.0).items()), None)
     assert s is None, "a ratio stays"
 

@@ -71,7 +71,7 @@ def test_what_is_not_installed_is_missed_in_one_line(words: str, says: str) -> N
 
 def test_a_subject_that_is_not_installed_is_missed() -> None:
     ran = command(ALONE, "check", "torch", "--profile", "quick")
-    assert ran.returncode == 2 and "subject: torch: it comes with fedspec-torch" in ran.stdout + ran.stderr, ran
+    assert ran.returncode == 2 and "adapter: torch: it comes with fedspec-torch" in ran.stdout + ran.stderr, ran
 
 
 def test_the_help_says_all_commands_wherever_they_are_from() -> None:

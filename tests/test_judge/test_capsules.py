@@ -133,7 +133,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "mine.py").write_text(text.replace("+ self.h", "- self.h"))
     (folder / "right.py").write_text(text)
     more = ("--capsules", "kept", "--report", "report.jsonl", "--details")
-    ran = fedspec("check", "py:mine.py:Subject", *FEW, *more, cwd=folder, cases=4, explained=False)
+    ran = fedspec("check", "py:mine.py:Adapter", *FEW, *more, cwd=folder, cases=4, explained=False)
     assert ran.code == 1, ran.err
     (folder / "said.txt").write_text(ran.out)
     return folder
@@ -171,17 +171,17 @@ def numpy_only(folder: Path) -> Path:
 @pytest.mark.slow
 def test_a_failure_plays_again(folder: Path) -> None:
     name, _ = names(folder)
-    ran = fedspec("replay", name, "py:mine.py:Subject", "--json", cwd=folder)
+    ran = fedspec("replay", name, "py:mine.py:Adapter", "--json", cwd=folder)
     assert ran.code == 1
     assert [r["outcome"] for r in ran.rows] == [Outcome.SAME] * 2
-    right = fedspec("replay", name, "py:right.py:Subject", "--json", cwd=folder)
+    right = fedspec("replay", name, "py:right.py:Adapter", "--json", cwd=folder)
     assert (right.code, {r["outcome"] for r in right.rows}) == (0, {Outcome.PASSES})
 
 
 @pytest.mark.slow
 def test_another_wrong_number_is_told(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text((folder / "mine.py").read_text().replace("- self.h", "- 3 * self.h"))
-    ran = inside("replay", str(folder / names(folder)[0]), f"py:{tmp_path}/mine.py:Subject", "--details")
+    ran = inside("replay", str(folder / names(folder)[0]), f"py:{tmp_path}/mine.py:Adapter", "--details")
     assert ran.code == 1 and ran.out.count("still fails, with another number") == 2
     assert "now: fedavg.step" in ran.out and "event 1: client " in ran.out and "answer: x = {" in ran.out
 
@@ -201,8 +201,8 @@ def test_the_script_needs_no_fedspec_and_exits_1_until_it_is_mended(folder: Path
     (tmp_path / "mended/mine.py").write_text(adapter.replace("- self.h", "+ self.h"))
     assert play(tmp_path / "mended", packages=alone).returncode == 0
     # Or that has none, and gets plain namespaces.
-    session = adapter.partition("class Subject:")[0].replace("from fedspec.contract import", "NOTHING = ''  #")
-    subject = "class Subject:\n    def start(self, case):\n        return Session(case)\n"
+    session = adapter.partition("class Adapter:")[0].replace("from fedspec.contract import", "NOTHING = ''  #")
+    subject = "class Adapter:\n    def start(self, case):\n        return Session(case)\n"
     (tmp_path / "mended/mine.py").write_text(session + subject)
     without = play(tmp_path / "mended", packages=alone)
     assert (without.returncode, without.stdout) == (1, ran.stdout), without.stderr
@@ -242,7 +242,7 @@ def test_the_script_builds_the_records_of_every_level(name: str, tmp_path: Path)
 
 def test_verdict_and_details_name_the_files(folder: Path) -> None:
     (name, text), said = names(folder), (folder / "said.txt").read_text()
-    assert said.count(f"again: fedspec replay {name} py:mine.py:Subject\n") == 2
+    assert said.count(f"again: fedspec replay {name} py:mine.py:Adapter\n") == 2
     assert said.count(f"again: python {text}\n") == 2
 
 
@@ -364,7 +364,7 @@ def test_the_exit_code_is_that_of_the_worst() -> None:
 
 def test_the_page_names_the_file_that_is_written() -> None:
     offer = Offer("fedavg", "server", "mcmahan-2017", {"weights": "examples"})
-    name = stem("py:wrong.py:Subject", SubjectInfo("mine", "0.1", (offer,)), offer, (offer,), 0)
+    name = stem("py:wrong.py:Adapter", SubjectInfo("mine", "0.1", (offer,)), offer, (offer,), 0)
     page = (EXAMPLE.parents[1] / "docs/in-your-ci.md").read_text(encoding="utf-8")
     assert page.count(f"kept/{name}.json") == 2 and page.count(f"python kept/{name}.py") == 1
 

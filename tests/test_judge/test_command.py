@@ -116,7 +116,7 @@ def test_smoke_plays_every_offer() -> None:
 
 def test_smoke_says_which_rates_an_offer_takes() -> None:
     assert "rates=rounds" in inside("smoke", py("rated:rounds")).out
-    assert "rates=" not in inside("smoke", "py:examples/fedadam_server.py:SUBJECT").out
+    assert "rates=" not in inside("smoke", "py:examples/fedadam_server.py:ADAPTER").out
 
 
 def test_smoke_goes_on_after_a_subject_that_cannot_be_asked() -> None:
@@ -263,10 +263,10 @@ def test_the_summary_says_why_and_details_what_was_asked(columns: str, monkeypat
     assert ran.code == 1
     assert "does not conform" in ran.out and "0/1" in ran.out
     summary = " ".join(ran.out.partition("reading claimed")[0].split())
-    assert summary.startswith("1 of 1 offer does not conform.")
+    assert summary.startswith("1 of 1 claim does not conform.")
     assert "weights = uniform at fedavg.delta" in summary and "; first seen in round 1: x[" in summary
     assert "fedavg.step round 1" in " ".join(ran.out.split())
-    assert "1 of 1 obligations exercised" in ran.out
+    assert "1 of 1 checks exercised" in ran.out
     assert "--law follows-x" in ran.out
 
 

@@ -141,7 +141,7 @@ def test_a_line_that_conforms_in_part_says_what_was_not_seen() -> None:
     assert line["verdict"] == "conforms in x; c was not seen" and conformance.in_part(line)
     page = conformance.page([ROWS[0], line])
     assert page.count("conforms in x; c was not seen") == 2 and "show c too." in page
-    assert "1 of 2 offers of 1 packages conform; 1 more conforms in part." in page
+    assert "1 of 2 claims of 1 packages conform; 1 more conforms in part." in page
     assert "in part" not in conformance.page([ROWS[0]])
 
 
@@ -171,7 +171,7 @@ def test_the_specification_passes_what_a_package_failed(row: dict[str, Any]) -> 
     def start(case: Case) -> Session:
         return spec.start(replace(case, variant=whole) if whole else case)
 
-    found = replay_capsule(kept, SimpleNamespace(info=replace(spec.info, offers=(kept.offer,)), start=start))
+    found = replay_capsule(kept, SimpleNamespace(info=replace(spec.info, claims=(kept.offer,)), start=start))
     asked = [r.outcome for r in found if r.failure.law != REQUIREMENT]
     assert {*asked} <= {Outcome.PASSES, Outcome.OPEN}
     assert Outcome.PASSES in asked or not asked

@@ -39,7 +39,7 @@ BESIDE_TYPER = "click<8.2"
 
 JUDGED = (
     "check spec --only sgd --only fedavg/server --law follows-* --profile quick",
-    f"check py:{ROOT}/examples/mine.py:Subject --law follows-* --profile quick",
+    f"check py:{ROOT}/examples/mine.py:Adapter --law follows-* --profile quick",
 )
 TRAINED = ("simulate fedavg --rounds 2 --clients 10 --cohort 2 --out run",)
 PROVED = ("claims run fednova.general-rule --jobs 1", "claims certify afga.lemma-f-2")

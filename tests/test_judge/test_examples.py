@@ -27,11 +27,11 @@ def judged(subject: str) -> None:
 
 @pytest.mark.parametrize("name", PYTHON)
 def test_an_example_conforms(name: str) -> None:
-    judged(f"py:examples/{name}.py:SUBJECT")
+    judged(f"py:examples/{name}.py:ADAPTER")
 
 
 def test_the_smallest_example_conforms() -> None:
-    judged("py:examples/mine.py:Subject")
+    judged("py:examples/mine.py:Adapter")
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
@@ -58,7 +58,7 @@ def test_every_adapter_of_the_folder_is_judged() -> None:
 
     docs/answers.md runs ``asked``; the pages of the tutorial, of buffers and of internal rounding run the other ones.
     """
-    adapters = {p.stem for p in (ROOT / "examples").glob("*.py") if "SubjectInfo" in p.read_text(encoding="utf-8")}
+    adapters = {p.stem for p in (ROOT / "examples").glob("*.py") if "Info(" in p.read_text(encoding="utf-8")}
     assert adapters == {*PYTHON, "asked", "mine", "my_fedadam", "torch_adam", "outer_step", "state_dict", "torch_muon"}
 
 
@@ -70,4 +70,4 @@ def test_what_the_readme_says_of_torchs_adam(tmp_path: Path) -> None:
     )
     assert offered != text
     (tmp_path / "torch_adam.py").write_text(offered)
-    judged(f"py:{tmp_path / 'torch_adam.py'}:Subject")
+    judged(f"py:{tmp_path / 'torch_adam.py'}:Adapter")

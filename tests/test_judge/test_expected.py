@@ -26,8 +26,8 @@ def entry(number: int = 1, **more: object) -> Expectation:
 REFUSED = [
     ("[[expect]]\noffer = 'a'\n", ("e.toml:1 (entry 1)", "no reason")),
     ("[[expect]]\noffer = 'a'\nreason = '  '\n", ("no reason",)),
-    ("[[expect]]\nreason = 'b'\n", ("no offer",)),
-    ("\n\n[[expect]]\noffer = 'a'\nreason = 'b'\n[[expect]]\noffer = 1\nreason = 'b'\n", ("e.toml:6", "offer: got 1")),
+    ("[[expect]]\nreason = 'b'\n", ("no claim",)),
+    ("\n\n[[expect]]\noffer = 'a'\nreason = 'b'\n[[expect]]\noffer = 1\nreason = 'b'\n", ("e.toml:6", "claim: got 1")),
     ("[[expect]]\noffer = 'a'\nreason = 'b'\nwhen = 1\n", ("unknown key 'when'", "until")),
     ("[[expect]]\noffer = 'a'\nreason = 'b'\nuntil = '2027-01-01'\n", ("until: got '2027-01-01'", "without quotes")),
     ("[[expect]]\noffer = 'a'\nreason = 'b'\nuntil = 2027-01-01T00:00:00\n", ("until: got", "without quotes")),
@@ -93,14 +93,14 @@ OPEN, SILENT = asked("follows-x", Status.INCONCLUSIVE), asked("follows-x", Statu
     ("obligations", "law", "says"),
     [
         ((FAILED, PASSED), "*", ""),
-        ((PASSED, PASSED), "*", "passes now (2 obligations); delete the entry"),
+        ((PASSED, PASSED), "*", "passes now (2 checks); delete the entry"),
         ((PASSED, PASSED), "follows-x", "passes now"),
         ((PASSED, PASSED), "rests,follows-*", "passes now"),
         ((PASSED, OPEN), "*", ""),
         ((PASSED, SILENT), "*", ""),
-        ((SKIPPED,), "*", "only what is not offered is about 'fedavg'"),
+        ((SKIPPED,), "*", "only skipped checks are about 'fedavg'"),
         ((SKIPPED,), "follows-x", ""),
-        ((asked("rests"),), "*", "nothing that was asked is about 'fedavg' and law 'follows-x'"),
+        ((asked("rests"),), "*", "no check is about 'fedavg' and law 'follows-x'"),
         ((asked("rests"),), "follows-x", ""),
         ((), "follows-x", ""),
     ],
@@ -162,7 +162,7 @@ def test_an_entry_counts_up_to_its_last_day() -> None:
 
 EXPECT = """
 [[expect]]
-offer = "sm3-ii/client"
+claim = "sm3-ii/client"
 law = "follows-x"
 reason = "1e-8 inside the root"
 """
@@ -176,7 +176,7 @@ def test_the_command_counts_expected_failures_for_themselves(tmp_path: Path) -> 
     path.write_text(EXPECT + EXPECT.replace("sm3-ii", "adagrad").replace("1e-8 inside the root", "an old sum"))
     ran = fedspec("check", *NARROW, "--expect", str(path), "--report", str(report), "--details", cases=4)
     assert ran.code == 0, ran.err
-    assert ran.out.startswith("1 of 1 offer fails as expected.\n")
+    assert ran.out.startswith("1 of 1 claim fails as expected.\n")
     assert re.search(r"fails as expected \(2 of 2\); \d+ obligations not asked", " ".join(ran.out.split()))
     assert "0/2" in ran.out and not ran.err
     assert "xfail" in ran.out and "expected: an old sum; adagrad.step" in " ".join(ran.out.split())
@@ -198,5 +198,5 @@ def test_the_command_fails_where_an_entry_is_wrong(tmp_path: Path) -> None:
     asked = ("check", "spec", "--profile", "quick", "--jobs", "1", "--law", "dtype", "--only", "sgd")
     ran = fedspec(*asked, "--expect", str(path), "--report", str(report), cases=2)
     assert ran.code == 1 and f"expect: {path}:2 (entry 1): everything that it excuses passes now" in ran.err
-    assert ran.out.startswith("1 of 1 offer passes 1 law in quick cases;")
+    assert ran.out.startswith("1 of 1 claim passes 1 law in quick cases;")
     assert "delete the entry" in report.read_text()

@@ -281,7 +281,7 @@ def test_an_interrupt_ends_all_that_are_made(signal: str, notes: Path, tmp_path:
 
 def lines(told: Callable[..., None]) -> None:
     told("one: environment ready after 3 s")
-    told("judged 1 of 2 offers, one fedavg/server conforms")
+    told("judged 1 of 2 claims, one fedavg/server conforms")
     told("one fedavg/server follows-x")
 
 

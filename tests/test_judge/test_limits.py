@@ -51,7 +51,7 @@ def test_who_takes_one_block_only_is_given_one(algorithm: str, level: str) -> No
 
 def test_what_needs_an_absent_client_is_skipped_with_the_reason() -> None:
     skipped = {o.law: o.reason for o in judged("joint-local", "round", participation="all") if o.status is Status.SKIP}
-    assert skipped["bystander"] == "not offered: it has everyone in its cases: everybody takes part"
+    assert skipped["bystander"] == "skipped: it has everyone in its cases: everybody takes part"
 
 
 @pytest.mark.parametrize("limits", [{"participation": "all"}, {"blocks": "matrices"}, {"blocks": "one"}])

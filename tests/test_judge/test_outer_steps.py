@@ -121,7 +121,7 @@ def test_each_round_shows_another_worker() -> None:
 
 def test_a_session_takes_rounds_at_the_server_alone() -> None:
     subject = Outer("mine", "0", [(offer(), loop())])
-    with pytest.raises(ContractError, match="diloco at level round is not offered"):
+    with pytest.raises(ContractError, match="diloco at level round is not claimed"):
         subject.start(Case("diloco", "round", "diloco", {}, "float64", {"w": np.zeros(1)}, {}))
 
 

@@ -18,7 +18,7 @@ from fedspec_suite.report.files import Report
 EVIL = "</testcase>| `x` [a](b) <img src=x> **b** \x1b[31m \ud800 \u202e\n* row & \"'"
 
 RESULTS = [
-    result(Conformity.CONFORMS, asked("follows-x"), asked("mean", Status.SKIP, reason="not offered: mean")),
+    result(Conformity.CONFORMS, asked("follows-x"), asked("mean", Status.SKIP, reason="skipped: mean")),
     wrong(
         f"no known variant; {EVIL}",
         asked("follows-x", Status.FAIL, deviation=Deviation("fedavg.step", "round 1", note=EVIL)),
@@ -61,7 +61,7 @@ def test_junit_has_a_case_for_each_obligation(tmp_path: Path) -> None:
     assert (case.get("classname"), case.get("name")) == ("mine/fedavgm/server/mcmahan-2017", "follows-x/float64")
     skipped = case.find("skipped")
     assert skipped is not None and skipped.get("type") == "xfail" and "known (#7)" in str(skipped.get("message"))
-    assert suites[0].findall("testcase")[1][0].get("message") == "not offered: mean"
+    assert suites[0].findall("testcase")[1][0].get("message") == "skipped: mean"
 
 
 def test_junit_says_how_long_each_took(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_junit_says_how_long_each_took(tmp_path: Path) -> None:
 def test_markdown_shows_words_as_they_are(tmp_path: Path) -> None:
     text = written(tmp_path / "r.md")
     lines = text.splitlines()
-    assert lines[0] == "**1 of 4 offers conforms, 1 does not, 1 gave no answer, 1 fails as expected.**"
+    assert lines[0] == "**1 of 4 claims conforms, 1 does not, 1 gave no answer, 1 fails as expected.**"
     table = [line for line in lines if line.startswith("|")]
     assert len(table) == 2 + len(RESULTS)
     # What separates cells is not in them.
@@ -167,5 +167,5 @@ def test_a_full_disk_is_said_and_the_table_is_printed(suffix: str, tmp_path: Pat
     path = tmp_path / f"r{suffix}"
     path.symlink_to("/dev/full")
     ran = inside("check", hostile("right"), *SOME, "--report", str(path))
-    assert ran.code == 2 and ran.out.startswith("1 of 1 offer follows x in quick cases; ")
+    assert ran.code == 2 and ran.out.startswith("1 of 1 claim follows x in quick cases; ")
     assert f"{path} is not complete" in ran.err and "Traceback" not in ran.err

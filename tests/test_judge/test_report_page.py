@@ -36,7 +36,7 @@ CALL = "fedavg/server, round 2, eta=0.5"
 FAILED = wrong(
     "the mean is uniform at fedavg.delta (ratio 0.2)",
     asked("follows-x", Status.FAIL, deviation=HERE, call=CALL),
-    asked("mean", Status.SKIP, reason="not offered: nothing is shown"),
+    asked("mean", Status.SKIP, reason="skipped: nothing is shown"),
     asked("rests"),
     first_deviation=f"{CALL}; fedavg.step; got[1] 0.25, want 0.5; ratio 1e+15",
     course=COURSE,
@@ -169,8 +169,8 @@ def test_what_does_not_conform_is_not_folded_and_all_else_is() -> None:
         ("the mean is uniform at fedavg.delta", False),
         ("got", False),
         ("show tau_eff too", True),
-        ("1 offer that conforms", True),
-        ("1 obligation not offered", True),
+        ("1 claim that conforms", True),
+        ("1 check skipped", True),
         ("Python</dt>", True),
         ("2026-11-26</dd>", True),
     ):
@@ -279,7 +279,7 @@ def test_a_real_run_ends_in_a_page(tmp_path: Path) -> None:
     made = inside("report", str(lines), "-o", str(page))
     assert (ran.code, made.code) == (1, 0)
     assert made.out.splitlines()[0] == ran.out.splitlines()[0]
-    assert ran.out.startswith("1 of 2 offers does not conform, 1 follows x in quick cases; ")
+    assert ran.out.startswith("1 of 2 claims does not conform, 1 follows x in quick cases; ")
     assert made.out.splitlines()[1:] == [f"written: {page}"]
     found = Page(page.read_text(encoding="utf-8"))
     alone(found)

@@ -158,9 +158,7 @@ def test_float32_inside_is_said_in_words_and_with_the_way_out() -> None:
     cause = "agrees to float32 accuracy only, as if it computed in float32 somewhere inside; first seen in round 2"
     assert head(by(1e8)).startswith(cause)
     assert head(by(1e8, nearest="no known variant")).startswith(cause)
-    assert offer_single(by(1e8)) == (
-        'in float32 1 of 1 obligations pass; where no more is meant, offer it with dtypes=("float32",)'
-    )
+    assert offer_single(by(1e8)) == ('in float32 1 of 1 check pass; if that is all you need, claim dtypes=("float32",)')
 
 
 def test_float32_accuracy_does_not_hide_what_is_known_of_the_cause() -> None:
@@ -171,18 +169,16 @@ def test_float32_accuracy_does_not_hide_what_is_known_of_the_cause() -> None:
 
 
 def test_no_answer_says_what_was_raised_and_how_often() -> None:
-    error = asked("follows-x", Status.ERROR, reason="subject: KeyError: 'lr'")
+    error = asked("follows-x", Status.ERROR, reason="adapter: KeyError: 'lr'")
     r = result(Conformity.ERROR, error, asked("repeats"), first_deviation=error.reason)
-    assert head(r) == "KeyError: 'lr'; 1 of 2 obligations got no answer"
+    assert head(r) == "KeyError: 'lr'; 1 of 2 checks got no answer"
     assert head(result(Conformity.ERROR, error, first_deviation=error.reason)) == "KeyError: 'lr'"
-    assert head(wrong("A", asked("follows-x", FAIL), error)).endswith(
-        "; 1 of 2 obligations got no answer (KeyError: 'lr')"
-    )
+    assert head(wrong("A", asked("follows-x", FAIL), error)).endswith("; 1 of 2 checks got no answer (KeyError: 'lr')")
 
 
 def test_zeros_that_are_refused_are_named_and_the_rest_is_counted() -> None:
     def refuses(name: str) -> Obligation:
-        return asked(f"takes-zero-{name}", Status.ERROR, reason="subject: ValueError: no samples")
+        return asked(f"takes-zero-{name}", Status.ERROR, reason="adapter: ValueError: no samples")
 
     r = result(Conformity.ERROR, asked("repeats"), asked("rests"), refuses("rho"))
     assert (
@@ -191,16 +187,16 @@ def test_zeros_that_are_refused_are_named_and_the_rest_is_counted() -> None:
     two = result(Conformity.ERROR, asked("repeats"), refuses("rho"), refuses("weight"))
     assert head(two).startswith("refuses rho = 0 and a client without examples (")
     assert 'nonzero=("rho", "weight") declares' in head(two)
-    assert tally([r]) == "0 of 1 offer conforms, 1 refuses a zero."
-    lost = result(Conformity.ERROR, asked("repeats", Status.ERROR, reason="subject: it ended"))
-    assert tally([r, lost]) == "0 of 2 offers conform, 2 gave no answer."
+    assert tally([r]) == "0 of 1 claim conforms, 1 refuses a zero."
+    lost = result(Conformity.ERROR, asked("repeats", Status.ERROR, reason="adapter: it ended"))
+    assert tally([r, lost]) == "0 of 2 claims conform, 2 gave no answer."
     assert "; refuses rho = 0 (" in head(wrong("A", asked("follows-x", FAIL), refuses("rho")))
 
 
 def test_inconclusive_says_which_laws() -> None:
     r = result(Conformity.INCONCLUSIVE, asked("repeats"), asked("rests", Status.INCONCLUSIVE))
-    assert head(r) == "1 of 2 obligations could not be decided, rounding errors too large: rests"
-    assert head(result(Conformity.INCONCLUSIVE, asked("repeats", Status.SKIP))) == "nothing is asked of what it offers"
+    assert head(r) == "1 of 2 checks could not be decided, rounding errors too large: rests"
+    assert head(result(Conformity.INCONCLUSIVE, asked("repeats", Status.SKIP))) == "no check is about what it claims"
 
 
 def test_offers_are_called_by_no_more_than_tells_them_apart() -> None:
@@ -223,7 +219,7 @@ def test_twins_are_told_apart_by_what_is_declared_or_pinned() -> None:
 
 
 def test_line_ends_of_a_subject_do_not_break_a_sentence() -> None:
-    error = asked("follows-x", Status.ERROR, reason="subject: one\ntwo")
+    error = asked("follows-x", Status.ERROR, reason="adapter: one\ntwo")
     r = result(Conformity.ERROR, error, first_deviation=error.reason, version="1\n2")
     assert head(r) == "one two" and names([r]) == ["mine 1 2 fedavg"]
 
@@ -235,7 +231,7 @@ def test_a_number_is_called_by_what_it_is_of_and_told_apart() -> None:
 
 
 def test_an_ignored_hyper_parameter_has_a_remedy() -> None:
-    remedy = 'where eta cannot be set, or came after the offer was written, offer it with fixed={"eta": 1}'
+    remedy = 'if your user cannot set eta, or your claim is older than eta, claim fixed={"eta": 1}'
     assert remedies(wrong("eta is ignored (taken as 1)")) == [remedy]
     assert not remedies(wrong("eta is squared"))
 

@@ -66,7 +66,15 @@ def test_a_run_of_some_laws_from_before_does_not_conform(tmp_path: Path) -> None
     old = {n: v for n, v in body.items() if n not in {"unasked", "profile"}}
     (tmp_path / "r.jsonl").write_text(json.dumps(old) + "\n" + json.dumps({**old, "run": {}}) + "\n" + json.dumps(body))
     said = [r.said for r in read(tmp_path / "r.jsonl").results]
-    assert said == ["follows x in quick cases; other obligations not asked", "conforms", "conforms"]
+    assert said == ["follows x in quick cases; other checks not asked", "conforms", "conforms"]
+
+
+def test_reasons_of_an_earlier_run_are_told_in_today_s_words(tmp_path: Path) -> None:
+    left = asked("follows-m", Status.SKIP, reason="not offered: m is not shown")
+    lost = asked("repeats", Status.ERROR, reason="subject: it ended")
+    (tmp_path / "r.jsonl").write_text(json.dumps(line(result(Conformity.ERROR, left, lost), RUN)))
+    (r,) = read(tmp_path / "r.jsonl").results
+    assert [o.reason for o in r.obligations] == ["skipped: m is not shown", "adapter: it ended"]
 
 
 def at(path: str, value: Any) -> Callable[[dict[str, Any]], Any]:
@@ -88,7 +96,7 @@ def without(name: str) -> Callable[[dict[str, Any]], Any]:
 
 
 SPOILED: list[tuple[Callable[[dict[str, Any]], Any], str]] = [
-    (lambda body: [[body]], "it: got a list; want an object about one offer"),
+    (lambda body: [[body]], "it: got a list; want an object about one claim"),
     (lambda body: None, "it: got null; want an object"),
     (without("obligations"), "it has no obligations"),
     (without("verdict"), "it has no verdict"),
@@ -111,14 +119,14 @@ SPOILED: list[tuple[Callable[[dict[str, Any]], Any], str]] = [
         "obligations[0].deviation.want: got a whole number of 1329 bits; want a number that float64 can hold",
     ),
     (at("obligations.0.extent", {"eta": [1]}), "obligations[0].extent.eta: got a list; want the least"),
-    (at("verdict", "conforms"), "verdict: got conforms; its obligations come to does not conform"),
-    (at("verdict", "fails as expected"), "verdict: got fails as expected; its obligations come to does not"),
-    (at("obligations.0.status", "pass"), "verdict: got does not conform; its obligations come to "),
-    (at("obligations.0.status", "xfail"), "verdict: got does not conform; its obligations come to fails as expected"),
-    (at("obligations", []), "verdict: got does not conform; its obligations come to inconclusive"),
-    (at("passed", 7), "passed: got 7; its obligations come to 1"),
-    (at("required", 46), "required: got 46; its obligations come to 2"),
-    (at("exercised", 0), "exercised: got 0; its obligations come to 2"),
+    (at("verdict", "conforms"), "verdict: got conforms; its checks come to does not conform"),
+    (at("verdict", "fails as expected"), "verdict: got fails as expected; its checks come to does not"),
+    (at("obligations.0.status", "pass"), "verdict: got does not conform; its checks come to "),
+    (at("obligations.0.status", "xfail"), "verdict: got does not conform; its checks come to fails as expected"),
+    (at("obligations", []), "verdict: got does not conform; its checks come to inconclusive"),
+    (at("passed", 7), "passed: got 7; its checks come to 1"),
+    (at("required", 46), "required: got 46; its checks come to 2"),
+    (at("exercised", 0), "exercised: got 0; its checks come to 2"),
     (at("course.off", [0.5]), "course: got 3, 1 and 3 events"),
     (at("course.off", [0.5, -1.0, 0.5]), "course.off[1]: got -1.0; want a finite number"),
     (at("course.allowed", [nan, 0.5, 0.5]), "course.allowed[0]: got nan; want a finite number"),
@@ -174,10 +182,10 @@ OTHER = replace(GOOD, algorithm="fedprox")
 @pytest.mark.parametrize(
     ("r", "said"),
     [
-        (replace(GOOD, seen=()), "verdict: got conforms; its obligations come to conforms in part"),
-        (replace(GOOD, unseen=PART.unseen), "verdict: got conforms; its obligations come to conforms in part"),
-        (replace(PART, unseen=()), "verdict: got conforms in part; its obligations come to conforms"),
-        (replace(GOOD, seen=("x", "m")), "seen: got m, which no obligation that passed compares"),
+        (replace(GOOD, seen=()), "verdict: got conforms; its checks come to conforms in part"),
+        (replace(GOOD, unseen=PART.unseen), "verdict: got conforms; its checks come to conforms in part"),
+        (replace(PART, unseen=()), "verdict: got conforms in part; its checks come to conforms"),
+        (replace(GOOD, seen=("x", "m")), "seen: got m, which no check that passed compares"),
         (replace(result(Conformity.CONFORMS, asked("repeats")), seen=("x",)), "seen: got x, which no obligation"),
     ],
 )
@@ -253,7 +261,7 @@ def test_the_sentence_counts_all(tmp_path: Path) -> None:
     ran = inside("report", str(old), str(written(tmp_path / "new", new, later)), "--compare", "-o", str(page))
     assert ran.code == 0
     assert ran.out.splitlines()[:2] == [
-        "3 of 5 offers conform, 2 do not.",
+        "3 of 5 claims conform, 2 do not.",
         f"since {old}: 2 newly fail, 1 is mended, 1 is new, 1 is gone, 1 is as before.",
     ]
     assert "also other than before: mine 0.1 to 0.2; NumPy 2.4.6 to 2.5.0; seed 7 to 8" in " ".join(ran.out.split())
@@ -277,17 +285,17 @@ def test_an_offer_of_several_files_counts_where_it_stands_last(tmp_path: Path) -
     good, both = written(tmp_path / "a", [GOOD, GOOD]), written(tmp_path / "b", [FAILED, OTHER])
     ran = inside("report", str(good), str(both), "-o", str(tmp_path / "r.html"))
     assert ran.out.splitlines()[:2] == [
-        "1 of 2 offers conforms, 1 does not.",
-        "2 offers stand in a later file too, which counts.",
+        "1 of 2 claims conforms, 1 does not.",
+        "2 claims stand in a later file too, which counts.",
     ]
-    assert inside("report", str(both), str(good)).out.splitlines()[0] == "3 of 3 offers conform."
+    assert inside("report", str(both), str(good)).out.splitlines()[0] == "3 of 3 claims conform."
 
 
 def test_files_are_joined(tmp_path: Path) -> None:
     other = replace(FAILED, algorithm="lamb")
     a, b = written(tmp_path / "a", [GOOD]), written(tmp_path / "b", [other], replace(RUN, profile="full"))
     ran = inside("report", str(a), str(b), "-o", str(tmp_path / "r.html"))
-    assert ran.out.startswith("1 of 2 offers conforms, 1 does not.")
+    assert ran.out.startswith("1 of 2 claims conforms, 1 does not.")
     text = (tmp_path / "r.html").read_text()
     assert "2 runs, told at the end" in text and str(a) in text and str(b) in text
 

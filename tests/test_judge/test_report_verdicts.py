@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from io import StringIO
+
 import pytest
 from test_judge.results import asked, printed, result, wrong
 
 from fedspec_suite.diagnosis.diagnosis import FOLLOWS, NONE, SMALL, SOME
 from fedspec_suite.laws import all_laws
-from fedspec_suite.measure.verdict import Conformity, Result, Status, Unseen
+from fedspec_suite.measure.verdict import Conformity, Deviation, Result, Status, Unseen
 from fedspec_suite.report import sentences
 from fedspec_suite.report.sentences import unknown
+from fedspec_suite.report.terminal import Plain
+from fedspec_suite.report.verdicts import lines
 
 WIDTHS = (60, 80, 100, 200)
+COMMANDS = ("again: ", "one claim alone: ")
 UNKNOWN = wrong(
     "no known variant; every step is the specified one times t^-1",
     *(asked(law, Status.FAIL) for law in ("follows-x", "unrolled", "zero-weight", "unanimous", "mean")),
@@ -38,7 +43,7 @@ MANY = [
     wrong("A at fedavg.step (ratio 1)", subject="other"),
     UNKNOWN,
     wrong("B, and " + "much more " * 40, **LONG),
-    result(Conformity.ERROR, asked("follows-x", Status.ERROR), first_deviation="subject: " + "E" * 300, **LONG),
+    result(Conformity.ERROR, asked("follows-x", Status.ERROR), first_deviation="adapter: " + "E" * 300, **LONG),
     result(Conformity.INCONCLUSIVE, asked("rests", Status.INCONCLUSIVE), level="round"),
 ]
 
@@ -52,7 +57,7 @@ def rows(lines: list[str]) -> list[str]:
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("results", [*([r] for r in MANY), MANY])
 def test_nothing_is_wider_than_a_hundred_columns(width: int, results: list[Result]) -> None:
-    brief = [line for line in printed(results, width) if not line.startswith("one row alone")]
+    brief = [line for line in printed(results, width) if not line.startswith(COMMANDS)]
     long = [line for line in printed(results, width, details=True) if "fedspec check" not in line]
     assert max(map(len, [*brief, *long])) <= min(width, 100)
 
@@ -99,19 +104,19 @@ def test_long_names_are_wrapped_and_not_cut() -> None:
 
 def test_the_summary_comes_before_the_table_and_the_command_after_it() -> None:
     lines = printed(MANY)
-    assert lines[0] == "1 of 6 offers conforms, 3 do not, 1 gave no answer, 1 is inconclusive."
+    assert lines[0] == "1 of 6 claims conforms, 3 do not, 1 gave no answer, 1 is inconclusive."
     order = [
         lines.index("does not conform:"),
         lines.index("error:"),
         lines.index("inconclusive:"),
         next(k for k, line in enumerate(lines) if "reading claimed" in line),
-        next(k for k, line in enumerate(lines) if line.startswith("one row alone")),
+        next(k for k, line in enumerate(lines) if line.startswith(COMMANDS)),
         lines.index("profile quick, seed 0, 1 s"),
     ]
     assert order == sorted(order) and order[-1] == len(lines) - 1
 
 
-@pytest.mark.parametrize(("n", "said"), [(1, "1 of 1 offer conforms."), (3, "3 of 3 offers conform.")])
+@pytest.mark.parametrize(("n", "said"), [(1, "1 of 1 claim conforms."), (3, "3 of 3 claims conform.")])
 def test_where_all_conform_the_summary_is_one_line(n: int, said: str) -> None:
     lines = printed([result(Conformity.CONFORMS, asked("follows-x"))] * n)
     assert lines[:2] == [said, ""] and "reading claimed" in lines[2]
@@ -127,7 +132,7 @@ def test_every_offer_that_does_not_conform_has_its_sentence() -> None:
 @pytest.mark.parametrize("r", MANY[1:])
 def test_an_offer_has_three_lines_in_the_summary_at_most_and_three_more_where_nothing_fits(r: Result) -> None:
     lines = printed([r])
-    assert 1 <= lines.index("", 2) - 3 <= 3 + 3 * unknown(r)
+    assert 1 <= lines.index("", 2) - 2 <= 3 + 3 * unknown(r)
 
 
 @pytest.mark.parametrize("nearest", [SMALL, SOME, f"in some cases {FOLLOWS}, not v: {NONE}"])
@@ -138,14 +143,14 @@ def test_who_deviates_in_a_law_s_cases_alone_is_told_the_law(nearest: str) -> No
 
 
 def test_an_unknown_variant_says_what_is_broken_and_what_holds() -> None:
-    told = printed([UNKNOWN])[3:8]
+    told = printed([UNKNOWN])[2:7]
     assert told[0].startswith("  mine 0.1 fedavg: no known variant; every step is the specified one times t^-1; first")
     assert told[2].startswith("    fails: ") and all_laws()["zero-weight"].words in told[2]
     assert told[4].startswith("    holds: 3 properties, such as: ")
 
 
 def test_what_is_left_out_of_a_list_is_counted() -> None:
-    told = " ".join(" ".join(printed([UNKNOWN])[5:7]).split())
+    told = " ".join(" ".join(printed([UNKNOWN])[4:6]).split())
     shown = [law for law in ("unrolled", "zero-weight", "unanimous", "mean") if sentences.words(law) in told]
     assert 0 < len(shown) < 4 and f"; and {4 - len(shown)} more" in told
     short = wrong("no known variant", asked("follows-x", Status.FAIL), asked("zero-weight", Status.FAIL))
@@ -157,8 +162,8 @@ def test_float32_inside_says_how_to_offer_no_more() -> None:
     assert deviation is not None
     off = asked("follows-x", Status.FAIL, deviation=type(deviation)("fedavg.step", "round 1", 0, 1.0000001, 1.0, 4e8))
     lines = printed([wrong("no known variant", off, asked("follows-x", Status.PASS, "float32"))])
-    assert "agrees to float32 accuracy only" in lines[3]
-    assert any('dtypes=("float32",)' in line for line in lines[4:6])
+    assert "agrees to float32 accuracy only" in lines[2]
+    assert any('dtypes=("float32",)' in line for line in lines[3:5])
 
 
 def test_twins_are_told_apart_in_summary_and_table() -> None:
@@ -169,34 +174,33 @@ def test_twins_are_told_apart_in_summary_and_table() -> None:
         assert any(f"  mcmahan-2017 {told} " in line for line in rows(lines))
 
 
-def test_one_command_stands_for_all() -> None:
-    def command(name: str, what: str) -> str:
-        return f"fedspec check {name} --only '{what}' --law 'r*' --seed 3"
+def test_the_command_is_of_the_first_claim_that_does_not_conform() -> None:
+    def of(verdict: Conformity, name: str) -> Result:
+        return result(verdict, command=f"fedspec check {name} --only fedavg/server", algorithm=name)
 
-    one, two = (result(command=command("flwr:new", what)) for what in ("fedavg/server/a b", "fedavg/server/c"))
-    other = result(command=command("optax", "sgd/client"))
-    said = [line.split(": ", 1)[1] for line in printed([one]) if line.startswith("one row alone")]
-    assert said == [one.command]
-    (line,) = (line for line in printed([one, two]) if line.startswith("one row alone"))
-    assert line.endswith(": fedspec check flwr:new --only 'ALGORITHM/LEVEL/READING' --law 'r*' --seed 3")
-    lines = printed([one, two, other])
-    (at,) = (k for k, line in enumerate(lines) if line.startswith("one row alone"))
-    assert lines[at].endswith(": fedspec check IMPL --only 'ALGORITHM/LEVEL/READING' --law 'r*' --seed 3")
-    assert lines[at + 1] == "IMPL: flwr:new, optax"
-    assert sum("fedspec check" in line for line in lines) == 1
-    spaced = result(command=command("'cmd:node a.mjs'", "sgd/client"))
-    assert "IMPL: flwr:new, 'cmd:node a.mjs'" in printed([one, spaced])
-    lost = result(Conformity.ERROR, command="fedspec check optax --law 'r*' --seed 3", algorithm="", reading="")
-    assert any(
-        line.endswith("IMPL --only 'ALGORITHM/LEVEL/READING' --law 'r*' --seed 3") for line in printed([lost, one])
-    )
+    good, bad, lost = of(Conformity.CONFORMS, "a"), of(Conformity.DOES_NOT, "b"), of(Conformity.ERROR, "c")
+    for results, said in (
+        ([good], "again: fedspec check a --only fedavg/server"),
+        ([good, good], "one claim alone: fedspec check a --only fedavg/server"),
+        ([good, bad, lost], "one claim alone: fedspec check b --only fedavg/server"),
+        ([lost, bad], "one claim alone: fedspec check c --only fedavg/server"),
+    ):
+        assert [line for line in printed(results) if line.startswith(COMMANDS)] == [said]
+    assert not any("fedspec check" in line for line in printed([result(command="")]))
+
+
+def test_a_program_that_the_shell_does_not_find_is_named_by_its_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["a folder/fedspec"])
+    monkeypatch.setenv("PATH", "")
+    (line,) = (line for line in printed([NOTED[0]]) if line.startswith(COMMANDS))
+    assert line == "again: 'a folder/fedspec' check noted"
 
 
 NOTED = [
     result(
         Conformity.CONFORMS,
         asked("follows-x"),
-        asked("follows-delta", Status.SKIP, reason="not offered: delta is not shown"),
+        asked("follows-delta", Status.SKIP, reason="skipped: the adapter doesn't return delta"),
         notes="the adapter divides by n",
         command="fedspec check noted",
     ),
@@ -207,9 +211,8 @@ NOTED = [
 def test_notes_obligations_denominators_and_commands_come_on_request() -> None:
     wanted = (
         "the adapter divides by n",
-        "not offered: delta is not shown",
-        "fedspec check noted",
-        "9 of 9 obligations exercised on 120 cases, 4 passed; 1 not offered",
+        "the adapter doesn't return delta",
+        "9 of 9 checks decided on 120 cases, 4 passed; 1 skipped; 2 claims",
         "fedavg.step round 2; got[1] 0.25, want 0.5; ratio 1e+15",
         all_laws()["rests"].words,
         all_laws()["unrolled"].words,
@@ -217,20 +220,41 @@ def test_notes_obligations_denominators_and_commands_come_on_request() -> None:
     brief, long = (" ".join(" ".join(printed(NOTED, details=details)).split()) for details in (False, True))
     for words in wanted:
         assert words not in brief and words in long
-    assert brief.endswith("1 s; 1 obligations not offered")
+    assert "1 check skipped; to run it, return delta from `step` and list it in `intermediates`" in brief
 
 
 def test_a_traceback_comes_on_request_and_once() -> None:
     trace = "Traceback (most recent call last):\n  File \"a.py\", line 3, in step\n    [/red]\nKeyError: 'lr'\n"
     silent = [asked("follows-x", Status.ERROR, dtype, detail=trace) for dtype in ("float64", "float32")]
-    r = result(Conformity.ERROR, *silent, first_deviation="subject: KeyError: 'lr' (a.py, line 3)")
+    r = result(Conformity.ERROR, *silent, first_deviation="adapter: KeyError: 'lr' (a.py, line 3)")
     assert not any("Traceback" in line for line in printed([r]))
     lines = printed([r], details=True)
     at = lines.index("    Traceback (most recent call last):")
-    assert lines[at - 1] == "  what the subject says of follows-x/float64:"
+    assert lines[at - 1] == "  what the adapter says of follows-x/float64:"
     assert lines[at + 1 : at + 4] == ['      File "a.py", line 3, in step', "        [/red]", "    KeyError: 'lr'"]
     assert sum("Traceback" in line for line in lines) == 1
 
 
 def test_no_offers_print_no_rows() -> None:
-    assert printed([])[0] == "0 of 0 offers conform."
+    assert printed([])[0] == "0 of 0 claims conform."
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_words_of_the_table_of_checks_are_whole(width: int) -> None:
+    note = "in a case with numbers of 9.31322574615478e-10, tau = 9.31322574615478e-10, and unusual magnitudes"
+    at = Deviation("fednova-adaptive.tau_eff", "round 12", 3, 0.0435928645123, 0.0726423538456, 1.01e14, note=note)
+    r = wrong("no known variant", asked("far-coordinates", Status.FAIL, deviation=at), asked("reading-requires"))
+    narrow, wide = (" ".join(printed([r], w, details=True)).split() for w in (width, 100))
+    # The summary leaves out what has no room.
+    assert {word for word in narrow if not word.endswith("...")} <= {*wide} | {"─" * width}
+
+
+def test_a_line_for_each_claim_gives_its_verdict_and_its_sizes() -> None:
+    played = asked("follows-x", extent={"rounds": (1.0, 50.0), "clients": (3.0, 3.0), "coordinates": (1.0, 971.0)})
+    silent = result(Conformity.ERROR, asked("rests", Status.ERROR), first_deviation="adapter: KeyError: 'lr'")
+    out = StringIO()
+    lines([result(Conformity.CONFORMS, played), silent, UNKNOWN], Plain(file=out, width=60))
+    good, lost, bad = out.getvalue().splitlines()
+    assert good.endswith(": conforms, 1 of 1 check passed; covers 1 to 50 rounds, 3 clients, 1 to 971 parameters")
+    assert lost.endswith(": error: KeyError: 'lr'")
+    assert bad.endswith(": does not conform, 3 of 8 checks passed")

@@ -141,7 +141,7 @@ def test_every_line_is_in_the_report_and_in_the_table(tmp_path: Path) -> None:
     assert [r["verdict"] for r in lines] == ["asked in part", "error", "asked in part"]
     # Of each in the summary and in the table.
     assert " ".join(ran.out.split()).count("follows x in quick cases") == 4 and "got 7" in ran.out
-    assert ran.out.startswith("1 of 3 offers gave no answer, 2 were asked in part.")
+    assert ran.out.startswith("1 of 3 claims gave no answer, 2 were checked in part.")
 
 
 def test_a_report_that_cannot_be_written_is_refused_before_the_work(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_an_interrupt_prints_what_is_judged_so_far(tmp_path: Path) -> None:
     judge.send_signal(signal.SIGINT)
     out, err = judge.communicate(timeout=60)
     assert judge.returncode == 130, err
-    assert out.startswith("1 of 1 offer follows x in quick cases")
+    assert out.startswith("1 of 1 claim follows x in quick cases")
     assert "interrupted" in err and "Traceback" not in err
     assert len(Xml.fromstring(junit.read_text()).findall("testsuite")) == 1
 

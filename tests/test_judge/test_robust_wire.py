@@ -40,7 +40,7 @@ def outcomes() -> dict[str, tuple[Counter[str], list[str]]]:
     return found
 
 
-@pytest.mark.parametrize("side", ["replies, read by the judge", "requests, read by a subject", "requests, served"])
+@pytest.mark.parametrize("side", ["replies, read by the judge", "requests, read by an adapter", "requests, served"])
 def test_mutated_lines_are_refused_or_valid(side: str, outcomes: dict[str, tuple[Counter[str], list[str]]]) -> None:
     counts, wrong = outcomes[side]
     assert not wrong, wrong[:3]
@@ -83,7 +83,7 @@ SAID: list[tuple[Any, str]] = [
     (lambda: decode_request(b"[" * 100_000), "request: its lists or objects are nested too deeply"),
     (lambda: decode_request(b"\xff{}"), "request: is not JSON in UTF-8"),
     (lambda: decode_request(b"1" * 5000), "request: is not JSON"),
-    (lambda: decode_info({"name": "a", "version": "1", "offers": [{**OFFER, "level": "x"}]}), "info.offers[0].level"),
+    (lambda: decode_info({"name": "a", "version": "1", "offers": [{**OFFER, "level": "x"}]}), "info.claims[0].level"),
     (lambda: decode_info({"name": "a", "version": "1", "offers": [{**OFFER, "a b": 1}]}), "unknown field 'a b'"),
     (lambda: decode_info({"name": "a", "version": "1", "offers": [OFFER], "concurrent": 1}), "want true or false"),
     (lambda: decode_event({**ROUND, "steps": [0]}), "event.steps[0]: got 0; want a number >= 1"),

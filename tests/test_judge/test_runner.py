@@ -66,10 +66,10 @@ def test_a_law_that_is_asked_first_counts_in_its_precision(dtype: str, monkeypat
 @pytest.mark.parametrize(
     ("other", "others"),
     [
-        (NotOffered("not offered: not shown here"), "first"),
-        (NotOffered("not offered: not shown here"), "later"),
+        (NotOffered("skipped: not shown here"), "first"),
+        (NotOffered("skipped: not shown here"), "later"),
         # An answer that never came ends a law, so that an error can only come later.
-        (SubjectError("subject: no answer"), "later"),
+        (SubjectError("adapter: no answer"), "later"),
     ],
     ids=["shown-later", "shown-first", "silent-later"],
 )
@@ -89,13 +89,13 @@ def test_neither_a_skip_nor_an_error_hides_a_failure(other: Exception, others: s
 
 def test_what_is_never_shown_is_skipped() -> None:
     def check(bench: Bench, case: Any) -> None:
-        raise NotOffered("not offered: not shown")
+        raise NotOffered("skipped: not shown")
 
     offer = SUBJECT.info.offers[0]
     setting = setting_of(offer)
     bench = bench_of(InProcess(SUBJECT), offer, setting)
     obligation = run_law(replace(all_laws()["follows-x"], check=check), bench, setting, 5, 0)
-    assert (obligation.status, obligation.reason) == (Status.SKIP, "not offered: not shown")
+    assert (obligation.status, obligation.reason) == (Status.SKIP, "skipped: not shown")
 
 
 @pytest.mark.parametrize("law", [all_laws()["follows-x"], all_laws()["far-rounds"]], ids=["silent", "simplified"])
@@ -104,7 +104,7 @@ def test_nothing_is_drawn_where_no_case_can_change_what_is_known(law: Law) -> No
     drawn: list[Any] = []
 
     def check(bench: Bench, case: Any) -> None:
-        raise Deviates(Deviation("fedavg.step", "round 1")) if law.simplify else SubjectError("subject: no answer")
+        raise Deviates(Deviation("fedavg.step", "round 1")) if law.simplify else SubjectError("adapter: no answer")
 
     def noted(case: Any) -> Any:
         drawn.append(case)

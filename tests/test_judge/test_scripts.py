@@ -53,7 +53,7 @@ def test_a_wrong_object_raises_what_the_command_prints() -> None:
         check_subject(wrong.uniform, **FEW)
     assert isinstance(raised.value, DoesNotConform) and len(raised.value.results) == 1
     said = str(raised.value)
-    assert said.startswith("1 of 1 offer does not conform.\n\ndoes not conform:\n  Uniform 1 fedavg: weights = uniform")
+    assert said.startswith("1 of 1 claim does not conform.\n\ndoes not conform:\n  Uniform 1 fedavg: weights = uniform")
     assert "\x1b" not in said and "profile quick, seed 0" in said
 
 
@@ -178,7 +178,7 @@ def test_a_wrong_example_under_pytest(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(text.replace("+ self.h", "- self.h"))
     (tmp_path / "e.toml").write_text(EXPECT)
     laws = ("--fedspec-law", "follows-*", "--fedspec-law", "cl*[ar]")
-    ran = run_pytest(tmp_path, "--fedspec-impl", "py:mine.py:Subject", *laws, "--fedspec-expect", "e.toml", "-n", "2")
+    ran = run_pytest(tmp_path, "--fedspec-impl", "py:mine.py:Adapter", *laws, "--fedspec-expect", "e.toml", "-n", "2")
     assert ran.returncode == 1, ran
     row = "fedavg/server/mcmahan-2017::"
     outcomes = {(who, how) for how, who in re.findall(r"^([A-Z]+) (fedavg\S+|expect\S+)", ran.stdout, re.M)}
@@ -190,23 +190,23 @@ def test_a_wrong_example_under_pytest(tmp_path: Path) -> None:
         ("expect::1", "FAILED"),
         ("expect::2", "PASSED"),
     }
-    assert "not offered: delta is not shown" in ran.stdout
+    assert "skipped: the adapter doesn't return delta" in ran.stdout
     assert (
         re.search(r"fedavg/server, round 1, eta=\S+; fedavg.step; got\[", ran.stdout)
         and "expected: the sign (#7)" in ran.stdout
     )
     assert "nearest known: the change is subtracted at fedavg.step" in ran.stdout
-    assert "again: fedspec check py:mine.py:Subject --only fedavg/server --law follows-x --profile quick" in ran.stdout
-    assert "expect: e.toml:2 (entry 1): everything that it excuses passes now (2 obligations)" in ran.stdout
+    assert "again: fedspec check py:mine.py:Adapter --only fedavg/server --law follows-x --profile quick" in ran.stdout
+    assert "expect: e.toml:2 (entry 1): everything that it excuses passes now (2 checks)" in ran.stdout
     assert "Traceback" not in ran.stdout and "one_by_one.py" not in ran.stdout
 
 
 def test_the_right_example_under_pytest(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PROFILES, "quick", 2)
-    reference = f"py:{ROOT / 'examples/mine.py'}:Subject"
+    reference = f"py:{ROOT / 'examples/mine.py'}:Adapter"
     ran = run_inside(pytester, "--fedspec-impl", reference, "--fedspec-law", "[cf][lo]*[xar]")
     ran.assert_outcomes(passed=4, skipped=2)
-    assert ran.ret == 0 and "not offered: delta is not shown" in str(ran.stdout)
+    assert ran.ret == 0 and "skipped: the adapter doesn't return delta" in str(ran.stdout)
 
 
 def test_what_a_stranger_says_counts_nowhere(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:

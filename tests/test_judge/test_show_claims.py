@@ -198,7 +198,7 @@ def test_scaffolds_two_options_are_one_rule_on_the_server() -> None:
 
 
 def test_smoke_has_its_case_with_all_digits() -> None:
-    (row,) = inside("smoke", "py:examples/momentum_client.py:SUBJECT", "--json").rows
+    (row,) = inside("smoke", "py:examples/momentum_client.py:ADAPTER", "--json").rows
     g, h, x, u = [e["g"]["w"] for e in row["events"]], row["case"]["hyper"], row["case"]["x0"]["w"], [0.0, 0.0]
     for k, now in enumerate(g):
         u = [h["rho"] * a + b for a, b in zip(u, now, strict=True)]

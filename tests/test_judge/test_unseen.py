@@ -1,4 +1,4 @@
-"""Coverage of a claim: an offer conforms, without more words, only if every equation of it shows."""
+"""Coverage of a claim: a claim conforms, without more words, only if every equation of it shows."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ PART = result(
 
 def test_every_form_says_what_was_seen() -> None:
     table = printed([PART])
-    assert table[0] == f"0 of 1 offer conforms, 1 {SAID}." and sum(SAID in line for line in table) == 3
+    assert table[0] == f"0 of 1 claim conforms, 1 {SAID}." and sum(SAID in line for line in table) == 3
     assert head(PART) == f"{SAID}: x would be the same with another scaffold.c; show c too"
     assert SAID in markdown([PART], [], "") and "conforms in part" not in markdown([PART], [], "")
     suite = Xml.fromstring(junit([PART], [], "")).find("testsuite")
@@ -185,7 +185,7 @@ def test_every_form_says_what_was_seen() -> None:
 
 
 RESTRICTED = replace(result(Conformity.ASKED_IN_PART, asked("follows-x")), seen=("x",), unasked=7, profile="quick")
-FOLLOWS = "follows x in quick cases; 7 obligations not asked"
+FOLLOWS = "follows x in quick cases; 7 checks not asked"
 
 
 def test_no_form_says_that_an_offer_conforms_that_was_asked_in_part() -> None:
@@ -207,9 +207,9 @@ def test_no_form_says_that_an_offer_conforms_that_was_asked_in_part() -> None:
     assert not {name: text for name, text in forms.items() if re.search(r"\bconforms?\b(?<!not conform)", text)}
     told = {name: " ".join(text.split()) for name, text in forms.items()}
     assert {name for name, text in told.items() if FOLLOWS not in text} == {"badge of two"}
-    assert forms["tally"] == f"1 of 2 offers does not conform, 1 {FOLLOWS}."
+    assert forms["tally"] == f"1 of 2 claims does not conform, 1 {FOLLOWS}."
     assert forms["badge of two"].count("2 of 2 asked in part") == 1
-    assert tally([RESTRICTED] * 2) == "2 of 2 offers were asked in part."
+    assert tally([RESTRICTED] * 2) == "2 of 2 claims were checked in part."
     suite = Xml.fromstring(forms["junit"]).find("testsuite")
     assert suite is not None and [c.get("name") for c in suite.iter("testcase")] == ["follows-x/float64", "asked/any"]
     (finding,) = json.loads(forms["sarif"])["runs"][0]["results"]
@@ -217,7 +217,7 @@ def test_no_form_says_that_an_offer_conforms_that_was_asked_in_part() -> None:
 
 
 def test_several_are_counted_and_fields_are_few() -> None:
-    assert tally([PART, PART, result()]) == "1 of 3 offers conforms, 2 conform in part."
+    assert tally([PART, PART, result()]) == "1 of 3 claims conforms, 2 conform in part."
     two = (replace(C, shown_by=("c", "h")), Unseen("a.h", "h = 1", ("h",)), Unseen("a.q", "q = 1", ()))
     assert to_show(replace(PART, unseen=two)) == ["h"]
     assert replace(PART, unseen=two).said == "conforms in x; c, h, q were not seen"
@@ -241,7 +241,7 @@ def test_the_command_says_it(tmp_path: Path) -> None:
     adapter.write_text(ADAPTER)
     few = ("check", f"py:{adapter}:SUBJECT", "--profile", "quick", "--jobs", "1")
     ran = fedspec(*few, cases=4)
-    assert ran.code == 0 and ran.out.startswith(f"0 of 1 offer conforms, 1 {SAID}.\n"), ran
+    assert ran.code == 0 and ran.out.startswith(f"0 of 1 claim conforms, 1 {SAID}.\n"), ran
     ran = fedspec(*few, "--strict", "--json", cases=4)
     assert ran.code == 3 and [row["said"] for row in ran.rows] == [SAID]
     ran = fedspec("vectors", "check", f"py:{adapter}:SUBJECT", "--json")
@@ -254,5 +254,5 @@ from fedspec.reference import Reference
 
 SUBJECT = Reference()
 offers = (o for o in SUBJECT.info.offers if (o.algorithm, o.level) == ("scaffold", "server"))
-SUBJECT.info = replace(SUBJECT.info, offers=(replace(next(offers), intermediates=()),))
+SUBJECT.info = replace(SUBJECT.info, claims=(replace(next(offers), intermediates=()),))
 """

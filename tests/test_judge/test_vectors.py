@@ -263,7 +263,7 @@ def mine(folder: Path, *edits: tuple[str, str]) -> str:
         assert old in text, old
         text = text.replace(old, new)
     (folder / "mine.py").write_text(text)
-    return f"py:{folder / 'mine.py'}:Subject"
+    return f"py:{folder / 'mine.py'}:Adapter"
 
 
 def test_what_no_vector_fits_is_inconclusive(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from fedspec_suite.judge import runner
 from fedspec_suite.judge.runner import Far, judge_offer
 
 ROOT = Path(__file__).resolve().parents[2]
-ASKED = ("check", f"py:{ROOT}/examples/mine.py:Subject", "--law", "follows-x", "--rounds", "2", "--clients", "2")
+ASKED = ("check", f"py:{ROOT}/examples/mine.py:Adapter", "--law", "follows-x", "--rounds", "2", "--clients", "2")
 
 
 def before_a_terminal(*arguments: str, folder: Path) -> tuple[str, str]:
@@ -51,15 +51,15 @@ def test_few_cases_are_told_first_and_only_there(tmp_path: Path) -> None:
     deep = tmp_path / ("deep" * 30)
     deep.mkdir()
     shutil.copy(ROOT / "examples" / "mine.py", deep)
-    mine = f"py:{deep}/mine.py:Subject"
+    mine = f"py:{deep}/mine.py:Adapter"
     out, seen = before_a_terminal("check", mine, *ASKED[2:], "--dim", "9", folder=tmp_path)
-    assert "by 12 cases of each law: 1 of 1 offer follows x in quick cases; " in seen and "now 60 of each" in seen
+    assert "by 12 cases of each law: 1 of 1 claim follows x in quick cases; " in seen and "now 60 of each" in seen
     assert (
-        out.startswith("1 of 1 offer follows x in cases of profile full; ")
+        out.startswith("1 of 1 claim follows x in cases of profile full; ")
         and "by 12 cases" not in out
         and "profile full" in out
     )
-    assert re.search(r"[01] of 2 obligations, follows-x/float(64|32), fedavg/server of py:", seen)
+    assert re.search(r"[01] of 2 checks, follows-x/float(64|32), fedavg/server of py:", seen)
     for more in (("--profile", "quick"), ("--quiet",), ("--json",)):
         assert "by 12 cases" not in before_a_terminal(*ASKED, "--dim", "9", *more, folder=tmp_path)[1], more
 
@@ -68,11 +68,11 @@ def test_few_cases_are_told_first_and_only_there(tmp_path: Path) -> None:
 def test_what_is_wrong_is_told_with_them(tmp_path: Path) -> None:
     text = (ROOT / "examples" / "mine.py").read_text(encoding="utf-8")
     (tmp_path / "wrong.py").write_text(text.replace("+ self.h", "- self.h"), encoding="utf-8")
-    out, seen = before_a_terminal("check", "py:wrong.py:Subject", *ASKED[2:], "--dim", "9", folder=tmp_path)
+    out, seen = before_a_terminal("check", "py:wrong.py:Adapter", *ASKED[2:], "--dim", "9", folder=tmp_path)
     first = seen[: seen.index("now 60 of each")]
-    assert "by 12 cases of each law: 1 of 1 offer does not conform." in first
+    assert "by 12 cases of each law: 1 of 1 claim does not conform." in first
     assert "the change is subtracted at fedavg.step" in first
-    assert out.startswith("1 of 1 offer does not conform.")
+    assert out.startswith("1 of 1 claim does not conform.")
 
 
 def test_the_time_that_is_left_is_what_as_many_took(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,8 +80,8 @@ def test_the_time_that_is_left_is_what_as_many_took(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(runner, "time", SimpleNamespace(monotonic=lambda: next(now)))
     far = Far(10, begun=0)
     said = [far.next(f"law-{k}") for k in range(10)]
-    assert said[0] == "0 of 10 obligations, law-0" and said[3] == "3 of 10 obligations, law-3"
-    assert said[4:6] == ["4 of 10 obligations, 18 s left, law-4", "5 of 10 obligations, 15 s left, law-5"]
+    assert said[0] == "0 of 10 checks, law-0" and said[3] == "3 of 10 checks, law-3"
+    assert said[4:6] == ["4 of 10 checks, 18 s left, law-4", "5 of 10 checks, 15 s left, law-5"]
 
 
 def test_all_that_are_asked_are_counted() -> None:

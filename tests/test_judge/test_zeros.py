@@ -163,13 +163,13 @@ def test_one_obligation_of_several_asked_one_by_one_has_the_value() -> None:
     assert lost == [asking.refusing] and {o.status for o in found.values()} >= {Status.PASS, Status.ERROR}
     assert asking.refused is not None
     words = 'refuses rho = 0 (ValueError: rho must be positive), which nonzero=("rho",) declares'
-    assert refusal(asking.refused).replace("subject: ", "") == words
+    assert refusal(asking.refused).replace("adapter: ", "") == words
 
 
 @pytest.mark.slow
 def test_the_command_says_which_value() -> None:
     ran = fedspec("check", py("odd:no_zero"), "--profile", "quick", "--jobs", "1", "--law", "follows-*,far-numbers")
-    assert ran.code == 2 and ran.out.startswith("1 of 1 offer refuses a zero.\n"), ran
+    assert ran.code == 2 and ran.out.startswith("1 of 1 claim refuses a zero.\n"), ran
     assert 'nonzero=("mu",)' in " ".join(ran.out.split())
 
 

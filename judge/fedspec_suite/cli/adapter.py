@@ -58,11 +58,11 @@ WORDS = {
 
 def adapter(
     algorithm: Annotated[str, typer.Argument(metavar="ALGORITHM", help="A name of `fedspec list`.")],
-    level: Annotated[str, typer.Option(help="client, server, round or trace; the first that it has by default.")] = "",
+    level: Annotated[str, typer.Option(help="client, server, round or trace; default: its first.")] = "",
     lang: Annotated[Language, typer.Option(help="Python, JavaScript or C++.")] = Language.PY,
-    folder: Annotated[Path, typer.Option(help="Where the file goes.")] = Path(),
+    folder: Annotated[Path, typer.Option(help="Folder for the file.")] = Path(),
 ) -> None:
-    """Write the file that connects your implementation of an algorithm to the judge, with a line to fill in."""
+    """Write an adapter: the file that connects your implementation to fedspec, with a line to fill in."""
     row = find(algorithm)
     if level and level not in row.levels:
         known = f"{row.id} has {', '.join(row.levels)}" if level in LEVELS else f"known: {', '.join(LEVELS)}"

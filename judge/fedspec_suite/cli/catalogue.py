@@ -35,11 +35,11 @@ class Form(StrEnum):
 def list_(
     word: Annotated[
         str,
-        typer.Argument(metavar="[WORD]", help="Only those whose names, kind, title, source, readings or box have it."),
+        typer.Argument(metavar="[WORD]", help="Only those with this word in name, title, source, readings or box."),
     ] = "",
     as_json: Json = False,
 ) -> None:
-    """List the algorithms, all or those that a word is said of."""
+    """List the algorithms, or those that match a word."""
     called, sought = id_of(word), word.lower()
     rows = [
         page.line(a) for a in CATALOGUE.values() if not word or a.id == called or sought in page.search_text(a).lower()
@@ -71,6 +71,9 @@ def list_(
 
 def show(
     name: Annotated[str, typer.Argument(metavar="ID")],
+    whole: Annotated[
+        bool, typer.Option("--all", help="Also the code, domains, options, cases, laws, reductions, costs and traps.")
+    ] = False,
     mirror: Annotated[
         bool, typer.Option("--mirror", help="Only what the mirror runs of its text, and what in another form.")
     ] = False,
@@ -82,11 +85,11 @@ def show(
     ] = "",
     option: Annotated[
         list[str] | None,
-        typer.Option("--option", metavar="NAME=VALUE", help="Only what runs where an offer declares this; repeatable."),
+        typer.Option("--option", metavar="NAME=VALUE", help="Only what runs if a claim declares this; repeatable."),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show one algorithm: its box beside its code, equations, readings, laws, reductions, costs, traps."""
+    """Show one algorithm: its box, its equations, its readings, and how to claim it."""
     a = find(name)
     if (reading or option) and (general or mirror):
         raise FedspecError(
@@ -107,7 +110,7 @@ def show(
     elif general:
         page.show_general(a, console())
     else:
-        page.show(a, console())
+        page.show(a, console(), whole=whole)
 
 
 def _declared(said: str) -> tuple[str, str]:

@@ -25,14 +25,14 @@ from fedspec_suite.laws import ALL, PROPERTIES
 from fedspec_suite.measure.interrupts import status
 from fedspec_suite.measure.process import LIMIT, START_LIMIT
 from fedspec_suite.measure.setting import Reach
-from fedspec_suite.measure.verdict import Result, exit_code
+from fedspec_suite.measure.verdict import Result, counted, exit_code
 from fedspec_suite.report import sentences, verdicts
 from fedspec_suite.report.files import KNOWN, Report
 from fedspec_suite.report.results_file import line, run_of
 from fedspec_suite.report.terminal import Json, complaints, console, emit, spinner, unbroken
 
 EXIT_CODES = (
-    "Exit code: 0 conforms in what was seen, or fails as expected; "
+    "Exit code: 0 conforms in what was compared, or fails as expected; "
     "1 does not conform; 2 usage or adapter error; 3 inconclusive."
 )
 
@@ -104,56 +104,65 @@ class Capsules:
                 self.folder.rmdir()
 
 
-EPILOG = f"{EXIT_CODES[:-1]}, with --strict also where part of a claim was not seen or asked."
+EPILOG = f"{EXIT_CODES[:-1]}, with --strict also if part of a claim was not compared or not checked."
 
 
 def check_(
     context: typer.Context,
-    implementations: Annotated[list[str], typer.Argument(metavar="IMPL...", help="; ".join(locate.KINDS))],
+    implementations: Annotated[list[str], typer.Argument(metavar="ADAPTER...", help="; ".join(locate.KINDS))],
     only: Annotated[
         list[str] | None, typer.Option(help="[VARIANT:]ALGORITHM[/LEVEL[/READING]], with * and ?; repeatable.")
     ] = None,
     law: Annotated[
-        list[str] | None, typer.Option(help="Only these laws, with * and ?; see `fedspec laws`; repeatable.")
+        list[str] | None,
+        typer.Option(help="Only the checks of these laws, with * and ?; repeatable."),
     ] = None,
     properties: Annotated[
-        bool, typer.Option("--properties", help="Ask properties too: invariants, reductions, closed forms.")
+        bool, typer.Option("--properties", help="Also check properties: invariants, reductions, closed forms.")
     ] = False,
-    profile: Annotated[str, typer.Option(help=f"How many cases: {', '.join(PROFILES)}.")] = "full",
-    seed: Annotated[str, typer.Option(help="Seed of the drawn cases, or random: one that is printed.")] = "0",
-    rounds: Annotated[int, typer.Option(min=1, help="Rounds of the longest cases.")] = Reach.rounds,
-    clients: Annotated[int, typer.Option(min=1, help="Clients of the most crowded cases.")] = Reach.clients,
-    dim: Annotated[int, typer.Option(min=1, help="Coordinates of the largest models.")] = Reach.coordinates,
+    profile: Annotated[str, typer.Option(help=f"Number of cases: {', '.join(PROFILES)}.")] = "full",
+    seed: Annotated[str, typer.Option(help="Seed of the drawn cases; random draws one and prints it.")] = "0",
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds of the longest case.")] = Reach.rounds,
+    clients: Annotated[int, typer.Option(min=1, help="Clients of the largest case.")] = Reach.clients,
+    dim: Annotated[int, typer.Option(min=1, help="Parameters of the largest model.")] = Reach.coordinates,
     limit: Annotated[float, typer.Option(help="Seconds that one answer may take.")] = LIMIT,
     start_limit: Annotated[
-        float, typer.Option(help="Seconds that the handshake may take, with the imports.")
+        float, typer.Option(help="Seconds that the adapter may take to start, with its imports.")
     ] = START_LIMIT,
     budget: Annotated[
-        float | None, typer.Option(help="Seconds that one subject may take in all.", show_default="no limit")
+        float | None, typer.Option(help="Seconds that one adapter may take in all.", show_default="no limit")
     ] = None,
-    device: Annotated[str, typer.Option(help="Where the mirror runs: cpu or cuda.")] = "cpu",
+    device: Annotated[str, typer.Option(help="Device of `torch`, fedspec's own PyTorch code: cpu or cuda.")] = "cpu",
     jobs: Annotated[int, typer.Option(min=1, help="Processes that share the work.")] = 2,
     report: Annotated[
-        list[Path] | None, typer.Option(help=f"Write a file, whose suffix says in which form: {KNOWN}; repeatable.")
+        list[Path] | None, typer.Option(help=f"Write a report; its suffix gives the format: {KNOWN}; repeatable.")
     ] = None,
     capsules: Annotated[
-        Path | None, typer.Option(help="Keep the failures of each offer in this folder, to be played again.")
+        Path | None, typer.Option(help="Write the failures of each claim into this folder, for `fedspec replay`.")
     ] = None,
-    expect: Annotated[Path | None, typer.Option(help="Expected failures, a TOML file.")] = None,
+    expect: Annotated[Path | None, typer.Option(help="TOML file of expected failures.")] = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="End with exit code 3 where part of a claim was not seen or asked.")
+        bool, typer.Option("--strict", help="Exit with 3 if part of a claim was not compared or not checked.")
     ] = False,
     stop: Annotated[bool, typer.Option("-x", "--stop", help="Stop at the first failure.")] = False,
     no_name: Annotated[
-        bool, typer.Option("--no-name", help="Search no name for a deviation, which takes most of a failing check.")
+        bool,
+        typer.Option("--no-name", help="Skip the search for the known mistake, which takes most of the time."),
     ] = False,
-    details: Annotated[bool, typer.Option("--details", "-v", help="Print every obligation, note and command.")] = False,
+    details: Annotated[bool, typer.Option("--details", "-v", help="Print every check, note and command.")] = False,
     quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Print nothing but what is wrong; the exit code says the rest.")
+        bool,
+        typer.Option("--quiet", "-q", help="Print a line for each claim: its verdict and the cases covered."),
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Judge implementations."""
+    """Check whether your code computes the update rule that its adapter claims.
+
+    fedspec runs your code and the published rule on the same cases and compares the numbers. If they differ, it names
+    the equation that differs, and the known variant or mistake that gives your numbers.
+
+    To begin, let `fedspec adapter fedadam` write an adapter, and call your code in it.
+    """
     check_limit(limit)
     check_limit(start_limit, "start-limit")
     if budget is not None:
@@ -181,13 +190,15 @@ def check_(
     begun, run = time.monotonic(), run_of(request)
     kept = Capsules(capsules) if capsules else None
     if report and (only or law) and _of_project(context, "report"):
-        complaints().print("fedspec: a part is judged, so that the project's reports stay as they are")
+        complaints().print("fedspec: --only or --law leaves checks out, so fedspec doesn't write the project's reports")
         report = None
     results, code, wrong = _run(request, [Report(path, run) for path in report or ()], kept, strict, quiet)
     with unbroken():
         if as_json:
             emit([line(r, run) for r in results])
-        elif results and not (quiet and code == 0):
+        elif quiet:
+            verdicts.lines(results, console())
+        elif results:
             verdicts.show(results, console(), ran(request, time.monotonic() - begun), details=details)
     for said in wrong:
         complaints().print(f"fedspec: {said}")
@@ -230,7 +241,7 @@ def _run(
         code, said = 1 if wrong else exit_code(results, strict), [str(c) for c in wrong]
     except KeyboardInterrupt as interrupt:
         code = status(interrupt)
-        said = [f"interrupted: {len(results)} offers were judged before"]
+        said = [f"interrupted: {counted(len(results), 'claim')} {'was' if len(results) == 1 else 'were'} judged before"]
     finally:
         for report in reports:
             report.close(wrong, ran(request, time.monotonic() - begun))

@@ -19,7 +19,7 @@ from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import format_claim
 from fedspec_suite.report.terminal import Json, console, emit, spinner, table
 
-EPILOG = "Exit code: 0 no declaration is wrong, 1 one is, 2 an offer does not answer, or a usage error."
+EPILOG = "Exit code: 0 no declaration is wrong, 1 one is, 2 a claim gets no answer, or a usage error."
 
 CASES = 2
 """Cases of each kind: a treatment that gives the subject's models in all of them is the one."""
@@ -28,7 +28,7 @@ NOTHING = "does something else"
 
 
 def faults(
-    implementations: Annotated[list[str], typer.Argument(metavar="IMPL...", help="; ".join(locate.KINDS))],
+    implementations: Annotated[list[str], typer.Argument(metavar="ADAPTER...", help="; ".join(locate.KINDS))],
     only: Annotated[
         list[str] | None, typer.Option(help="[VARIANT:]ALGORITHM[/LEVEL[/READING]], with * and ?; repeatable.")
     ] = None,
@@ -37,7 +37,7 @@ def faults(
 ) -> None:
     """Send servers messages that aren't right, such as a change that holds NaN, and print what each does with them.
 
-    An offer that declares ``faults`` is judged on them by ``fedspec check``, too; docs/faults.md.
+    A claim that declares ``faults`` is judged on them by ``fedspec check``, too; docs/faults.md.
     """
     check_limit(limit)
     rows: list[dict[str, Any]] = []
@@ -88,4 +88,4 @@ def _print(row: dict[str, Any]) -> None:
     console().print(t)
     first = {kind: found["does"][0] for kind, found in row["faults"].items() if found["does"]}
     if not row["declared"]:
-        console().print(Text(f"to declare it: Offer(..., faults={json.dumps(first)})", style="dim"), soft_wrap=True)
+        console().print(Text(f"to declare it: Claim(..., faults={json.dumps(first)})", style="dim"), soft_wrap=True)

@@ -17,7 +17,7 @@ from fedspec_suite.judge.all_offers import OfferAnswer, ask_all_offers
 from fedspec_suite.measure.verdict import format_declaration
 from fedspec_suite.report.terminal import Json, console, emit, spinner, table
 
-EPILOG = "Exit code: 0 every offer is known, 1 one is not, 2 usage or adapter error."
+EPILOG = "Exit code: 0 every claim is identified, 1 one is not, 2 usage or adapter error."
 
 
 def _words(d: Diagnosis, claim: str) -> str:
@@ -46,14 +46,14 @@ def _row(asked: OfferAnswer[Diagnosis]) -> dict[str, Any]:
 
 
 def identify_(
-    implementations: Annotated[list[str], typer.Argument(metavar="IMPL...", help="; ".join(locate.KINDS))],
+    implementations: Annotated[list[str], typer.Argument(metavar="ADAPTER...", help="; ".join(locate.KINDS))],
     only: Annotated[
         list[str] | None, typer.Option(help="[VARIANT:]ALGORITHM[/LEVEL[/READING]], with * and ?; repeatable.")
     ] = None,
     limit: Annotated[float, typer.Option(min=1e-9, help="Seconds that one answer may take.")] = 20.0,
     as_json: Json = False,
 ) -> None:
-    """Say which variant each offer is: a reading, a known or a generic defect, two at once, another rule.
+    """Name the variant that your code computes: a reading, a known defect, two at once, or another rule.
 
     A dozen rich cases are played; this is no verdict, for that there is `fedspec check`.
     """

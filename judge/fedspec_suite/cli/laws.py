@@ -20,6 +20,8 @@ from fedspec_suite.judge.runner import REQUIREMENT
 from fedspec_suite.laws import LAWS, all_laws, law_named, retired
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.setting import setting_of
+from fedspec_suite.measure.verdict import some
+from fedspec_suite.report import sentences
 from fedspec_suite.report.terminal import Json, console, emit, print_items, table
 
 SHOWN = 24
@@ -28,14 +30,18 @@ SHOWN = 24
 
 def laws(
     patterns: Annotated[
-        list[str] | None, typer.Argument(metavar="PATTERN...", help="Only these ids, with * and ?; of one law, all.")
+        list[str] | None,
+        typer.Argument(metavar="PATTERN...", help="Only these ids, with * and ?; one law is printed whole."),
     ] = None,
     statements: Annotated[
-        bool, typer.Option("--invariants", help="List the papers' statements that they see to.")
+        bool, typer.Option("--invariants", help="List the papers' statements that the laws cover.")
     ] = False,
-    paper: Annotated[str, typer.Option(help=f"Only those of one paper: {', '.join(PAPERS)}.")] = "",
+    paper: Annotated[str, typer.Option(help=f"Only the laws of one paper: {', '.join(PAPERS)}.")] = "",
     why: Annotated[
-        str, typer.Option(metavar="ALGORITHM", help="Say of each whether it is asked of this one, and why.")
+        str,
+        typer.Option(
+            metavar="ALGORITHM", help="Print for each law whether fedspec checks it on this algorithm, and why."
+        ),
     ] = "",
     as_json: Json = False,
 ) -> None:
@@ -57,12 +63,11 @@ def laws(
         }
         for w in all_laws().values()
     ]
-    words = "hyper-parameters that the subject pins satisfy what the claimed reading asks of them"
     rows.append(
         {
             "id": REQUIREMENT,
             "levels": ["server", "round"],
-            "words": words,
+            "words": sentences.words(REQUIREMENT),
             "source": "the reading",
             "reads_rule": False,
             "property": False,
@@ -95,7 +100,7 @@ def _one(row: dict[str, Any]) -> None:
         "route": "compares with the rule itself" if row["reads_rule"] else "does not read the rule",
         "asked by": "check --properties, or by its id" if row["property"] else "every check",
         "varies": ", ".join(law.needs) if law else "",
-        "asked of": f"{len(of)} of {len(CATALOGUE)} canonical readings{_some(of)}",
+        "asked of": f"{len(of)} of {len(CATALOGUE)} canonical readings{f': {some(of, SHOWN)}' if of else ''}",
         "notices": f"`fedspec mutants run --law {row['id']}` asks it about every mutant",
     }
     console().print(Text(row["id"], style="bold"))
@@ -104,12 +109,6 @@ def _one(row: dict[str, Any]) -> None:
         if words:
             t.add_row(what, Text(words))
     console().print(t)
-
-
-def _some(names: list[str]) -> str:
-    """The first names of a list, and how many more."""
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return f": {', '.join(names[:SHOWN])}{more}" if names else ""
 
 
 def asked_of(law: Law, a: Algorithm) -> bool:

@@ -32,29 +32,33 @@ class Command:
 PURPOSES: dict[str, dict[str, Command]] = {
     "Judge an implementation": {
         "adapter": Command(
-            "Write the file that connects your implementation of an algorithm to the judge, with a line to fill in.",
+            "Write an adapter: the file that connects your implementation to fedspec, with a line to fill in.",
             "fedspec_suite.cli.adapter:adapter",
         ),
-        "check": Command("Judge implementations.", "fedspec_suite.cli.check:check_"),
+        "check": Command(
+            "Check whether your code computes the update rule that its adapter claims.",
+            "fedspec_suite.cli.check:check_",
+        ),
         "report": Command(
-            "Write one page about your own runs, say what changed between two, make a badge.",
+            "Write a page about stored results, compare two runs, or make a badge.",
             "fedspec_suite.cli.report:report_",
         ),
-        "replay": Command("Play the failures of a capsule again.", "fedspec_suite.cli.replay:replay_"),
+        "replay": Command(
+            "Run the failures in a capsule again, for example after a fix.", "fedspec_suite.cli.replay:replay_"
+        ),
         "identify": Command(
-            "Say which variant each offer is: a reading, a known or a generic defect, two at once, another rule.",
+            "Name the variant that your code computes: a reading, a known defect, two at once, or another rule.",
             "fedspec_suite.cli.identify:identify_",
         ),
         "smoke": Command(
-            "Play one small case of each offer; the numbers of its reading stand beside the answer, and nothing is "
-            "judged.",
+            "Run one small case of each claim, and print your numbers beside those of its reading; nothing is judged.",
             "fedspec_suite.cli.smoke:smoke",
         ),
         "faults": Command(
             "Send servers messages that aren't right, such as a change that holds NaN, and print what each does.",
             "fedspec_suite.cli.faults:faults",
         ),
-        "subjects": Command("List the bundled subjects.", "fedspec_suite.cli.subjects:subjects"),
+        "packages": Command("List the packages that have a bundled adapter.", "fedspec_suite.cli.subjects:subjects"),
         "lora": Command(
             "Judge a function that averages the low-rank matrices (LoRA) of clients: FedIT, FFA-LoRA, RoLoRA, FLoRA, "
             "FedEx.",
@@ -62,17 +66,15 @@ PURPOSES: dict[str, dict[str, Command]] = {
         ),
     },
     "Look things up": {
-        "list": Command(
-            "List the algorithms, all or those that a word is said of.", "fedspec_suite.cli.catalogue:list_"
-        ),
+        "list": Command("List the algorithms, or those that match a word.", "fedspec_suite.cli.catalogue:list_"),
         "show": Command(
-            "Show one algorithm: its box beside its code, equations, readings, laws, reductions, costs, traps.",
+            "Show one algorithm: its box, its equations, its readings, and how to claim it.",
             "fedspec_suite.cli.catalogue:show",
         ),
         "graph": Command(
             "Draw which algorithm is which other one under a restriction.", "fedspec_suite.cli.catalogue:graph"
         ),
-        "laws": Command("List the laws, or say all of one.", "fedspec_suite.cli.laws:laws"),
+        "laws": Command("List the laws, or print everything about one.", "fedspec_suite.cli.laws:laws"),
         "papers": Command(
             "The five papers: authors, venue, ids, the text that is specified, what other versions change.",
             "fedspec_suite.cli.catalogue:papers",
@@ -104,16 +106,19 @@ PURPOSES: dict[str, dict[str, Command]] = {
 }
 """The commands by what they are for, in the order in which somebody new needs them."""
 
+FORMERLY = {"subjects": "packages"}
+"""Earlier names of commands."""
+
 COMMANDS = {name: command for commands in PURPOSES.values() for name, command in commands.items()}
 
 
 SECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "Exit codes": (
-        ("0", "everything conforms in what was seen or fails as expected, or what was asked for was done"),
-        ("1", "something does not conform, still fails, or an expected failure is none"),
-        ("2", "a usage error, a subject that gave no answer, or a file that could not be written"),
+        ("0", "everything conforms in what was compared or fails as expected, or the command did its work"),
+        ("1", "something does not conform, still fails, or an expected failure passes"),
+        ("2", "a usage error, an adapter that gave no answer, or a file that could not be written"),
         ("3", "too little could be decided"),
-        ("130, 143", "interrupted, terminated; what was judged before is printed and reported"),
+        ("130, 143", "interrupted, terminated; fedspec prints and reports what it judged before"),
     ),
     "Environment": (
         ("FEDSPEC_CACHE", "where environments of bundled packages are kept (~/.cache/fedspec)"),
@@ -121,14 +126,14 @@ SECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ("COLUMNS, NO_COLOR", "how wide the tables are, and whether they have colours"),
     ),
     "Examples": (
-        ("fedspec check py:mine.py:Subject", "judge an adapter in a file"),
+        ("fedspec check mine.py", "judge an adapter in a file"),
         ("fedspec check 'cmd:node mine.mjs'", "judge a program in any language"),
         ("fedspec check flwr --only fedadam", "judge a bundled package"),
-        ("fedspec check IMPL --report r.jsonl", "keep what was found"),
-        ("fedspec report r.jsonl -o r.html", "make a page of it"),
-        ("fedspec check IMPL --capsules kept", "keep what fails"),
-        ("fedspec replay kept/FILE.json IMPL", "play it again"),
-        ("fedspec show fedadam", "all about one algorithm"),
+        ("fedspec check mine.py --report r.jsonl", "store the results"),
+        ("fedspec report r.jsonl -o r.html", "make a page of them"),
+        ("fedspec check mine.py --capsules kept", "store the failures"),
+        ("fedspec replay kept/FILE.json mine.py", "run one again"),
+        ("fedspec show fedadam", "an algorithm, its readings, and how to claim it"),
     ),
 }
 
@@ -161,6 +166,7 @@ class Lazy(MutableMapping[str, Any]):
         self.others: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
+        name = FORMERLY.get(name, name)
         return self.others[name] if name in self.others or name not in COMMANDS else loaded(name)
 
     def __setitem__(self, name: str, command: Any) -> None:
@@ -206,4 +212,4 @@ class Manual(TyperGroup):
             with formatter.section(title):
                 formatter.write_dl(list(rows), col_max=36)
         formatter.write_paragraph()
-        formatter.write_text("`fedspec COMMAND --help` says more of each.")
+        formatter.write_text("`fedspec COMMAND --help` describes each.")

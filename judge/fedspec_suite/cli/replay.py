@@ -19,19 +19,19 @@ EPILOG = "Exit code: 0 all pass now, 1 one still fails, 2 usage or adapter error
 
 
 def replay_(
-    file: Annotated[Path, typer.Argument(metavar="CAPSULE", help="What `fedspec check --capsules` wrote.")],
-    implementation: Annotated[str, typer.Argument(metavar="IMPL", help="; ".join(locate.KINDS))],
+    file: Annotated[Path, typer.Argument(metavar="CAPSULE", help="File that `fedspec check --capsules` wrote.")],
+    implementation: Annotated[str, typer.Argument(metavar="ADAPTER", help="; ".join(locate.KINDS))],
     limit: Annotated[float, typer.Option(min=1e-9, help="Seconds that one answer may take.")] = LIMIT,
     start_limit: Annotated[
-        float, typer.Option(min=1e-9, help="Seconds that the handshake may take, with the imports.")
+        float, typer.Option(min=1e-9, help="Seconds that the adapter may take to start, with its imports.")
     ] = START_LIMIT,
-    device: Annotated[str, typer.Option(help="Where the mirror runs: cpu or cuda.")] = "cpu",
-    details: Annotated[bool, typer.Option("--details", help="Tell what happens in each case, in words.")] = False,
+    device: Annotated[str, typer.Option(help="Device of `torch`, fedspec's own PyTorch code: cpu or cuda.")] = "cpu",
+    details: Annotated[bool, typer.Option("--details", help="Describe what happens in each case.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Play the failures of a capsule again.
+    """Run the failures in a capsule again, for example after a fix.
 
-    The file is data: nothing that it names is looked up or run, which is why the implementation is given here.
+    Name your adapter on the command line: fedspec runs nothing that the capsule names.
     """
     capsule = read(file)
     (name, *others) = locate.expand(implementation)

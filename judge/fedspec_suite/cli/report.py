@@ -11,6 +11,7 @@ import typer
 
 from fedspec.errors import FedspecError, ParameterError
 from fedspec_suite.judge.request import chosen
+from fedspec_suite.measure.verdict import counted
 from fedspec_suite.report import badges, changes, results_page, sentences
 from fedspec_suite.report.results_file import ResultsFile, read
 from fedspec_suite.report.terminal import console, unbroken
@@ -23,23 +24,23 @@ PICTURES = {".json": badges.Badge.json, ".svg": badges.Badge.svg}
 
 def report_(
     results: Annotated[
-        list[Path], typer.Argument(metavar="RESULTS...", help="What `fedspec check --report FILE.jsonl` wrote.")
+        list[Path], typer.Argument(metavar="RESULTS...", help="Files that `fedspec check --report FILE.jsonl` wrote.")
     ],
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="The page, a file that ends in .html.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the page to this .html file.")] = None,
     compare: Annotated[
-        bool, typer.Option("--compare", help="Say what changed from the first file to the second.")
+        bool, typer.Option("--compare", help="Print what changed from the first file to the second.")
     ] = False,
     badge: Annotated[
         list[Path] | None,
-        typer.Option(help="A badge: .json (an endpoint for shields.io) or .svg (a picture); repeatable."),
+        typer.Option(help="Write a badge: .json (an endpoint for shields.io) or .svg (a picture); repeatable."),
     ] = None,
     only: Annotated[
         list[str] | None, typer.Option(help="[VARIANT:]ALGORITHM[/LEVEL[/READING]], with * and ?; repeatable.")
     ] = None,
 ) -> None:
-    """Write one page about your own runs, say what changed between two, make a badge."""
+    """Write a page about stored results, compare two runs, or make a badge."""
     if compare and len(results) != 2:
-        raise ParameterError(f"compare: got {len(results)} {'file' if len(results) == 1 else 'files'}; give OLD NEW")
+        raise ParameterError(f"compare: got {counted(len(results), 'file')}; give OLD NEW")
     if out is not None and out.suffix not in PAGES:
         raise ParameterError(f"out: {out} ends in {out.suffix!r}; a page ends in {' or '.join(PAGES)}")
     badges_to = badge or []
@@ -61,7 +62,7 @@ def report_(
         stored = [new]
     stored, twice = _once(stored)
     if twice:
-        lines.append(f"{twice} {'offer stands' if twice == 1 else 'offers stand'} in a later file too, which counts.")
+        lines.append(f"{twice} {'claim stands' if twice == 1 else 'claims stand'} in a later file too, which counts.")
     told = [r for one in stored for r in one.results]
     if out is not None:
         _write(out, results_page.page(stored, since))

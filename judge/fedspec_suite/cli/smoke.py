@@ -21,15 +21,15 @@ from fedspec_suite.measure.declared_limits import limit_fields
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.report.terminal import Json, console, emit, spinner, table
 
-EPILOG = "Exit code: 0 every offer answers, 2 one does not, or a usage error."
+EPILOG = "Exit code: 0 every claim gets answers, 2 one does not, or a usage error."
 
 
 def smoke(
-    implementations: Annotated[list[str], typer.Argument(metavar="IMPL...", help="; ".join(locate.KINDS))],
+    implementations: Annotated[list[str], typer.Argument(metavar="ADAPTER...", help="; ".join(locate.KINDS))],
     limit: Annotated[float, typer.Option(help="Seconds that one answer may take.")] = 20.0,
     as_json: Json = False,
 ) -> None:
-    """Play one small case of each offer; the numbers of its reading stand beside the answer, and nothing is judged."""
+    """Run one small case of each claim, and print your numbers beside those of its reading; nothing is judged."""
     check_limit(limit)
     rows: list[dict[str, Any]] = []
     with spinner() as progress:
@@ -102,7 +102,7 @@ def _whose(row: Mapping[str, Any]) -> str:
 
 def _answers(rows: Iterable[Mapping[str, Any]]) -> Table:
     """A table of the answers of offers, beside those of their readings."""
-    t = table("offer", "reading", "fixed, taken", "after one small case", "what the reading gives")
+    t = table("claim", "reading", "fixed, taken", "after one small case", "what the reading gives")
     for row in rows:
         options = " ".join(f"{n}={v}" for n, v in row["options"].items())
         rates = [f"rates={row['rates']}"] if row.get("rates", "one") != "one" else []

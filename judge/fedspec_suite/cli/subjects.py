@@ -1,4 +1,4 @@
-"""The command ``fedspec subjects``."""
+"""The command ``fedspec packages``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fedspec_suite.subjects import environments
 
 
 def subjects(as_json: Json = False) -> None:
-    """List the bundled subjects."""
+    """List the packages that have a bundled adapter."""
     rows: list[dict[str, Any]] = [
         {"id": s.name, "description": s.description, "ready": environments.is_ready(s.name)}
         for s in environments.bundled().values()
@@ -17,7 +17,7 @@ def subjects(as_json: Json = False) -> None:
     if as_json:
         emit(rows)
         return
-    t = table("subject", "what", "environment")
+    t = table("package", "what", "environment")
     for row in rows:
         t.add_row(row["id"], row["description"], "there" if row["ready"] else "made on first use")
     console().print(t)

@@ -86,7 +86,7 @@ def _same(path: Path, body: str) -> bool:
 
 @app.command("check", epilog=EXIT_CODES)
 def check_(
-    implementations: Annotated[list[str], typer.Argument(metavar="IMPL...", help="; ".join(locate.KINDS))],
+    implementations: Annotated[list[str], typer.Argument(metavar="ADAPTER...", help="; ".join(locate.KINDS))],
     only: Annotated[
         list[str] | None, typer.Option(help="[VARIANT:]ALGORITHM[/LEVEL[/READING]], with * and ?; repeatable.")
     ] = None,

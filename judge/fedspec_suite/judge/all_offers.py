@@ -61,7 +61,7 @@ def ask_all_offers(
             made()
             with locate.opened(name, limit=limit, progress=progress) as subject:
                 if not subject.info.offers:
-                    raise ContractError(f"subject: {name} offers nothing; its info has no offers")
+                    raise ContractError(f"adapter: {name} claims nothing; list its claims in `info`")
                 offered += [f"{o.algorithm}/{o.level}/{format_declaration(o)}" for o in subject.info.offers]
                 for number in chosen(subject.info.offers, only):
                     offer = subject.info.offers[number]

@@ -154,7 +154,7 @@ def _judged(
     try:
         if subject.info.offers[number : number + 1] != (offer,):
             raise SubjectError(
-                "subject: its offers are not those of the time before; let them be the same whenever it is started"
+                "adapter: its claims are not the same as when it was first started; return the same claims each time"
             )
         ask = partial(
             judge_offer,

@@ -23,10 +23,10 @@ from fedspec.errors import ContractError
 from fedspec.parsing import parse_toml
 from fedspec.schema import said
 from fedspec_suite.laws import retired
-from fedspec_suite.measure.verdict import Conformity, Obligation, Result, Status
+from fedspec_suite.measure.verdict import Conformity, Obligation, Result, Status, counted
 
-KEYS = {"offer": str, "law": str, "dtype": str, "reason": str, "issue": str, "until": date}
-REQUIRED = ("offer", "reason")
+KEYS = {"claim": str, "law": str, "dtype": str, "reason": str, "issue": str, "until": date}
+REQUIRED = ("claim", "reason")
 
 LARGEST = 1 << 20
 """Bytes that are read at most."""
@@ -125,6 +125,8 @@ def read(path: Path) -> tuple[Expectation, ...]:
 
 def _entry(file: str, number: int, line: int, given: dict[str, Any]) -> Expectation:
     where = f"expect: {Expectation(file, number, line, '', '').place}"
+    # `offer` is the former name of `claim`.
+    given = {"claim" if name == "offer" else name: value for name, value in given.items()}
     for name, value in given.items():
         kind = KEYS.get(name)
         if kind is None:
@@ -133,10 +135,10 @@ def _entry(file: str, number: int, line: int, given: dict[str, Any]) -> Expectat
             want = "a date such as 2027-01-31, without quotes" if kind is date else "a string"
             raise ContractError(f"{where}: {name}: got {said(value)}; want {want}")
     if missing := [name for name in REQUIRED if not str(given.get(name, "")).strip()]:
-        raise ContractError(f"{where}: has no {' and no '.join(missing)}; every entry needs offer and reason")
+        raise ContractError(f"{where}: has no {' and no '.join(missing)}; every entry needs claim and reason")
     if given.get("dtype", "") not in {"", "float64", "float32", "any"}:
         raise ContractError(f"{where}: dtype: got {said(given['dtype'])}; want float64, float32 or any")
-    return Expectation(file, number, line, **given)
+    return Expectation(file, number, line, given.pop("claim"), **given)
 
 
 def excused(obligations: Sequence[Obligation], entries: Sequence[Expectation], today: date | None) -> list[Obligation]:
@@ -208,8 +210,8 @@ def wrong(
         return f"expired on {e.until}; mend what it excuses, or give a later `until`"
     if not asked:
         about = f"{e.offer!r} and law {e.law!r}{f' in {e.dtype}' if e.dtype else ''}"
-        what = "only what is not offered is" if mine else "nothing that was asked is"
+        what = "only skipped checks are" if mine else "no check is"
         return f"{what} about {about}; correct the entry, or delete it"
     if by_law and by_offer and all(o.status is Status.PASS for o in asked):
-        return f"everything that it excuses passes now ({len(asked)} obligations); delete the entry"
+        return f"everything that it excuses passes now ({counted(len(asked), 'check')}); delete the entry"
     return ""

@@ -17,12 +17,12 @@ from fedspec_suite.measure.process import LIMIT, START_LIMIT, Process
 from fedspec_suite.subjects import environments
 
 KINDS = (
+    "FILE.py, FILE.py:NAME or py:MODULE:NAME",
+    "cmd:COMMAND LINE",
     "spec",
     "torch",
-    "FILE.py, FILE.py:ATTRIBUTE or py:MODULE:ATTRIBUTE",
-    "cmd:COMMAND LINE",
     "mutant:ID",
-    "a bundled name",
+    "a name of `fedspec packages`",
 )
 
 
@@ -36,7 +36,7 @@ def expand(implementation: str) -> tuple[str, ...]:
     if dot and not implementation.startswith(("py:", "cmd:")) and name[:1] in {"", ":"}:
         # A file needs no kind: mine.py, or mine.py:Subject.
         if not Path(f"{file}.py").is_file():
-            raise UnknownNameError(f"subject: there is no file {file}.py; give the path of the adapter")
+            raise UnknownNameError(f"adapter: there is no file {file}.py; give the path of the adapter")
         return (f"py:{implementation}",)
     kind, _, rest = implementation.partition(":")
     if implementation in {"spec", *extensions.names(extensions.SUBJECTS)} or (kind in {"py", "cmd", "mutant"} and rest):
@@ -45,7 +45,7 @@ def expand(implementation: str) -> tuple[str, ...]:
     if implementation in names:
         return environments.expand(implementation)
     known = f"{'; '.join(KINDS)}: {', '.join(sorted(names))}"
-    raise UnknownNameError(f"subject: unknown {implementation!r}; {nearest(implementation, names)}give {known}")
+    raise UnknownNameError(f"adapter: unknown {implementation!r}; {nearest(implementation, names)}give {known}")
 
 
 @contextmanager
@@ -74,7 +74,7 @@ def opened(
         return
     if implementation in extensions.names(extensions.SUBJECTS):
         try:
-            command = _serve(extensions.found(extensions.SUBJECTS, implementation, f"subject: {implementation}").value)
+            command = _serve(extensions.found(extensions.SUBJECTS, implementation, f"adapter: {implementation}").value)
         except FedspecError as error:
             raise ContractError(str(error)) from error
         environment = {"FEDSPEC_DEVICE": device}
@@ -84,9 +84,9 @@ def opened(
         try:
             command = shlex.split(rest)
         except ValueError as error:
-            raise ContractError(f"subject: cannot read the command {rest!r}: {error}; check its quotes") from error
+            raise ContractError(f"adapter: cannot read the command {rest!r}: {error}; check its quotes") from error
         if not command:
-            raise ContractError("subject: cmd: names no command; give one, as in 'cmd:./program argument'")
+            raise ContractError("adapter: cmd: names no command; give one, as in 'cmd:./program argument'")
     else:
         (name,) = expand(implementation)
         command = environments.command(name, progress)

@@ -17,7 +17,7 @@ from fedspec_suite.judge.request import Request, chosen, failed
 from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.setting import setting_of
-from fedspec_suite.measure.verdict import Result, format_declaration
+from fedspec_suite.measure.verdict import Result, counted, format_declaration, some
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def planned(
             with opened(request, name, progress) as subject:
                 offers = tuple(subject.info.offers)
             if not offers:
-                raise ContractError(f"subject: {name} offers nothing; its info has no offers")
+                raise ContractError(f"adapter: {name} claims nothing; list its claims in `info`")
         except (ContractError, SubjectError) as error:
             unusable.append((place, error))
             yield Planned(place, (failed(request, name, None, (), str(error)),))
@@ -128,13 +128,9 @@ def _tasks(
 def unmatched(implementations: Sequence[str], only: Sequence[str], offered: list[str]) -> FedspecError:
     """Error that patterns match no offer, with the list of offers."""
     return UnknownNameError(
-        f"only: nothing that {' '.join(implementations)} offers matches {' '.join(only)!r}; "
-        f"patterns are [VARIANT:]ALGORITHM/LEVEL/READING; offered: {_some(list(dict.fromkeys(offered)))}"
+        f"only: no claim of {' '.join(implementations)} matches {' '.join(only)!r}; "
+        f"patterns are [VARIANT:]ALGORITHM/LEVEL/READING; claims: {some(list(dict.fromkeys(offered)), 12)}"
     )
-
-
-def _some(names: list[str], most: int = 12) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def opened(request: Request, name: str, progress: Callable[[str], None]) -> AbstractContextManager[Subject]:
@@ -187,9 +183,9 @@ class Turns:
         """Progress of the work, in words."""
         done = sum(map(len, self.came.values()))
         if len(self.plans) < self.subjects:
-            return f"{done} offer{'s' * (done != 1)} so far"
+            return f"{counted(done, 'claim')} so far"
         tasks = [step for one in self.plans.values() for step in one.steps if isinstance(step, Task)]
-        return f"{done} of {sum(len(task.offers) for task in tasks)} offers"
+        return f"{done} of {counted(sum(len(task.offers) for task in tasks), 'claim')}"
 
 
 class Budgeted:

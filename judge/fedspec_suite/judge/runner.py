@@ -18,6 +18,7 @@ from fedspec.errors import PluginError, UnknownNameError, none_called
 from fedspec_suite.judge.case_search import Trial, once, search, shared
 from fedspec_suite.judge.expected_failures import Expectation
 from fedspec_suite.laws import ALL, LAWS, PROPERTIES, Law, all_laws, follows_rule, matching, properties, retired
+from fedspec_suite.laws.applicability import SKIPPED
 from fedspec_suite.measure.bench import Bench, Measured, bench_of
 from fedspec_suite.measure.case_summary import call_of
 from fedspec_suite.measure.declared_limits import limit_fields
@@ -274,7 +275,7 @@ def requirement_obligations(setting: Setting) -> list[Obligation]:
                 cases=1,
                 deviation=None
                 if held
-                else Deviation(r.id, "", note=f"reading {setting.reading} asks {r.words}, the subject fixes {pinned}"),
+                else Deviation(r.id, "", note=f"reading {setting.reading} asks {r.words}, the claim fixes {pinned}"),
             )
         )
     return out
@@ -357,7 +358,7 @@ class Far:
         self.done += 1
         taken = time.monotonic() - self.begun
         left = f", {taken / self.done * (self.all - self.done):.0f} s left" if self.done >= SOME else ""
-        return f"{self.done} of {self.all} obligations{left}, {name}"
+        return f"{self.done} of {self.all} checks{left}, {name}"
 
 
 def laws_named(patterns: str) -> str:
@@ -398,7 +399,7 @@ def asked_of(setting: Setting, offer: Offer, concurrent: bool, pattern: str) -> 
     """The laws that are about an offer, each with the reason where it is not asked since something is not offered."""
     laws = matching(pattern).values()
     reasons = [(law, law.why_not(setting, offer.intermediates, concurrent)) for law in laws]
-    return [(law, reason) for law, reason in reasons if not reason or reason.startswith("not offered")]
+    return [(law, reason) for law, reason in reasons if not reason or reason.startswith(SKIPPED)]
 
 
 def not_asked(subject: Subject, offer: Offer, obligations: Sequence[Obligation]) -> int:

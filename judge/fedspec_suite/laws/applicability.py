@@ -2,7 +2,7 @@
 
 A word is asked about a setting, an algorithm at a level under options, and answers in terms of the row: a fact, an
 option, a hyper-parameter, a rule that it has or lacks. So whoever writes a row reads what to say in it, or to deny.
-What the subject pins, and the algorithm does not, begins with ``not offered: ``.
+What the claim pins, and the algorithm does not, begins with ``skipped: ``.
 
 A hyper-parameter is named where its name is the meaning, as one name means one thing in the whole catalogue (``mu`` is
 the proximal pull). Stabilisers and what has a unit are known by their part and their dimension.
@@ -20,7 +20,11 @@ from fedspec.facts import READ_OFF, Fact
 from fedspec_suite.measure.scheduled_cases import of_rounds
 from fedspec_suite.measure.setting import Setting
 
-NOT_OFFERED = "not offered: "
+SKIPPED = "skipped: "
+"""Beginning of the reason of a check that the adapter or its claim leaves no way to run."""
+
+NOT_RETURNED = "the adapter doesn't return "
+"""Reason, before the name of a quantity."""
 
 
 class Answer(NamedTuple):
@@ -69,11 +73,11 @@ def both(*words: Word) -> Word:
 
 
 def either(*words: Word) -> Word:
-    """Settings of which one of them holds; where one is merely not offered, that is why none does."""
+    """Settings of which one of them holds; if one is merely skipped, that is why none does."""
 
     def answer(setting: Setting) -> Answer:
         said = [word(setting) for word in words]
-        pinned = (a for a in said if a.words.startswith(NOT_OFFERED))
+        pinned = (a for a in said if a.words.startswith(SKIPPED))
         none = Answer(False, "; and ".join(a.words for a in said))
         return next((a for a in said if a.asked), None) or next(pinned, None) or none
 
@@ -251,43 +255,43 @@ def settable(
         named = [n for n in (*names, *of(setting)) if n in setting.numbers]
         if setting.v0_is_tau_squared and setting.options.get("epsilon") == "inside" and {"v0", "tau"} <= {*named}:
             # Inside the root tau is a square, as v0 is: in another unit it is v0's root no more.
-            return Answer(False, f"{NOT_OFFERED}v0 cannot be set apart from tau")
+            return Answer(False, f"{SKIPPED}v0 cannot be set apart from tau")
         these = [n for n in named if n in setting.fixed]
         pinned = [n for n in these if not fits(setting.fixed[n])]
-        return Answer(False, f"{NOT_OFFERED}{', '.join(pinned)} cannot be set") if pinned else Answer(True, "")
+        return Answer(False, f"{SKIPPED}{', '.join(pinned)} cannot be set") if pinned else Answer(True, "")
 
     return Word("", answer)
 
 
 def offered(has: Callable[[Setting], bool], otherwise: str) -> Word:
     """Subjects that a predicate holds of."""
-    return where(has, "", NOT_OFFERED + otherwise)
+    return where(has, "", SKIPPED + otherwise)
 
 
 carries_buffers = where(
-    lambda s: bool(s.buffers), "buffers in its offer", "its offer does not say that its models carry buffers (buffers)"
+    lambda s: bool(s.buffers), "buffers in its claim", "its claim does not say that its models carry buffers (buffers)"
 )
 """Offers whose models carry buffers."""
 
 
 resumes = where(
-    lambda s: s.resumes, "resumes in its offer", "its offer does not say that sessions are saved and restored (resumes)"
+    lambda s: s.resumes, "resumes in its claim", "its claim does not say that sessions are saved and restored (resumes)"
 )
 """Offers whose sessions are saved and restored."""
 
 has_faults = where(
-    lambda s: bool(s.faults), "faults in its offer", "its offer says nothing of messages that aren't right (faults)"
+    lambda s: bool(s.faults), "faults in its claim", "its claim says nothing of messages that aren't right (faults)"
 )
 """Offers that say how they treat messages that aren't right."""
 
 sets_each_rate = where(
-    lambda s: s.each_rate, "rates = each in its offer", "its user does not set the rate of every step (rates = each)"
+    lambda s: s.each_rate, "rates = each in its claim", "its user does not set the rate of every step (rates = each)"
 )
 """Offers whose user sets the rate of every local step."""
 
 sets_rates = where(
     lambda s: bool(of_rounds(s)),
-    "rates that its offer lets vary",
+    "rates that its claim lets vary",
     "its user does not set rates anew in every round (rates = rounds or clients)",
 )
 """Offers whose user sets new rates in every round."""

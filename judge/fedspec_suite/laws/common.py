@@ -47,7 +47,7 @@ def _isolated(bench: Bench, both: tuple[Scenario, Scenario]) -> None:
 def _dtype(bench: Bench, s: Scenario) -> None:
     for k, got in enumerate(bench.both(s)[1]):
         if "dtype" not in got:
-            raise NotOffered("not offered: the answers do not say their type")
+            raise NotOffered("skipped: the answers do not say their type")
         if got["dtype"][0] != s.case.dtype:
             where = f"{describe(s.events[k])} {k + 1}"
             note = f"x comes back as {got['dtype'][0]} from {s.case.dtype}"
@@ -59,7 +59,7 @@ def _dtype(bench: Bench, s: Scenario) -> None:
 def _inputs(bench: Bench, s: Scenario) -> None:
     touched = [got.get("touched") for got in bench.both(s)[1]]
     if None in touched:
-        raise NotOffered("not offered: the answers do not say whether inputs were changed")
+        raise NotOffered("skipped: the answers do not say whether inputs were changed")
     for k, what in enumerate(touched):
         if what is not None and what[0]:
             raise Deviates(Deviation(bench.step_equation, f"{describe(s.events[k])} {k + 1}", note=what[0]))

@@ -1,4 +1,4 @@
-"""Law of messages that aren't right: the server does with each kind what its offer declares."""
+"""Law of messages that aren't right: the server does with each kind what its claim declares."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _as_declared(bench: Bench, s: Scenario) -> None:
 LAWS = (
     Law(
         id="faults-as-declared",
-        words="the server does with messages that aren't right what its offer declares",
+        words="the server does with messages that aren't right what its claim declares",
         levels=("server",),
         source="external: fedspec.faults",
         cases=_cases,

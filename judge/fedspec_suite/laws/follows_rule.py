@@ -30,7 +30,7 @@ def _follows(name: str) -> Check:
             if isinstance(s.events[k], Begin) or name not in want[k]:
                 continue
             if name not in got:
-                note = f"{name} is offered, but the answer does not hold it"
+                note = f"{name} is among the claim's intermediates, but the answer does not hold it"
                 raise Deviates(Deviation(bench.equation_of(name), f"{describe(s.events[k])} {k + 1}", note=note))
             bench.compare(name, got[name], want[k][name], f"{describe(s.events[k])} {k + 1}")
 

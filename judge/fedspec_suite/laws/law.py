@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis.strategies import SearchStrategy
 
 from fedspec.contract import Level
-from fedspec_suite.laws.applicability import NOT_OFFERED, Answer, Word, always
+from fedspec_suite.laws.applicability import NOT_RETURNED, SKIPPED, Answer, Word, always
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates
@@ -71,22 +71,22 @@ class Law:
         if self.id in row.denies:
             return Answer(False, f"its row denies {self.id}: {row.denies[self.id]}")
         if (setting.schedules or setting.gradients) and not (self.reads_rule or self.source == PURITY):
-            return Answer(False, "is about rates and gradients as they are, and the offer changes them")
+            return Answer(False, "is about rates and gradients as they are, and the claim changes them")
         asked, words = self.applies(setting)
         if not asked:
-            limited = not words.startswith(NOT_OFFERED) and self.applies(setting.unlimited).asked
-            return Answer(False, f"{NOT_OFFERED}{words}" if limited else words)
+            limited = not words.startswith(SKIPPED) and self.applies(setting.unlimited).asked
+            return Answer(False, f"{SKIPPED}{words}" if limited else words)
         if self.shows and self.shows not in row.shows_at(setting.level):
             return Answer(False, f"{row.id} has no {self.shows}")
         if limit := self._limit(setting, shown, concurrent):
-            return Answer(False, f"{NOT_OFFERED}{limit}")
+            return Answer(False, f"{SKIPPED}{limit}")
         has = [f"has {words}" if words else "", f"shows {self.shows}" if self.shows else ""]
         return Answer(True, ", ".join(filter(None, has)) or "is judged at this level")
 
     def _limit(self, setting: Setting, shown: tuple[str, ...], concurrent: bool) -> str:
-        """Name what the law needs and the subject does not show or does not let its user set; empty if nothing."""
+        """Name what the law needs and the adapter does not return or does not let its user set; empty if nothing."""
         if self.shows and self.shows not in shown:
-            return f"{self.shows} is not shown"
+            return f"{NOT_RETURNED}{self.shows}"
         if pinned := [n for n in self.needs if n in setting.fixed]:
             return f"{', '.join(pinned)} cannot be set"
         if refused := [n for n in self.zeroes if n in setting.nonzero]:

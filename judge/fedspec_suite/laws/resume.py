@@ -78,7 +78,7 @@ def _asked(bench: Bench, where: str, what: str, method: Any, *given: object) -> 
     except SubjectHangs:
         raise
     except SubjectError as error:
-        note = f"{what} fails: {str(error).removeprefix('subject: ')}"
+        note = f"{what} fails: {str(error).removeprefix('adapter: ')}"
         raise Deviates(Deviation(bench.step_equation, where, note=note)) from error
 
 

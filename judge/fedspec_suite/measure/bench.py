@@ -87,7 +87,7 @@ class Bench:
             Undecided: a stabiliser is 0 and so may be what it stands beside, which a subject may refuse.
         """
         if beyond := broken_limit(self.offer, s):
-            raise Beyond(f"not offered: {beyond}")
+            raise Beyond(f"skipped: {beyond}")
         self.check_defined(s)
         widen(self.measured.extent, extent_of(s))
         session = self.subject.start(s.case)
@@ -107,7 +107,7 @@ class Bench:
         zero = stabiliser_of_zero(s.case.hyper)
         if zero and not all(np.isfinite(bounds_of(want["x"])).all() for want in self.expect(s)):
             if zero in self.offer.fixed:
-                raise Beyond(f"not offered: {zero} is fixed at 0, and what is divided by may be 0, too")
+                raise Beyond(f"skipped: {zero} is fixed at 0, and what is divided by may be 0, too")
             raise Undecided(f"{zero} is 0: what is divided by may be 0, too")
 
     def read(self, answer: Mapping[str, Any], s: Scenario, k: int, kind: str) -> Shown:
@@ -119,7 +119,7 @@ class Bench:
         """
         where = f"{kind} {k + 1}"
         if "x" not in answer:
-            raise SubjectError(f"subject: its answer to {where} has no 'x'; return at least the model")
+            raise SubjectError(f"adapter: its answer to {where} has no 'x'; return at least the model")
         shown: Shown = {}
         for name in ("x", *(n for n in self.offer.intermediates if answer.get(n) is not None)):
             try:

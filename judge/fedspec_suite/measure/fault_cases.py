@@ -191,7 +191,7 @@ def played(bench: Bench, s: Scenario) -> Path | str:
             raise
         except (SubjectError, Deviates) as error:
             when = {AT: "", AT + 1: "in the next round: "}.get(k, "in a round without faults: ")
-            return f"{when}{str(error).removeprefix('subject: ')}"
+            return f"{when}{str(error).removeprefix('adapter: ')}"
         out.append(answer["x"])
     getattr(session, "stop", lambda: None)()
     return out[AT:]

@@ -61,7 +61,7 @@ def _asked(ask: Callable[[], T]) -> T:
     try:
         return ask()
     except Exception as error:
-        raise SubjectError(f"subject: {type(error).__name__}: {error}") from error
+        raise SubjectError(f"adapter: {type(error).__name__}: {error}") from error
 
 
 def unaliased(value: Any) -> Any:

@@ -43,17 +43,14 @@ def in_words(extent: Extent) -> str:
     return ", ".join([*counted, *(f"{name} {_span(*extent[name], 'g')}" for name in others)])
 
 
-FAR = ("rounds", "clients", "coordinates")
-"""Counted quantities that grow without bound in use."""
+FAR = {"rounds": "rounds", "clients": "clients", "coordinates": "parameters"}
+"""Counted quantities that grow without bound in use, with their names in a verdict."""
 
 
-def beyond_all(extent: Extent) -> str:
-    """A sentence on how far cases went at most: of what is larger, nobody knows."""
-    most = [f"{extent[name][1]:.10g} {name if extent[name][1] != 1 else name[:-1]}" for name in FAR if name in extent]
-    if not most:
-        return ""
-    listed = " and ".join(filter(None, (", ".join(most[:-1]), most[-1])))
-    return f"No case went beyond {listed}; the verdict says nothing of larger ones."
+def covered(extent: Extent) -> str:
+    """Format the sizes of cases: "1 to 50 rounds, 1 to 50 clients, 1 to 971 parameters"; empty without cases."""
+    sizes = {FAR[name]: extent[name] for name in FAR if name in extent}
+    return ", ".join(f"{_span(*s, '.10g')} {name if s[1] != 1 else name[:-1]}" for name, s in sizes.items())
 
 
 def _span(low: float, high: float, form: str) -> str:

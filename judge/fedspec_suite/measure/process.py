@@ -101,14 +101,14 @@ class Process:
                 self._end = weakref.finalize(self, _kill, self._child)
         except OSError as error:
             raise SubjectError(
-                f"subject: cannot run {self.command[0]!r}: {error.strerror}; check the command"
+                f"adapter: cannot run {self.command[0]!r}: {error.strerror}; check the command"
             ) from error
 
     def _hello(self) -> SubjectInfo:
         self._launch()
         reply = self._ask({"cmd": "hello", "protocol": PROTOCOL}, self.start_limit)
         if reply.get("protocol", PROTOCOL) != PROTOCOL:
-            raise SubjectError(f"subject: it speaks protocol {reply['protocol']}, the judge speaks {PROTOCOL}")
+            raise SubjectError(f"adapter: it speaks protocol {reply['protocol']}, the judge speaks {PROTOCOL}")
         return decode_info(escape_values(reply["info"]))
 
     def request(self, message: Mapping[str, Any]) -> dict[str, Any]:
@@ -123,13 +123,13 @@ class Process:
                 self._hello()
             except ContractError as error:
                 self.close()
-                raise SubjectError(f"subject: started again, it says: {error}") from error
+                raise SubjectError(f"adapter: started again, it says: {error}") from error
         return self._ask(message, self.limit)
 
     def _ask(self, message: Mapping[str, Any], limit: float) -> dict[str, Any]:
         pipes = self._pipes
         if pipes is None:
-            raise SubjectError("subject: it is not running")
+            raise SubjectError("adapter: it is not running")
         try:
             if stray := pipes.stray():
                 raise self._stopped(f"said {_quoted(stray)} without being asked; print one line for each request")
@@ -142,7 +142,7 @@ class Process:
             # A module that is imported there is imported once.
             first = message["cmd"] in ("start", "step") and message["cmd"] not in self._answered
             why = f" (--limit; {IMPORTS.format(message['cmd'])})" if first else ""
-            raise SubjectHangs(f"subject: {what} within {limit:g} s{why}; it was stopped") from None
+            raise SubjectHangs(f"adapter: {what} within {limit:g} s{why}; it was stopped") from None
         except TooLong:
             most = self._most(message["cmd"]) / 2**20
             raise self._stopped(f"its answer to {message['cmd']!r} is longer than {most:.3g} MB") from None
@@ -161,25 +161,25 @@ class Process:
         if wrong:
             # The error is gone by now, and with it what it held of the answer: that is read a second time.
             if _says_ok(line):
-                raise SubjectError(f"subject: its answer to {command!r} is no answer: {escape_controls(wrong)}")
+                raise SubjectError(f"adapter: its answer to {command!r} is no answer: {escape_controls(wrong)}")
             raise self._stopped(
                 f"answered {_quoted(line)}, which is not a JSON object with 'ok'; print nothing else on standard output"
             )
         if not reply["ok"]:
             said = escape_controls(reply["error"], most=500) or "it failed without saying why"
             detail = escape_controls(str(reply.get("detail", "")), keep="\n", most=LONGEST_DETAIL)
-            raise SubjectError(said if said.startswith("subject:") else f"subject: {said}", detail)
+            raise SubjectError(said if said.startswith(("adapter:", "subject:")) else f"adapter: {said}", detail)
         return reply
 
     def _stopped(self, why: str) -> SubjectError:
         self.close()
-        return SubjectError(f"subject: {why}")
+        return SubjectError(f"adapter: {why}")
 
     def _ended(self, pipe: str, limit: float) -> SubjectError:
         """A pipe was closed: because the process has ended, or while it lives on."""
         child, pipes = self._child, self._pipes
         if child is None or pipes is None:
-            return SubjectError("subject: it is not running")
+            return SubjectError("adapter: it is not running")
         with contextlib.suppress(subprocess.TimeoutExpired):
             child.wait(min(limit, _GRACE))
         said = escape_controls(pipes.last_words(), most=200)
@@ -241,7 +241,7 @@ class RemoteSession:
         try:
             return base64.b64decode(said, validate=True)
         except ValueError as error:
-            raise SubjectError(f"subject: its answer to 'save' is not base64: {error}") from error
+            raise SubjectError(f"adapter: its answer to 'save' is not base64: {error}") from error
 
     def restore(self, saved: bytes) -> None:
         """Hand the session bytes to go on from."""

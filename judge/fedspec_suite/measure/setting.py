@@ -163,52 +163,52 @@ def check_offer(offer: Offer, algorithm: Algorithm) -> None:
         for name in names:
             if name not in known:
                 raise UnknownNameError(
-                    f"{what}: the offer of {algorithm.id} says {name!r}; known: {', '.join(known) or 'none'}"
+                    f"{what}: the claim of {algorithm.id} says {name!r}; known: {', '.join(known) or 'none'}"
                 )
     if not offer.dtypes:
-        raise ContractError(f"dtypes: the offer of {algorithm.id} names none; name float64, float32 or both")
+        raise ContractError(f"dtypes: the claim of {algorithm.id} names none; name float64, float32 or both")
     for name, value in offer.fixed.items():
         require(name, value)
     if not re.fullmatch(r"[\w.+-]*(?: [\w.+-]+)*", offer.variant):
         raise ContractError(
-            f"variant: the offer of {algorithm.id} says {offer.variant!r}; use letters, digits, single spaces and "
+            f"variant: the claim of {algorithm.id} says {offer.variant!r}; use letters, digits, single spaces and "
             f". _ + -, so that --only VARIANT:ALGORITHM can name it"
         )
     if offer.participation == "all" and (offer.level == "client" or algorithm.event == "arrival"):
         raise ContractError(
-            f"participation: the offer of {algorithm.id} says 'all' at level {offer.level}, where clients do not take "
+            f"participation: the claim of {algorithm.id} says 'all' at level {offer.level}, where clients do not take "
             f"part in rounds; leave it out"
         )
     settable = offer.level == "client" and "eta_l" in algorithm.numbers
     if offer.rates == "each" and (not settable or "eta_l" in offer.fixed):
         why = "its rate is fixed" if settable else f"no event of level {offer.level} carries one for it"
-        raise ContractError(f"rates: the offer of {algorithm.id} says 'each', but {why}; leave it out")
+        raise ContractError(f"rates: the claim of {algorithm.id} says 'each', but {why}; leave it out")
     if offer.rates in RATES_AT:
         anew = {*VARYING} & {*algorithm.numbers_at(offer.level)} - {*offer.fixed}
         there = RATES_AT[offer.rates]
         why = "none of its numbers varies" if offer.level in there else f"that is about level {' or '.join(there)}"
         if not anew or offer.level not in there:
             raise ContractError(
-                f"rates: the offer of {algorithm.id} says {offer.rates!r} at level {offer.level}, but {why}; "
+                f"rates: the claim of {algorithm.id} says {offer.rates!r} at level {offer.level}, but {why}; "
                 f"leave it out"
             )
     if offer.buffers:
         check_buffers(offer)
     if offer.faults and offer.level != "server":
         raise ContractError(
-            f"faults: the offer of {algorithm.id} declares some at level {offer.level}, and only a server is sent "
+            f"faults: the claim of {algorithm.id} declares some at level {offer.level}, and only a server is sent "
             f"messages; leave them out"
         )
     check_faults(offer.faults)
     check_schedules(offer, algorithm)
-    chain(offer.gradients, f"gradients: the offer of {algorithm.id}")
+    chain(offer.gradients, f"gradients: the claim of {algorithm.id}")
     if offer.gradients and offer.level == "server":
         raise ContractError(
-            f"gradients: the offer of {algorithm.id} is at level server, which sees no gradient; leave them out"
+            f"gradients: the claim of {algorithm.id} is at level server, which sees no gradient; leave them out"
         )
     if offer.blocks == "matrices" and offer.level in {"round", "trace"} and "layers" not in algorithm.takes:
         raise ContractError(
-            f"blocks: the offer of {algorithm.id} says 'matrices' at level {offer.level}, where its model is one "
+            f"blocks: the claim of {algorithm.id} says 'matrices' at level {offer.level}, where its model is one "
             f"vector; leave it out and reshape the vector in the adapter"
         )
 
@@ -223,7 +223,7 @@ def check_schedules(offer: Offer, algorithm: Algorithm) -> None:
     if offer.level == "client":
         settable &= {"eta_l"}
     for name, said in offer.schedules.items():
-        where = f"schedules: the offer of {algorithm.id} at level {offer.level}"
+        where = f"schedules: the claim of {algorithm.id} at level {offer.level}"
         if name not in settable:
             known = ", ".join(sorted(settable)) or "none"
             raise ContractError(f"{where} names {name!r}; rates that can have a schedule there: {known}")
@@ -232,7 +232,7 @@ def check_schedules(offer: Offer, algorithm: Algorithm) -> None:
         schedule_of(said, f"{where}: {name}")
     if offer.schedules and offer.rates != "one":
         raise ContractError(
-            f"schedules: the offer of {algorithm.id} says rates={offer.rates!r} too; either the implementation makes "
+            f"schedules: the claim of {algorithm.id} says rates={offer.rates!r} too; either the implementation makes "
             f"its schedule, or its user sets the rates"
         )
 
@@ -245,12 +245,12 @@ def check_buffers(offer: Offer) -> None:
     """
     if offer.level != "server":
         raise ContractError(
-            f"buffers: the offer of {offer.algorithm} names readings at level {offer.level}, and only messages to a "
+            f"buffers: the claim of {offer.algorithm} names readings at level {offer.level}, and only messages to a "
             f"server carry buffers; leave them out"
         )
     if set(offer.buffers) != set(buffers.KINDS):
         raise ContractError(
-            f"buffers: the offer of {offer.algorithm} says {dict(offer.buffers)}; give a reading of each of "
+            f"buffers: the claim of {offer.algorithm} says {dict(offer.buffers)}; give a reading of each of "
             f"{' and '.join(buffers.KINDS)}"
         )
     for kind, name in offer.buffers.items():
@@ -267,7 +267,7 @@ def untied(algorithm: Algorithm, declared: Mapping[str, str]) -> tuple[bool, dic
         return False, dict(declared)
     if declared["v0"] != TAU_SQUARED:
         raise UnknownNameError(
-            f"option: unknown value {declared['v0']!r} of v0; known: {TAU_SQUARED}. A number goes into Offer.fixed"
+            f"option: unknown value {declared['v0']!r} of v0; known: {TAU_SQUARED}. Put a number into `fixed`"
         )
     return True, {n: v for n, v in declared.items() if n != "v0"}
 
@@ -284,7 +284,7 @@ def unclaimed(algorithm: Algorithm, offer: Offer) -> dict[str, str]:
 
 def with_readings(info: SubjectInfo) -> SubjectInfo:
     """Declarations of a subject, with the canonical reading in each offer that names none."""
-    return replace(info, offers=tuple(with_reading(o) for o in info.offers))
+    return replace(info, claims=tuple(with_reading(o) for o in info.offers))
 
 
 def with_reading(offer: Offer) -> Offer:
@@ -304,8 +304,8 @@ def setting_of(offer: Offer, dtype: str = "", reach: Reach = USUAL_REACH) -> Set
     algorithm = find(offer.algorithm)
     if offer.algorithm != algorithm.id:
         raise UnknownNameError(
-            f"algorithm: an offer says {offer.algorithm!r}, another name of {algorithm.id}; its cases carry the id, so "
-            f"that the offer must say {algorithm.id!r} too"
+            f"algorithm: a claim says {offer.algorithm!r}, another name of {algorithm.id}; its cases carry the id, so "
+            f"that the claim must say {algorithm.id!r} too"
         )
     if offer.level not in algorithm.levels:
         raise UnknownNameError(

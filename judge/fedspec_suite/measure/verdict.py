@@ -381,14 +381,14 @@ class Result:
             case Conformity.IN_PART if not self.seen:
                 return "conforms in nothing that was compared"
             case Conformity.IN_PART:
-                return f"conforms in {_some(self.seen)}; {self._not_seen}"
+                return f"conforms in {some(self.seen)}; {self._not_seen}"
         return str(self.verdict)
 
     @property
     def _passed_so_far(self) -> str:
         """Describe what passed of an offer that was asked in part, and in which cases."""
         laws = len({o.law for o in self.obligations if o.status is not Status.SKIP})
-        passed = f"follows {_some(self.seen)}" if self.seen else f"passes {laws} law{'s' * (laws > 1)}"
+        passed = f"follows {some(self.seen)}" if self.seen else f"passes {counted(laws, 'law')}"
         cases = "quick cases" if self.profile == "quick" else f"cases of profile {self.profile or 'unknown'}"
         return f"{passed} in {cases}"
 
@@ -396,15 +396,15 @@ class Result:
     def _not_seen(self) -> str:
         """The quantities whose equations show in nothing that was compared; empty if all equations show."""
         missing = list(dict.fromkeys(u.symbol for u in self.unseen))
-        return f"{_some(missing)} {'was' if len(missing) == 1 else 'were'} not seen" if missing else ""
+        return f"{some(missing)} {'was' if len(missing) == 1 else 'were'} not seen" if missing else ""
 
     @property
     def _left_out(self) -> str:
         """Describe how many obligations were not asked; empty if all were."""
         if self.unasked:
-            return f"{self.unasked} obligation{'s' * (self.unasked > 1)} {NOT_ASKED}"
+            return f"{counted(self.unasked, 'check')} {NOT_ASKED}"
         # A line of an earlier fedspec does not count them.
-        return f"other obligations {NOT_ASKED}" if self.verdict is Conformity.ASKED_IN_PART else ""
+        return f"other checks {NOT_ASKED}" if self.verdict is Conformity.ASKED_IN_PART else ""
 
     @property
     def extent(self) -> Extent:
@@ -428,7 +428,12 @@ class Result:
         return {"id": self.id, "said": self.said, "extent": self.extent, **body}
 
 
-def _some(names: Sequence[str], most: int = 3) -> str:
+def counted(n: int, noun: str) -> str:
+    """A number with its noun: 1 check, 2 checks."""
+    return f"{n} {noun}{'s' * (n != 1)}"
+
+
+def some(names: Sequence[str], most: int = 3) -> str:
     """Names with commas, the last of many only counted."""
     more = len(names) - most
     return ", ".join(names) if more < 2 else f"{', '.join(names[:most])} and {more} more"

@@ -81,7 +81,7 @@ class Mutated:
         inner = SUBJECT.info
         self.mutant = mutant
         offers = tuple(o for o in inner.offers if o.algorithm in mutant.algorithms)
-        self.info: SubjectInfo = replace(inner, variant=f"mutant {mutant.id}", offers=offers)
+        self.info: SubjectInfo = replace(inner, variant=f"mutant {mutant.id}", claims=offers)
         self.edition: Callable[[], FunctionType] = editions(mutant)
 
     def start(self, case: Case) -> Session:

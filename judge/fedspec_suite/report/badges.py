@@ -25,7 +25,7 @@ class Kind(NamedTuple):
 CONFORMS = Kind("conforms", "✓", "conforms", "conform", "#1a7f37", "success")
 PART = Kind("part", "◐", "conforms in part", "conform in part", "#8a5a00", "yellow")
 DEVIATES = Kind("deviates", "✗", "deviates", "deviate", "#b3261e", "critical")
-NOT_OFFERED = Kind("not-offered", "–", "not offered", "not offered", "#57606a", "inactive")
+NOT_OFFERED = Kind("not-offered", "–", "not claimed", "not claimed", "#57606a", "inactive")
 ASKED_IN_PART = Kind("asked", "◐", "was asked in part", "were asked in part", "#8a5a00", "yellow")
 NO_ANSWER = Kind("error", "!", "gave no answer", "gave no answer", "#57606a", "inactive")
 EXPECTED = Kind("expected", "◐", "fails as expected", "fail as expected", "#8a5a00", "yellow")

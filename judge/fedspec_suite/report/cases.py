@@ -108,15 +108,15 @@ def settable(a: Algorithm, numbers: Collection[str] = (), levels: Collection[Lev
     out = []
     numbers, levels = numbers or a.numbers, levels or a.levels
     if "client" in levels and "eta_l" in numbers:
-        out.append('rates="each" in an offer at level client: every step is told its eta_l, or none is')
+        out.append('rates="each" in a claim at level client: every step is told its eta_l, or none is')
     for level in levels:
         kinds = [f'"{kind}"' for kind, there in RATES_AT.items() if level in there]
         if kinds and (names := [n for n in VARYING if n in a.numbers_at(level) and n in numbers]):
             out.append(
-                f"rates={' or '.join(kinds)} in an offer at level {level}: an event tells {', '.join(names)} anew"
+                f"rates={' or '.join(kinds)} in a claim at level {level}: an event tells {', '.join(names)} anew"
             )
     if {"v0", "tau"} <= {*numbers}:
-        out.append('options={"v0": "tau-squared"} in an offer: v0 is tau^2')
+        out.append('options={"v0": "tau-squared"} in a claim: v0 is tau^2')
     return out
 
 

@@ -31,7 +31,8 @@ def markdown(results: Sequence[Result], complaints: Sequence[Complaint], ran: st
             lines += [f"  Remedy: {_words(said)}" for said in sentences.remedies(r)]
             lines += [f"  Again: {_code(line)}" for line in (r.command, *sentences.replays(r)) if line]
     lines += [f"* {_words(str(c))}" for c in complaints]
-    lines += ["", "| subject | algorithm | level | reading claimed | verdict | passed |", "|---|---|---|---|---|---|"]
+    columns = ("implementation", "algorithm", "level", "reading claimed", "verdict", "passed")
+    lines += ["", f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
     for r in results:
         cells = (sentences.subject(r), r.algorithm, r.level, r.declared, r.said, f"{r.passed}/{r.required}")
         lines.append(f"| {' | '.join(map(_words, cells))} |")

@@ -68,7 +68,7 @@ def record(a: Algorithm, reading: str, declared: Mapping[str, str]) -> dict[str,
 
 def _open(name: str, others: list[str]) -> str:
     """Note that a reading leaves an option open, and how an offer sets it."""
-    said = f'options={{"{name}": "{others[0]}"}} in an offer'
+    said = f'options={{"{name}": "{others[0]}"}} in a claim'
     return f"{said}: the reading leaves {name} open; others: {', '.join(others)}"
 
 
@@ -93,7 +93,7 @@ def show(a: Algorithm, reading: str, declared: Mapping[str, str], out: Console) 
     out.print(page.head("the text that runs"))
     # Not wrapped: it is there to be copied.
     out.print(Text(row["code"]), soft_wrap=True)
-    numbers = table("hyper-parameter", "domain", "meaning", "levels")
+    numbers = table("name", "domain", "meaning", "levels")
     for n, said in row["domains"].items():
         numbers.add_row(n, said["domain"], said["meaning"], ", ".join(said["levels"]))
     out.print(page.head("hyper-parameters"), numbers)
@@ -101,5 +101,5 @@ def show(a: Algorithm, reading: str, declared: Mapping[str, str], out: Console) 
         out.print(Text(words, style="dim"))
     if row["starts"]:
         out.print(page.started(a, row["starts"]))
-    out.print(Text(f"intermediates that a subject may show beside x: {row['shows']}"))
-    out.print(Text(f"the box, what a case may hold, laws and traps: fedspec show {a.id}", style="dim"))
+    out.print(Text(f"quantities that an adapter may return beside x: {row['shows']}"))
+    out.print(Text(f"the box, what a case may hold, laws and traps: fedspec show {a.id} --all", style="dim"))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from rich.console import Console
@@ -37,6 +39,15 @@ COSTS = {
     "server": "floats that the server keeps from round to round",
 }
 
+
+EQUATIONS = 16
+"""Equations on the brief page at most."""
+
+READING = 100
+"""Characters of a reading's words on the brief page."""
+
+YOURS = "your claim, in `options`"
+"""Origin of an option's value that a reading leaves open."""
 
 WIDE = 120
 """Width from which tables have an additional column."""
@@ -120,17 +131,17 @@ def record(a: Algorithm) -> dict[str, Any]:
     }
 
 
-def show(a: Algorithm, out: Console) -> None:
-    """Print the page."""
+def show(a: Algorithm, out: Console, *, whole: bool = False) -> None:
+    """Print the box, the equations, the readings and how to claim them; with ``whole`` everything."""
     out.print(Text.assemble((a.id, "bold"), f"  {a.title}"))
     out.print(Text(f"source: {a.source}", style="dim"))
-    if a.basis is not Basis.UNSAID:
+    if whole and a.basis is not Basis.UNSAID:
         out.print(Text(f"typed after {a.basis.words}", style="dim"))
-    if re.search(r"\bL\d", a.source):
+    if whole and re.search(r"\bL\d", a.source):
         out.print(Text("L149 and the like: lines of the text that was specified; see `fedspec papers`", style="dim"))
     for name, words in a.aliases.items():
         out.print(Text(f"also {name}: {words}", style="dim"))
-    for part in (_text, _equations, _symbols, _parameters, _readings, _cases, _laws, _reductions, _costs, _traps):
+    for part in WHOLE if whole else BRIEF:
         for block in part(a, out.width):
             out.print(block)
 
@@ -215,10 +226,25 @@ def head(words: str) -> Text:
     return Text(f"\n{words}", style="bold")
 
 
+def _first(a: Algorithm, width: int) -> Iterator[Any]:
+    yield from ("", Text(text_of(a).prose[0]))
+
+
 def _text(a: Algorithm, width: int) -> Iterator[Any]:
-    """Box and code side by side where there is room, else one above the other, between the first words and the rest."""
+    """The first words, box and code, and the rest of the words."""
     text = text_of(a)
-    yield from ("", Text(text.prose[0]))
+    yield from _first(a, width)
+    yield from _box(a, width, code_too=True)
+    if text.options:
+        other = f"`fedspec show {a.id} --reading NAME`" if len(a.readings) > 1 else "`--option NAME=VALUE`"
+        yield Text(f"another reading: {other}; every option: `fedspec show {a.id} --general`", style="dim")
+    for paragraph in text.prose[1:]:
+        yield from ("", Text(paragraph))
+
+
+def _box(a: Algorithm, width: int, *, code_too: bool = False) -> Iterator[Any]:
+    """The box, and the code beside it if there is room; else the code below it if it is wanted."""
+    text = text_of(a)
     box, code = Text(text.box), Text(text.code)
     of_code = f"the text that runs, under {a.readings[0].name}" if text.options else "the text that runs"
     widest = [max(map(len, t.splitlines())) for t in (text.box, text.code)]
@@ -230,19 +256,23 @@ def _text(a: Algorithm, width: int) -> Iterator[Any]:
         side.add_row(box, code)
         yield from ("", side)
     else:
-        yield from ("", Text("the box, in our words", style="dim"), box, Text(f"\n{of_code}", style="dim"), code)
-    if text.options:
-        other = f"`fedspec show {a.id} --reading NAME`" if len(a.readings) > 1 else "`--option NAME=VALUE`"
-        yield Text(f"another reading: {other}; every option: `fedspec show {a.id} --general`", style="dim")
-    for paragraph in text.prose[1:]:
-        yield from ("", Text(paragraph))
+        # A remark at a line's end comes nearer if the line is too long.
+        near = [line if len(line) <= width else re.sub(r" {3,}\(", "  (", line) for line in text.box.splitlines()]
+        yield from ("", Text("the box, in our words", style="dim"), Text("\n".join(near)))
+        yield from (Text(f"\n{of_code}", style="dim"), code) if code_too else ()
+
+
+def _canonical(a: Algorithm, width: int, most: int = EQUATIONS) -> Iterator[Any]:
+    """The last equations, which are the server's, and how many come before them."""
+    left = max(0, len(a.equations) - most)
+    t = table("id", "equation", *(["rule"] if width >= WIDE else []))
+    for e in a.equations[left:]:
+        t.add_row(e.id, Text(e.text), *([e.rule.removeprefix("fedspec.")] if width >= WIDE else []))
+    yield from (head("equations of the canonical reading" + f" (before these: {left} more)" * bool(left)), t)
 
 
 def _equations(a: Algorithm, width: int) -> Iterator[Any]:
-    t = table("id", "equation", *(["rule"] if width >= WIDE else []))
-    for e in a.equations:
-        t.add_row(e.id, Text(e.text), *([e.rule.removeprefix("fedspec.")] if width >= WIDE else []))
-    yield from (head("equations of the canonical reading"), t)
+    yield from _canonical(a, width, len(a.equations))
     if others := _others(a):
         t = table("id", "equation", "where")
         for e, where in others.items():
@@ -264,7 +294,7 @@ def _symbols(a: Algorithm, width: int) -> Iterator[Any]:
 
 def _parameters(a: Algorithm, width: int) -> Iterator[Any]:
     trains = not isinstance(a.run, LocalSolver)
-    t = table("hyper-parameter", "domain", *["usual"] * trains, "meaning", "levels")
+    t = table("name", "domain", *["usual"] * trains, "meaning", "levels")
     only = cases.only_with(a)
     for n in a.numbers:
         said = domain(n)
@@ -319,21 +349,27 @@ def _decided(a: Algorithm, option: str) -> str:
     if len(fixing) == len(a.readings):
         return "the reading"
     only = f", only with {' or '.join(a.plays[option])}".replace("=", " = ") if option in a.plays else ""
-    subject = f"the subject, in Offer.options{only}"
-    return f"{subject}; but by the reading {' or '.join(fixing)}" if fixing else subject
+    yours = f"{YOURS}{only}"
+    return f"{yours}; but by the reading {' or '.join(fixing)}" if fixing else yours
 
 
-def _readings(a: Algorithm, width: int) -> Iterator[Any]:
-    settles = width >= WIDE and any(r.fixes for r in a.readings)
-    asks = any(r.requires for r in a.readings)
+def _readings(a: Algorithm, width: int, brief: bool = False) -> Iterator[Any]:
+    settles = not brief and width >= WIDE and any(r.fixes for r in a.readings)
+    asks = not brief and any(r.requires for r in a.readings)
     t = table("reading", "what it says", *["settles"] * settles, *["asks"] * asks)
     for r in a.readings:
         alone = f"; at level {' and '.join(r.levels)} alone" if r.levels else ""
+        said = r.told + alone
+        if brief:
+            said = textwrap.shorten(re.sub(r" \([^()]*\)$", "", said), READING, placeholder=" ...")
         fixed = ", ".join(f"{n} = {value}" for n, value in r.fixes.items())
         wanted = ", ".join(q.words for q in r.requires)
-        t.add_row(r.name, Text(r.told + alone), *[fixed] * settles, *[wanted] * asks)
+        t.add_row(r.name, Text(said), *[fixed] * settles, *[wanted] * asks)
     yield from (head("readings (canonical first)"), t)
-    yield Text(f"\nintermediates that a subject may show beside x: {intermediates(a)}")
+
+
+def _shown(a: Algorithm, width: int) -> Iterator[Any]:
+    yield Text(f"\nquantities that an adapter may return beside x: {intermediates(a)}")
 
 
 def intermediates(a: Algorithm, levels: Collection[Level] = ()) -> str:
@@ -342,6 +378,25 @@ def intermediates(a: Algorithm, levels: Collection[Level] = ()) -> str:
     where = {n: [level for level in levels if n in a.shows_at(level)] for n in a.shows}
     only = {n: f"(at level {' and '.join(there)} alone)" * (there != [*levels]) for n, there in where.items() if there}
     return ", ".join(" ".join(filter(None, (n, long.get(n, ""), only[n]))) for n in only) or "none"
+
+
+def _claim(a: Algorithm, width: int) -> Iterator[Any]:
+    """Claim of the canonical reading, and the choices of an adapter."""
+    level, free = a.levels[0], [n for n in a.options if _decided(a, n).startswith(YOURS)]
+    options = ", ".join(f'"{n}": "{_values(a, n)[0]}"' for n in free)
+    shown = [f'"{n}"' for n in a.shows if n in a.shows_at(level)]
+    said = (
+        *(f'"{word}"' for word in (a.id, level, a.readings[0].name)),
+        *([f"{{{options}}}"] if free else []),
+        *([f"intermediates=({', '.join(shown)}{',' * (len(shown) == 1)})"] if shown else []),
+    )
+    yield from (head("how to claim it"), Text(f"Claim({', '.join(said)})"))
+    yield Text(f"levels: {', '.join(a.levels)}; hyper-parameters: {', '.join(a.numbers) or 'none'}", style="dim")
+    if free:
+        chosen = "; ".join(f"{n} = {', '.join(_values(a, n))}" for n in free)
+        yield Text(f"options that you choose (default first): {chosen}", style="dim")
+    yield Text(f"\nto write the adapter: fedspec adapter {a.id} --level {level}")
+    yield Text(f"code, domains, laws, costs, traps and more: fedspec show {a.id} --all")
 
 
 def _cases(a: Algorithm, width: int) -> Iterator[Any]:
@@ -396,3 +451,11 @@ def _traps(a: Algorithm, width: int) -> Iterator[Any]:
         bullet = Table.grid(padding=(0, 1))
         bullet.add_row("*", Text(trap))
         yield Padding(bullet, (0, 0, 0, 0))
+
+
+BRIEF = (_first, _box, _canonical, partial(_readings, brief=True), _claim)
+WHOLE = (
+    *(_text, _equations, _symbols, _parameters, _readings, _shown),
+    *(_cases, _laws, _reductions, _costs, _traps),
+)
+"""Parts of the page."""

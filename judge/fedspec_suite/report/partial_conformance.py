@@ -17,7 +17,7 @@ def refused_zeros(r: Result) -> dict[str, str]:
 def refusal(zeros: Mapping[str, str]) -> str:
     """Sentence on refused zeros, with the declaration that excludes them."""
     names = [*zeros]
-    said = one_line(zeros[names[0]]).removeprefix("subject: ")[:120]
+    said = one_line(zeros[names[0]]).removeprefix("adapter: ")[:120]
     what = " and ".join("a client without examples" if n == "weight" else f"{n} = 0" for n in names)
     declared = ", ".join(f'"{n}"' for n in names) + "," * (len(names) == 1)
     return f"refuses {what} ({said}), which nonzero=({declared}) declares"
@@ -27,7 +27,7 @@ def refuses(r: Result) -> str:
     """The zeros and models that it refuses, and what becomes of the rest; empty if it takes all."""
     zeros = refused_zeros(r)
     blocks = [
-        f'refuses several blocks ({one_line(o.reason).removeprefix("subject: ")[:120]}), which blocks="one" declares'
+        f'refuses several blocks ({one_line(o.reason).removeprefix("adapter: ")[:120]}), which blocks="one" declares'
         for o in r.obligations
         if o.law == TAKES_BLOCKS
     ]
@@ -40,12 +40,12 @@ def refuses(r: Result) -> str:
 def to_be_seen(r: Result) -> str:
     """Why part of a claim was not seen, and what would show it."""
     if not r.seen:
-        return "none of these laws compares with the rule; ask follows-x too"
+        return "none of these checks compares with the rule; run follows-x too"
     named = ", ".join(u.equation for u in r.unseen)
     fields = to_show(r)
     if not fields:
-        return f"nothing that can be shown at level {r.level} depends on {named}"
-    return f"{', '.join(r.seen)} would be the same with another {named}; show {', '.join(fields)} too"
+        return f"nothing that an adapter can return at level {r.level} depends on {named}"
+    return f"{', '.join(r.seen)} would be the same with another {named}; return {', '.join(fields)} too"
 
 
 def to_show(r: Result) -> list[str]:

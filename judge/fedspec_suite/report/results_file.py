@@ -31,7 +31,7 @@ from fedspec_suite.measure.verdict import Conformity, Course, Deviation, Obligat
 SCHEMA = 1
 """The form of a line; a change that an older reader would misread has the next number."""
 
-WANTED = "want what `fedspec check IMPL --report FILE.jsonl` writes"
+WANTED = "want what `fedspec check ADAPTER --report FILE.jsonl` writes"
 
 T = TypeVar("T")
 
@@ -136,14 +136,15 @@ def _lines(text: str) -> list[str]:
 
 def _line(text: str, where: str) -> tuple[Result, Run]:
     try:
-        body = parse_json(text)
+        # Reasons began with other words earlier.
+        body = parse_json(text.replace('"not offered: ', '"skipped: ').replace('"subject: ', '"adapter: '))
     except TooDeep as error:
         raise FedspecError(f"{where}: {error}; {WANTED}") from error
     except ValueError as error:
         raise FedspecError(f"{where}: it is cut off or no JSON ({error}); {WANTED}") from error
     try:
         if not isinstance(body, dict):
-            raise refuse("it", body, "an object about one offer")
+            raise refuse("it", body, "an object about one claim")
         form = body.get("schema", 0)
         if not isinstance(form, int) or isinstance(form, bool) or form < 0:
             raise refuse("schema", form, f"a whole number up to {SCHEMA}")
@@ -187,14 +188,14 @@ def _check_follows(r: Result, told: bool) -> None:
             verdict = Conformity.CONFORMS if r.seen and not r.unseen else Conformity.IN_PART
             known = all(o.law in LAWS for o in r.obligations if o.reads)
             if known and (beyond := {*r.seen} - {*compared_quantities(r.obligations)}):
-                raise ContractError(f"seen: got {', '.join(sorted(beyond))}, which no obligation that passed compares")
+                raise ContractError(f"seen: got {', '.join(sorted(beyond))}, which no check that passed compares")
         else:
             verdict = r.verdict
     if r.verdict is not verdict:
-        raise ContractError(f"verdict: got {r.verdict}; its obligations come to {verdict}")
+        raise ContractError(f"verdict: got {r.verdict}; its checks come to {verdict}")
     for name, count in zip(("passed", "exercised", "required"), counts, strict=True):
         if getattr(r, name) != count:
-            raise ContractError(f"{name}: got {getattr(r, name)}; its obligations come to {count}")
+            raise ContractError(f"{name}: got {getattr(r, name)}; its checks come to {count}")
 
 
 def _record(kind: type[T], value: Any, where: str) -> T:

@@ -13,7 +13,7 @@ from fedspec.errors import FedspecError
 from fedspec_suite.judge.expected_failures import Complaint
 from fedspec_suite.judge.runner import about
 from fedspec_suite.measure.input_ranges import in_words
-from fedspec_suite.measure.verdict import Conformity, Deviation, Obligation, Result, Status
+from fedspec_suite.measure.verdict import Conformity, Deviation, Obligation, Result, Status, counted
 from fedspec_suite.report import badges, sentences
 from fedspec_suite.report.changes import KINDS, Change
 from fedspec_suite.report.deviation_plot import picture, words
@@ -114,13 +114,13 @@ def _told(r: Result, name: str, number: int) -> Html:
     commands = [line for line in (r.command, *sentences.replays(r)) if line]
     return tag(
         "article",
-        tag("header", tag("h2", name, id=f"offer-{number}"), _pill(r)),
+        tag("header", tag("h2", name, id=f"claim-{number}"), _pill(r)),
         tag("p", sentences.head(r), class_="lead"),
         shown,
         _laws(r),
         tag("pre", [_command(line) for line in commands]) if commands else "",
-        _obligations(r, name, "every obligation"),
-        aria_labelledby=f"offer-{number}",
+        _obligations(r, name, "every check"),
+        aria_labelledby=f"claim-{number}",
     )
 
 
@@ -136,7 +136,7 @@ def _facts(r: Result) -> Iterator[tuple[str, Part]]:
         for at, yours, wanted in one:
             both = (("yours", yours), ("wanted", wanted)) if wanted else (("also", yours),)
             yield at or "beside", [tag("p", f"{label}: ", tag("code", said)) for label, said in both]
-    yield "passed", f"{r.passed} of {r.required} obligations"
+    yield "passed", sentences.passed_of(r)
     o = sentences.first_failure(r)
     if o is not None and o.deviation is not None:
         yield from _deviation(r, o, o.deviation)
@@ -213,15 +213,15 @@ def _obligations(r: Result, name: str, title: str, beside: str = "") -> Html:
         )
     head = tag("tr", [tag("th", column, scope="col") for column in ("law", *types)])
     table = tag("table", tag("thead", head), tag("tbody", rows))
-    reasons = dict.fromkeys(f"{o.law}: {o.reason.removeprefix('not offered: ')}" for o in left)
+    reasons = dict.fromkeys(f"{o.law}: {o.reason.removeprefix('skipped: ')}" for o in left)
     details = [o.detail.rstrip() for o in asked if o.detail.strip()]
     return tag(
         "details",
         tag("summary", title, tag("span", beside, class_="quiet") if beside else ""),
-        _scrolled(table, f"obligations of {name}") if rows else "",
-        tag("p", "not offered: ", "; ".join(reasons), class_="quiet") if reasons else "",
+        _scrolled(table, f"checks of {name}") if rows else "",
+        tag("p", "skipped: ", "; ".join(reasons), class_="quiet") if reasons else "",
         tag("p", f"cases: {in_words(r.extent)}", class_="quiet") if r.extent else "",
-        tag("p", "what the subject says:", class_="quiet") if details else "",
+        tag("p", "what the adapter says:", class_="quiet") if details else "",
         [tag("pre", said) for said in dict.fromkeys(details)],
     )
 
@@ -242,10 +242,10 @@ def _rest(stored: Sequence[ResultsFile], named: Named) -> Iterator[Html]:
     """Folded sections: offers without a fault, offers not seen or not offered, the runs, the laws."""
     of = {v: [(r, name) for r, name in named if r.verdict is v] for v in Conformity}
     for verdict, one, many in (
-        (Conformity.CONFORMS, "offer that conforms", "offers that conform"),
-        (Conformity.IN_PART, "offer of which not all was seen", "offers of which not all was seen"),
-        (Conformity.ASKED_IN_PART, "offer of which not all was asked", "offers of which not all was asked"),
-        (Conformity.EXPECTED, "offer that fails as expected", "offers that fail as expected"),
+        (Conformity.CONFORMS, "claim that conforms", "claims that conform"),
+        (Conformity.IN_PART, "claim of which not all was seen", "claims of which not all was seen"),
+        (Conformity.ASKED_IN_PART, "claim of which not all was checked", "claims of which not all was checked"),
+        (Conformity.EXPECTED, "claim that fails as expected", "claims that fail as expected"),
     ):
         if mine := of[verdict]:
             yield _folded(f"{len(mine)} {one if len(mine) == 1 else many}", [_quiet(r, name) for r, name in mine])
@@ -253,11 +253,11 @@ def _rest(stored: Sequence[ResultsFile], named: Named) -> Iterator[Html]:
     for r, name in named:
         for o in r.obligations:
             if o.status is Status.SKIP:
-                skipped.setdefault(f"{o.law}: {o.reason.removeprefix('not offered: ')}", []).append(name)
+                skipped.setdefault(f"{o.law}: {o.reason.removeprefix('skipped: ')}", []).append(name)
     if skipped:
         count = sum(o.status is Status.SKIP for r, _ in named for o in r.obligations)
         listed = [tag("li", tag("b", what), f" ({'; '.join(dict.fromkeys(who))})") for what, who in skipped.items()]
-        yield _folded(f"{count} {'obligation' if count == 1 else 'obligations'} not offered", tag("ul", listed))
+        yield _folded(f"{counted(count, 'check')} skipped", tag("ul", listed))
     yield _folded("versions, profile, seed and date", _runs(stored))
     laws = sorted({o.law for r, _ in named for o in r.obligations})
     if laws:
@@ -289,7 +289,7 @@ def _runs(stored: Sequence[ResultsFile]) -> Part:
     for one in stored:
         runs = differing(one.runs)
         subjects = ", ".join(dict.fromkeys(sentences.subject(r) for r in one.results))
-        told = (("file", one.name), ("subjects", subjects))
+        told = (("file", one.name), ("implementations", subjects))
         rows += [tag("div", tag("dt", name), tag("dd", said)) for name, said in told if said]
         for run in runs:
             rows += [tag("div", tag("dt", name), tag("dd", said)) for name, said in _of_run(run)]

@@ -14,9 +14,19 @@ from fedspec_suite.diagnosis.diagnosis import AT_ONCE, CLAIMED, FOLLOWS, INSIDE,
 from fedspec_suite.judge.refused_zeros import REFUSALS, TAKES_BLOCKS, TAKES_ZERO
 from fedspec_suite.judge.runner import ITSELF, REQUIREMENT, UNDECIDED, about
 from fedspec_suite.laws import LAWS, law_named, retired
+from fedspec_suite.laws.applicability import NOT_RETURNED
 from fedspec_suite.measure.bench import THRESHOLD
-from fedspec_suite.measure.input_ranges import Extent, beyond_all, widen
-from fedspec_suite.measure.verdict import Conformity, Deviation, Obligation, Result, Status, format_limits
+from fedspec_suite.measure.input_ranges import Extent, covered, widen
+from fedspec_suite.measure.verdict import (
+    Conformity,
+    Deviation,
+    Obligation,
+    Result,
+    Status,
+    counted,
+    format_limits,
+    some,
+)
 from fedspec_suite.report.partial_conformance import one_line, refused_zeros, refuses, to_be_seen
 
 SINGLE = THRESHOLD * 2.0**29
@@ -38,7 +48,7 @@ TOLD = {
     Conformity.ERROR: ("gave no answer", "gave no answer"),
     Conformity.INCONCLUSIVE: ("is inconclusive", "are inconclusive"),
     Conformity.IN_PART: ("conforms in part", "conform in part"),
-    Conformity.ASKED_IN_PART: ("was asked in part", "were asked in part"),
+    Conformity.ASKED_IN_PART: ("was checked in part", "were checked in part"),
 }
 """Phrases for one and for several offers with further details."""
 
@@ -116,16 +126,17 @@ def head(r: Result) -> str:
         case Conformity.ERROR if refuses(r):
             return "; ".join(filter(None, (refuses(r), _unanswered(r))))
         case Conformity.ERROR:
-            said = one_line(r.first_deviation.removeprefix("subject: "))
+            said = one_line(r.first_deviation.removeprefix("adapter: "))
             return "; ".join(filter(None, (said, _unanswered(r))))
         case Conformity.INCONCLUSIVE if r.first_deviation:
             return one_line(r.first_deviation)
         case Conformity.INCONCLUSIVE if not r.required:
-            return "nothing is asked of what it offers"
+            return "no check is about what it claims"
         case Conformity.INCONCLUSIVE:
             open_ = [o for o in r.obligations if o.status is Status.INCONCLUSIVE]
             which = ", ".join(dict.fromkeys(o.law for o in open_))
-            return f"{len(open_)} of {r.required} obligations could not be decided, rounding errors too large: {which}"
+            of = counted(r.required, "check")
+            return f"{len(open_)} of {of} could not be decided, rounding errors too large: {which}"
         case Conformity.IN_PART:
             return f"{r.said}: {to_be_seen(r)}"
         case Conformity.ASKED_IN_PART if r.seen and r.unseen:
@@ -136,20 +147,48 @@ def head(r: Result) -> str:
 def tally(results: Sequence[Result]) -> str:
     """Sentence that counts conforming offers and the others by verdict; none conforms if obligations were left out."""
     of = {verdict: sum(r.verdict is verdict for r in results) for verdict in Conformity}
-    good, offers = of[Conformity.CONFORMS], "offer" if len(results) == 1 else "offers"
-    counted = [(of[v], _counted(v, results)) for v in TALLIED if of[v]]
+    good = of[Conformity.CONFORMS]
+    found = [(of[v], _counted(v, results)) for v in TALLIED if of[v]]
     if good or not _left_out(results):
-        counted.insert(0, (good, "conforms" if 1 in {good, len(results)} else "conform"))
-    (first, words), *others = counted
-    return ", ".join([f"{first} of {len(results)} {offers} {words}", *(f"{n} {said}" for n, said in others)]) + "."
+        found.insert(0, (good, "conforms" if 1 in {good, len(results)} else "conform"))
+    (first, words), *others = found
+    said = (f"{first} of {counted(len(results), 'claim')} {words}", *(f"{n} {said}" for n, said in others))
+    return ", ".join(said) + "."
 
 
 def beyond(results: Sequence[Result]) -> str:
-    """A sentence on how far the cases of a run went at most; empty if no case was played."""
+    """A sentence on the sizes of the cases of a run; empty if it had no case."""
     whole: Extent = {}
     for r in results:
         widen(whole, r.extent)
-    return beyond_all(whole)
+    sizes = covered(whole)
+    return f"fedspec ran cases of {sizes}; the verdict doesn't cover larger ones." if sizes else ""
+
+
+def in_a_line(r: Result, name: str) -> str:
+    """A claim, its verdict, and the sizes of the cases that the verdict covers."""
+    if r.verdict in {Conformity.ERROR, Conformity.INCONCLUSIVE}:
+        return f"{name}: {r.said}: {head(r)}"
+    sizes = covered(r.extent)
+    return f"{name}: {r.said}, {passed_of(r)} passed" + (f"; covers {sizes}" if sizes else "")
+
+
+def passed_of(r: Result) -> str:
+    """Number of passed checks, of all: 9 of 19 checks."""
+    return f"{r.passed} of {counted(r.required, 'check')}"
+
+
+def skipped(results: Sequence[Result]) -> str:
+    """Count the skipped checks, and name what the adapter has to return to run them; empty if none was skipped."""
+    reasons = [o.reason for r in results for o in r.obligations if o.status is Status.SKIP]
+    if not reasons:
+        return ""
+    names = list(dict.fromkeys(name for reason in reasons if (name := reason.partition(NOT_RETURNED)[2])))
+    n = sum(NOT_RETURNED in reason for reason in reasons)
+    these = f"{n} of them" if n < len(reasons) else "them" if n > 1 else "it"
+    them = "them" if len(names) > 1 else "it"
+    todo = f"; to run {these}, return {some(names, 6)} from `step` and list {them} in `intermediates`"
+    return f"{counted(len(reasons), 'check')} skipped{todo if names else ''} (--details lists all)"
 
 
 def _left_out(results: Sequence[Result]) -> bool:
@@ -258,8 +297,8 @@ def _unanswered(r: Result) -> str:
     if not 0 < len(silent) < r.required:
         return ""
     # Where nothing failed, the first reason is what the sentence begins with.
-    why = f" ({one_line(silent[0]).removeprefix('subject: ')[:120]})" if r.verdict is Conformity.DOES_NOT else ""
-    return f"{len(silent)} of {r.required} obligations got no answer{why}"
+    why = f" ({one_line(silent[0]).removeprefix('adapter: ')[:120]})" if r.verdict is Conformity.DOES_NOT else ""
+    return f"{len(silent)} of {counted(r.required, 'check')} got no answer{why}"
 
 
 def finding(o: Obligation, r: Result) -> str:
@@ -291,8 +330,8 @@ def offer_single(r: Result) -> str:
     """Remedy: results in float32 alone, and how to claim only that type."""
     single = [o for o in r.obligations if o.dtype == "float32" and o.status is not Status.SKIP]
     passed = sum(o.status is Status.PASS for o in single)
-    found = f"in float32 {passed} of {len(single)} obligations pass; " if single else ""
-    return f'{found}where no more is meant, offer it with dtypes=("float32",)'
+    found = f"in float32 {passed} of {counted(len(single), 'check')} pass; " if single else ""
+    return f'{found}if that is all you need, claim dtypes=("float32",)'
 
 
 IGNORED = re.compile(r"\b(?P<name>\w+) is ignored \(taken as (?P<value>[\d.]+)\)")
@@ -306,7 +345,7 @@ def offer_fixed(r: Result) -> str:
     if r.verdict is not Conformity.DOES_NOT or (ignored := IGNORED.search(r.nearest)) is None:
         return ""
     name, value = ignored["name"], ignored["value"]
-    return f'where {name} cannot be set, or came after the offer was written, offer it with fixed={{"{name}": {value}}}'
+    return f'if your user cannot set {name}, or your claim is older than {name}, claim fixed={{"{name}": {value}}}'
 
 
 def offer_denied(r: Result) -> str:
@@ -399,14 +438,14 @@ def _independent(r: Result) -> dict[str, list[Obligation]]:
 def words(law: str) -> str:
     """Words of a law; its id if the law no longer exists."""
     if law == REQUIREMENT:
-        return "what is pinned satisfies what the claimed reading asks of it"
+        return "the hyper-parameters that the claim fixes satisfy the conditions of its reading"
     if law == TAKES_BLOCKS:
         return "a model may have several blocks, as the claim allows"
     if law.startswith(TAKES_ZERO):
         return f"{law.removeprefix(TAKES_ZERO + '-')} may be zero, as the claim allows"
     if law == SEEN:
-        return "every equation of the claim shows in something that is shown"
+        return "every equation of the claim shows in something that the adapter returns"
     if law == ASKED:
-        return "every obligation of the offer is asked"
+        return "every check of the claim is run"
     known = law_named(law)
     return known.words if known else retired().get(law, {}).get("says", law)

@@ -12,7 +12,8 @@ from typing import Annotated, Any
 
 import typer
 from rich import box
-from rich.console import Console
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.status import Status
 from rich.table import Table
 from rich.text import Text
@@ -143,9 +144,36 @@ def spinner() -> Iterator[Any]:
     yield tell
 
 
+GAP = 2
+"""Columns between two cells of a table."""
+
+
+def fit(columns: Sequence[Sequence[str]], width: int, whole: Sequence[bool]) -> list[int]:
+    """Widths of columns: the widest are narrowed to their longest word, and if that is too wide, further."""
+    widths = [max(map(cell_len, "\n".join(cells).split("\n"))) for cells in columns]
+    words = [max(map(cell_len, " ".join(cells).split()), default=0) for cells in columns]
+    least = [most if kept else word for most, word, kept in zip(widths, words, whole, strict=True)]
+    while sum(widths) + GAP * (len(widths) - 1) > width and max(widths) > 1:
+        at = max(range(len(widths)), key=lambda k: (widths[k] > least[k], widths[k]))
+        widths[at] -= 1
+    return widths
+
+
+class Whole(Table):
+    """A table whose columns hold their longest word whole, if there is room: the widest columns are wrapped."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Set the widths of the columns, and print."""
+        texts = [[str(column.header), *map(str, column.cells)] for column in self.columns]
+        widths = fit(texts, options.max_width, [column.no_wrap for column in self.columns])
+        for column, width in zip(self.columns, widths, strict=True):
+            column.width = width
+        yield from super().__rich_console__(console, options)
+
+
 def table(*columns: str) -> Table:
     """A table with a head and no frame."""
-    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    made = Whole(box=box.SIMPLE_HEAD, padding=(0, GAP - 1, 0, 0), pad_edge=False, show_edge=False)
     for column in columns:
         made.add_column(column, overflow="fold", no_wrap=column == "mutant")
     return made

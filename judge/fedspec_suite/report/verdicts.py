@@ -15,10 +15,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from fedspec_suite.measure.input_ranges import COUNTED, Extent, in_words, widen
-from fedspec_suite.measure.verdict import Conformity, Obligation, Result, Status
+from fedspec_suite.laws.applicability import SKIPPED
+from fedspec_suite.measure.escaping import escape_controls
+from fedspec_suite.measure.input_ranges import in_words
+from fedspec_suite.measure.verdict import Conformity, Obligation, Result, Status, counted
 from fedspec_suite.report import sentences
-from fedspec_suite.report.terminal import Plain, table
+from fedspec_suite.report.terminal import GAP, Plain, fit, table
 
 COLOURS = {
     Conformity.CONFORMS: "green",
@@ -33,20 +35,17 @@ COLOURS = {
 WIDEST = 100
 """Columns that are used at most."""
 
+TABULAR = 80
+"""Columns from which the table of checks has numbers."""
+
 MOST = 3
 """Lines that an offer has in the summary at most, one more where nothing known is like it; in proportion if shorter."""
 
 MORE = 2
 """Additional lines for an offer that no known variant matches: the laws that it breaks, and the laws that hold."""
 
-INDENT, GAP = 2, 2
-"""Columns before a line of the table, and between two of its cells."""
-
-NARROW = ((3, len(Conformity.DOES_NOT)), (2, len("reading claimed")), (0, len("algorithm")), (2, 10))
-"""Least widths of columns if there is little room, in this order: verdict, reading, algorithm, reading.
-
-A long verdict is wrapped between words; level and count stay whole, and so do the words of the head.
-"""
+INDENT = 2
+"""Columns before a line of the table."""
 
 
 def show(results: Sequence[Result], console: Console, ran: str, *, details: bool = False) -> None:
@@ -69,8 +68,15 @@ def show(results: Sequence[Result], console: Console, ran: str, *, details: bool
     if details:
         _denominators(results, console)
     _reach(results, console)
-    withheld = _withheld(results)
-    console.print(Text(ran + (f"; {withheld} obligations not offered" if withheld and not details else "")))
+    if not details and (said := sentences.skipped(results)):
+        _block(Text(said), console, 0)
+    console.print(Text(ran))
+
+
+def lines(results: Sequence[Result], console: Console) -> None:
+    """Print a line for each claim: its verdict and what it covers."""
+    for r, name in zip(results, sentences.names(results), strict=True):
+        console.print(_words(sentences.in_a_line(r, name), console), soft_wrap=True)
 
 
 def text(results: Sequence[Result], ran: str) -> str:
@@ -81,21 +87,17 @@ def text(results: Sequence[Result], ran: str) -> str:
 
 
 def _reach(results: Sequence[Result], console: Console) -> None:
-    """Print the range of the cases, and what offers kept out of them: beyond it nothing was looked at."""
-    whole: Extent = {}
-    for r in results:
-        widen(whole, {name: span for name, span in r.extent.items() if name in (*COUNTED, "magnitude")})
-    if whole:
-        _block(Text(f"cases: {in_words(whole)}"), console, 0)
-        _block(Text(sentences.beyond(results)), console, 0)
+    """Print the sizes of the cases, and what claims kept out of them."""
+    if said := sentences.beyond(results):
+        _block(Text(said), console, 0)
     kept: dict[str, list[str]] = {}
     for r in results:
         for limit in r.limits:
             kept.setdefault(limit, []).append(f"{r.algorithm}/{r.level}")
     if kept:
-        # As the offers say, not as the cases came out.
+        # As the claims say, not as the cases came out.
         said = "; ".join(f"{limit} ({', '.join(dict.fromkeys(of))})" for limit, of in kept.items())
-        _block(_words(f"not judged beyond what offers take: {said}", console), console, 0)
+        _block(_words(f"the claims limit the cases: {said}", console), console, 0)
 
 
 def _summary(results: Sequence[Result], console: Console) -> None:
@@ -103,15 +105,17 @@ def _summary(results: Sequence[Result], console: Console) -> None:
     of = {verdict: [r for r in results if r.verdict is verdict] for verdict in Conformity}
     console.print(Text(sentences.tally(results), style="bold"))
     called = dict(zip(map(id, results), sentences.names(results), strict=True))
-    for verdict in sentences.TOLD:
-        if of[verdict]:
-            console.print()
+    told = [verdict for verdict in sentences.TOLD if of[verdict]]
+    for verdict in told:
+        console.print()
+        if len(told) > 1:
+            # A single kind is in the tally.
             console.print(Text(f"{verdict}:", style=COLOURS[verdict]))
         for r in of[verdict]:
             for line in _told(r, called[id(r)], console):
                 console.print(line, no_wrap=True)
             for command in sentences.replays(r):
-                said = Text.assemble(" " * 2 * INDENT, ("again: ", "dim"), _words(command, console, "dim"))
+                said = Text.assemble(" " * 2 * INDENT, ("again: ", "dim"), _words(runnable(command), console, "dim"))
                 console.print(said, soft_wrap=True)
 
 
@@ -200,11 +204,9 @@ def _table(results: Sequence[Result], console: Console) -> None:
         (r.algorithm, r.level, claim, r.said, f"{r.passed}/{r.required}")
         for r, claim in zip(results, claimed, strict=True)
     ]
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    columns = [[*map(escape_controls, column)] for column in zip(head, *rows, strict=True)]
+    widths = fit(columns, console.width - INDENT, [False] * len(head))
     around = INDENT + GAP * (len(head) - 1)
-    for column, least in NARROW:
-        over = max(0, around + sum(widths) - console.width)
-        widths[column] = max(min(least, widths[column]), widths[column] - over)
 
     def line(*cells: str | Text) -> Padding:
         grid = Table.grid(padding=(0, GAP))
@@ -251,18 +253,19 @@ def _details(r: Result, which: str, console: Console) -> None:
         _block(Text.assemble(("cases: ", "dim"), in_words(r.extent)), console, INDENT)
     if r.command:
         for command in (r.command, *sentences.replays(r)):
-            console.print(Text.assemble(" " * INDENT, ("again: ", "dim"), _words(command, console)), soft_wrap=True)
-    t = table("law", "type", "status", "cases", "largest ratio", "what")
+            said = Text.assemble(" " * INDENT, ("again: ", "dim"), _words(runnable(command), console))
+            console.print(said, soft_wrap=True)
+    wide = console.width >= TABULAR
+    t = table("law", "type", "status", *["cases", "ratio"] * wide, "what")
     for o in r.obligations:
         style = {Status.PASS: "green", Status.FAIL: "red", Status.SKIP: "dim"}.get(o.status, "yellow")
-        t.add_row(
-            o.law,
-            o.dtype,
+        numbers = str(o.cases) if o.cases else "", f"{o.ratio:.2g}" if o.status is Status.PASS else ""
+        cells = (
             Text(o.status, style=style),
-            str(o.cases) if o.cases else "",
-            f"{o.ratio:.2g}" if o.status is Status.PASS else "",
-            _words(sentences.finding(o, r), console),
+            *numbers * wide,
+            _words(sentences.finding(o, r).removeprefix(SKIPPED), console),
         )
+        t.add_row(o.law, o.dtype, *cells)
     console.print(t)
     firsts: dict[str, Obligation] = {}
     for o in r.obligations:
@@ -270,42 +273,35 @@ def _details(r: Result, which: str, console: Console) -> None:
     for detail, first in firsts.items():
         if not first.detail:
             continue
-        console.print(Text(f"\n{' ' * INDENT}what the subject says of {first.id}:", "dim"))
+        console.print(Text(f"\n{' ' * INDENT}what the adapter says of {first.id}:", "dim"))
         for line in detail.splitlines():
             console.print(Text.assemble(" " * 2 * INDENT, _words(line, console)), soft_wrap=True)
 
 
 def _again(results: Sequence[Result], console: Console) -> None:
-    """Print the command that judges a single row: the command of the only row, or the common part of all commands."""
-    commands = [shlex.split(r.command) for r in results if r.command]
-    if not commands:
-        return
-    implementations = list(dict.fromkeys(words[2] for words in commands))
-    line = shlex.join(commands[0])
-    if len(commands) > 1:
-        name = shlex.quote(implementations[0]) if len(implementations) == 1 else "IMPL"
-        # Where a whole subject could not be judged, its command names no offer.
-        flags = commands[0][5 if commands[0][3:4] == ["--only"] else 3 :]
-        variant = "VARIANT:" if any(r.variant for r in results) else ""
-        line = f"fedspec check {name} --only '{variant}ALGORITHM/LEVEL/READING' {shlex.join(flags)}".rstrip()
-    beyond = "" if shutil.which("fedspec") else f" (fedspec is {Path(sys.argv[0])})"
-    console.print(_words(f"one row alone{beyond}: {line}", console, "dim"), soft_wrap=True)
-    if len(implementations) > 1:
-        known = _words(f"IMPL: {', '.join(map(shlex.quote, implementations))}", console, "dim")
-        console.print(Text("\n").join(_filled(known, console, console.width, MOST)))
+    """Print the command that judges one claim: the first that does not conform, else the first."""
+    wrong = [r for r in results if r.verdict in sentences.TOLD and r.command]
+    command = next((r.command for r in [*wrong, *results] if r.command), "")
+    if command:
+        label = "again" if len(results) == 1 else "one claim alone"
+        console.print(_words(f"{label}: {runnable(command)}", console, "dim"), soft_wrap=True)
 
 
-def _withheld(results: Sequence[Result]) -> int:
-    return sum(o.status is Status.SKIP for r in results for o in r.obligations)
+def runnable(command: str) -> str:
+    """The command with the path of the program, if the shell does not find it."""
+    first, _, rest = command.partition(" ")
+    own = Path(sys.argv[0]).name == first and not shutil.which(first)
+    return f"{shlex.quote(sys.argv[0])} {rest}" if own else command
 
 
 def _denominators(results: Sequence[Result], console: Console) -> None:
-    """Print how many of the required obligations were exercised, and which were not offered."""
+    """Print how many of the required checks ran, passed and were skipped."""
     required, exercised, passed = (sum(getattr(r, n) for r in results) for n in ("required", "exercised", "passed"))
     cases = sum(o.cases for r in results for o in r.obligations)
+    skipped = sum(o.status is Status.SKIP for r in results for o in r.obligations)
     console.print(
         Text(
-            f"{exercised} of {required} obligations exercised on {cases} cases, {passed} passed; "
-            f"{_withheld(results)} not offered; {len(results)} offers"
+            f"{exercised} of {counted(required, 'check')} decided on {counted(cases, 'case')}, {passed} passed; "
+            f"{skipped} skipped; {counted(len(results), 'claim')}"
         )
     )

@@ -100,7 +100,7 @@ def find(name: str) -> Bundled:
     """
     known = bundled()
     if name not in known:
-        raise UnknownNameError(f"subject: no bundled subject {name!r}; there are {', '.join(known)}")
+        raise UnknownNameError(f"adapter: no bundled adapter {name!r}; there are {', '.join(known)}")
     return known[name]
 
 
@@ -204,7 +204,7 @@ def command(name: str, progress: Callable[[str], None] = lambda _: None) -> list
     """
     subject = find(name)
     if len(subject.variants) != 1:
-        raise UnknownNameError(f"subject: {name} has several variants; choose one of {', '.join(expand(name))}")
+        raise UnknownNameError(f"adapter: {name} has several variants; choose one of {', '.join(expand(name))}")
     (attribute,) = subject.variants.values()
     packages = [str(_directory(package)) for package in subject.packages]
     python = prepare(name, progress)
@@ -227,7 +227,7 @@ def _directory(package: str) -> Path:
     """
     found = find_spec(package)
     if found is None or found.submodule_search_locations is None:
-        raise ContractError(f"subject: it needs {package}, which is not installed; {to_install('', 'fedspec-torch')}")
+        raise ContractError(f"adapter: it needs {package}, which is not installed; {to_install('', 'fedspec-torch')}")
     return Path(next(iter(found.submodule_search_locations))).resolve()
 
 

@@ -100,5 +100,5 @@ class Outer:
     def start(self, case: Case) -> Session:
         """Make what the case asks for."""
         if (case.algorithm, case.level) != ("diloco", "server") or case.variant not in self.made:
-            raise ContractError(f"case: {case.algorithm} at level {case.level} is not offered")
+            raise ContractError(f"case: {case.algorithm} at level {case.level} is not claimed")
         return Session(case, self.made[case.variant])

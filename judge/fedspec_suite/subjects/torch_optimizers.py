@@ -98,4 +98,4 @@ class Stepping:
             offer = entry.offer
             if (offer.algorithm, offer.reading, offer.variant) == (case.algorithm, case.reading, case.variant):
                 return ResumedSession(case, entry) if offer.resumes else TorchSession(case, entry)
-        raise ContractError(f"case: {case.algorithm} by reading {case.reading} is not offered")
+        raise ContractError(f"case: {case.algorithm} by reading {case.reading} is not claimed")

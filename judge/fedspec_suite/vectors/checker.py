@@ -120,12 +120,12 @@ def fits(offer: Offer, setting: Setting, vector: Vector) -> str:
     if unsettable_hyper(offer, s):
         return "rates of rounds, which it does not say that it takes"
     if any(case["hyper"].get(n, v) != v for n, v in offer.fixed.items()):
-        return "not offered: what it fixes has another value there"
+        return "skipped: what it fixes has another value there"
     if setting.v0_is_tau_squared and case["hyper"]["v0"] != case["hyper"]["tau"] ** 2:
-        return "not offered: v0 is tau^2"
+        return "skipped: v0 is tau^2"
     if beyond := broken_limit(offer, s):
-        return f"not offered: {beyond}"
-    return "" if set(vector["dtypes"]) & set(offer.dtypes) else "not offered: decided in other types only"
+        return f"skipped: {beyond}"
+    return "" if set(vector["dtypes"]) & set(offer.dtypes) else "skipped: decided in other types only"
 
 
 def _played(bench: Bench, setting: Setting, stored: AlgorithmVectors) -> tuple[list[PlayedVector], list[Obligation]]:
@@ -161,7 +161,7 @@ def judged(bench: Bench, setting: Setting, stored: AlgorithmVectors) -> Result:
     result = result_of(bench.subject, bench.offer, asked, unasked=0)
     deviating = [p.obligation for p in played if p.obligation.deviation]
     if not played and not broken and not zeros:
-        said = "no vector fits what it offers; `fedspec check` draws cases for it"
+        said = "no vector fits its claims; `fedspec check` draws cases for it"
         return replace(result, first_deviation=said)
     if not deviating:
         held = {name for p in played for want in p.vector["want"] for name in want}
@@ -225,7 +225,7 @@ def _compared(bench: Bench, s: Scenario, vector: Vector, answers: Sequence[Shown
         offered = [n for n in want if n != "x" and n in bench.offer.intermediates]
         for name in (*offered, "x"):
             if name not in got:
-                note = f"{name} is offered, but the answer does not hold it"
+                note = f"{name} is among the claim's intermediates, but the answer does not hold it"
                 raise Deviates(Deviation(bench.equation_of(name), where, note=note))
             numbers = np.array([float(read(v, name)) for v in want[name]])
             bench.compare(name, got[name], numbers, where, np.array(scale[name], dtype=float))

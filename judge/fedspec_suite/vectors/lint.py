@@ -90,7 +90,7 @@ def faults(vector: Vector, algorithm: str) -> Iterator[str]:
             decode_event(event, case["dtype"])
         setting = _claims().get((case["algorithm"], case["level"], case["reading"], _told(options_of(case))))
         if setting is None:
-            yield "case: no offer of the specification has this level, reading and options"
+            yield "case: no claim of the specification has this level, reading and options"
         else:
             yield from _of_row(case, setting)
     except FedspecError as error:

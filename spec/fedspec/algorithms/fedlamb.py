@@ -103,9 +103,9 @@ ROW = Algorithm(
         Reading(
             name="fed-lamb",
             words=(
-                "the box repaired: a fresh gradient at every local step, moments carried on unless a subject says "
+                "the box repaired: a fresh gradient at every local step, moments carried on unless a claim says "
                 "otherwise, m_i corrected in a copy by all the steps that it has seen (L120), means over the clients "
-                "of a round; phi is the identity, as in the experiments (L329), unless a subject declares another"
+                "of a round; phi is the identity, as in the experiments (L329), unless a claim declares another"
             ),
             fixes={
                 "gradient": "fresh",
@@ -133,7 +133,7 @@ ROW = Algorithm(
             name="fed-lamb-theory",
             words=(
                 "as fed-lamb, without bias correction: the proofs (L577-579). They also have T = 1, eps = 0, lam "
-                "= 0 (L561), and phi between phi_m and phi_M (H4, L188), which a subject declares as phi = clip"
+                "= 0 (L561), and phi between phi_m and phi_M (H4, L188), which a claim declares as phi = clip"
             ),
             fixes={"gradient": "fresh", "bias_correction": "none", "averaged": "participants"},
         ),

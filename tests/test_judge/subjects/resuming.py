@@ -111,7 +111,7 @@ class Program:
 
     def __init__(self, name, level, spoil):
         found = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == (name, level))
-        self.info = replace(SUBJECT.info, name=name, offers=(replace(found, resumes=True, dtypes=("float64",)),))
+        self.info = replace(SUBJECT.info, name=name, claims=(replace(found, resumes=True, dtypes=("float64",)),))
         self.spoil = spoil
 
     def start(self, case):

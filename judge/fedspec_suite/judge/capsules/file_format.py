@@ -24,7 +24,7 @@ VERSION = 1
 LARGEST = 64 << 20
 """Bytes that are read at most."""
 
-AGAIN = "make it again with `fedspec check IMPL --capsules FOLDER`"
+AGAIN = "make it again with `fedspec check ADAPTER --capsules FOLDER`"
 
 
 _NONE = type(None)
@@ -194,7 +194,7 @@ def _capsule(whole: dict[str, Any]) -> Capsule:
     text = dict.fromkeys(("fedspec", "implementation", "subject", "version", "digest"), str)
     kinds = {"capsule": int, **text, "offer": dict, "failures": list}
     _fields(whole, "the capsule", kinds)
-    check(whole["offer"], "offer", "offer")
+    check(whole["offer"], "claim", "offer")
     names = ("nonzero", "intermediates", "dtypes")
     offer = Offer(**{**whole["offer"], **{n: tuple(whole["offer"][n]) for n in names if n in whole["offer"]}})
     if not whole["failures"]:

@@ -94,8 +94,8 @@ def offer_of(capsule: Capsule, subject: Subject) -> Offer:
                 return offer
     known = ", ".join(f"{o.algorithm}/{o.level}/{format_declaration(o)}" for o in offers[:12])
     raise ContractError(
-        f"replay: {subject.info.name} does not offer {was.algorithm}/{was.level}/{format_declaration(was)}, "
-        f"which the capsule is about; it offers: {known}"
+        f"replay: {subject.info.name} does not claim {was.algorithm}/{was.level}/{format_declaration(was)}, "
+        f"which the capsule is about; its claims: {known}"
     )
 
 
@@ -129,7 +129,7 @@ def _played(failure: Failure, subject: Subject, offer: Offer) -> ReplayResult:
     if law is None:
         return ReplayResult(failure, Outcome.UNKNOWN)
     if failure.dtype not in offer.dtypes:
-        return ReplayResult(failure, Outcome.OPEN, reason=f"{failure.dtype} is no longer offered")
+        return ReplayResult(failure, Outcome.OPEN, reason=f"{failure.dtype} is no longer claimed")
     setting = setting_of(offer, failure.dtype)
     if reason := law.why_not(setting, offer.intermediates, subject.info.concurrent) or _unlike(failure.case, setting):
         return ReplayResult(failure, Outcome.OPEN, reason=reason)
@@ -177,7 +177,7 @@ def _unlike(case: Any, setting: Setting) -> str:
     told = case.case.hyper
     for name, value in setting.fixed.items():
         if name in told and told[name] != value:
-            return f"not offered: {name} is fixed at {value:g}, the case has {told[name]:g}"
+            return f"skipped: {name} is fixed at {value:g}, the case has {told[name]:g}"
     return ""
 
 

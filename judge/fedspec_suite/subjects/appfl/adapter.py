@@ -213,7 +213,7 @@ class Appfl:
     def start(self, case: Case) -> ServerSession | TraceSession:
         """Make the aggregator of the case."""
         if case.algorithm not in AGGREGATORS:
-            raise ContractError(f"case: {case.algorithm} is not offered")
+            raise ContractError(f"case: {case.algorithm} is not claimed")
         return ServerSession(case) if case.level == "server" else TraceSession(case)
 
 

@@ -99,7 +99,7 @@ class Byzfl:
     def start(self, case: Case) -> ByzflSession:
         """Begin at the model of the case."""
         if case.algorithm not in AGGREGATORS:
-            raise ContractError(f"case: {case.algorithm} is not offered")
+            raise ContractError(f"case: {case.algorithm} is not claimed")
         return ByzflSession(case)
 
 

@@ -172,7 +172,7 @@ class FedBiomed:
                 return FedavgSession(case)
             case "scaffold":
                 return ScaffoldSession(case)
-        raise ContractError(f"case: {case.algorithm} is not offered")
+        raise ContractError(f"case: {case.algorithm} is not claimed")
 
 
 SUBJECT = FedBiomed()

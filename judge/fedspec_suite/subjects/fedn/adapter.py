@@ -129,7 +129,7 @@ class Fedn:
     def start(self, case: Case) -> FednSession:
         """Make the aggregator of the case."""
         if case.algorithm not in {offer.algorithm for offer in OFFERS}:
-            raise ContractError(f"case: {case.algorithm} is not offered")
+            raise ContractError(f"case: {case.algorithm} is not claimed")
         return FednSession(case)
 
 

@@ -135,7 +135,7 @@ def make(module: Any, case: Case, **common: Any) -> Any:
         case "fedadam" | "fedyogi":
             cls = module.FedAdam if case.algorithm == "fedadam" else module.FedYogi
             return cls(eta=h["eta"], beta_1=h["beta1"], beta_2=h["beta2"], tau=h["tau"], **common)
-    raise ContractError(f"case: {case.algorithm} is not offered")
+    raise ContractError(f"case: {case.algorithm} is not claimed")
 
 
 def elected(module: Any, f: int, keep: int, common: dict[str, Any]) -> Any:

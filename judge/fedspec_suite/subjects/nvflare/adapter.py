@@ -279,7 +279,7 @@ class NVFlare:
         kinds: dict[str, type[ProximalSession] | type[ServerSession]]
         kinds = {"client": ProximalSession, "server": ServerSession, "round": RoundSession}
         if (case.algorithm, case.level) not in {(o.algorithm, o.level) for o in OFFERS}:
-            raise ContractError(f"case: {case.algorithm} at level {case.level} is not offered")
+            raise ContractError(f"case: {case.algorithm} at level {case.level} is not claimed")
         return kinds[case.level](case)
 
 

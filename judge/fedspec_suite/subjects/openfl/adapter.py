@@ -172,7 +172,7 @@ class OpenFL:
     def start(self, case: Case) -> ClientSession | ServerSession:
         """Make what the case asks for."""
         if (case.algorithm, case.level) not in {(o.algorithm, o.level) for o in OFFERS}:
-            raise ContractError(f"case: {case.algorithm} at level {case.level} is not offered")
+            raise ContractError(f"case: {case.algorithm} at level {case.level} is not claimed")
         return ClientSession(case) if case.level == "client" else ServerSession(case)
 
 

@@ -164,7 +164,7 @@ class Optax:
         for entry in DRIVEN:
             if (entry.offer.algorithm, entry.offer.reading) == (case.algorithm, case.reading):
                 return OptaxSession(case, entry)
-        raise ContractError(f"case: {case.algorithm} by reading {case.reading} is not offered")
+        raise ContractError(f"case: {case.algorithm} by reading {case.reading} is not claimed")
 
 
 SUBJECT = Optax()
