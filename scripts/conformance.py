@@ -299,12 +299,12 @@ INTRODUCTION = """# What the packages compute
 
 <!-- made by `make conformance` from results.jsonl and remarks.toml; do not edit -->
 
-{conforming} of {count} offers of {packages} packages conform{more}. An *offer* is an algorithm of a package, driven
+{conforming} of {count} claims of {packages} packages conform{more}. A *claim* is an algorithm of a package, driven
 without its network, under the published definition that its documentation names. The claims are
 ours; each adapter (`judge/fedspec_suite/subjects/NAME/adapter.py`) says why, and what it had to do.
 
-What a verdict means, and what not: [reading-a-verdict.md](../reading-a-verdict.md). That an offer
-does not conform is not a bug report. The first sentence is what the judge printed; where it knows
+What a verdict means, and what not: [reading-a-verdict.md](../reading-a-verdict.md). A claim
+that does not conform is not a bug report. The first sentence is what the judge printed; where it knows
 no name, the laws that are broken follow. Below stands what we read in the source of that version
 and no other:
 
@@ -317,7 +317,7 @@ The file is the one that pip takes for the pinned version where this was run, wi
 pip reports; a build of PyTorch is local (`+cpu`). `make conformance` runs everything again, and
 `python scripts/conformance.py NAME` one package; `results.jsonl` has the same as data.
 
-[capsules/](capsules) has what each offer failed: the cases, what was asked, what it answered.
+[capsules/](capsules) has what each claim failed: the cases, what was asked, what it answered.
 `fedspec replay docs/conformance/capsules/FILE torchft` asks that package again, or another version:
 the commands below name each file.
 """

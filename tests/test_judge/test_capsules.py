@@ -348,10 +348,10 @@ def test_what_cannot_be_decided_says_why(tmp_path: Path) -> None:
     assert "none that the law draws today" in found[1].reason
     assert replay.exit_code(found) == 3
     half = replay_capsule(kept, written(replace(offer, dtypes=("float32",)), SUBJECT.start))
-    assert half[0].reason == "float64 is no longer offered"
+    assert half[0].reason == "float64 is no longer claimed"
     pinned = replay_capsule(kept, written(replace(offer, fixed={"beta1": 0.125}), SUBJECT.start))
     assert "beta1 is fixed at 0.125, the case has" in pinned[0].reason
-    with pytest.raises(ContractError, match="does not offer fedyogi/server"):
+    with pytest.raises(ContractError, match="does not claim fedyogi/server"):
         replay_capsule(kept, written(REDDI, SUBJECT.start))
 
 

@@ -57,7 +57,7 @@ REFUSED = [
     (("check", py("odd:blocks_unknown"), "--law", "dtype"), ("'two'",)),
     (("check", "spec", "--law", "dtype", "--only", "sgd", "--limit", "-1"), ("limit",)),
     (("check", py("odd:silent"), "--law", "follows"), ("follows", "fedspec laws")),
-    (("check", py("odd:silent"), "--only", "fedavg"), ("fedavg", "offered: fedadam/server/reddi-2021")),
+    (("check", py("odd:silent"), "--only", "fedavg"), ("fedavg", "claims: fedadam/server/reddi-2021")),
     # What offers claim of rates, buffers and limits, and of servers without their clients.
     (("check", py("rated:clients_at_server")), ("rates", "fedavg", "'clients'", "level round")),
     (("check", py("rated:fixed")), ("rates", "fedavg", "none of its numbers varies")),

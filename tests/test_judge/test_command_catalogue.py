@@ -30,7 +30,7 @@ def page_of(name: str) -> dict[str, Any]:
 
 def shown(name: str, columns: int, monkeypatch: pytest.MonkeyPatch) -> Ran:
     monkeypatch.setenv("COLUMNS", str(columns))
-    return inside("show", name)
+    return inside("show", name, "--all")
 
 
 @pytest.mark.parametrize("columns", [80, 120, 200])
@@ -88,7 +88,7 @@ def test_box_and_code_stand_side_by_side_where_there_is_room(monkeypatch: pytest
 
 
 @pytest.mark.parametrize("a", CATALOGUE.values(), ids=lambda a: a.id)
-def test_every_row_has_a_page(a: object) -> None:
+def test_every_row_has_a_page(a: object, monkeypatch: pytest.MonkeyPatch) -> None:
     name = getattr(a, "id", "")
     page, row = page_of(name), CATALOGUE[name]
     assert page["box"] and page["prose"] and page["traps"] == list(row.traps)
@@ -100,8 +100,13 @@ def test_every_row_has_a_page(a: object) -> None:
     assert page["family"] in FAMILIES
     assert {e["id"] for e in page["reduces_to"]} == {e.id for e in EDGES if e.source == name}
     assert {e["id"] for e in page["special_cases"]} == {e.id for e in EDGES if e.target == name}
-    ran = inside("show", name)
+    ran = inside("show", name, "--all")
     assert ran.code == 0 and ran.out.startswith(f"{name}  ") and row.traps[-1][:20] in ran.out
+    for columns in ("80", "200"):
+        monkeypatch.setenv("COLUMNS", columns)
+        brief = inside("show", name).out
+        assert f'Claim("{name}", "{row.levels[0]}", "{row.readings[0].name}"' in " ".join(brief.split())
+        assert brief.count("\n") <= 60 and f"fedspec show {name} --all" in " ".join(brief.split())
     # The code is code without prose.
     tree = ast.parse(text_of(row).code)
     assert tree.body
@@ -190,7 +195,7 @@ def test_what_the_graph_refuses() -> None:
 
 
 def test_a_box_is_what_is_computed_not_what_is_refused() -> None:
-    assert "Error:" not in inside("show", "lamb").out and "Raises" not in inside("show", "lamb").out
+    assert "Error:" not in inside("show", "lamb", "--all").out and "Raises" not in inside("show", "lamb", "--all").out
 
 
 def test_an_equation_is_that_of_the_algorithm_not_of_its_rule_elsewhere() -> None:

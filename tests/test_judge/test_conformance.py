@@ -140,7 +140,7 @@ def test_a_line_that_conforms_in_part_says_what_was_not_seen() -> None:
     line = {**ROWS[0], **conformance.row(seen)}
     assert line["verdict"] == "conforms in x; c was not seen" and conformance.in_part(line)
     page = conformance.page([ROWS[0], line])
-    assert page.count("conforms in x; c was not seen") == 2 and "show c too." in page
+    assert page.count("conforms in x; c was not seen") == 2 and "return c too." in page
     assert "1 of 2 claims of 1 packages conform; 1 more conforms in part." in page
     assert "in part" not in conformance.page([ROWS[0]])
 

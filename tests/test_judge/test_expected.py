@@ -177,7 +177,7 @@ def test_the_command_counts_expected_failures_for_themselves(tmp_path: Path) -> 
     ran = fedspec("check", *NARROW, "--expect", str(path), "--report", str(report), "--details", cases=4)
     assert ran.code == 0, ran.err
     assert ran.out.startswith("1 of 1 claim fails as expected.\n")
-    assert re.search(r"fails as expected \(2 of 2\); \d+ obligations not asked", " ".join(ran.out.split()))
+    assert re.search(r"fails as expected \(2 of 2\); \d+ checks not asked", " ".join(ran.out.split()))
     assert "0/2" in ran.out and not ran.err
     assert "xfail" in ran.out and "expected: an old sum; adagrad.step" in " ".join(ran.out.split())
     row = json.loads(report.read_text())

@@ -248,7 +248,7 @@ def test_a_package_is_judged_while_the_environment_of_another_is_made(two_packag
     assert all(r.verdict is Conformity.ASKED_IN_PART for r in results)
     first = next(i for i, line in enumerate(said) if line.startswith(terminal.COUNTED))
     ready = next(i for i, line in enumerate(said) if line.startswith("late: environment ready"))
-    assert first < ready and said[first].startswith("judged 1 offer so far, ")
+    assert first < ready and said[first].startswith("judged 1 claim so far, ")
 
 
 INTERRUPTED = """

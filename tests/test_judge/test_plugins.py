@@ -38,7 +38,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_what_is_written_is_shown_judged_and_drawn(written: Path) -> None:
     plugin = ("--plugin", "fed_mean.py")
-    shown = with_own("show", "fed-mean", *plugin, cwd=written)
+    shown = with_own("show", "fed-mean", "--all", *plugin, cwd=written)
     assert "m = beta m + (1 - beta) Delta" in shown.out and "fed-mean.step" in shown.out
     listed = with_own(*plugin, "list", "--json", cwd=written)
     assert "fed-mean" in {row["id"] for row in json.loads(listed.out)}
@@ -221,7 +221,7 @@ def test_a_number_without_a_usual_value_is_shown_and_asked_for(tmp_path: Path) -
         "from fedspec.entry", "from fedspec.domains import DECAY, Parameter, declare\nfrom fedspec.entry"
     )
     file.write_text(text, encoding="utf-8")
-    shown = with_own("show", "my-gossip", "--plugin", "my_gossip.py", cwd=tmp_path)
+    shown = with_own("show", "my-gossip", "--all", "--plugin", "my_gossip.py", cwd=tmp_path)
     assert shown.code == 0 and re.search(r"laziness +in \[0, 1\) +none +how lazy", shown.out), shown.out
     asked = with_own("simulate", "my-gossip", "--rounds", "1", "--plugin", "my_gossip.py", cwd=tmp_path)
     said = " ".join(asked.err.split())
@@ -274,7 +274,7 @@ def test_no_note_defines_what_the_row_defines(name: str, tmp_path: Path) -> None
 
 def test_equations_of_capitals_are_shown(tmp_path: Path) -> None:
     assert with_own("new", "my-gossip", "--kind", "gossip", cwd=tmp_path).code == 0
-    shown = with_own("show", "my-gossip", "--plugin", "my_gossip.py", cwd=tmp_path)
+    shown = with_own("show", "my-gossip", "--all", "--plugin", "my_gossip.py", cwd=tmp_path)
     assert "my-gossip.M" in shown.out
     (row,) = json.loads(
         with_own("mutants", "show", "my-gossip-undamped", "--json", "--plugin", "my_gossip.py", cwd=tmp_path).out

@@ -168,7 +168,7 @@ def test_what_does_not_conform_is_not_folded_and_all_else_is() -> None:
     for words, folded in (
         ("the mean is uniform at fedavg.delta", False),
         ("got", False),
-        ("show tau_eff too", True),
+        ("return tau_eff too", True),
         ("1 claim that conforms", True),
         ("1 check skipped", True),
         ("Python</dt>", True),

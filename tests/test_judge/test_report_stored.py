@@ -186,7 +186,7 @@ OTHER = replace(GOOD, algorithm="fedprox")
         (replace(GOOD, unseen=PART.unseen), "verdict: got conforms; its checks come to conforms in part"),
         (replace(PART, unseen=()), "verdict: got conforms in part; its checks come to conforms"),
         (replace(GOOD, seen=("x", "m")), "seen: got m, which no check that passed compares"),
-        (replace(result(Conformity.CONFORMS, asked("repeats")), seen=("x",)), "seen: got x, which no obligation"),
+        (replace(result(Conformity.CONFORMS, asked("repeats")), seen=("x",)), "seen: got x, which no check"),
     ],
 )
 def test_what_was_seen_is_part_of_a_verdict(r: Result, said: str, tmp_path: Path) -> None:

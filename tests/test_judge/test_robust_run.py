@@ -43,12 +43,12 @@ OPENED = [
     (hostile("name-number"), "name: got 7; want a string"),
     (hostile("offer-words"), "dtypes: got 'float64'; want a list"),
     (hostile("fixed-huge"), "fixed.eta: got a whole number of 1329 bits"),
-    (py("odd:no_comma"), "a tuple of one offer ends in a comma"),
+    (py("odd:no_comma"), "a tuple of one claim ends in a comma"),
     (py("odd:numbered"), "version: got 1.0; want a string"),
     ("py:nowhere.py:it", "there is no file nowhere.py"),
     ("cmd:/no/such/program", "check the command"),
     ("cmd: ", "names no command"),
-    (py("odd:no_offer"), "offers nothing"),
+    (py("odd:no_offer"), "claims nothing"),
     (py("odd:no_offers"), "has no attribute 'no_offers'; its subjects: "),
 ]
 

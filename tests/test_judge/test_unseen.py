@@ -89,7 +89,7 @@ def test_an_offer_of_which_obligations_were_left_out_never_conforms(law: str, sa
     r = judged(SUBJECT, alone, law, unasked=None)
     assert exit_code([r]) == 0 and exit_code([r], strict=True) == (3 if r.unasked else 0)
     assert r.unasked + r.required == len(judge_offer(InProcess(SUBJECT), alone, cases=1))
-    assert r.said == (f"{said}; {r.unasked} obligations not asked" if r.unasked else said)
+    assert r.said == (f"{said}; {r.unasked} checks not asked" if r.unasked else said)
 
 
 def test_what_was_compared_is_what_passed_in_every_type() -> None:
@@ -171,7 +171,7 @@ PART = result(
 def test_every_form_says_what_was_seen() -> None:
     table = printed([PART])
     assert table[0] == f"0 of 1 claim conforms, 1 {SAID}." and sum(SAID in line for line in table) == 3
-    assert head(PART) == f"{SAID}: x would be the same with another scaffold.c; show c too"
+    assert head(PART) == f"{SAID}: x would be the same with another scaffold.c; return c too"
     assert SAID in markdown([PART], [], "") and "conforms in part" not in markdown([PART], [], "")
     suite = Xml.fromstring(junit([PART], [], "")).find("testsuite")
     assert suite is not None and suite.get("skipped") == "1" and head(PART) in str(suite.findtext("system-out"))
@@ -231,7 +231,7 @@ def test_strict_is_inconclusive_where_something_was_not_seen() -> None:
     assert exit_code([PART, failed], strict=True) == 1 and exit_code([result()], strict=True) == 0
     few: dict[str, Any] = {"only": "scaffold/server/option-1", "law": "mean"}
     check_subject(InProcess(SUBJECT), **few)
-    with pytest.raises(DoesNotConform, match=r"passes 1 law in quick cases; \d+ obligations not asked"):
+    with pytest.raises(DoesNotConform, match=r"passes 1 law in quick cases; \d+ checks not asked"):
         check_subject(InProcess(SUBJECT), **few, strict=True)
 
 

@@ -269,7 +269,7 @@ def mine(folder: Path, *edits: tuple[str, str]) -> str:
 def test_what_no_vector_fits_is_inconclusive(tmp_path: Path) -> None:
     fixed = mine(tmp_path, ('{"weights": "examples"})', '{"weights": "examples"}, fixed={"eta": 0.7})'))
     ran = inside("vectors", "check", fixed)
-    assert ran.code == 3 and "no vector fits what it offers" in ran.out
+    assert ran.code == 3 and "no vector fits its claims" in ran.out
 
 
 def test_what_the_reading_asks_of_held_numbers_is_said() -> None:

@@ -19,13 +19,13 @@ from fedspec.serve import load
 from fedspec.wire import decode_info, encode
 from fedspec_suite.cli.manual import COMMANDS, loaded
 
-FORMER = re.compile(r"\b(offer(s|ed|ing)?|obligations?|subjects?|shims?|IMPL)\b", re.IGNORECASE)
+FORMER = re.compile(r"\b((?i:offer(s|ed|ing)?|obligations?|subjects?|shims?)|IMPL)\b")
 SINGULAR = re.compile(r"\b1 (checks|claims|cases|laws|files|rounds|clients|parameters)\b")
 MINE = (Path(__file__).resolve().parents[2] / "examples/mine.py").read_text(encoding="utf-8")
 ADAPTERS = {
     "skipping": MINE,
     "wrong": MINE.replace("+ self.h", "- self.h"),
-    "silent": MINE.replace("        examples", "        raise KeyError('lr')\n        examples"),
+    "silent": MINE.replace("        n = sum", "        raise KeyError('lr')\n        n = sum"),
 }
 CODES = {"skipping": 0, "wrong": 1, "silent": 2}
 

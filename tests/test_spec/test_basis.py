@@ -85,7 +85,7 @@ def test_the_list_and_the_page_have_it_from_the_field(columns: str, monkeypatch:
         assert listed["basis"] == basis
         (line,) = [line for line in inside("list", "k-gt").out.splitlines() if line.startswith("k-gt")]
         assert re.search(rf"\b{basis}\b", line)
-        assert f"typed after {basis.words}" in " ".join(inside("show", "k-gt").out.split())
+        assert f"typed after {basis.words}" in " ".join(inside("show", "k-gt", "--all").out.split())
 
 
 def test_a_row_of_somebody_else_need_not_say_it_and_says_nothing_else() -> None:

@@ -40,6 +40,9 @@ COSTS = {
 }
 
 
+CODE = 20
+"""Lines of code beside the box of the brief page at most."""
+
 EQUATIONS = 16
 """Equations on the brief page at most."""
 
@@ -243,12 +246,12 @@ def _text(a: Algorithm, width: int) -> Iterator[Any]:
 
 
 def _box(a: Algorithm, width: int, *, code_too: bool = False) -> Iterator[Any]:
-    """The box, and the code beside it if there is room; else the code below it if it is wanted."""
+    """The box, and the code beside it if there is room; else the code below it, on the whole page."""
     text = text_of(a)
     box, code = Text(text.box), Text(text.code)
     of_code = f"the text that runs, under {a.readings[0].name}" if text.options else "the text that runs"
     widest = [max(map(len, t.splitlines())) for t in (text.box, text.code)]
-    if sum(widest) + 4 <= width:
+    if sum(widest) + 4 <= width and (code_too or len(text.code.splitlines()) <= CODE):
         side = Table.grid(padding=(0, 4))
         side.add_column(no_wrap=True)
         side.add_column(no_wrap=True)

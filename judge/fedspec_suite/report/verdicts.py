@@ -253,8 +253,8 @@ def _details(r: Result, which: str, console: Console) -> None:
         _block(Text.assemble(("cases: ", "dim"), in_words(r.extent)), console, INDENT)
     if r.command:
         for command in (r.command, *sentences.replays(r)):
-            said = Text.assemble(" " * INDENT, ("again: ", "dim"), _words(runnable(command), console))
-            console.print(said, soft_wrap=True)
+            line = Text.assemble(" " * INDENT, ("again: ", "dim"), _words(runnable(command), console))
+            console.print(line, soft_wrap=True)
     wide = console.width >= TABULAR
     t = table("law", "type", "status", *["cases", "ratio"] * wide, "what")
     for o in r.obligations:
