@@ -36,7 +36,7 @@ def widen(extent: Extent, other: Mapping[str, tuple[float, float]]) -> None:
 
 def in_words(extent: Extent) -> str:
     """Format ranges: "1 to 1000 coordinates, 1 to 50 rounds"; hyper-parameters by name, at the end."""
-    counted = [f"{_span(*extent[name], '.10g')} {name}" for name in COUNTED if name in extent]
+    counted = [_counted(extent[name], name) for name in COUNTED if name in extent]
     if "magnitude" in extent:
         counted.append(f"numbers of {_span(*extent['magnitude'], '.2g')}")
     others = sorted(name for name in extent if name not in COUNTED and name != "magnitude")
@@ -49,8 +49,11 @@ FAR = {"rounds": "rounds", "clients": "clients", "coordinates": "parameters"}
 
 def covered(extent: Extent) -> str:
     """Format the sizes of cases: "1 to 50 rounds, 1 to 50 clients, 1 to 971 parameters"; empty without cases."""
-    sizes = {FAR[name]: extent[name] for name in FAR if name in extent}
-    return ", ".join(f"{_span(*s, '.10g')} {name if s[1] != 1 else name[:-1]}" for name, s in sizes.items())
+    return ", ".join(_counted(extent[name], words) for name, words in FAR.items() if name in extent)
+
+
+def _counted(span: tuple[float, float], name: str) -> str:
+    return f"{_span(*span, '.10g')} {name if span[1] != 1 else 'axis' if name == 'axes' else name.removesuffix('s')}"
 
 
 def _span(low: float, high: float, form: str) -> str:

@@ -253,19 +253,16 @@ def _details(r: Result, which: str, console: Console) -> None:
         _block(Text.assemble(("cases: ", "dim"), in_words(r.extent)), console, INDENT)
     if r.command:
         for command in (r.command, *sentences.replays(r)):
-            line = Text.assemble(" " * INDENT, ("again: ", "dim"), _words(runnable(command), console))
-            console.print(line, soft_wrap=True)
+            again = Text.assemble(" " * INDENT, ("again: ", "dim"), _words(runnable(command), console))
+            console.print(again, soft_wrap=True)
     wide = console.width >= TABULAR
     t = table("law", "type", "status", *["cases", "ratio"] * wide, "what")
     for o in r.obligations:
         style = {Status.PASS: "green", Status.FAIL: "red", Status.SKIP: "dim"}.get(o.status, "yellow")
-        numbers = str(o.cases) if o.cases else "", f"{o.ratio:.2g}" if o.status is Status.PASS else ""
-        cells = (
-            Text(o.status, style=style),
-            *numbers * wide,
-            _words(sentences.finding(o, r).removeprefix(SKIPPED), console),
-        )
-        t.add_row(o.law, o.dtype, *cells)
+        ratio = f"{o.ratio:.2g}" if o.status is Status.PASS else ""
+        numbers = (str(o.cases) if o.cases else "", ratio) if wide else ()
+        found = sentences.finding(o, r).removeprefix(SKIPPED)
+        t.add_row(o.law, o.dtype, Text(o.status, style=style), *numbers, _words(found, console))
     console.print(t)
     firsts: dict[str, Obligation] = {}
     for o in r.obligations:
