@@ -146,9 +146,7 @@ def test_numbers_that_a_type_does_not_have_begin_with_an_error() -> None:
 
 
 def test_an_extent_in_words() -> None:
-    assert (
-        in_words({"rounds": (1, 50), "tau": (0, 0.1), "clients": (1, 1)}) == "1 to 50 rounds, 1 client, tau 0 to 0.1"
-    )
+    assert in_words({"rounds": (1, 50), "tau": (0, 0.1), "clients": (1, 1)}) == "1 to 50 rounds, 1 client, tau 0 to 0.1"
     sgd = setting_at("sgd", "client", reach=Reach(coordinates=40))
     sizes = [(s, extent_of(s)["coordinates"][1]) for s in draw_cases(far_scenarios(sgd, "coordinates"), 24, seed=0)]
     assert all(("40 coordinates" in beyond(s)) == (d == 40) for s, d in sizes) and any(d == 40 for _, d in sizes)
