@@ -149,12 +149,12 @@ GAP = 2
 
 
 def fit(columns: Sequence[Sequence[str]], width: int, whole: Sequence[bool]) -> list[int]:
-    """Widths of columns: the widest are narrowed to their longest word, and if that is too wide, further."""
+    """Widths of columns: the widest are narrowed to their longest word, and further if they must, whole ones last."""
     widths = [max(map(cell_len, "\n".join(cells).split("\n"))) for cells in columns]
     words = [max(map(cell_len, " ".join(cells).split()), default=0) for cells in columns]
     least = [most if kept else word for most, word, kept in zip(widths, words, whole, strict=True)]
     while sum(widths) + GAP * (len(widths) - 1) > width and max(widths) > 1:
-        at = max(range(len(widths)), key=lambda k: (widths[k] > least[k], widths[k]))
+        at = max(range(len(widths)), key=lambda k: (widths[k] > least[k], not whole[k], widths[k]))
         widths[at] -= 1
     return widths
 

@@ -205,7 +205,8 @@ def _table(results: Sequence[Result], console: Console) -> None:
         for r, claim in zip(results, claimed, strict=True)
     ]
     columns = [[*map(escape_controls, column)] for column in zip(head, *rows, strict=True)]
-    widths = fit(columns, console.width - INDENT, [False] * len(head))
+    short = max(map(len, columns[3])) <= len(Conformity.DOES_NOT)
+    widths = fit(columns, console.width - INDENT, [False, False, False, short, True])
     around = INDENT + GAP * (len(head) - 1)
 
     def line(*cells: str | Text) -> Padding:
