@@ -107,8 +107,8 @@ def progress() -> Iterator[Callable[[str], None]]:
 WRONG = "wrong: "
 """Beginning of the first deviation of an offer, which stays on the screen while the judge goes on."""
 
-COUNTED = "judged "
-"""Beginning of a progress line."""
+COUNTED = ("judged ", "looking for a name: ")
+"""Beginnings of progress lines that come often."""
 
 
 @contextmanager

@@ -1,0 +1,115 @@
+"""The first play of a claim: one small case, and beside it a second session; faults of an adapter show at once.
+
+An answer in a wrong shape breaks every check. So it is looked for before them, and ends the claim.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from math import sqrt
+
+import numpy as np
+
+from fedspec.arith import Array
+from fedspec.contract import Offer, Subject
+from fedspec.facts import Fact
+from fedspec_suite.judge.refused_zeros import refused_by
+from fedspec_suite.measure.bench import Bench, Shown, bench_of
+from fedspec_suite.measure.edge_cases import plain_case
+from fedspec_suite.measure.process import SubjectError
+from fedspec_suite.measure.scenario import Scenario, change_events, describe
+from fedspec_suite.measure.setting import Setting, setting_of
+from fedspec_suite.measure.verdict import ADAPTER, Beyond, Deviates, Deviation, Obligation, Status, Undecided
+
+WHOLE = re.compile(r"\b(u?int\d*|bool)\b")
+"""Types that hold no fractions."""
+
+
+def first_play(subject: Subject, offer: Offer) -> Obligation | None:
+    """Return the check that the adapter fails in one small case; None if its answers can be compared with the rule."""
+    setting = setting_of(offer)
+    bench, s = bench_of(subject, offer, setting), first_case(setting)
+    law = "follows-x"
+    case: Scenario | tuple[Scenario, Scenario] = s
+    try:
+        answers = bench.play(s)
+        _has_numbers(bench, s, answers)
+        law = "dtype"
+        _has_fractions(bench, s, answers)
+        law, case = ("isolated", (s, _another(s))) if subject.info.concurrent else ("repeats", s)
+        _keeps_apart(bench, s, answers, subject.info.concurrent)
+    except Deviates as broken:
+        return Obligation(law, setting.dtype, Status.FAIL, (), 1, deviation=broken.deviation, case=case)
+    except (Beyond, Undecided):
+        return None
+    except SubjectError as error:
+        said = str(error).removeprefix("subject: ").replace("ContractError: ", ADAPTER, 1)
+        silent = Obligation("follows-x", setting.dtype, Status.ERROR, (), reason=said, detail=error.detail)
+        # A refused zero, or a refusal of several blocks, asks for another claim.
+        return None if refused_by(subject, offer, [silent])[0] else silent
+    return None
+
+
+def first_case(setting: Setting) -> Scenario:
+    """A case with nothing unusual, whose blocks have different shapes."""
+    matrices = setting.matrices or setting.algorithm.has(Fact.MATRICES)
+    blocks = {"w": (2, 3), "b": (3, 1) if matrices else (3,)}
+    return plain_case(setting, {"w": (2, 3)} if setting.one_block else blocks)
+
+
+def _another(s: Scenario) -> Scenario:
+    def halved(a: Array) -> Array:
+        return (a / 2).astype(a.dtype)
+
+    return change_events(s, halved, halved)
+
+
+def _has_numbers(bench: Bench, s: Scenario, answers: Sequence[Shown]) -> None:
+    for k, got in enumerate(answers):
+        if np.isnan(got["x"]).all() and np.isfinite([float(x) for x in bench.expect(s)[k]["x"]]).all():
+            raise _fault(
+                bench,
+                f"every number of x is nan after {_event(s, k)}, and the claim's are finite; "
+                "look for 0/0 and for values that were never set, or for a name with `fedspec identify`",
+            )
+
+
+def _has_fractions(bench: Bench, s: Scenario, answers: Sequence[Shown]) -> None:
+    for k, got in enumerate(answers):
+        kind = str(got["dtype"][0]) if "dtype" in got else ""
+        if WHOLE.search(kind):
+            raise _fault(bench, f"x comes back as {kind} after {_event(s, k)}; return it in {s.case.dtype}")
+
+
+def _keeps_apart(bench: Bench, s: Scenario, alone: Sequence[Shown], concurrent: bool) -> None:
+    """Play the case again: beside a second session, or after it if the subject has one session at a time."""
+    other = _another(s)
+    when = "beside a second session" if concurrent else "after another session"
+    if not concurrent:
+        bench.play(other)
+    mine = bench.subject.start(s.case)
+    theirs = bench.subject.start(other.case) if concurrent else None
+    for k, event in enumerate(s.events):
+        got = bench.read(mine.step(event), s, k, describe(event))["x"]
+        if theirs is not None:
+            theirs.step(other.events[k])
+        want = alone[k]["x"]
+        # What rounding makes of another order is a matter of the checks.
+        if not np.allclose(got, want, rtol=sqrt(np.finfo(s.case.dtype).eps), equal_nan=True):
+            j = int(np.argmax(np.abs(got - want)))
+            raise _fault(
+                bench,
+                f"sessions share state: after {_event(s, k)} x[{j}] is {got[j]:.9g} {when}, and {want[j]:.9g} before; "
+                "keep all state in the session object, not in its class or module",
+            )
+    for session in (mine, theirs):
+        getattr(session, "stop", lambda: None)()
+
+
+def _event(s: Scenario, k: int) -> str:
+    return f"{describe(s.events[k])} {k + 1}"
+
+
+def _fault(bench: Bench, words: str) -> Deviates:
+    return Deviates(Deviation(bench.step_equation, "", note=ADAPTER + words))
