@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import starmap
 from math import isfinite
+from typing import Any
 
 from fedspec_suite.diagnosis.cases.features import OTHERWISE
 from fedspec_suite.diagnosis.diagnosis import AT_ONCE, CLAIMED, FOLLOWS, INSIDE, NONE, SMALL, SOME, unnamed
@@ -16,7 +17,7 @@ from fedspec_suite.judge.runner import ITSELF, REQUIREMENT, UNDECIDED, about
 from fedspec_suite.laws import LAWS, law_named, retired
 from fedspec_suite.measure.bench import THRESHOLD
 from fedspec_suite.measure.input_ranges import Extent, beyond_all, widen
-from fedspec_suite.measure.verdict import Conformity, Deviation, Obligation, Result, Status, format_limits
+from fedspec_suite.measure.verdict import ADAPTER, Conformity, Deviation, Obligation, Result, Status, format_limits
 from fedspec_suite.report.partial_conformance import one_line, refused_zeros, refuses, to_be_seen
 
 SINGLE = THRESHOLD * 2.0**29
@@ -184,6 +185,8 @@ def replays(r: Result) -> list[str]:
 def _wrong(r: Result) -> str:
     """Describe the variant that it computes instead of its claim, and the deviation that the report shows first."""
     cause, (where, said) = _cause(r), _first(r)
+    if said.startswith(ADAPTER):
+        return f"{said} (seen in {where})" if where else said
     if cause in {FOLLOWS, SMALL, SOME}:
         return f"{cause}, but {f'in {where} ' if where else ''}{said}"
     if cause.startswith((SMALL, SOME)):
@@ -328,7 +331,12 @@ def offer_denied(r: Result) -> str:
 
 def differences(r: Result) -> list[list[tuple[str, str, str]]]:
     """For each variant found: where it differs, what the implementation computes, and what was wanted."""
-    found = [[(d["equation"], d["yours"], d["wanted"]) for d in one.get("differences", ())] for one in r.nearest_data]
+    return differences_in(r.nearest_data)
+
+
+def differences_in(nearest_data: Iterable[Mapping[str, Any]]) -> list[list[tuple[str, str, str]]]:
+    """For each variant in the data of a diagnosis: where it differs, what it computes, and what was wanted."""
+    found = [[(d["equation"], d["yours"], d["wanted"]) for d in one.get("differences", ())] for one in nearest_data]
     # What no equation says, the sentence about it has said already. Two names may be of the same equations.
     shown = {frozenset(one): one for one in reversed(found) if any(wanted for _, _, wanted in one)}
     return [*reversed(shown.values())]
@@ -345,10 +353,15 @@ def _in_a_line(at: str, yours: str, wanted: str) -> str:
 
 def offer_claim(r: Result) -> str:
     """Remedy: what to claim instead, if that makes the offer conform; empty otherwise."""
-    claims = [claim for one in r.nearest_data if (claim := one.get("claim"))]
+    return claim_in(r.nearest_data) if r.verdict is Conformity.DOES_NOT else ""
+
+
+def claim_in(nearest_data: Sequence[Mapping[str, Any]]) -> str:
+    """What to claim instead, by the data of a diagnosis; empty if no claim makes it conform."""
+    claims = [claim for one in nearest_data if (claim := one.get("claim"))]
     said = " or ".join(", ".join(f'{n}="{value}"' for n, value in claim.items()) for claim in claims)
-    change = "these" if any(len(one) > 1 for one in differences(r)) else "this"
-    return f"either change {change}, or claim {said}" if said and r.verdict is Conformity.DOES_NOT else ""
+    change = "these" if any(len(one) > 1 for one in differences_in(nearest_data)) else "this"
+    return f"either change {change}, or claim {said}" if said else ""
 
 
 def remedies(r: Result) -> list[str]:
