@@ -192,7 +192,7 @@ def test_the_script_needs_no_fedspec_and_exits_1_until_it_is_mended(folder: Path
     assert len(lines) <= LINES and max(map(len, lines)) <= 110
     # The case, the wanted number and its equation stand in the text itself.
     assert {"import numpy as np", "# wanted, fedavg.step: x = x + eta Delta"} <= {*lines}
-    assert 'ClientMessage(client=0, delta={"w": np.array([' in "".join(lines) and ".json" not in "".join(lines)
+    assert "ClientMessage(client=0, delta={'w': np.array([" in "".join(lines) and ".json" not in "".join(lines)
     ran = play(folder)
     assert ran.returncode == 1 and ran.stdout.startswith("x[0]: got ") and not ran.stderr, ran
     # Nor does the adapter, which imports the names of the contract.

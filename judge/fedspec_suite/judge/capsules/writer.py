@@ -12,7 +12,7 @@ from fedspec.contract import Offer, Subject
 from fedspec.errors import ContractError, FedspecError
 from fedspec_suite.judge.capsules.file_format import Failure, body, failure_as_data, stem
 from fedspec_suite.judge.capsules.recorder import Number, RecordedSubject, of_the_law, off_the_rule
-from fedspec_suite.judge.capsules.script import Wrong, script
+from fedspec_suite.judge.capsules.script import script
 from fedspec_suite.judge.runner import first
 from fedspec_suite.laws import law_named
 from fedspec_suite.measure.bench import Bench, bench_of
@@ -67,7 +67,7 @@ def capsule(
     if wrong:
         _, k, shown, o = min(wrong, key=lambda w: w[:2])
         calls = failures[k]["calls"][: shown.calls]
-        text, why_not = script(implementation, Wrong(o.id, _wanted(offer, o, shown), shown, k, calls))
+        text, why_not = script(implementation, o.id, _wanted(offer, o, shown), shown, calls)
     name = stem(implementation, subject.info, offer, among, number)
     return CapsuleFiles(name, body(implementation, subject.info, offer, failures), text, why_not)
 
