@@ -357,7 +357,7 @@ def offer_claim(r: Result) -> str:
 
 
 def claim_in(nearest_data: Sequence[Mapping[str, Any]]) -> str:
-    """What to claim instead, by the data of a diagnosis; empty if no claim makes it conform."""
+    """Remedy by the data of a diagnosis: the claim under which the implementation conforms; empty without one."""
     claims = [claim for one in nearest_data if (claim := one.get("claim"))]
     said = " or ".join(", ".join(f'{n}="{value}"' for n, value in claim.items()) for claim in claims)
     change = "these" if any(len(one) > 1 for one in differences_in(nearest_data)) else "this"

@@ -154,7 +154,7 @@ def equations(nearest_data: Sequence[Mapping[str, Any]], console: Console, width
 
 
 def equations_text(nearest_data: Sequence[Mapping[str, Any]]) -> str:
-    """The same lines without colours, as one text."""
+    """Text of ``equations`` without colours."""
     return "\n".join(line.plain for line in equations(nearest_data, Plain(width=WIDEST, no_color=True), WIDEST))
 
 
