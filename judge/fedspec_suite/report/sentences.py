@@ -113,7 +113,8 @@ def head(r: Result) -> str:
     """Reason for an offer's verdict, without the offer's name."""
     match r.verdict:
         case Conformity.DOES_NOT:
-            return "; ".join(filter(None, (_wrong(r), refuses(r), _unanswered(r))))
+            # What raises is mended first: the checks that it ended say nothing.
+            return "; ".join(filter(None, (_unanswered(r), _wrong(r), refuses(r))))
         case Conformity.ERROR if refuses(r):
             return "; ".join(filter(None, (refuses(r), _unanswered(r))))
         case Conformity.ERROR:
@@ -260,9 +261,10 @@ def _unanswered(r: Result) -> str:
     silent = [o.reason for o in r.obligations if o.status is Status.ERROR and not o.law.startswith(REFUSALS)]
     if not 0 < len(silent) < r.required:
         return ""
+    said = f"{len(silent)} of {r.required} obligations got no answer"
     # Where nothing failed, the first reason is what the sentence begins with.
-    why = f" ({one_line(silent[0]).removeprefix('subject: ')[:120]})" if r.verdict is Conformity.DOES_NOT else ""
-    return f"{len(silent)} of {r.required} obligations got no answer{why}"
+    why = one_line(silent[0]).removeprefix("subject: ")[:120] if r.verdict is Conformity.DOES_NOT else ""
+    return f"{why} ({said})" if why else said
 
 
 def finding(o: Obligation, r: Result) -> str:
