@@ -18,6 +18,7 @@ from fedspec.facts import Fact
 from fedspec_suite.judge.refused_zeros import refused_by
 from fedspec_suite.laws import Law, law_named
 from fedspec_suite.measure.bench import Bench, Shown, bench_of
+from fedspec_suite.measure.case_summary import call_of
 from fedspec_suite.measure.edge_cases import plain_case
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.scenario import Scenario, change_events, describe
@@ -42,8 +43,10 @@ def first_play(subject: Subject, offer: Offer) -> Obligation | None:
         law, case = ("isolated", (s, _another(s))) if subject.info.concurrent else ("repeats", s)
         _keeps_apart(bench, law_named(law), case)
     except Deviates as broken:
-        law = "dtype" if RETURNED in broken.deviation.note else law
-        return Obligation(law, setting.dtype, Status.FAIL, (), 1, deviation=broken.deviation, case=case)
+        d = broken.deviation
+        law = "dtype" if RETURNED in d.note else law
+        call = call_of(setting, case, d.where)
+        return Obligation(law, setting.dtype, Status.FAIL, (d.equation,), 1, deviation=d, case=case, call=call)
     except (Beyond, Undecided):
         return None
     except SubjectError as error:
