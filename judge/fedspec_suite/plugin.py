@@ -160,7 +160,7 @@ class Asked(_Test):
     def runtest(self) -> None:
         """Ask the law."""
         from fedspec_suite.measure.verdict import Status
-        from fedspec_suite.report import sentences
+        from fedspec_suite.report import sentences, verdicts
         from fedspec_suite.report.partial_conformance import refusal
 
         o = self.asking.ask(*self.row)
@@ -170,7 +170,8 @@ class Asked(_Test):
             case Status.XFAIL:
                 pytest.xfail(sentences.finding_alone(o))
             case Status.FAIL | Status.ERROR | Status.INCONCLUSIVE:
-                near = self.asking.nearest(o.law) if o.status is Status.FAIL else ""
+                unread = o.deviation is not None and o.deviation.unread
+                near, data = self.asking.nearest(o.law) if o.status is Status.FAIL and not unread else ("", [])
                 zeros = self.asking.refused if self.row == self.asking.refusing else None
                 said = f"{refusal(zeros)}; all that is asked later is asked without it" if zeros else ""
                 broken = (
@@ -183,6 +184,7 @@ class Asked(_Test):
                     said if said not in broken else "",
                     f"law: {sentences.words(o.law)}",
                     f"nearest known: {near}" if near else "",
+                    verdicts.equations_text(data),
                     f"again: {self.asking.again(o.law)}",
                     o.detail,
                 )

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
 from typing import Any, Literal, Protocol, TypeAlias, get_args, runtime_checkable
 
 import numpy as np
@@ -369,7 +368,7 @@ def blocks_like(value: object, x0: Blocks, name: str) -> dict[str, Array]:
     if isinstance(value, Mapping):
         if set(value) != set(x0):
             raise ContractError(
-                f"{name}: blocks {sorted(map(str, value))} where the case has {list(x0)}; "
+                f"{name} has blocks {sorted(map(str, value))}, the model has {list(x0)}; "
                 f"return every block of x0 under its own name"
             )
         arrays = [value[b] for b in x0]
@@ -382,14 +381,22 @@ def blocks_like(value: object, x0: Blocks, name: str) -> dict[str, Array]:
         parts = np.split(np.asarray(value), ends[:-1])
         arrays = [part.reshape(a.shape) for part, a in zip(parts, x0.values(), strict=True)]
     else:
-        arrays = ()
-    for b, want, got in zip_longest(x0, [a.shape for a in x0.values()], map(_shape, arrays)):
-        if got != want:
+        raise ContractError(
+            f"{name} {_described(value)}, the model's blocks have {', '.join(str(a.shape) for a in x0.values())}; "
+            f"return blocks by name, a list of arrays in the order of x0, or one flat vector"
+        )
+    for k, (b, like, got) in enumerate(zip(x0, x0.values(), arrays, strict=True)):
+        if _shape(got) != like.shape:
+            at = f"{name}[{b!r}]" if isinstance(value, Mapping) else f"{name}[{k}]"
             raise ContractError(
-                f"{name}: block {b!r} has shape {shape if got is None else got}, expected {want}; "
-                f"return blocks by name, a list of arrays in the order of x0, or one flat vector"
+                f"{at} {_described(got)}, the model's block {b!r} has {like.shape}; return it in that shape"
             )
     return {b: np.asarray(a) for b, a in zip(x0, arrays, strict=True)}
+
+
+def _described(value: Any) -> str:
+    shape = _shape(value)
+    return "is None" if value is None else "is no array" if shape is None else f"has shape {shape}"
 
 
 def _shape(value: Any) -> tuple[int, ...] | None:

@@ -14,6 +14,7 @@ import importlib.util
 import json
 import os
 import sys
+import sysconfig
 import traceback
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
@@ -134,6 +135,9 @@ class _Server:
         return {}
 
 
+_INSTALLED = (*(Path(sysconfig.get_path(n)) for n in ("stdlib", "purelib", "platlib")), Path(__file__).parent)
+"""Folders of installed packages, of Python and of fedspec."""
+
 KEPT = 16
 """So many events before the present one are watched, too: a session may be long."""
 
@@ -228,12 +232,15 @@ def _nature(kind: type) -> str | tuple[str, ...]:
     return tuple(f.name for f in fields(kind)) if is_dataclass(kind) else "plain"
 
 
-def _place(error: Exception) -> str:
-    """Place where an exception was raised that is not fedspec's own."""
+def place_of(error: Exception) -> str:
+    """Place in the user's code from which an exception came that is not fedspec's own, for a message."""
     frames = traceback.extract_tb(error.__traceback__)
     if isinstance(error, ContractError) or not frames:
         return ""
-    return f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})"
+    # What NumPy raises deep inside itself was asked for by a line of the user's.
+    own = [f for f in frames if not any(Path(f.filename).is_relative_to(folder) for folder in _INSTALLED)]
+    last = (own or frames)[-1]
+    return f" ({Path(last.filename).name}, line {last.lineno})"
 
 
 def serve(subject: Subject, lines: Iterable[str | bytes], out: TextIO) -> None:
@@ -245,7 +252,7 @@ def serve(subject: Subject, lines: Iterable[str | bytes], out: TextIO) -> None:
         try:
             reply = json.dumps({"ok": True, **server.answer(decode_request(line))})
         except Exception as error:
-            said = " ".join(f"{type(error).__name__}: {error}{_place(error)}".split())
+            said = " ".join(f"{type(error).__name__}: {error}{place_of(error)}".split())
             reply = json.dumps({"ok": False, "error": said[:500], "detail": traceback.format_exc()[-4000:]})
         out.write(reply + "\n")
         out.flush()

@@ -41,8 +41,8 @@ from fedspec_suite.measure.seeded_draws import draw_cases
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Status
 
-LINES = 15
-"""Largest number of lines of a script, so that it is read at a glance."""
+LINES = 40
+"""Largest number of lines of a script of a small case, so that it is read at a glance."""
 
 
 def with_options(algorithm: str, options: dict[str, str]) -> Iterator[Offer]:
@@ -189,7 +189,10 @@ def test_another_wrong_number_is_told(folder: Path, tmp_path: Path) -> None:
 def test_the_script_needs_no_fedspec_and_exits_1_until_it_is_mended(folder: Path, tmp_path: Path) -> None:
     _, text = names(folder)
     lines = (folder / text).read_text().splitlines()
-    assert len(lines) <= LINES
+    assert len(lines) <= LINES and max(map(len, lines)) <= 110
+    # The case, the wanted number and its equation stand in the text itself.
+    assert {"import numpy as np", "# wanted, fedavg.step: x = x + eta Delta"} <= {*lines}
+    assert "ClientMessage(client=0, delta={'w': np.array([" in "".join(lines) and ".json" not in "".join(lines)
     ran = play(folder)
     assert ran.returncode == 1 and ran.stdout.startswith("x[0]: got ") and not ran.stderr, ran
     # Nor does the adapter, which imports the names of the contract.

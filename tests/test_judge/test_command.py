@@ -114,6 +114,15 @@ def test_smoke_plays_every_offer() -> None:
     assert all(r["id"] and r["subject"] == "FedAvg" for r in ran.rows)
 
 
+def test_smoke_marks_the_numbers_that_differ() -> None:
+    wrong, right = "py:examples/my_fedadam.py:Subject", py("right:fedavg")
+    ran = inside("smoke", wrong)
+    assert "x [1.206193✗," in ran.out and "1.449708✗" not in ran.out and "✗ differs from" in ran.out
+    assert (ran.code, [row["differs"] for row in inside("smoke", wrong, "--json").rows]) == (0, [{"x": [0, 1]}])
+    assert "✗" not in inside("smoke", right).out
+    assert [row["differs"] for row in inside("smoke", right, "--json").rows] == [{}] * 3
+
+
 def test_smoke_says_which_rates_an_offer_takes() -> None:
     assert "rates=rounds" in inside("smoke", py("rated:rounds")).out
     assert "rates=" not in inside("smoke", "py:examples/fedadam_server.py:ADAPTER").out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -22,6 +23,14 @@ def test_a_wrong_one_is_named() -> None:
     assert ran.code == 0 and not row["follows"]
     assert row["found"][0]["words"] == "all state but the model is forgotten before every event"
     assert row["found"][0]["equation"] == "" and row["found"][0]["parts"] == 1
+
+
+def test_the_equations_stand_below_the_table_as_in_a_verdict() -> None:
+    subject = ("mutant:fedadam-stale-v", "--only", "fedadam/server/reddi-2021")
+    named = fedspec("identify", *subject).out
+    judged = fedspec("check", *subject, "--law", "follows-x", "--profile", "quick").out
+    block = re.search(r" +fedadam\.step\n +yours: [\s\S]+? +wanted: .+\n", judged)
+    assert block is not None and block[0] in named
 
 
 @pytest.mark.parametrize(

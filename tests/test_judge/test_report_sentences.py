@@ -10,7 +10,7 @@ from test_judge.results import HERE, asked, result, wrong
 from fedspec_suite.diagnosis.diagnosis import AT_ONCE
 from fedspec_suite.judge.runner import about, first
 from fedspec_suite.laws import all_laws
-from fedspec_suite.measure.verdict import UNREAD, Conformity, Deviation, Obligation, Result, Status
+from fedspec_suite.measure.verdict import ADAPTER, Conformity, Deviation, Obligation, Result, Status
 from fedspec_suite.report.sentences import (
     broken,
     finding,
@@ -102,10 +102,10 @@ def test_a_law_that_met_what_is_no_number_and_nothing_else_is_not_said_to_fail()
 
 
 def test_an_answer_that_cannot_be_read_is_said_to_be_that_and_no_breach_of_the_law_that_asked() -> None:
-    unread = Deviation("fedavg.step", "round 1", note=f"{UNREAD}: x: block 'w' has shape (2, 1)", shown="x")
-    shown = replace(unread, note=f"{UNREAD}: v_hat: block 'w' has shape (2, 1)", shown="v_hat")
+    unread = Deviation("fedavg.step", "round 1", note=f"{ADAPTER}x['w'] has shape (2, 1)", shown="x")
+    shown = replace(unread, note=f"{ADAPTER}v_hat['w'] has shape (2, 1)", shown="v_hat")
     r = wrong("no known variant", asked("inputs", FAIL, deviation=unread))
-    assert head(r) == f"no known variant; first seen in round 1: {unread.note}"
+    assert head(r) == f"{unread.note} (seen in round 1)"
     assert broken(r) == []
     # A law of the model met what is shown beside it: of the model nothing wrong was seen.
     assert [about(asked("follows-x", FAIL, deviation=d)) for d in (unread, shown)] == ["x", "v_hat"]
@@ -173,7 +173,8 @@ def test_no_answer_says_what_was_raised_and_how_often() -> None:
     r = result(Conformity.ERROR, error, asked("repeats"), first_deviation=error.reason)
     assert head(r) == "KeyError: 'lr'; 1 of 2 checks got no answer"
     assert head(result(Conformity.ERROR, error, first_deviation=error.reason)) == "KeyError: 'lr'"
-    assert head(wrong("A", asked("follows-x", FAIL), error)).endswith("; 1 of 2 checks got no answer (KeyError: 'lr')")
+    both = head(wrong("A", asked("follows-x", FAIL), error))
+    assert both.startswith("KeyError: 'lr' (1 of 2 checks got no answer); A; ")
 
 
 def test_zeros_that_are_refused_are_named_and_the_rest_is_counted() -> None:

@@ -196,6 +196,7 @@ def test_a_wrong_example_under_pytest(tmp_path: Path) -> None:
         and "expected: the sign (#7)" in ran.stdout
     )
     assert "nearest known: the change is subtracted at fedavg.step" in ran.stdout
+    assert "\nfedavg.step\n  yours:  x = x - eta Delta\n  wanted: x = x + eta Delta\n" in ran.stdout
     assert "again: fedspec check py:mine.py:Adapter --only fedavg/server --law follows-x --profile quick" in ran.stdout
     assert "expect: e.toml:2 (entry 1): everything that it excuses passes now (2 checks)" in ran.stdout
     assert "Traceback" not in ran.stdout and "one_by_one.py" not in ran.stdout

@@ -47,6 +47,32 @@ def test_what_is_left_out_is_counted() -> None:
     assert far.passes == ("3 of 3 that have a name", "4 of 2,000 mechanical edits")
 
 
+def test_a_search_tells_its_count_now_and_then_and_is_cut_at_its_bound() -> None:
+    told: list[str] = []
+    far = Search(most=250, tell=told.append)
+    v = Variant(words="a", equation="", algorithm="sgd", options={})
+    assert len(list(far.among(search.NAMES, [v] * 30, 30))) == 30
+    assert len(list(far.among(search.MECHANICAL, itertools.repeat(v), 2000))) == 220 and far.is_cut()
+    assert list(far.among(search.TWO_NAMES, [v], 5)) == []
+    assert [re.sub(r"\d+ s$", "0 s", line) for line in told] == [
+        f"looking for a name: {n} of 2,030 candidates, 0 s" for n in (100, 200)
+    ]
+    assert str(far) == "search cut at 250 of 2,035 candidates (--profile full goes on)"
+
+
+def test_a_cut_search_tries_no_pairs_and_says_so() -> None:
+    offer, far = Offer("sgd", "client", "zinkevich-2003"), Search(most=60)
+    setting = setting_of(replace(offer, reading=CATALOGUE["sgd"].readings[0].name))
+
+    def start(case: Case) -> Any:
+        inner = REFERENCE.start(case)
+        return SimpleNamespace(step=lambda e: {"x": np.sin(inner.step(e)["x"])})
+
+    d = identify(bench_of(written(offer, start), offer, setting), setting, search=far)
+    assert sum(far.looked.values()) == 60 and search.TWO_NAMES not in far.there
+    assert "search cut at 60 of" in in_words(d, True)
+
+
 def test_how_far_it_went_is_said_where_nothing_is_found() -> None:
     d = Diagnosis(3, 1e6, seen="from the first event on", search="looked at 400 of 2,150 candidates")
     said = in_words(d, True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 from rich.table import Table
 from rich.text import Text
@@ -16,10 +17,14 @@ from fedspec_suite.cli.check import check_limit
 from fedspec_suite.judge import locate
 from fedspec_suite.judge.all_offers import ask_all_offers
 from fedspec_suite.judge.smoke import plain_scenario
-from fedspec_suite.measure.bench import WORDS, Bench
+from fedspec_suite.measure.bench import THRESHOLD, WORDS, Bench
 from fedspec_suite.measure.declared_limits import limit_fields
+from fedspec_suite.measure.running_error import bounds_of
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.report.terminal import Json, console, emit, spinner, table
+
+MARK = "✗"
+"""Mark behind a number that differs from the reading's."""
 
 EPILOG = "Exit code: 0 every claim gets answers, 2 one does not, or a usage error."
 
@@ -35,7 +40,7 @@ def smoke(
     with spinner() as progress:
         for asked in ask_all_offers(implementations, _played, limit=limit, progress=progress):
             info, offer = asked.info, asked.offer
-            works, said, want, case = asked.answer or (False, asked.error, "", {})
+            works, said, want, case = asked.answer or (False, asked.error, "", {"differs": {}})
             rows.append(
                 {
                     "id": f"{asked.name}{':' * bool(offer.variant)}{offer.variant}/{offer.algorithm}/{offer.level}"
@@ -62,6 +67,8 @@ def smoke(
         for subject, those in groupby(rows, key=_whose):
             console().print(Text(subject, style="bold"), soft_wrap=True)
             console().print(_answers(those))
+        if any(r["differs"] for r in rows):
+            console().print(Text(f"{MARK} differs from what the reading gives."))
         console().print(
             Text(
                 "Many mistakes do not show in so small a case (--json has it); `fedspec check` decides.",
@@ -71,9 +78,29 @@ def smoke(
     raise typer.Exit(0 if all(r["works"] for r in rows) else 2)
 
 
-def _said(shown: Mapping[str, Any]) -> str:
-    """An answer on one line, rounded for the eye."""
-    return ", ".join(f"{n} {[round(float(x), 6) for x in v]}" for n, v in shown.items() if n not in WORDS)
+def _said(shown: Mapping[str, Any], differs: Mapping[str, Sequence[int]] | None = None) -> str:
+    """An answer on one line, rounded for the eye; numbers that differ are marked."""
+    off = differs or {}
+    quantities = (
+        f"{n} [{', '.join(f'{round(float(x), 6)}{MARK * (j in off.get(n, ()))}' for j, x in enumerate(v))}]"
+        for n, v in shown.items()
+        if n not in WORDS
+    )
+    return ", ".join(quantities)
+
+
+def _differs(got: Mapping[str, Any], want: Mapping[str, Any], dtype: str) -> dict[str, list[int]]:
+    """The numbers of an answer that rounding can't explain, by quantity and index."""
+    info, found = np.finfo(dtype), {}
+    for n in (n for n in got if n in want and n not in WORDS):
+        wanted = np.array([float(x) for x in want[n]])
+        allowed = THRESHOLD * (float(info.eps) * bounds_of(want[n]) + float(info.tiny))
+        same = wanted.shape == got[n].shape and (np.abs(got[n] - wanted) <= allowed) | (
+            np.isnan(got[n]) & np.isnan(wanted)
+        )
+        if off := np.flatnonzero(~np.broadcast_to(same, got[n].shape)).tolist():
+            found[n] = off
+    return found
 
 
 def _numbers(shown: Iterable[Mapping[str, Any]]) -> list[dict[str, list[float]]]:
@@ -86,13 +113,14 @@ def _played(bench: Bench, setting: Setting) -> tuple[bool, str, str, dict[str, A
     s = plain_scenario(setting)
     wanted = bench.expect(s)
     played = {"case": encode(s.case), "events": [encode(e) for e in s.events], "wanted": _numbers(wanted)}
-    expected = wanted[-1]
+    expected, played["differs"] = wanted[-1], {}
     try:
         answers = bench.play(s)
         answer, played["answers"] = answers[-1], _numbers(answers)
+        played["differs"] = _differs(answer, expected, setting.dtype)
     except (FedspecError, AssertionError) as error:
         return False, str(error), _said(expected), played
-    return True, _said(answer), _said({n: expected[n] for n in answer if n in expected}), played
+    return True, _said(answer, played["differs"]), _said({n: expected[n] for n in answer if n in expected}), played
 
 
 def _whose(row: Mapping[str, Any]) -> str:

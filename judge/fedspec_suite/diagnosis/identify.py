@@ -46,7 +46,13 @@ ELSEWHERE = 4
 """Number of cases in which a name is sought if a subject follows the claim in all samples."""
 
 
-def identify(bench: Bench, setting: Setting, further: bool = False, broken: Sequence[Scenario] = ()) -> Diagnosis:
+def identify(
+    bench: Bench,
+    setting: Setting,
+    further: bool = False,
+    broken: Sequence[Scenario] = (),
+    search: Search | None = None,
+) -> Diagnosis:
     """Compare what a subject gives on a sample of rich cases with everything known, the simplest first.
 
     Args:
@@ -54,6 +60,7 @@ def identify(bench: Bench, setting: Setting, further: bool = False, broken: Sequ
         setting: what it is judged on.
         further: whether to look beyond these cases where it follows the claim in them.
         broken: cases in which laws found it to deviate, which nothing may contradict that is said of where it does.
+        search: the bound of the search, and who hears of its progress; by default no bound and nobody.
     """
     known = known_of(setting)
     given = _played(bench, known.samples)
@@ -71,7 +78,7 @@ def identify(bench: Bench, setting: Setting, further: bool = False, broken: Sequ
     unlike = claim.unlike if claim.near else ()
     names, beyond = ("x", *unlike), Larger(bench, setting, known, given, lambda: held_out(setting)[:FRESH])
     silent = () if unlike else idle(setting, known, given, lambda s: _played(bench, (s,)).get(0))
-    search = Search()
+    search = search or Search()
     single = stages(search, known, setting, told, bool(unlike), written(bench, setting))
     found = first(chain(_simpler(known, setting, silent), single), known, given, told, names, beyond)
     if all(f.small for f in found) and not unlike and (decimals := absolutely(bench, _samples(known, given))):

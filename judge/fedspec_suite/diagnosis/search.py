@@ -5,6 +5,8 @@ The bound counts candidates, not time, so that every machine gives the same diag
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -28,6 +30,11 @@ LIKELY = 2
 PAIRS = {"client": 3000, "server": 3000, "round": 1000, "trace": 1000}
 """Largest number of pairs of one kind that are tried, by level: whole rounds take longer."""
 
+QUICK = {"client": 6000, "server": 6000, "round": 3000, "trace": 3000}
+"""Largest number of candidates of a quick search, by level: about ten seconds of a processor."""
+
+STEP = 100
+"""Number of candidates between two lines about progress."""
 
 NAMES, EDITS, NUMBERS, MECHANICAL = "that have a name", "systematic edits", "numbers of its own", "mechanical edits"
 TWO_NAMES, HALF_AND_NAME = "pairs of what has a name", "pairs of a half and what has a name"
@@ -45,15 +52,34 @@ class Search:
     Attributes:
         looked: by pass, the number of candidates that were looked at.
         there: by pass, the number of candidates.
+        most: the number of candidates after which the search is cut.
+        tell: receives a line about the progress now and then.
+        begun: when it began, in seconds of a clock.
     """
 
     looked: dict[str, int] = field(default_factory=dict)
     there: dict[str, int] = field(default_factory=dict)
+    most: float = math.inf
+    tell: Callable[[str], None] = lambda text: None
+    begun: float = field(default_factory=time.monotonic)
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Number of candidates that were looked at, and of those that there are, in all passes so far."""
+        return sum(self.looked.values()), sum(self.there.values())
+
+    def is_cut(self) -> bool:
+        """True if no further candidate is looked at."""
+        return self.counts[0] >= self.most
 
     def count(self, what: str, there: int, looked: int = 0) -> None:
         """Add candidates, and candidates looked at, to the counts of a pass."""
         self.there[what] = self.there.get(what, 0) + there
         self.looked[what] = self.looked.get(what, 0) + looked
+        done, all_ = self.counts
+        if looked and done % STEP < looked:
+            seconds = time.monotonic() - self.begun
+            self.tell(f"looking for a name: {done:,} of {all_:,} candidates, {seconds:.0f} s")
 
     def among(
         self, what: str, candidates: Iterable[Variant | None], there: int, most: int | None = None
@@ -61,7 +87,7 @@ class Search:
         """Yield at most ``most`` candidates of a pass; a candidate that makes no sense (None) is only counted."""
         self.count(what, there)
         for k, v in enumerate(candidates):
-            if k == most:
+            if k == most or self.is_cut():
                 return
             self.count(what, 0, 1)
             if v is not None:
@@ -74,7 +100,9 @@ class Search:
 
     def __str__(self) -> str:
         """Counts of all passes together, in words; empty if no candidate was left out."""
-        looked, there = sum(self.looked.values()), sum(self.there.values())
+        looked, there = self.counts
+        if self.is_cut():
+            return f"search cut at {looked:,} of {there:,} candidates (--profile full goes on)"
         return f"looked at {looked:,} of {there:,} candidates" if looked < there else ""
 
 
@@ -129,9 +157,11 @@ def two_at_once(
     def both(what: str, two: Sequence[tuple[Variant, Variant]]) -> Iterator[Variant]:
         return search.among(what, (together(setting, a, b) for a, b in two), len(two), PAIRS[setting.level])
 
-    if numberless(told):
+    if numberless(told) or search.is_cut():
         return
     yield both(TWO_NAMES, pairs(setting, standing(known, told, known.variants)))
+    if search.is_cut():
+        return
     likely = (*known.edits, *(v for v in known.mechanical if v.rank < LIKELY))
     unlikely = [v for v in known.mechanical if v.rank >= LIKELY]
     found = halves(chains(), (*known.variants, *likely, *unlikely))

@@ -13,11 +13,13 @@ from fedspec_suite.judge import locate
 from fedspec_suite.judge.capsules.writer import capsule
 from fedspec_suite.judge.equation_coverage import compared_quantities, with_coverage
 from fedspec_suite.judge.expected_failures import Complaint, Expectation, complaints, excused
+from fedspec_suite.judge.first_play import first_play
 from fedspec_suite.judge.plan import Budgeted, Planned, Task, Turns, opened, planned
 from fedspec_suite.judge.refused_zeros import obligations as refusals
 from fedspec_suite.judge.refused_zeros import refused_by
 from fedspec_suite.judge.request import Request, chosen, command, failed, is_itself, is_own, reason_of
 from fedspec_suite.judge.runner import (
+    asks,
     judge_offer,
     laws_named,
     not_asked,
@@ -30,7 +32,7 @@ from fedspec_suite.laws import retired
 from fedspec_suite.measure.case_summary import scenarios_in
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.scenario import Scenario
-from fedspec_suite.measure.verdict import Conformity, Result, Status
+from fedspec_suite.measure.verdict import Conformity, Obligation, Result, Status
 from fedspec_suite.subjects import environments
 
 
@@ -167,9 +169,11 @@ def _judged(
             stop=request.stop,
             excused=lambda o: excused([o], entries, request.today)[0].status is not Status.FAIL,
         )
-        obligations = ask(offer)
+        # An answer that cannot be compared breaks every check, and says nothing of the rule.
+        fault = _first_fault(request, subject, offer, entries)
+        obligations = [fault] if fault else ask(offer)
         # What it does take is judged, as if the offer had said what it does not.
-        zeros, taken = refused_by(subject, offer, obligations)
+        zeros, taken = ({}, offer) if fault else refused_by(subject, offer, obligations)
         if zeros:
             obligations = [*ask(taken), *refusals(zeros)]
         obligations = excused(obligations, entries, request.today)
@@ -179,22 +183,35 @@ def _judged(
         left = not_asked(subject, taken, obligations)
         result = result_of(subject, offer, obligations, unasked=left, command=again, made=made, profile=request.profile)
         result = with_coverage(result, taken, compared_quantities(obligations))
-        if not request.named:
+        if fault or not request.named:
             return result
+        where = f"{offer.algorithm}/{offer.level} of {task.name}"
         if result.verdict is Conformity.DOES_NOT:
-            progress(f"{offer.algorithm}/{offer.level} of {task.name}: looking for a name of the deviation")
-        return _explained(result, subject, taken, broken)
+            progress(f"{where}: looking for a name of the deviation")
+        return _explained(result, subject, taken, broken, partial(_below, progress, where))
     except Exception as error:
         return failed(request, task.name, offer, task.among, reason_of(error), subject.info)
 
 
-def _explained(result: Result, subject: Budgeted, offer: Offer, broken: Sequence[Scenario]) -> Result:
+def _first_fault(
+    request: Request, subject: Budgeted, offer: Offer, entries: Sequence[Expectation]
+) -> Obligation | None:
+    """The check that the first play fails; None if it passes, is expected to fail, or isn't asked."""
+    if not asks(request.law, "follows-x") or is_itself(subject):
+        return None
+    fault = first_play(subject, offer)
+    return None if fault is None or excused([fault], entries, request.today) != [fault] else fault
+
+
+def _explained(
+    result: Result, subject: Budgeted, offer: Offer, broken: Sequence[Scenario], progress: Callable[[str], None]
+) -> Result:
     if result.verdict not in {Conformity.DOES_NOT, Conformity.INCONCLUSIVE}:
         return result
     # All that is known of mistakes takes half a second to load.
     from fedspec_suite.judge.explained import explained
 
-    return explained(result, subject, offer, broken)
+    return explained(result, subject, offer, broken, progress)
 
 
 def _lost(request: Request, task: Task, done: int, reason: str) -> Iterator[Result]:

@@ -180,8 +180,8 @@ def complaints(
     for e in entries:
         mine = [r for r in results if e.number in r.expected]
         asked = [o for r in mine for o in r.obligations if e.about(o)]
-        # What gave no answer was not asked everything.
-        broken = any(r.verdict is Conformity.ERROR for r in mine)
+        # What gave no answer, or failed at once, was not asked everything.
+        broken = any(r.verdict is Conformity.ERROR or r.unasked for r in mine)
         if words := wrong(e, asked, today, only=None if broken else only, law=law):
             out.append(Complaint(e, words))
     return out

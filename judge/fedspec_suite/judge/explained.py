@@ -5,7 +5,8 @@ The judge loads it with all that is known of mistakes if an offer does not confo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from fedspec.contract import Offer, Subject
@@ -20,6 +21,7 @@ from fedspec_suite.diagnosis.diagnosis import (
     unrepeated,
 )
 from fedspec_suite.diagnosis.identify import identify
+from fedspec_suite.diagnosis.search import QUICK, Search
 from fedspec_suite.diagnosis.seen.course import followed
 from fedspec_suite.judge.plan import Budgeted
 from fedspec_suite.judge.request import is_itself, is_own, reason_of
@@ -42,7 +44,13 @@ MANNERS = {"repeats", "isolated", "dtype", "inputs", REQUIREMENT}
 """Laws that can be broken while the numbers of the model are right."""
 
 
-def explained(result: Result, subject: Budgeted, offer: Offer, broken: Sequence[Scenario] = ()) -> Result:
+def explained(
+    result: Result,
+    subject: Budgeted,
+    offer: Offer,
+    broken: Sequence[Scenario] = (),
+    progress: Callable[[str], None] = lambda text: None,
+) -> Result:
     """The result of an offer that does not conform, with its diagnosis.
 
     Args:
@@ -50,6 +58,7 @@ def explained(result: Result, subject: Budgeted, offer: Offer, broken: Sequence[
         subject: the subject.
         offer: the offer.
         broken: the cases in which obligations failed that compare with the rule.
+        progress: is told how far the search is.
     """
     if result.verdict is Conformity.INCONCLUSIVE and is_own(offer.algorithm):
         undecided = [o for o in result.obligations if o.status is Status.INCONCLUSIVE and not o.reads]
@@ -59,24 +68,41 @@ def explained(result: Result, subject: Budgeted, offer: Offer, broken: Sequence[
         return result
     try:
         failed = [o for o in result.obligations if o.status is Status.FAIL]
+        worst = first(failed)[0].deviation
+        if worst and worst.unread:
+            # Whoever mends the adapter sees numbers, and these may have a name.
+            return result
         if all(o.law in NAMING or about(o).startswith(buffer_key("")) for o in failed):
             # What becomes of these is named by the law that found it; no rule is wrong.
             return replace(result, nearest=FOLLOWS)
         if is_itself(subject) and all(o.law in properties() for o in failed):
             # It follows itself: what is wrong is the rule, or that the row does not deny the law.
             return replace(result, nearest=ITSELF, course=_course(subject, offer, first(failed)[0]))
-        d, words = explanation(subject, offer, failed, broken)
+        search = searching(offer, result.profile, progress)
+        d, words = explanation(subject, offer, failed, broken, search)
         result = replace(result, nearest=words, nearest_data=tuple(as_data(d)), searched=d.passes)
-        result = replace(result, properties=_properties(subject, offer) if unnamed(words) else {})
+        result = replace(result, properties=_properties(subject, offer, progress) if unnamed(words) else {})
         return replace(result, course=_course(subject, offer, first(failed)[0]))
     except Exception as error:
         # What was judged stands, whatever becomes of its explanation.
         return replace(result, nearest=result.nearest or f"not diagnosed: {reason_of(error)}")
 
 
-def _properties(subject: Subject, offer: Offer) -> dict[str, str]:
+def searching(offer: Offer, profile: str, progress: Callable[[str], None] = lambda text: None) -> Search:
+    """The search of a profile, which is bounded in the quick one."""
+    return Search(most=QUICK[offer.level] if profile == "quick" else math.inf, tell=progress)
+
+
+def _properties(subject: Subject, offer: Offer, progress: Callable[[str], None]) -> dict[str, str]:
     """Properties that an offer breaks or has, asked if its deviation has no name: pass or fail, by id."""
-    asked = judge_offer(subject, replace(offer, dtypes=offer.dtypes[:1]), profile="quick", law=PROPERTIES)
+    asked = judge_offer(
+        subject,
+        replace(offer, dtypes=offer.dtypes[:1]),
+        profile="quick",
+        law=PROPERTIES,
+        progress=progress,
+        excused=lambda o: True,
+    )
     return {o.law: str(o.status) for o in asked if o.status in {Status.PASS, Status.FAIL}}
 
 
@@ -88,7 +114,11 @@ def _course(subject: Subject, offer: Offer, o: Obligation) -> Course | None:
 
 
 def explanation(
-    subject: Subject, offer: Offer, failed: Sequence[Obligation], broken: Sequence[Scenario] = ()
+    subject: Subject,
+    offer: Offer,
+    failed: Sequence[Obligation],
+    broken: Sequence[Scenario] = (),
+    search: Search | None = None,
 ) -> tuple[Diagnosis, str]:
     """Diagnose an offer that failed in some obligations, as data and in words.
 
@@ -97,10 +127,11 @@ def explanation(
         offer: the offer.
         failed: the obligations that failed.
         broken: the cases in which those failed that compare with the rule.
+        search: the bound of the search for a name, and who hears of its progress.
     """
     setting = setting_of(offer)
     mine = [s for s in broken if s.case.dtype == setting.dtype]
-    d = identify(bench_of(subject, offer, setting), setting, further=True, broken=mine)
+    d = identify(bench_of(subject, offer, setting), setting, further=True, broken=mine, search=search)
     laws = {o.law for o in failed}
     if "repeats" in laws:
         d = unrepeated(d)

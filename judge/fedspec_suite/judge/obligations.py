@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from fedspec.contract import Offer, Subject
 from fedspec_suite.judge.equation_coverage import compared_quantities
@@ -68,7 +69,7 @@ class OneByOne:
         for o in required if asks(request.law, REQUIREMENT) else ():
             self.rows.append((REQUIREMENT, o.dtype))
             self._known[REQUIREMENT, o.dtype] = o
-        self._nearest: str | None = None
+        self._named = False
 
     def _ask_of(self, offer: Offer) -> None:
         self._settings = {dtype: setting_of(offer, dtype, self.request.reach) for dtype in offer.dtypes}
@@ -116,17 +117,18 @@ class OneByOne:
                     break
         return out
 
-    def nearest(self, law: str) -> str:
-        """The nearest known variant, the first time that a law fails; empty afterwards."""
-        if self._nearest is not None:
-            return ""
+    def nearest(self, law: str) -> tuple[str, list[dict[str, Any]]]:
+        """The nearest known variant in words and as data, the first time that a law fails; empty afterwards."""
+        if self._named:
+            return "", []
+        self._named = True
         bench = next(iter(self._benches.values()))
         failed = [o for o in self._known.values() if o.law == law and o.status in {Status.FAIL, Status.XFAIL}]
         # As in `check`, what is known of mistakes is loaded if something is wrong.
-        from fedspec_suite.judge.explained import explanation
+        from fedspec_suite.judge.explained import explanation, searching
 
-        _, self._nearest = explanation(self.subject, bench.offer, failed)
-        return self._nearest
+        d, words = explanation(self.subject, bench.offer, failed, search=searching(bench.offer, self.request.profile))
+        return words, [f.data for f in d.found]
 
     def again(self, law: str) -> str:
         """The command that asks one law alone."""

@@ -27,7 +27,7 @@ from fedspec_suite.measure.scenario import Scenario, describe, running
 from fedspec_suite.measure.scheduled_cases import spelled_out
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.tagged_numbers import SHORT
-from fedspec_suite.measure.verdict import UNREAD, Beyond, Deviates, Deviation, Undecided
+from fedspec_suite.measure.verdict import ADAPTER, Beyond, Deviates, Deviation, Undecided
 
 THRESHOLD = 30.0
 """A ratio above this is a deviation, in every precision and on every device."""
@@ -126,8 +126,7 @@ class Bench:
                 shown[name] = _vector(answer[name], s, name)
             except (ContractError, KeyError, TypeError, ValueError) as error:
                 why = str(error) if isinstance(error, ContractError) else f"{name} is not an array of numbers"
-                note = f"{UNREAD}: {why}"
-                raise Deviates(Deviation(self.equation_of(name), where, note=note, shown=name)) from error
+                raise Deviates(Deviation(self.equation_of(name), where, note=ADAPTER + why, shown=name)) from error
         if s.case.buffers is not None:
             try:
                 shown |= buffer_cases.read(answer, s.case.buffers)

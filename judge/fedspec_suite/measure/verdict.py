@@ -38,8 +38,8 @@ class Conformity(StrEnum):
 NOT_ASKED = "not asked"
 """Ending of a table's row for an offer with obligations left out."""
 
-UNREAD = "the answer cannot be read"
-"""Beginning of the note of a deviation by an unreadable answer, whatever the law."""
+ADAPTER = "adapter: "
+"""Beginning of the note of a deviation by an answer that the adapter gives in a wrong way, whatever the law."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Deviation:
     @property
     def unread(self) -> bool:
         """True if an answer could not be read, so that nothing is known of its numbers."""
-        return self.note.startswith(UNREAD)
+        return self.note.startswith(ADAPTER)
 
     def __str__(self) -> str:
         return self.told(f"{self.equation} {self.where}".strip())

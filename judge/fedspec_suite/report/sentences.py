@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import starmap
 from math import isfinite
+from typing import Any
 
 from fedspec_suite.diagnosis.cases.features import OTHERWISE
 from fedspec_suite.diagnosis.diagnosis import AT_ONCE, CLAIMED, FOLLOWS, INSIDE, NONE, SMALL, SOME, unnamed
@@ -18,6 +19,7 @@ from fedspec_suite.laws.applicability import NOT_RETURNED
 from fedspec_suite.measure.bench import THRESHOLD
 from fedspec_suite.measure.input_ranges import Extent, covered, widen
 from fedspec_suite.measure.verdict import (
+    ADAPTER,
     Conformity,
     Deviation,
     Obligation,
@@ -122,7 +124,8 @@ def head(r: Result) -> str:
     """Reason for an offer's verdict, without the offer's name."""
     match r.verdict:
         case Conformity.DOES_NOT:
-            return "; ".join(filter(None, (_wrong(r), refuses(r), _unanswered(r))))
+            # What raises is mended first: the checks that it ended say nothing.
+            return "; ".join(filter(None, (_unanswered(r), _wrong(r), refuses(r))))
         case Conformity.ERROR if refuses(r):
             return "; ".join(filter(None, (refuses(r), _unanswered(r))))
         case Conformity.ERROR:
@@ -223,6 +226,8 @@ def replays(r: Result) -> list[str]:
 def _wrong(r: Result) -> str:
     """Describe the variant that it computes instead of its claim, and the deviation that the report shows first."""
     cause, (where, said) = _cause(r), _first(r)
+    if said.startswith(ADAPTER):
+        return f"{said} (seen in {where})" if where else said
     if cause in {FOLLOWS, SMALL, SOME}:
         return f"{cause}, but {f'in {where} ' if where else ''}{said}"
     if cause.startswith((SMALL, SOME)):
@@ -296,9 +301,10 @@ def _unanswered(r: Result) -> str:
     silent = [o.reason for o in r.obligations if o.status is Status.ERROR and not o.law.startswith(REFUSALS)]
     if not 0 < len(silent) < r.required:
         return ""
+    said = f"{len(silent)} of {counted(r.required, 'check')} got no answer"
     # Where nothing failed, the first reason is what the sentence begins with.
-    why = f" ({one_line(silent[0]).removeprefix('adapter: ')[:120]})" if r.verdict is Conformity.DOES_NOT else ""
-    return f"{len(silent)} of {counted(r.required, 'check')} got no answer{why}"
+    why = one_line(silent[0]).removeprefix("adapter: ")[:120] if r.verdict is Conformity.DOES_NOT else ""
+    return f"{why} ({said})" if why else said
 
 
 def finding(o: Obligation, r: Result) -> str:
@@ -367,7 +373,12 @@ def offer_denied(r: Result) -> str:
 
 def differences(r: Result) -> list[list[tuple[str, str, str]]]:
     """For each variant found: where it differs, what the implementation computes, and what was wanted."""
-    found = [[(d["equation"], d["yours"], d["wanted"]) for d in one.get("differences", ())] for one in r.nearest_data]
+    return differences_in(r.nearest_data)
+
+
+def differences_in(nearest_data: Iterable[Mapping[str, Any]]) -> list[list[tuple[str, str, str]]]:
+    """For each variant in the data of a diagnosis: where it differs, what it computes, and what was wanted."""
+    found = [[(d["equation"], d["yours"], d["wanted"]) for d in one.get("differences", ())] for one in nearest_data]
     # What no equation says, the sentence about it has said already. Two names may be of the same equations.
     shown = {frozenset(one): one for one in reversed(found) if any(wanted for _, _, wanted in one)}
     return [*reversed(shown.values())]
@@ -384,10 +395,15 @@ def _in_a_line(at: str, yours: str, wanted: str) -> str:
 
 def offer_claim(r: Result) -> str:
     """Remedy: what to claim instead, if that makes the offer conform; empty otherwise."""
-    claims = [claim for one in r.nearest_data if (claim := one.get("claim"))]
+    return claim_in(r.nearest_data) if r.verdict is Conformity.DOES_NOT else ""
+
+
+def claim_in(nearest_data: Sequence[Mapping[str, Any]]) -> str:
+    """Remedy by the data of a diagnosis: the claim under which the implementation conforms; empty without one."""
+    claims = [claim for one in nearest_data if (claim := one.get("claim"))]
     said = " or ".join(", ".join(f'{n}="{value}"' for n, value in claim.items()) for claim in claims)
-    change = "these" if any(len(one) > 1 for one in differences(r)) else "this"
-    return f"either change {change}, or claim {said}" if said and r.verdict is Conformity.DOES_NOT else ""
+    change = "these" if any(len(one) > 1 for one in differences_in(nearest_data)) else "this"
+    return f"either change {change}, or claim {said}" if said else ""
 
 
 def remedies(r: Result) -> list[str]:

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -86,37 +86,23 @@ def emit(rows: Sequence[dict[str, Any]]) -> None:
         sys.stdout.write(json.dumps(list(rows), indent=2) + "\n")
 
 
-@contextmanager
-def progress() -> Iterator[Callable[[str], None]]:
-    """A line on standard error that says how far the work is; one every while where that is no terminal."""
-    err = complaints()
-    if err.is_terminal:
-        with Status("", console=err) as status:
-            yield lambda text: status.update(Text(escape_controls(text)))
-    else:
-        told = time.monotonic()
-
-        def tell(text: str) -> None:
-            nonlocal told
-            if time.monotonic() - told > PATIENCE:
-                told = time.monotonic()
-                err.print(text)
-
-        yield tell
-
-
 WRONG = "wrong: "
 """Beginning of the first deviation of an offer, which stays on the screen while the judge goes on."""
 
-COUNTED = "judged "
-"""Beginning of a progress line."""
+COUNTED = ("judged ", "looking for a name: ")
+"""Beginnings of progress lines that come often."""
+
+
+def progress() -> AbstractContextManager[Callable[[str], None]]:
+    """A line on standard error that says how far the work is; one every while where that is no terminal."""
+    return spinner(("",))
 
 
 @contextmanager
-def spinner() -> Iterator[Any]:
+def spinner(counted: tuple[str, ...] = COUNTED) -> Iterator[Callable[[str], None]]:
     """A progress line on standard error; where that is no terminal, plain lines for what takes long.
 
-    Of those that count what is done there is one every while.
+    Of those that count what is done, by their beginnings, there is one every while.
     """
     err = complaints()
     if err.is_terminal:
@@ -134,7 +120,7 @@ def spinner() -> Iterator[Any]:
 
     def tell(text: str) -> None:
         nonlocal told
-        if text.startswith(COUNTED):
+        if text.startswith(counted):
             if time.monotonic() - told > PATIENCE:
                 told = time.monotonic()
                 err.print(text)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import shlex
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from io import StringIO
 from math import ceil
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.padding import Padding
@@ -125,11 +126,8 @@ def _told(r: Result, name: str, console: Console) -> list[Text]:
     width, most = console.width - 2 * INDENT, ceil((MOST + sentences.unknown(r)) * WIDEST / console.width)
     told = Text.assemble(_words(name, console, "bold"), ": ", _words(sentences.head(r), console))
     lines = _filled(told, console, width, most)
-    for k, one in enumerate(sentences.differences(r)):
-        lines += [Text("or")] if k else []
-        lines += [line for difference in one for line in _difference(*difference, console, width)]
-    if claim := sentences.offer_claim(r):
-        lines += _filled(Text(claim), console, width)
+    if r.verdict is Conformity.DOES_NOT:
+        lines += equations(r.nearest_data, console, width)
     if r.verdict is Conformity.DOES_NOT and sentences.single_only(r):
         lines += _filled(Text(sentences.offer_single(r), "dim"), console, width, most - len(lines))
     elif offered := sentences.offer_fixed(r) or sentences.offer_denied(r):
@@ -147,6 +145,21 @@ def _told(r: Result, name: str, console: Console) -> list[Text]:
             said = _listed(f"holds: {counted}, such as: ", holds, "", width)
             lines.append(Text(said, "dim"))
     return [Text.assemble(" " * (INDENT if k == 0 else 2 * INDENT), line) for k, line in enumerate(lines)]
+
+
+def equations(nearest_data: Sequence[Mapping[str, Any]], console: Console, width: int) -> list[Text]:
+    """The equations of the variants that were found, yours above the wanted ones; and what to claim instead."""
+    lines: list[Text] = []
+    for k, one in enumerate(sentences.differences_in(nearest_data)):
+        lines += [Text("or")] if k else []
+        lines += [line for difference in one for line in _difference(*difference, console, width)]
+    claim = sentences.claim_in(nearest_data)
+    return [*lines, *(_filled(Text(claim), console, width) if claim else [])]
+
+
+def equations_text(nearest_data: Sequence[Mapping[str, Any]]) -> str:
+    """Text of ``equations`` without colours."""
+    return "\n".join(line.plain for line in equations(nearest_data, Plain(width=WIDEST, no_color=True), WIDEST))
 
 
 def _difference(at: str, yours: str, wanted: str, console: Console, width: int) -> list[Text]:

@@ -1,0 +1,106 @@
+"""The first play of a claim: one small case, and beside it a second session; faults of an adapter show at once.
+
+An answer in a wrong shape breaks every check. So it is looked for before them, and ends the claim.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from fedspec.arith import Array
+from fedspec.contract import Offer, Subject
+from fedspec.facts import Fact
+from fedspec_suite.judge.refused_zeros import refused_by
+from fedspec_suite.laws import Law, law_named
+from fedspec_suite.measure.bench import Bench, Shown, bench_of
+from fedspec_suite.measure.case_summary import call_of
+from fedspec_suite.measure.edge_cases import plain_case
+from fedspec_suite.measure.process import SubjectError
+from fedspec_suite.measure.scenario import Scenario, change_events, describe
+from fedspec_suite.measure.setting import Setting, setting_of
+from fedspec_suite.measure.verdict import ADAPTER, Beyond, Deviates, Deviation, Obligation, Status, Undecided
+
+RETURNED = "x comes back as"
+
+WHOLE = re.compile(r"\b(u?int\d*|bool)\b")
+"""Types that hold no fractions."""
+
+
+def first_play(subject: Subject, offer: Offer) -> Obligation | None:
+    """Return the check that the adapter fails in one small case; None if its answers can be compared with the rule."""
+    setting = setting_of(offer)
+    bench, s = bench_of(subject, offer, setting), first_case(setting)
+    law = "follows-x"
+    case: Scenario | tuple[Scenario, Scenario] = s
+    try:
+        answers = bench.play(s)
+        _look_at(bench, s, answers)
+        law, case = ("isolated", (s, _another(s))) if subject.info.concurrent else ("repeats", s)
+        _keeps_apart(bench, law_named(law), case)
+    except Deviates as broken:
+        d = broken.deviation
+        law = "dtype" if RETURNED in d.note else law
+        call = call_of(setting, case, d.where)
+        return Obligation(law, setting.dtype, Status.FAIL, (d.equation,), 1, deviation=d, case=case, call=call)
+    except (Beyond, Undecided):
+        return None
+    except SubjectError as error:
+        said = str(error).removeprefix(ADAPTER).replace("ContractError: ", "", 1)
+        silent = Obligation("follows-x", setting.dtype, Status.ERROR, (), reason=said, detail=error.detail)
+        # A refused zero, or a refusal of several blocks, asks for another claim.
+        return None if refused_by(subject, offer, [silent])[0] else silent
+    return None
+
+
+def first_case(setting: Setting) -> Scenario:
+    """A case with nothing unusual, whose blocks have different shapes."""
+    matrices = setting.matrices or setting.algorithm.has(Fact.MATRICES)
+    blocks = {"w": (2, 3), "b": (3, 1) if matrices else (3,)}
+    return plain_case(setting, {"w": (2, 3)} if setting.one_block else blocks)
+
+
+def _another(s: Scenario) -> Scenario:
+    def halved(a: Array) -> Array:
+        return (a / 2).astype(a.dtype)
+
+    return change_events(s, halved, halved)
+
+
+def _look_at(bench: Bench, s: Scenario, answers: Sequence[Shown]) -> None:
+    """Refuse a model that is NaN throughout where the rule's is finite, or that comes in a whole type."""
+    for k, got in enumerate(answers):
+        where = f"{describe(s.events[k])} {k + 1}"
+        if np.isnan(got["x"]).all() and np.isfinite([float(x) for x in bench.expect(s)[k]["x"]]).all():
+            raise _fault(
+                bench,
+                f"every number of x is nan after {where}, and the claim's are finite; "
+                "look for 0/0 and for values that were never set, or for a name with `fedspec identify`",
+            )
+        kind = str(got["dtype"][0]) if "dtype" in got else ""
+        if WHOLE.search(kind):
+            raise _fault(bench, f"{RETURNED} {kind} after {where}; return it in {s.case.dtype}")
+
+
+def _keeps_apart(bench: Bench, law: Law | None, case: Any) -> None:
+    """Ask whether a second session changes the first by more than rounding, which is a matter of the checks."""
+    assert law is not None
+    try:
+        law.check(bench, case)
+    except Deviates as broken:
+        d = broken.deviation
+        numbers = d.note
+        if d.got is not None and d.want is not None:
+            if np.isclose(d.got, d.want, rtol=sqrt(np.finfo(bench.dtype).eps)):
+                return
+            numbers = f"after {d.where} {d.shown or 'x'}[{d.component}] is {d.got:.9g} and, alone, {d.want:.9g}"
+        remedy = "keep all state in the session object, not in its class or module"
+        raise _fault(bench, f"sessions share state: {numbers}; {remedy}") from broken
+
+
+def _fault(bench: Bench, words: str) -> Deviates:
+    return Deviates(Deviation(bench.step_equation, "", note=ADAPTER + words))

@@ -1,0 +1,62 @@
+"""Right FedAdam (level server) and momentum (level client), whose adapters answer in a wrong way."""
+
+from __future__ import annotations
+
+import numpy as np
+from right import DOUBLE, REDDI, FedAdam, Momentum, Subject
+
+from fedspec.contract import Offer
+
+
+def each(change):
+    return lambda self, x: {"x": {n: change(a) for n, a in x.items()}}
+
+
+def first_only(self, x):
+    return {"x": dict(list(x.items())[:1])}
+
+
+ANSWERS = {
+    "flattened": each(np.ravel),
+    "transposed": each(np.transpose),
+    "missing": first_only,
+    "integers": each(lambda a: a.astype(int)),
+    "nan": each(lambda a: a * np.nan),
+    "none": lambda self, x: {"x": None},
+    "none_inside": each(lambda a: None),
+    "no_x": lambda self, x: {"model": x},
+}
+
+
+def answering(session, answer):
+    """The session with another answer."""
+
+    def step(self, event):
+        return answer(self, session.step(self, event)["x"])
+
+    return type(session.__name__, (session,), {"step": step})
+
+
+def leaking(session, name, method):
+    """The session whose buffer of that name belongs to all sessions."""
+    shared = {}
+
+    def step(self, given):
+        setattr(self, name, shared.get("buffer", getattr(self, name)))
+        shown = getattr(session, method)(self, given)
+        shared["buffer"] = getattr(self, name)
+        return shown
+
+    return type(session.__name__, (session,), {method: step})
+
+
+def raises(self, x):
+    return np.linalg.inv(np.zeros((2, 2)))
+
+
+SERVER, CLIENT = Offer("fedadam", "server", REDDI, dtypes=DOUBLE), Offer("momentum", "client", "fednova", dtypes=DOUBLE)
+for name, answer in ({**ANSWERS, "raises": raises}).items():
+    globals()[f"{name}_server"] = Subject(answering(FedAdam, answer), SERVER)
+    globals()[f"{name}_client"] = Subject(answering(Momentum, answer), CLIENT)
+leaks_server = Subject(leaking(FedAdam, "m", "update"), SERVER)
+leaks_client = Subject(leaking(Momentum, "u", "move"), CLIENT)

@@ -1,0 +1,91 @@
+"""The first play: a fault of an adapter is the headline, is found before any check, and ends the claim."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from test_judge.support import check, fedspec, py
+
+from fedspec.catalogue import CATALOGUE
+from fedspec.contract import Offer, Subject
+from fedspec.reference import SUBJECT
+from fedspec_suite.judge.first_play import first_case, first_play
+from fedspec_suite.measure.edge_cases import runs
+from fedspec_suite.measure.in_process import InProcess
+from fedspec_suite.measure.setting import setting_of
+from fedspec_suite.measure.verdict import Obligation, Status
+
+sys.path.insert(0, str(Path(__file__).with_name("subjects")))
+
+import ill_mannered
+import right
+import wrong
+
+FAULTS = {
+    "flattened": ("follows-x", "x['w'] has shape (6,), the model's block 'w' has (2, 3); return it in that shape"),
+    "transposed": ("follows-x", "x['w'] has shape (3, 2), the model's block 'w' has (2, 3); return it in that shape"),
+    "missing": ("follows-x", "x has blocks ['w'], the model has ['w', 'b']; return every block of x0"),
+    "integers": ("dtype", "x comes back as int64 after"),
+    "nan": ("follows-x", "every number of x is nan after"),
+    "none": ("follows-x", "x is None, the model's blocks have (2, 3), (3,)"),
+    "none_inside": ("follows-x", "x['w'] is None, the model's block 'w' has (2, 3)"),
+    "no_x": ("follows-x", "returned dict with keys model; return a mapping with at least the key 'x', the model"),
+    "leaks": ("isolated", "sessions share state: after"),
+}
+
+
+def played(subject: Subject) -> Obligation | None:
+    (offer,) = subject.info.offers
+    return first_play(InProcess(subject), offer)
+
+
+@pytest.mark.parametrize("level", ["server", "client"])
+@pytest.mark.parametrize(("fault", "told"), FAULTS.items())
+def test_each_fault_is_told_with_the_place_and_the_remedy(fault: str, told: tuple[str, str], level: str) -> None:
+    o = played(vars(ill_mannered)[f"{fault}_{level}"])
+    assert o is not None
+    law, words = told
+    said = o.deviation.note if o.deviation else o.reason
+    assert (o.law, said.startswith("adapter: "), words in said) == (law, True, True), said
+
+
+def test_an_exception_is_told_with_the_line_of_the_users_code_that_raised_it() -> None:
+    path = Path(ill_mannered.__file__)
+    line = next(k for k, text in enumerate(path.read_text("utf-8").splitlines(), 1) if "linalg.inv" in text)
+    o = played(vars(ill_mannered)["raises_server"])
+    assert o is not None and o.status is Status.ERROR
+    # NumPy raises it, three frames further in.
+    assert o.reason == f"LinAlgError: Singular matrix (ill_mannered.py, line {line})"
+
+
+def test_the_headline_is_all_that_is_said_and_no_name_is_looked_for() -> None:
+    ran = fedspec("check", py("ill_mannered:transposed_server"), "--profile", "quick", "--jobs", "1")
+    assert ran.code == 1 and "looking for a name" not in ran.err
+    said = " ".join(ran.out.split())
+    assert f"fedadam: adapter: {FAULTS['transposed'][1]}" in said
+    (row,) = check(py("ill_mannered:transposed_server")).rows
+    assert (row["required"], row["nearest"], row["properties"]) == (1, "", {}) and row["unasked"] > 5
+
+
+def test_a_fault_that_is_expected_ends_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "expected.toml"
+    file.write_text('[[expect]]\noffer = "fedadam/server"\nlaw = "isolated"\nreason = "one process"\n')
+    (row,) = check(py("ill_mannered:leaks_server"), "--expect", str(file), explained=False).rows
+    assert row["required"] > 5
+
+
+def test_what_follows_or_refuses_or_is_merely_wrong_passes() -> None:
+    for subject in (right.fedyogi, right.adam, right.sm3, wrong.uniform, wrong.zero, wrong.random, wrong.single):
+        assert played(subject) is None, subject.info
+    assert first_play(InProcess(wrong.honest_one_at_a_time), wrong.honest_one_at_a_time.info.offers[0]) is None
+
+
+def test_every_algorithm_plays_its_first_case_at_every_level() -> None:
+    for row in CATALOGUE.values():
+        for level in row.levels:
+            offer = Offer(row.id, level, row.readings_at(level)[0].name)
+            s = first_case(setting_of(offer))
+            assert runs(s), (row.id, level)
+            assert first_play(InProcess(SUBJECT), offer) is None, (row.id, level)
