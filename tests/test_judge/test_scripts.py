@@ -53,7 +53,7 @@ def test_a_wrong_object_raises_what_the_command_prints() -> None:
         check_subject(wrong.uniform, **FEW)
     assert isinstance(raised.value, DoesNotConform) and len(raised.value.results) == 1
     said = str(raised.value)
-    assert said.startswith("1 of 1 claim does not conform.\n\ndoes not conform:\n  Uniform 1 fedavg: weights = uniform")
+    assert said.startswith("1 of 1 claim does not conform.\n\n  Uniform 1 fedavg: weights = uniform")
     assert "\x1b" not in said and "profile quick, seed 0" in said
 
 

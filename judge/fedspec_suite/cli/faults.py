@@ -35,7 +35,7 @@ def faults(
     limit: Annotated[float, typer.Option(help="Seconds that one answer may take.")] = LIMIT,
     as_json: Json = False,
 ) -> None:
-    """Send servers messages that aren't right, such as a change that holds NaN, and print what each does with them.
+    """Send servers messages that aren't right, such as a change that holds NaN, and print what each does.
 
     A claim that declares ``faults`` is judged on them by ``fedspec check``, too; docs/faults.md.
     """

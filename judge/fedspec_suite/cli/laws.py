@@ -45,7 +45,7 @@ def laws(
     ] = "",
     as_json: Json = False,
 ) -> None:
-    """List the laws, a line each, or print everything about one."""
+    """List the laws, or print everything about one."""
     if patterns and (statements or paper or why):
         raise FedspecError("PATTERN: chooses laws; leave it out, or --invariants, --paper and --why")
     if statements or paper:

@@ -79,7 +79,7 @@ def lora_(
     names: Annotated[bool, typer.Option("--list", help="Print rules, laws and mistakes.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Judge a function that mixes the low-rank adapters (LoRA) of clients: FedIT, FFA-LoRA, RoLoRA, FLoRA, FedEx.
+    """Judge a function that averages the low-rank matrices (LoRA) of clients: FedIT, FFA-LoRA, RoLoRA, FLoRA, FedEx.
 
     Nothing is trained: a dozen rounds of small whole numbers are mixed. docs/lora.md has a first function.
     """

@@ -50,7 +50,7 @@ def first_play(subject: Subject, offer: Offer) -> Obligation | None:
     except (Beyond, Undecided):
         return None
     except SubjectError as error:
-        said = str(error).removeprefix(ADAPTER).replace("ContractError: ", "", 1)
+        said = str(error).removeprefix(ADAPTER).replace("ContractError: ", ADAPTER, 1)
         silent = Obligation("follows-x", setting.dtype, Status.ERROR, (), reason=said, detail=error.detail)
         # A refused zero, or a refusal of several blocks, asks for another claim.
         return None if refused_by(subject, offer, [silent])[0] else silent
