@@ -10,7 +10,6 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from test_judge.support import FEW
 
 from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Case, Offer, SubjectInfo
@@ -145,7 +144,7 @@ def test_a_failing_check_ends_at_once_if_told_to() -> None:
 @pytest.mark.slow
 def test_the_next_offers_are_not_judged_after_the_first_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first is what the wrong one is told to claim, and conforms."""
-    monkeypatch.setitem(PROFILES, "quick", FEW)
+    monkeypatch.setitem(PROFILES, "quick", 4)
     two = [f"py:{__name__}:{name}" for name in ("Claimed", "Wrong", "Claimed")]
     results = [*check(Request(two, profile="quick", jobs=1, stop=True, named=False), lambda said: None)]
     assert [str(r.verdict) for r in results] == ["conforms", "does not conform"]

@@ -225,6 +225,10 @@ REFUSED: dict[str, tuple[dict[str, Any], type[FedspecError], str]] = {
         {"data": [{"a": X}, {"a": X[:, :5]}]}, ShapeError, r"example of client 1 has a \(5,\) .*\(6,\) .*\(pad"
     ),
     "sparse": ({"data": [{"a": X.to_sparse()}]}, ShapeError, r"client 0 has a that are sparse_coo; give a plain"),
+    "nested": (
+        {"data": [(torch.nested.as_nested_tensor([X[0, :2], X[1]]), Y[:2])]}, ShapeError,
+        "client 0 has inputs that are nested; give a plain tensor",
+    ),
     "a pad to the longest": (
         {**OWN, "data": [loaded(short(b), collate_fn=lambda some: padded(some, None)) for b in batches()]}, ShapeError,
         r"example \d has .*collate_fn pads to one length, not to the longest",
