@@ -32,12 +32,10 @@ from fedspec_torch.local.solvers import along
 
 DEVICE = os.environ.get("FEDSPEC_DEVICE", "cuda")
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(
-        DEVICE != "cpu" and not torch.cuda.is_available(), reason=f"torch {torch.__version__} finds no CUDA device here"
-    ),
-]
+if DEVICE != "cpu" and not torch.cuda.is_available():
+    pytest.skip(f"torch {torch.__version__} finds no CUDA device here", allow_module_level=True)
+
+pytestmark = pytest.mark.gpu
 needs_triton = pytest.mark.skipif(find_spec("triton") is None, reason="triton is not installed")
 
 MODULES = {

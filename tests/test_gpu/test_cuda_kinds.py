@@ -19,9 +19,6 @@ from fedspec_torch import Federation, cohorts, simulate
 from fedspec_torch.federation.federation import on
 from fedspec_torch.gradients.methods import WAYS
 
-if DEVICE != "cpu" and not torch.cuda.is_available():
-    pytest.skip(f"torch {torch.__version__} finds no CUDA device here", allow_module_level=True)
-
 
 def made_there(kind: Kind) -> tuple[torch.nn.Module, Any, list[Any]]:
     """Module, loss and data on the device, with the numbers that they have on a CPU."""

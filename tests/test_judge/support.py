@@ -82,8 +82,7 @@ def fedspec(
 
 def with_own(*arguments: str, cwd: Path, env: Mapping[str, str] | None = None, cases: int = 0) -> Ran:
     """Run the command after files of own algorithms are read; with few cases, if asked, and failures as they come."""
-    wide = {"COLUMNS": "200", **(env or {})}
-    return _asked(_forks("own"), arguments, cwd, wide, (cases, True, False) if cases else None)
+    return _asked(_forks("own"), arguments, cwd, env, (cases, True, False) if cases else None)
 
 
 def _asked(

@@ -192,8 +192,7 @@ def test_all_of_them_with_what_their_laws_exercise() -> None:
     assert {"fedamsgrad.v_hat", "fedamsgrad.step"} <= set(row["equations"])
 
 
-def test_one_paper_as_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
+def test_one_paper_as_a_table() -> None:
     ran = inside("laws", "--paper", "fednova")
     assert ran.code == 0
     assert "fednova.44" in ran.out and "afga.1" not in ran.out
@@ -204,8 +203,7 @@ def test_a_paper_that_is_none_is_refused() -> None:
     inside("laws", "--invariants", "--paper", "gravity").refused("'gravity'", "fednova")
 
 
-def test_one_law_with_whom_it_asks_and_what_it_notices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
+def test_one_law_with_whom_it_asks_and_what_it_notices() -> None:
     said = inside("laws", "control-is-mean").out
     assert said.startswith("control-is-mean\n") and "does not read the rule" in said
     asked = {row["law"] for row in inside("laws", "--why", "scaffold", "--json").rows if row["why"]}

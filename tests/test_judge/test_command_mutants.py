@@ -39,8 +39,7 @@ def test_lists_the_mutants_of_an_algorithm_and_of_a_pattern() -> None:
 
 
 @pytest.mark.slow
-def test_lists_every_mutant(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
+def test_lists_every_mutant() -> None:
     rows = inside("mutants", "list", "--json").rows
     assert [row["id"] for row in rows] == list(MUTANTS)
     row = next(row for row in rows if row["id"] == "proximal-anchor-moves")

@@ -18,6 +18,7 @@ from fedspec_suite.diagnosis.found import found_as
 from fedspec_suite.diagnosis.variants import single
 from fedspec_suite.judge.check import check
 from fedspec_suite.judge.request import Request
+from fedspec_suite.judge.runner import PROFILES
 from fedspec_suite.measure.setting import Setting, setting_of
 from fedspec_suite.measure.verdict import Conformity, Result
 from fedspec_suite.report import sentences, terminal, verdicts
@@ -54,13 +55,16 @@ class Claimed:
     start = Session
 
 
-def judged(name: str) -> Result:
-    (result,) = check(Request([f"py:{__name__}:{name}"], profile="quick", jobs=1), lambda said: None)
+@pytest.fixture(scope="module")
+def judged() -> Result:
+    """The wrong implementation, judged and explained."""
+    (result,) = check(Request([f"py:{__name__}:Wrong"], profile="quick", jobs=1), lambda said: None)
     return result
 
 
-def test_a_wrong_implementation_reads_its_own_equations_beside_the_wanted_ones() -> None:
-    r = judged("Wrong")
+@pytest.mark.slow
+def test_a_wrong_implementation_reads_its_own_equations_beside_the_wanted_ones(judged: Result) -> None:
+    r = judged
     assert sentences.differences(r) == [
         [
             ("fedadam.step", "x = x + eta m / sqrt(v + tau)", "x = x + eta m / (sqrt(v) + tau)"),
@@ -72,8 +76,9 @@ def test_a_wrong_implementation_reads_its_own_equations_beside_the_wanted_ones()
     assert '    either change these, or claim reading="epsilon-inside", weights="uniform"\n' in said
 
 
-def test_reports_begin_with_the_equations(tmp_path: Path) -> None:
-    r = judged("Wrong")
+@pytest.mark.slow
+def test_reports_begin_with_the_equations(judged: Result, tmp_path: Path) -> None:
+    r = judged
     (suite,) = ElementTree.fromstring(junit([r], (), ""))
     message = next(case.attrib["message"] for case in suite.iter("failure"))
     assert message.startswith("fedadam.step: yours x = x + eta m / sqrt(v + tau), wanted x = ")
@@ -81,10 +86,6 @@ def test_reports_begin_with_the_equations(tmp_path: Path) -> None:
     adapter.write_text("class Session:\n    def start(self): ...\n    def step(self, event): ...\n")
     told = json.loads(sarif([replace(r, command=f"fedspec check py:{adapter}:S")], (), ""))["runs"][0]["results"][0]
     assert told["locations"][0]["physicalLocation"]["region"] == {"startLine": 3}
-
-
-def test_what_it_is_told_to_claim_conforms() -> None:
-    assert judged("Claimed").verdict is Conformity.CONFORMS
 
 
 def row_setting(name: str, level: str = "") -> Setting:
@@ -129,6 +130,7 @@ def test_each_variant_of_a_row_is_written_out_and_claimed_as_it_runs(name: str, 
             assert row.resolve(reading, options) == v.options, v.words
 
 
+@pytest.mark.slow
 def test_a_failing_check_ends_at_once_if_told_to() -> None:
     told: list[str] = []
     asked = Request([f"py:{__name__}:Wrong"], profile="quick", jobs=1, stop=True, named=False)
@@ -139,16 +141,19 @@ def test_a_failing_check_ends_at_once_if_told_to() -> None:
     assert not any("looking for a name" in said for said in told)
 
 
-def test_the_next_offers_are_not_judged_after_the_first_failure() -> None:
+@pytest.mark.slow
+def test_the_next_offers_are_not_judged_after_the_first_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first is what the wrong one is told to claim, and conforms."""
+    monkeypatch.setitem(PROFILES, "quick", 4)
     two = [f"py:{__name__}:{name}" for name in ("Claimed", "Wrong", "Claimed")]
     results = [*check(Request(two, profile="quick", jobs=1, stop=True, named=False), lambda said: None)]
     assert [str(r.verdict) for r in results] == ["conforms", "does not conform"]
 
 
-def test_two_names_of_the_same_equations_print_them_once() -> None:
-    r = judged("Wrong")
-    twice = replace(r, nearest_data=r.nearest_data * 2)
-    assert sentences.differences(twice) == sentences.differences(r)
+@pytest.mark.slow
+def test_two_names_of_the_same_equations_print_them_once(judged: Result) -> None:
+    twice = replace(judged, nearest_data=judged.nearest_data * 2)
+    assert sentences.differences(twice) == sentences.differences(judged)
 
 
 def test_no_other_claim_is_named_for_what_fits_in_part() -> None:

@@ -34,23 +34,6 @@ def nested(kind: str, deep: int) -> str:
     return f"{opened * deep}1{closed * deep}"
 
 
-@pytest.mark.parametrize("deep", DEPTHS)
-@pytest.mark.parametrize("kind", JSON)
-def test_json_is_refused(kind: str, deep: int) -> None:
-    with pytest.raises(ValueError, match="nested too deeply"):
-        parse_json(nested(kind, deep))
-    assert parse_json(nested(kind, DEEPEST))
-
-
-@pytest.mark.parametrize("deep", DEPTHS)
-@pytest.mark.parametrize("kind", TOML)
-def test_toml_is_refused_at_once(kind: str, deep: int) -> None:
-    """A key of 20,000 dots took fifteen seconds, and one of 100,000 all memory."""
-    before, opened, inner, closed = TOML[kind]
-    with pytest.raises(ValueError, match=r"nested too deeply|dots"):
-        parse_toml(before + opened * deep + inner + closed * deep)
-
-
 def test_words_with_dots_are_no_key() -> None:
     said = "see https://example.org/a.b.c/v1.2.3... and so on. " * 100
     assert parse_toml(f'reason = "{said}"') == {"reason": said}
@@ -79,11 +62,13 @@ def test_every_reader_of_json_refuses_it(kind: str, reader: str, deep: int, tmp_
     with pytest.raises(FedspecError, match="nested too deeply") as refused:
         READERS[reader](tmp_path / "file")
     assert "\n" not in str(refused.value) and len(str(refused.value)) < 400
+    assert parse_json(nested(kind, DEEPEST))
 
 
 @pytest.mark.parametrize("deep", DEPTHS)
 @pytest.mark.parametrize("kind", TOML)
 def test_every_reader_of_toml_refuses_it(kind: str, deep: int, tmp_path: Path) -> None:
+    """A key of 20,000 dots took fifteen seconds, and one of 100,000 all memory."""
     before, opened, inner, closed = TOML[kind]
     text = before + opened * deep + inner + closed * deep
     (tmp_path / "file").write_text(text)

@@ -29,6 +29,7 @@ def changed(file: Path, old: str, new: str) -> None:
 OWN = ("--plugin", "my_gossip.py")
 
 
+@pytest.mark.slow
 def test_a_row_without_a_vector_is_refused_and_nothing_is_written(gossip: Path) -> None:
     changed(gossip, "MUTANTS = (", "UNREAD = (")
     done = with_own("vectors", "make", "my-gossip", "--folder", "made", "--jobs", "1", *OWN, cwd=gossip.parent)
@@ -36,6 +37,7 @@ def test_a_row_without_a_vector_is_refused_and_nothing_is_written(gossip: Path) 
     assert not (gossip.parent / "made").exists()
 
 
+@pytest.mark.slow
 def test_a_mistake_that_no_law_was_asked_about_is_not_laid_at_its_authors_door(gossip: Path) -> None:
     asked = ("mutants", "run", "my-gossip-undamped", "--law", "unrolled", "--jobs", "1")
     done = with_own(*asked, *OWN, cwd=gossip.parent)
@@ -147,6 +149,7 @@ print(result.verdict)
 """
 
 
+@pytest.mark.slow
 def test_a_number_may_be_declared_after_the_suite_was_imported(gossip: Path) -> None:
     """Imports at the top of a script come in any order."""
     text = gossip.read_text(encoding="utf-8").replace("rho", "laziness")
@@ -204,6 +207,7 @@ def test_its_mistakes_are_made_where_laws_ask(way: str, ways: dict[str, Named], 
     assert done.code == 0
 
 
+@pytest.mark.slow
 def test_its_mistakes_are_named(ways: dict[str, Named], tmp_path: Path) -> None:
     words, path = ways["installed"]
     judged = ("check", "mutant:my-gossip-undamped", "--law", "follows-x", "--profile", "quick", "--jobs", "1", "--json")
@@ -212,6 +216,7 @@ def test_its_mistakes_are_named(ways: dict[str, Named], tmp_path: Path) -> None:
     assert done.code == 1 and "M = rho M + G" in result["nearest"], done.out
 
 
+@pytest.mark.slow
 def test_its_vectors_are_the_same(ways: dict[str, Named], tmp_path: Path) -> None:
     both = ("file", "installed")
     for name, (words, path) in ((name, ways[name]) for name in both):

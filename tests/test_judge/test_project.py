@@ -236,6 +236,7 @@ def test_a_name_that_is_nearly_right_is_suggested() -> None:
     assert ran.code == 2 and "unknown 'flower'; nearest: flwr" in ran.err
 
 
+@pytest.mark.slow
 def test_a_file_that_holds_one_subject_needs_no_more(tmp_path: Path) -> None:
     text = Path("examples/mine.py").resolve().read_text(encoding="utf-8")
     mine = tmp_path / "mine.py"

@@ -169,6 +169,7 @@ def test_the_limit_of_the_handshake_is_an_option(tmp_path: Path) -> None:
     inside("check", slow, *SOME, "--start-limit", "0.5").refused("no answer to 'hello' within 0.5 s")
 
 
+@pytest.mark.slow
 def test_an_interrupt_prints_what_is_judged_so_far(tmp_path: Path) -> None:
     report = tmp_path / "report.jsonl"
     more = ("--profile", "quick", "--law", "follows-x", "--limit", "600", "--jobs", "2", "--report", str(report))
@@ -205,6 +206,7 @@ def test_a_task_may_become_known_while_others_are_done() -> None:
     assert given == [0, 1, 30, 31]
 
 
+@pytest.mark.slow
 def test_several_processes_say_the_same(tmp_path: Path) -> None:
     arguments = ("check", GOOD, hostile("name-number"), GOOD, "--law", "repeats", "--profile", "quick")
     one = inside(*arguments, "--jobs", "1", "--json", cases=PROFILES["quick"])

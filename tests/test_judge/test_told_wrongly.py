@@ -126,6 +126,7 @@ DECIMALS = {
 }
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize("name", DECIMALS)
 def test_a_claim_that_is_met_to_some_decimals_is_told_as_that_and_as_no_deviation(name: str) -> None:
     move, decimals = DECIMALS[name]

@@ -28,7 +28,7 @@ from fedspec_suite.vectors.alternatives import rivals, separated, want_of
 from fedspec_suite.vectors.checker import fits
 from fedspec_suite.vectors.rows import Row, all_rows
 from fedspec_suite.vectors.store import FOLDER, INDEX
-from fedspec_suite.vectors.vector import encoded, id_of, options_of, read, rounded_up, scenario, wanted, written
+from fedspec_suite.vectors.vector import encoded, id_of, options_of, read, rounded_up, scenario, written
 
 pytestmark = pytest.mark.table(10)
 
@@ -113,7 +113,7 @@ def test_what_has_no_vectors_yet_is_chosen_first(tmp_path: Path, monkeypatch: py
     inside(*words).refused("picks.json", "cannot be read", "release")
 
 
-SAMPLE = random.Random(7).sample(range(1000), 5)
+SAMPLE = random.Random(7).sample(range(1000), 8)
 
 
 @pytest.mark.parametrize("place", SAMPLE)
@@ -139,15 +139,6 @@ def row_of(vector: Vector) -> Row:
     case = vector["case"]
     anew = any("hyper" in event for event in vector["events"])
     return rows()[json.dumps([case["level"], case["reading"], options_of(case), anew]) + case["algorithm"]]
-
-
-def test_bounds_are_those_of_today() -> None:
-    """A better bound makes the stored ones false alarms, or blind: `fedspec vectors make` renews them."""
-    for vector in random.Random(11).sample(every(), 40):
-        s = scenario(vector)
-        want = want_of(row_of(vector), s)
-        assert want is not None and list(want.dtypes) == vector["dtypes"], vector["id"]
-        assert wanted(s, want)["scale"] == vector["scale"], vector["id"]
 
 
 def test_two_options_at_once_and_rounds_without_scales_are_there() -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
-from test_mirror.kinds import Around, Kind, between, classes, pictures, real, tokens
+from test_mirror.kinds import Kind, tokens
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence
@@ -46,49 +46,6 @@ class Masked(nn.Module):
         mean = (h * mask[..., None]).sum(1) / mask.sum(1, keepdim=True).clamp(min=1)
         logits = self.head(self.drop(mean))
         return logits if labels is None else self.give(ce(logits, labels), logits)
-
-
-class Language(nn.Module):
-    """A causal model of four tokens, which leaves out labels of -100."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.embed, self.mix, self.head = nn.Embedding(7, 4), nn.GRU(4, 5, batch_first=True), nn.Linear(5, 7)
-
-    def forward(self, input_ids: Tensor, labels: Tensor) -> Any:
-        """The loss of each next token, and the logits."""
-        logits = self.head(self.mix(self.embed(input_ids))[0])
-        total = ce(logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten(), ignore_index=-100, reduction="sum")
-        return {"loss": total / (labels[:, 1:] != -100).sum().clamp(min=1), "logits": logits}
-
-
-class Encoder(nn.Module):
-    """A transformer with a padding mask."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.embed = nn.Embedding(7, 4)
-        self.encoder = nn.TransformerEncoderLayer(4, 2, 6, 0.0, batch_first=True)
-        self.head = nn.Linear(4, 3)
-
-    def forward(self, tokens: Tensor, padding: Tensor) -> Tensor:
-        """Scores of the first token."""
-        return self.head(self.encoder(self.embed(tokens), src_key_padding_mask=padding)[:, 0])  # type: ignore[no-any-return]
-
-
-class Translator(nn.Module):
-    """Encoder and decoder with a loss of their own."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.words = nn.Embedding(7, 4)
-        self.read, self.write = nn.GRU(4, 5, batch_first=True), nn.GRU(4, 5, batch_first=True)
-        self.head = nn.Linear(5, 7)
-
-    def forward(self, src: Tensor, tgt: Tensor) -> Tensor:
-        """Scores of each word of the target."""
-        _, state = self.read(self.words(src))
-        return self.head(self.write(self.words(tgt), state)[0])  # type: ignore[no-any-return]
 
 
 class Towers(nn.Module):
@@ -157,18 +114,6 @@ class Packed(nn.Module):
         return self.head(self.part(packed)[1][0])  # type: ignore[no-any-return]
 
 
-class Photo(nn.Module):
-    """A picture and numbers about it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv, self.head = nn.Conv2d(2, 3, 3), nn.Linear(3 * 4 + 2, 3)
-
-    def forward(self, image: Tensor, about: Tensor) -> Tensor:
-        """Scores."""
-        return self.head(torch.cat([torch.relu(self.conv(image)).flatten(1), about], 1))  # type: ignore[no-any-return]
-
-
 class Heads(nn.Module):
     """Two outputs by name."""
 
@@ -208,19 +153,6 @@ class Triplet(nn.Module):
         return F.triplet_margin_loss(self.part(anchor), self.part(positive), self.part(negative), margin=3.0)
 
 
-class Variational(nn.Module):
-    """An autoencoder that draws."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.encode, self.decode = nn.Linear(6, 4), nn.Linear(2, 6)
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Reconstruction, means and logarithms of variances."""
-        mean, log = self.encode(x).chunk(2, 1)
-        return self.decode(mean + torch.randn_like(mean) * (log / 2).exp()), mean, log
-
-
 class Views(NamedTuple):
     """Two inputs and their targets, by name."""
 
@@ -247,17 +179,6 @@ def both_heads(out: Any, targets: Any) -> Tensor:
     return ce(out["kind"], targets["kind"]) + F.mse_loss(out["box"], targets["box"])
 
 
-def elbo(out: Any, x: Tensor) -> Tensor:
-    """Loss of a variational autoencoder."""
-    made, mean, log = out
-    return F.mse_loss(made, x) - 0.1 * (1 + log - mean.square() - log.exp()).mean()
-
-
-def by_token(z: Tensor, targets: Tensor) -> Tensor:
-    """Loss of each token's scores."""
-    return ce(z.flatten(0, 1), targets.flatten())
-
-
 def text(n: int) -> dict[str, Tensor]:
     """Tokens with a padding mask and labels, as a tokenizer gives them."""
     mask = (torch.arange(4) < torch.randint(1, 5, (n, 1))).long()
@@ -267,12 +188,6 @@ def text(n: int) -> dict[str, Tensor]:
 def two(n: int) -> dict[str, Tensor]:
     """Two inputs and labels."""
     return {"a": torch.randn(n, 6), "b": torch.randn(n, 3), "labels": torch.randint(3, (n,))}
-
-
-def continued(n: int) -> dict[str, Tensor]:
-    """Tokens, and as labels the same with those left out that are padding."""
-    some = text(n)
-    return {"input_ids": some["input_ids"], "labels": some["input_ids"].masked_fill(some["attention_mask"] == 0, -100)}
 
 
 def features(n: int) -> Tensor:
@@ -288,11 +203,6 @@ def labels(n: int) -> Tensor:
 def ab(some: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
     """The two inputs."""
     return some["a"], some["b"]
-
-
-def shifted(n: int) -> dict[str, Tensor]:
-    """Source, target and labels of a translation."""
-    return {"src": tokens(n), "tgt": tokens(n), "labels": tokens(n)}
 
 
 def kind(module: Any, batch: Any, step: Any, loss: Any = None, refused: str = "") -> Kind:
@@ -322,7 +232,6 @@ BATCHES: dict[str, Kind] = {
         Masked, lambda n: OrderedDict(reversed(text(n).items())), lambda m, b: m(**b)[0]
     ),
     "that drops": kind(lambda: Masked(0.5), text, lambda m, b: m(**b).loss),
-    "causal language model": kind(Language, continued, lambda m, b: m(b["input_ids"], b["labels"])["loss"]),
     "a loss of output and batch": kind(
         Masked,
         lambda n: {("target" if name == "labels" else name): part for name, part in text(n).items()},
@@ -340,18 +249,6 @@ BATCHES: dict[str, Kind] = {
         lambda n: {**two(n), "w": torch.rand(n)},
         lambda m, b: (b["w"] * ce(m(b["a"], b["b"]), b["labels"], reduction="none")).mean(),
         Weighted(),
-    ),
-    "a padding mask of booleans": kind(
-        Encoder,
-        lambda n: ({"padding": text(n)["attention_mask"] == 0, "tokens": tokens(n)}, labels(n)),
-        lambda m, b: ce(m(b[0]["tokens"], b[0]["padding"]), b[1]),
-        ce,
-    ),
-    "source and target": kind(
-        Translator,
-        shifted,
-        lambda m, b: ce(m(b["src"], b["tgt"]).flatten(0, 1), b["labels"].flatten()),
-        lambda z, b: by_token(z, b["labels"]),
     ),
     # Several inputs.
     "three tensors, the last the targets": kind(
@@ -381,22 +278,9 @@ BATCHES: dict[str, Kind] = {
     "three views, the model gives its loss": kind(
         Triplet, lambda n: (features(n), features(n), features(n)), lambda m, b: m(*b)
     ),
-    "a picture and numbers": kind(
-        Photo,
-        lambda n: {"image": torch.randn(n, 2, 4, 4), "about": torch.randn(n, 2), "y": labels(n)},
-        lambda m, b: ce(m(b["image"], b["about"]), b["y"]),
-        lambda z, b: ce(z, b["y"]),
-    ),
     "sequences of their own lengths": kind(
         Packed,
         lambda n: (torch.randn(n, 5, 2), torch.randint(1, 6, (n,)), labels(n)),
-        lambda m, b: ce(m(b[0], b[1]), b[2]),
-        ce,
-    ),
-    "nodes and links": kind(
-        lambda: Around(lambda self, x, links: self.head(torch.tanh(links @ self.part(x)).sum(1)),
-                       part=nn.Linear(3, 4), head=nn.Linear(4, 3)),
-        lambda n: (torch.randn(n, 5, 3), torch.rand(n, 5, 5), labels(n)),
         lambda m, b: ce(m(b[0], b[1]), b[2]),
         ce,
     ),
@@ -417,11 +301,6 @@ BATCHES: dict[str, Kind] = {
         lambda: nn.Sequential(nn.Linear(6, 2), nn.Tanh(), nn.Linear(2, 6)), features,
         lambda m, b: F.mse_loss(m(b), b), F.mse_loss,
     ),
-    "a tuple of one": kind(
-        lambda: nn.Sequential(nn.Linear(6, 2), nn.Linear(2, 6)), lambda n: (features(n),),
-        lambda m, b: F.mse_loss(m(b[0]), b[0]), F.mse_loss,
-    ),
-    "that draws, of several outputs": kind(Variational, features, lambda m, b: elbo(m(b), b), elbo),
     "a chain of layers, of a dict": kind(
         lambda: nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 3)),
         lambda n: ({"input": features(n)}, labels(n)), lambda m, b: ce(m(b[0]["input"]), b[1]), ce,
@@ -435,21 +314,6 @@ BATCHES: dict[str, Kind] = {
         lambda n: {"input": features(n), "label": labels(n)},
         lambda m, b: ce(m(b["input"]), b["label"]),
         lambda z, b: ce(z, b["label"]),
-    ),
-    "running statistics": kind(
-        between(nn.BatchNorm1d(5)), lambda n: {"input": features(n), "label": labels(n)},
-        lambda m, b: ce(m(b["input"]), b["label"]), lambda z, b: ce(z, b["label"]),
-    ),
-    "targets of pictures": kind(
-        lambda: nn.Conv2d(2, 3, 3, padding=1), lambda n: {"input": pictures(n), "map": classes(3, 4, 4)(n)},
-        lambda m, b: ce(m(b["input"]), b["map"]), lambda z, b: ce(z, b["map"]),
-    ),
-    "a distribution as output": kind(
-        lambda: Around(lambda self, x: torch.distributions.Normal(self.part(x), 1.0, validate_args=False),
-                       part=nn.Linear(6, 2)),
-        lambda n: (features(n), {"y": real(2)(n)}),
-        lambda m, b: -m(b[0]).log_prob(b[1]["y"]).mean(),
-        lambda out, y: -out.log_prob(y["y"]).mean(),
     ),
     # What is no tensor.
     "numbers, words and None": kind(

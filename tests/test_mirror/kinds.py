@@ -118,11 +118,6 @@ def pictures(n: int) -> Tensor:
     return torch.randn(n, 2, 4, 4)
 
 
-def volumes(n: int) -> Tensor:
-    """Two channels of 3 x 3 x 3 numbers."""
-    return torch.randn(n, 2, 3, 3, 3)
-
-
 def tokens(n: int) -> Tensor:
     """Four tokens of seven, 0 among them."""
     return torch.randint(7, (n, 4))
@@ -131,11 +126,6 @@ def tokens(n: int) -> Tensor:
 def real(*shape: int) -> Draw:
     """Targets that are numbers."""
     return lambda n: torch.randn(n, *shape)
-
-
-def signs(n: int) -> Tensor:
-    """Targets that are 1 or -1."""
-    return torch.randint(2, (n,)) * 2.0 - 1
 
 
 # By module: activations, convolutions, pools, norms, recurrences, attention, containers, parametrizations.
@@ -147,23 +137,6 @@ ACTIVATIONS: list[nn.Module] = [
     nn.Softsign(), nn.Tanh(), nn.Tanhshrink(), nn.Threshold(0.1, 0.2), nn.Identity(), nn.LayerNorm(5), nn.RMSNorm(5),
     nn.Dropout(0.0), nn.RReLU().eval(), nn.BatchNorm1d(5, track_running_stats=False),
 ]  # fmt: skip
-
-LINES: list[tuple[nn.Module, ...]] = [
-    (nn.Conv1d(2, 3, 3),),
-    (nn.Conv1d(2, 4, 3, stride=2, padding=2, dilation=2, groups=2, padding_mode="circular"),),
-    (nn.ConvTranspose1d(2, 3, 3, stride=2, output_padding=1),),
-    (nn.Conv1d(2, 3, 3), nn.AvgPool1d(2)),
-    (nn.Conv1d(2, 3, 3), nn.MaxPool1d(2)),
-    (nn.Conv1d(2, 3, 3), nn.LPPool1d(2, 2)),
-    (nn.Conv1d(2, 3, 3), nn.AdaptiveAvgPool1d(2)),
-    (nn.Conv1d(2, 3, 3), nn.AdaptiveMaxPool1d(2)),
-    (nn.Conv1d(2, 4, 3), nn.GLU(1)),
-    (nn.Conv1d(2, 4, 3), nn.GroupNorm(2, 4)),
-    (nn.Conv1d(2, 4, 3), nn.InstanceNorm1d(4, affine=True)),
-    (nn.Conv1d(2, 4, 3), nn.Dropout1d().eval()),
-    (nn.CircularPad1d(1), nn.ReflectionPad1d(1), nn.ReplicationPad1d(1), nn.ZeroPad1d(1), nn.ConstantPad1d(1, 2.0)),
-    (nn.Conv1d(2, 3, 3), nn.Upsample(scale_factor=2, mode="linear")),
-]
 
 PICTURES: list[tuple[nn.Module, ...]] = [
     (nn.Conv2d(2, 3, 3),),
@@ -192,16 +165,6 @@ PICTURES: list[tuple[nn.Module, ...]] = [
     (nn.Conv2d(2, 2, 1), nn.Dropout2d().eval()),
 ]
 
-VOLUMES: list[tuple[nn.Module, ...]] = [
-    (nn.Conv3d(2, 3, 2),),
-    (nn.ConvTranspose3d(2, 2, 2),),
-    (nn.Conv3d(2, 3, 2), nn.AvgPool3d(2)),
-    (nn.Conv3d(2, 3, 2), nn.MaxPool3d(2)),
-    (nn.Conv3d(2, 3, 2), nn.AdaptiveAvgPool3d(1)),
-    (nn.Conv3d(2, 4, 2), nn.InstanceNorm3d(4)),
-    (nn.ReplicationPad3d(1), nn.Conv3d(2, 1, 2)),
-]
-
 
 def embedded(part: nn.Module) -> Callable[[], nn.Module]:
     """An embedding of seven tokens, and what is linear in all of them."""
@@ -215,29 +178,12 @@ def recurrent(part: nn.Module) -> Callable[[], nn.Module]:
     )
 
 
-def cell(part: nn.Module) -> Callable[[], nn.Module]:
-    """A cell that is called twice."""
-
-    def call(self: Any, x: Tensor) -> Tensor:
-        h = self.part(x[..., 0])
-        h = self.part(x[..., 1], h)
-        return self.head(h[0] if isinstance(h, tuple) else h)  # type: ignore[no-any-return]
-
-    return lambda: Around(call, part=deepcopy(part), head=nn.Linear(4, 3))
-
-
 def attention() -> nn.Module:
     """Attention of six steps to each other."""
     part = nn.MultiheadAttention(2, 1, batch_first=True)
     return Around(
         lambda self, x: self.head(self.part(x.mT, x.mT, x.mT)[0].flatten(1)), part=part, head=nn.Linear(12, 3)
     )
-
-
-def transformer() -> nn.Module:
-    """Transformer with one layer in each half."""
-    part = nn.Transformer(2, 1, 1, 1, 4, dropout=0.0, batch_first=True)
-    return Around(lambda self, x: self.head(self.part(x.mT, x.mT).flatten(1)), part=part, head=nn.Linear(12, 3))
 
 
 def encoder(layer: nn.Module) -> Callable[[], nn.Module]:
@@ -315,9 +261,7 @@ def of(parts: list[tuple[nn.Module, ...]], inputs: Any) -> dict[str, Kind]:
 
 LAYERS: dict[str, Kind] = {
     **named([Kind(between(part)) for part in ACTIVATIONS], [type(part).__name__ for part in ACTIVATIONS]),
-    **of(LINES, lines),
     **of(PICTURES, pictures),
-    **of(VOLUMES, volumes),
     "Linear": Kind(lambda: nn.Linear(6, 3)),
     "Linear without bias": Kind(lambda: nn.Linear(6, 3, bias=False)),
     "three linear layers": Kind(
@@ -333,21 +277,13 @@ LAYERS: dict[str, Kind] = {
         embedded(nn.Embedding(7, 3, max_norm=0.5)), inputs=tokens, refused=Reason.WRITES
     ),
     "EmbeddingBag": Kind(embedded(nn.EmbeddingBag(7, 3)), inputs=tokens),
-    "EmbeddingBag, largest": Kind(embedded(nn.EmbeddingBag(7, 3, mode="max")), inputs=tokens),
-    "EmbeddingBag with a padding row": Kind(embedded(nn.EmbeddingBag(7, 3, mode="sum", padding_idx=0)), inputs=tokens),
-    "RNN": Kind(recurrent(nn.RNN(2, 4, batch_first=True)), inputs=lines),
     "LSTM": Kind(recurrent(nn.LSTM(2, 4, batch_first=True)), inputs=lines),
     "LSTM, both ways": Kind(recurrent(nn.LSTM(2, 2, 2, batch_first=True, bidirectional=True)), inputs=lines),
-    "GRU": Kind(recurrent(nn.GRU(2, 4, batch_first=True)), inputs=lines),
-    "RNNCell": Kind(cell(nn.RNNCell(2, 4)), inputs=lines),
-    "LSTMCell": Kind(cell(nn.LSTMCell(2, 4)), inputs=lines),
-    "GRUCell": Kind(cell(nn.GRUCell(2, 4)), inputs=lines),
     "MultiheadAttention": Kind(attention, inputs=lines),
     "TransformerEncoderLayer": Kind(encoder(nn.TransformerEncoderLayer(2, 1, 4, 0.0, batch_first=True)), inputs=lines),
     "TransformerEncoderLayer that drops": Kind(
         encoder(nn.TransformerEncoderLayer(2, 1, 4, batch_first=True)), inputs=lines
     ),
-    "Transformer": Kind(transformer, inputs=lines),
     "FractionalMaxPool2d": Kind(headed(nn.Conv2d(2, 3, 1), nn.FractionalMaxPool2d(2, output_size=2)), inputs=pictures),
     "Dropout": Kind(between(nn.Dropout(0.5))),
     "AlphaDropout": Kind(between(nn.AlphaDropout(0.5))),
@@ -388,16 +324,6 @@ def shares(n: int) -> Tensor:
     return torch.rand(n, 3).softmax(1)
 
 
-def counts(n: int) -> Tensor:
-    """Targets that are counts."""
-    return torch.randint(4, (n, 3)).float()
-
-
-def first_class(n: int) -> Tensor:
-    """Targets of three labels, as MultiLabelMarginLoss has them: some classes, then -1."""
-    return torch.tensor([[1, -1, 0]]).repeat(n, 1)
-
-
 def some_left_out(k: int) -> Draw:
     """Classes of which those of every second example are another number, which the loss leaves out."""
 
@@ -424,16 +350,6 @@ def on(k: int, loss: Any, targets: Draw, *after: nn.Module) -> Kind:
     """A loss of k outputs of a linear layer, and of what comes after it."""
     module = (lambda: nn.Sequential(nn.Linear(6, k), *after)) if after else (lambda: nn.Linear(6, k))
     return Kind(module, lambda module: loss, targets=targets)
-
-
-def two(loss: Any) -> Callable[[Tensor, Tensor], Tensor]:
-    """A loss of two halves of the outputs."""
-    return lambda z, t: loss(*z.chunk(2, 1), t)
-
-
-def three(loss: Any) -> Callable[[Tensor, Tensor], Tensor]:
-    """A loss of three thirds of the outputs, and of nothing else."""
-    return lambda z, t: loss(*z.chunk(3, 1))
 
 
 def recognised(z: Tensor, t: Tensor) -> Tensor:
@@ -471,23 +387,7 @@ LOSSES: dict[str, Kind] = {
     "MSELoss": on(3, nn.MSELoss(), real(3)),
     "F.mse_loss": on(3, F.mse_loss, real(3)),
     "MSELoss summed": on(3, nn.MSELoss(reduction="sum"), real(3)),
-    "L1Loss": on(3, nn.L1Loss(), real(3)),
-    "HuberLoss": on(3, nn.HuberLoss(delta=0.5), real(3)),
-    "SmoothL1Loss": on(3, nn.SmoothL1Loss(), real(3)),
-    "BCELoss": on(3, nn.BCELoss(), zero_or_one(3), nn.Sigmoid()),
     "BCEWithLogitsLoss": on(3, nn.BCEWithLogitsLoss(pos_weight=weights), zero_or_one(3)),
-    "PoissonNLLLoss": on(3, nn.PoissonNLLLoss(), counts),
-    "GaussianNLLLoss": on(2, lambda z, t: F.gaussian_nll_loss(z[:, :1], t, z[:, 1:].exp()), real(1)),
-    "KLDivLoss": on(3, nn.KLDivLoss(reduction="batchmean"), shares, nn.LogSoftmax(1)),
-    "SoftMarginLoss": on(1, lambda z, t: F.soft_margin_loss(z[:, 0], t), signs),
-    "HingeEmbeddingLoss": on(1, lambda z, t: F.hinge_embedding_loss(z[:, 0], t), signs),
-    "MultiMarginLoss": on(3, nn.MultiMarginLoss(), classes(3)),
-    "MultiLabelMarginLoss": on(3, nn.MultiLabelMarginLoss(), first_class),
-    "MultiLabelSoftMarginLoss": on(3, nn.MultiLabelSoftMarginLoss(), zero_or_one(3)),
-    "CosineEmbeddingLoss": on(6, two(nn.CosineEmbeddingLoss()), signs),
-    "MarginRankingLoss": on(2, two(nn.MarginRankingLoss(0.1)), lambda n: signs(n)[:, None]),
-    "TripletMarginLoss": on(9, three(nn.TripletMarginLoss()), classes(3)),
-    "TripletMarginWithDistanceLoss": on(9, three(nn.TripletMarginWithDistanceLoss()), classes(3)),
     "CTCLoss": on(16, recognised, classes(3, 2)),
     "AdaptiveLogSoftmaxWithLoss": adaptive(),
 }

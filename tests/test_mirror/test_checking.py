@@ -208,11 +208,6 @@ class Given:
         (lambda: exchanges(steps=0), PlanError, "steps: got 0; a round has at least one local step"),
         (lambda: exchanges(clusters=0), PlanError, "clusters: got 0"),
         (lambda: exchanges(graph="torus"), PlanError, "graph: got 'torus'; known: ring, complete, star"),
-        (
-            lambda: Federation(nn.Linear(3, 2), F.cross_entropy, arrays()),
-            ShapeError,
-            "client 0 has inputs that are ndarray",
-        ),
         (lambda: all_of(lambda x, y: (x.double(), y)), ModuleError, r"inputs .*float64 .*must have the same dtype"),
         (lambda: all_of(lambda x, y: (x[:, :2], y)), ModuleError, r"inputs .* 2\) .*shapes cannot be multiplied"),
         (lambda: all_of(lambda x, y: (x, y), lambda a, b, c: a.mean()), ModuleError, "missing 1 required positional"),
@@ -262,10 +257,6 @@ class Given:
 def test_what_does_not_fit_is_refused_by_name(call: Any, error: type, words: str) -> None:
     with pytest.raises(error, match=words):
         call()
-
-
-def arrays() -> Any:
-    return [(inputs.numpy(), targets.numpy()) for inputs, targets in data()]
 
 
 def made(examples: Any) -> Federation:

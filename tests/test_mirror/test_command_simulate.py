@@ -22,8 +22,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.table(1), pytest.mark.usefixtures("c
 SMALL = ("--data", "breast-cancer", "--model", "logistic", "--clients", "6", "--cohort", "3", "--rounds", "3")
 
 
-def test_a_comparison_prints_draws_and_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
+def test_a_comparison_prints_draws_and_records(tmp_path: Path) -> None:
     out = tmp_path / "deep" / "pair"
     set_ = ("--set", "fedavg:eta_l=0.25", "--set", "eta_l=0.5")
     ran = inside("simulate", "fedada2", *SMALL, *set_, "--compare", "fedavg,dsgd", "--seeds", "2", "--out", str(out))

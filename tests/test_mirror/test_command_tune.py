@@ -41,8 +41,8 @@ def test_what_is_said_of_one_algorithm_goes_before_what_is_said_of_all() -> None
         set_and_tried(["eta_l=1"], ["eta_l=1,2"], rows)
 
 
+@pytest.mark.slow
 def test_the_choice_trains_and_the_untuned_are_marked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
     out, file = tmp_path / "pair", tmp_path / "run.pt"
     words = ["simulate", "fedavg", *SMALL, "--compare", "dsgd,scaffold", "--seeds", "2", "--out", str(out)]
     words += ["--tune", "fedavg:eta_l=1e-7,0.1,0.2", "--tune", "dsgd:eta_l=0.1,1e38", "--save", str(file)]

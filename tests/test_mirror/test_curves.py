@@ -238,6 +238,7 @@ def test_every_choice_of_axes_is_drawn_with_its_words() -> None:
         chosen("--panels", " ,", PANELS)
 
 
+@pytest.mark.slow
 def test_an_axis_is_logarithmic_where_numbers_are_far_apart() -> None:
     def scales(names: Sequence[str], least: float) -> list[tuple[str, str]]:
         runs = made(names)

@@ -13,7 +13,6 @@ from test_mirror.kinds import Around
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from fedspec.errors import ShapeError
 from fedspec_torch import DivergedError, Federation, ModuleError, cohorts, resume, simulate
 from fedspec_torch.layers.chains import LayersError
 
@@ -223,20 +222,6 @@ def test_complex_parameters_are_not_told_to_be_rounded() -> None:
     module = Around(lambda self, x: (x @ self.w).abs(), w=nn.Parameter(torch.randn(5, 3, dtype=torch.complex128)))
     with pytest.raises(ModuleError, match=r"torch.complex128, .*real numbers.*view_as_real"):
         run(module)
-
-
-ODD: list[tuple[Callable[[Tensor], Tensor], str]] = [
-    (lambda x: x.to_sparse(), "sparse_coo"),
-    (lambda x: torch.nested.as_nested_tensor([row[: 1 + i % 3] for i, row in enumerate(x)]), "nested"),
-    (lambda x: x.to("meta"), "meta"),
-]
-
-
-@pytest.mark.parametrize(("odd", "kind"), ODD)
-def test_inputs_that_are_no_plain_tensor_are_refused_by_kind(odd: Any, kind: str) -> None:
-    pairs = [(odd(inputs), targets) for inputs, targets in data()]
-    with pytest.raises(ShapeError, match=f"client 0 has inputs that are {kind}; give a plain tensor"):
-        run(mlp(), pairs=pairs)
 
 
 class OwnError(Exception):

@@ -354,6 +354,7 @@ def test_the_weights_of_an_average_are_those_of_lemma_1() -> None:
     assert weights(run) == pytest.approx({"bias": 1 / 3, "slowdown": 1.0}, rel=1e-15)
 
 
+@pytest.mark.slow
 def test_fednova_comes_to_its_limit_and_fedavg_to_another() -> None:
     """The limits of one-dimensional quadratics are weighted means of the minima, by what a round moves."""
     one = recipe("fednova-quadratics")

@@ -35,9 +35,6 @@ def test_a_state_over_tensors_holds_no_coordinate_in_python(algorithm: str) -> N
 
 pytestmark = pytest.mark.table(10)
 
-METHODS = [a for a in CATALOGUE.values() if isinstance(a.run, Method)]
-N = 4
-
 
 def prepared(algorithm: Algorithm, options: dict[str, str]) -> tuple[Method, Any]:
     method = algorithm.run

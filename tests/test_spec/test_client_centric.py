@@ -11,7 +11,6 @@ import pytest
 from test_spec.exact import vec
 
 from fedspec.algorithms import fedavgm
-from fedspec.algorithms.fedasync import FedAsync
 from fedspec.algorithms.fedavgm import FedAvgM
 from fedspec.catalogue import CATALOGUE, Program
 from fedspec.errors import ParameterError, PlanError
@@ -84,11 +83,6 @@ def test_fedavgm_of_the_paper_by_hand() -> None:
         messages = [Message(delta=vec(d), examples=1, steps=1, a_norm=1) for d in sent]
         state, shown = fedavgm.server(h, state, messages)
         assert (state.v[0], state.x[0], shown["delta"][0]) == (v, x, F(sum(sent), 2))
-
-
-def test_an_average_has_no_look_ahead() -> None:
-    with pytest.raises(ParameterError, match="plays no part under momentum_sum=average"):
-        FedAvgM(eta_l=1, eta=1, beta=0, momentum_sum="average", momentum="nesterov")  # type: ignore[arg-type]
 
 
 def test_cc_fedadagrad_by_hand() -> None:
@@ -212,10 +206,6 @@ def test_a_verdict_names_the_step_that_runs(name: str) -> None:
 
 
 class TestRefusals:
-    def test_an_age_that_plays_no_part(self) -> None:
-        with pytest.raises(ParameterError, match="age: got literal, which plays no part under staleness=constant"):
-            FedAsync(eta_l=1, mu=0, mix=1, age="literal")  # type: ignore[arg-type]
-
     def test_an_update_from_before_the_first_version(self) -> None:
         for name in ("cc-fedsgd", "fedbuff", "fedasync"):
             h = {"buffer": 1, "eta": F(1)} if name != "fedasync" else {"mu": F(0), "mix": F(1)}

@@ -28,16 +28,6 @@ def constant(*slopes: int) -> list[Any]:
     return [lambda k, x, g=g: vec(g) for g in slopes]
 
 
-def test_one_number_is_a_matrix() -> None:
-    """Gradients 3 and 3: m = 3 and 9/2, over itself and 1; two rounds of a step, with nothing made of the mean."""
-    h = DiLoCoMuon(**BARE, eta=F(1), beta=F(0))
-    state = init(h, vec(2), Setup((1,), ONE))
-    for m in (F(3), F(9, 2)):
-        before = state.x[0]
-        state, _ = step(h, state, constant(3), Plan((0,), (1,), (1,)))
-        assert state.m_i[0][0] == m and state.x[0] == before - F(1, 10) * quintic(m / (m + 1))
-
-
 def test_the_outer_step_takes_the_mean_of_both_and_looks_ahead() -> None:
     """Opposite clients cancel; of one that moves alone, x = x + eta (1 + beta) Delta at first."""
     h = DiLoCoMuon(**BARE, eta=F(7, 10), beta=F(3, 5))

@@ -21,21 +21,6 @@ def all_of(n: int, steps: int = 1) -> Plan:
     return Plan(tuple(range(n)), (steps,) * n, (1,) * n)
 
 
-def test_three_rounds_of_two_clients() -> None:
-    """Gradients (4, 2) and (-2, 2), k = 1, eta = 1/2; the first message is compressed too.
-
-    Known are (4, 0) and (-2, 0), of equal sizes the first; g = (1, 0). Then (4, 2), (-2, 2): g = (1, 2), which stays.
-    """
-    h = Ef21(eta=F(1, 2), kept=1)
-    clients = [constant(vec(4, 2)), constant(vec(-2, 2))]
-    state = init(h, vec(0, 0), Setup((1, 1), {"w": (2,)}))
-    want = [([1, 0], [F(-1, 2), 0]), ([1, 2], [-1, -1]), ([1, 2], [F(-3, 2), -2])]
-    for g, x in want:
-        state, shown = step(h, state, clients, all_of(2))
-        assert list(shown["g"]) == g and list(state.x) == x
-    assert shown["c_i"].tolist() == [[0, 0], [0, 0]], "all is known"
-
-
 def test_the_first_message_is_whole_or_compressed() -> None:
     for first, want in ((FirstMessage.WHOLE, [3, 1]), (FirstMessage.COMPRESSED, [3, 0])):
         h = Ef21(eta=F(1), kept=1, first=first)

@@ -8,28 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_spec.control_runs import ROUNDS, Run, batches, gradient, line
+from test_spec.control_runs import ROUNDS, Run, batches, gradient
 from test_spec.exact import vec
 
 from fedspec.algorithms.fedsam import uphill
 from fedspec.errors import ParameterError
-
-
-def test_one_step_by_hand() -> None:
-    """F = y^2 from 1: the gradient 2 leads to 11/10, where it is 22/10."""
-    run = Run("fedsam", {"eta_l": F(1, 4), "radius": F(1, 10), "eps": 0}, line(0, h=(2,)).clients, (1,), vec(1))
-    assert (run.round((1,))["delta"][0], run.x[0]) == (F(-11, 20), F(9, 20))
-
-
-def test_two_rounds_with_momentum_by_hand() -> None:
-    """F = y^2 from 1: at 11/10 the gradient is 22/10, of which a half is taken, and D is that half."""
-    hyper = {"eta_l": F(1, 4), "radius": F(1, 10), "eps": 0, "rho": F(1, 2)}
-    run = Run("mofedsam", hyper, line(0, h=(2,)).clients, (1,), vec(1))
-    first = run.round((1,))
-    assert (first["D"][0], run.x[0]) == (F(11, 10), F(29, 40))
-    second = run.round((1,))
-    assert second["D"][0] == (2 * (F(29, 40) + F(1, 10)) + F(11, 10)) / 2
-    assert run.x[0] == F(29, 40) - second["D"][0] / 4
 
 
 def test_the_length_is_that_of_the_whole_model() -> None:

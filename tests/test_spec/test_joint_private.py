@@ -13,7 +13,7 @@ from fedspec.algorithms.joint_private import DpJoint, init, step
 from fedspec.algorithms.private import DpFedAvg
 from fedspec.algorithms.private import init as begin_averaging
 from fedspec.algorithms.private import step as averaging
-from fedspec.errors import ParameterError, PlanError
+from fedspec.errors import PlanError
 from fedspec.plan import Plan, Setup
 from fedspec.problems.quadratic import constant
 
@@ -75,5 +75,3 @@ def test_clipped_gradients_of_federated_averaging() -> None:
 def test_what_is_refused() -> None:
     with pytest.raises(PlanError, match="noise: 1 draws for 2 coordinates"):
         run(hyper(), vec(1, 1))
-    with pytest.raises(ParameterError, match="cover: got one, which plays no part under preconditioner=sent"):
-        hyper(preconditioner="sent", cover="one")

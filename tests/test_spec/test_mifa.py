@@ -39,13 +39,6 @@ def looped(rounds: list[tuple[tuple[int, ...], tuple[int, ...], F]]) -> list[lis
     return models
 
 
-def test_two_rounds_by_hand() -> None:
-    """Client 0 with two steps at 1/2, then client 1 with one at 1/4, while 0 still counts as its two gradients."""
-    first, second = followed([((0,), (2,), F(1, 2)), ((1,), (1,), F(1, 4))])
-    assert first == [F(-1, 3), F(2, 3)], "-1/2 (2 (1, -2)) / 3"
-    assert second == [F(-3, 4), F(23, 24)], "a quarter of ((2, -4) + (3, 1/2)) / 3 less"
-
-
 @pytest.mark.parametrize(
     "rounds",
     [

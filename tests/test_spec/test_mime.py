@@ -6,36 +6,13 @@ from collections.abc import Sequence
 from fractions import Fraction as F
 
 import pytest
-from test_spec.control_runs import ROUNDS, Run, batches, gradient, line
+from test_spec.control_runs import ROUNDS, Run, batches, gradient
 from test_spec.exact import vec
 
 from fedspec.algorithms.mime import step
 from fedspec.algorithms.mime_lite import MimeLite, init
 from fedspec.plan import Plan, Setup
 from fedspec.varying import stepped
-
-PULLED = line(1, -3, h=(1, 3))
-"""F_1 = (x - 1)^2 / 2 and F_2 = 3 (x + 1)^2 / 2, but for constants."""
-
-
-@pytest.mark.parametrize(("algorithm", "x"), [("mime-lite", "879/1000"), ("mime", "775/1000")])
-def test_three_steps_by_hand(algorithm: str, x: str) -> None:
-    """From 2, without momentum: 271 and 219 thousandths of the gradients 1 and 9, or of their mean 5."""
-    run = Run(algorithm, {"eta_l": F(1, 10), "beta": F(0)}, PULLED.clients, (1, 1), vec(2))
-    shown = run.round((3, 3))
-    assert (run.x[0], shown["g_x"][0], shown["m"][0]) == (F(x), 5, 5)
-
-
-@pytest.mark.parametrize(
-    ("form", "said"), [("average", [("3/4", "5/2"), ("-1/2", "5/2")]), ("sum", [("-1/2", "5"), ("-7/4", "5/2")])]
-)
-@pytest.mark.parametrize("algorithm", ["mime-lite", "mime"])
-def test_single_steps_by_hand(algorithm: str, form: str, said: list[tuple[str, str]]) -> None:
-    """The mean gradient is 2 x + 1, eta_l = beta = 1/2: 5 at 2, then 5/2 at 3/4, or 0 at -1/2, and half of m beside."""
-    hyper = {"eta_l": F(1, 2), "beta": F(1, 2), "momentum_sum": form}
-    run = Run(algorithm, hyper, PULLED.clients, (1, 1), vec(2))
-    shown = [(run.round((1, 1))["m"][0], run.x[0]) for _ in said]
-    assert shown == [(F(m), F(x)) for x, m in said]
 
 
 def looped(

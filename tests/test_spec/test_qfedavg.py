@@ -50,13 +50,6 @@ def looped(changes: list[list[Any]], F_i: list[Any], *, q: int, lr: F) -> list[F
 CHANGES = [[1, -2], [3, F(1, 2)], [-5, 4]]
 
 
-def test_one_round_by_hand() -> None:
-    """Two clients, q = 1, eta_l = 1/2: g = -2, -4; d = -2, -12; h = 4 + 2 and 16 + 6: 14 / 28."""
-    assert moved([[1], [2]], [1, 3], q=1) == [F(1, 2)]
-    shown = server(QFedAvg(eta_l=F(1, 2), q=1), vec(0), [Message(vec(2), 1, 1, 1, loss=F(3))])[1]
-    assert (shown["d_i"][0, 0], shown["b_i"][0]) == (-12, 22)
-
-
 @pytest.mark.parametrize("q", [0, 1, 2, 3])
 @pytest.mark.parametrize("F_i", [[1, 1, 1], [1, 4, F(1, 9)]], ids=["alike", "unlike"])
 def test_it_is_the_loop_of_the_authors(q: int, F_i: list[Any]) -> None:

@@ -40,6 +40,7 @@ assert type(new) is Momentum and new.x.tolist() == [0.5, 0.5], new
 """
 
 
+@pytest.mark.slow
 @pytest.mark.table(1)
 def test_a_library_that_is_imported_later_looks_into_records_made_by_hand() -> None:
     subprocess.run([sys.executable, "-c", LATER], check=True)

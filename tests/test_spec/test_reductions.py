@@ -8,8 +8,6 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
-import sympy
-from test_spec.identity import identical
 from test_spec.reduction_runs import Drawn, agrees, drawn, offers_of
 from test_spec.reduction_symbols import Decided, decided
 
@@ -159,15 +157,3 @@ def test_every_way_of_checking_finds_a_false_edge() -> None:
     (offer,) = offers_of(false)
     assert any(not agrees(false, case.s)[0] for case in drawn(false, offer, CASES))
     assert decided(false, drawn(false, offer, 20, small=True)) is Decided.DIFFERENT
-
-
-def test_what_sympy_cannot_decide_is_not_called_proved() -> None:
-    x, y = sympy.symbols("x y", positive=True)
-    assert not identical([(sympy.sqrt(x**2 + y**2), x + y)])
-    assert not identical([((x + y) ** 200, sympy.expand((x + y) ** 200))], seconds=1e-3)
-
-
-def test_a_real_symbol_is_taken_in_all_its_signs() -> None:
-    x = sympy.Symbol("x", real=True)
-    assert identical([(x**2 * sympy.sign(x**2), x**2)])
-    assert not identical([(sympy.Abs(x), x)])

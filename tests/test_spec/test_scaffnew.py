@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from fractions import Fraction as F
-
 import numpy as np
 import pytest
-from test_spec.exact import vec
 
 from fedspec.algorithms.scaffnew import Scaffnew, init, step
 from fedspec.errors import PlanError
@@ -16,20 +13,6 @@ from fedspec.problems.quadratic import QuadraticClients, constant
 
 def all_of(n: int, steps: int = 1) -> Plan:
     return Plan(tuple(range(n)), (steps,) * n, tuple(range(1, n + 1)))
-
-
-def test_two_rounds_of_two_clients() -> None:
-    """Gradients 3 and -1, eta_l = 1, p = 1/2; two steps, then one.
-
-    Clients end at -6 and 2, the mean is -2; h is (4, -4) / 2. Then they move by -(3 - 2) and -(-1 + 2): both to -3.
-    """
-    h = Scaffnew(eta_l=F(1), chance=F(1, 2))
-    clients = [constant(vec(3)), constant(vec(-1))]
-    state = init(h, vec(0), Setup((1, 2), {"w": (1,)}))
-    state, shown = step(h, state, clients, all_of(2, 2))
-    assert list(state.x) == [-2] and shown["h_i"].tolist() == [[2], [-2]]
-    state, shown = step(h, state, clients, all_of(2))
-    assert list(state.x) == [-3] and shown["h_i"].tolist() == [[2], [-2]]
 
 
 def problem(n: int = 4, d: int = 3) -> tuple[np.ndarray, np.ndarray]:

@@ -15,7 +15,6 @@ from fedspec.mixing.gossip import check_mixing, gossip
 from fedspec.readings import RingOfTwo
 
 EXACT = np.array([F(0)], dtype=object)
-J = {n: np.full((n, n), 1 / n) for n in range(1, 7)}
 
 
 def some(seed: int, n: int = 5) -> np.ndarray:

@@ -8,11 +8,10 @@ from typing import Any
 import jaxtyping
 import numpy as np
 import pytest
-import torch
 from test_proofs.traced import CANONICAL, rounds
 from test_spec.watching import WatchedError, kept_shapes, read_only
 
-from fedspec.arith import Scalar, Stack, Vector, Weights
+from fedspec.arith import Vector
 from fedspec.client.momentum import Momentum
 from fedspec.rules import RULES, checked
 
@@ -25,68 +24,21 @@ def cut(x: Vector, g: Vector) -> Vector:
 
 
 @checked
-def cut_record(state: Momentum, g: Vector) -> Momentum:
-    return Momentum(x=state.x[:1], u=state.u[:1])
-
-
-@checked
-def cut_pair(state: Momentum, g: Vector) -> tuple[Momentum, Vector]:
-    return state, g[:1]
-
-
-@checked
-def a_row_more(deltas: Stack, p: Weights) -> Stack:
-    return np.concatenate([deltas, deltas[:1]])
-
-
-@checked
-def spread(x: Vector, *, eta: Scalar) -> Vector:
-    return np.stack([x, x])
-
-
-@checked
-def rounded(x: Vector) -> Vector:
-    return x.astype(np.float32)
-
-
-@checked
-def written(x: Vector, g: Vector) -> Vector:
-    x -= g
-    return 1 * x
-
-
-@checked
-def written_record(state: Momentum, g: Vector) -> Momentum:
+def written(state: Momentum, g: Vector) -> Momentum:
     state.u[0] = g[0]
     return state
 
 
 STATE = Momentum(x=X, u=X)
-CASES: dict[Callable[..., Any], tuple[Any, ...]] = {
-    cut: (X, X),
-    cut_record: (STATE, X),
-    cut_pair: (STATE, X),
-    a_row_more: (np.stack([X, X]), np.array([0.5, 0.5])),
-    rounded: (X,),
-    written: (X, X),
-    written_record: (STATE, X),
-}
 
 
-@pytest.mark.parametrize("rule", CASES, ids=lambda rule: rule.__name__)
-def test_it_is_refused(rule: Callable[..., Any]) -> None:
+@pytest.mark.parametrize(("rule", "first"), [(cut, X), (written, STATE)])
+def test_it_is_refused(rule: Callable[..., Any], first: Any) -> None:
     before = X.copy()
     with pytest.raises(WatchedError, match=rule.__name__):
-        rule(*CASES[rule])
+        rule(first, X)
     np.testing.assert_array_equal(X, before)
     assert X.flags.writeable
-
-
-def test_it_is_refused_of_a_stack_and_of_a_tensor() -> None:
-    with pytest.raises(WatchedError, match="shapes do not fit"):
-        spread(X, eta=1.0)
-    with pytest.raises(WatchedError, match="written into"):
-        written(torch.ones(2), torch.ones(2))  # type: ignore[arg-type]
 
 
 def test_every_rule_is_watched_but_where_shapes_are_not_checked() -> None:
