@@ -15,12 +15,12 @@ PAGES = ("CONTRIBUTING.md", "CHANGELOG.md", "examples/contrib/README.md", "vecto
 ELSEWHERE = {"README.md": "index.md", "docs/conformance/README.md": "conformance/index.md"}
 """Documents that are another page of the site."""
 
-CHECK = "subjects any-language local-training schedules outer-step lora resume faults vectors diagnosis in-your-ci reports"
+CHECK = "subjects any-language local-training schedules outer-step lora resume faults diagnosis in-your-ci reports"
 SECTIONS = {
     "guides/check": (
         "Check your code",
         "For authors of federated-learning code. Begin with a Python adapter; the other pages each add one thing.",
-        [*(f"docs/{name}" for name in CHECK.split()), "vectors/README"],
+        [*(f"docs/{name}" for name in CHECK.split()), "docs/vectors", "vectors/README"],
     ),
     "guides/extend": (
         "Extend fedspec",

@@ -149,7 +149,7 @@ def test_each_page_describes_itself(site: Site) -> None:
         if not redirects(file):
             (one,) = page(file).find("meta", name="description")
             assert 20 < len(one.given["content"]) <= 160, file
-            assert not re.search(r"</?[a-z]", one.given["content"]), file
+            assert not re.search(r"</|<(p|a|b|code|math|m[ion])\b", one.given["content"]), file
 
 
 def test_a_shell_is_not_coloured_as_python(site: Site) -> None:
@@ -169,12 +169,12 @@ def test_generated_pages_have_the_words_of_the_glossary(site: Site, some: str) -
     for file in site.folder.glob(f"{some}.html"):
         (article,) = page(file).find("article")
         words = article.words
+        for code in [*article.find("details"), *article.find("pre"), *article.find("code")]:
+            words = words.replace(code.words, "")
         # What a stored run printed stays as it was printed.
         for line in LINES:
             for part in line["sentence"].split("; first seen in "):
                 words = words.replace(" ".join(part.split()), "")
-        for code in [*article.find("pre"), *article.find("code")]:
-            words = words.replace(code.words, "")
         assert not OLD.findall(words), file
 
 
