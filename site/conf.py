@@ -152,10 +152,12 @@ FORMULAS = {"docs/worst-case", "docs/worst-cases", "docs/claims", "reference/cla
 
 
 def typeset(app: Any, doctree: Any) -> None:
-    """Typeset formulas in words that are no code."""
+    """Typeset formulas in words that are no code, title or head of a table, which screen readers take for empty."""
+    kept = (nodes.literal, nodes.FixedTextElement, nodes.title, nodes.thead)
+    as_is = {id(text) for kind in kept for outer in doctree.findall(kind) for text in outer.findall(nodes.Text)}
     for node in list(doctree.findall(nodes.Text)) if app.env.docname in FORMULAS else ():
         made = prose(str(node))
-        if "<math" in made and not isinstance(node.parent, (nodes.literal, nodes.FixedTextElement, nodes.title)):
+        if "<math" in made and id(node) not in as_is:
             node.parent.replace(node, nodes.raw("", made, format="html"))
 
 

@@ -22,8 +22,7 @@ def readme() -> dict[str, object]:
     if not (install and asked):
         raise ValueError("README.md: want a block below `## Install`, and one that begins with `$ fedspec check`")
     answer = [line for line in asked[2].splitlines() if line != "..."]
-    found = {"install": install[1].splitlines(), "asked": asked[1], "answer": answer}
-    return {"sentence": f"{sentence}.", "more": more, **found}
+    return dict(sentence=f"{sentence}.", more=more, install=install[1].splitlines(), asked=asked[1], answer=answer)
 
 
 def write(source: Source) -> None:

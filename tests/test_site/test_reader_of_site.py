@@ -148,7 +148,7 @@ def test_each_page_describes_itself(site: Site) -> None:
     for file in pages(site):
         if not redirects(file):
             (one,) = page(file).find("meta", name="description")
-            assert 20 < len(one.given["content"]) <= 160, file
+            assert 15 < len(one.given["content"]) <= 160, file
             assert not re.search(r"</|<(p|a|b|code|math|m[ion])\b", one.given["content"]), file
 
 
