@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import functools
+import html
+import json
 import re
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
 from sphinx.search.en import SearchEnglish
 
 import fedspec
+from fedspec_site.formulas import prose
 
 HERE = Path(__file__).resolve().parent
 
@@ -18,7 +22,12 @@ author = "The fedspec authors"
 copyright = author
 release = version = fedspec.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_reredirects"]
+redirects = {
+    "docs/conformance/README": "../../conformance/index.html",
+    "reference/catalogue": "../algorithms/index.html",
+    "reference/graph": "../algorithms/index.html#special-cases",
+}
 autodoc_member_order = "bysource"
 # Docstrings say what an argument is.
 autodoc_typehints = "none"
@@ -37,6 +46,9 @@ html_title = "fedspec"
 html_static_path = [str(HERE / "static")]
 html_css_files = ["site.css"]
 html_favicon = str(HERE / "static" / "mark.svg")
+html_search_scorer = str(HERE / "static" / "scorer.js")
+# A block without a language is what a terminal shows.
+highlight_language = "text"
 pygments_style = "a11y-high-contrast-light"
 pygments_dark_style = "a11y-high-contrast-dark"
 
@@ -108,21 +120,55 @@ def mended(app: Any) -> None:
     templates.render = rendered
 
 
-NAVIGATION: dict[tuple[str, str], Any] = {}
+FIRST = re.compile(r"<p(?! class=\"(?:crumbs|start|note))[^>]*>(.*?)</p>", re.DOTALL)
+MATHS = re.compile(r'<math alttext="([^"]*)".*?</math>', re.DOTALL)
+LEVELS: dict[str, Any] = {}
 
 
-def once(app: Any, name: str, template: str, context: dict[str, Any], doctree: Any) -> None:
-    """Make the navigation once for all pages of a folder that do not stand in it: hundreds of claims do not."""
-    if "orphan" in (context.get("meta") or {}):
-        make = context["toctree"]
+def around(app: Any, name: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Describe a page by its first paragraph, and list the first level of pages alone beside it."""
+    found = FIRST.findall(context.get("body", "")) or [context.get("title") or name, "Of the site of fedspec"]
+    words = MATHS.sub(r"\1", found[0] if len(found[0]) > 60 else ". ".join(found[:2]))
+    words = " ".join(html.unescape(re.sub("<[^>]*>", "", words)).split())
+    words = words if len(words) <= 160 else f"{words[:157].rpartition(' ')[0]}..."
+    context["metatags"] = f'{context.get("metatags", "")}<meta name="description" content="{html.escape(words)}">'
+    if name == "search":
+        for script in ("excerpts.js", "search.js"):
+            app.add_js_file(script, loading_method="defer")
+    make = context["toctree"]
 
-        def kept(**how: Any) -> Any:
-            key = (name.rpartition("/")[0], repr(sorted(how.items())))
-            if key not in NAVIGATION:
-                NAVIGATION[key] = make(**how)
-            return NAVIGATION[key]
+    def first_level(**how: Any) -> Any:
+        # Hundreds of pages stand in no list: one navigation does for all of a folder.
+        key = name.rpartition("/")[0] if "orphan" in (context.get("meta") or {}) else name
+        if key not in LEVELS:
+            LEVELS[key] = make(**{**how, "maxdepth": 1})
+        return LEVELS[key]
 
-        context["toctree"] = kept
+    context["toctree"] = first_level
+
+
+FORMULAS = {"docs/worst-case", "docs/worst-cases", "docs/claims", "reference/claims", "reference/invariants"}
+"""Pages with formulas in their words; templates of the others say where they are."""
+
+
+def typeset(app: Any, doctree: Any) -> None:
+    """Typeset formulas in words that are no code, title or head of a table, which screen readers take for empty."""
+    kept = (nodes.literal, nodes.FixedTextElement, nodes.title, nodes.thead)
+    as_is = {id(text) for kind in kept for outer in doctree.findall(kind) for text in outer.findall(nodes.Text)}
+    for node in list(doctree.findall(nodes.Text)) if app.env.docname in FORMULAS else ():
+        made = prose(str(node))
+        if "<math" in made and id(node) not in as_is:
+            node.parent.replace(node, nodes.raw("", made, format="html"))
+
+
+def excerpts(app: Any, error: Any) -> None:
+    """Write what the search shows below a title: a page from the disk cannot read another one."""
+    found = {}
+    for file in sorted(Path(app.outdir).rglob("*.html")):
+        if said := re.search(r'<meta name="description" content="([^"]*)"', file.read_text(encoding="utf-8")):
+            found[str(file.relative_to(app.outdir).with_suffix(""))] = html.unescape(said[1])
+    text = f"const EXCERPTS = {json.dumps(found, ensure_ascii=False)};\n"
+    (Path(app.outdir) / "_static" / "excerpts.js").write_text(text, encoding="utf-8")
 
 
 def beside(app: Any, config: Any) -> None:
@@ -135,5 +181,7 @@ def setup(app: Any) -> None:
     SearchEnglish.stem = functools.cache(SearchEnglish.stem)  # type: ignore[method-assign]
     app.connect("config-inited", beside)
     # Before the theme, which asks for the navigation.
-    app.connect("html-page-context", once, priority=100)
+    app.connect("html-page-context", around, priority=100)
+    app.connect("doctree-read", typeset)
+    app.connect("build-finished", excerpts)
     app.connect("builder-inited", mended)

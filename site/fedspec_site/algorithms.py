@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+
+from markupsafe import Markup
 
 from fedspec.catalogue import CATALOGUE, FAMILIES, Algorithm
 from fedspec.costs import SYMBOLS
 from fedspec.errors import FedspecError
-from fedspec_properties.reductions import Edge
+from fedspec.papers import PAPERS
 from fedspec_site import verdicts
-from fedspec_site.drawn import neighbours
 from fedspec_site.lines import lines
 from fedspec_site.results import of_algorithm
+from fedspec_site.text import linked
 from fedspec_site.writing import Source
 from fedspec_suite.report import graph, offer_page, page
 from fedspec_suite.report.source import code_of
@@ -36,7 +37,7 @@ class Change:
 
 
 def changes(a: Algorithm, reading: str) -> list[Change] | None:
-    """The lines in which a reading differs from the canonical one; None where an offer has to say more."""
+    """The lines in which a reading differs from the canonical one; None if a claim has to say more."""
     usual = {e.id: e.text for e in a.equations}
     try:
         there = {e["id"]: e["text"] for e in offer_page.record(a, reading, {})["equations"]}
@@ -58,18 +59,17 @@ def write(source: Source) -> None:
     source.page("algorithms/index", "algorithms", families=FAMILIES, offered=offered, count=len(CATALOGUE))
     for a in CATALOGUE.values():
         record = page.record(a)
-        edges = graph.around(a.id)
         source.page(
             f"algorithms/{a.id}",
             "algorithm",
             a=a,
+            source=_source(a),
             record=record,
             readings=_readings(a, record["code"]),
             lines=lines(a),
             changes={r.name: changes(a, r.name) for r in a.readings[1:]},
             offers=of_algorithm(a.id),
-            drawing=_drawing(a, edges) if edges else "",
-            edges=edges,
+            edges=graph.around(a.id),
             restriction=graph.restriction,
             checked=graph.checked,
             costs=[(text, words) for name, words in page.COSTS.items() if (text := getattr(a.costs, name)) != "0"],
@@ -78,10 +78,15 @@ def write(source: Source) -> None:
         )
 
 
-def _drawing(a: Algorithm, edges: list[Edge]) -> Any:
-    above = {e.target: graph.restriction(e) for e in edges if e.source == a.id}
-    below = {e.source: graph.restriction(e) for e in edges if e.target == a.id}
-    return neighbours(a.id, above, below, {id: f"{id}.html" for id in (*above, *below)})
+def _source(a: Algorithm) -> Markup:
+    """Its source, with links to the papers that it names."""
+    text = str(linked(a.source))
+    for paper in PAPERS.values():
+        link = next(iter(paper.links.values()))
+        text = re.sub(
+            rf"(?<![\w-]){re.escape(paper.name)}(?![\w-])", f'<a href="{link}">{paper.name}</a>', text, count=1
+        )
+    return Markup(text)
 
 
 def _symbols(formulas: Sequence[str]) -> dict[str, str]:

@@ -8,24 +8,59 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+from fedspec_site.pictures import figure
 from fedspec_site.writing import ROOT, Source
 
 PAGES = ("CONTRIBUTING.md", "CHANGELOG.md", "examples/contrib/README.md", "vectors/README.md")
-ELSEWHERE = {"README.md": "index.md"}
+ELSEWHERE = {"README.md": "index.md", "docs/conformance/README.md": "conformance/index.md"}
 """Documents that are another page of the site."""
 
-LINK = re.compile(r"(?P<before>!?\[(?:[^\[\]]|\[[^\]]*\])*\]\()(?P<to>[^)#\s]+)(?P<anchor>#[^)\s]*)?\)")
+CHECK = "subjects any-language local-training schedules outer-step lora resume faults diagnosis in-your-ci reports"
+SECTIONS = {
+    "guides/check": (
+        "Check your code",
+        "For authors of federated-learning code. Begin with a Python adapter; the other pages each add one thing.",
+        [*(f"docs/{name}" for name in CHECK.split()), "docs/vectors", "vectors/README"],
+    ),
+    "guides/extend": (
+        "Extend fedspec",
+        "For authors of algorithms, and for contributors.",
+        [
+            "docs/own-algorithms",
+            "examples/contrib/README",
+            "docs/new-algorithm",
+            "docs/extend",
+            "CONTRIBUTING",
+            "docs/design",
+        ],
+    ),
+    "reference/index": (
+        "Reference",
+        "Every command, function, field and known defect.",
+        [
+            "reference/command",
+            "reference/python",
+            "reference/schemas",
+            "docs/fields",
+            "docs/oracle",
+            "reference/defects",
+        ],
+    ),
+}
+"""Pages that list others: title, first words, pages. What no page lists is put under the last one."""
+
+LINK = re.compile(r"(?P<before>!?\[(?P<words>(?:[^\[\]]|\[[^\]]*\])*)\]\()(?P<to>[^)#\s]+)(?P<anchor>#[^)\s]*)?\)")
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 
 def pages() -> Iterator[Path]:
     """Every page, as the project has it."""
-    yield from sorted((ROOT / "docs").rglob("*.md"))
+    yield from (page for page in sorted((ROOT / "docs").rglob("*.md")) if str(page.relative_to(ROOT)) not in ELSEWHERE)
     yield from (ROOT / name for name in PAGES)
 
 
 def write(source: Source) -> None:
-    """Write them."""
+    """Write them, and the pages that list them."""
     for page in pages():
         name = str(page.relative_to(ROOT))
         text = page.read_text(encoding="utf-8")
@@ -35,6 +70,16 @@ def write(source: Source) -> None:
             parts += [LINK.sub(partial(_linked, source, page), prose), fence[0] if fence else ""]
             last = fence.end() if fence else last
         source.put(name, "".join(parts))
+    texts = [file.read_text(encoding="utf-8") for file in sorted(source.folder.rglob("*.md"))]
+    listed = {name for text in texts for name in re.findall(r"^/?(docs/[\w-]+)$", text, re.MULTILINE)}
+    listed |= {name for _, _, some in SECTIONS.values() for name in some}
+    rest = [
+        name for page in pages() if (name := str(page.relative_to(ROOT).with_suffix(""))) not in {*listed, "CHANGELOG"}
+    ]
+    for where, (title, words, some) in SECTIONS.items():
+        source.page(
+            where, "section", title=title, words=words, pages=[*some, *(rest if where == [*SECTIONS][-1] else ())]
+        )
 
 
 def _linked(source: Source, page: Path, m: re.Match[str]) -> str:
@@ -50,6 +95,8 @@ def _linked(source: Source, page: Path, m: re.Match[str]) -> str:
         return f"{m['before']}{os.path.relpath(ROOT / ELSEWHERE[name], page.parent)}{m['anchor'] or ''})"
     if place.is_dir():
         return m["before"].strip("![(").removesuffix("]")
+    if m[0].startswith("!"):
+        return figure(source, place, m["words"], to)
     if place.suffix != ".md":
         source.copy(name, place)
     return m[0]

@@ -1,60 +1,12 @@
-"""Pictures as SVG: the neighbours of an algorithm, what the trials of a recipe came to."""
+"""Pictures: results of the trials of a recipe, and both sides of a counterexample."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import median
 
 from markupsafe import Markup, escape
-
-ROW, BOX, HIGH = 34, 190, 24
-"""Sizes in the picture of neighbours: from line to line, and of a box."""
-
-
-def neighbours(middle: str, above: Mapping[str, str], below: Mapping[str, str], within: Mapping[str, str]) -> Markup:
-    """An algorithm between those that it is a case of, on the right, and its own cases, on the left.
-
-    Args:
-        middle: the algorithm.
-        above: algorithms that it becomes under a restriction, each with the restriction.
-        below: algorithms that become it under a restriction, each with the restriction.
-        within: the address of each.
-    """
-    # Two that are each other's cases stand on both sides.
-    tall = max(len(above), len(below), 1) * ROW + 8
-    x = {"below": 4, "middle": 264, "above": 524}
-    y = tall / 2
-
-    def box(at: float, height: float, name: str, how: str) -> str:
-        inner = (
-            f'<rect x="{at}" y="{height - HIGH / 2:g}" width="{BOX}" height="{HIGH}" rx="5"/>'
-            f'<text x="{at + BOX / 2:g}" y="{height + 4:g}">{escape(name)}</text>'
-        )
-        if name == middle:
-            return f'<g class="here">{inner}</g>'
-        return f'<a href="{escape(within[name])}"><title>{escape(how)}</title>{inner}</a>'
-
-    def line(x0: float, y0: float, x1: float, y1: float) -> str:
-        bend = (x0 + x1) / 2
-        return f'<path d="M{x0:g} {y0:g}C{bend:g} {y0:g} {bend:g} {y1:g} {x1:g} {y1:g}" marker-end="url(#tip)"/>'
-
-    parts = []
-    for side, names in (("below", below), ("above", above)):
-        first = y - (len(names) - 1) * ROW / 2
-        for k, (name, how) in enumerate(names.items()):
-            at = first + k * ROW
-            end = (x["below"] + BOX, at, x["middle"] - 3, y)
-            if side == "above":
-                end = (x["middle"] + BOX, y, x["above"] - 3, at)
-            parts += [line(*end), box(x[side], at, name, how)]
-    words = f"{middle}: on the left its special cases, {len(below)}; on the right what it is one of, {len(above)}"
-    return Markup(
-        f'<svg class="graph" viewBox="0 0 718 {tall:g}" width="718" height="{tall:g}" role="group" '
-        f'aria-label="{escape(words)}"><defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
-        f'markerHeight="7" orient="auto"><path d="M0 0 8 4 0 8z"/></marker></defs>'
-        f"{''.join(parts)}{box(x['middle'], y, middle, '')}</svg>"
-    )
 
 
 def dots(rows: Sequence[tuple[str, Sequence[float]]], words: str, *, log: bool) -> Markup:
@@ -109,27 +61,15 @@ def _ticks(low: float, high: float, log: bool) -> list[float]:
     return [round(k * step, 12) for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
-SIGNS = {"<=": "≤", ">=": "≥", "=": "=", "<": "<", ">": ">"}
-
-
 def sides(left: float, right: float, sign: str) -> Markup:
     """Both sides of a counterexample as bars from one zero."""
     low, high = min(0.0, left, right), max(0.0, left, right)
-    zero, end = 150.0, 520.0
-
-    def at(value: float) -> float:
-        return zero + (value - low) / ((high - low) or 1) * (end - zero)
-
-    parts = []
-    for k, (name, value) in enumerate((("left side", left), ("right side", right))):
-        y = 8 + 30 * k
-        x, long = min(at(0), at(value)), abs(at(value) - at(0))
-        parts.append(f'<text class="name" x="{zero - 12}" y="{y + 15}">{name}</text>')
-        parts.append(f'<rect class="side{k}" x="{x:.1f}" y="{y}" width="{max(long, 1.5):.1f}" height="20" rx="2"/>')
-        parts.append(f'<text x="{end + 10}" y="{y + 15}">{value:.6g}</text>')
-    parts.append(f'<path d="M{at(0):.1f} 2V64"/>')
-    words = f"left side {left:.6g}, right side {right:.6g}; claimed: left {sign} right, which is false"
-    return Markup(
-        f'<svg class="sides" viewBox="0 0 640 66" width="640" height="66" role="img" aria-label="{escape(words)}">'
-        f"{''.join(parts)}</svg>"
+    long = (high - low) or 1
+    bars = Markup().join(
+        Markup(
+            '<span>{} side</span><i class="{}" style="margin-left:{:.1f}%;width:{:.1f}%"></i><span>{:.6g}</span>'
+        ).format(name, name, 100 * (min(0.0, value) - low) / long, max(100 * abs(value) / long, 0.4), value)
+        for name, value in (("left", left), ("right", right))
     )
+    words = f"left side {left:.6g}, right side {right:.6g}; claimed: left {sign} right, which is false"
+    return Markup('<div class="sides" role="img" aria-label="{}">{}</div>').format(words, bars)

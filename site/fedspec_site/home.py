@@ -1,98 +1,50 @@
-"""The front page: the README's sentence, its install lines, its diagnosis, and a door for each of four readers."""
+"""The front page: the sentence, diagnosis and install lines of the README, the packages, and a door for each reader."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from fedspec.catalogue import CATALOGUE
 from fedspec.papers import PAPERS
 from fedspec_proofs import ledger
 from fedspec_site import results, verdicts
 from fedspec_site.writing import ROOT, Source
+from fedspec_suite.report.badges import CONFORMS, DEVIATES, PART
 from fedspec_torch import recipes
 
 
-@dataclass(frozen=True)
-class Readme:
-    """Parts of the README that the front page shows.
-
-    Attributes:
-        sentence: the sentence that describes fedspec.
-        more: the rest of that paragraph.
-        needs: the requirements below "Install".
-        install: the lines of commands there.
-        question: the heading of the diagnosis.
-        before: the text before its lines.
-        lines: the lines by which fedspec drives the reader's code.
-        asked: the command of the diagnosis.
-        answer: the lines below the command.
-        after: the README's words on the answer.
-    """
-
-    sentence: str
-    more: str
-    needs: str
-    install: tuple[str, ...]
-    question: str
-    before: str
-    lines: str
-    asked: str
-    answer: tuple[str, ...]
-    after: str
-
-
-def readme() -> Readme:
-    """The README, taken apart."""
+def readme() -> dict[str, object]:
+    """The README, taken apart: its sentence, the rest of that paragraph, install lines, a command and its answer."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    first = " ".join(text.split("\n\n")[1].split())
-    sentence, _, more = first.partition(". ")
-    install = re.search(r"^## Install\n\n(.*?)^```\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
-    asked = re.search(
-        r"^## (?P<question>Is .*?\?)\n\n(?P<before>.*?)\n\n```python\n(?P<lines>.*?)^```\n"
-        r"```\n\$ (?P<asked>fedspec check [^\n]*)\n(?P<answer>.*?)^```\n\n(?P<after>.*?)\n\n",
-        text,
-        re.DOTALL | re.MULTILINE,
-    )
+    sentence, _, more = " ".join(text.split("\n\n")[1].split()).partition(". ")
+    install = re.search(r"^## Install\n.*?^```\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    asked = re.search(r"^```\n\$ (fedspec check [^\n]*)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     if not (install and asked):
-        raise ValueError(
-            "README.md: want a block below `## Install`, and below a question one of Python and a `$ fedspec check`"
-        )
-    lines = tuple(line for line in asked["answer"].splitlines() if line != "...")
-    found = {name: asked[name] for name in ("question", "lines", "asked", "after")}
-    return Readme(
-        sentence=f"{sentence}.",
-        more=more,
-        # What stands in brackets there is a link and nothing else.
-        needs=_plain(re.sub(r" \(\[.*?\)\)", "", install[1])),
-        install=tuple(install[2].splitlines()),
-        before=_plain(asked["before"]),
-        answer=lines,
-        **found,
-    )
-
-
-def _plain(text: str) -> str:
-    """Words without their links."""
-    return " ".join(re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text).split())
+        raise ValueError("README.md: want a block below `## Install`, and one that begins with `$ fedspec check`")
+    answer = [line for line in asked[2].splitlines() if line != "..."]
+    return dict(sentence=f"{sentence}.", more=more, install=install[1].splitlines(), asked=asked[1], answer=answer)
 
 
 def write(source: Source) -> None:
     """Write the page."""
     kinds = [o.kind for o in results.offers()]
-    claims = ledger.claims().values()
+    packages = results.by_package()
     source.page(
         "index",
         "index",
         readme=readme(),
+        packages={
+            name: (mine[0], dict(verdicts.count_kinds([o.kind for o in mine]))) for name, mine in packages.items()
+        },
+        kinds=[kind for kind in (CONFORMS, PART, DEVIATES) if kind in kinds],
         counts={
             "algorithms": len(CATALOGUE),
-            "packages": len(results.by_package()),
-            "offers": len(kinds),
-            "conforming": kinds.count(verdicts.CONFORMS),
+            "packages": len(packages),
+            "claims": len(kinds),
+            "conforming": kinds.count(CONFORMS),
             "papers": len(PAPERS),
-            "claims": len(claims),
-            "refuted": sum(c.verdict == "refuted" and c.printed for c in claims),
+            "statements": len(ledger.claims()),
+            "refuted": sum(c.verdict == "refuted" and c.printed for c in ledger.claims().values()),
             "recipes": len(recipes.names()),
         },
     )

@@ -1,4 +1,4 @@
-"""The ledger: a line for each statement of the papers, and a page for each claim with what its evidence says."""
+"""Statements: a line for each one that a paper numbers, and a page for each form of it with its evidence."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from fedspec.papers import PAPERS
 from fedspec_proofs import chain, stored
 from fedspec_proofs import ledger as book
 from fedspec_proofs.claim import Claim, Extent, Record, Verdict
-from fedspec_proofs.report.claims import JUDGED, SHARES, how
+from fedspec_proofs.report.claims import JUDGED, SHARES, headings, how
 from fedspec_site import verdicts
 from fedspec_site.drawn import sides
+from fedspec_site.formulas import prose
 from fedspec_site.writing import Source
 
 LOOKS = {
@@ -115,7 +116,7 @@ def entry(s: book.Statement, steps: tuple[str, ...] = ()) -> Entry:
 def write(source: Source) -> None:
     """Write the pages."""
     known, found = book.claims(), stored.load()
-    everything = {**known, **book.variants()}
+    everything, titles = {**known, **book.variants()}, headings(book)
     heads = {key: [entry(h.statement, h.steps) for h in book.headlines(key)] for key in PAPERS}
     counts = {key: Counter(book.kind(c) for c in known.values() if c.paper == key) for key in PAPERS}
     source.page(
@@ -130,6 +131,7 @@ def write(source: Source) -> None:
         statements=len(book.statements()),
         SHARES=SHARES,
         JUDGED=JUDGED,
+        titles=titles,
     )
     for key, paper in PAPERS.items():
         entries = [entry(s) for s in book.statements() if s.paper == key]
@@ -157,6 +159,7 @@ def write(source: Source) -> None:
             drawing=_sides(record),
             parts=_parts(record),
             JUDGED=JUDGED,
+            titles=titles,
         )
 
 
@@ -167,7 +170,7 @@ def _tree(claim: Claim) -> Markup:
         # An item ends where the next one is no deeper.
         out += Markup("<ul>") if link.depth > depth else Markup("</li></ul>") * (depth - link.depth) + Markup("</li>")
         depth = link.depth
-        said = "as above" if link.again else link.claim.statement
+        said = "as above" if link.again else prose(link.claim.statement)
         line = Markup('<li><a href="{}.html">{}</a> {} {}')
         out += line.format(link.claim.id, link.claim.id.partition(".")[2], mark(link.claim), said)
     return out + Markup("</li></ul>") * depth

@@ -10,13 +10,10 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
-from markupsafe import Markup
-
 from fedspec.catalogue import Algorithm
 from fedspec.folding import decided_of, folding_of
 from fedspec.rules import Equation, printed
 from fedspec.source_text import source_of
-from fedspec_site import mathml
 
 
 @dataclass(frozen=True)
@@ -26,12 +23,10 @@ class Line:
     Attributes:
         equation: the equation, in our words.
         code: the statement, or all of its rule where that prints this equation alone; else empty.
-        maths: each statement as mathematics; none where one of them is no formula.
     """
 
     equation: Equation
     code: str = ""
-    maths: tuple[Markup, ...] = ()
 
 
 def lines(a: Algorithm) -> list[Line]:
@@ -42,19 +37,11 @@ def lines(a: Algorithm) -> list[Line]:
 
 def _line(e: Equation, rule: Callable[..., Any], body: list[ast.stmt]) -> Line:
     left = e.text.partition(" = ")[0].strip()
-    anew: set[str] = set()
-    found: list[tuple[ast.stmt, frozenset[str]]] = []
-    for node in body:
-        target = _target(node)
-        if _same(target, left):
-            found = [(node, frozenset(anew))]
-        anew |= {target}
+    found = [node for node in body if _same(_target(node), left)][-1:]
     if not found and len({one.id for one in printed(rule)}) == 1:
         # All of it computes its one equation.
-        found = [(node, frozenset()) for node in body]
-    code = "\n".join(ast.unparse(node) for node, _ in found)
-    maths = [mathml.statement(node, before) for node, before in found]
-    return Line(e, code, tuple(m for m in maths if m) if all(maths) else ())
+        found = body
+    return Line(e, "\n".join(map(ast.unparse, found)))
 
 
 def _body(a: Algorithm, rule: Callable[..., Any]) -> list[ast.stmt]:

@@ -1,133 +1,190 @@
-"""Mathematics as MathML, made from the statements of a rule's text; nothing is typed a second time.
+"""Formulas as MathML, from their tokens. What is read: arithmetic, relations, scripts, brackets, roots, names.
 
-What is read here: arithmetic, roots, norms, names with subscripts, calls. A statement with anything else has none.
+:mod:`fedspec_site.formulas` finds the tokens in the words around them.
 """
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Set
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from markupsafe import Markup, escape
+from markupsafe import escape
 
 _LETTERS = (
-    "α alpha β beta γ gamma Δ delta ε epsilon ζ zeta η eta θ theta κ kappa λ lambda μ mu ν nu ξ xi π pi ρ rho σ sigma "
-    "τ tau φ phi ψ psi ω omega"
+    "α alpha β beta γ gamma δ delta ε epsilon ε eps ζ zeta η eta θ theta ϑ vartheta κ kappa λ lambda λ lam μ mu ν nu "
+    "ξ xi π pi ρ rho σ sigma τ tau φ phi χ chi ψ psi ω omega"
 )
 GREEK = {name: letter for letter, name in re.findall(r"(\w) (\w+)", _LETTERS)}
-"""A change is a capital Delta in every box, and ``delta`` in the texts."""
-
-RECORDS = ("h", "state", "self", "plan")
-"""Names before a dot that say where a number comes from, and nothing of what it is."""
-
-ADD, TIMES, POWER, ATOM = range(4)
 OPEN, CLOSE = (f'<mo stretchy="false">{sign}</mo>' for sign in "()")
+ASCII = ("<=", ">=", "!=", "<<", ">>", "->", "-", "*", "||", "..", "...")
+SIGNS = dict(zip(ASCII, "≤≥≠≪≫→−·‖……", strict=True))
+RELATIONS = {"<=", ">=", "!=", "<<", ">>", "->", "=", "<", ">"}
+LOOSE = {"+", "-", ",", ";"} | RELATIONS
+LETTERS = {"grad": "∇", "sum": "∑", "int": "∫", "prod": "∏", "oo": "∞"}
+PRODUCTS = {"IL", "IM", "JW", "Km", "Kn", "RIM", "WJ", "WX"}
+"""Products that the statements print without a space."""
+ACCENTED = re.compile(r"(?![Ww]hat|[Tt]hat|chat)([A-Za-z]|Delta)(hat|tilde|bar)")
 
 
-class Unread(Exception):
-    """Something that is no formula."""
+@dataclass
+class Token:
+    text: str
+    kind: str
+    start: int
+    end: int
+    spaced: bool
+    maths: bool = False
+    mate: int = -1
+    """Place of the other bracket."""
 
 
-def statement(node: ast.stmt, before: Set[str] = frozenset()) -> Markup | None:
-    """An assignment as a formula; None where it is none.
+class Reader:
+    """MathML of a run of tokens."""
 
-    Args:
-        node: the node.
-        before: names of the state that an earlier line has set anew; their old values get a mark.
-    """
-    try:
-        match node:
-            case ast.Assign(targets=[ast.Name() | ast.Subscript() as target], value=value):
-                return _whole(f"{_Reader(before).atom(target)}<mo>←</mo>{_Reader(before).read(value, ADD)}")
-            case ast.Return(value=ast.expr() as value):
-                return _whole(_Reader(before).read(value, ADD))
-    except Unread:
-        pass
-    return None
+    def __init__(self, tokens: Sequence[Token]) -> None:
+        self.tokens = tokens
+        self.k = self.end = 0
+        self.flat = False
+        """Whether a fraction is written along the line, as in an exponent."""
+
+    def row(self, first: int, end: int) -> str:
+        """The tokens from one place to another, as a row."""
+        kept, (self.k, self.end) = (self.k, self.end), (first, end)
+        parts: list[str] = []
+        product = 0
+        while self.k < self.end:
+            one = self.tokens[self.k]
+            if one.text == "/" and len(parts) > product and not self.flat:
+                self.k += 1
+                # "a b / c" divides all of the product, "a b/c" its last factor.
+                since = product if one.spaced else len(parts) - 1
+                above, below = "".join(parts[since:]), self.factor() if self.k < self.end else ""
+                parts[since:] = [f"<mfrac><mrow>{_bare(above)}</mrow><mrow>{_bare(below)}</mrow></mfrac>"]
+            elif one.mate < 0 and one.kind == "sign" and one.text not in ("'", "..."):
+                self.k += 1
+                parts.append(f"<mo>{_sign(one.text)}</mo>")
+                product = len(parts) if one.text in LOOSE else product
+            else:
+                parts.append(self.factor())
+                product = len(parts) if one.text in ("sum", "int", "prod") else product
+        self.k, self.end = kept
+        return "".join(parts)
+
+    def factor(self) -> str:
+        """A name, a number or a group, with what stands below and above it, and with its arguments."""
+        one, text = self.tokens[self.k], self.scripted(self.base(self.tokens[self.k]))
+        if self.tight("(", "[") and one.kind == "name":
+            text = self.scripted(f"<mrow>{text}<mo>&#x2061;</mo>{self.group()}</mrow>")
+        return text
+
+    def tight(self, *texts: str) -> bool:
+        """True if one of these stands here without a space before it."""
+        return self.k < self.end and not self.tokens[self.k].spaced and self.tokens[self.k].text in texts
+
+    def scripted(self, base: str) -> str:
+        """A base with the marks and scripts behind it."""
+        below, above = "", ""
+        while self.tight("'", "~", "_", "^", "+", "-", "*"):
+            one = self.tokens[self.k]
+            if one.text in "+-*" and one.kind != "mark":
+                break
+            self.k += 1
+            if one.text == "'":
+                base = f'<mrow>{base}<mo lspace="0" rspace="0">′</mo></mrow>'
+            elif one.text == "~":
+                base = f'<mover accent="true">{base}<mo>~</mo></mover>'
+            elif one.kind == "mark":
+                above += f"<mo>{_sign(one.text).replace('·', '∗')}</mo>"
+            elif one.text == "_":
+                below += self.script()
+            else:
+                above += self.script()
+        rows = "".join(f"<mrow>{part}</mrow>" for part in (below, above) if part)
+        tag = "msubsup" if below and above else "msub" if below else "msup"
+        return f"<{tag}>{base}{rows}</{tag}>" if rows else base
+
+    def base(self, one: Token) -> str:
+        if one.mate > self.k:
+            group = self.group()
+            bare = _bare(group)
+            return bare if _is_one(bare, "mfrac") and not self.tight("^", "'") else group
+        self.k += 1
+        after = self.tokens[self.k] if self.k < self.end else None
+        if one.kind == "number":
+            return f"<mn>{one.text}</mn>"
+        if one.kind == "sign":
+            return f"<mo>{_sign(one.text)}</mo>" + (self.factor() if one.text in "+-" and self.k < self.end else "")
+        if after and after.text == "(" and one.text in ("sqrt", "ceil", "floor"):
+            inner = _bare(self.group())
+            if one.text == "sqrt":
+                return f"<msqrt><mrow>{inner}</mrow></msqrt>"
+            left, right = "⌈⌉" if one.text == "ceil" else "⌊⌋"
+            return f"<mrow><mo>{left}</mo>{inner}<mo>{right}</mo></mrow>"
+        return self.name(one)
+
+    def name(self, one: Token) -> str:
+        """A name as its letters."""
+        if one.text in LETTERS:
+            tag = "mi" if one.text in ("oo", "grad") else "mo"
+            return f"<{tag}>{LETTERS[one.text]}</{tag}>"
+        if accented := ACCENTED.fullmatch(one.text):
+            sign = {"tilde": "~", "hat": "^", "bar": "¯"}[accented[2]]
+            return f'<mover accent="true">{name_markup(accented[1])}<mo>{sign}</mo></mover>'
+        if one.kind == "text":
+            return f"<mtext>&#xa0;{one.text}&#xa0;</mtext>"
+        return "".join(map(name_markup, one.text)) if one.text in PRODUCTS else name_markup(one.text)
+
+    def group(self) -> str:
+        """A bracket with what is in it."""
+        first = self.k
+        last = self.tokens[first].mate
+        inner = self.row(first + 1, last)
+        self.k = last + 1
+        left, right = (_sign(self.tokens[at].text) for at in (first, last))
+        if left == "&lt;":
+            left, right = "⟨", "⟩"
+        return f'<mrow><mo stretchy="false">{left}</mo>{inner}<mo stretchy="false">{right}</mo></mrow>'
+
+    def script(self) -> str:
+        """What stands below or above."""
+        if self.k >= self.end:
+            return ""
+        one = self.tokens[self.k]
+        if one.mate > self.k:
+            kept, self.flat = self.flat, True
+            inner = _bare(self.group())
+            self.flat = kept
+            return inner
+        self.k += 1
+        if one.kind in ("sign", "mark"):
+            return f"<mo>{_sign(one.text)}</mo>"
+        return f"<mn>{one.text}</mn>" if one.kind == "number" else self.name(one)
 
 
-def _whole(inner: str) -> Markup:
-    return Markup(f'<math displaystyle="true"><mrow>{inner}</mrow></math>')
+def _sign(text: str) -> str:
+    return str(escape(SIGNS.get(text, text)))
 
 
-class _Reader:
-    def __init__(self, before: Set[str]) -> None:
-        self.before = before
-
-    def atom(self, node: ast.expr) -> str:
-        return self.read(node, ATOM)
-
-    def read(self, node: ast.expr, level: int) -> str:
-        """MathML of an expression, in brackets where it binds weaker than its place asks."""
-        text, binds = self._read(node)
-        return f"<mrow>{OPEN}{text}{CLOSE}</mrow>" if binds < level else f"<mrow>{text}</mrow>"
-
-    def _read(self, node: ast.expr) -> tuple[str, int]:
-        match node:
-            case ast.Constant(value=bool()):
-                raise Unread
-            case ast.Constant(value=int() | float() as value):
-                return f"<mn>{value}</mn>", ATOM
-            case ast.Name(id=name):
-                return name_markup(name), ATOM
-            case ast.Attribute(value=ast.Name(id=of), attr=name) if of in RECORDS:
-                old = of == "state" and name in self.before
-                return (f"<msup>{name_markup(name)}<mo>old</mo></msup>" if old else name_markup(name)), ATOM
-            case ast.Subscript(value=value, slice=ast.Name() | ast.Constant() as at):
-                return f"<msub>{self.atom(value)}{self.atom(at)}</msub>", ATOM
-            case ast.UnaryOp(op=ast.USub(), operand=inner):
-                return f"<mo>−</mo>{self.read(inner, TIMES)}", ADD
-            case ast.BinOp(left=a, op=ast.Add(), right=b):
-                return f"{self.read(a, ADD)}<mo>+</mo>{self.read(b, ADD)}", ADD
-            case ast.BinOp(left=a, op=ast.Sub(), right=b):
-                return f"{self.read(a, ADD)}<mo>−</mo>{self.read(b, TIMES)}", ADD
-            case ast.BinOp(left=a, op=ast.Mult(), right=b):
-                left, right = self.read(a, TIMES), self.read(b, TIMES)
-                # Beside digits and words nothing but a sign tells one factor from the next.
-                sign = "·" if _digits(b) or WORD in left + right else "&#x2062;"
-                return f"{left}<mo>{sign}</mo>{right}", TIMES
-            case ast.BinOp(left=a, op=ast.MatMult(), right=b):
-                return f"{self.read(a, TIMES)}<mo>·</mo>{self.read(b, TIMES)}", TIMES
-            case ast.BinOp(left=a, op=ast.Div(), right=b):
-                return f"<mfrac>{self.read(a, ADD)}{self.read(b, ADD)}</mfrac>", TIMES
-            case ast.BinOp(left=a, op=ast.Pow(), right=b):
-                return f"<msup>{self.read(a, ATOM)}{self.read(b, ADD)}</msup>", POWER
-            case ast.Call(func=ast.Name(id="sqrt"), args=[inner], keywords=[]):
-                return f"<msqrt>{self.read(inner, ADD)}</msqrt>", ATOM
-            case ast.Call(func=ast.Name(id="norm"), args=[inner], keywords=[]):
-                return f"<mo>‖</mo>{self.read(inner, ADD)}<mo>‖</mo>", ATOM
-            case ast.Call(func=ast.Name(id="abs"), args=[inner], keywords=[]):
-                return f"<mo>|</mo>{self.read(inner, ADD)}<mo>|</mo>", ATOM
-            case ast.Call(func=ast.Attribute(value=inner, attr="sum"), args=[], keywords=[ast.keyword(arg="axis")]):
-                # Along the first axis, of clients.
-                return f"<munder><mo>∑</mo><mi>i</mi></munder>{self.read(inner, TIMES)}", ADD
-            case ast.Call(func=ast.Name() | ast.Attribute() as function, args=args, keywords=[]) if args:
-                told = "<mo>,</mo>".join(self.read(one, ADD) for one in args)
-                return f"{_called(function)}<mo>&#x2061;</mo><mrow>{OPEN}{told}{CLOSE}</mrow>", ATOM
-        raise Unread
+def _bare(text: str) -> str:
+    """A group without its round brackets, where a fraction, a root or a script shows what belongs together."""
+    first, last = f"<mrow>{OPEN}", f"{CLOSE}</mrow>"
+    grouped = text.startswith(first) and text.endswith(last) and _is_one(text, "mrow")
+    return text[len(first) : -len(last)] if grouped else text
 
 
-def _digits(node: ast.expr) -> bool:
-    """True if a factor begins with a digit."""
-    return isinstance(node, ast.Constant) or (isinstance(node, ast.BinOp) and _digits(node.left))
-
-
-WORD = 'mathvariant="normal"'
-SHORT = {"maximum": "max", "minimum": "min"}
-
-
-def _called(function: ast.Name | ast.Attribute) -> str:
-    match function:
-        case ast.Name(id=name):
-            return f'<mi mathvariant="normal">{escape(SHORT.get(name, name))}</mi>'
-        case ast.Attribute(value=ast.Name(id=of), attr=name) if of not in RECORDS:
-            return f'<mi mathvariant="normal">{escape(of)}.{escape(name)}</mi>'
-    raise Unread
+def _is_one(text: str, tag: str) -> bool:
+    """True if all of a text is one element of that tag."""
+    depth = 0
+    for m in re.finditer(f"<(/?){tag}>", text):
+        depth += -1 if m[1] else 1
+        if not depth:
+            return text.startswith(f"<{tag}>") and m.end() == len(text)
+    return False
 
 
 def name_markup(name: str) -> str:
-    """A name of the text: Greek where it is spelled so, digits and what follows a bar below the line."""
+    """A name: Greek where it is spelled so, with its digits below the line."""
     hatted = name.endswith("_hat")
     base, *below = name.removesuffix("_hat").strip("_").split("_")
     if m := re.fullmatch(r"([a-zA-Z]+?)(\d+)", base):

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from fedspec.catalogue import CATALOGUE
 from fedspec_site import verdicts
-from fedspec_site.results import CAPSULES, KINDS, Offer, by_package, changes, last_judged, offers
+from fedspec_site.results import CAPSULES, KINDS, Offer, by_package, changes, offers
 from fedspec_site.writing import Source
-from fedspec_suite.report.badges import of_offer
+from fedspec_suite.report.badges import NOT_OFFERED, Kind, of_offer
 
 
 @dataclass(frozen=True)
@@ -25,19 +25,19 @@ class Cell:
     offers: tuple[Offer, ...]
 
     @property
-    def kinds(self) -> list[tuple[verdicts.Kind, int]]:
+    def kinds(self) -> list[tuple[Kind, int]]:
         """Number of offers of each kind."""
         return verdicts.count_kinds([o.kind for o in self.offers])
 
     @property
     def names(self) -> str:
         """The kinds that are in it."""
-        return " ".join(kind.name for kind, _ in self.kinds) or verdicts.NOT_OFFERED.name
+        return " ".join(kind.name for kind, _ in self.kinds) or NOT_OFFERED.name
 
     @property
     def words(self) -> str:
         """Words for a screen reader."""
-        return ", ".join(f"{n} {kind.word}" for kind, n in self.kinds) or verdicts.NOT_OFFERED.word
+        return ", ".join(f"{n} {kind.word}" for kind, n in self.kinds) or "not claimed"
 
 
 def matrix() -> dict[str, tuple[Cell, ...]]:
@@ -69,11 +69,10 @@ def write(source: Source) -> None:
         without=[id for id in CATALOGUE if id not in lines],
         dates=_span([o.date for o in offers()]),
         judges=", ".join(dict.fromkeys(f"{o.judge}, profile {o.profile}, seed {o.seed}" for o in offers())),
-        changes=changes(),
-        before=_span(last_judged()) if last_judged() else "",
+        packages_before={name: one for name, one in changes().items() if one["since"]},
         algorithms=len(CATALOGUE),
         mark=verdicts.mark,
-        NONE=verdicts.NOT_OFFERED,
+        NONE=NOT_OFFERED,
     )
     for name, mine in packages.items():
         counted = verdicts.count_kinds([o.kind for o in mine])

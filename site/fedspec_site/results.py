@@ -10,7 +10,9 @@ from functools import cache
 from typing import Any
 
 from fedspec_site import verdicts
-from fedspec_site.writing import ROOT, slug
+from fedspec_site.text import slug
+from fedspec_site.writing import ROOT
+from fedspec_suite.report.badges import PART, Kind
 
 FOLDER = ROOT / "docs" / "conformance"
 CAPSULES = FOLDER / "capsules"
@@ -47,7 +49,7 @@ class Offer:
         return str(self.row["subject"]).partition(" (")[2].rstrip(")")
 
     @property
-    def kind(self) -> verdicts.Kind:
+    def kind(self) -> Kind:
         """The kind of its verdict."""
         return verdicts.of(self.row["verdict"])
 
@@ -92,7 +94,7 @@ class Offer:
     @property
     def mark(self) -> Any:
         """Its verdict on a page; one that conforms in part says in what."""
-        return verdicts.mark(self.kind, self.row["verdict"] if self.kind is verdicts.PART else "")
+        return verdicts.mark(self.kind, self.row["verdict"] if self.kind is PART else "")
 
 
 @cache
@@ -107,45 +109,10 @@ def offers() -> tuple[Offer, ...]:
     return tuple(out)
 
 
-@dataclass(frozen=True)
-class Change:
-    """An offer that is new, gone, or came out otherwise than when its package was last judged.
-
-    Attributes:
-        package: the package.
-        offer: name of the offer.
-        said: the change, in words.
-        verdict: True if the verdict is another, or only what is said of it.
-    """
-
-    package: str
-    offer: str
-    said: str
-    verdict: bool = True
-
-
-@cache
-def _stored_changes() -> dict[str, Any]:
+def changes() -> dict[str, Any]:
+    """What became another since a package was last judged, by package."""
     found: dict[str, Any] = json.loads((FOLDER / "changes.json").read_text(encoding="utf-8"))
     return found
-
-
-def changes() -> tuple[Change, ...]:
-    """Changes since a package was last judged."""
-    out = []
-    for package, found in _stored_changes().items():
-        since = f" ({', '.join(found['was'])}, judged {found['since']})" if found["since"] else ""
-        out += [Change(package, name, f"new{since and ', beside what there was' + since}") for name in found["new"]]
-        out += [Change(package, name, f"gone{since}") for name in found["gone"]]
-        for c in found["otherwise"]:
-            verdict = c["was"].partition(":")[0] != c["is"].partition(":")[0]
-            out.append(Change(package, c["offer"], f"{c['was']}{since}; now {c['is']}", verdict))
-    return tuple(out)
-
-
-def last_judged() -> list[str]:
-    """When packages were judged before."""
-    return sorted({found["since"] for found in _stored_changes().values() if found["since"]})
 
 
 def by_package() -> dict[str, list[Offer]]:

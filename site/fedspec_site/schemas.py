@@ -8,7 +8,8 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from fedspec_site.writing import ROOT, Source, slug
+from fedspec_site.text import slug
+from fedspec_site.writing import ROOT, Source
 
 FOLDER = ROOT / "spec/fedspec/schemas"
 FILES = ("request", "reply", "vectors")

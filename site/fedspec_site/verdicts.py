@@ -9,20 +9,6 @@ from markupsafe import Markup
 from fedspec_suite.report import badges
 from fedspec_suite.report.badges import CONFORMS, DEVIATES, NO_ANSWER, NOT_OFFERED, PART, Kind
 
-__all__ = [
-    "CONFORMS",
-    "DEVIATES",
-    "KINDS",
-    "NOT_OFFERED",
-    "NO_ANSWER",
-    "PART",
-    "Kind",
-    "count_kinds",
-    "mark",
-    "of",
-    "pill",
-]
-
 KINDS = (CONFORMS, PART, DEVIATES, NO_ANSWER, NOT_OFFERED)
 """Kinds that the results of `make conformance` may have, if nothing is expected to fail."""
 

@@ -58,7 +58,7 @@
     choose(chosen);
     order();
     const shown = given.filter((row) => !row.hidden).length;
-    said.textContent = `${shown} of ${given.length} offers`;
+    said.textContent = `${shown} of ${given.length} claims`;
     const state = new URLSearchParams();
     for (const name of FILTERS) if (chosen[name]) state.set(name, chosen[name]);
     if (sort) state.set("sort", sort);

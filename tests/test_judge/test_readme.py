@@ -104,8 +104,8 @@ def test_what_pages_import_is_there_and_from_one_place() -> None:
             assert hasattr(importlib.import_module(module), name), f"{module} has no {name}"
 
 
-def test_the_page_of_the_catalogue_names_the_kinds_of_row() -> None:
-    text = (ROOT / "site/fedspec_site/templates/catalogue.md").read_text(encoding="utf-8")
+def test_the_page_of_algorithms_names_the_kinds_of_row() -> None:
+    text = (ROOT / "site/fedspec_site/templates/algorithms.md").read_text(encoding="utf-8")
     named = {
         kind: set(re.findall(r"`(\w+)`", levels)) for kind, levels in re.findall(r"^\* `(\w+)`, (.*?):", text, re.M)
     }

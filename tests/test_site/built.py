@@ -102,6 +102,8 @@ class _Reader(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         one = Element(tag, {n: v or "" for n, v in attrs})
         self.open[-1].within.append(one)
+        if tag == "math":
+            self.handle_data(one.given.get("alttext", ""))
         if tag not in VOID:
             self.open.append(one)
 
@@ -114,7 +116,9 @@ class _Reader(HTMLParser):
                 pass
 
     def handle_data(self, data: str) -> None:
-        for one in self.open:
+        # To the words around it a formula is what was typed.
+        tags = [one.tag for one in self.open]
+        for one in self.open[tags.index("math") if "math" in tags else 0 :]:
             one.text.append(data)
 
 

@@ -30,12 +30,14 @@ KINDS = (
     "reference/python",
     "reference/schemas",
     "docs/reading-a-verdict",
-    "reference/catalogue",
-    "reference/graph",
+    "reference/defects",
+    "guides/check",
+    "docs/worst-cases",
+    "docs/simulate",
     "search",
 )
 OFFERS, ALGORITHMS = len(LINES), {line["algorithm"] for line in LINES}
-ALL = f"{OFFERS} of {OFFERS} offers"
+ALL = f"{OFFERS} of {OFFERS} claims"
 WAYS = [(scheme, width) for scheme in ("light", "dark") for width in (390, 1280)]
 
 
@@ -95,7 +97,7 @@ def test_filters_choose_and_the_address_keeps_them(browser: Any, site: Site) -> 
         page.select_option("[name=verdict]", "deviates")
         assert page.url.endswith("index.html?package=flwr&verdict=deviates")
         bad = sum(line["impl"].startswith("flwr") and line["verdict"] == "does not conform" for line in LINES)
-        assert (shown(page, rows), page.inner_text("#shown")) == (bad, f"{bad} of {OFFERS} offers")
+        assert (shown(page, rows), page.inner_text("#shown")) == (bad, f"{bad} of {OFFERS} claims")
         assert shown(page, lines) == len(set(page.locator("#list tbody tr:visible td:nth-child(2)").all_inner_texts()))
         page.click("#list th[data-sort=algorithm] button")
         first = page.locator("#list tbody tr:visible td:nth-child(2)").all_inner_texts()

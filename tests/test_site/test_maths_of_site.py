@@ -66,16 +66,15 @@ def row(nodes: list[Element], at: Mapping[str, float]) -> float:
 
 
 def formulas(site: Site, algorithm: str) -> dict[str, Element]:
-    """Last formula of each equation."""
+    """Formula of each equation that has no words."""
     items = page(site.folder / f"algorithms/{algorithm}.html").find("ol", class_="lines")[0].find("li")
     found = {one.given["id"].rpartition("-")[0]: one.find("math") for one in items}
-    return {id: maths[-1].within[0] for id, maths in found.items() if maths}
+    return {id: maths[0] for id, maths in found.items() if len(maths) == 1}
 
 
 def right(formula: Element) -> list[Element]:
-    """Right side of a formula: behind the arrow, or all of it."""
-    signs = [one.words for one in formula.within]
-    return formula.within[signs.index("←") + 1 :] if "←" in signs else formula.within
+    """Right side of a formula."""
+    return formula.within[[one.words for one in formula.within].index("=") + 1 :]
 
 
 NUMBERS: dict[str, float] = {"x": 0.7, "m": 0.3, "v": 0.45, "g": -0.4, "Δ": 0.6, "u": 0.25}
@@ -125,7 +124,7 @@ def test_marked_lines_are_those_of_the_reading(site: Site) -> None:
 
     for id in ("fedadam", "adam", "fednova", "lamb", "scaffold", "fedasync", "diloco"):
         root = page(site.folder / f"algorithms/{id}.html")
-        lines = [one.find("code")[0].words for one in root.find("ol", class_="lines")[0].find("li")]
+        lines = [one.find("span")[0].words for one in root.find("ol", class_="lines")[0].find("li")]
         for reading in CATALOGUE[id].readings[1:]:
             (part,) = root.find("section", id=f"reading-{reading.name}")
             gone = [one.words for one in part.find("del")]
