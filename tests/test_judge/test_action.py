@@ -39,7 +39,7 @@ def test_it_has_the_form_of_a_composite_action() -> None:
 def test_every_input_is_there_and_is_used() -> None:
     text = (ROOT / "action.yml").read_text(encoding="utf-8")
     assert {*USED.findall(text)} == {*ACTION["inputs"]}
-    assert [name for name, given in ACTION["inputs"].items() if given.get("required")] == ["subject"]
+    assert [name for name, given in ACTION["inputs"].items() if given.get("required")] == ["adapter"]
 
 
 PINNED = re.compile(r"uses: (?P<action>[\w.-]+/[\w./-]+)@(?P<commit>[0-9a-f]{40}) # v[\d.]+$")
@@ -111,7 +111,7 @@ def test_requirements_of_several_lines_are_refused(
 
 @pytest.mark.parametrize("end", ["\ncode=0", "\rcode=0", "\r\ncode=0", "\n"])
 def test_a_report_of_several_lines_turns_nothing_green(end: str, tmp_path: Path) -> None:
-    ran = run("Judge", tmp_path, "", {"subject": WRONG, "report": f"x/r.html{end}/y"}, {})
+    ran = run("Judge", tmp_path, "", {"adapter": WRONG, "report": f"x/r.html{end}/y"}, {})
     assert ran.returncode == 2 and "report: name one file" in ran.stderr
     assert not (tmp_path / "OUTPUT").exists() and not (tmp_path / "x").exists()
 
@@ -122,7 +122,7 @@ def test_the_checkout_is_trusted_whoever_owns_it(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text('[tool.fedspec.check]\nexpect = "e.toml"\n')
     (tmp_path / "pyproject.toml").chmod(0o666)
     (tmp_path / "e.toml").write_text('[[expect]]\noffer = "fedavg/server"\nreason = "known"\nlaw = "*"\n')
-    assert judged(tmp_path, subject=WRONG)[0]["code"] == "0"
+    assert judged(tmp_path, adapter=WRONG)[0]["code"] == "0"
 
 
 def test_nothing_is_uploaded_unless_asked() -> None:
@@ -164,8 +164,8 @@ def test_it_writes_a_report_and_a_summary_and_ends_as_the_check_does(tmp_path: P
     good, bad = tmp_path / "a b", tmp_path / "bad"
     for folder in (good, bad):
         folder.mkdir()
-    assert judged(good, subject=RIGHT) == ({"code": "0", "folder": "fedspec-report"}, 0)
-    assert judged(bad, subject=WRONG, report="report.html") == ({"code": "1", "folder": "."}, 1)
+    assert judged(good, adapter=RIGHT) == ({"code": "0", "folder": "fedspec-report"}, 0)
+    assert judged(bad, adapter=WRONG, report="report.html") == ({"code": "1", "folder": "."}, 1)
     assert {p.name for p in (good / "fedspec-report").iterdir()} == {
         *("index.html", "results.jsonl", "fedspec.md", "badge.json")
     }
@@ -177,7 +177,7 @@ def test_it_writes_a_report_and_a_summary_and_ends_as_the_check_does(tmp_path: P
 @pytest.mark.slow
 def test_an_input_is_no_part_of_the_script(tmp_path: Path) -> None:
     evil = """$(touch there) "; touch there; ' `touch there` --help"""
-    outputs, code = judged(tmp_path, subject=evil, only=evil, expectations="")
+    outputs, code = judged(tmp_path, adapter=evil, only=evil, expectations="")
     assert (outputs["code"], code) == ("2", 2)
     assert {p.name for p in tmp_path.iterdir()} >= {"fedspec-report", "OUTPUT"}
     assert not (tmp_path / "there").exists() and not (tmp_path / "STEP_SUMMARY").exists()
@@ -186,7 +186,7 @@ def test_an_input_is_no_part_of_the_script(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_expected_failures_are_heeded(tmp_path: Path) -> None:
     (tmp_path / "e.toml").write_text('[[expect]]\noffer = "fedavg/server"\nreason = "known"\nlaw = "follows-*"\n')
-    outputs, _ = judged(tmp_path, subject=WRONG, expectations="e.toml")
+    outputs, _ = judged(tmp_path, adapter=WRONG, expectations="e.toml")
     assert outputs["code"] == "1" and "xfail" in (tmp_path / "fedspec-report" / "results.jsonl").read_text()
 
 
