@@ -303,10 +303,9 @@ INTRODUCTION = """# What the packages compute
 without its network, under the published definition that its documentation names. The claims are
 ours; each adapter (`judge/fedspec_suite/subjects/NAME/adapter.py`) says why, and what it had to do.
 
-What a verdict means, and what not: [reading-a-verdict.md](../reading-a-verdict.md). A claim
-that does not conform is not a bug report. The first sentence is what the judge printed; where it knows
-no name, the laws that are broken follow. Below stands what we read in the source of that version
-and no other:
+For the meaning of a verdict, see [reading-a-verdict.md](../reading-a-verdict.md). A deviation isn't
+necessarily a bug. The first sentence of each is what fedspec printed; if it knows no name, the
+broken laws follow. The sentences below it say what we read in the source of that version:
 
 * *A variant of the published rule*: the documentation names a paper or an algorithm, and gives no
   formula that the code contradicts. Many variants are deliberate.

@@ -46,7 +46,7 @@ class Reader:
         self.tokens = tokens
         self.k = self.end = 0
         self.flat = False
-        """Whether a fraction is written along the line, as in an exponent."""
+        """True if a fraction is written along the line, as in an exponent."""
 
     def row(self, first: int, end: int) -> str:
         """The tokens from one place to another, as a row."""
@@ -147,7 +147,7 @@ class Reader:
         return f'<mrow><mo stretchy="false">{left}</mo>{inner}<mo stretchy="false">{right}</mo></mrow>'
 
     def script(self) -> str:
-        """What stands below or above."""
+        """The parts below or above."""
         if self.k >= self.end:
             return ""
         one = self.tokens[self.k]

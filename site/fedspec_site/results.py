@@ -110,7 +110,7 @@ def offers() -> tuple[Offer, ...]:
 
 
 def changes() -> dict[str, Any]:
-    """What became another since a package was last judged, by package."""
+    """Changes since a package was last judged, by package."""
     found: dict[str, Any] = json.loads((FOLDER / "changes.json").read_text(encoding="utf-8"))
     return found
 

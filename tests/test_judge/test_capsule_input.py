@@ -168,5 +168,5 @@ def test_an_offer_that_cannot_be_judged_is_refused(bodies: list[dict[str, Any]],
     body["offer"]["algorithm"] = "fedbest"
     path = tmp_path / "capsule.json"
     path.write_text(json.dumps(sealed(body)))
-    inside("replay", str(path), "spec").refused("does not offer fedbest/server", "sgd/client")
+    inside("replay", str(path), "spec").refused("does not claim fedbest/server", "sgd/client")
     assert isinstance(read(path).offer, Offer)

@@ -230,9 +230,9 @@ def test_the_script_builds_the_records_of_every_level(name: str, tmp_path: Path)
     text = EXAMPLE.with_name(f"{name}.py").read_text(encoding="utf-8")
     adapter = tmp_path / f"uphill_{name}.py"
     adapter.write_text(re.sub(r'(self\.)?h\["eta_l"\]', r"-\g<0>", text))
-    subject = InProcess(load(f"{adapter}:SUBJECT"))
+    subject = InProcess(load(f"{adapter}:ADAPTER"))
     offers = subject.info.offers
-    made = capsule(f"py:{adapter.name}:SUBJECT", subject, 0, offers, [failed(subject, offers[0], "follows-x")])
+    made = capsule(f"py:{adapter.name}:ADAPTER", subject, 0, offers, [failed(subject, offers[0], "follows-x")])
     kept = Capsules(tmp_path).keep(result(made=made))
     (tmp_path / "report.jsonl").write_text(json.dumps({**kept.record(), "obligations": [{}]}))
     again, packages = play(tmp_path), numpy_only(tmp_path / "packages")

@@ -103,7 +103,7 @@ def test_an_offer_that_cannot_be_judged_is_a_line_beside_the_others() -> None:
 def test_offers_that_shrink_between_two_handshakes(tmp_path: Path) -> None:
     ran = inside("check", hostile("shrinks", str(tmp_path / "times")), GOOD, *SOME, "--json")
     assert [r["verdict"] for r in ran.rows] == ["asked in part", "error", "asked in part"]
-    assert "not those of the time before" in ran.rows[1]["first_deviation"]
+    assert "not the same as when it was first started" in ran.rows[1]["first_deviation"]
 
 
 @pytest.mark.parametrize("fault", ["dtype-sometimes", "stderr-flood"])

@@ -222,7 +222,7 @@ def test_several_are_counted_and_fields_are_few() -> None:
     assert to_show(replace(PART, unseen=two)) == ["h"]
     assert replace(PART, unseen=two).said == "conforms in x; c, h, q were not seen"
     nothing = replace(PART, unseen=(Unseen("a.q", "q = 1", ()),))
-    assert "nothing that can be shown at level server depends on a.q" in head(nothing)
+    assert "nothing that an adapter can return at level server depends on a.q" in head(nothing)
 
 
 def test_strict_is_inconclusive_where_something_was_not_seen() -> None:

@@ -417,7 +417,7 @@ FAULTS: dict[str, tuple[Any, str]] = {
     "no number": (lambda v: v["want"][0].update(x=["1/0"] * len(v["want"][0]["x"])), "want an integer"),
     "too few": (lambda v: v["want"][0]["x"].pop(), "not as many numbers"),
     "an event more": (lambda v: v["want"].append(v["want"][0]), "not one for each event"),
-    "no such reading": (lambda v: v["case"].update(reading="mine"), "no offer"),
+    "no such reading": (lambda v: v["case"].update(reading="mine"), "no claim"),
     "hyper-parameters of another": (lambda v: v["case"]["hyper"].update(rho=0.5), "this row has eta_l"),
     "no such place": (lambda v: v["kills"].update(y={"sgd-sign": 1.0}), "no place"),
     "another file": (lambda v: v["case"].update(algorithm="adam"), "in the file of sgd"),

@@ -92,4 +92,4 @@ def test_all_that_are_asked_are_counted() -> None:
     told = [line.rpartition(", ")[2] for line in said]
     # Of a few it comes out only then that they are not about this offer.
     assert told == [id for id in status if id in told] and {status[id] for id in status if id not in told} <= {"skip"}
-    assert [line.partition(" obl")[0] for line in said] == [f"{k} of {len(said)}" for k in range(len(said))]
+    assert [line.partition(" checks")[0] for line in said] == [f"{k} of {len(said)}" for k in range(len(said))]

@@ -1,4 +1,4 @@
-"""What a reader meets: titles, formulas, sources as links, short lists, one page a fact, words, captions."""
+"""Reader of the site: titles, formulas, sources as links, short lists, one page a fact, words, captions."""
 
 from __future__ import annotations
 

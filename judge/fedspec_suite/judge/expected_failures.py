@@ -181,7 +181,8 @@ def complaints(
         mine = [r for r in results if e.number in r.expected]
         asked = [o for r in mine for o in r.obligations if e.about(o)]
         # What gave no answer, or failed at once, was not asked everything.
-        broken = any(r.verdict is Conformity.ERROR or r.unasked for r in mine)
+        stopped = (Conformity.ERROR, Conformity.DOES_NOT)
+        broken = any(r.verdict in stopped and (r.unasked or r.verdict is Conformity.ERROR) for r in mine)
         if words := wrong(e, asked, today, only=None if broken else only, law=law):
             out.append(Complaint(e, words))
     return out
