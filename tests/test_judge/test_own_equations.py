@@ -10,14 +10,16 @@ import numpy as np
 import pytest
 from test_judge.diagnosing import diagnosed, offer_of, written
 
-from fedspec.contract import Case, Messages
+from fedspec.contract import Case, Level, Messages
 from fedspec.params import flatten
 from fedspec_suite.diagnosis.variants import as_claimed
+from fedspec_suite.diagnosis.written.box import boxes
 from fedspec_suite.diagnosis.written.card import card
 from fedspec_suite.diagnosis.written.synthesis import written as written_out
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.setting import setting_of
+from fedspec_suite.mutants import Mutated, find
 
 sqrt, sign = np.sqrt, np.sign
 Move = Callable[[Any], Any]
@@ -133,6 +135,32 @@ def test_a_wrong_equation_is_written_out(it: Any, equation: str) -> None:
     """Find a right side that nobody listed, from the subject's models alone."""
     (found,) = written_out(*judged(it))
     assert found.words.startswith(f"yours: {equation}, wanted: ")
+
+
+CLIENTS: dict[str, tuple[Level, str]] = {
+    "fedpd-no-pull": ("round", "x = x - eta_l (g + lam_i)"),
+    # The first step of a round has no proximal term.
+    "proximal-sign": ("round", "x = x - eta_l (g + mu (anchor - x))"),
+    "cc-uphill": ("trace", "x = x - Delta"),
+}
+"""Mutants of what a client does or of one late change, with a level at which they are judged and what they compute."""
+
+
+@pytest.mark.table(1)
+@pytest.mark.parametrize("mutant", CLIENTS)
+def test_a_clients_equation_is_written_out_in_rounds(mutant: str) -> None:
+    """Solve for a client's step from the models of rounds with one client."""
+    level, equation = CLIENTS[mutant]
+    mutated = Mutated(find(mutant))
+    offer = next(o for o in mutated.info.offers if o.level == level)
+    (found,) = written_out(*judged(written(offer, mutated.start)))
+    assert found.words.startswith(f"yours: {equation}, wanted: ")
+
+
+@pytest.mark.parametrize("algorithm", ["fedbuff", "fadas"])
+def test_a_rule_with_an_option_that_its_row_fixes_is_opened(algorithm: str) -> None:
+    """The rows fix how a change is divided, which is no option of their own."""
+    assert [*boxes(setting_of(offer_of(algorithm, "trace")))]
 
 
 def test_what_follows_its_rule_has_no_equation_of_its_own() -> None:

@@ -28,7 +28,7 @@ from fedspec_suite.diagnosis.seen.shown import along, shown
 from fedspec_suite.diagnosis.shrinking import Link, chains
 from fedspec_suite.diagnosis.variants import Variant
 from fedspec_suite.diagnosis.written.card import card
-from fedspec_suite.diagnosis.written.replay import of_models
+from fedspec_suite.diagnosis.written.plays import of_models
 from fedspec_suite.diagnosis.written.synthesis import written
 from fedspec_suite.measure.bench import WORDS, Bench, Shown
 from fedspec_suite.measure.scenario import Scenario

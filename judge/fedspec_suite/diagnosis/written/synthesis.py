@@ -22,7 +22,8 @@ from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed, equati
 from fedspec_suite.diagnosis.written.box import Box, boxes, leaf, read_in, solved, value_of
 from fedspec_suite.diagnosis.written.history import ASKED
 from fedspec_suite.diagnosis.written.notation import in_notation
-from fedspec_suite.diagnosis.written.replay import Opened, generic_cases, opened, played
+from fedspec_suite.diagnosis.written.plays import played
+from fedspec_suite.diagnosis.written.replay import Opened, opened
 from fedspec_suite.diagnosis.written.terms import CLAIMED, ROWS, Answer, Terms, answers
 from fedspec_suite.measure.bench import Bench, Shown
 from fedspec_suite.measure.scenario import Scenario
@@ -69,7 +70,7 @@ class Edit:
 def written(bench: Bench, setting: Setting) -> Iterator[Variant]:
     """The claimed rule with one right side that gives all models of some plays, the smallest change first."""
     # In float32 rounding hides what tells one formula from another.
-    plays = played(bench, generic_cases(setting)) if setting.dtype == "float64" else []
+    plays = played(bench, setting) if setting.dtype == "float64" else []
     if not plays:
         return
     left = iter(range(LOOKED))
@@ -86,7 +87,7 @@ def written(bench: Bench, setting: Setting) -> Iterator[Variant]:
                     found.setdefault(Edit(size, len(text), place, text), value)
         for edit in sorted(found)[:TRIED]:
             v = _variant(setting, box, [*box.made][edit.place], found[edit])
-            if all(_gives(v, s, given) for s, given in plays):
+            if all(_gives(v, p.s, p.answers) for p in plays):
                 yield v
                 return
 
