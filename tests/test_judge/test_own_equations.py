@@ -137,20 +137,24 @@ def test_a_wrong_equation_is_written_out(it: Any, equation: str) -> None:
     assert found.words.startswith(f"yours: {equation}, wanted: ")
 
 
-CLIENTS: dict[str, tuple[Level, str]] = {
+LISTED: dict[str, tuple[Level, str]] = {
     "fedpd-no-pull": ("round", "x = x - eta_l (g + lam_i)"),
     # The first step of a round has no proximal term.
     "proximal-sign": ("round", "x = x - eta_l (g + mu (anchor - x))"),
     "cc-uphill": ("trace", "x = x - Delta"),
+    "dampened-buffer-too": ("client", "u = (1 - rho) rho u + (1 - rho) g"),
+    "amsgrad-average": ("client", "v_hat = (v + v_hat) / 2"),
+    "adagrad-maximum": ("client", "v = max(g^2, v)"),
+    "normalised-epsilon-inside-root": ("client", "x = x - eta_l (g / sqrt(eps + ||g||^2))"),
 }
-"""Mutants of what a client does or of one late change, with a level at which they are judged and what they compute."""
+"""Mutants that no generic mistake is like, with a level at which they are judged and what they compute."""
 
 
 @pytest.mark.table(1)
-@pytest.mark.parametrize("mutant", CLIENTS)
-def test_a_clients_equation_is_written_out_in_rounds(mutant: str) -> None:
-    """Solve for a client's step from the models of rounds with one client."""
-    level, equation = CLIENTS[mutant]
+@pytest.mark.parametrize("mutant", LISTED)
+def test_a_clients_equation_is_written_out_in_rounds_too(mutant: str) -> None:
+    """Solve for a client's step from its models, or from those of rounds with one client."""
+    level, equation = LISTED[mutant]
     mutated = Mutated(find(mutant))
     offer = next(o for o in mutated.info.offers if o.level == level)
     (found,) = written_out(*judged(written(offer, mutated.start)))

@@ -199,7 +199,10 @@ def _seen(bench: Bench, known: Known, given: Given) -> str:
 
 
 def _of_numbers(known: Known, samples: Sequence[Scenario], given: Given) -> str:
-    wanted = {k: known.exact(known.claimed, k) if samples is known.samples else known.anew(samples[k]) for k in given}
+    wanted = {
+        k: known.exact(known.claimed, k) if samples is known.samples else known.claimed.bounded(samples[k])
+        for k in given
+    }
     models = [
         compared(k, j, got["x"], want["x"], samples[k].case.dtype)
         for k, answers in given.items()

@@ -42,11 +42,6 @@ def instead(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
                 match a, op:
                     case ast.Call(func=ast.Name(id="sqrt") as root, args=[under]), ast.Add():
                         yield f"{said(b)} stands inside the root", ast.Call(root, [ast.BinOp(under, op, b)], [])
-                    case ast.Call(func=ast.Name(id="norm")), ast.Add():
-                        two = ast.Constant(2)
-                        for words, more in ((said(b), b), (f"{said(b)}**2", ast.BinOp(b, ast.Pow(), two))):
-                            inside = ast.BinOp(ast.BinOp(a, ast.Pow(), two), op, more)
-                            yield f"{words} stands inside the root of {said(a)}", _call("sqrt", inside)
                 turned: ast.operator = ast.Sub() if isinstance(op, ast.Add) else ast.Add()
                 how = "subtracted, not added" if isinstance(op, ast.Add) else "added, not subtracted"
                 flipped = ast.BinOp(a, turned, b)
@@ -162,10 +157,6 @@ def _of(text: str, u: ast.expr) -> ast.expr:
     """An expression of a vector u, of another one."""
     found: ast.expr = Put(ast.Name("u", ast.Load()), u).visit(ast.parse(text, mode="eval").body)
     return found
-
-
-def _call(name: str, *args: ast.expr) -> ast.Call:
-    return ast.Call(ast.Name(name, ast.Load()), list(args), [])
 
 
 def _terms(node: ast.expr) -> tuple[ast.expr | None, ast.operator | None, ast.expr | None]:
