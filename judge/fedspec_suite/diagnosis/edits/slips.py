@@ -122,9 +122,6 @@ def instead(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
         case ast.Call(func=ast.Name(id="total"), args=[ast.BinOp(left=a, op=ast.Pow(), right=ast.Constant(value=2))]):
             for words, length in SQUARES.items():
                 yield f"{words} of {said(a)} stands for its square", _of(length, a)
-        case ast.Call(func=ast.Name(id=name) as f, args=[ast.BinOp(left=a, op=ast.Sub() as op, right=b)], keywords=[_]):
-            alone = ast.Call(f, [a], node.keywords)
-            yield f"{name} is applied to {said(a)} alone in {said(node)}", ast.BinOp(alone, op, b)
         case ast.Call(func=ast.Name(id="maximum"), args=[a, b]):
             yield f"the maximum is not taken, {said(a)} stands alone", a
             yield f"the maximum is not taken, {said(b)} stands alone", b

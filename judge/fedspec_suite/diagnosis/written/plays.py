@@ -78,21 +78,24 @@ def _generic(setting: Setting, s: Scenario, dice: np.random.Generator) -> Scenar
     return replace(s, events=tuple(events))
 
 
-def alone(s: Scenario, steps: int) -> Scenario | None:
-    """The case with a single client, which takes so many local steps; None if it has no rounds."""
+def alone(setting: Setting, s: Scenario, steps: int) -> Scenario | None:
+    """The case in which one client at a time takes part, with so many local steps; None if it has no rounds."""
     if s.case.problem is None or not all(isinstance(e, Round | Arrival) for e in s.events):
         return None
+    events = [_of_one(e, steps, k) for k, e in enumerate(s.events)]
+    if "everyone" in setting.takes:
+        events = [replace(e, participants=(0,)) for e in events if isinstance(e, Round)]
+        s = replace(s, case=replace(s.case, problem=picked(s.case.problem, [0])))
     hyper = {"buffer": 1} if "buffer" in s.case.hyper else {}
-    case = replace(s.case, problem=picked(s.case.problem, [0]))
-    return with_hyper(Scenario(case, tuple(_of_one(e, steps, k) for k, e in enumerate(s.events))), **hyper)
+    return with_hyper(replace(s, events=tuple(events)), **hyper)
 
 
 def _of_one(e: Event, steps: int, before: int) -> Event:
     match e:
         case Round():
-            return replace(arranged(e, [0]), participants=(0,), steps=(steps,), hyper={})
+            return replace(arranged(e, [0]), steps=(steps,), hyper={})
         case Arrival():
-            return replace(e, client=0, steps=steps, delay=min(e.delay, before))
+            return replace(e, steps=steps, delay=min(e.delay, before))
     return e
 
 
@@ -106,7 +109,7 @@ def played(bench: Bench, setting: Setting) -> list[Play]:
     cases = generic_cases(setting)
     found, claimed = [*_played(bench, cases, 1)], as_claimed(setting)
     for steps in STEPS:
-        lone = [*_played(bench, filter(None, (alone(s, steps) for s in cases)), steps)]
+        lone = [*_played(bench, filter(None, (alone(setting, s, steps) for s in cases)), steps)]
         found += lone
         if not all(agrees(claimed, p.s, [*p.answers]) for p in lone):
             break

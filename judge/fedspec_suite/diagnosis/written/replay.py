@@ -13,10 +13,10 @@ import numpy as np
 
 from fedspec import arith
 from fedspec.arith import Array
+from fedspec_suite.diagnosis.edits.in_edits import event_number
 from fedspec_suite.diagnosis.edits.memory import Memory
 from fedspec_suite.diagnosis.variants import CANNOT, session_with
 from fedspec_suite.diagnosis.written.box import Box, read_in, rows, solved
-from fedspec_suite.diagnosis.written.history import ASKED, texts_of
 from fedspec_suite.diagnosis.written.plays import Play
 from fedspec_suite.measure.call_graph import Spaces
 
@@ -29,6 +29,37 @@ WHOLE: dict[str, Callable[[Array], Any]] = {
 
 NUDGE = 4e-16
 """Relative move of the models by which the search measures how precisely they determine a value."""
+
+
+def x_0(kept: Memory, x: Any) -> Any:
+    """The model that the session began with."""
+    return kept.left.setdefault(("x_0",), x)
+
+
+def old(kept: Memory, v: Any) -> Any:
+    """An input of the event before; zero in the first event."""
+    kept.left[("input", kept.number)] = v
+    return kept.left.get(("input", kept.number - 1), 0 * v)
+
+
+ASKED: Mapping[str, Callable[..., Any]] = {"event_number": event_number, "x_0": x_0, "old": old}
+"""Functions with which an edited rule asks its session."""
+
+
+def texts_of(arguments: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    """Calls that ask for them, by text: the function and the argument that it is given.
+
+    Args:
+        arguments: the arguments of a rule.
+    """
+    model = "state.x" if "state" in arguments else "x"
+    inputs = [n for n in ("delta", "g") if n in arguments]
+    found = {f"x_0({model})": ("x_0", model), **{f"old({n})": ("old", n) for n in inputs}}
+    return (
+        found
+        if "t" in arguments or hasattr(arguments.get("state"), "t")
+        else {**found, "event_number()": ("event_number", "")}
+    )
 
 
 @dataclass(frozen=True)

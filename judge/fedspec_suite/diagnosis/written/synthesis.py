@@ -20,10 +20,9 @@ from fedspec_suite.diagnosis.edits.edit import CALLS, Put, swapped
 from fedspec_suite.diagnosis.edits.in_edits import COUNTED
 from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed, equation_of
 from fedspec_suite.diagnosis.written.box import Box, boxes, leaf, read_in, solved, value_of
-from fedspec_suite.diagnosis.written.history import ASKED
 from fedspec_suite.diagnosis.written.notation import in_notation
 from fedspec_suite.diagnosis.written.plays import played
-from fedspec_suite.diagnosis.written.replay import Opened, opened
+from fedspec_suite.diagnosis.written.replay import ASKED, Opened, opened
 from fedspec_suite.diagnosis.written.terms import CLAIMED, ROWS, Answer, Terms, answers
 from fedspec_suite.measure.bench import Bench, Shown
 from fedspec_suite.measure.scenario import Scenario
