@@ -159,6 +159,7 @@ def test_a_clients_equation_is_written_out_in_rounds_too(mutant: str) -> None:
     offer = next(o for o in mutated.info.offers if o.level == level)
     (found,) = written_out(*judged(written(offer, mutated.start)))
     assert found.words.startswith(f"yours: {equation}, wanted: ")
+    assert mutant != "fedpd-no-pull" or found.equation == "fedpd.x_i"
 
 
 @pytest.mark.parametrize("algorithm", ["fedbuff", "fadas"])

@@ -18,7 +18,7 @@ from fedspec.source_text import copied, source_of
 from fedspec_suite.diagnosis.comparing import off
 from fedspec_suite.diagnosis.edits.edit import CALLS, Put, swapped
 from fedspec_suite.diagnosis.edits.in_edits import COUNTED
-from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed, equation_of
+from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed, equation_of, printed_by
 from fedspec_suite.diagnosis.written.box import Box, boxes, leaf, read_in, solved, value_of
 from fedspec_suite.diagnosis.written.notation import in_notation
 from fedspec_suite.diagnosis.written.plays import played
@@ -252,10 +252,12 @@ def _variant(setting: Setting, box: Box, name: str, value: ast.expr) -> Variant:
         asking=ASKED,
     )
     one = replace(as_claimed(setting), parts=1)
+    # A client's rule may call its model otherwise than its only equation does, or print that of another algorithm.
+    there = {e.id for e in own if e.id == equation or len(own) == 1} & printed_by(setting)
     return replace(
         one,
         words=words,
-        equation=equation or equation_of(setting, symbol),
+        equation=next(iter(there), "") or equation_of(setting, symbol) or equation,
         mutants=(mutant,),
         # What counts the events makes sessions slower: it is there if it is needed.
         defects=(COUNTED,) if any(f"{n}(" in mutant.new for n in ASKED) else (),
