@@ -102,11 +102,14 @@ def _apart(node: ast.expr, a: ast.expr, b: ast.expr, kinds: Mapping[str, Kind], 
             yield Change(words, node, f"({text} - {other}) ** ({ast.unparse(b)})", 1)
 
 
-def _over_is_zero(node: ast.expr, a: ast.expr, b: ast.expr, around: str) -> Iterator[Change]:
-    """A number that is limited is zero where it is over the limit."""
-    first, second = ast.unparse(a), ast.unparse(b)
-    over = f"where_less({second}, {first}, ({first}) * 0, {first})"
-    yield Change(f"zero stands for {said(node)} where {said(b)} is the smaller one{around}", node, over, 2)
+def _of_two(node: ast.Call, name: str, a: ast.expr, b: ast.expr, around: str) -> Iterator[Change]:
+    """Yield changes of the larger or smaller of two numbers to one of them, or to zero over a limit."""
+    for alone in (a, b):
+        yield Change(f"{said(alone)} stands for {said(node)}{around}", node, ast.unparse(alone), 2)
+    if name == "minimum":
+        first, second = ast.unparse(a), ast.unparse(b)
+        over = f"where_less({second}, {first}, ({first}) * 0, {first})"
+        yield Change(f"zero stands for {said(node)} where {said(b)} is the smaller one{around}", node, over, 2)
 
 
 WHOLE = {"longer": "longer", "first_larger": "larger where they first differ"}
@@ -181,8 +184,8 @@ def turned(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[C
                     if is_array(own) and is_array(its) and len(its[1]) == 1 and its != own and worded(other)[1]:
                         words = f"the length of {said(args[0])} is that of all of {worded(other)[0]}{around}"
                         yield Change(words, node, f"norm({other})", 1)
-            if name == "minimum" and len(args) == 2:
-                yield from _over_is_zero(node, args[0], args[1], around)
+            if name in {"maximum", "minimum"} and len(args) == 2:
+                yield from _of_two(node, name, args[0], args[1], around)
             if name == "maximum" and all(is_array(kinds.get(ast.unparse(a))) for a in args):
                 yield from _whole(node, args[0], args[1], around)
             if name in EXTREMES:
