@@ -40,7 +40,6 @@ CATALOGUED = {
         "fedadaadagrad/round/fedada2",
         "y is shortened to eps_s where u is longer, unless eps_s is 0",
     ),
-    "dampened-buffer-too": ("dampened/client/textbook", "1 - rho multiplies all of rho * u + g"),
     "fedada2-blocks-reversed": (
         "fedada2/round/fedada2",
         "the cover takes the blocks of the model in the reverse order",
@@ -113,8 +112,6 @@ CATALOGUED = {
     "joint-first-client": ("fedada2/round/fedada2", "participants train on the data of the round's first one"),
     "joint-weights-normalised": ("fedadaadagrad/round/fedada2", "the weights of the changes are divided by their mean"),
     "adapted-first-draw": ("afga-a/trace/re-sampled", "S_t of the first in the event stands for S_t"),
-    "amsgrad-average": ("amsgrad/client/reddi-2018", "the mean of v_hat and v stands for maximum(v_hat, v)"),
-    "adagrad-maximum": ("adagrad/client/fedada2", "maximum(v, g ** 2) stands for v + g ** 2"),
     "cafga-summed": ("cafga/trace/afga", "the sum of the deltas stands for w @ deltas"),
     "cc-fedams-v0-in-max-only": ("cc-fedams/trace/client-centric", "v starts at zero, whatever v_0 is"),
     "clusters-squared": (
@@ -155,10 +152,6 @@ CATALOGUED = {
         "the delay is counted from the first version of the model",
     ),
     "lamb-unsigned": ("fed-lamb/round/fed-lamb", "the magnitude of g stands for it in beta1 * m"),
-    "normalised-epsilon-inside-root": (
-        "normalised-sgd/client/fedada2",
-        "eps stands inside the root of norm(g)",
-    ),
     "nova-sizes-ignored": ("fednova/server/fednova", "the mean of p stands for each in general_update("),
     "afga-frozen": ("afga/trace/afga", "only the rows of S become gossip(X, W)"),
     "dp-joint-noise-undivided": ("dp-joint/round/fedada2", "every client adds the same noise, not the server once"),

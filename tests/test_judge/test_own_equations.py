@@ -10,14 +10,16 @@ import numpy as np
 import pytest
 from test_judge.diagnosing import diagnosed, offer_of, written
 
-from fedspec.contract import Case, Messages
+from fedspec.contract import Case, Level, Messages
 from fedspec.params import flatten
 from fedspec_suite.diagnosis.variants import as_claimed
+from fedspec_suite.diagnosis.written.box import boxes
 from fedspec_suite.diagnosis.written.card import card
 from fedspec_suite.diagnosis.written.synthesis import written as written_out
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.setting import setting_of
+from fedspec_suite.mutants import Mutated, find
 
 sqrt, sign = np.sqrt, np.sign
 Move = Callable[[Any], Any]
@@ -133,6 +135,37 @@ def test_a_wrong_equation_is_written_out(it: Any, equation: str) -> None:
     """Find a right side that nobody listed, from the subject's models alone."""
     (found,) = written_out(*judged(it))
     assert found.words.startswith(f"yours: {equation}, wanted: ")
+
+
+LISTED: dict[str, tuple[Level, str]] = {
+    "fedpd-no-pull": ("round", "x = x - eta_l (g + lam_i)"),
+    # The first step of a round has no proximal term.
+    "proximal-sign": ("round", "x = x - eta_l (g + mu (anchor - x))"),
+    "cc-uphill": ("trace", "x = x - Delta"),
+    "dampened-buffer-too": ("client", "u = (1 - rho) rho u + (1 - rho) g"),
+    "amsgrad-average": ("client", "v_hat = (v + v_hat) / 2"),
+    "adagrad-maximum": ("client", "v = max(g^2, v)"),
+    "normalised-epsilon-inside-root": ("client", "x = x - eta_l (g / sqrt(eps + ||g||^2))"),
+}
+"""Mutants that no generic mistake is like, with a level at which they are judged and what they compute."""
+
+
+@pytest.mark.table(1)
+@pytest.mark.parametrize("mutant", LISTED)
+def test_a_clients_equation_is_written_out_in_rounds_too(mutant: str) -> None:
+    """Solve for a client's step from its models, or from those of rounds with one client."""
+    level, equation = LISTED[mutant]
+    mutated = Mutated(find(mutant))
+    offer = next(o for o in mutated.info.offers if o.level == level)
+    (found,) = written_out(*judged(written(offer, mutated.start)))
+    assert found.words.startswith(f"yours: {equation}, wanted: ")
+    assert mutant != "fedpd-no-pull" or found.equation == "fedpd.x_i"
+
+
+@pytest.mark.parametrize("algorithm", ["fedbuff", "fadas"])
+def test_a_rule_with_an_option_that_its_row_fixes_is_opened(algorithm: str) -> None:
+    """The rows fix how a change is divided, which is no option of their own."""
+    assert [*boxes(setting_of(offer_of(algorithm, "trace")))]
 
 
 def test_what_follows_its_rule_has_no_equation_of_its_own() -> None:

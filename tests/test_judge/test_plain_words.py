@@ -77,8 +77,6 @@ def test_of_two_squares_it_is_said_which() -> None:
 @pytest.mark.parametrize(
     ("offer", "words", "wanted"),
     [
-        ("lamb/client/you-2020", "p stands for the second q in q / norm(q)", "r stands for the second q"),
-        ("fed-ams/round/fed-ams", "p stands for x", "p stands for x"),
         ("fedyogi/server/reddi-2021", "eps is squared", "tau is squared"),
         ("yogi/client/zaheer-2018", "eps is squared", "eps is squared"),
     ],
@@ -86,9 +84,7 @@ def test_of_two_squares_it_is_said_which() -> None:
 def test_a_name_is_said_in_the_symbols_of_what_is_judged(offer: str, words: str, wanted: str) -> None:
     algorithm, level, reading = offer.split("/")
     setting = setting_of(Offer(algorithm, level, reading))  # type: ignore[arg-type]
-    found = [v for v in known_of(setting).edits if v.mutants[0].rule == "fedspec.client.lamb.layer_step"]
-    v = found[0] if found else known_of(setting).claimed
-    assert in_symbols(words, v, setting).startswith(wanted)
+    assert in_symbols(words, setting) == wanted
 
 
 @pytest.mark.parametrize(

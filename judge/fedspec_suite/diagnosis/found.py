@@ -136,7 +136,7 @@ def _agreeing(
     for v in variants:
         if not close(known, v, given, told, names):
             continue
-        said = in_symbols(plainly(under_options(v.words, known.setting)), v, known.setting)
+        said = in_symbols(plainly(under_options(v.words, known.setting)), known.setting)
         if said in {f.words for f in found}:
             continue
         near = measured(known, v, given, told)

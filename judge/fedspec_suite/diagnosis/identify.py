@@ -28,7 +28,7 @@ from fedspec_suite.diagnosis.seen.shown import along, shown
 from fedspec_suite.diagnosis.shrinking import Link, chains
 from fedspec_suite.diagnosis.variants import Variant
 from fedspec_suite.diagnosis.written.card import card
-from fedspec_suite.diagnosis.written.replay import of_models
+from fedspec_suite.diagnosis.written.plays import of_models
 from fedspec_suite.diagnosis.written.synthesis import written
 from fedspec_suite.measure.bench import WORDS, Bench, Shown
 from fedspec_suite.measure.scenario import Scenario
@@ -199,7 +199,10 @@ def _seen(bench: Bench, known: Known, given: Given) -> str:
 
 
 def _of_numbers(known: Known, samples: Sequence[Scenario], given: Given) -> str:
-    wanted = {k: known.exact(known.claimed, k) if samples is known.samples else known.anew(samples[k]) for k in given}
+    wanted = {
+        k: known.exact(known.claimed, k) if samples is known.samples else known.claimed.bounded(samples[k])
+        for k in given
+    }
     models = [
         compared(k, j, got["x"], want["x"], samples[k].case.dtype)
         for k, answers in given.items()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache, partial
 from types import FunctionType
-from typing import Any, cast
+from typing import cast
 
 from fedspec.domains import COUNTS
 from fedspec.folding import folding_under
@@ -88,13 +88,6 @@ class Known:
         except CANNOT:
             return None
 
-    def anew(self, s: Scenario) -> list[Shown] | None:
-        """The answers of the claimed reading in another case; None if it cannot run."""
-        try:
-            return self.claimed.exact(s, self.claimed.editions()())
-        except CANNOT:
-            return None
-
 
 @lru_cache(maxsize=4)
 def known_of(setting: Setting) -> Known:
@@ -111,7 +104,8 @@ def _mechanical(setting: Setting, samples: Sequence[Scenario]) -> Iterator[Varia
     rules = functions(setting.algorithm, setting.level)
     folded = {m.rule: m for m in folded_in(setting)}
     texts = [Text(f, folded.get(f"{f.__module__}.{f.__name__}")) for f in rules]
-    seen_running(texts, lambda: _run(replace(one, mutants=tuple(folded.values())), samples))
+    whole = replace(one, mutants=tuple(folded.values()))
+    seen_running(texts, lambda: [whole.answers(s) for s in samples])
     told = [n for n in setting.numbers if n not in COUNTS]
     found = [*(e for text in texts for e in mechanical(text, told)), *printed_norms(setting, rules)]
     broken = cache(partial(_broken, setting))
@@ -160,18 +154,6 @@ def _broken(setting: Setting, symbol: str, rule: FunctionType, rate: str) -> str
     if of_symbol or len(own) == 1:
         return of_symbol or own.pop()
     return ""
-
-
-def _run(v: Variant, samples: Iterable[Scenario]) -> None:
-    for s in samples:
-        _answers(v, s)
-
-
-def _answers(v: Variant, s: Scenario) -> list[Any]:
-    try:
-        return list(v.quick(s, v.editions()()))
-    except CANNOT:
-        return []
 
 
 HEAD = "def a_norm(solver, tau, *, alpha=0, rho=0, gamma=1):\n    k = 0\n    return "

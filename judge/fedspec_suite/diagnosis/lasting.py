@@ -10,7 +10,7 @@ import numpy as np
 from fedspec.errors import FedspecError
 from fedspec_suite.diagnosis.cases.probes import at_edges, ladders, repeatable
 from fedspec_suite.diagnosis.cases.resized import longer, opposed, ringed
-from fedspec_suite.diagnosis.comparing import Given, agrees, apart, decided, runs
+from fedspec_suite.diagnosis.comparing import Given, agrees, apart, decided
 from fedspec_suite.diagnosis.known import Known
 from fedspec_suite.diagnosis.variants import Variant
 from fedspec_suite.measure.bench import Bench, Shown
@@ -82,7 +82,7 @@ class Larger:
 
     def _answers(self, case: Scenario) -> list[Shown]:
         """Answers of the subject; none if the claim doesn't take the case or the subject cannot play the case."""
-        if not runs(self.known, case):
+        if not self.known.claimed.answers(case):
             return []
         try:
             return self.bench.play(copy.deepcopy(case))

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from fedspec.arith import Array
-from fedspec_suite.diagnosis.variants import CANNOT, Variant
+from fedspec_suite.diagnosis.variants import Variant
 from fedspec_suite.measure.bench import HOPELESS
 from fedspec_suite.measure.scenario import Scenario
 
@@ -26,10 +26,7 @@ ROUNDINGS = 64
 
 def models(v: Variant, s: Scenario) -> list[Array]:
     """The models after all events, in floating point; none where it cannot run."""
-    try:
-        return [np.asarray(answer["x"], dtype=float).reshape(-1) for answer in v.quick(s, v.editions()())]
-    except CANNOT:
-        return []
+    return [np.asarray(answer["x"], dtype=float).reshape(-1) for answer in v.answers(s)]
 
 
 def steady(v: Variant, s: Scenario, got: Sequence[Array]) -> list[Array]:

@@ -148,6 +148,20 @@ class Variant:
         with np.errstate(all="ignore"), self._session(told, edition) as session:
             return next((k for k, e in enumerate(told.events) if not same(k, session.step(e))), len(told.events))
 
+    def answers(self, s: Scenario) -> list[Any]:
+        """Answers in floating point; empty if the variant cannot run."""
+        try:
+            return list(self.quick(s, self.editions()()))
+        except CANNOT:
+            return []
+
+    def bounded(self, s: Scenario) -> list[Shown]:
+        """Answers in running numbers; empty if the variant cannot run."""
+        try:
+            return self.exact(s, self.editions()())
+        except CANNOT:
+            return []
+
     def editions(self) -> Callable[[], Edition]:
         """Return a function that gives the edition of each session in turn; some edits keep state between sessions."""
         if not self.mutants and not self.defects:

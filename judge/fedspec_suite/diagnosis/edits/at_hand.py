@@ -229,7 +229,7 @@ def kind_of(value: Any) -> Kind | None:
     return None
 
 
-def seen_running(texts: list[Text], run: Callable[[], None]) -> list[Text]:
+def seen_running(texts: list[Text], run: Callable[[], object]) -> list[Text]:
     """Texts with the values at hand at the statements that ran."""
     of_code: Mapping[CodeType, Text] = {code: text for text in texts for code in text.codes}
 

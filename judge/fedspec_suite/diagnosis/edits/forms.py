@@ -122,28 +122,6 @@ def _weighed(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator
                     yield Change(f"{twice}, and in the sum of weights{around}", node, f"{more} / (1 + {share})", 2)
 
 
-def _over_both(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
-    """A factor or divisor of one term of a sum multiplies or divides all of it."""
-    match node:
-        case ast.BinOp(left=a, op=ast.Add() | ast.Sub() as plus, right=b):
-            pass
-        case _:
-            return
-    for k, term in enumerate((a, b)):
-        match term:
-            case ast.BinOp(left=p, op=ast.Mult() | ast.Div() as op, right=q):
-                pairs = [(p, q), (q, p)] if isinstance(op, ast.Mult) else [(q, p)]
-            case _:
-                continue
-        for factor, rest in pairs:
-            if kinds.get(ast.unparse(factor)) not in {"number", "count"}:
-                continue
-            whole = ast.BinOp(*((rest, plus, b) if k == 0 else (a, plus, rest)))
-            new = ast.unparse(ast.BinOp(whole, op, factor))
-            how = "multiplies" if isinstance(op, ast.Mult) else "divides"
-            yield Change(f"{said(factor)} {how} all of {said(whole)}{around}", node, new, 1)
-
-
 MIXED = {
     "the transpose of {w} stands for it": "{w}.T @ {x}",
     "{w} mixes twice": "{w} @ ({w} @ {x})",
@@ -156,21 +134,6 @@ MIXED = {
 """Mistakes in the multiplication of rows by a matrix."""
 
 
-def _of_several(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
-    """Yield changes of a sum of several numbers to other functions of the numbers."""
-    match node:
-        case ast.Call(func=ast.Name(id="sum"), args=[some]) if not isinstance(some, ast.GeneratorExp):
-            text = ast.unparse(some)
-            for words, new in (
-                (f"the number of {said(some)}", f"len({text})"),
-                (f"the sum of squares of {said(some)}", f"sum(a * a for a in {text})"),
-                (f"the first of {said(some)}, as often as there are some,", f"len({text}) * {text}[0]"),
-                (f"the last of {said(some)}, as often as there are some,", f"len({text}) * {text}[-1]"),
-                (f"the largest of {said(some)}", f"max({text})"),
-            ):
-                yield Change(f"{words} stands for {said(node)}{around}", node, new, 2)
-
-
 def _falling(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
     """A rate that falls otherwise than by a power of a count."""
     match node:
@@ -178,21 +141,6 @@ def _falling(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator
             base, count = ast.unparse(a), ast.unparse(k)
             for new in (f"1 / (1 + {base} * {count})", f"1 / (1 + {count})", f"{base} ** min({count}, 1)"):
                 yield Change(f"{worded(new)[0]} stands for {said(node)}{around}", node, new, 4)
-
-
-def _added_to(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
-    """A change is added, where a mean of two is meant."""
-    match node:
-        case ast.BinOp(
-            left=ast.BinOp(left=ast.BinOp(left=ast.Constant(value=1), op=ast.Sub(), right=a), op=ast.Mult(), right=old),
-            op=ast.Add(),
-            right=ast.BinOp(left=b, op=ast.Mult(), right=new),
-        ) if ast.dump(a) == ast.dump(b):
-            kind = kinds.get(ast.unparse(new))
-            for other, its in kinds.items() if is_array(kind) else ():
-                if its == kind and worded(other)[1] and other != ast.unparse(new):
-                    change = f"{ast.unparse(old)} + {ast.unparse(a)} * ({ast.unparse(new)} - {other})"
-                    yield Change(f"{worded(change)[0]} stands for {said(node)}{around}", node, change, 1)
 
 
 EXTREMES = {"greatest": ("a set", "coordinates", "largest"), "least": ("a coordinate", "sets", "smallest")}
@@ -285,11 +233,8 @@ def reformed(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator
     yield from _at_most(node, kinds, around)
     yield from _of_rows(node, around)
     yield from _weighed(node, kinds, around)
-    yield from _over_both(node, kinds, around)
     yield from _of_sets(node, around)
-    yield from _of_several(node, kinds, around)
     yield from _falling(node, kinds, around)
-    yield from _added_to(node, kinds, around)
     yield from _faded(node, kinds, around)
     yield from _kept_off_zero(node, kinds, around)
     yield from _members(node, kinds, around)

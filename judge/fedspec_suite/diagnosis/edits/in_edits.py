@@ -52,15 +52,6 @@ def one_by_one(kept: Memory, f: Callable[[Any, Any], Any], start: Any) -> Any:
     return start
 
 
-def by_means_so_far(kept: Memory, f: Callable[[Any, Any], Any], start: Any) -> Any:
-    """Apply a function to a start value and, after each averaged update, the mean of the updates so far."""
-    total: Any = 0
-    for k, row in enumerate(kept.averaged[0], 1):
-        total = total + row
-        start = f(start, total / k)
-    return start
-
-
 def steps_of(kept: Memory, k: int) -> Any:
     """The number of local steps of the k-th client of the event."""
     return kept.steps[k]
@@ -297,7 +288,7 @@ def _in_turn(inner: Running, s: Scenario) -> Running:
 IN_TURN = Defect(words="", session=_in_turn)
 """Recorder of the client that computes."""
 
-AVERAGING = (over_clients, one_by_one, by_means_so_far)
+AVERAGING = (over_clients, one_by_one)
 """Functions that use the averaged updates."""
 
 NEEDS: dict[Callable[..., Any], Defect] = {

@@ -56,9 +56,7 @@ def mechanical(text: Text, numbers: Iterable[str] = ()) -> Iterator[Edit]:
             if new not in told:
                 told.add(new)
                 yield _edit(text, change.words, new, change.rank, symbol)
-    for other in (
-        (*rebuilt(text.tree), *_throughout(text), *_remembered(text), *_decays_exchanged(text)) if text.kinds else ()
-    ):
+    for other in (*rebuilt(text.tree), *_remembered(text), *_decays_exchanged(text)) if text.kinds else ():
         yield _edit(text, other.words, unparsed(other.tree), 1, other.symbol)
 
 
@@ -96,7 +94,7 @@ def _changes(value: ast.expr, kinds: Mapping[str, Kind], numbers: Iterable[str])
 
 
 def _each_by_itself(symbol: str, value: ast.expr, kinds: Mapping[str, Kind]) -> Iterator[Change]:
-    """A value updated by the mean of some updates is updated by each update, or each mean so far, one after another."""
+    """A value updated by the mean of some updates is updated by each update, one after another."""
     text = ast.unparse(value)
     olds = [n for n in _olds(symbol, value) if "." in n]
     if "delta" not in kinds or len(olds) != 1 or not re.search(r"\bdelta\b", text):
@@ -104,7 +102,6 @@ def _each_by_itself(symbol: str, value: ast.expr, kinds: Mapping[str, Kind]) -> 
     (old,) = olds
     step = f"(lambda kept, delta: {_with(value, old, 'kept')}, {old})"
     yield Change(f"{said(value)} is done for each update by itself, one after another", value, "one_by_one" + step, 1)
-    yield Change(f"{said(value)} is done at every update, with the mean so far", value, "by_means_so_far" + step, 1)
 
 
 def _olds(symbol: str, value: ast.expr) -> list[str]:
@@ -219,26 +216,6 @@ def _swapped(value: ast.expr, kinds: Mapping[str, Kind]) -> Iterator[Change]:
         for there, what in ((first, aside), (second, first), (aside, second)):
             changed = Put(there, what).visit(changed)
         yield Change(f"{said(first)} and {said(second)} change places in {said(where)}", where, ast.unparse(changed), 1)
-
-
-def _throughout(text: Text) -> Iterator[Rebuilt]:
-    """An argument of an inner function is changed wherever it is read."""
-    inner = [f for f in ast.walk(text.tree) if isinstance(f, ast.FunctionDef)]
-    for n, f in enumerate(inner):
-        first = next((k for k, s in enumerate(f.body) if s in text.kinds), None)
-        if first is None:
-            continue
-        kinds = text.kinds[f.body[first]]
-        for a in (a.arg for a in (*f.args.args, *f.args.kwonlyargs)):
-            read = [node for node in ast.walk(f) if isinstance(node, ast.Name) and node.id == a]
-            if len(read) < 2 or a not in kinds:
-                continue
-            name = ast.Name(a, ast.Load())
-            for change in (*exchanged(name, kinds, ""), *scaled(name, kinds, None, ""), *_powers(name, kinds)):
-                changed = copied(text.tree)
-                body = [f for f in ast.walk(changed) if isinstance(f, ast.FunctionDef)][n].body
-                body.insert(first, ast.parse(f"{a} = {change.new}").body[0])
-                yield Rebuilt(f"{change.words}, wherever it is read", a, changed)
 
 
 def _written(node: ast.AST) -> TypeGuard[ast.Name]:

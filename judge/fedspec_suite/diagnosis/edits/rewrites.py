@@ -1,10 +1,9 @@
-"""Edits of a whole function: what it keeps, and in which order and how often its statements run."""
+"""Edits of a whole function: what it keeps, and how often its statements run."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 
 from fedspec.source_text import copied
 from fedspec_suite.diagnosis.edits.slips import said
@@ -15,7 +14,7 @@ STABILISERS = ("eps", "tau")
 def rewritten(tree: ast.Module) -> Iterator[tuple[str, str, ast.Module]]:
     """The text with something in its whole changed: that in words, the symbol that it is about, and the new text."""
     yield from _kept_otherwise(tree)
-    yield from _out_of_order(tree)
+    yield from _behind_its_loop(tree)
 
 
 def _kept_otherwise(tree: ast.Module) -> Iterator[tuple[str, str, ast.Module]]:
@@ -88,21 +87,8 @@ def _keeping(tree: ast.Module, instead: dict[str, ast.expr]) -> ast.Module:
     return changed
 
 
-def _out_of_order(tree: ast.Module) -> Iterator[tuple[str, str, ast.Module]]:
-    """Two statements one after another exchanged, or one of a loop run once behind it."""
-    for way in bodies(tree):
-        for k, (first, second) in enumerate(pairwise(at(tree, way))):
-            target = _target(first)
-            # Both make something anew of the same thing: only then does their order matter, and either can come first.
-            if not (target and target == _target(second) and _reads(first, target) and _reads(second, target)):
-                continue
-            for words, where, instead in _exchanged(first, second, target):
-                changed = copied(tree)
-                block: list[ast.stmt] = instead
-                if where is not None:
-                    block = [ast.If(where, instead, [copied(first), copied(second)])]
-                at(changed, way)[k : k + 2] = block
-                yield words, target, changed
+def _behind_its_loop(tree: ast.Module) -> Iterator[tuple[str, str, ast.Module]]:
+    """A statement of a loop is run once behind it."""
     for way in bodies(tree):
         for k, loop in enumerate(at(tree, way)):
             if not isinstance(loop, ast.For) or len(loop.body) < 2:
@@ -116,23 +102,6 @@ def _out_of_order(tree: ast.Module) -> Iterator[tuple[str, str, ast.Module]]:
                 moved = block[k].body.pop(j)  # type: ignore[attr-defined]
                 block.insert(k + 1, moved)
                 yield f"{_short(statement)} is done once behind the loop, not in every turn", target, changed
-
-
-def _exchanged(first: ast.stmt, second: ast.stmt, target: str) -> Iterator[tuple[str, ast.expr | None, list[ast.stmt]]]:
-    """Yield two statements in the other order: the words, the condition for that order if any, and the statements."""
-    assert isinstance(first, ast.Assign) and isinstance(second, ast.Assign)
-    cases: list[tuple[str, ast.expr | None, ast.expr]] = [("", None, second.value)]
-    if isinstance(second.value, ast.IfExp):
-        cases.append((f"where {said(second.value.test)}, ", second.value.test, second.value.body))
-    for words, where, value in cases:
-        then = ast.Assign(second.targets, value, lineno=second.lineno)
-        yield f"{words}{_short(then)} comes before {_short(first)}", where, [then, copied(first)]
-        match first.value:
-            case ast.Call(func=f, args=[ast.Name(id=start), *rest]) if start == target:
-                # As if it came before, but for what the first one reads of the old value.
-                both = ast.Call(f, [value, *rest], first.value.keywords)
-                said_so = f"{words}{said(value)} is what {said(f)} starts from, the rest of it as before"
-                yield said_so, where, [ast.Assign(first.targets, both, lineno=first.lineno)]
 
 
 def _reads_and_writes(body: Sequence[ast.stmt], target: str, but: int) -> bool:

@@ -42,11 +42,6 @@ def instead(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
                 match a, op:
                     case ast.Call(func=ast.Name(id="sqrt") as root, args=[under]), ast.Add():
                         yield f"{said(b)} stands inside the root", ast.Call(root, [ast.BinOp(under, op, b)], [])
-                    case ast.Call(func=ast.Name(id="norm")), ast.Add():
-                        two = ast.Constant(2)
-                        for words, more in ((said(b), b), (f"{said(b)}**2", ast.BinOp(b, ast.Pow(), two))):
-                            inside = ast.BinOp(ast.BinOp(a, ast.Pow(), two), op, more)
-                            yield f"{words} stands inside the root of {said(a)}", _call("sqrt", inside)
                 turned: ast.operator = ast.Sub() if isinstance(op, ast.Add) else ast.Add()
                 how = "subtracted, not added" if isinstance(op, ast.Add) else "added, not subtracted"
                 flipped = ast.BinOp(a, turned, b)
@@ -127,9 +122,6 @@ def instead(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
         case ast.Call(func=ast.Name(id="total"), args=[ast.BinOp(left=a, op=ast.Pow(), right=ast.Constant(value=2))]):
             for words, length in SQUARES.items():
                 yield f"{words} of {said(a)} stands for its square", _of(length, a)
-        case ast.Call(func=ast.Name(id=name) as f, args=[ast.BinOp(left=a, op=ast.Sub() as op, right=b)], keywords=[_]):
-            alone = ast.Call(f, [a], node.keywords)
-            yield f"{name} is applied to {said(a)} alone in {said(node)}", ast.BinOp(alone, op, b)
         case ast.Call(func=ast.Name(id="maximum"), args=[a, b]):
             yield f"the maximum is not taken, {said(a)} stands alone", a
             yield f"the maximum is not taken, {said(b)} stands alone", b
@@ -162,10 +154,6 @@ def _of(text: str, u: ast.expr) -> ast.expr:
     """An expression of a vector u, of another one."""
     found: ast.expr = Put(ast.Name("u", ast.Load()), u).visit(ast.parse(text, mode="eval").body)
     return found
-
-
-def _call(name: str, *args: ast.expr) -> ast.Call:
-    return ast.Call(ast.Name(name, ast.Load()), list(args), [])
 
 
 def _terms(node: ast.expr) -> tuple[ast.expr | None, ast.operator | None, ast.expr | None]:

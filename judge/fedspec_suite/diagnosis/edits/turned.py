@@ -103,15 +103,11 @@ def _apart(node: ast.expr, a: ast.expr, b: ast.expr, kinds: Mapping[str, Kind], 
 
 
 def _of_two(node: ast.Call, name: str, a: ast.expr, b: ast.expr, around: str) -> Iterator[Change]:
-    """Yield changes of the larger or smaller of two numbers to other functions of the numbers."""
-    first, second = ast.unparse(a), ast.unparse(b)
-    half = f"(({first}) + ({second})) / 2"
-    yield Change(f"the mean of {said(a)} and {said(b)} stands for {said(node)}{around}", node, half, 2)
-    both = f"({first}) + ({second})"
-    yield Change(f"{said(a)} + {said(b)} stands for {said(node)}{around}", node, both, 2)
+    """Yield changes of the larger or smaller of two numbers to one of them, or to zero over a limit."""
     for alone in (a, b):
         yield Change(f"{said(alone)} stands for {said(node)}{around}", node, ast.unparse(alone), 2)
     if name == "minimum":
+        first, second = ast.unparse(a), ast.unparse(b)
         over = f"where_less({second}, {first}, ({first}) * 0, {first})"
         yield Change(f"zero stands for {said(node)} where {said(b)} is the smaller one{around}", node, over, 2)
 
@@ -137,23 +133,6 @@ def turned(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[C
     yield from _outside(node, around)
     yield from reformed(node, kinds, around)
     match node:
-        case ast.BinOp(left=a, op=ast.Add() | ast.Sub() as plus, right=ast.BinOp(left=b, op=ast.Pow(), right=n)):
-            new = ast.unparse(ast.BinOp(ast.BinOp(a, plus, b), ast.Pow(), n))
-            yield Change(f"{worded(new)[0]} stands for {said(node)}{around}", node, new, 1)
-        case ast.BinOp(
-            left=ast.BinOp(left=w, op=ast.Mult(), right=a),
-            op=ast.Add(),
-            right=ast.BinOp(
-                left=u, op=ast.Mult(), right=ast.Call(func=ast.Name("maximum" | "minimum"), args=[p, q]) as most
-            ),
-        ) if ast.dump(a) in (ast.dump(p), ast.dump(q)):
-            b = q if ast.dump(a) == ast.dump(p) else p
-            new = ast.unparse(ast.BinOp(ast.BinOp(w, ast.Mult(), most), ast.Add(), ast.BinOp(u, ast.Mult(), b)))
-            yield Change(f"{worded(new)[0]} stands for {said(node)}{around}", node, new, 1)
-        case ast.BinOp(left=a, op=ast.Div(), right=ast.BinOp(left=b, op=ast.Mult(), right=c)):
-            new = ast.unparse(ast.BinOp(ast.BinOp(a, ast.Div(), b), ast.Mult(), c))
-            yield Change(f"{worded(new)[0]} stands for {said(node)}{around}", node, new, 1)
-    match node:
         case ast.Call(func=ast.Name(id="where_less" | "where_shorter") as which, args=[p, q, a, b]):
             other = ast.unparse(ast.Call(which, [p, q, b, a], []))
             yield Change(f"{said(a)} and {said(b)} change places in {said(node)}", node, other, 1)
@@ -164,9 +143,6 @@ def turned(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[C
         case ast.BinOp(left=a, op=op, right=b):
             if type(op) in OTHER:
                 sign = OTHER[type(op)]
-                if isinstance(op, ast.Add) and is_array(kinds.get(ast.unparse(node))):
-                    larger = f"maximum({ast.unparse(a)}, {ast.unparse(b)})"
-                    yield Change(f"{worded(larger)[0]} stands for {said(node)}{around}", node, larger, 2)
                 yield Change(
                     f"{said(a)} {sign} {said(b)} stands for {said(node)}",
                     node,
@@ -179,12 +155,6 @@ def turned(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[C
             elif isinstance(op, ast.Pow):
                 yield from _apart(node, a, b, kinds, around)
                 yield Change(f"{said(a)} stands for {said(node)}{around}", node, ast.unparse(a), 3)
-                yield Change(
-                    f"{said(a)} * {said(b)} stands for {said(node)}{around}",
-                    node,
-                    f"({ast.unparse(a)}) * ({ast.unparse(b)})",
-                    3,
-                )
         case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
             for near in (number + 1, number - 1):
                 yield Change(f"{near:g} stands for {number:g}{around}", node, repr(near), 4)

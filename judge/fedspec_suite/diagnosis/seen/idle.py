@@ -14,7 +14,7 @@ from fedspec_suite.diagnosis.cases.probes import far, valued
 from fedspec_suite.diagnosis.comparing import Given
 from fedspec_suite.diagnosis.defects.defect import Defect
 from fedspec_suite.diagnosis.known import Known
-from fedspec_suite.diagnosis.variants import CANNOT, Variant
+from fedspec_suite.diagnosis.variants import Variant
 from fedspec_suite.measure.bench import Shown
 from fedspec_suite.measure.hyper_pools import POOLS
 from fedspec_suite.measure.scenario import Scenario, with_hyper
@@ -36,7 +36,7 @@ def idle(setting: Setting, known: Known, given: Given, play: Play) -> tuple[str,
 
 def _idle(name: str, setting: Setting, known: Known, given: Given, play: Play) -> bool:
     tried = list(islice(_changed(name, setting, known, given), TRIED))
-    return bool(tried) and all(_same(given[k], play(s)) for k, s in tried)
+    return bool(tried) and all(_same(given[k], play(s) or ()) for k, s in tried)
 
 
 def _changed(name: str, setting: Setting, known: Known, given: Given) -> Iterator[tuple[int, Scenario]]:
@@ -58,20 +58,15 @@ def _changed(name: str, setting: Setting, known: Known, given: Given) -> Iterato
                     yield k, case
 
 
-def _claimed(known: Known, s: Scenario, names: Collection[str]) -> list[dict[str, Any]] | None:
-    """Claimed values of the quantities that a subject shows; None if the claimed rule cannot run."""
-    try:
-        answers = known.claimed.quick(s, known.editions(known.claimed)())
-        return [{n: a[n] for n in a.keys() & names} for a in answers]
-    except CANNOT:
-        return None
+def _claimed(known: Known, s: Scenario, names: Collection[str]) -> list[dict[str, Any]]:
+    """Claimed values of the quantities that a subject shows; empty if the claimed rule cannot run."""
+    return [{n: a[n] for n in a.keys() & names} for a in known.claimed.answers(s)]
 
 
-def _same(one: Sequence[Shown] | None, two: Sequence[Shown] | None) -> bool:
+def _same(one: Sequence[Shown], two: Sequence[Shown]) -> bool:
     """True if both show the same values, bit for bit."""
-    if one is None or two is None or len(one) != len(two):
-        return False
-    return all(np.array_equal(a[n], b[n]) for a, b in zip(one, two, strict=True) for n in a.keys() & b.keys())
+    pairs = ((a[n], b[n]) for a, b in zip(one, two, strict=False) for n in a.keys() & b.keys())
+    return 0 < len(one) == len(two) and all(np.array_equal(a, b) for a, b in pairs)
 
 
 def reduced(setting: Setting, names: Sequence[str]) -> Iterator[Variant]:

@@ -104,7 +104,7 @@ def boxes(setting: Setting) -> Iterator[Box]:
     options = {**setting.algorithm.under, **setting.options}
     for f in functions(setting.algorithm, setting.level):
         if equations(f, options):
-            folding = folding_under(setting.algorithm, options)
+            folding = folding_under(setting.algorithm, setting.options)
             folding.add(f)
             inner = inspect.unwrap(f)
             text = folding.texts.get(inner)

@@ -17,7 +17,7 @@ from fedspec.arith import Array
 from fedspec.contract import Event, Gradient, Messages
 from fedspec.domains import COUNTS, DECAY, DOMAINS
 from fedspec_suite.diagnosis.variants import Variant
-from fedspec_suite.diagnosis.written.replay import REFUSED, generic_cases, of_models
+from fedspec_suite.diagnosis.written.plays import REFUSED, generic_cases, of_models
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.scenario import Scenario, change_events, sending, with_blocks, with_hyper
 from fedspec_suite.measure.setting import Setting

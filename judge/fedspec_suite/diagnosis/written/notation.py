@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from fedspec_suite.diagnosis.written.box import Box
 
-NAMES = {"delta": "Delta", "maximum": "max", "minimum": "min"}
+NAMES = {"delta": "Delta", "delta_i": "Delta_i", "maximum": "max", "minimum": "min"}
 LEVELS: dict[type[ast.operator], int] = {ast.Add: 1, ast.Sub: 1, ast.Mult: 2, ast.Div: 2, ast.Pow: 4}
 SIGNS: dict[type[ast.cmpop], str] = {ast.Eq: "=", ast.NotEq: "!=", ast.Lt: "<", ast.Gt: ">", ast.GtE: ">="}
 FORMULAS = {*NAMES, "sqrt", "abs", "sign", "norm", "where_less", "ratio", "mean", "old", "x_0", "event_number"}
@@ -38,6 +38,8 @@ def in_symbols(value: ast.expr, newer: Collection[str]) -> str:
                 return text(a, level)
             case ast.BinOp(left=ast.Constant(value=int() as a), op=ast.Add(), right=ast.Constant(value=int() as b)):
                 return str(a + b)
+            case ast.BinOp(left=a, op=ast.Add() | ast.Sub(), right=ast.Constant(value=0)):
+                return text(a, level)
             case ast.Call(func=ast.Name(id="where_less"), args=[a, b, x, y]):
                 return _in(f"{text(x)} if {text(a)} < {text(b)} else {text(y)}", True)
             case ast.BinOp(left=a, op=ast.Add(), right=ast.BinOp(left=c, op=ast.Mult(), right=b)) if (

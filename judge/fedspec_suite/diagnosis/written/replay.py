@@ -1,38 +1,24 @@
-"""Plays of a subject with generic numbers, and the values that one open equation must have had in them."""
+"""The values that one open equation must have had in the plays of a subject."""
 
 from __future__ import annotations
 
 import ast
-import copy
 import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fedspec import arith
 from fedspec.arith import Array
-from fedspec.contract import Messages
-from fedspec.domains import COUNTS, DECAY, DOMAINS, NONNEGATIVE, POSITIVE
+from fedspec_suite.diagnosis.edits.in_edits import event_number
 from fedspec_suite.diagnosis.edits.memory import Memory
 from fedspec_suite.diagnosis.variants import CANNOT, session_with
 from fedspec_suite.diagnosis.written.box import Box, read_in, rows, solved
-from fedspec_suite.diagnosis.written.history import ASKED, texts_of
-from fedspec_suite.measure.bench import Bench, Shown
+from fedspec_suite.diagnosis.written.plays import Play
 from fedspec_suite.measure.call_graph import Spaces
-from fedspec_suite.measure.cases import scenarios
-from fedspec_suite.measure.scenario import Scenario, change_events, with_hyper
-from fedspec_suite.measure.seeded_draws import draw_cases
-from fedspec_suite.measure.setting import Setting
-from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
-
-REFUSED = (*CANNOT, Beyond, Deviates, Undecided)
-"""Exceptions of a subject that does not take a case, or answers in no shape that can be read."""
-
-CASES = 10
-"""Number of cases that are played."""
 
 WHOLE: dict[str, Callable[[Array], Any]] = {
     "norm({})": np.linalg.norm,
@@ -45,51 +31,35 @@ NUDGE = 4e-16
 """Relative move of the models by which the search measures how precisely they determine a value."""
 
 
-def generic_cases(setting: Setting) -> list[Scenario]:
-    """Cases with numbers that have nothing to do with one another: what agrees in them is the same formula."""
-    dice = np.random.default_rng(0)
-    few = {"steps": (4, 5), "rounds": (1, 1)} if setting.level == "client" else {"rounds": (4, 5)}
-    drawn = draw_cases(scenarios(setting, **few), 8 * CASES, seed=5)
-    drawn = sorted(drawn, key=lambda s: -sum(a.size for a in s.case.x0.values()))[:CASES]
-    return [_generic(setting, s, dice) for s in drawn]
+def x_0(kept: Memory, x: Any) -> Any:
+    """The model that the session began with."""
+    return kept.left.setdefault(("x_0",), x)
 
 
-def _generic(setting: Setting, s: Scenario, dice: np.random.Generator) -> Scenario:
-    size = float(dice.choice((0.3, 1.0, 3.0)))
-
-    def fresh(a: Array) -> Array:
-        return np.asarray(size * dice.normal(size=a.shape), a.dtype)
-
-    told = {n: v for n, v in s.case.hyper.items() if n not in setting.fixed and n not in COUNTS}
-    for n in told:
-        domain = DOMAINS[n].domain
-        if domain is DECAY:
-            told[n] = float(dice.uniform(0.1, 0.95))
-        elif domain is NONNEGATIVE:
-            told[n] = float(10 ** dice.uniform(-1.5, 0))
-        elif domain is POSITIVE and n not in ("phi_m", "phi_M"):
-            told[n] = float(dice.uniform(0.2, 1.3))
-    if "v0" in told and "tau" in told:
-        told["v0"] = told["tau"] ** 2 * (1.0 if setting.v0_is_tau_squared else float(dice.uniform(1, 2)))
-    s = with_hyper(change_events(s, fresh, fresh), **told)
-    events = (replace(e, hyper={}) if isinstance(e, Messages) else e for e in s.events)
-    return replace(s, events=tuple(events))
+def old(kept: Memory, v: Any) -> Any:
+    """An input of the event before; zero in the first event."""
+    kept.left[("input", kept.number)] = v
+    return kept.left.get(("input", kept.number - 1), 0 * v)
 
 
-def of_models(bench: Bench) -> Bench:
-    """The bench of an offer that shows models alone."""
-    return replace(bench, offer=replace(bench.offer, intermediates=()))
+ASKED: Mapping[str, Callable[..., Any]] = {"event_number": event_number, "x_0": x_0, "old": old}
+"""Functions with which an edited rule asks its session."""
 
 
-def played(bench: Bench, cases: Sequence[Scenario]) -> list[tuple[Scenario, list[Shown]]]:
-    """The cases that the subject plays, with its models."""
-    models, found = of_models(bench), []
-    for s in cases:
-        try:
-            found.append((s, models.play(copy.deepcopy(s))))
-        except REFUSED:
-            continue
-    return found
+def texts_of(arguments: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    """Calls that ask for them, by text: the function and the argument that it is given.
+
+    Args:
+        arguments: the arguments of a rule.
+    """
+    model = "state.x" if "state" in arguments else "x"
+    inputs = [n for n in ("delta", "g") if n in arguments]
+    found = {f"x_0({model})": ("x_0", model), **{f"old({n})": ("old", n) for n in inputs}}
+    return (
+        found
+        if "t" in arguments or hasattr(arguments.get("state"), "t")
+        else {**found, "event_number()": ("event_number", "")}
+    )
 
 
 @dataclass(frozen=True)
@@ -111,8 +81,8 @@ class Opened:
     values: Mapping[str, Array]
 
 
-def opened(box: Box, name: str, plays: Sequence[tuple[Scenario, list[Shown]]]) -> Opened | None:
-    """Solve a rule for one name; None if nothing solves for it, or the rule is not what makes the model.
+def opened(box: Box, name: str, plays: Sequence[Play]) -> Opened | None:
+    """Solve a rule for one name; None if nothing solves for it, or no play tells what the rule makes.
 
     Raises:
         KeyError: nothing solves for it.
@@ -137,13 +107,13 @@ def _holes(model: ast.expr, name: str) -> list[ast.expr]:
 
 
 def _all(
-    box: Box, name: str, plays: Sequence[tuple[Scenario, list[Shown]]], model: Any, hole: Any, seed: int
+    box: Box, name: str, plays: Sequence[Play], model: Any, hole: Any, seed: int
 ) -> tuple[Array, dict[str, Array]]:
     dice = np.random.default_rng(seed)
     wants: list[Array] = []
     found: dict[str, list[Array]] = {}
-    for s, answers in plays:
-        for want, values in _events(box, name, s, answers, model, hole, dice if seed else None):
+    for play in plays:
+        for want, values in _events(box, name, play, model, hole, dice if seed else None):
             wants.append(want)
             for n, v in values.items():
                 found.setdefault(n, []).append(v)
@@ -153,7 +123,7 @@ def _all(
 
 
 def _events(
-    box: Box, name: str, s: Scenario, answers: Sequence[Shown], model: Any, hole: Any, dice: Any
+    box: Box, name: str, play: Play, model: Any, hole: Any, dice: Any
 ) -> Iterator[tuple[Array, dict[str, Array]]]:
     """The value of the open name in each event of a case, with those of all others."""
     signature = inspect.signature(inspect.unwrap(box.function))
@@ -164,7 +134,8 @@ def _events(
     end = _code(box.end)
     between = {n: (m, h[0]) for n in rest - {name, box.model} if len(h := _holes(m := box.model_from(n), n)) == 1}
     calls: list[tuple[Array, dict[str, Array]]] = []
-    now: list[Array] = []
+    made: list[Any] = []
+    now: list[Array | None] = [None]
     kept = Memory()
 
     @functools.wraps(box.function)
@@ -172,11 +143,17 @@ def _events(
         bound = signature.bind(*given, **named)
         bound.apply_defaults()
         env = dict(bound.arguments)
-        x = now[0]
+        made.append(None)
+        x = now[0] if len(made) == last[0] else None
         for n in box.made:
-            if n not in rest:
+            if n not in rest or x is None:
                 env[n] = eval(codes[n], space, env)
-        values = {n: rows(v, x) for n, v in env.items() if _is_number(v) and np.ndim(v) <= 1}
+        if x is None:
+            made[-1] = env[box.model]
+            return eval(end, space, env)
+        lone = x.ndim == 0
+        x = np.atleast_1d(x)
+        values = {n: rows(v, x) for n, v in env.items() if _is_number(v) and np.shape(v) in {(), x.shape}}
         asked = {text: (ASKED[f], eval(of, space, env) if of else None) for text, (f, of) in texts_of(env).items()}
         values |= {a: rows(f(kept) if of is None else f(kept, of), x) for a, (f, of) in asked.items()}
         for n in [n for n, v in env.items() if isinstance(v, np.ndarray) and v.ndim == 1]:
@@ -196,25 +173,74 @@ def _events(
                     env[n] = np.where(np.isnan(env[n]), solved(*between[n], x, values), env[n])
         if box.model == name:
             env[name] = x
-        calls.append((rows(want, x), values))
-        return eval(end, space, env)
+        calls[:] = [(rows(want, x), values)]
+        found = eval(end, space, env)
+        return float(found[0]) if lone else found
 
     def in_place(names: Spaces) -> Any:
         inner = inspect.unwrap(box.function)
         space.update({n: getattr(arith, n) for n in arith.__all__}, **names.get(inner.__module__, inner.__globals__))
         return rule
 
-    session = session_with(s.case, {box.function: in_place})
-    for kept.number, (event, answer) in enumerate(zip(s.events, answers, strict=False), 1):
+    last, is_model = [0], False
+    session: Any = session_with(play.s.case, {box.function: in_place})
+    for kept.number, (event, answer) in enumerate(zip(play.s.events, play.answers, strict=False), 1):
+        before = {**vars(session)}
+
+        def taken(y: Array | None, event: Any = event, before: Any = before) -> Array:
+            """The model after the event if the open rule makes this; if the claimed one runs."""
+            vars(session).update(before)
+            now[0] = y
+            made.clear()
+            shown = session.step(event)
+            return np.concatenate([np.asarray(a, float).reshape(-1) for a in _flat(shown["x"])])
+
         x = np.asarray(answer["x"], dtype=float)
-        now[:] = [x if dice is None else x * (1 + NUDGE * dice.normal(size=x.shape))]
-        before = len(calls)
-        shown = session.step(event)
-        got = np.concatenate([np.asarray(a, float).reshape(-1) for a in _flat(shown["x"])])
-        same = len(calls) - before == 1 and np.array_equal(got, now[0], equal_nan=True)
-        if len(calls) > before and not same:
-            raise KeyError("the rule is not what makes the model")
-    yield from calls
+        x = x if dice is None else x * (1 + NUDGE * dice.normal(size=x.shape))
+        if is_model and np.array_equal(taken(x), x, equal_nan=True) and len(made) == 1:
+            yield calls[0]
+            continue
+        last[0] = 0
+        plain = taken(None)
+        if not made:
+            continue
+        last[0] = len(made)
+        if len(made) > play.steps or np.shape(made[-1]) not in {x.shape, ()}:
+            return
+        is_model = len(made) == 1 and np.array_equal(made[-1], plain, equal_nan=True)
+        _reach(taken, x, np.asarray(made[-1], float), plain)
+        yield calls[0]
+
+
+REACHED = 8
+"""Number of secants within which the model must be reached."""
+
+
+def _reach(taken: Callable[[Array], Array], x: Array, made: Array, plain: Array) -> None:
+    """Let a rule make what leads to a model, found by a secant in each coordinate, or by one for a single number.
+
+    Args:
+        taken: the model for what the rule makes.
+        x: the wanted model.
+        made: what the claimed rule makes.
+        plain: the model that this leads to.
+
+    Raises:
+        KeyError: nothing that the rule makes leads to the model.
+    """
+    lacking = x - plain if made.ndim else np.nanmean(x - plain)
+    y = x if np.array_equal(made, plain, equal_nan=True) else made + lacking
+    close = 4 * np.finfo(float).eps * np.nanmax(np.abs(x), initial=0)
+    for _ in range(REACHED):
+        here = taken(y)
+        if ((np.abs(here - x) <= close) | (np.isnan(here) & np.isnan(x))).all():
+            return
+        with np.errstate(all="ignore"):
+            moved = here - plain
+            # One number is found from all coordinates that it moves.
+            step = (y - made) * ((x - here) / moved if made.ndim else (x - here) @ moved / (moved @ moved))
+        made, plain, y = y, here, y + np.where(np.isfinite(step), step, 0)
+    raise KeyError("the rule is not what makes the model")
 
 
 def _flat(x: Any) -> list[Any]:

@@ -18,11 +18,11 @@ from fedspec.source_text import copied, source_of
 from fedspec_suite.diagnosis.comparing import off
 from fedspec_suite.diagnosis.edits.edit import CALLS, Put, swapped
 from fedspec_suite.diagnosis.edits.in_edits import COUNTED
-from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed, equation_of
+from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed, equation_of, printed_by
 from fedspec_suite.diagnosis.written.box import Box, boxes, leaf, read_in, solved, value_of
-from fedspec_suite.diagnosis.written.history import ASKED
 from fedspec_suite.diagnosis.written.notation import in_notation
-from fedspec_suite.diagnosis.written.replay import Opened, generic_cases, opened, played
+from fedspec_suite.diagnosis.written.plays import played
+from fedspec_suite.diagnosis.written.replay import ASKED, Opened, opened
 from fedspec_suite.diagnosis.written.terms import CLAIMED, ROWS, Answer, Terms, answers
 from fedspec_suite.measure.bench import Bench, Shown
 from fedspec_suite.measure.scenario import Scenario
@@ -69,7 +69,7 @@ class Edit:
 def written(bench: Bench, setting: Setting) -> Iterator[Variant]:
     """The claimed rule with one right side that gives all models of some plays, the smallest change first."""
     # In float32 rounding hides what tells one formula from another.
-    plays = played(bench, generic_cases(setting)) if setting.dtype == "float64" else []
+    plays = played(bench, setting) if setting.dtype == "float64" else []
     if not plays:
         return
     left = iter(range(LOOKED))
@@ -86,7 +86,7 @@ def written(bench: Bench, setting: Setting) -> Iterator[Variant]:
                     found.setdefault(Edit(size, len(text), place, text), value)
         for edit in sorted(found)[:TRIED]:
             v = _variant(setting, box, [*box.made][edit.place], found[edit])
-            if all(_gives(v, s, given) for s, given in plays):
+            if all(_gives(v, p.s, p.answers) for p in plays):
                 yield v
                 return
 
@@ -252,10 +252,12 @@ def _variant(setting: Setting, box: Box, name: str, value: ast.expr) -> Variant:
         asking=ASKED,
     )
     one = replace(as_claimed(setting), parts=1)
+    # A client's rule may call its model otherwise than its only equation does, or print that of another algorithm.
+    there = {e.id for e in own if e.id == equation or len(own) == 1} & printed_by(setting)
     return replace(
         one,
         words=words,
-        equation=equation or equation_of(setting, symbol),
+        equation=next(iter(there), "") or equation_of(setting, symbol) or equation,
         mutants=(mutant,),
         # What counts the events makes sessions slower: it is there if it is needed.
         defects=(COUNTED,) if any(f"{n}(" in mutant.new for n in ASKED) else (),

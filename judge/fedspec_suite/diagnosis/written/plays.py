@@ -1,0 +1,125 @@
+"""Plays of a subject with generic numbers: of the level's events, and of rounds of one client with one or two steps."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fedspec.arith import Array
+from fedspec.contract import Arrival, Event, Messages, Round
+from fedspec.domains import COUNTS, DECAY, DOMAINS, NONNEGATIVE, POSITIVE
+from fedspec_suite.diagnosis.comparing import agrees
+from fedspec_suite.diagnosis.variants import CANNOT, as_claimed
+from fedspec_suite.measure.bench import Bench, Shown
+from fedspec_suite.measure.cases import scenarios
+from fedspec_suite.measure.scenario import Scenario, arranged, change_events, picked, posed, with_hyper
+from fedspec_suite.measure.seeded_draws import draw_cases
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
+
+REFUSED = (*CANNOT, Beyond, Deviates, Undecided)
+"""Exceptions of a subject that does not take a case, or answers in no shape that can be read."""
+
+CASES = 10
+"""Number of cases that are played."""
+
+STEPS = (1, 2)
+"""Numbers of local steps of a lone client: if all is as claimed with one step, the last of two is looked at."""
+
+
+@dataclass(frozen=True)
+class Play:
+    """A case and a subject's models in it.
+
+    Attributes:
+        s: the case.
+        answers: the models.
+        steps: the number of times that a rule may run in an event, of which the last is open; the others are claimed.
+    """
+
+    s: Scenario
+    answers: Sequence[Shown]
+    steps: int = 1
+
+
+def generic_cases(setting: Setting) -> list[Scenario]:
+    """Cases with numbers that have nothing to do with one another: what agrees in them is the same formula."""
+    dice = np.random.default_rng(0)
+    few = {"steps": (4, 5), "rounds": (1, 1)} if setting.level == "client" else {"rounds": (4, 5)}
+    drawn = draw_cases(scenarios(setting, **few), 8 * CASES, seed=5)
+    drawn = sorted(drawn, key=lambda s: -sum(a.size for a in s.case.x0.values()))[:CASES]
+    return [_generic(setting, s, dice) for s in drawn]
+
+
+def _generic(setting: Setting, s: Scenario, dice: np.random.Generator) -> Scenario:
+    size = float(dice.choice((0.3, 1.0, 3.0)))
+
+    def fresh(a: Array) -> Array:
+        return np.asarray(size * dice.normal(size=a.shape), a.dtype)
+
+    told = {n: v for n, v in s.case.hyper.items() if n not in setting.fixed and n not in COUNTS}
+    for n in told:
+        domain = DOMAINS[n].domain
+        if domain is DECAY:
+            told[n] = float(dice.uniform(0.1, 0.95))
+        elif domain is NONNEGATIVE:
+            told[n] = float(10 ** dice.uniform(-1.5, 0))
+        elif domain is POSITIVE and n not in ("phi_m", "phi_M"):
+            told[n] = float(dice.uniform(0.2, 1.3))
+    if "v0" in told and "tau" in told:
+        told["v0"] = told["tau"] ** 2 * (1.0 if setting.v0_is_tau_squared else float(dice.uniform(1, 2)))
+    s = with_hyper(change_events(s, fresh, fresh), **told)
+    if s.case.problem is not None:
+        s = posed(s, e=fresh(s.case.problem.e))
+    events = (replace(e, hyper={}) if isinstance(e, Messages) else e for e in s.events)
+    return replace(s, events=tuple(events))
+
+
+def alone(setting: Setting, s: Scenario, steps: int) -> Scenario | None:
+    """The case in which one client at a time takes part, with so many local steps; None if it has no rounds."""
+    if s.case.problem is None or not all(isinstance(e, Round | Arrival) for e in s.events):
+        return None
+    events = [_of_one(e, steps, k) for k, e in enumerate(s.events)]
+    if "everyone" in setting.takes:
+        events = [replace(e, participants=(0,)) for e in events if isinstance(e, Round)]
+        s = replace(s, case=replace(s.case, problem=picked(s.case.problem, [0])))
+    hyper = {"buffer": 1} if "buffer" in s.case.hyper else {}
+    return with_hyper(replace(s, events=tuple(events)), **hyper)
+
+
+def _of_one(e: Event, steps: int, before: int) -> Event:
+    match e:
+        case Round():
+            return replace(arranged(e, [0]), steps=(steps,), hyper={})
+        case Arrival():
+            return replace(e, steps=steps, delay=min(e.delay, before))
+    return e
+
+
+def of_models(bench: Bench) -> Bench:
+    """The bench of an offer that shows models alone."""
+    return replace(bench, offer=replace(bench.offer, intermediates=()))
+
+
+def played(bench: Bench, setting: Setting) -> list[Play]:
+    """The subject's models in generic cases; at levels with clients, in those of one client too."""
+    cases = generic_cases(setting)
+    found, claimed = [*_played(bench, cases, 1)], as_claimed(setting)
+    for steps in STEPS:
+        lone = [*_played(bench, filter(None, (alone(setting, s, steps) for s in cases)), steps)]
+        found += lone
+        if not all(agrees(claimed, p.s, [*p.answers]) for p in lone):
+            break
+    return found
+
+
+def _played(bench: Bench, cases: Iterable[Scenario], steps: int) -> Iterator[Play]:
+    models = of_models(bench)
+    for s in cases:
+        try:
+            yield Play(s, models.play(copy.deepcopy(s)), steps)
+        except REFUSED:
+            continue
