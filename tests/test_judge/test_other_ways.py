@@ -65,11 +65,11 @@ CATALOGUED = {
         "dp-fedavg/round/mcmahan-2018",
         "ratio(clip_norm, length) stands for minimum(s, ratio(clip_norm, length))",
     ),
-    "adapted-everyone": ("afga-a/trace/re-sampled", "all rows stand for S, wherever put(X, S, sgd("),
-    "cafga-adapted-everyone": ("cafga-a/trace/re-sampled", "V stands for S, wherever put(X, S, sgd("),
+    "adapted-everyone": ("afga-a/trace/re-sampled", "all rows stand for S, wherever put(X, S, X[S] - eta_l"),
+    "cafga-adapted-everyone": ("cafga-a/trace/re-sampled", "V stands for S, wherever put(X, S, X[S] - eta_l"),
     "pga-first": ("gossip-pga/trace/chen-2021", "0 stands for last"),
     "fedasync-all-begin-at-0": ("fedasync/trace/xie-2019-polynomial", "the number of events before stands for delay"),
-    "fedasync-old-server": ("fedasync/trace/xie-2019", "versions[-1 - arrival.delay] stands for x in (1 - mix) * x"),
+    "fedasync-old-server": ("fedasync/trace/xie-2019", "versions[-1 - arrival.delay] stands for x in mixed("),
     "fedasync-changes": ("fedasync/trace/xie-2019", "the change of a late client's model is added to the present one"),
     "normalised-by-examples": (
         "fedavg-normalised/round/fedada2",
@@ -92,7 +92,6 @@ CATALOGUED = {
         "v is divided by 1 - beta2 ** t before the maximum is taken",
     ),
     "fedams-code-start-in-v": ("fedams-code/server/wang-2022-code", "v starts as v_hat does"),
-    "scaffold-option-1-corrected": ("scaffold/round/option-1", "c - c_i is added to g"),
     "fednova-adaptive-adagrad-decays": (
         "fednova-adaptive/server/adagrad",
         "beta1 * v + (1 - beta1) * delta ** 2 stands for v + delta ** 2",
@@ -104,7 +103,7 @@ CATALOGUED = {
     "decayed-hyperbolic": ("decayed-sgd/client/fednova", "1 / (1 + gamma * k) stands for gamma ** k"),
     "decayed-late": ("decayed-sgd/client/fednova", "k - 1 stands for k, but where that is 0"),
     "sm3-i-sums": ("sm3-i/client/fedada2", "a set takes the sum of its coordinates, not the largest"),
-    "sm3-ii-adds-up": ("sm3-ii/client/fedada2", "state.mu is added to cover.greatest(nu)"),
+    "sm3-ii-adds-up": ("sm3-ii/client/fedada2", "mu is added to cover.greatest(nu)"),
     "shares-one-more": ("fedavg/server/mcmahan-2017", "every client counts one example more than it has"),
     "adam-betas-swapped": ("adam/client/kingma-2015", "beta1 and beta2 change places in m and v"),
     "adapted-sorted": ("afga-a/trace/one-set", "plan.senders in ascending order stands for it"),
@@ -129,15 +128,15 @@ CATALOGUED = {
     "decayed-inverse": ("decayed-sgd/client/fednova", "eta_l / gamma ** k stands for eta_l * gamma ** k"),
     "fed-ams-scaled": (
         "fed-ams/round/fed-ams",
-        "m / complement(beta1, seen + t, m) / (sqrt(v_hat) + eps) is multiplied by the length of x",
+        "eta_l * p is multiplied by the length of x in x - eta_l * p",
     ),
     "fed-lamb-decoupled-decay": (
         "fed-lamb/round/fed-lamb",
         "the decay stands outside the direction: eta_l lam x is subtracted before the step",
     ),
-    "fed-lamb-largest-client": ("fed-lamb/round/fed-lamb", "the largest of the v_i stands for their mean"),
-    "fed-lamb-moments-over-all": ("fed-lamb/round/fed-lamb", "len(clients) stands for len(D) in maximum(v_hat"),
-    "fed-lamb-trust-clamped": ("fed-lamb/round/fed-lamb", "norm(x_l) is taken as one where it is more"),
+    "fed-lamb-largest-client": ("fed-lamb/round/fed-lamb", "the largest of the moments stands for their mean"),
+    "fed-lamb-moments-over-all": ("fed-lamb/round/fed-lamb", "len(clients) stands for n in moment_maximum("),
+    "fed-lamb-trust-clamped": ("fed-lamb/round/fed-lamb", "norm(x[..., l]) is taken as one where it is more"),
     "fedbuff-over-all-clients": (
         "fedbuff/trace/nguyen-2022",
         "the buffer's sum is divided by the number of clients, not of updates",
@@ -152,7 +151,7 @@ CATALOGUED = {
         "the delay is counted from the first version of the model",
     ),
     "lamb-unsigned": ("fed-lamb/round/fed-lamb", "the magnitude of g stands for it in beta1 * m"),
-    "nova-sizes-ignored": ("fednova/server/fednova", "the mean of p stands for each in general_update("),
+    "nova-sizes-ignored": ("fednova/server/fednova", "the mean of p stands for each in general_weights("),
     "afga-frozen": ("afga/trace/afga", "only the rows of S become gossip(X, W)"),
     "dp-joint-noise-undivided": ("dp-joint/round/fedada2", "every client adds the same noise, not the server once"),
     "scaffold-shared": (
@@ -245,12 +244,6 @@ BY_HAND: dict[str, tuple[str, str, str, str]] = {
         "algorithms.fedasync.step",
         "mixed(state.x, x_i, mix=mix_t)",
         "(1 - h.mix) * state.x + mix_t * x_i",
-    ),
-    "m is mixed by W too, after each step": (
-        "dadam/trace/nazari-2019",
-        "algorithms.dadam.local_dadam",
-        "AdaptivePeers(X, past, past.v_hat)",
-        "AdaptivePeers(X, type(past)(W @ past.m, past.v, past.v_hat), past.v_hat)",
     ),
     "u is computed only where due(t, z, epoch), and stays what it was elsewhere": (
         "agdu/client/fedada2",
