@@ -158,7 +158,7 @@ class Algorithm:
 
     @property
     def takes(self) -> tuple[str, ...]:
-        """Further fields that the cases of a program carry."""
+        """Names of the extra case fields that a ``Program`` needs; empty for other algorithms."""
         return self.run.takes if isinstance(self.run, Program) else ()
 
     @property

@@ -205,7 +205,7 @@ def test_a_paper_that_is_none_is_refused() -> None:
 
 def test_one_law_with_whom_it_asks_and_what_it_notices() -> None:
     said = inside("laws", "control-is-mean").out
-    assert said.startswith("control-is-mean\n") and "does not read the rule" in said
+    assert said.startswith("control-is-mean\n") and "checks without running the published rule" in said
     asked = {row["law"] for row in inside("laws", "--why", "scaffold", "--json").rows if row["why"]}
     assert "control-is-mean" in asked and ": scaffold\n" in re.sub(" +\n", "\n", said)
     assert "asked by" in said and "check --properties" in said

@@ -138,7 +138,7 @@ def test_a_failing_check_ends_at_once_if_told_to() -> None:
     assert (r.verdict, r.passed, r.required, r.nearest) == (Conformity.DOES_NOT, 0, 1, "")
     (wrong,) = (said for said in told if said.startswith(terminal.WRONG))
     assert wrong.startswith("wrong: in round 1 x[0] is 0.0435928645, not 0.0726423538")
-    assert not any("looking for a name" in said for said in told)
+    assert not any("searching for a known" in said for said in told)
 
 
 @pytest.mark.slow

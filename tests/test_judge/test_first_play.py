@@ -62,7 +62,7 @@ def test_an_exception_is_told_with_the_line_of_the_users_code_that_raised_it() -
 
 def test_the_headline_is_all_that_is_said_and_no_name_is_looked_for() -> None:
     ran = fedspec("check", py("ill_mannered:transposed_server"), "--profile", "quick", "--jobs", "1")
-    assert ran.code == 1 and "looking for a name" not in ran.err
+    assert ran.code == 1 and "searching for a known" not in ran.err
     said = " ".join(ran.out.split())
     assert f"fedadam: adapter: {FAULTS['transposed'][1]}" in said
     (row,) = check(py("ill_mannered:transposed_server")).rows

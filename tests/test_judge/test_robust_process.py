@@ -137,7 +137,7 @@ CASE = Case("fedavg", "server", "mcmahan-2017", {}, "float64", {}, {})
     ("then", "says"),
     [
         ("import os, time; os.close(1); time.sleep(600)", "closed its standard output"),
-        ("import os; os.write(2, b'\\xe4\\n'); os._exit(4)", r"ended \(exit code 4\).*: \ufffd"),
+        ("import os; os.write(2, b'\\xe4\\n'); os._exit(4)", r"exited \(code 4\).*: \ufffd"),
         ("sys.stdin.readline(); print('{\"ok\": true', flush=True); import time; time.sleep(600)", "not a JSON object"),
         ("sys.stdin.readline(); print('{\"ok\": 1}', flush=True); import time; time.sleep(600)", "with 'ok'"),
     ],

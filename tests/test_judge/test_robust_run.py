@@ -83,7 +83,7 @@ ANSWERED = [
     ("error-markup", r"[/x] \x1b[31m :smile: \ud800"),
     ("closes-stdout", "closed its standard output"),
     ("closes-stdin", "closed its standard input"),
-    ("dies-in-latin-1", "exit code 3) instead of answering: kein Ger\ufffdt"),
+    ("dies-in-latin-1", "exited (code 3) before it answered: kein Ger\ufffdt"),
 ]
 
 

@@ -126,8 +126,8 @@ ERRORS = [
     (py("wrong:raises"), "RuntimeError: no kernel for this device"),
     (py("wrong:hangs"), "no answer to 'step' within 1 s"),
     (py("wrong:hangs_at_start"), "no answer to 'start' within 1 s (--limit; imports inside start count: those"),
-    (py("wrong:dies"), "exit code 7"),
-    (py("wrong:quits"), "exit code 0"),
+    (py("wrong:dies"), "exited (code 7)"),
+    (py("wrong:quits"), "exited (code 0)"),
     (py("wrong:nothing"), "returned NoneType"),
     (py("wrong:no_x"), "the key 'x'"),
     (py("wrong:awkward"), "complex is not JSON"),
@@ -162,4 +162,4 @@ def test_words_before_the_handshake_are_an_error() -> None:
 
 
 def test_a_program_that_ends_at_once_is_quoted() -> None:
-    check(standalone("mute")).refused("exit code 1", "no licence found")
+    check(standalone("mute")).refused("exited (code 1)", "no licence found")

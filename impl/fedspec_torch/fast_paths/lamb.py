@@ -139,7 +139,7 @@ def in_two_passes(
 
 
 def parts_of(block: Block, *vectors: Tensor) -> list[Parts]:
-    """The layers of some vectors."""
+    """Split each vector into its layers, a 2-D tensor for each layer."""
     return [[block.part(vector, j).flatten(1) for j in range(len(block.parts))] for vector in vectors]
 
 

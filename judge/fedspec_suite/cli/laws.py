@@ -97,7 +97,9 @@ def _one(row: dict[str, Any]) -> None:
         "says": row["words"],
         "source": row["source"],
         "levels": ", ".join(row["levels"]),
-        "route": "compares with the rule itself" if row["reads_rule"] else "does not read the rule",
+        "route": "compares with the published rule"
+        if row["reads_rule"]
+        else "checks without running the published rule",
         "asked by": "check --properties, or by its id" if row["property"] else "every check",
         "varies": ", ".join(law.needs) if law else "",
         "asked of": f"{len(of)} of {len(CATALOGUE)} canonical readings{f': {some(of, SHOWN)}' if of else ''}",

@@ -79,7 +79,7 @@ class Search:
         done, all_ = self.counts
         if looked and done % STEP < looked:
             seconds = time.monotonic() - self.begun
-            self.tell(f"looking for a name: {done:,} of {all_:,} candidates, {seconds:.0f} s")
+            self.tell(f"searching for a known mistake: {done:,} of {all_:,} candidates, {seconds:.0f} s")
 
     def among(
         self, what: str, candidates: Iterable[Variant | None], there: int, most: int | None = None

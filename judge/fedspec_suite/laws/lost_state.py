@@ -73,7 +73,7 @@ class Interrupted:
         self.last: Event | None = None
 
     def step(self, event: Event) -> Any:
-        """Take the event, after the restore."""
+        """If a restore is due, spoil part of the state; then pass the event to the session."""
         if self.taken - 1 in self.places:
             now = held(self.session)
             put(self.session, {**now, **self.spoil(Seen(self.first, self.before, now, self._again))})

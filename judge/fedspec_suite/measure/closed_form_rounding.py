@@ -66,7 +66,7 @@ NORMS: dict[Solver, Entry] = {
 
 @cache
 def with_room(form: Form) -> Form:
-    """A form in which running numbers that are accumulated have room for the closed forms too."""
+    """Return a form whose error bounds also cover the rounding error of the papers' closed forms."""
     return form.changed(make_room)
 
 

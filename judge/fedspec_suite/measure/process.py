@@ -186,7 +186,7 @@ class Process:
         said = f": {said}" if said else ""
         if child.returncode is None:
             return self._stopped(f"it closed its {pipe} instead of answering, and was stopped{said}")
-        return self._stopped(f"it ended (exit code {child.returncode}) instead of answering{said}")
+        return self._stopped(f"its process exited (code {child.returncode}) before it answered{said}")
 
     def start(self, case: Case) -> RemoteSession:
         """Begin a session."""

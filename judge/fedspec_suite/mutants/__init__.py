@@ -85,7 +85,7 @@ class Mutated:
         self.edition: Callable[[], FunctionType] = editions(mutant)
 
     def start(self, case: Case) -> Session:
-        """Begin a session; the options under which the edit is made override the case's."""
+        """Begin a session. If the mutant and the case set the same option, the mutant's value wins."""
         after = edits({self.mutant: self.edition()})
         with np.errstate(all="ignore"):
             return _Session(started(replace(case, options={**case.options, **self.mutant.options}), after))

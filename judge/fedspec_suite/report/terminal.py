@@ -89,7 +89,7 @@ def emit(rows: Sequence[dict[str, Any]]) -> None:
 WRONG = "wrong: "
 """Beginning of the first deviation of an offer, which stays on the screen while the judge goes on."""
 
-COUNTED = ("judged ", "looking for a name: ")
+COUNTED = ("judged ", "searching for a known mistake: ")
 """Beginnings of progress lines that come often."""
 
 

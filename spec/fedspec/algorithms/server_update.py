@@ -30,7 +30,7 @@ LOCALLY = {"beta1_l": "beta_1", "beta2_l": "beta_2"}
 
 @record
 class Covered:
-    """The server's state and the cover of the model's coordinates."""
+    """Server state, and the cover: the sets of coordinates that share an accumulator."""
 
     server: Adaptive
     cover: AnyCover

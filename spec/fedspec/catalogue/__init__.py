@@ -176,4 +176,4 @@ def find(name: str | Algorithm) -> Algorithm:
     if said := elsewhere(name):
         raise UnknownNameError(f"algorithm: {said}")
     error = none_called("algorithm", name, [*CATALOGUE, *ALIASES], "fedspec list")
-    raise UnknownNameError(f"{error}; one of your own is known where --plugin names its file")
+    raise UnknownNameError(f"{error}; to use your own algorithm, add --plugin FILE")

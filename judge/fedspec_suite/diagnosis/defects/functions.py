@@ -167,7 +167,7 @@ def short_norms(setting: Setting) -> Iterator[Defect]:
 
 
 def of(setting: Setting) -> Iterator[Defect]:
-    """Defects in which functions that an algorithm runs are taken for one another."""
+    """Yield defects in how an algorithm uses its functions, such as sorting along the wrong axis."""
     called = {n for f in functions(setting.algorithm, setting.level) for n in inspect.unwrap(f).__code__.co_names}
     if "ascending" in called:
         words = (

@@ -198,7 +198,7 @@ def _compiled(text: str) -> CodeType:
 
 
 def is_array(kind: Kind | None) -> TypeGuard[tuple[str, Any]]:
-    """True if a kind is an array."""
+    """Return True if ``kind`` describes an array."""
     return isinstance(kind, tuple) and kind[0] == "array"
 
 
