@@ -255,13 +255,13 @@ def _box(a: Algorithm, width: int, *, code_too: bool = False) -> Iterator[Any]:
         side = Table.grid(padding=(0, 4))
         side.add_column(no_wrap=True)
         side.add_column(no_wrap=True)
-        side.add_row(Text("the box, in our words", style="dim"), Text(of_code, style="dim"))
+        side.add_row(Text("pseudocode, in our words", style="dim"), Text(of_code, style="dim"))
         side.add_row(box, code)
         yield from ("", side)
     else:
         # A remark at a line's end comes nearer if the line is too long.
         near = [line if len(line) <= width else re.sub(r" {3,}\(", "  (", line) for line in text.box.splitlines()]
-        yield from ("", Text("the box, in our words", style="dim"), Text("\n".join(near)))
+        yield from ("", Text("pseudocode, in our words", style="dim"), Text("\n".join(near)))
         yield from (Text(f"\n{of_code}", style="dim"), code) if code_too else ()
 
 
