@@ -89,6 +89,10 @@ SHAPES: Mapping[str, tuple[tuple[str, ...], Callable[..., Factor]]] = {
 """Shapes by name: the numbers that each takes, and the function from these to its factor."""
 
 
+BEYOND = 1000
+"""Most rounds or steps of the judge's cases: 50 rounds of 20 steps."""
+
+
 @dataclass(frozen=True)
 class Schedule:
     """A schedule as a claim says it.
@@ -131,8 +135,14 @@ def schedule_of(said: str, where: str = "schedules") -> Schedule:
         numbers = tuple(float(part) for name in names for part in told[name].split(","))
     except ValueError:
         raise ContractError(f"{where}: {' '.join(given)} are not numbers; write, as in values=1,0.5,0.25") from None
-    if not all(math.isfinite(n) and n > 0 for n in numbers):
-        raise ContractError(f"{where}: {said!r} makes a rate that is 0, negative or not finite; give positive numbers")
+    if told.get("floor") and float(told["floor"]) == 0 and numbers[0] > BEYOND:
+        # No case reaches the end of the period, where the rate is 0.
+        numbers = (numbers[0], 0.0)
+    elif not all(math.isfinite(n) and n > 0 for n in numbers):
+        raise ContractError(
+            f"{where}: {said!r} makes a rate that is 0, negative or not finite; give positive numbers (a floor of 0 "
+            f"with a period above {BEYOND:,})"
+        )
     if "period" in told and (numbers[0] != int(numbers[0])):
         raise ContractError(f"{where}: period={told['period']}; give a whole number of rounds or steps")
     return Schedule(shape, Every(every), numbers)

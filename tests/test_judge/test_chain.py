@@ -131,6 +131,10 @@ def test_a_solver_with_the_chain_that_it_claims_conforms(subject: Local) -> None
         (Local(("clip-norm 0.75",), at_norm), "clip-norm-eps 0.75 of gradients, not clip-norm 0.75"),
         (Local(BOTH, after_decay), "clip-norm-eps 0.75 comes after decay 0.5, not before it"),
         (Local(BOTH, at_norm), "no decay 0.5 of gradients"),
+        (Local(BOTH, at_norm, 0.125), "decay 0.125 of gradients, not decay 0.5"),
+        (Local(("clip-norm-eps 0.5",), at_norm), "clip-norm-eps 0.75 of gradients, not clip-norm-eps 0.5"),
+        (Local((), at_norm), "every gradient is clipped to length 0.75, as clip_grad_norm_ does (1e-06 more)"),
+        (Local((), by_block), "every gradient is clipped to length 0.75, as clip_grad_norm_ of each block"),
     ],
 )
 def test_another_chain_gets_a_name(subject: Local, words: str) -> None:

@@ -163,7 +163,7 @@ def test_float32_inside_is_said_in_words_and_with_the_way_out() -> None:
 
 def test_float32_accuracy_does_not_hide_what_is_known_of_the_cause() -> None:
     named = head(by(1e8, nearest="1e-8 inside the root at sm3-ii.step (ratio 0.4)"))
-    assert named.startswith("1e-8 inside the root at sm3-ii.step; agrees to float32 accuracy only; first seen")
+    assert named.startswith("1e-8 inside the root at sm3-ii.step; first seen")
     fitted = head(by(1e8, nearest="no known variant; only block b deviates, never w"))
     assert fitted.startswith("agrees to float32 accuracy only; only block b deviates, never w; first seen")
 

@@ -43,6 +43,12 @@ def test_a_shape_is_the_scheduler_that_its_page_names(said: str) -> None:
     assert [0.5 * factor(t) for t in range(50)] == pytest.approx(torch_rates(SCHEDULERS[said], 50), rel=1e-12)
 
 
+def test_a_floor_of_zero_needs_a_period_beyond_the_cases() -> None:
+    (rates,) = [torch_rates(lambda o, eta: lr.CosineAnnealingLR(o, 2000), 50)]
+    factor = schedule_of("cosine/round period=2000 floor=0").factor
+    assert [0.5 * factor(t) for t in range(50)] == pytest.approx(rates, rel=1e-12)
+
+
 def test_a_cosine_stays_at_its_floor() -> None:
     factor, rates = schedule_of(COSINE).factor, torch_rates(SCHEDULERS[UNCLAMPED], 50)
     assert [0.5 * factor(t) for t in range(50)] == pytest.approx([rates[min(t, 20)] for t in range(50)], rel=1e-12)

@@ -47,7 +47,8 @@ OPTIONS = {
 """Text of the option that says how clients weigh, among the fields of an offer."""
 
 WORDS = {
-    Gradient: "`event` begins a round at the model `event.x` (return it), or has the gradient of one local step:",
+    Gradient: "If `event` is a `Begin` (`type` is `begin`), a round begins at the model `event.x`: return it.\n"
+    "Else it has the gradient of one local step:",
     Messages: "`event.messages` has, for each participant,",
     Round: "`event` is a round: train its participants, then average. It has",
     Exchange: "`event` is a round among peers. It has",
@@ -110,7 +111,7 @@ def _case(s: Scenario) -> Iterator[str]:
 
 def _event(s: Scenario) -> Iterator[str]:
     event: Any = s.events[0]
-    yield WORDS[type(event)]
+    yield from WORDS[type(event)].split("\n")
     record = event.messages[0] if isinstance(event, Messages) else event
     shown = {f.name for f in fields(record) if not _is_empty(getattr(record, f.name))}
     yield from _rows([(n, said) for n, said in _documented(type(record)) if n in shown])

@@ -63,6 +63,8 @@ def families(setting: Setting) -> Iterator[Family]:
 
         return make
 
+    for k, link in enumerate(setting.gradients):
+        yield Family(_linked(one, setting, k, link))
     if setting.level != "server":
         for words, change in _GRADIENTS.items():
             yield Family(generic(words, "", lambda v, f=change: regraded(f(v))))  # type: ignore[misc]
@@ -88,7 +90,23 @@ _GRADIENTS: dict[str, Callable[[float], chain.OfGradient]] = {
     "every gradient is clipped to [-{0}, {0}]": chain.clipped,
     "every gradient is clipped to length {}, all blocks together": chain.shortened,
     "every gradient is clipped to length {}, block by block": chain.shortened_in_blocks,
+    "every gradient is clipped to length {}, as clip_grad_norm_ does (1e-06 more)": chain.shortened_with_eps,
+    "every gradient is clipped to length {}, as clip_grad_norm_ of each block": chain.shortened_in_blocks_with_eps,
 }
+
+
+def _linked(one: Variant, setting: Setting, k: int, link: str) -> Callable[[float], Variant]:
+    """The claimed chain with another number in one link."""
+    name = link.partition(" ")[0]
+
+    def make(v: float) -> Variant:
+        other = f"{name} {v:.{DIGITS}g}"
+        links = (*setting.gradients[:k], other, *setting.gradients[k + 1 :])
+        words = f"{other} of gradients, not {link}"
+        d = Defect(words=words, given=lambda s: replace(s, case=replace(s.case, gradients=links)))
+        return replace(one, words=words, equation="", defects=(d,), names=({"defect": words},))
+
+    return make
 
 
 def _fixed(one: Variant, setting: Setting, n: str) -> Callable[[float], Variant]:

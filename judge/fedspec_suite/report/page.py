@@ -364,7 +364,7 @@ def _readings(a: Algorithm, width: int, brief: bool = False) -> Iterator[Any]:
         alone = f"; at level {' and '.join(r.levels)} alone" if r.levels else ""
         said = r.told + alone
         if brief:
-            said = textwrap.shorten(re.sub(r" \([^()]*\)$", "", said), READING, placeholder=" ...")
+            said = textwrap.shorten(re.sub(r" \([^()]*\d{3}[^()]*\)$", "", said), READING, placeholder=" ...")
         fixed = ", ".join(f"{n} = {value}" for n, value in r.fixes.items())
         wanted = ", ".join(q.words for q in r.requires)
         t.add_row(r.name, Text(said), *[fixed] * settles, *[wanted] * asks)

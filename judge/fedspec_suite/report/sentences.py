@@ -244,8 +244,6 @@ def _cause(r: Result) -> str:
     near = re.sub(r"( at \S+); or (.*)\1$", r"\1, or \2", near).replace("; or ", ", or ")
     if not single_only(r):
         return one_line(near)
-    if not near.startswith(NONE):
-        return one_line("; ".join(filter(None, (near, SINGLE_ONLY))))
     seen = near.removeprefix(NONE).removeprefix("; ")
     return f"{SINGLE_ONLY}, {SEEN_SINGLE}" if SEEN_SINGLE in seen or not seen else f"{SINGLE_ONLY}; {one_line(seen)}"
 
@@ -256,7 +254,9 @@ def single_only(r: Result) -> bool:
     Not where it decides in what order clients come or how they are called: no rounding knows that. Nor if the diagnosis
     says to how many decimals it is the claimed rule.
     """
-    told = r.nearest.startswith(CLAIMED) or any(f"it deviates {where}" in r.nearest for where in OTHERWISE)
+    # A name gives all numbers, to the last bits: rounding needs no second cause.
+    named = bool(r.nearest) and not unnamed(r.nearest) and not r.nearest.startswith(ITSELF)
+    told = named or r.nearest.startswith(CLAIMED) or any(f"it deviates {where}" in r.nearest for where in OTHERWISE)
     failed = [] if told else _failed(r)
     by = [o.deviation.ratio if o.deviation else None for o in failed if o.dtype == "float64"]
     known = [ratio for ratio in by if ratio is not None]
