@@ -129,7 +129,7 @@ def _told(r: Result, name: str, console: Console) -> list[Text]:
     if r.verdict is Conformity.DOES_NOT:
         lines += equations(r.nearest_data, console, width)
     if r.verdict is Conformity.DOES_NOT and sentences.single_only(r):
-        lines += _filled(Text(sentences.offer_single(r), "dim"), console, width, most - len(lines))
+        lines += _filled(Text(sentences.offer_single(r), "dim"), console, width)
     elif offered := sentences.offer_fixed(r) or sentences.offer_denied(r):
         lines += _filled(Text(offered, "dim"), console, width)
     elif sentences.unknown(r) and (room := most + MORE - len(lines)):
