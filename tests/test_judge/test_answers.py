@@ -66,7 +66,7 @@ def test_each_is_wrong_where_the_page_says_and_nowhere_else(tmp_path: Path) -> N
         assert text.count(wrong) == 1, wrong
         text = text.replace(wrong, right)
     (tmp_path / "mended.py").write_text(text, encoding="utf-8")
-    rows = fedspec("identify", f"py:{tmp_path / 'mended.py'}:SUBJECT", "--json").rows
+    rows = fedspec("identify", f"py:{tmp_path / 'mended.py'}:ADAPTER", "--json").rows
     others = [row["algorithm"] for row in rows if not row["follows"]]
     assert len(rows) == len(MENDED) + 2 and others == ["fedavgm"]
 

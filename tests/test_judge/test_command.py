@@ -115,7 +115,7 @@ def test_smoke_plays_every_offer() -> None:
 
 
 def test_smoke_marks_the_numbers_that_differ() -> None:
-    wrong, right = "py:examples/my_fedadam.py:Subject", py("right:fedavg")
+    wrong, right = "py:examples/my_fedadam.py:Adapter", py("right:fedavg")
     ran = inside("smoke", wrong)
     assert "x [1.206193✗," in ran.out and "1.449708✗" not in ran.out and "✗ differs from" in ran.out
     assert (ran.code, [row["differs"] for row in inside("smoke", wrong, "--json").rows]) == (0, [{"x": [0, 1]}])
@@ -275,7 +275,7 @@ def test_the_summary_says_why_and_details_what_was_asked(columns: str, monkeypat
     assert summary.startswith("1 of 1 claim does not conform.")
     assert "weights = uniform at fedavg.delta" in summary and "; first seen in round 1: x[" in summary
     assert "fedavg.step round 1" in " ".join(ran.out.split())
-    assert "1 of 1 checks exercised" in ran.out
+    assert "1 of 1 check decided on " in ran.out
     assert "--law follows-x" in ran.out
 
 

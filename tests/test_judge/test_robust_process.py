@@ -110,7 +110,7 @@ STARTED = "sys.stdin.readline(); print('{\"ok\": true}', flush=True); sys.stdin.
         (f"{PUT}{INFO}[put('{{}},' * 2**18) for _ in range(400)]; print('{{}}]}}}}')", "'hello' is longer than 1 MB"),
         # JSON that takes as much memory as any, and is as long as an answer may be.
         (f"{PUT}{INFO}put('[[]],' * 209_000); print('[[]]]}}}}'); sys.stdin.read()", "claims[0]: got a list"),
-        (f"{PUT}{INFO}put('{{}},' * 349_000); print('{{}}]}}}}'); sys.stdin.read()", "offers[0]: has no 'algorithm'"),
+        (f"{PUT}{INFO}put('{{}},' * 349_000); print('{{}}]}}}}'); sys.stdin.read()", "claims[0]: has no 'algorithm'"),
         (f"{HELLO}{STARTED}[print('[' * 2**20, end='') for _ in range(300)]", "'step' is longer than 1.01 MB"),
     ],
     ids=["text", "objects", "lists", "within", "step"],

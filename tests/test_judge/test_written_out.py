@@ -40,7 +40,7 @@ NAMED: dict[tuple[Any, ...], str] = {
     (Clients, *ROUND, "subtracted once"): (
         "models times n_i are added and divided by the sum of n_i, with the old one subtracted once"
     ),
-    (Clients, *ROUND, "decay"): "0.003 x is added to every gradient (weight decay inside the gradient, L2)",
+    (Clients, *ROUND, "decay"): "yours: x = x - eta_l (g + 0.003 x), wanted: x = x - eta_l g",
     (Late, *BUFFER, "last of a version"): f"{OF_ONE_VERSION} last alone counts",
     (Late, *BUFFER, "mean of a version"): f"{OF_ONE_VERSION} changes are averaged first, and that mean counts once",
     (Late, *BUFFER, "sum of a version"): f"{OF_ONE_VERSION} changes are added, and that sum counts once",

@@ -291,8 +291,9 @@ def _details(r: Result, which: str, console: Console) -> None:
 
 def _again(results: Sequence[Result], console: Console) -> None:
     """Print the command that judges one claim: the first that does not conform, else the first."""
-    wrong = [r for r in results if r.verdict in sentences.TOLD and r.command]
-    command = next((r.command for r in [*wrong, *results] if r.command), "")
+    broken = (Conformity.DOES_NOT, Conformity.ERROR)
+    ranked = sorted(results, key=lambda r: (r.verdict not in broken, r.verdict not in sentences.TOLD))
+    command = next((r.command for r in ranked if r.command), "")
     if command:
         label = "again" if len(results) == 1 else "one claim alone"
         console.print(_words(f"{label}: {runnable(command)}", console, "dim"), soft_wrap=True)
