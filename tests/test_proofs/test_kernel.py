@@ -50,7 +50,7 @@ def test_the_page_of_the_kernel_has_the_numbers_that_the_run_prints() -> None:
         f"for {all_} theorems",
     ):
         assert words in said, words
-    assert len(SPOILED) == 29 and "Twenty-nine rows" in said
+    assert len(SPOILED) == 29 and "We add 29 rows" in said
 
 
 def test_a_page_without_a_row_is_no_text() -> None:
