@@ -47,7 +47,7 @@ def check_row(row: Any, where: str) -> Algorithm:
 
 
 def check_printed(module: ModuleType, rows: Sequence[Algorithm], where: str) -> None:
-    """Refuse rules of a file that none of its rows enters: nothing would show their equations, or hold anybody to them.
+    """Refuse a rule that no row of its file uses: its equations would be neither shown nor checked.
 
     Raises:
         PluginError: with the rule.

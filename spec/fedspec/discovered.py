@@ -18,6 +18,8 @@ def said(package: str, name: str, first: Sequence[str] = ()) -> Iterator[Any]:
     for module in (*first, *sorted(set(found) - set(first))):
         found_module = import_module(f"{package}.{module}")
         if getattr(found_module.__spec__, "_initializing", False):
-            raise ImportError(f"{package}.{module}: asked for {name} while it is imported; let it not import who asks")
+            raise ImportError(
+                f"{package}.{module}: circular import: {name} was requested while it loads; import less in it"
+            )
         if name in vars(found_module):
             yield vars(found_module)[name]

@@ -174,7 +174,7 @@ def begun(
 
 
 def held(row: Algorithm, state: Any, clients: int, client_state: str | Path | None) -> Any:
-    """A state with the rows of its clients as they are kept; peers, who are the state, have none that are."""
+    """The state, with its clients' rows moved to memory or to a file; the state of peers is returned unchanged."""
     return state if "peers" in row.takes else client_memory.remembered(state, clients, client_state)
 
 

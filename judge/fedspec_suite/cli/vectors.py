@@ -95,7 +95,7 @@ def check_(
     details: Annotated[bool, typer.Option("--details", help="Print every vector.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Judge implementations by the vectors alone: seconds, and far less than `fedspec check` looks at."""
+    """Judge implementations by the vectors alone. It takes seconds and examines far less than `fedspec check`."""
     begun = time.monotonic()
     with spinner() as told:
         results = list(judge(implementations, only=only or (), folder=folder, limit=limit, progress=told))

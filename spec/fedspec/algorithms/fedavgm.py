@@ -43,7 +43,7 @@ class FedAvgM(Hyper):
 
 
 def init(h: FedAvgM, x: Vector) -> ServerMomentum:
-    """An empty buffer."""
+    """The first state: the given model and a momentum of zero."""
     return init_momentum(x)
 
 
