@@ -194,6 +194,7 @@ def test_what_is_no_schedule_is_refused(said: str) -> None:
         (Offer("fedavgm", "server", schedules={"beta": COSINE}), "eta"),
         (Offer("fedavgm", "server", schedules={"eta": COSINE.replace("round", "step")}), "count every round"),
         (Offer("fedavgm", "server", schedules={"eta": COSINE}, rates="rounds"), "either"),
+        (Offer("fedbuff", "trace", schedules={"eta": COSINE}), "none"),
     ],
 )
 def test_a_claim_says_what_its_level_shows(offer: Offer, words: str) -> None:
