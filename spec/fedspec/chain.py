@@ -19,17 +19,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from fedspec import scalars
 from fedspec.arith import Vector, maximum, minimum, norm, ratio, where_less
 from fedspec.arrays import is_object
 from fedspec.errors import ContractError
-from fedspec.plan import Oracle
+from fedspec.plan import Oracle, Valued
 
-__all__ = ["LINKS", "Blocks", "OfGradient", "chain", "processed"]
+__all__ = ["LINKS", "Blocks", "OfGradient", "chain", "processed", "through"]
 
 Blocks: TypeAlias = Sequence[slice]
 
@@ -79,9 +79,9 @@ def _short(g: Any, most: Any) -> Any:
     return where_less(0 * g + length, most, g, most * ratio(g, length))
 
 
-def as_number(c: float, like: Vector) -> Any:
+def as_number(c: float, x: Vector) -> Any:
     """A constant in the arithmetic of a vector."""
-    return type(like.flat[0])(Fraction(c)) if is_object(like) and len(like) else c
+    return scalars.like(c, x.flat[0]) if is_object(x) and len(x) else c
 
 
 LINKS: Mapping[str, Callable[[float], OfGradient]] = {
@@ -116,14 +116,21 @@ def chain(said: Sequence[str], where: str = "gradients") -> tuple[OfGradient, ..
     return tuple(links)
 
 
-def processed(said: Sequence[str], blocks: Blocks, oracle: Oracle) -> Oracle:
-    """A client whose gradients go through the chain."""
-    links = chain(said)
+def through(links: Sequence[OfGradient], g: Vector, x: Vector, blocks: Blocks) -> Vector:
+    """The gradient at the end of a chain."""
+    for link in links:
+        g = link(g, x, blocks)
+    return g
+
+
+def processed(links: Sequence[OfGradient], blocks: Blocks, oracle: Oracle) -> Oracle:
+    """A client whose gradients go through the chain; its loss stays as it is."""
+    if not links:
+        return oracle
 
     def gradient(k: int, x: Vector) -> Vector:
-        g = oracle(k, x)
-        for link in links:
-            g = link(g, x, blocks)
-        return g
+        return through(links, oracle(k, x), x, blocks)
 
-    return gradient if links else oracle
+    if isinstance(oracle, Valued):
+        vars(gradient)["value"] = oracle.value
+    return gradient

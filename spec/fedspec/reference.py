@@ -17,7 +17,7 @@ import numpy as np
 from fedspec.algorithms.synchronous import model, run_round
 from fedspec.arith import Array, Scalar, Vector
 from fedspec.catalogue import CATALOGUE, Algorithm, LocalSolver, Method, Program, Served, find
-from fedspec.chain import processed
+from fedspec.chain import chain, processed, through
 from fedspec.contract import (
     Arrival,
     Begin,
@@ -43,13 +43,23 @@ from fedspec.plan import Message, Oracle, Plan, Setup
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import CoverName, choice
 from fedspec.returned import check_state, keeping
+from fedspec.schedules import Clock, Schedules, read, timed
 from fedspec.varying import of_round, stepped
 
 
 class Kept:
     """Base class of sessions that are saved: the attributes ``kept`` as one pickle."""
 
-    kept: tuple[str, ...] = ("state",)
+    kept: tuple[str, ...] = ("state", "clock")
+    case: Case
+    clock: Clock
+    schedules: Schedules
+
+    def timed(self, event: Event) -> Event:
+        """The event with the rates of the case's schedules."""
+        if self.schedules:
+            event, self.clock = timed(event, self.clock, self.case.hyper, self.schedules)
+        return event
 
     def save(self) -> bytes:
         """Return what the session holds."""
@@ -63,16 +73,17 @@ class Kept:
 class SolverSession(Kept):
     """Level client: one gradient, one local step."""
 
-    kept = ("state", "anchor", "k")
+    kept = ("state", "clock", "anchor", "k")
 
     def __init__(self, algorithm: Algorithm, case: Case) -> None:
         self.case, self.algorithm = case, algorithm
         self.layers, self.shapes = layers(shapes(case.x0)), tuple(shapes(case.x0).values())
+        self.schedules, self.links = read(case.schedules), chain(case.gradients)
         self.restart()
 
     def restart(self) -> None:
         """Begin again, with the functions of the row."""
-        algorithm, case = self.algorithm, self.case
+        algorithm, case, self.clock = self.algorithm, self.case, Clock()
         run = algorithm.run
         assert isinstance(run, LocalSolver)
         # A diagnosis gives the session another form of the row, which may have other options.
@@ -97,16 +108,16 @@ class SolverSession(Kept):
 
     def step(self, event: Event) -> dict[str, Any]:
         """Take the event."""
+        event = self.timed(event)
         match event:
             case Begin(x=x):
                 self.begin(flatten(ordered(x, self.case)))
             case Gradient(g=g, eta_l=eta_l):
                 rate = {} if eta_l is None else {"eta_l": rate_of_step(self.algorithm, eta_l)}
-                g_k = flatten(ordered(g, self.case))
                 given = {
                     "x": self.state,
                     "state": self.state,
-                    "g": processed(self.case.gradients, self.layers, lambda k, x: g_k)(self.k, model(self.state)),
+                    "g": through(self.links, flatten(ordered(g, self.case)), model(self.state), self.layers),
                     "anchor": self.anchor,
                     "k": self.k,
                     "cover": self.cover,
@@ -135,11 +146,12 @@ class MethodSession(Kept):
         self.h = algorithm.run.hyper(**{**algorithm.unseen(case.level), **numbers}, **options)
         self.problem = case.problem and QuadraticClients(case.problem.H, case.problem.e, case.problem.f)
         self.clients = own_clients(self.problem, case) if self.problem else ()
+        self.schedules = read(case.schedules)
         self.restart()
 
     def restart(self) -> None:
         """Begin again, with the functions of the row."""
-        case, x = self.case, flatten(self.case.x0)
+        case, x, self.clock = self.case, flatten(self.case.x0), Clock()
         alone = self.algorithm.served if case.level == "server" else None
         run = alone or self.algorithm.run
         assert isinstance(run, Method | Served)
@@ -149,6 +161,7 @@ class MethodSession(Kept):
 
     def step(self, event: Event) -> dict[str, Any]:
         """Take the event."""
+        event = self.timed(event)
         match event:
             case Messages(messages=messages):
                 check_messages(self.run, messages)
@@ -202,11 +215,12 @@ class ProgramSession(Kept):
         options = {n: choice(kind, n, case.options[n]) for n, kind in algorithm.options.items()}
         self.h = algorithm.run.hyper(**numbers, **options)
         self.clients = own_clients(QuadraticClients(case.problem.H, case.problem.e), case)
+        self.schedules = read(case.schedules)
         self.restart()
 
     def restart(self) -> None:
         """Begin again, with the functions of the row."""
-        case = self.case
+        case, self.clock = self.case, Clock()
         run = self.algorithm.run
         assert isinstance(run, Program)
         self.run = run
@@ -216,6 +230,7 @@ class ProgramSession(Kept):
     def step(self, event: Event) -> dict[str, Any]:
         """Take the event."""
         plan: Plan | Exchange | Arrival
+        event = self.timed(event)
         match self.run.event, event:
             case "round", Round(participants=participants, steps=steps):
                 examples = tuple(self.examples[list(participants)])
@@ -239,8 +254,8 @@ class ProgramSession(Kept):
 
 def own_clients(problem: QuadraticClients, case: Case) -> Sequence[Oracle]:
     """The gradient of each client, after what the claim says that a client does to it."""
-    blocks = layers(shapes(case.x0))
-    return [processed(case.gradients, blocks, oracle) for oracle in problem.clients]
+    links, blocks = chain(case.gradients), layers(shapes(case.x0))
+    return [processed(links, blocks, oracle) for oracle in problem.clients]
 
 
 def parameter_names(function: Callable[..., Any]) -> frozenset[str]:

@@ -90,6 +90,11 @@ def power(x: Any, q: Any) -> Any:
     return x**q
 
 
+def like(c: float, x: Any) -> Any:
+    """A constant in the arithmetic of another number, from its exact value."""
+    return c if isinstance(x, int | float | np.floating) else type(x)(Fraction(c))
+
+
 def exp(x: Any) -> Any:
     """The exponential function; of a rational only at 0.
 

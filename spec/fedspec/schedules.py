@@ -28,13 +28,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+from fedspec import scalars
+from fedspec.contract import Begin, Event, Gradient
 from fedspec.errors import ContractError
 
-__all__ = ["SHAPES", "Every", "Factor", "Schedule", "schedule_of"]
+__all__ = ["SHAPES", "Clock", "Every", "Factor", "Schedule", "Schedules", "read", "schedule_of", "timed"]
 
 Factor: TypeAlias = Callable[[int], float]
 """From the number of rounds or steps before, to the factor of the case's rate."""
@@ -113,6 +115,44 @@ class Schedule:
         return SHAPES[self.shape][1](*self.numbers)
 
 
+Schedules: TypeAlias = Mapping[str, tuple[Every, Factor]]
+"""Unit and factor of each rate that has a schedule, by hyper-parameter."""
+
+
+def read(said: Mapping[str, str]) -> Schedules:
+    """Read the schedules of a claim.
+
+    Raises:
+        ContractError: one is no schedule.
+    """
+    schedules = {name: schedule_of(words) for name, words in said.items()}
+    return {name: (schedule.every, schedule.factor) for name, schedule in schedules.items()}
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Counts of a session: rounds, local steps, and local steps of the present round."""
+
+    rounds: int = 0
+    steps: int = 0
+    here: int = 0
+
+    def factor(self, every: Every, factor: Factor) -> float:
+        """The factor at the count of a unit."""
+        return factor({Every.ROUND: self.rounds, Every.STEP: self.steps, Every.STEP_OF_ROUND: self.here}[every])
+
+
+def timed(event: Event, clock: Clock, hyper: Mapping[str, Any], schedules: Schedules) -> tuple[Event, Clock]:
+    """The event with its rates, eta_t = eta s(t), and the clock after it."""
+    if isinstance(event, Begin):
+        # A session may begin with one, before any step.
+        return event, replace(clock, rounds=clock.rounds + (clock.steps > 0), here=0)
+    rates = {n: hyper[n] * scalars.like(clock.factor(*how), hyper[n]) for n, how in schedules.items()}
+    if isinstance(event, Gradient):
+        return replace(event, eta_l=rates.get("eta_l")), replace(clock, steps=clock.steps + 1, here=clock.here + 1)
+    return replace(event, hyper=rates), replace(clock, rounds=clock.rounds + 1)
+
+
 def schedule_of(said: str, where: str = "schedules") -> Schedule:
     """Read a schedule as a claim says it, for example ``step/round period=2 factor=0.5``.
 
@@ -135,14 +175,13 @@ def schedule_of(said: str, where: str = "schedules") -> Schedule:
         numbers = tuple(float(part) for name in names for part in told[name].split(","))
     except ValueError:
         raise ContractError(f"{where}: {' '.join(given)} are not numbers; write, as in values=1,0.5,0.25") from None
-    if told.get("floor") and float(told["floor"]) == 0 and numbers[0] > BEYOND:
-        # No case reaches the end of the period, where the rate is 0.
-        numbers = (numbers[0], 0.0)
-    elif not all(math.isfinite(n) and n > 0 for n in numbers):
+    # A floor of 0 makes a rate of 0 at the end of the period, which no case reaches if it is long.
+    fading = "floor" in told and numbers[0] > BEYOND
+    if not all(math.isfinite(n) and (n > 0 or (n == 0 and fading)) for n in numbers):
         raise ContractError(
             f"{where}: {said!r} makes a rate that is 0, negative or not finite; give positive numbers (a floor of 0 "
             f"with a period above {BEYOND:,})"
         )
-    if "period" in told and (numbers[0] != int(numbers[0])):
+    if "period" in told and numbers[0] != int(numbers[0]):
         raise ContractError(f"{where}: period={told['period']}; give a whole number of rounds or steps")
     return Schedule(shape, Every(every), numbers)

@@ -16,7 +16,10 @@ from fedspec.chain import LINKS, chain
 from fedspec.contract import Begin, Blocks, Case, Offer, Round, SubjectInfo
 from fedspec.errors import ContractError
 from fedspec.params import flatten
-from fedspec_suite.measure.setting import check_offer, find
+from fedspec_suite.measure.bench import reference
+from fedspec_suite.measure.cases import scenarios
+from fedspec_suite.measure.seeded_draws import draw_cases
+from fedspec_suite.measure.setting import check_offer, find, setting_of
 
 BLOCKS = (slice(0, 2), slice(2, 5))
 LENGTHS = [0.25, 1.0, 40.0]
@@ -174,6 +177,13 @@ class Whole:
 def test_the_clients_of_a_round_have_the_chain_too(c: float, verdict: str) -> None:
     result = judged(Rounds(c))
     assert result.verdict == verdict, (result.first_deviation, result.nearest)
+
+
+def test_a_chain_leaves_the_losses_as_they_are() -> None:
+    """The server of q-FedAvg reads them."""
+    setting = setting_of(Offer("q-fedavg", "round", "li-2020-code", gradients=("clip-value 0.25",)))
+    s = draw_cases(scenarios(setting), 1, seed=0)[0]
+    assert s.case.gradients == ("clip-value 0.25",) and len(reference(s)) == len(s.events)
 
 
 @pytest.mark.parametrize("said", ["clip 1", "clip-norm", "clip-norm 0", "clip-norm -1", "decay nan", "decay 1 2"])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ import pytest
 import torch
 from torch.optim import lr_scheduler as lr
 
-from fedspec.contract import Begin, Case, Messages, Offer, SubjectInfo
+from fedspec.contract import Begin, Case, Info, Messages, Offer, SubjectInfo
 from fedspec.errors import ContractError
 from fedspec.schedules import schedule_of
 from fedspec_suite.api import DoesNotConform, check_subject
@@ -66,17 +68,20 @@ class Server:
 
 
 class Session:
+    moves: Callable[[Any, Any], Any] = staticmethod(lambda new, old: new)
+
     def __init__(self, case: Case, rates: list[float], rate: Callable[[list[float], int], float]) -> None:
         self.x, self.h, self.t = {n: a.copy() for n, a in case.x0.items()}, case.hyper, 0
         self.m, self.rates, self.rate = {n: np.zeros_like(a) for n, a in case.x0.items()}, rates, rate
 
     def step(self, event: Messages) -> dict[str, Any]:
         n = sum(m.weight for m in event.messages)
-        eta = self.rate(self.rates, self.t)
+        eta, old = self.rate(self.rates, self.t), dict(self.m)
         for name in self.x:
             change = sum(m.weight / n * m.delta[name] for m in event.messages) if n else 0 * self.x[name]
             self.m[name] = self.h["beta"] * self.m[name] + change
-            self.x[name] = (self.x[name] + eta * self.m[name]).astype(self.x[name].dtype)
+            moved = self.moves(self.m[name], old[name])
+            self.x[name] = (self.x[name] + eta * moved).astype(self.x[name].dtype)
         self.t += 1
         return {"x": self.x}
 
@@ -120,6 +125,58 @@ def test_a_server_with_the_schedule_that_it_claims_conforms(said: str) -> None:
 def test_another_schedule_gets_a_name(words: str) -> None:
     result = judged(Server(*MISTAKES[words]))
     assert result.verdict == "does not conform" and words in result.nearest, result.nearest
+
+
+class Otherwise(Server):
+    """FedAvgM with its schedule and another mistake: it moves by the magnitude of its buffer, or of a stale one."""
+
+    def __init__(self, moves: Callable[[Any, Any], Any]) -> None:
+        super().__init__(HALVED, lambda rates, t: rates[t])
+        self.moves = moves
+
+    def start(self, case: Case) -> Any:
+        session = super().start(case)
+        session.moves = self.moves
+        return session
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("moves", "words"),
+    [
+        (lambda new, old: abs(new), "yours: x = x + eta abs(v), wanted: x = x + eta v"),
+        (lambda new, old: old, "the step uses the buffer of the round before"),
+    ],
+)
+def test_another_mistake_gets_its_name_under_a_schedule(moves: Any, words: str) -> None:
+    assert words in judged(Otherwise(moves)).nearest
+
+
+class Resumed(Server):
+    """FedAvgM that is saved and restored, with its count of rounds or without."""
+
+    def __init__(self, kept: tuple[str, ...]) -> None:
+        super().__init__("exponential/round factor=0.9", lambda rates, t: rates[t])
+        claim = replace(self.info.claims[0], resumes=True)
+        self.info, self.kept = Info("mine", "1", (claim,)), kept
+
+    def start(self, case: Case) -> Any:
+        session = super().start(case)
+        session.save = lambda: pickle.dumps({n: getattr(session, n) for n in self.kept})
+        session.restore = lambda saved: vars(session).update(pickle.loads(saved))
+        return session
+
+
+@pytest.mark.parametrize(
+    ("kept", "words"),
+    [(("x", "m", "t"), ""), (("x", "m"), "after restore, clock is at its initial value")],
+)
+def test_a_schedule_that_starts_again_at_a_restore_gets_a_name(kept: tuple[str, ...], words: str) -> None:
+    try:
+        (result,) = check_subject(Resumed(kept), profile="quick", law="resumes")
+    except DoesNotConform as failed:
+        (result,) = failed.results
+    assert words in result.first_deviation and bool(words) is (result.verdict == "does not conform")
 
 
 class Local:

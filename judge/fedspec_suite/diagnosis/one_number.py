@@ -23,7 +23,7 @@ from fedspec_suite.diagnosis.defects.state import state_fields
 from fedspec_suite.diagnosis.steady import models
 from fedspec_suite.diagnosis.variants import DIGITS, Variant, as_claimed, at_number, equation_of, relatives
 from fedspec_suite.measure.bench import Shown
-from fedspec_suite.measure.scenario import Scenario, with_hyper
+from fedspec_suite.measure.scenario import Scenario, with_gradients, with_hyper
 from fedspec_suite.measure.setting import Setting
 
 POSITIVE = tuple(10.0**k for k in range(-8, 4))
@@ -103,7 +103,7 @@ def _linked(one: Variant, setting: Setting, k: int, link: str) -> Callable[[floa
         other = f"{name} {v:.{DIGITS}g}"
         links = (*setting.gradients[:k], other, *setting.gradients[k + 1 :])
         words = f"{other} of gradients, not {link}"
-        d = Defect(words=words, given=lambda s: replace(s, case=replace(s.case, gradients=links)))
+        d = Defect(words=words, given=lambda s: with_gradients(s, *links))
         return replace(one, words=words, equation="", defects=(d,), names=({"defect": words},))
 
     return make

@@ -24,7 +24,7 @@ from fedspec_suite.measure.verdict import Deviates, Undecided
 State: TypeAlias = dict[str, Any]
 """Contents of a session by the names of the rule: fields of its state, and what a local solver keeps beside it."""
 
-BESIDE = ("anchor", "k")
+BESIDE = ("clock", "anchor", "k")
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,6 @@ from fedspec_suite.measure.input_ranges import Extent, extent_of, widen
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.running_error import RUNNING, Running, bounds_of
 from fedspec_suite.measure.scenario import Scenario, describe, running
-from fedspec_suite.measure.scheduled_cases import spelled_out
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.tagged_numbers import SHORT
 from fedspec_suite.measure.verdict import ADAPTER, Beyond, Deviates, Deviation, Undecided
@@ -281,7 +280,7 @@ def reference(
     """
     # Bounds that are infinite meet zeros.
     with digits(), np.errstate(invalid="ignore", over="ignore"):
-        lifted = running(spelled_out(s), numbers)
+        lifted = running(s, numbers)
         session, number = begin(lifted), numbers[s.case.dtype]
         model = flatten(lifted.case.x0)
         out: list[Shown] = []

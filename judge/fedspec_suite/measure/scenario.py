@@ -105,6 +105,11 @@ def with_hyper(s: Scenario, **values: Any) -> Scenario:
     return replace(s, case=replace(s.case, hyper={**s.case.hyper, **values}))
 
 
+def with_gradients(s: Scenario, *links: str) -> Scenario:
+    """Replace the chain of a scenario's gradients."""
+    return replace(s, case=replace(s.case, gradients=links))
+
+
 def problem_of(s: Scenario) -> Quadratics:
     """The clients' objectives."""
     assert s.case.problem is not None

@@ -1,8 +1,7 @@
-"""Cases whose events set new hyper-parameters, as a user does or as the implementation's own schedule does."""
+"""Cases whose events set new hyper-parameters, for subjects whose user sets them for a round or for each client."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -11,12 +10,11 @@ import numpy as np
 from hypothesis import strategies as st
 
 from fedspec.catalogue import Program
-from fedspec.contract import Begin, Event, Gradient, Quadratics, Round
+from fedspec.contract import Event, Gradient, Quadratics, Round
 from fedspec.domains import DOMAINS
 from fedspec.errors import ParameterError
 from fedspec.given import VARYING
 from fedspec.reference import SUBJECT
-from fedspec.schedules import Every, Factor, schedule_of
 from fedspec_suite.measure.case_parts import case
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.hyper_pools import Pick, draw_hypers
@@ -97,36 +95,6 @@ def scheduled(s: Scenario, pick: Pick) -> Scenario:
             e = replace(e, eta_l=float(s.case.hyper["eta_l"]) * factor)
         events.append(e)
     return replace(s, events=tuple(events))
-
-
-def spelled_out(s: Scenario) -> Scenario:
-    """The case with the rates of its schedules in its events; the case as it is if it has no schedule."""
-    if not s.case.schedules:
-        return s
-    read = {name: schedule_of(said) for name, said in s.case.schedules.items()}
-    return told(s, {name: (schedule.every, schedule.factor) for name, schedule in read.items()})
-
-
-def told(s: Scenario, schedules: Mapping[str, tuple[Every, Factor]]) -> Scenario:
-    """The case whose events say the rates of these schedules, by hyper-parameter; without a schedule of its own."""
-    counts = dict.fromkeys(Every, 0)
-    events: list[Event] = []
-    for e in s.events:
-        if isinstance(e, Begin):
-            # A session may begin with one, before any step.
-            counts[Every.ROUND] += counts[Every.STEP] > 0
-            counts[Every.STEP_OF_ROUND] = 0
-            events.append(e)
-            continue
-        hyper = {n: float(s.case.hyper[n]) * factor(counts[every]) for n, (every, factor) in schedules.items()}
-        if isinstance(e, Gradient):
-            events.append(replace(e, eta_l=hyper.get("eta_l")))
-            counts[Every.STEP] += 1
-            counts[Every.STEP_OF_ROUND] += 1
-        else:
-            events.append(saying(e, hyper))
-            counts[Every.ROUND] += 1
-    return Scenario(replace(s.case, schedules={}), tuple(events))
 
 
 @st.composite

@@ -230,9 +230,9 @@ def check_schedules(offer: Offer, algorithm: Algorithm) -> None:
         if name not in settable:
             known = ", ".join(sorted(settable)) or "none"
             raise ContractError(f"{where} names {name!r}; rates that can have a schedule there: {known}")
-        if offer.level != "client" and schedule_of(said, f"{where}: {name}").every is not Every.ROUND:
+        every = schedule_of(said, f"{where}: {name}").every
+        if offer.level != "client" and every is not Every.ROUND:
             raise ContractError(f"{where} says {said!r}, but only level client shows single steps; count every round")
-        schedule_of(said, f"{where}: {name}")
     if offer.schedules and offer.rates != "one":
         raise ContractError(
             f"schedules: the claim of {algorithm.id} says rates={offer.rates!r} too; either the implementation makes "

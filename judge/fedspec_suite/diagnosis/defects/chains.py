@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from fedspec.chain import LINKS
 from fedspec_suite.diagnosis.defects.defect import Defect
-from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.scenario import with_gradients
 from fedspec_suite.measure.setting import Setting
 
 
@@ -26,9 +25,5 @@ def _others(claimed: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 def of(setting: Setting) -> Iterator[Defect]:
     """Yield each other chain."""
-    for words, chain in _others(setting.gradients):
-
-        def given(s: Scenario, chain: tuple[str, ...] = chain) -> Scenario:
-            return replace(s, case=replace(s.case, gradients=chain))
-
-        yield Defect(words=words, given=given)
+    for words, links in _others(setting.gradients):
+        yield Defect(words=words, given=lambda s, links=links: with_gradients(s, *links))  # type: ignore[misc]

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from fedspec.schedules import SHAPES, Every, Factor, Schedule, schedule_of
+from fedspec.contract import Event
+from fedspec.schedules import SHAPES, Clock, Every, Factor, Schedule, Schedules, read, schedule_of, timed
 from fedspec_suite.diagnosis.defects.defect import Defect
-from fedspec_suite.measure.scheduled_cases import told
+from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
 
@@ -46,10 +47,19 @@ def _others(name: str, right: Schedule, level: str) -> Iterator[tuple[str, Every
                 yield words, every, replace(right, numbers=(period + by, *more)).factor
 
 
+def _told(s: Scenario, schedules: Schedules) -> Scenario:
+    """The case whose events say the rates of these schedules; without a schedule of its own."""
+    clock, events = Clock(), list[Event]()
+    for e in s.events:
+        event, clock = timed(e, clock, s.case.hyper, schedules)
+        events.append(event)
+    return Scenario(replace(s.case, schedules={}), tuple(events))
+
+
 def of(setting: Setting) -> Iterator[Defect]:
     """Yield each other schedule of one rate, with those of the other rates as claimed."""
-    claimed = {name: schedule_of(said) for name, said in setting.schedules.items()}
-    for name, right in claimed.items():
-        for words, every, factor in _others(name, right, setting.level):
-            schedules = {n: (r.every, r.factor) for n, r in claimed.items()} | {name: (every, factor)}
-            yield Defect(words=words, given=partial(told, schedules=schedules), about=name)
+    claimed = read(setting.schedules)
+    for name, said in setting.schedules.items():
+        for words, every, factor in _others(name, schedule_of(said), setting.level):
+            given = partial(_told, schedules={**claimed, name: (every, factor)})
+            yield Defect(words=words, given=given, about=name)
