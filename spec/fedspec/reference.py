@@ -50,6 +50,20 @@ from fedspec.varying import of_round, stepped
 class Kept:
     """Base class of sessions that are saved: the attributes ``kept`` as one pickle."""
 
+    kept: tuple[str, ...] = ("state",)
+
+    def save(self) -> bytes:
+        """Return what the session holds."""
+        return pickle.dumps({name: getattr(self, name) for name in self.kept})
+
+    def restore(self, saved: bytes) -> None:
+        """Go on where the session was that saved these bytes."""
+        vars(self).update(pickle.loads(saved))
+
+
+class Timed(Kept):
+    """Base class of sessions that make the rates of the case's schedules."""
+
     kept: tuple[str, ...] = ("state", "clock")
     case: Case
     clock: Clock
@@ -61,16 +75,8 @@ class Kept:
             event, self.clock = timed(event, self.clock, self.case.hyper, self.schedules)
         return event
 
-    def save(self) -> bytes:
-        """Return what the session holds."""
-        return pickle.dumps({name: getattr(self, name) for name in self.kept})
 
-    def restore(self, saved: bytes) -> None:
-        """Go on where the session was that saved these bytes."""
-        vars(self).update(pickle.loads(saved))
-
-
-class SolverSession(Kept):
+class SolverSession(Timed):
     """Level client: one gradient, one local step."""
 
     kept = ("state", "clock", "anchor", "k")
@@ -134,7 +140,7 @@ class SolverSession(Kept):
         return {**shown(self.state), **numbers_of(self.state, self.algorithm.shows)}
 
 
-class MethodSession(Kept):
+class MethodSession(Timed):
     """Levels server and round: one aggregate, or one whole round, a step; of a program its server alone."""
 
     def __init__(self, algorithm: Algorithm, case: Case) -> None:
@@ -203,7 +209,7 @@ class MethodSession(Kept):
         return {**shown(self.state), **numbers, **values}
 
 
-class ProgramSession(Kept):
+class ProgramSession(Timed):
     """Levels round and trace: clients that remember, adapt, talk to each other or arrive late."""
 
     def __init__(self, algorithm: Algorithm, case: Case) -> None:
