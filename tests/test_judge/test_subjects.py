@@ -65,7 +65,7 @@ NUMBERS = [
     Wrong("zero", FOLLOWS, "fedavg.step", "got", "every answer is zero"),
     Wrong("late", FOLLOWS, "fedavg.step", "got", "one event late"),
     Wrong("uniform", "zero-weight", "fedavg.step", "law zero-weight", "weights = uniform"),
-    Wrong("population", "bystander", "fedavg.step", "law bystander", "examples of the whole population"),
+    Wrong("population", "bystander", "fedavg.step", "law bystander", "p_i = n_i / n"),
     Wrong("last_only", "client-order", "fedavg.step", "law client-order", "only the last client counts"),
     Wrong("sorted_blocks", "follows-x", "fedavg.step", "", "blocks or axes are in another order"),
     Wrong("twice", "rate", "fedadam.step", "law rate", "the server rate is applied twice"),
@@ -96,7 +96,7 @@ MANNERS = [
     Wrong("leaks", "repeats", "fedadam.", "a second run", ""),
     Wrong("leaks", "isolated", "fedadam.", "a second session", ""),
     Wrong("random", "repeats", "fedavg.step", "a second run", ""),
-    Wrong("hides", FOLLOWS, "fedavg.delta", "delta is offered, but the answer does not hold it", SAME),
+    Wrong("hides", FOLLOWS, "fedavg.delta", "claim's intermediates, but the answer does not hold it", SAME),
 ]
 
 

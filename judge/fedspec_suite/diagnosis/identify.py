@@ -28,8 +28,9 @@ from fedspec_suite.diagnosis.seen.shown import along, shown
 from fedspec_suite.diagnosis.shrinking import Link, chains
 from fedspec_suite.diagnosis.variants import Variant
 from fedspec_suite.diagnosis.written.card import card
-from fedspec_suite.diagnosis.written.plays import of_models
+from fedspec_suite.diagnosis.written.plays import of_models, played
 from fedspec_suite.diagnosis.written.synthesis import written
+from fedspec_suite.diagnosis.written.weights import observed
 from fedspec_suite.measure.bench import WORDS, Bench, Shown
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
@@ -122,7 +123,7 @@ def identify(
         numbers = ""
     like = [f"in usual cases as if {words}, but not {where}" for words, where in [*beyond.refuted.items()][:1]]
     beside = ": ".join(filter(None, (along(known, told), begins(known, given))))
-    facts = card(bench, setting, known.claimed)
+    facts = observed(played(bench, setting)) or card(bench, setting, known.claimed)
     words = [numbers, *like, beside, facts, course(bench, known.samples), without_effect(silent) if silent else ""]
     # That it deviates at once comes last: where the first deviation is shown, it says that too.
     return Diagnosis(

@@ -28,6 +28,7 @@ Spaces: TypeAlias = Mapping[str, Names]
 GROUND = {
     *("fedspec.arith.maximum", "fedspec.arrays.put", "fedspec.arith.where_shorter", "fedspec.arith.ascending"),
     *("fedspec.population.each", "fedspec.population.each_arrival", "fedspec.population.downloaded"),
+    "fedspec.population.weigh",
 }
 """Functions beside the rules that others may stand around."""
 

@@ -236,11 +236,13 @@ class SM3(Solver):
 
     def begin(self, x):
         super().begin(x)
-        self.mu = {n: [np.zeros(length, x.dtype) for length in a.shape] for n, a in self.like.items()}
+        # A block without axes is one set.
+        self.mu = {n: [np.zeros(length, x.dtype) for length in a.shape or (1,)] for n, a in self.like.items()}
 
     def move(self, g):
         xs, nus = [], []
         for name, x, part in zip(self.like, parts(self.x, self.like), parts(g, self.like), strict=True):
+            part = np.atleast_1d(part)
             mu, axes = self.mu[name], range(part.ndim)
             across = [mu[i].reshape([-1 if i == j else 1 for j in axes]) for i in axes]
             low = across[0] + np.zeros_like(part)

@@ -34,16 +34,6 @@ def _column(numbers: Sequence[Any], like: Any) -> Any:
     return out
 
 
-def _weighed(m: Messages, by: Sequence[Any], weights: str) -> Messages:
-    """Other numbers to weigh by than the rule's; where it looks at none, the changes are scaled."""
-    match weights:
-        case "examples":
-            return replace(m, examples=list(by))
-        case Weighting.STEPS:
-            return replace(m, steps=list(by))
-    return replace(m, deltas=m.deltas * _column([b * len(by) for b in by], m.deltas) / sum(by))
-
-
 def _some(sent: Messages, which: slice) -> Messages:
     return Messages(
         deltas=sent.deltas[which], examples=sent.examples[which], steps=sent.steps[which], a_norms=sent.a_norms[which]
@@ -168,18 +158,7 @@ NUMBERS = {"weight": "n_i", "steps": "tau_i", "a_norm": "||a_i||_1", "loss": "F_
 LAST = "as it was in the message before of its client"
 
 
-Sizes = Mapping[str, Callable[[Messages], Sequence[Any]]]
-"""Numbers that clients weigh by in place of the rule's, by the words of the defect."""
-
-_EXAMPLES: Sizes = {
-    "all clients weigh alike": lambda m: [1 for _ in m.examples],
-    "the weights are those of other clients (their order is reversed)": lambda m: m.examples[::-1],
-    "every client counts one example more than it has": lambda m: [n + 1 for n in m.examples],
-    "a client without examples counts as if it had one": lambda m: [max(n, 1) for n in m.examples],
-    "the weights are n_i^2": lambda m: [n * n for n in m.examples],
-    "the clients weigh by n_i tau_i": lambda m: [n * t for n, t in zip(m.examples, m.steps, strict=True)],
-}
-_NORMS: Sizes = {
+_NORMS: Mapping[str, Callable[[Messages], Sequence[Any]]] = {
     "||a_i||_1 is taken for tau_i": lambda m: m.steps,
     "||a_i||_1 is squared": lambda m: [a * a for a in m.a_norms],
     "||a_i||_1 is one": lambda m: [1 for _ in m.a_norms],
@@ -212,13 +191,9 @@ def of(setting: Setting) -> Iterator[Defect]:
         yield from _of_clients(setting, by)
     for words, part in _PARTS.items():
         yield _resent(words, "delta", lambda m, s, part=part: _some(m, part(len(m.steps))))  # type: ignore[misc]
-    for words, sizes in _sizes(setting, by).items():
-        yield _resent(words, "w", lambda m, s, sizes=sizes: _weighed(m, sizes(m), by))  # type: ignore[misc]
     if by_examples:
         yield Defect(words="the weights are last round's", tail="w", session=_earlier("examples", -2))
         yield Defect(words="the weights are the first round's", tail="w", session=_earlier("examples", 0))
-        words = "the weights are not normalised: changes are multiplied by n_i"
-        yield _resent(words, "w", lambda m, s: replace(m, deltas=m.deltas * sum(m.examples)))
     yield _resent("a client that sends zeros is left out, and not counted", "delta", lambda m, s: _moving(m))
     what, count = ("examples", lambda m: m.examples) if by_examples else ("clients", lambda m: [1] * len(m.steps))
     share = f"a client's share is of the {what} up to it, not of all"
@@ -229,44 +204,11 @@ def of(setting: Setting) -> Iterator[Defect]:
     for words, (tail, divisor) in _DIVISORS.items():
         yield _resent(words, tail, lambda m, s, f=divisor: replace(m, deltas=m.deltas / f(m)))  # type: ignore[misc]
     if by != Weighting.STEPS:
-        one_more = f"the {what} are counted from 1, so that their sum is one too many"
-        yield _resent(one_more, "delta", lambda m, s: replace(m, deltas=m.deltas * sum(count(m)) / (sum(count(m)) + 1)))
         for said, of_rounds in _TOTALS.items():
             words = f"divided by the number of {what} of {said}, not of this one"
             yield Defect(words=words, tail="delta", session=_divided(lambda m: sum(count(m)), of_rounds))
-    if setting.level == "round":
-        yield _resent("divided by the examples of the whole population", "w", _over_population)
-        words = "divided by the number of all clients, not of those that took part"
-        yield _resent(words, "w", lambda m, s: replace(m, deltas=m.deltas * len(m.steps) / _clients(s)))
     if "tau_eff" in setting.algorithm.shows:
         for words, norms in _NORMS.items():
             yield _resent(words, "d", lambda m, s, norms=norms: replace(m, a_norms=list(norms(m))))  # type: ignore[misc]
         yield Defect(words="||a_i||_1 is last round's", tail="d", session=_earlier("a_norms", -2))
         yield Defect(words="||a_i||_1 is the first round's", tail="d", session=_earlier("a_norms", 0))
-
-
-def _sizes(setting: Setting, by: str) -> Sizes:
-    """Numbers that the clients of a setting may weigh by by mistake."""
-    found: dict[str, Callable[[Messages], Sequence[Any]]] = {}
-    if by == "examples":
-        found |= _EXAMPLES
-    if "tau_eff" in setting.algorithm.shows:
-        found["the clients weigh by ||a_i||_1"] = lambda m: m.a_norms
-    if by == Weighting.STEPS:
-        found["the weights are tau_i^2"] = lambda m: [t * t for t in m.steps]
-    if setting.algorithm.options.get("weights") is not Weighting:
-        # Elsewhere it is an option.
-        found["the clients weigh by their steps"] = lambda m: m.steps
-    if by == "uniform":
-        found["the clients weigh by their examples"] = lambda m: m.examples
-    found["the clients weigh by one more than their steps"] = lambda m: [t + 1 for t in m.steps]
-    return found
-
-
-def _clients(s: Scenario) -> int:
-    return len(s.case.problem.e) if s.case.problem else 1
-
-
-def _over_population(m: Messages, s: Scenario) -> Messages:
-    everybody = sum(s.case.problem.examples) if s.case.problem else 1
-    return replace(m, deltas=m.deltas * sum(m.examples) / everybody)

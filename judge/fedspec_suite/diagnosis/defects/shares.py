@@ -42,7 +42,7 @@ Weighed = Callable[[Sequence[Any], Sequence[Row]], Sequence[Any]]
 """The factors of changes, from their shares and their clients."""
 
 
-def _rows(inner: Running, event: Event, s: Scenario, k: int = 0) -> list[Row]:
+def rows_of(inner: Running, event: Event, s: Scenario, k: int = 0) -> list[Row]:
     """Clients behind the changes that an event brings."""
     match event:
         case Messages(messages=sent):
@@ -71,7 +71,7 @@ def averaged(
         waits: list[Row] = []
 
         def take(inner: Running, event: Event, k: int) -> Any:
-            waits.extend(_rows(inner, event, s, k))
+            waits.extend(rows_of(inner, event, s, k))
             x = model(inner.state)
 
             def around(there: Callable[..., Any]) -> Callable[..., Any]:
@@ -208,7 +208,7 @@ def _models_by_norm(inner: Running, s: Scenario) -> Running:
     """Normalised averaging of the models, not of their changes: its coefficients do not sum to one."""
 
     def take(inner: Running, event: Event, k: int) -> Any:
-        rows, x = _rows(inner, event, s), model(inner.state)
+        rows, x = rows_of(inner, event, s), model(inner.state)
         p = shares([r.size for r in rows], x, inner.h.weights, [r.steps for r in rows])
         answer = inner.step(event)
         total = sum(answer["tau_eff"] * q / r.norm for q, r in zip(p.tolist(), rows, strict=True))

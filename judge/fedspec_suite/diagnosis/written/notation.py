@@ -48,7 +48,11 @@ def in_symbols(value: ast.expr, newer: Collection[str]) -> str:
                 return text(ast.BinOp(a, ast.Sub(), ast.BinOp(opposite, ast.Mult(), b)), level)
             case ast.IfExp(test=ast.Compare(left=a, ops=[op], comparators=[b]), body=x, orelse=y):
                 return _in(f"{text(x)} if {text(a)} {SIGNS[type(op)]} {text(b)} else {text(y)}", level > 0)
-            case ast.UnaryOp(op=ast.USub(), operand=a) | ast.BinOp(left=ast.Constant(value=0), op=ast.Sub(), right=a):
+            case (
+                ast.UnaryOp(op=ast.USub(), operand=a)
+                | ast.BinOp(left=ast.Constant(value=0), op=ast.Sub(), right=a)
+                | ast.BinOp(left=ast.Constant(value=-1), op=ast.Mult(), right=a)
+            ):
                 return _in(f"-{text(a, 3)}", level > 1)
             case ast.BinOp(left=a, op=op, right=b):
                 own = LEVELS[type(op)]

@@ -192,8 +192,7 @@ def _events(
             vars(session).update(before)
             now[0] = y
             made.clear()
-            shown = session.step(event)
-            return np.concatenate([np.asarray(a, float).reshape(-1) for a in _flat(shown["x"])])
+            return flat_model(session.step(event))
 
         x = np.asarray(answer["x"], dtype=float)
         x = x if dice is None else x * (1 + NUDGE * dice.normal(size=x.shape))
@@ -208,7 +207,7 @@ def _events(
         if len(made) > play.steps or np.shape(made[-1]) not in {x.shape, ()}:
             return
         is_model = len(made) == 1 and np.array_equal(made[-1], plain, equal_nan=True)
-        _reach(taken, x, np.asarray(made[-1], float), plain)
+        reach(taken, x, np.asarray(made[-1], float), plain)
         yield calls[0]
 
 
@@ -216,8 +215,8 @@ REACHED = 8
 """Number of secants within which the model must be reached."""
 
 
-def _reach(taken: Callable[[Array], Array], x: Array, made: Array, plain: Array) -> None:
-    """Let a rule make what leads to a model, found by a secant in each coordinate, or by one for a single number.
+def reach(taken: Callable[[Array], Array], x: Array, made: Array, plain: Array) -> Array:
+    """Find what a rule must make for its event to lead to a model, by a secant a coordinate, or one for a number.
 
     Args:
         taken: the model for what the rule makes.
@@ -234,7 +233,7 @@ def _reach(taken: Callable[[Array], Array], x: Array, made: Array, plain: Array)
     for _ in range(REACHED):
         here = taken(y)
         if ((np.abs(here - x) <= close) | (np.isnan(here) & np.isnan(x))).all():
-            return
+            return y
         with np.errstate(all="ignore"):
             moved = here - plain
             # One number is found from all coordinates that it moves.
@@ -243,8 +242,10 @@ def _reach(taken: Callable[[Array], Array], x: Array, made: Array, plain: Array)
     raise KeyError("the rule is not what makes the model")
 
 
-def _flat(x: Any) -> list[Any]:
-    return [*x.values()] if isinstance(x, Mapping) else [x]
+def flat_model(shown: Mapping[str, Any]) -> Array:
+    """The model of an answer as one vector."""
+    x = shown["x"]
+    return np.concatenate([np.asarray(a, float).reshape(-1) for a in (x.values() if isinstance(x, Mapping) else [x])])
 
 
 def _is_number(v: Any) -> bool:

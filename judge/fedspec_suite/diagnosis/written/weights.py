@@ -1,0 +1,270 @@
+"""Weights of a subject's mean, solved for from its models and written as a formula of what clients report.
+
+The aggregate of a round is the sum of b_i times row i (``population.weigh``). It is found from the model; if the rows
+are linearly independent, least squares gives each b_i. The formula search of ``terms.py`` writes b_i from n_i, tau_i,
+||a_i||_1 and their sums. So an unlisted weighting has a name too, for example sqrt(n_i) / sum(sqrt(n_j)).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, combinations, islice
+from types import FunctionType
+from typing import Any, cast
+
+import numpy as np
+
+from fedspec import arith
+from fedspec.arith import Array
+from fedspec.population import weigh
+from fedspec.source_text import copied
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping
+from fedspec_suite.diagnosis.defects.shares import Row, rows_of
+from fedspec_suite.diagnosis.edits.edit import Put
+from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed, equation_of, session_with
+from fedspec_suite.diagnosis.written.notation import in_symbols
+from fedspec_suite.diagnosis.written.plays import Play
+from fedspec_suite.diagnosis.written.replay import flat_model, reach
+from fedspec_suite.diagnosis.written.terms import ROWS, Terms, answers
+from fedspec_suite.measure.call_graph import Spaces
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting
+
+LEAVES = ("n_i", "tau_i", "a_i", "n_i[::-1]", "log(1 + n_i)")
+"""What one client reports, and functions of it that no formula reaches."""
+
+FORMS = (
+    *("n_i**2", "sqrt(n_i)", "1 / n_i", "n_i + 1", "maximum(n_i, 1)", "tau_i**2", "sqrt(tau_i)", "1 / tau_i"),
+    *("tau_i + 1", "n_i * tau_i", "n_i / tau_i", "n_i * a_i", "n_i / a_i", "1 / a_i"),
+)
+"""Further functions of one client whose sums over the participants may divide."""
+
+FAMILIES = ("minimum(n_i, {c})", "maximum(n_i, {c})", "n_i + {c}", "exp({c} * log(n_i))")
+"""The same, with a number of the subject's own."""
+
+MEANT = {"M": "the number of participants", "N": "the number of clients", "n": "the examples of all clients"}
+"""Symbols of formulas that need an explanation."""
+
+SLACK = 1e-7
+"""Largest relative error of a weight that is solved for."""
+
+CONDITION = 1e4
+"""Largest condition number of the rows of a round whose weights are solved for."""
+
+MANY = 200
+"""Number of answers that are looked at."""
+
+TRIED = 4
+"""Number of formulas that are checked in whole plays, the smallest first."""
+
+
+@dataclass(frozen=True)
+class Round:
+    """Weights of one round.
+
+    Attributes:
+        b: those of the subject.
+        w: the claimed ones.
+        rows: the participants.
+        s: the case.
+    """
+
+    b: Array
+    w: Array
+    rows: Sequence[Row]
+    s: Scenario
+
+
+def weighted(plays: Sequence[Play], setting: Setting) -> Iterator[Variant]:
+    """The claimed rule with the subject's weights, if one formula gives them in all plays."""
+    rounds = [*chain.from_iterable(map(_rounds, plays))]
+    if not rounds or all(_near(r.b, r.w).all() for r in rounds):
+        return
+    forms = (*LEAVES, *FORMS, *_own_forms(rounds))
+    wanted = next(_formulas(rounds, [r.w for r in rounds], forms, ()), None)
+    for formula in islice(_formulas(rounds, [r.b for r in rounds], forms, ("p_i",)), TRIED):
+        yield _variant(setting, formula, wanted, forms)
+
+
+def observed(plays: Sequence[Play]) -> str:
+    """The subject's weights in the first round where they deviate, as numbers; empty if they deviate in none."""
+    for r in chain.from_iterable(map(_rounds, plays)):
+        if len(r.w) > 1 and not _near(r.b, r.w).all():
+            n, b, w = (
+                " and ".join(f"{float(v):.4g}" for v in column) for column in ([k.size for k in r.rows], r.b, r.w)
+            )
+            return f"clients with {n} examples weigh {b}, not {w}"
+    return ""
+
+
+def _own_forms(rounds: Sequence[Round]) -> Iterator[str]:
+    """Members of the families whose number two clients of many rounds agree on."""
+    for family in FAMILIES:
+        found: Counter[float] = Counter()
+        for r in rounds:
+            n = np.array([float(row.size) for row in r.rows])
+            for i, k in combinations(range(len(n)), 2):
+                found.update({float(f"{c:.6g}") for c in _numbers(family, n[i], n[k], r.b[i], r.b[k]) if 0 < c < 1e4})
+        for c, times in found.most_common(1):
+            if times > len(rounds) / 4:
+                yield family.format(c=f"{c:g}")
+
+
+def _numbers(family: str, n: float, m: float, b: float, d: float) -> tuple[float, ...]:
+    """Numbers of a family's member f for which f(n) / f(m) is b / d."""
+    with np.errstate(all="ignore"):
+        if "exp" in family:
+            return (float(np.log(b / d) / np.log(n / m)),)
+        return ((b * m - d * n) / (d - b),) if "+" in family and b != d else (n * d / b, m * b / d)
+
+
+def _near(a: Array, b: Array) -> Array:
+    near: Array = np.abs(a - b) <= SLACK * (np.abs(b) + 1)
+    return near
+
+
+def _rounds(play: Play) -> Iterator[Round]:
+    """The weights of each round of a case; nothing more once one aggregate does not lead to the subject's model."""
+    calls: list[tuple[Array, Array]] = []
+    now: list[Array | None] = [None]
+
+    def in_place(names: Spaces) -> Any:
+        def mean(w: Array, rows: Array) -> Array:
+            calls.append((np.asarray(w, float), np.asarray(rows, float)))
+            made: Array = w @ rows if now[0] is None else now[0]
+            return made
+
+        return mean
+
+    session: Any = session_with(play.s.case, {cast(FunctionType, weigh): in_place})
+    waits: list[Row] = []
+    for k, (event, answer) in enumerate(zip(play.s.events, play.answers, strict=False)):
+        waits += rows_of(session, event, play.s, k)
+        before = {**vars(session)}
+
+        def taken(y: Array | None, event: Any = event, before: Any = before) -> Array:
+            vars(session).update(before)
+            now[0] = y
+            calls.clear()
+            return flat_model(session.step(event))
+
+        plain = taken(None)
+        if len(calls) != 1 or len(calls[0][0]) != len(waits):
+            if calls:
+                return
+            continue
+        w, rows = calls[0]
+        try:
+            y = reach(taken, np.asarray(answer["x"], float), w @ rows, plain)
+        except KeyError:
+            return
+        if len(w) <= rows.shape[1] and np.linalg.cond(rows) < CONDITION:
+            b = np.linalg.lstsq(rows.T, y, rcond=None)[0]
+            if not _near(b @ rows, y).all():
+                # No weighted sum of the rows.
+                return
+            yield Round(b, w, [*waits], play.s)
+        waits.clear()
+
+
+def _values(w: Any, rows: Sequence[Row], s: Scenario, forms: Sequence[str]) -> dict[str, Any]:
+    """Arrays that formulas may read, in the arithmetic of the weights; ``S3`` is the sum of form number 3."""
+    zero = 0 * w
+    clients = s.case.problem.examples if s.case.problem else ()
+    found: dict[str, Any] = {"p_i": w, "M": zero + len(rows)}
+    found |= {"N": zero + len(clients), "n": zero + sum(clients)} if len(clients) else {}
+    for name, field in (("n_i", "size"), ("tau_i", "steps"), ("a_i", "norm")):
+        column = [getattr(r, field) for r in rows]
+        if not any(value is None for value in column):
+            found[name] = zero + np.array(column)
+    for k, form in enumerate(forms):
+        try:
+            found[f"F{k}"] = zero + _evaluated(form, found)
+            found[f"S{k}"] = zero + sum(found[f"F{k}"].tolist())
+        except CANNOT:
+            continue
+    return found
+
+
+def _formulas(
+    rounds: Sequence[Round], wants: Sequence[Array], forms: Sequence[str], more: tuple[str, ...]
+) -> Iterator[ast.expr]:
+    """Formulas that give the wanted weights in every round, the smallest first."""
+    values = [_values(r.w, r.rows, r.s, forms) for r in rounds]
+    columns = {n: np.concatenate([v[n] for v in values]) for n in values[0] if all(n in v for v in values)}
+    columns = {n: v for n, v in columns.items() if np.isfinite(v).all() and (n != "p_i" or more)}
+    want = np.concatenate(wants)
+    rows = np.resize(np.random.default_rng(3).permutation(len(want)), ROWS)
+    sizes = {n: 2 if n[0] == "S" or n in {f"F{k}" for k in range(len(LEAVES), len(forms))} else 1 for n in columns}
+    leaves: list[tuple[ast.expr, Array, int]] = [
+        (ast.Name(n, ast.Load()), columns[n][rows], sizes[n]) for n in sorted(columns, key=sizes.__getitem__)
+    ]
+    leaves += [(ast.Constant(c), np.full(ROWS, float(c)), 1) for c in (1, 2)]
+    found = islice(answers(Terms.of(leaves), want[rows], (SLACK * (np.abs(want) + 1))[rows]), MANY)
+    for answer in sorted(found, key=lambda a: a.size):
+        if _near(_evaluated(answer.expression, columns), want).all():
+            yield answer.expression
+
+
+def _evaluated(formula: ast.expr | str, values: Mapping[str, Any]) -> Any:
+    node = formula if isinstance(formula, str) else ast.fix_missing_locations(ast.Expression(formula))
+    with np.errstate(all="ignore"):
+        return eval(compile(node, "<weights>", "eval"), {n: getattr(arith, n) for n in arith.__all__}, {**values})
+
+
+def _variant(setting: Setting, formula: ast.expr, wanted: ast.expr | None, forms: Sequence[str]) -> Variant:
+    """The claimed rule with other weights."""
+    if wanted:
+        written = Put(ast.Name("p_i", ast.Load()), wanted).visit(copied(formula))
+    yours, claimed = (f"p_i = {_in_words(f, forms)}" if f else "" for f in (written if wanted else formula, wanted))
+
+    def session(inner: Running, s: Scenario) -> Running:
+        waits: list[Row] = []
+
+        def take(inner: Running, event: Any, k: int) -> Any:
+            waits.extend(rows_of(inner, event, s, k))
+
+            def around(there: Callable[..., Any]) -> Callable[..., Any]:
+                def mean(w: Any, rows: Any) -> Any:
+                    return there(
+                        w if len(w) != len(waits) else 0 * w + _evaluated(formula, _values(w, waits, s, forms)), rows
+                    )
+
+                return mean
+
+            with inner.spec.behind({cast(FunctionType, weigh): around}):
+                answer = inner.step(event)
+            if not getattr(inner.state, "pending", ()):
+                waits.clear()
+            return answer
+
+        return Stepping(inner, take)
+
+    return replace(
+        as_claimed(setting),
+        words=f"yours: {yours}, wanted: {claimed}",
+        equation=equation_of(setting, "w") or equation_of(setting, "delta"),
+        defects=(Defect(words="", session=session),),
+        parts=1,
+        kind="written",
+        names=({"yours": yours, "wanted": claimed},),
+    )
+
+
+def _in_words(formula: ast.expr, forms: Sequence[str]) -> str:
+    """A formula as a person reads it."""
+
+    def put(found: re.Match[str]) -> str:
+        form = in_symbols(ast.parse(forms[int(found[2])], mode="eval").body, ()).replace("n_i[::-1]", "n_(M+1-i)")
+        form = re.sub(r"exp\((.*) log\(n_i\)\)", r"n_i^\1", form)
+        if found[1] == "S":
+            return f"sum({form.replace('_i', '_j')})"
+        return f"({form})" if " + " in form.partition("(")[0] else form
+
+    text = re.sub(r"\b([FS])(\d+)\b", put, in_symbols(formula, ()))
+    text = re.sub(r"\ba_([ij])", r"||a_\1||_1", text)
+    return "; ".join([text, *(f"{n} = {words}" for n, words in MEANT.items() if re.search(rf"\b{n}\b", text))])

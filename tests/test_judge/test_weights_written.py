@@ -1,0 +1,102 @@
+"""Weights of a mean that no list has are written out, from servers and rounds that compute them in NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from test_judge.diagnosing import diagnosed, offer_of, server, written
+
+from fedspec.arith import Array
+from fedspec.contract import Case, Round
+
+Weights = Callable[[Array, Array], Array]
+
+YOURS: dict[str, Weights] = {
+    "sqrt(n_i) / sum(sqrt(n_j))": lambda n, tau: np.sqrt(n) / np.sqrt(n).sum(),
+    "log(1 + n_i) / sum(log(1 + n_j))": lambda n, tau: np.log1p(n) / np.log1p(n).sum(),
+    "n_i^0.75 / sum(n_j^0.75)": lambda n, tau: n**0.75 / (n**0.75).sum(),
+    "min(n_i, 3) / sum(min(n_j, 3))": lambda n, tau: np.minimum(n, 3) / np.minimum(n, 3).sum(),
+    "(n_i + 2.5) / sum(n_j + 2.5)": lambda n, tau: (n + 2.5) / (n + 2.5).sum(),
+    "n_i tau_i / sum(n_j tau_j)": lambda n, tau: n * tau / (n @ tau),
+    "n_i / tau_i / sum(n_j / tau_j)": lambda n, tau: n / tau / (n / tau).sum(),
+    "n_i / (1 + sum(n_j))": lambda n, tau: n / (n.sum() + 1),
+    "n_i": lambda n, tau: n,
+}
+
+
+def own(weights: Weights) -> Callable[[Case, Any, str], Array]:
+    def move(case: Case, messages: Any, name: str) -> Array:
+        n, tau = (np.array([getattr(m, what) for m in messages], float) for what in ("weight", "steps"))
+        total: Array = sum(b * m.delta[name] for b, m in zip(weights(n, tau), messages, strict=True))  # type: ignore[assignment]
+        return total
+
+    return move
+
+
+def yours(subject: Any) -> list[str]:
+    return [f.names[0].get("yours", f.words) for f in diagnosed(subject, further=False).found]
+
+
+@pytest.mark.parametrize("formula", YOURS)
+def test_weights_of_a_server(formula: str) -> None:
+    found = yours(server("fedavg", own(YOURS[formula])))
+    assert [f.partition(";")[0] for f in found] == [f"p_i = {formula}"]
+
+
+def test_the_rule_of_the_server_may_be_any() -> None:
+    def start(case: Case) -> Any:
+        h, x = case.hyper, {n: a.copy() for n, a in case.x0.items()}
+        m, v = ({n: 0 * a + first for n, a in x.items()} for first in (0, h["v0"]))
+
+        def step(event: Any) -> Any:
+            for n, a in x.items():
+                delta = own(lambda sizes, tau: np.sqrt(sizes) / np.sqrt(sizes).sum())(case, event.messages, n)
+                m[n] = h["beta1"] * m[n] + (1 - h["beta1"]) * delta
+                v[n] = h["beta2"] * v[n] + (1 - h["beta2"]) * delta**2
+                x[n] = a + h["eta"] * m[n] / (np.sqrt(v[n]) + h["tau"])
+            return {"x": {**x}}
+
+        return SimpleNamespace(step=step)
+
+    offer = offer_of("fedadam", "server", "reddi-2021", dtypes=("float64",), intermediates=())
+    assert yours(written(offer, start)) == ["p_i = sqrt(n_i) / sum(sqrt(n_j))"]
+
+
+@pytest.mark.parametrize(
+    ("formula", "weights"),
+    [
+        ("p_i = n_i / n; n = the examples of all clients", lambda n, tau, every: n / every.sum()),
+        ("p_i = n_i tau_i / sum(n_j tau_j)", lambda n, tau, every: n * tau / (n @ tau)),
+    ],
+)
+def test_weights_of_a_round(formula: str, weights: Any) -> None:
+    def start(case: Case) -> Any:
+        assert case.problem
+        p, ((name, x),) = case.problem, case.x0.items()
+        model = {name: x}
+
+        def step(event: Round) -> Any:
+            who, changes = [*event.participants], []
+            for i, steps in zip(who, event.steps, strict=True):
+                y = model[name]
+                for _ in range(steps):
+                    y = y - case.hyper["eta_l"] * (p.H[i] @ y - p.e[i])
+                changes.append(y - model[name])
+            every = np.array(p.examples, float)
+            by = weights(every[who], np.array(event.steps, float), every)
+            model[name] = model[name] + case.hyper["eta"] * (by @ np.array(changes))
+            return {"x": {**model}}
+
+        return SimpleNamespace(step=step)
+
+    offer = offer_of("fedavg", "round", "mcmahan-2017", dtypes=("float64",), intermediates=())
+    assert yours(written(offer, start)) == [formula]
+
+
+def test_a_mean_that_is_none_has_no_weights() -> None:
+    found = yours(server("fedavg", lambda case, messages, n: np.median([m.delta[n] for m in messages], axis=0)))
+    assert not any("p_i" in f for f in found)
