@@ -27,10 +27,10 @@ from fedspec_suite.diagnosis.seen.idle import idle, reduced, without_effect
 from fedspec_suite.diagnosis.seen.shown import along, shown
 from fedspec_suite.diagnosis.shrinking import Link, chains
 from fedspec_suite.diagnosis.variants import Variant
+from fedspec_suite.diagnosis.written import rates, weights
 from fedspec_suite.diagnosis.written.card import card
 from fedspec_suite.diagnosis.written.plays import of_models, played
 from fedspec_suite.diagnosis.written.synthesis import written
-from fedspec_suite.diagnosis.written.weights import observed
 from fedspec_suite.measure.bench import WORDS, Bench, Shown
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
@@ -123,7 +123,8 @@ def identify(
         numbers = ""
     like = [f"in usual cases as if {words}, but not {where}" for words, where in [*beyond.refuted.items()][:1]]
     beside = ": ".join(filter(None, (along(known, told), begins(known, given))))
-    facts = observed(played(bench, setting)) or card(bench, setting, known.claimed)
+    own_numbers = weights.observed(played(bench, setting)) or rates.observed(bench, setting)
+    facts = own_numbers or card(bench, setting, known.claimed)
     words = [numbers, *like, beside, facts, course(bench, known.samples), without_effect(silent) if silent else ""]
     # That it deviates at once comes last: where the first deviation is shown, it says that too.
     return Diagnosis(
@@ -150,7 +151,7 @@ def _samples(known: Known, given: Given) -> list[Scenario]:
 def _elsewhere(bench: Bench, known: Known, given: Given, cases: tuple[Scenario, ...]) -> tuple[Found, ...]:
     """Named variants that give all of a subject's models, in the samples, where it follows, and in cases where not."""
     answers = _played(bench, cases)
-    if len(answers) < len(cases) or len(cases) < 2:
+    if len(answers) < len(cases):
         return ()
     wider = replace(known, samples=(*cases, *known.samples))
     all_given = {**answers, **{len(cases) + k: a for k, a in given.items()}}
@@ -158,7 +159,9 @@ def _elsewhere(bench: Bench, known: Known, given: Given, cases: tuple[Scenario, 
     if told.head is None:
         return ()
     beyond = Larger(bench, known.setting, wider, all_given)
-    return first([known.variants, known.edits], wider, all_given, told, ("x",), beyond)
+    # In one case many names fit by chance; a schedule has been found in several long ones.
+    named = [known.variants, known.edits] if len(cases) > 1 else []
+    return first([*named, rates.scheduled(bench, known.setting)], wider, all_given, told, ("x",), beyond)
 
 
 def _simpler(known: Known, setting: Setting, silent: tuple[str, ...]) -> Iterator[Iterable[Variant]]:

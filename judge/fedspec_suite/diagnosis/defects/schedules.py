@@ -47,7 +47,7 @@ def _others(name: str, right: Schedule, level: str) -> Iterator[tuple[str, Every
                 yield words, every, replace(right, numbers=(period + by, *more)).factor
 
 
-def _told(s: Scenario, schedules: Schedules) -> Scenario:
+def told(s: Scenario, schedules: Schedules) -> Scenario:
     """The case whose events say the rates of these schedules; without a schedule of its own."""
     clock, events = Clock(), list[Event]()
     for e in s.events:
@@ -61,5 +61,5 @@ def of(setting: Setting) -> Iterator[Defect]:
     claimed = read(setting.schedules)
     for name, said in setting.schedules.items():
         for words, every, factor in _others(name, schedule_of(said), setting.level):
-            given = partial(_told, schedules={**claimed, name: (every, factor)})
+            given = partial(told, schedules={**claimed, name: (every, factor)})
             yield Defect(words=words, given=given, about=name)

@@ -45,10 +45,15 @@ class Play:
     steps: int = 1
 
 
-def generic_cases(setting: Setting) -> list[Scenario]:
-    """Cases with numbers that have nothing to do with one another: what agrees in them is the same formula."""
+def generic_cases(setting: Setting, **lengths: tuple[int, int]) -> list[Scenario]:
+    """Cases with numbers that have nothing to do with one another: what agrees in them is the same formula.
+
+    Args:
+        setting: what is judged.
+        lengths: least and largest number of ``steps`` and ``rounds``; four or five by default.
+    """
     dice = np.random.default_rng(0)
-    few = {"steps": (4, 5), "rounds": (1, 1)} if setting.level == "client" else {"rounds": (4, 5)}
+    few = lengths or ({"steps": (4, 5), "rounds": (1, 1)} if setting.level == "client" else {"rounds": (4, 5)})
     drawn = draw_cases(scenarios(setting, **few), 8 * CASES, seed=5)
     drawn = sorted(drawn, key=lambda s: -sum(a.size for a in s.case.x0.values()))[:CASES]
     return [_generic(setting, s, dice) for s in drawn]

@@ -22,6 +22,7 @@ from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed, equati
 from fedspec_suite.diagnosis.written.box import Box, boxes, leaf, read_in, solved, value_of
 from fedspec_suite.diagnosis.written.notation import in_notation
 from fedspec_suite.diagnosis.written.plays import played
+from fedspec_suite.diagnosis.written.rates import scheduled
 from fedspec_suite.diagnosis.written.replay import ASKED, Opened, opened
 from fedspec_suite.diagnosis.written.terms import CLAIMED, ROWS, Answer, Terms, answers
 from fedspec_suite.diagnosis.written.weights import weighted
@@ -73,7 +74,7 @@ def written(bench: Bench, setting: Setting) -> Iterator[Variant]:
     plays = played(bench, setting) if setting.dtype == "float64" else []
     if not plays:
         return
-    for v in weighted(plays, setting):
+    for v in (*weighted(plays, setting), *scheduled(bench, setting)):
         if all(_gives(v, p.s, p.answers) for p in plays):
             yield v
             return

@@ -35,7 +35,7 @@ from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
 LEAVES = ("n_i", "tau_i", "a_i", "n_i[::-1]", "log(1 + n_i)")
-"""What one client reports, and functions of it that no formula reaches."""
+"""Numbers that a client reports, and functions of them that the formula search does not build."""
 
 FORMS = (
     *("n_i**2", "sqrt(n_i)", "1 / n_i", "n_i + 1", "maximum(n_i, 1)", "tau_i**2", "sqrt(tau_i)", "1 / tau_i"),
@@ -44,7 +44,7 @@ FORMS = (
 """Further functions of one client whose sums over the participants may divide."""
 
 FAMILIES = ("minimum(n_i, {c})", "maximum(n_i, {c})", "n_i + {c}", "exp({c} * log(n_i))")
-"""The same, with a number of the subject's own."""
+"""Such functions with a number that the subject has chosen."""
 
 MEANT = {"M": "the number of participants", "N": "the number of clients", "n": "the examples of all clients"}
 """Symbols of formulas that need an explanation."""

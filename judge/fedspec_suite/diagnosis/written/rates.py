@@ -1,0 +1,143 @@
+"""Schedule of a learning rate that a claim does not say: the factor of each round or step, solved for from the models.
+
+In each event of a long case, one factor of the rate must lead to the subject's whole model. If the same factors appear
+in several cases, they are a schedule, and a shape of ``fedspec.schedules`` that gives them all names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from fedspec.arith import Array
+from fedspec.contract import Begin
+from fedspec.schedules import SHAPES, Clock, Every, Schedules, read, schedule_of, timed
+from fedspec_suite.diagnosis.defects.defect import Defect
+from fedspec_suite.diagnosis.defects.schedules import told
+from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed, equation_of, session_with
+from fedspec_suite.diagnosis.written.plays import REFUSED, Play, generic_cases, of_models
+from fedspec_suite.diagnosis.written.replay import flat_model
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.setting import Setting
+
+RATES = ("eta", "eta_l")
+"""Hyper-parameters that a schedule changes."""
+
+EVENTS, CASES = 24, 3
+"""Number of events of each case, and number of cases that must agree."""
+
+PERIODS = range(2, 201)
+"""Periods that are tried."""
+
+NEAR = 1e-7
+"""Largest relative error of a factor."""
+
+
+def scheduled(bench: Bench, setting: Setting) -> Iterator[Variant]:
+    """The claimed rule with the subject's schedule of one rate, for each shape that gives its factors."""
+    claimed = read(setting.schedules)
+    for name in RATES:
+        s = factors(bench, setting, name) if name in setting.numbers else None
+        if s is None:
+            continue
+        for words in shapes_of(s, setting.level):
+            schedule = schedule_of(words)
+            yield _variant(setting, name, words, {**claimed, name: (schedule.every, schedule.factor)})
+
+
+def observed(bench: Bench, setting: Setting) -> str:
+    """The factors of a rate that no shape gives, as numbers; empty if no factors lead to the models."""
+    for name in RATES:
+        s = factors(bench, setting, name) if name in setting.numbers else None
+        if s is not None:
+            unit = "steps" if setting.level == "client" else "rounds"
+            return f"{name} is multiplied by {', '.join(f'{v:.4g}' for v in s[:5])} in {unit} 1 to 5"
+    return ""
+
+
+def factors(bench: Bench, setting: Setting, name: str) -> Array | None:
+    """The factors of a rate in each event, if several cases have the same and these are not all 1."""
+    few = {"steps": (EVENTS, EVENTS), "rounds": (1, 1)} if setting.level == "client" else {"rounds": (EVENTS, EVENTS)}
+    models, found = of_models(bench), list[Array]()
+    for s in generic_cases(setting, **few)[:CASES]:
+        try:
+            found.append(np.array([*_of_case(Play(s, models.play(s)), name)]))
+        except (*REFUSED, *CANNOT):
+            return None
+    first = found[0] if found else np.ones(1)
+    if any(len(s) != len(first) or not _near(s, first).all() for s in found) or _near(first, 1 + 0 * first).all():
+        return None
+    return first
+
+
+def _near(a: Array, b: Array) -> Array:
+    near: Array = np.abs(a - b) <= NEAR * (1 + np.abs(b))
+    return near
+
+
+def _of_case(play: Play, name: str) -> Iterator[float]:
+    """The factor of the rate in each event of a case.
+
+    Raises:
+        KeyError: no factor leads to the model.
+    """
+    case = replace(play.s.case, schedules={})
+    session: Any = session_with(case, {})
+    for event, answer in zip(play.s.events, play.answers, strict=True):
+        if isinstance(event, Begin):
+            session.step(event)
+            continue
+        before = {**vars(session)}
+
+        def taken(by: float, event: Any = event, before: Any = before) -> Array:
+            vars(session).update(before)
+            now, _ = timed(event, Clock(), case.hyper, {name: (Every.ROUND, lambda t: by)})
+            return flat_model(session.step(now))
+
+        # The step of every rule is linear in its rate.
+        want, whole = np.asarray(answer["x"], float), taken(1)
+        slope = 2 * (whole - taken(0.5))
+        by = 1 + (want - whole) @ slope / (slope @ slope)
+        if not (by > 0 and _near(taken(by), want).all()):
+            raise KeyError(f"no {name} leads to the model")
+        yield float(by)
+
+
+def shapes_of(s: Array, level: str) -> Iterator[str]:
+    """Schedules, in the words of a claim, that give some factors."""
+    for shape, (names, make) in SHAPES.items():
+        for numbers in _numbers(names, s) if shape != "table" else ():
+            made = np.array([make(*numbers)(t) for t in range(len(s))])
+            if np.allclose(made, s, rtol=NEAR, atol=0):
+                said = "".join(f" {n}={v:.10g}" for n, v in zip(names, numbers, strict=True))
+                for every in (Every.STEP, Every.STEP_OF_ROUND) if level == "client" else (Every.ROUND,):
+                    yield f"{shape}/{every}{said}"
+                break
+
+
+def _numbers(names: Sequence[str], s: Array) -> Iterator[tuple[float, ...]]:
+    """Numbers that a shape may have: each period with each factor or floor that the values of a schedule show."""
+    shown = {float(f"{v:.6g}") for v in (*s, *(s[1:] / s[:-1])) if 0 < v < 1} | {0.1, 0.01}
+    yield from product(*(map(float, PERIODS) if n == "period" else sorted(shown) for n in names))
+
+
+def _variant(setting: Setting, name: str, words: str, schedules: Schedules) -> Variant:
+    """The claimed rule under other schedules."""
+    yours = f'{name} has the schedule "{words}"'
+    wanted = (
+        f'{name} has the schedule "{setting.schedules[name]}"' if name in setting.schedules else f"{name} is constant"
+    )
+    return replace(
+        as_claimed(setting),
+        words=f"yours: {yours}, wanted: {wanted}",
+        equation=equation_of(setting, "step"),
+        defects=(Defect(words="", given=partial(told, schedules=schedules), about=name),),
+        parts=1,
+        kind="written",
+        names=({"yours": yours, "wanted": wanted},),
+    )
