@@ -21,13 +21,13 @@ from fedspec.rules import RULES, equations
 
 SLUG = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 ID = "an id is of small letters, digits and single hyphens: fed-exp"
-"""Sentence on the characters of an id."""
+"""Message fragment that lists the allowed characters of an id."""
 
 TUPLES = ("levels", "rules", "readings", "shows", "traps", "facts")
 
 
 def check_row(row: Any, where: str) -> Algorithm:
-    """The row, if it is one.
+    """Return a plugin's row if it is a valid ``Algorithm``; else raise PluginError.
 
     Raises:
         PluginError: it is no row, or has an impossible value; with the file, the row and the remedy.
@@ -47,7 +47,7 @@ def check_row(row: Any, where: str) -> Algorithm:
 
 
 def check_printed(module: ModuleType, rows: Sequence[Algorithm], where: str) -> None:
-    """Refuse a rule that no row of its file uses: its equations would be neither shown nor checked.
+    """Raise an error for a rule that no row of its file uses: fedspec would neither show nor check its equations.
 
     Raises:
         PluginError: with the rule.

@@ -1,4 +1,4 @@
-"""Rows of a server and another local solver: ``fedadam-with-yogi`` is FedAdam whose clients take Yogi's steps.
+"""Rows that join a server and another local solver: ``fedadam-with-yogi`` is FedAdam with clients that run Yogi.
 
     for each participating client i:
         y = begin(x);  tau_i times: y = rule(y, g_i(y))
@@ -27,14 +27,14 @@ from fedspec.plan import Oracle
 from fedspec.usual import BY_NAME, LOCALLY
 
 BETWEEN = "-with-"
-"""Separator of the ids of a server and a solver."""
+"""Separator between server id and solver id in the id of a composed row."""
 
 GIVEN = ("x", "state", "g", "anchor", "k")
-"""Arguments of a solver's rule that a round without the model's shapes has."""
+"""Arguments of a solver's rule that a round can pass without the model's block shapes."""
 
 
 def with_solver(server: Algorithm, solver: Algorithm) -> Algorithm:
-    """The row of a server whose clients take the steps of another local solver.
+    """Return the row of a server whose clients run another local solver.
 
     Raises:
         ParameterError: the server takes no other solver, or the solver needs what its clients do not have.
@@ -90,7 +90,7 @@ def with_solver(server: Algorithm, solver: Algorithm) -> Algorithm:
 
 
 def declare_beside(solver: Algorithm) -> None:
-    """Declare the names that a local solver's parameters have beside a server's."""
+    """Register the names (with suffix ``_l``) of a local solver's parameters in a composed row."""
     for name in solver.numbers:
         if (ours := _ours(name)) not in DOMAINS:
             domain, meaning, _ = DOMAINS[name]
@@ -176,5 +176,5 @@ def _local(solver: LocalSolver, names: tuple[str, ...]) -> Callable[[Any, Vector
 
 
 def steps_taken(h: Any, tau: int) -> Scalar:
-    """The number of steps, which no server reads that takes any solver."""
+    """Return tau in place of ||a_i||_1, which no server that accepts other solvers reads."""
     return tau

@@ -1,4 +1,4 @@
-"""Linear algebra over every number type: what NumPy does for floats only."""
+"""Linear algebra for every number type; NumPy has it for floats only."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def eye(like: Shaped[Array, "d d"]) -> Shaped[Array, "d d"]:
 
 
 def solve(A: Shaped[Array, "d d"], b: Vector) -> Vector:
-    """X with A x = b: LAPACK on floats, Gauss-Jordan elimination on exact numbers.
+    """Solve A x = b, by LAPACK for floats and by Gauss-Jordan elimination for exact numbers.
 
     Raises:
         ShapeError: A is singular, or b has another length.

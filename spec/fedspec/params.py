@@ -1,4 +1,4 @@
-"""A model as named blocks, its flat view, and the way back."""
+"""Models as named blocks, their flat vectors, and the conversion between both."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from fedspec.arith import Array, Vector, check_array
 from fedspec.errors import ShapeError
 
 LARGEST = 2**48
-"""No block has more coordinates: its addresses would not fit into a machine."""
+"""Largest number of coordinates of a block; larger blocks exceed a machine's address space."""
 
 
 def is_whole(n: object) -> bool:
-    """True for a whole number that is no truth value."""
+    """True for an integer that is not a bool."""
     # What nearly all are is answered first.
     return n.__class__ is int or (isinstance(n, Integral) and not isinstance(n, bool))
 
@@ -38,7 +38,7 @@ def size(name: str, shape: Sequence[int]) -> int:
 
 
 def flatten(blocks: Mapping[str, Array]) -> Vector:
-    """All blocks as one vector: in the order of the mapping, each in row-major order.
+    """Concatenate all blocks to one vector: in the order of the mapping, each in row-major order.
 
     Raises:
         ShapeError: there is no block.
@@ -49,7 +49,7 @@ def flatten(blocks: Mapping[str, Array]) -> Vector:
 
 
 def unflatten(x: Vector, like: Mapping[str, Array]) -> dict[str, Array]:
-    """The blocks of a flat vector, named and shaped as in ``like``.
+    """Split a flat vector into blocks with the names and shapes of ``like``.
 
     Raises:
         ShapeError: the vector has another length than all blocks of ``like`` together.
@@ -65,7 +65,7 @@ def unflatten(x: Vector, like: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def layers(shapes: Mapping[str, Sequence[int]]) -> tuple[slice, ...]:
-    """Place of each block in the flat view, in order.
+    """Slice of each block in the flat vector, in order.
 
     Raises:
         ShapeError: a block has a length that is none.
@@ -76,7 +76,7 @@ def layers(shapes: Mapping[str, Sequence[int]]) -> tuple[slice, ...]:
 
 
 def check_layers(layers: Sequence[slice], d: int) -> None:
-    """Refuse layers that do not divide the coordinates in their order.
+    """Raise ShapeError unless the slices partition the coordinates 0..d-1 in order.
 
     Raises:
         ShapeError: a coordinate lies in no layer, or in two.
@@ -88,7 +88,7 @@ def check_layers(layers: Sequence[slice], d: int) -> None:
 
 
 def matrices(shapes: Sequence[Sequence[int]], d: int) -> list[tuple[slice, tuple[int, int]]]:
-    """Place of each block in the flat view, with the numbers of its rows and columns.
+    """Slice of each block in the flat vector, with the block's numbers of rows and columns.
 
     Raises:
         ShapeError: a block has not two axes, or together they have not d coordinates.
