@@ -41,16 +41,16 @@ Stack: TypeAlias = Shaped[Array, "n d"]
 """Matrix of n vectors, one row for each client."""
 
 Column: TypeAlias = Shaped[Array, "n 1"]
-"""One number for each of n clients, as a column of shape [n, 1]."""
+"""Numbers, one for each of n clients, as a column of shape [n, 1]."""
 
 Weights: TypeAlias = Shaped[Array, "n"]
-"""One number for each of n clients."""
+"""Numbers, one for each of n clients, as a vector of shape [n]."""
 
 Mixing: TypeAlias = Shaped[Array, "n n"]
 """Mixing matrix: entry [i, j] is the weight of client j's model in client i's average."""
 
 Sets: TypeAlias = Shaped[Array, "... q"]
-"""One number for each of the q sets of a cover; for a stack, one such row for each client."""
+"""Numbers, one for each of the q sets of a cover; for a stack, a row of them for each client."""
 
 
 @functools.cache

@@ -13,7 +13,7 @@ from fedspec.errors import UnknownNameError, nearest
 
 @dataclass(frozen=True, kw_only=True)
 class Paper:
-    """One of the five specified papers.
+    """Bibliographic record of a specified paper, with the version that fedspec follows.
 
     Attributes:
         key: beginning of the ids of its claims and invariants.
