@@ -1,4 +1,4 @@
-"""Checks of the exchanges of AFGA and its relatives, before a round begins."""
+"""Validation of the plans of AFGA and its relatives, before a round begins."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Clusters: TypeAlias = Sequence[list[int]]
 
 
 def clusters_of(plan: Exchange, n: int, like: Stack | None = None) -> Clusters:
-    """The clusters V_1, ..., V_K of the clients; one of all of them where the plan names none.
+    """Clusters V_1, ..., V_K of the clients; one cluster of all clients if the plan names none.
 
     With a stack, numbered for an index into it.
     """
@@ -21,7 +21,7 @@ def clusters_of(plan: Exchange, n: int, like: Stack | None = None) -> Clusters:
 
 
 def check_senders(plan: Exchange) -> None:
-    """Refuse a plan in which the server receives nothing.
+    """Raise PlanError if no client sends its change to the server.
 
     Raises:
         PlanError: nobody sends.
@@ -31,7 +31,7 @@ def check_senders(plan: Exchange) -> None:
 
 
 def check_one_set(plan: Exchange) -> None:
-    """Refuse a plan that draws other clients at some local step than those that send.
+    """Raise PlanError if the clients that compute at some local step differ from the senders.
 
     Raises:
         PlanError: at some local step others compute than those that send.
@@ -45,7 +45,7 @@ def check_one_set(plan: Exchange) -> None:
 
 
 def check_clusters(plan: Exchange, clusters: Clusters) -> None:
-    """Refuse a plan in which the server receives nothing of some cluster.
+    """Raise PlanError if no client of some cluster sends its change to the server.
 
     Raises:
         PlanError: nobody in some cluster sends.
@@ -58,7 +58,7 @@ def check_clusters(plan: Exchange, clusters: Clusters) -> None:
 
 
 def check_rows(plan: Exchange, n: int) -> None:
-    """Refuse a matrix that has not a row for each client that mixes.
+    """Raise ShapeError unless W has one row and one column for each client that mixes.
 
     Raises:
         ShapeError: W is not [n, n].
@@ -69,7 +69,7 @@ def check_rows(plan: Exchange, n: int) -> None:
 
 
 def check_places(plan: Exchange, clusters: Clusters) -> None:
-    """Refuse a plan in which a cluster does not keep its rows of W from one local step to the next.
+    """Raise PlanError if a cluster's rows of W change from one local step to the next.
 
     Raises:
         PlanError: the k-th clients of two sets that compute are of different clusters.

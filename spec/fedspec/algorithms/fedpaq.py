@@ -1,4 +1,4 @@
-"""FedPAQ: federated averaging of changes that each client rounds at random to a few levels before it sends them.
+"""FedPAQ: federated averaging of changes that each client rounds at random to a few levels before sending.
 
     for each participating client i:
         x_i = x;  tau_i times: x_i = x_i - eta_l g_i(x_i)
@@ -50,7 +50,7 @@ class State:
 
 
 def init(h: FedPaq, x: Vector, setup: Setup) -> State:
-    """The server keeps its model and nothing else."""
+    """Initial state: the server keeps only its model."""
     return State(x=x)
 
 
@@ -75,7 +75,7 @@ def step(h: FedPaq, state: State, clients: Clients, plan: Plan) -> tuple[State, 
 
 
 def check_draws(plan: Plan) -> None:
-    """Refuse a plan without draws for its clients.
+    """Raise PlanError if the plan has no random draws for its clients.
 
     Raises:
         PlanError: the plan brings none.

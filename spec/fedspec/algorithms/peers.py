@@ -1,4 +1,4 @@
-"""Algorithms without a server whose clients follow gradients: decentralised SGD, Gossip-PGA. Row i of X is client i's.
+"""Algorithms of SGD clients without a server: decentralised SGD, Gossip-PGA. Row i of X is client i's.
 
     dsgd         I times:  X = W X - eta_l G(X)
     gossip-pga   I times:  X = W (X - eta_l G(X));  the last time the exact mean instead of W
@@ -32,7 +32,7 @@ from fedspec.records import record
 
 @dataclass(frozen=True)
 class Dsgd(Hyper):
-    """Hyper-parameter and order of decentralised SGD."""
+    """Hyper-parameter of decentralised SGD, and its order of mixing and stepping."""
 
     eta_l: Scalar
     order: Order = Order.COMBINE_THEN_ADAPT
@@ -40,7 +40,7 @@ class Dsgd(Hyper):
 
 @dataclass(frozen=True)
 class GossipPga(Hyper):
-    """Hyper-parameter of Gossip-PGA; its period H is the number of local steps in an exchange."""
+    """Hyper-parameter of Gossip-PGA; its period H is the number of local steps in a round."""
 
     eta_l: Scalar
 
@@ -53,12 +53,12 @@ class Peers:
 
     @property
     def x(self) -> Vector:
-        """All of them as one vector, client by client."""
+        """All clients' models as one vector, client by client."""
         return self.X.reshape(-1)
 
 
 def rows(x: Shaped[Array, "all"], setup: Setup) -> Stack:
-    """The models of the clients, one after the other in x.
+    """Split the vector x into the clients' models, one row each.
 
     Raises:
         ShapeError: x is not as many models of one length.
@@ -69,7 +69,7 @@ def rows(x: Shaped[Array, "all"], setup: Setup) -> Stack:
 
 
 def check_everyone(plan: Exchange, clients: Clients) -> None:
-    """Refuse a plan with a server in it, without a local step, or in which some client does not compute.
+    """Raise PlanError unless the plan has no senders, at least one local step, and all clients at each step.
 
     Raises:
         PlanError: somebody sends, there is no local step, or somebody does not compute.
@@ -84,12 +84,12 @@ def check_everyone(plan: Exchange, clients: Clients) -> None:
 
 
 def init(h: Hyper, x: Vector, setup: Setup) -> Peers:
-    """The initial models, and nothing else."""
+    """Initial state: the clients' models."""
     return Peers(rows(x, setup))
 
 
 def dsgd(h: Dsgd, state: Peers, clients: Clients, plan: Exchange) -> tuple[Peers, dict[str, Any]]:
-    """Some steps of decentralised SGD."""
+    """Run one round of decentralised SGD, a number of steps."""
     check_everyone(plan, clients)
     X, W, everyone = state.X, plan.mixing, range(len(clients))
     for t in range(len(plan.computing)):
