@@ -140,7 +140,9 @@ def after(
         raise PlanError("messages: nobody takes part in this round; a server step needs at least one client")
     for i, buffers in enumerate(sent):
         if {n: np.shape(b) for n, b in buffers.items()} != {n: np.shape(b) for n, b in held.items()}:
-            raise PlanError(f"messages[{i}].buffers: got {list(buffers)}; give those of the case, {list(held)}")
+            raise PlanError(
+                f"messages[{i}].buffers: got {list(buffers)}; give the case's buffers, {list(held)}, in their shapes"
+            )
     out = {}
     for name, b in held.items():
         reading = readings["counters" if counts(b) else "statistics"]

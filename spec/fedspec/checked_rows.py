@@ -58,7 +58,7 @@ def check_printed(module: ModuleType, rows: Sequence[Algorithm], where: str) -> 
             continue
         if left := [e.id for e in equations(function) if e.id not in known]:
             remedy = "call it, or write rules=(...)"
-            raise PluginError(f"plugin: {where}: {name} prints {left[0]}, and no row enters it; {remedy}")
+            raise PluginError(f"plugin: {where}: {name} prints {left[0]}, but no row uses {name}; {remedy}")
 
 
 def _wrong(row: Any) -> Iterator[str]:
@@ -73,14 +73,14 @@ def _wrong(row: Any) -> Iterator[str]:
         yield f"run: got {type(row.run).__name__}; want Method, Program or LocalSolver (fedspec.functions)"
     for name in TUPLES:
         if not isinstance(given := getattr(row, name), tuple):
-            yield f"{name}: got a {type(given).__name__}; want a tuple: one of one thing has a comma, {name}=(...,)"
+            yield f"{name}: got a {type(given).__name__}; want a tuple; one of a single entry ends in a comma, (...,)"
     for level in row.levels:
         if level not in LEVELS:
             yield f"levels: got {level!r}; known: {', '.join(LEVELS)}"
     if not row.readings:
-        yield "readings: there is none; say one, Reading(name=..., words=...), the definition that is published"
+        yield "readings: the tuple is empty; give at least one Reading(name=..., words=...), a published definition"
     if not row.rules:
-        yield "rules: no text of its functions was found that enters one; write them, rules=(...,)"
+        yield "rules: the row's functions call none that fedspec can find; list them, rules=(...,)"
     for rule in row.rules:
         if f"{rule.__module__}.{getattr(rule, '__qualname__', '')}" not in RULES:
             yield f"rules: {getattr(rule, '__name__', rule)} is no rule; put @rule (fedspec.rules) above it"

@@ -22,7 +22,9 @@ class Open(Exception):
     """Signal that a condition has no value; the caller of the rule catches it and runs :func:`either`."""
 
     def __init__(self, condition: Any) -> None:
-        super().__init__("a choice hangs on a traced number outside of a rule; call the rule, or trace with a number")
+        super().__init__(
+            "a condition depends on a traced number outside of a rule; call the rule, or pass a plain number"
+        )
         self.condition = condition
 
 

@@ -46,18 +46,18 @@ def with_solver(server: Algorithm, solver: Algorithm) -> Algorithm:
         )
     if not isinstance(run, Method):
         raise ParameterError(
-            f"solver: one text of {server.id} has both its clients and its server, so no other solver takes their "
-            f"place; servers that take one: fedavg, fedavgm, fedadam, fedyogi and what else has level server and round"
+            f"solver: {server.id} has its clients and its server in one function, so their solver can't be replaced; "
+            f"choose fedavg, fedavgm, fedadam, fedyogi or another algorithm with the levels server and round"
         )
     if run.norm in run.steps:
         raise ParameterError(
-            f"solver: the server of {server.id} divides by ||a_i||_1, which is known of its own solvers alone; "
-            f"choose one of them, or a server that reads changes alone, such as fedavg"
+            f"solver: the server of {server.id} divides by ||a_i||_1, which is known for its own solvers only; "
+            f"choose one of them, or a server that reads only changes, such as fedavg"
         )
     if more := [p for p in inspect.signature(local.rule).parameters.values() if _is_missing(p)]:
         raise ParameterError(
-            f"solver: {solver.id} reads the {more[0].name} of a model, which the clients of {server.id} are not told; "
-            f"fedada2 and fed-lamb have clients that are"
+            f"solver: {solver.id} reads the {more[0].name} of a model, which the clients of {server.id} don't get; "
+            f"use fedada2 or fed-lamb, whose clients do"
         )
     of_server = entered([run.server]).rules
     return Algorithm(

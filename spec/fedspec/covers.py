@@ -183,7 +183,7 @@ class Slices:
             if prod(shape) == 0:
                 raise CoverError(f"cover: a block of shape {shape} has no coordinate; leave it out")
             if not axes or not all(is_whole(axis) and 0 <= axis < len(shape) for axis in axes):
-                raise CoverError(f"cover: a block of shape {shape} along axes {axes}; name one of its axes at least")
+                raise CoverError(f"cover: got axes {axes} for a block of shape {shape}; give at least one of its axes")
 
     @property
     def d(self) -> int:

@@ -45,7 +45,7 @@ def refuse_division_by_zero(name: str, rule: str, given: Mapping[str, Any], resu
             at = [int(j) for j in np.argwhere(~finite)[0]]
             raise ParameterError(
                 f"{name}: got 0, and {rule} divides by 0 at coordinate {at[0] if len(at) == 1 else at}; "
-                f"give {name} > 0, or numbers with which nothing is divided by 0 (second moments that begin above it)"
+                f"give {name} > 0, or second moments that begin above 0"
             )
 
 

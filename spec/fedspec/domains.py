@@ -192,13 +192,13 @@ def declare(name: str, parameter: Parameter) -> None:
     """
     if name not in DOMAINS and parameter.domain not in DRAWN.values():
         raise ParameterError(
-            f"{name}: no case draws a number {parameter.domain.words}; "
-            f"its domain is one of {', '.join(DRAWN)} of fedspec.domains"
+            f"{name}: fedspec can't draw a number {parameter.domain.words}; "
+            f"its domain must be one of {', '.join(DRAWN)} of fedspec.domains"
         )
     if DOMAINS.setdefault(name, parameter) != parameter:
         was = DOMAINS[name]
         raise ParameterError(
-            f"{name}: is the {was.meaning}, {was.domain.words}; one name means one thing, so rename it"
+            f"{name}: already means {was.meaning}, {was.domain.words}; a name has one meaning, so rename yours"
         )
     if parameter.domain in (COUNT, WHOLE):
         COUNTS.add(name)
@@ -308,8 +308,8 @@ def pull(eta_l: Any, mu: Any) -> Any:
     domain, meaning, _ = DOMAINS["alpha"]
     if outside(alpha, domain):
         raise ParameterError(
-            f"mu: got {mu} where eta_l is {eta_l}; alpha, the {meaning}, is {alpha} and must be {domain.words}: "
-            f"beyond, a step leads past its anchor, and ||a_i||_1 is no length; lower mu or eta_l"
+            f"mu: got {mu}, with eta_l = {eta_l}; alpha, the {meaning}, is {alpha} and must be {domain.words}: "
+            f"above 1 a step moves past its anchor, and ||a_i||_1 isn't a norm; lower mu or eta_l"
         )
     return alpha
 

@@ -67,4 +67,4 @@ def check_faults(declared: Mapping[str, str]) -> None:
         if kind not in KINDS:
             raise UnknownNameError(f"faults: unknown kind {kind!r}; known: {', '.join(KINDS)}")
         if treatment not in (known := KINDS[kind][1]):
-            raise UnknownNameError(f"faults: {kind} is said to be {treatment!r}; known: {', '.join(known)}")
+            raise UnknownNameError(f"faults: unknown treatment {treatment!r} of {kind}; known: {', '.join(known)}")

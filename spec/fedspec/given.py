@@ -33,14 +33,20 @@ def anew(hyper: Given, clients: int = 0) -> Given:
     out: dict[str, Any] = {}
     for name, said in hyper.items():
         if name not in VARYING:
-            raise PlanError(f"hyper.{name}: an event may say {', '.join(VARYING)} anew; give {name} once for all")
+            raise PlanError(
+                f"hyper.{name}: an event may override only {', '.join(VARYING)}; give {name} once for the whole run"
+            )
         listed = said.tolist() if getattr(said, "ndim", None) else said
         several = isinstance(listed, tuple | list)
         numbers = tuple(listed) if several else (listed,)
         if several and not clients:
-            raise PlanError(f"hyper.{name}: one for each client, but this event takes one for all; give a number")
+            raise PlanError(
+                f"hyper.{name}: got one for each client, but this event takes one for all; give a single number"
+            )
         if several and not DOMAINS[name].of_clients:
-            raise PlanError(f"hyper.{name}: one for each client, but it is the {DOMAINS[name].meaning}; give a number")
+            raise PlanError(
+                f"hyper.{name}: got one for each client, but it is the {DOMAINS[name].meaning}; give a single number"
+            )
         if several and len(numbers) != clients:
             raise PlanError(f"hyper.{name}: {len(numbers)} numbers for {clients} participants; give one for each")
         for at, number in enumerate(numbers):

@@ -24,7 +24,7 @@ def solve(A: Shaped[Array, "d d"], b: Vector) -> Vector:
         ShapeError: A is singular, or b has another length.
     """
     if A.shape != (len(b), len(b)):
-        raise ShapeError(f"solve: A {A.shape}, b {b.shape}; A is square, with a row for each entry of b")
+        raise ShapeError(f"solve: got A {A.shape} and b {b.shape}; A must be square, with a row for each entry of b")
     if A.dtype != object:
         try:
             return np.linalg.solve(A, b)

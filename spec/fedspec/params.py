@@ -44,7 +44,7 @@ def flatten(blocks: Mapping[str, Array]) -> Vector:
         ShapeError: there is no block.
     """
     if not blocks:
-        raise ShapeError("x: a model of no blocks; give at least one")
+        raise ShapeError("x: the model has no blocks; give at least one")
     return np.concatenate([np.asarray(a).ravel() for a in blocks.values()])
 
 
@@ -84,7 +84,9 @@ def check_layers(layers: Sequence[slice], d: int) -> None:
     found = [layer.indices(d) for layer in layers]
     ends = [0, *(stop for _, stop, _ in found)]
     if [(start, step) for start, _, step in found] != [(end, 1) for end in ends[:-1]] or ends[-1] != d:
-        raise ShapeError(f"layers: {layers} do not divide the coordinates 0..{d - 1}; give one slice after the other")
+        raise ShapeError(
+            f"layers: {layers} do not divide the coordinates 0..{d - 1}; give consecutive slices that cover all of them"
+        )
 
 
 def matrices(shapes: Sequence[Sequence[int]], d: int) -> list[tuple[slice, tuple[int, int]]]:
@@ -96,12 +98,14 @@ def matrices(shapes: Sequence[Sequence[int]], d: int) -> list[tuple[slice, tuple
     for shape in shapes:
         if len(shape) != 2:
             raise ShapeError(
-                f"shapes: a block of shape {tuple(shape)}; this rule is of matrices, so give blocks of two axes, and "
-                f"leave biases, scales and embeddings to another optimiser"
+                f"shapes: got a block of shape {tuple(shape)}; this rule needs matrices, so give blocks with two axes, "
+                f"and train biases, scales and embeddings with another optimiser"
             )
     found = layers({str(j): shape for j, shape in enumerate(shapes)})
     if sum(l.stop - l.start for l in found) != d:
-        raise ShapeError(f"shapes: {tuple(shapes)} do not divide the coordinates 0..{d - 1}; give that of every block")
+        raise ShapeError(
+            f"shapes: {tuple(shapes)} do not divide the coordinates 0..{d - 1}; give the shape of every block"
+        )
     return [(l, (rows, columns)) for l, (rows, columns) in zip(found, shapes, strict=True)]
 
 

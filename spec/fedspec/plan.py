@@ -144,7 +144,9 @@ class Plan:
         """
         absent = sorted({*range(n)} - {*self.participants})
         if absent:
-            raise PlanError(f"participants: clients {absent} are missing; this algorithm asks everybody in every round")
+            raise PlanError(
+                f"participants: clients {absent} are missing; this algorithm needs all clients in every round"
+            )
         check_clients("participants", self.participants, n)
         return self.part(sorted(range(n), key=self.participants.__getitem__))
 
@@ -188,7 +190,9 @@ class Exchange:
         for what, who in (("senders", self.senders), *((f"computing[{t}]", S) for t, S in enumerate(self.computing))):
             check_clients(what, who, len(clients))
         if self.clusters and sorted(i for cluster in self.clusters for i in cluster) != list(range(len(clients))):
-            raise PlanError(f"clusters: {self.clusters} do not divide 0..{len(clients) - 1}; name every client once")
+            raise PlanError(
+                f"clusters: {self.clusters} do not divide 0..{len(clients) - 1}; name every client in one cluster"
+            )
 
 
 @record

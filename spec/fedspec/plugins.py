@@ -125,7 +125,7 @@ def _run(path: Path) -> ModuleType:
     if (before := sys.modules.get(name)) is not None:
         if before.__file__ == str(path):
             return before
-        raise PluginError(f"plugin: {path} and {before.__file__} have one name; rename a file")
+        raise PluginError(f"plugin: {path} and {before.__file__} have the same file name; rename one")
     found = importlib.util.spec_from_file_location(name, path)
     assert found is not None and found.loader is not None, path
     module = importlib.util.module_from_spec(found)

@@ -64,7 +64,7 @@ def each(client: Client, clients: Clients, plan: Plan, x: Vector) -> Any:
     plan.check_clients(range(len(clients)))
     if any(len(u) != len(x) for u in plan.draws):
         raise PlanError(
-            f"draws: {[*map(len, plan.draws)]} for {len(x)} coordinates; give each participant one for each"
+            f"draws: got {[*map(len, plan.draws)]} for {len(x)} coordinates; give each participant one for each of them"
         )
     named = _by_parameter(plan)
     # What torch.compile reads has no signature.
@@ -98,7 +98,7 @@ def _refuse_unread(clients: Clients, *events: Plan | Arrival) -> None:
     for event in events:
         if event.hyper and getattr(clients, "own", None) is None:
             raise PlanError(
-                f"hyper: {', '.join(event.hyper)} given, which an algorithm's step does not read; "
+                f"hyper: the event overrides {', '.join(event.hyper)}, which a step doesn't read by itself; "
                 f"call fedspec.varying.stepped with the step"
             )
 
@@ -170,7 +170,7 @@ def losses(clients: Clients, S: Sequence[int], x: Vector) -> Sequence[Scalar]:
 
 def _without_values(of: Any) -> PlanError:
     return PlanError(
-        f"loss: the server reads F_i(x) of every client, and a {type(of).__name__} says gradients alone; "
+        f"loss: the server reads F_i(x) of every client, but a {type(of).__name__} has only gradients; "
         f"give oracles with a method value(x), or a population with values(S, x)"
     )
 

@@ -280,7 +280,7 @@ def of_server(h: Any, event: Messages, algorithm: Algorithm) -> Any:
     said, known = anew(event.hyper), algorithm.numbers_at("server")
     if unread := [name for name in said if name not in known]:
         raise ContractError(
-            f"event.hyper.{unread[0]}: the server of {algorithm.id} reads {', '.join(known)}; leave it out"
+            f"event.hyper.{unread[0]}: the server of {algorithm.id} reads only {', '.join(known)}; leave it out"
         )
     return of_round(h, said)
 
@@ -322,7 +322,7 @@ def population(case: Case) -> int:
     N = case.population
     if not isinstance(N, int) or isinstance(N, bool) or N < 1:
         raise ContractError(
-            f"case.population: got {N!r}; the server of {case.algorithm} counts all clients, so give their number"
+            f"case.population: got {N!r}; the server of {case.algorithm} needs the number of all clients, at least 1"
         )
     return N
 

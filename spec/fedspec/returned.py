@@ -11,7 +11,7 @@ from typing import Any
 from fedspec.arrays import namespace
 from fedspec.errors import PluginError
 
-WANTED = "want (state, shown): the new {state}, then what is shown by name, {{}} for nothing"
+WANTED = "want (state, shown): the new {state}, then a dict of intermediates by name, {{}} if there are none"
 
 
 def keeping(step: Callable[..., Any]) -> Callable[..., Any]:

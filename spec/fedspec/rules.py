@@ -146,7 +146,7 @@ def _axes(name: str, value: Any, annotation: str) -> list[Shaped]:
         found.append((name, (value.q, value.d), ("q", "d"), None))
     elif annotation in ("int", "Count") and "." in name:
         if namespace(value) is None and (not isinstance(value, Real) or outside(value, WHOLE)):
-            raise PlanError(f"{name}: got {value!r}; a state counts its steps, {WHOLE.words}")
+            raise PlanError(f"{name}: got {value!r}; a state's number of steps must be {WHOLE.words}")
     else:
         for called, field, note in _fields(name, kind):
             found += _axes(called, getattr(value, field), note)
@@ -185,7 +185,9 @@ def _counted_or_measured(name: str, value: Any, note: str) -> Any:
             for number in value:
                 require_count(name, number)
         case "int" if namespace(value) is not None and value.ndim:
-            raise PlanError(f"{name}: got an array of shape {tuple(value.shape)}; a whole number is the same for all")
+            raise PlanError(
+                f"{name}: got an array of shape {tuple(value.shape)}; give one whole number for all clients"
+            )
         case "int" | "Count" if name in PLANNED:
             require_count(name, value)
         case "int" | "Scalar" if name in DOMAINS:
@@ -205,7 +207,9 @@ def _check_rows(arguments: Mapping[str, Any], notes: Mapping[str, str]) -> None:
         if notes[name] == "Stack":
             clients = arguments.get("clients", len(value))
             if not 0 < len(value) <= clients:
-                raise PlanError(f"{name}: {len(value)} of {clients} clients; give at least one, and each only once")
+                raise PlanError(
+                    f"{name}: got {len(value)} rows for {clients} clients; give at least one row, and no client twice"
+                )
 
 
 def refuse_missing(rule: str, missing: Sequence[str]) -> None:

@@ -174,7 +174,7 @@ def schedule_of(said: str, where: str = "schedules") -> Schedule:
     try:
         numbers = tuple(float(part) for name in names for part in told[name].split(","))
     except ValueError:
-        raise ContractError(f"{where}: {' '.join(given)} are not numbers; write, as in values=1,0.5,0.25") from None
+        raise ContractError(f"{where}: got {' '.join(given)}; give numbers, as in values=1,0.5,0.25") from None
     # A floor of 0 makes a rate of 0 at the end of the period, which no case reaches if it is long.
     fading = "floor" in told and numbers[0] > BEYOND
     if not all(math.isfinite(n) and (n > 0 or (n == 0 and fading)) for n in numbers):

@@ -68,7 +68,9 @@ def load(reference: str) -> Subject:
                 "`fedspec adapter ALGORITHM` writes one"
             )
         if len(own) != 1:
-            raise ContractError(f"adapter: say which of {where} is judged, as in py:{where}:NAME; its adapters: {said}")
+            raise ContractError(
+                f"adapter: {where} has several; choose one, as in py:{where}:NAME; its adapters: {said}"
+            )
         (name,) = own
     if not hasattr(module, name):
         raise ContractError(f"adapter: {where} has no attribute {name!r}; its adapters: {said}")
@@ -200,7 +202,9 @@ def _method(session: Any, name: str) -> Any:
         ContractError: the session has none of that name.
     """
     if not callable(method := getattr(session, name, None)):
-        raise ContractError(f"{name}: the claim says resumes, but its session has no method {name!r}; docs/resume.md")
+        raise ContractError(
+            f"{name}: the claim has resumes=True, but its session has no method {name!r}; see docs/resume.md"
+        )
     return method
 
 

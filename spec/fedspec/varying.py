@@ -104,8 +104,8 @@ def owning(clients: Clients, own: Making, h: Any) -> Any:
     form = getattr(clients, "owning", None)
     if form is None and not hasattr(clients, "__getitem__"):
         raise PlanError(
-            f"hyper: one for each client, but a {type(clients).__name__} has them do one thing; give one for all, "
-            f"or give it a method `owning`"
+            f"hyper: got one for each client, but a {type(clients).__name__} runs one function for all; give one for "
+            f"all, or add a method `owning` to it"
         )
     return form(own, h) if form else Own(clients, own, h)
 
@@ -171,7 +171,7 @@ def client_under(step: Callable[..., Any], h: Any, state: Any, clients: Clients,
         step(h, state, _Asking(clients), *events)
     except _Found as found:
         return found.client
-    raise ParameterError("hyper: one for each client, but this step has nothing done by its clients")
+    raise ParameterError("hyper: got one for each client, but this step gives its clients no work; give one for all")
 
 
 def closed_to_server(h: Any, names: Collection[str], closed: Callable[[], bool] = lambda: True) -> Any:
@@ -183,8 +183,7 @@ def closed_to_server(h: Any, names: Collection[str], closed: Callable[[], bool] 
         def tell(record: Any) -> Any:
             if closed():
                 raise ParameterError(
-                    f"hyper.{name}: one for each client, but the server reads it too, for which there is none; "
-                    f"give one for all"
+                    f"hyper.{name}: got one for each client, but the server reads {name} too; give one for all"
                 )
             return vars(record)[name]
 

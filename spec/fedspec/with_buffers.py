@@ -40,7 +40,9 @@ class BufferedSession:
             return answer
         sent = [m.buffers for m in event.messages if m.buffers is not None]
         if len(sent) < len(event.messages):
-            raise ContractError("messages: a client sends no buffers, and the case has some; send them all")
+            raise ContractError(
+                "messages: a client sends no buffers, but the case has some; every client must send them"
+            )
         self.held = after(self.held, sent, [m.weight for m in event.messages], **self.readings)
         return {**answer, "buffers": {name: np.array(b) for name, b in self.held.items()}}
 

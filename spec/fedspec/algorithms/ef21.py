@@ -90,7 +90,9 @@ def one_gradient(plan: Plan, n: int) -> Plan:
         PlanError: somebody does not take part, or is to take more than one local step.
     """
     if set(plan.steps) != {1}:
-        raise PlanError(f"steps: got {plan.steps}; a round of this algorithm has one gradient of each client: say 1")
+        raise PlanError(
+            f"steps: got {plan.steps}; this algorithm takes one gradient of each client a round, so give 1 for each"
+        )
     return plan.of_everyone(n)
 
 

@@ -27,7 +27,9 @@ def check_senders(plan: Exchange) -> None:
         PlanError: nobody sends.
     """
     if not plan.senders:
-        raise PlanError("senders: nobody sends; the server divides by their number")
+        raise PlanError(
+            "senders: the list is empty; the server divides by its length, so at least one client must send"
+        )
 
 
 def check_one_set(plan: Exchange) -> None:
@@ -39,8 +41,8 @@ def check_one_set(plan: Exchange) -> None:
     for t, S in enumerate(plan.computing):
         if set(S) != set(plan.senders):
             raise PlanError(
-                f"computing[{t}]: {tuple(S)}, but the senders are {plan.senders}; "
-                f"without re-sampling they compute at every local step"
+                f"computing[{t}]: got {tuple(S)}, but the senders are {plan.senders}; "
+                f"without re-sampling the same clients must compute at every local step"
             )
 
 
@@ -53,7 +55,7 @@ def check_clusters(plan: Exchange, clusters: Clusters) -> None:
     for V in clusters:
         if not set(V) & set(plan.senders):
             raise PlanError(
-                f"senders: {plan.senders} has none of cluster {tuple(V)}; the server divides by their number"
+                f"senders: got {plan.senders}, none of cluster {tuple(V)}; at least one client of each must send"
             )
 
 
@@ -65,7 +67,7 @@ def check_rows(plan: Exchange, n: int) -> None:
     """
     if tuple(plan.mixing.shape) != (n, n):
         shape = tuple(plan.mixing.shape)
-        raise ShapeError(f"mixing: shapes do not fit: W {shape} for {n} clients that mix; give each a row")
+        raise ShapeError(f"mixing: shapes do not fit: W {shape} for {n} clients that mix; W must be {(n, n)}")
 
 
 def check_places(plan: Exchange, clusters: Clusters) -> None:
@@ -79,6 +81,6 @@ def check_places(plan: Exchange, clusters: Clusters) -> None:
         for t, rows in enumerate(places):
             if rows != places[0]:
                 raise PlanError(
-                    f"computing[{t}]: clients of cluster {tuple(V)} stand at {rows}, at step 0 at {places[0]}; "
-                    f"row k of W is the k-th client: name every set cluster by cluster, as many of each"
+                    f"computing[{t}]: clients of cluster {tuple(V)} are at positions {rows}, in step 0 at {places[0]}; "
+                    f"row k of W is the k-th client's, so list each set cluster by cluster, equally many of each"
                 )

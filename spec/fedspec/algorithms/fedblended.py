@@ -148,7 +148,9 @@ def check_strategies(plan: Plan) -> None:
         UnknownNameError: a strategy is unknown.
     """
     if len(plan.strategies) != len(plan.participants):
-        raise PlanError(f"strategies: {len(plan.strategies)} for {len(plan.participants)} participants; name one each")
+        raise PlanError(
+            f"strategies: got {len(plan.strategies)} for {len(plan.participants)} participants; name one for each"
+        )
     for name in plan.strategies:
         choice(Strategy, "strategies", name)
 

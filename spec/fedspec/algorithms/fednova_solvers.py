@@ -63,7 +63,9 @@ def step(h: FedNovaSolvers, state: State, clients: Clients, plan: Plan) -> tuple
         UnknownNameError: it names one that is none of FedNova's.
     """
     if not plan.strategies:
-        raise PlanError("strategies: none; name the local solver of each participant, or run fednova with one for all")
+        raise PlanError(
+            "strategies: the list is empty; name the local solver of each participant, or run fednova with one for all"
+        )
 
     def client(i: int, x: Vector, gradient: Oracle, tau: int, strategy: str) -> tuple[Vector, Scalar]:
         solver = choice(Solver, "strategies", strategy)

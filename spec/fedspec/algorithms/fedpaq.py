@@ -81,7 +81,7 @@ def check_draws(plan: Plan) -> None:
         PlanError: the plan brings none.
     """
     if not plan.draws:
-        raise PlanError("draws: the plan brings none; give each participant one in [0, 1) for each coordinate")
+        raise PlanError("draws: the list is empty; give each participant one number in [0, 1) for each coordinate")
 
 
 ROW = Algorithm(

@@ -74,13 +74,13 @@ class FedAms(Hyper):
         correction = self.bias_correction
         if self.exponent is Exponent.LOCAL and correction is LocalCorrection.NONE and self.sent is Sent.RAW:
             raise ParameterError(
-                "exponent: got local where bias_correction is none and sent is raw; nothing is divided by "
-                "1 - beta^t: drop exponent, or correct something"
+                "exponent: got local, which has no effect if bias_correction is none and sent is raw, since then "
+                "nothing is divided by 1 - beta^t; drop exponent, or choose a correction"
             )
         if self.sent is Sent.CORRECTED and correction is LocalCorrection.IN_PLACE:
             raise ParameterError(
-                "sent: got corrected where bias_correction is in-place; v_i is corrected already and would be divided "
-                "twice: say sent = raw"
+                "sent: got corrected, but bias_correction is in-place, so v_i would be divided by 1 - beta2^t twice; "
+                "give sent = raw"
             )
 
 

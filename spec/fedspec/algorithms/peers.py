@@ -64,7 +64,9 @@ def rows(x: Shaped[Array, "all"], setup: Setup) -> Stack:
         ShapeError: x is not as many models of one length.
     """
     if len(x) % setup.clients:
-        raise ShapeError(f"x0: {len(x)} coordinates for {setup.clients} clients; without a server it is [clients, d]")
+        raise ShapeError(
+            f"x0: got {len(x)} coordinates for {setup.clients} clients; without a server x0 must be [clients, d]"
+        )
     return x.reshape(setup.clients, -1)
 
 
@@ -75,12 +77,16 @@ def check_everyone(plan: Exchange, clients: Clients) -> None:
         PlanError: somebody sends, there is no local step, or somebody does not compute.
     """
     if not plan.computing:
-        raise PlanError("computing: no local step; without a server a round is one or more, each with all clients")
+        raise PlanError(
+            "computing: the list is empty; without a server a round needs at least one step, each with all clients"
+        )
     if plan.senders:
-        raise PlanError(f"senders: {plan.senders}, but there is no server to send to; leave it empty")
+        raise PlanError(f"senders: got {plan.senders}, but this algorithm has no server; leave the list empty")
     for t, S in enumerate(plan.computing):
         if set(S) != set(range(len(clients))):
-            raise PlanError(f"computing[{t}]: {tuple(S)} of {len(clients)} clients; here all of them compute")
+            raise PlanError(
+                f"computing[{t}]: got {tuple(S)} of {len(clients)} clients; all clients must compute at every step"
+            )
 
 
 def init(h: Hyper, x: Vector, setup: Setup) -> Peers:

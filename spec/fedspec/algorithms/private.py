@@ -99,7 +99,9 @@ def check_noise(plan: Plan, x: Vector) -> None:
         PlanError: the plan does not bring one draw of noise for each coordinate.
     """
     if len(plan.noise) != len(x):
-        raise PlanError(f"noise: {len(plan.noise)} draws for {len(x)} coordinates; give one standard normal draw each")
+        raise PlanError(
+            f"noise: got {len(plan.noise)} draws for {len(x)} coordinates; give one standard normal draw for each"
+        )
 
 
 ROW = Algorithm(

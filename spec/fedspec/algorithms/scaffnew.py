@@ -85,7 +85,7 @@ def one_length(plan: Plan, n: int) -> Plan:
         PlanError: somebody does not take part, or the numbers of steps differ.
     """
     if len(set(plan.steps)) > 1:
-        raise PlanError(f"steps: got {plan.steps}; clients share their coins, so that all take equally many")
+        raise PlanError(f"steps: got {plan.steps}; clients share their coins, so all must take equally many steps")
     return plan.of_everyone(n)
 
 

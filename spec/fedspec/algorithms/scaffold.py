@@ -102,7 +102,7 @@ def server(h: Scaffold, state: Server, messages: Inbox) -> tuple[Server, dict[st
     """
     sent = together(messages)
     if sent.controls is None:
-        raise PlanError("control: a message holds none; SCAFFOLD's clients send the change of c_i beside Delta_i")
+        raise PlanError("control: a message has none; SCAFFOLD's clients must send the change of c_i with Delta_i")
     check_population(sent, state.clients)
     delta = aggregate(sent, Weighting(h.weights), state.x)
     x = average(state.x, delta, eta=h.eta)

@@ -129,7 +129,9 @@ def check_overlap(overlap: int, plan: Plan) -> None:
     """
     for i, K in zip(plan.participants, plan.steps, strict=True):
         if overlap > K:
-            raise PlanError(f"steps: client {i} takes {K}, but a fragment travels for {overlap}; give overlap or more")
+            raise PlanError(
+                f"steps: client {i} takes {K}, but a fragment travels for {overlap} steps; give at least {overlap}"
+            )
 
 
 def after(state: State, plan: Plan, **new: Any) -> State:

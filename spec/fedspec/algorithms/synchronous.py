@@ -131,12 +131,12 @@ def losses_of(messages: Messages, like: Vector, *, guard: Scalar = 0) -> Column:
         PlanError: a message says none, or one that is not positive with what is added to it.
     """
     if messages.losses is None:
-        raise PlanError("loss: a message holds none; the server of this algorithm reads F_i(x) beside Delta_i")
+        raise PlanError("loss: a message has none; the server of this algorithm needs F_i(x) with every Delta_i")
     said = messages.losses()
     for i, F in enumerate(said):
         if outside(F + guard, POSITIVE):
             raise PlanError(
-                f"loss: that of message {i} is {F}; the server takes powers of it, of which 0 has none and a negative "
-                f"number none that is real: add a constant to the objective, or set a guard"
+                f"loss: message {i} has {F}; the server takes powers of loss plus guard, which must be positive; "
+                f"add a constant to the objective, or set a guard"
             )
     return numbers(said, like)[:, None]

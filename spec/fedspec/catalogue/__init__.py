@@ -66,7 +66,9 @@ def _added(ours: list[Algorithm]) -> Iterator[Algorithm]:
         where = plugins.where(module)
         rows = rows_of(module)
         if not rows:
-            raise PluginError(f"plugin: {where} says no ROW; end it in `ROW = Algorithm(...)` (fedspec.entry)")
+            raise PluginError(
+                f"plugin: {where} defines no ROW; end the file with `ROW = Algorithm(...)` (fedspec.entry)"
+            )
         for row in rows:
             check_row(row, where)
         check_printed(module, rows, where)

@@ -73,8 +73,8 @@ def check_ends(phi_m: Scalar, phi_M: Scalar) -> None:
     """
     if is_number(phi_m) and is_number(phi_M) and not phi_m < phi_M:
         raise ParameterError(
-            f"phi_m: got {phi_m} where phi_M is {phi_M}; phi = clip needs phi_m < phi_M, "
-            f"and a phi of one value is phi = constant"
+            f"phi_m: got {phi_m}, but phi_M is {phi_M}; phi = clip needs phi_m < phi_M; "
+            f"for a constant phi choose phi = constant"
         )
 
 

@@ -91,7 +91,7 @@ def check_fits(W: Matrix, adapter: Adapter | Layer, name: str, r: int | None = N
         r = B[1] if B[0] == d else A[0]
     for what, got, want in ((f"{name}.B", B, (d, r)), (f"{name}.A", A, (r, k))):
         if got != want:
-            turned = "; it is turned over" if got == want[::-1] else ""
+            turned = "; it seems to be transposed" if got == want[::-1] else ""
             raise ShapeError(
                 f"{what}: shape {got}, expected {want} beside W {(d, k)}{turned}; B is [d, r], A is [r, k]"
             )
@@ -113,7 +113,7 @@ def check_sent(layer: Layer, sent: Sequence[Adapter], p: Weights, *, ranks: bool
     """
     if not sent or len(sent) != len(p):
         raise PlanError(
-            f"sent: {len(sent)} adapters for {len(p)} weights; give one weight each, and one adapter or more"
+            f"sent: got {len(sent)} adapters for {len(p)} weights; give at least one adapter, and a weight for each"
         )
     check_fits(layer.W, layer, "layer")
     for i, adapter in enumerate(sent):

@@ -108,7 +108,7 @@ def metropolis(n: int, edges: Iterable[tuple[int, int]], like: Array = FLOATS) -
     neighbours: list[set[int]] = [set() for _ in range(n)]
     for i, j in edges:
         if i == j or not {type(i), type(j)} <= {int} or not (0 <= i < n and 0 <= j < n):
-            raise MixingError(f"edges: ({i}, {j}) is none between two of the clients 0..{n - 1}")
+            raise MixingError(f"edges: got ({i}, {j}); an edge must join two different clients of 0..{n - 1}")
         neighbours[i].add(j)
         neighbours[j].add(i)
     W = _zeros(n, like)
@@ -178,7 +178,9 @@ def balanced(A: Array, sweeps: int = 1000) -> Mixing:
         MixingError: A has an entry that is not positive, or so many sweeps are not enough.
     """
     if not (A > 0).all():
-        raise MixingError("A: an entry is not positive; scaling its rows and columns need not balance it")
+        raise MixingError(
+            "A: an entry is not positive; all must be, since scaling rows and columns may not converge otherwise"
+        )
     W: Mixing = A
     for _ in range(sweeps):
         W = W / W.sum(axis=1, keepdims=True)

@@ -52,7 +52,7 @@ class Exponent(StrEnum):
 
 
 class Sent(StrEnum):
-    """Second moment that Fed-LAMB's clients send: line 13 names v, which has two values in line 9 (L141, L149)."""
+    """Second moment that Fed-LAMB's clients send: line 9 gives two values the name that line 13 sends (L141, L149)."""
 
     RAW = "raw"
     """v_i, uncorrected."""

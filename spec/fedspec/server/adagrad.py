@@ -35,7 +35,7 @@ def check_summed(correction: BiasCorrection) -> None:
     if correction is BiasCorrection.STEP:
         raise ParameterError(
             "bias_correction: got step, which takes sqrt(1 - beta2^t); AdaGrad's v is a sum and has no beta2: "
-            "say moments, which corrects m alone, or none"
+            "choose moments, which corrects only m, or none"
         )
 
 
