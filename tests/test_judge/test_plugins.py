@@ -159,7 +159,7 @@ BROKEN = {
     ),
     "unlisted": (
         changed("return own_step(state, delta, **h.of(own_step))", "return State(x=state.x + delta, m=state.m)"),
-        "own_step prints own.m, and",
+        "own_step prints own.m, but no row uses own_step",
     ),
     "family": (changed("Family.SERVERS", "'servers'"), "family: got 'servers'; want one of Family.LOCAL_SOLVERS"),
     "fixes": (changed("(Reading(", "(Reading(fixes={'weihgts': 'uniform'}, "), "fixes 'weihgts'; its options: weights"),

@@ -11,7 +11,7 @@ class LocalGradient(StrEnum):
     FRESH = "fresh"
     """g_t at the local model of step t - 1."""
     STALE = "stale"
-    """One gradient a round, at the model that the round began with, used in all T steps: Alg. 1 as printed (L137)."""
+    """A single gradient a round, at the model that the round began with, used in all T steps: Alg. 1 as printed (L137)."""
 
 
 class ClientMemory(StrEnum):
