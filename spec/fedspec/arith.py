@@ -327,7 +327,7 @@ def _foremost_sizes(sizes: Array, k: int) -> Array:
 
 
 def foremost(keys: Column, X: Stack, m: int) -> Stack:
-    """Return the m rows of X with the smallest keys, sorted by key, ties in row order; X itself if m >= n."""
+    """Return the m rows of X with the smallest keys, sorted by key, ties in row order; X itself if it has no more."""
     if m >= X.shape[0]:
         return X
     if not is_object(X):

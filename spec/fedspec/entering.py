@@ -59,7 +59,7 @@ def unwrapped(function: Function) -> FunctionType:
 
 @cache
 def read(f: Function, known: tuple[tuple[str, Any], ...], options: tuple[tuple[str, Any], ...]) -> Read:
-    """Return the findings about a function if some parameters have known values; a rule lists itself last."""
+    """Return the findings about a function if some parameters have known values; a rule comes last in its own list."""
     return _Reading(f, dict(known), dict(options)).found
 
 

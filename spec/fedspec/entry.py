@@ -186,7 +186,7 @@ class Algorithm:
         return (self.run.step,)
 
     def entered(self, **decided: str) -> Rules:
-        """Rules that the algorithm's functions call under the options ``decided``, on every branch of the others."""
+        """Rules that the algorithm's functions call under the options ``decided``, on all branches of other options."""
         options = {n: kind(decided[n]) if n in decided else UNKNOWN for n, kind in self.options.items()}
         return tuple(entered(self.steps, options).rules)
 

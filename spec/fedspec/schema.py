@@ -28,7 +28,7 @@ DEEPEST = 32
 """Largest depth of nested lists of numbers: the depth that every version of NumPy can hold."""
 
 WORDS = {"nan", "inf", "-inf"}
-"""Strings that stand for numbers that JSON lacks."""
+"""Strings for the numbers that JSON lacks."""
 
 _TOO_LARGE = (1 << 1024) - (1 << 970)
 """Smallest integer that rounds to more than the largest float64."""

@@ -29,7 +29,7 @@ class Sampling(StrEnum):
     """Clients that compute and mix in communication-adapted AFGA, of which only prose exists (L434-442, footnote 4)."""
 
     ROUND = "round"
-    """S_r at every local step: "selected clients in each round"; the others may be offline."""
+    """S_r at every local step: "selected clients in each round"; all other clients may be offline."""
     STEP = "step"
     """S_(r,t), drawn anew at every local step as in Alg. 1; clients outside it keep their models."""
 

@@ -11,7 +11,7 @@ class LocalGradient(StrEnum):
     FRESH = "fresh"
     """g_t at the local model of step t - 1."""
     STALE = "stale"
-    """A single gradient a round, at the model that the round began with, used in all T steps: Alg. 1 as printed (L137)."""
+    """A single gradient a round, at the round's first model, used in all T steps: Alg. 1 as printed (L137)."""
 
 
 class ClientMemory(StrEnum):
@@ -43,9 +43,10 @@ class Exponent(StrEnum):
     """Steps that t counts in the exponents of Fed-LAMB's bias correction."""
 
     GLOBAL = "global"
-    """All that the moments have seen: (r - 1) T + t for a client that takes part in every round. It takes the bias of
-    an average from zero away, as the text says of these lines (L120), whatever is carried on. Moments that begin anew
-    have seen the steps of the round alone."""
+    """All steps that the moments have seen: (r - 1) T + t for a client that takes part in every round. It removes
+    the bias of an average that starts at zero, as the text says of these lines (L120), however long the average is
+    carried on. Moments that are reset have seen only the steps of the round.
+    """
     LOCAL = "local"
     """Steps of the round: t = 1..T, as printed (L140), a defect: moments that are carried on have lost that bias, and
     m_i / (1 - beta1^t) is up to 1 / (1 - beta1) times too long at the first step of a round."""
@@ -68,8 +69,9 @@ class Averaged(StrEnum):
     ALL = "all"
     """n, the number of all clients: Alg. 1 as printed (L152-154), a defect: unless all take part, the model shrinks."""
     LAST_SENT = "last-sent"
-    """n, of a sum over all clients (L152-154), in which those that sit out count with what they sent last; a client
-    that has sent nothing yet counts with x0 and v0."""
+    """n, of a sum over all clients (L152-154), in which absent clients count with the values that they sent last; a
+    client that has sent nothing yet counts with x0 and v0.
+    """
 
 
 class Phi(StrEnum):
