@@ -148,43 +148,43 @@ def sqrt(x: N) -> N:
 
 
 def power(x: N, q: Scalar) -> N:
-    """The power x^q of a positive x, elementwise; on rationals exact, which must have one: q is a multiple of 1/2."""
+    """Return x^q of positive x, elementwise; exact on rationals if q is a multiple of 1/2 and the root is rational."""
     raised: N = _apply(lambda xp, x, q: x**q, scalars.power, x, q)
     return raised
 
 
 def exp(x: N) -> N:
-    """Exponential function, elementwise; of exact rationals only at 0."""
+    """Exponential function, elementwise; exact rationals other than 0 raise InexactError."""
     raised: N = _apply(lambda xp, x: xp.exp(x), scalars.exp, x)
     return raised
 
 
 def log(x: N) -> N:
-    """Natural logarithm, elementwise; of exact rationals only at 1."""
+    """Natural logarithm, elementwise; exact rationals other than 1 raise InexactError."""
     found: N = _apply(lambda xp, x: xp.log(x), scalars.log, x)
     return found
 
 
 def maximum(a: N, b: N | Scalar) -> N:
-    """The larger of two numbers, elementwise."""
+    """Larger of two numbers, elementwise."""
     larger: N = _apply(lambda xp, a, b: xp.maximum(a, b), scalars.maximum, a, b)
     return larger
 
 
 def minimum(a: N, b: N | Scalar) -> N:
-    """The smaller of two numbers, elementwise."""
+    """Smaller of two numbers, elementwise."""
     smaller: N = _apply(lambda xp, a, b: xp.minimum(a, b), scalars.minimum, a, b)
     return smaller
 
 
 def sign(x: N) -> N:
-    """-1, 0 or 1, elementwise."""
+    """Sign of x: -1, 0 or 1, elementwise."""
     direction: N = _apply(lambda xp, x: xp.sign(x), scalars.sign, x)
     return direction
 
 
 def ratio(a: N, b: N | Scalar) -> N:
-    """A / b where b > 0, and 0 elsewhere, elementwise: the convention 0/0 = 0."""
+    """Return a / b where b > 0 and 0 elsewhere, elementwise: the convention 0/0 = 0."""
 
     def native(xp: Any, a: Any, b: Any) -> Any:
         return xp.where(b > 0, a / xp.where(b > 0, b, b * 0 + 1), (a + b) * 0)
@@ -194,20 +194,20 @@ def ratio(a: N, b: N | Scalar) -> N:
 
 
 def where_less(a: Any, b: Any, x: N, y: N | Scalar) -> N:
-    """X where a < b, y elsewhere, elementwise; both are computed, whichever is taken."""
+    """Return x where a < b and y elsewhere, elementwise; x and y are both evaluated."""
     chosen: N = _apply(lambda xp, a, b, x, y: xp.where(a < b, x, y), scalars.where_less, a, b, x, y)
     return chosen
 
 
 def total(x: Vector) -> Scalar:
-    """The sum over the coordinates: one number; of a stack, a column with a number for each client."""
+    """Sum of a vector's coordinates (one number), or of each row of a stack (a column with one number per client)."""
     xp: Any = namespace(x)
     sums: Scalar = xp.sum(x) if x.ndim == 1 else xp.sum(x, axis=-1, keepdims=True)
     return sums
 
 
 def at_scale(x: Vector) -> tuple[Scalar, Vector]:
-    """A scale s > 0 and x / s, whose squares neither vanish nor overflow; s = 1 where those of x do not either.
+    """Return s > 0 and x / s such that the squares of x / s neither vanish nor overflow; s = 1 if those of x don't.
 
     Exact numbers stay as they are. Of a stack, a column with a scale for each client.
     """
@@ -223,7 +223,7 @@ def at_scale(x: Vector) -> tuple[Scalar, Vector]:
 
 
 def norm(x: Vector) -> Scalar:
-    """The Euclidean length, of a stack one for each client; exact on rationals whose squares add up to a square.
+    """Euclidean norm of a vector, or of each row of a stack; exact on rationals if the root is rational.
 
     Floating-point numbers whose squares would vanish or overflow are scaled first.
     """
@@ -236,38 +236,38 @@ def norm(x: Vector) -> Scalar:
 
 
 def where_shorter(u: Vector, length: Scalar, x: Vector, y: Vector) -> Vector:
-    """X where ||u|| < length, y elsewhere, for the whole vector at once; exact numbers compare squares, not roots."""
+    """Return x if ||u|| < length, else y, as whole vectors; exact numbers compare squares instead of roots."""
     if is_object(u):
         return where_less(total(u * u), length**2, x, y)
     return where_less(norm(u), length, x, y)
 
 
 def greatest(xs: Iterable[N]) -> N:
-    """The largest of at least one number or vector."""
+    """Elementwise maximum of one or more numbers or vectors."""
     return reduce(maximum, xs)
 
 
 def least(xs: Iterable[N]) -> N:
-    """The smallest of at least one number or vector."""
+    """Elementwise minimum of one or more numbers or vectors."""
     return reduce(minimum, xs)
 
 
 def largest(x: Array) -> Array:
-    """The largest along the last axis."""
+    """Maximum along the last axis."""
     xp: Any = namespace(x)
     found: Array = greatest(np.moveaxis(x, -1, 0)) if is_object(x) else xp.max(x, axis=-1)
     return found
 
 
 def smallest(x: Array) -> Array:
-    """The smallest along the last axis."""
+    """Minimum along the last axis."""
     xp: Any = namespace(x)
     found: Array = least(np.moveaxis(x, -1, 0)) if is_object(x) else xp.min(x, axis=-1)
     return found
 
 
 def ascending(X: Stack) -> Stack:
-    """The numbers of every coordinate from the smallest to the largest: row k holds the k-th of each."""
+    """Sort each coordinate of a stack across its rows: row k holds the k-th smallest number of each coordinate."""
     if not is_object(X):
         xp: Any = namespace(X)
         ordered: Stack = xp.sort(X, axis=0)
@@ -298,7 +298,7 @@ def _numpy_reads(x: Any) -> bool:
 
 
 def keep_largest(x: Vector, k: int) -> Vector:
-    """A vector with nothing but its k entries that are largest in size; of a stack each row.
+    """Set all but the k entries of largest absolute value to 0, in a vector or in each row of a stack.
 
     Of entries of one size those that come first are kept: the one rule for ties in the whole specification.
     """
@@ -327,7 +327,7 @@ def _foremost_sizes(sizes: Array, k: int) -> Array:
 
 
 def foremost(keys: Column, X: Stack, m: int) -> Stack:
-    """The m rows of a stack with the smallest keys, in their order, of equal keys the first; all of no more than m."""
+    """Return the m rows of X with the smallest keys, sorted by key, ties in row order; X itself if it has no more."""
     if m >= X.shape[0]:
         return X
     if not is_object(X):

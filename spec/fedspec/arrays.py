@@ -1,4 +1,4 @@
-"""Arrays of every library and of every number type: what their shapes mean, how they are made, joined and taken apart.
+"""Array operations for every library and number type: the meaning of shapes, making, joining and indexing arrays.
 
 A vector may be a stack of vectors, one for each client: the last axis holds the coordinates, whatever stands before it.
 array-api-compat is imported only when an array of torch arrives.
@@ -32,25 +32,25 @@ Fraction, Decimal, sympy expression, z3 real. Count: a whole number; of a stack,
 the type checker they all behave as NumPy's arrays, float and int do."""
 
 Vector: TypeAlias = Shaped[Array, "... d"]
-"""A model, a gradient or a moment as one flat vector of d coordinates; or a stack of them, one for each client."""
+"""A flat vector of d coordinates (a model, gradient or moment), or a stack of such vectors, one for each client."""
 
 Shared: TypeAlias = Shaped[Array, "... d"]
-"""A vector that all clients of a stack have in common, such as what the server sent."""
+"""A vector that all clients of a stack share, such as the server's model."""
 
 Stack: TypeAlias = Shaped[Array, "n d"]
-"""Vectors, a row for each of n clients."""
+"""Matrix of n vectors, one row for each client."""
 
 Column: TypeAlias = Shaped[Array, "n 1"]
-"""Numbers of n clients, as a stack of vectors of one coordinate."""
+"""Numbers, one for each of n clients, as a column of shape [n, 1]."""
 
 Weights: TypeAlias = Shaped[Array, "n"]
-"""Numbers, one for each of n clients."""
+"""Numbers, one for each of n clients, as a vector of shape [n]."""
 
 Mixing: TypeAlias = Shaped[Array, "n n"]
-"""Entry [i, j] says how much of client j's model client i takes."""
+"""Mixing matrix: entry [i, j] is the weight of client j's model in client i's average."""
 
 Sets: TypeAlias = Shaped[Array, "... q"]
-"""Numbers, one for each of the q sets of a cover; for each client of a stack."""
+"""Numbers, one for each of the q sets of a cover; for a stack, a row of them for each client."""
 
 
 @functools.cache
@@ -64,7 +64,7 @@ def _spoken(kind: Any) -> str:
 
 
 def namespace(*xs: Any) -> Any:
-    """The library of the first array among the arguments: NumPy, or one that follows the array API; or None."""
+    """Library of the first array among the arguments: NumPy or an array-API namespace; None if none is an array."""
     for x in xs:
         kind: Any = type(x)
         if kind is float or kind is int:
@@ -93,7 +93,7 @@ def _traced(kind: type) -> bool:
 
 
 def compiling() -> bool:
-    """True if ``torch.compile`` or ``torch.fx`` reads the call; even shapes then have no values."""
+    """True if ``torch.compile`` or ``torch.fx`` is tracing the call; even shapes then have no values."""
     torch = sys.modules.get("torch")
     if torch is None or torch.compiler.is_compiling():
         return torch is not None
@@ -104,7 +104,7 @@ def compiling() -> bool:
 
 
 def has_values(x: Any) -> bool:
-    """True if the numbers of an array can be read: false while a library traces the computation."""
+    """True if the numbers of an array can be read; False while a library traces the computation."""
     if isinstance(x, np.ndarray):
         return True
     if compiling():
@@ -120,17 +120,17 @@ def has_values(x: Any) -> bool:
 
 
 def entries(x: Any) -> list[Any]:
-    """The numbers of an array one after another; none where it has no values."""
+    """Flat list of an array's numbers; empty if the array is traced and has no values."""
     return np.ravel(x.tolist()).tolist() if has_values(x) else []
 
 
 def is_object(x: object) -> bool:
-    """True for an array of objects: exact numbers, symbols, numbers that carry their error."""
+    """True for a NumPy array of dtype object: exact numbers, symbols, or numbers with an error bound."""
     return isinstance(x, np.ndarray) and x.dtype == object
 
 
 def gather(x: Vector, places: Shaped[np.ndarray, "..."]) -> Array:
-    """The coordinates of x at some places, as an array of the shape of ``places``; of a stack, for each client."""
+    """Coordinates of x at the indices ``places``, in the shape of ``places``; for a stack, of each client."""
     xp: Any = namespace(x)
     if xp is np or _is_torch(x):
         return x[..., places]
@@ -160,28 +160,28 @@ def array(xs: Sequence[Any] | np.ndarray[Any, Any], like: Array) -> Array:
 
 
 def stack(xs: Sequence[Vector]) -> Stack:
-    """Stack of the clients' vectors, a row for each."""
+    """Stack vectors as the rows of a matrix, one row for each client."""
     xp: Any = namespace(xs[0])
     rows: Stack = xp.stack(xs)
     return rows
 
 
 def repeated(x: Vector, n: int) -> Stack:
-    """Stack of one vector n times, which has the memory of one."""
+    """Stack of n copies of a vector as a broadcast view, in the memory of one vector."""
     xp: Any = namespace(x)
     rows: Stack = xp.broadcast_to(x, (n, *x.shape))
     return rows
 
 
 def concatenate(xs: Sequence[Vector]) -> Vector:
-    """Vectors end to end; stacks of the same clients side by side."""
+    """Concatenate arrays along the last axis: vectors end to end, stacks of the same clients side by side."""
     xp: Any = namespace(xs[0])
     joined: Vector = np.concatenate(xs, axis=-1) if xp is np else xp.concat(xs, axis=-1)
     return joined
 
 
 def put(rows: Stack, places: Sequence[int], new: Stack) -> Stack:
-    """A copy of a stack in which the rows at some places are new."""
+    """Return a copy of a stack with the rows at the indices ``places`` replaced by ``new``."""
     it: Any = rows
     if hasattr(it, "at"):
         return it.at[numbered(places, it)].set(new)  # type: ignore[no-any-return]
@@ -191,7 +191,7 @@ def put(rows: Stack, places: Sequence[int], new: Stack) -> Stack:
 
 
 def numbered(places: Iterable[int], like: Stack | None) -> Any:
-    """The numbers of some rows, as the library of ``like`` takes them for an index: jax takes no list."""
+    """Row indices in the type that the library of ``like`` indexes with: an array for jax, else a list."""
     return np.array([*places], dtype=int) if hasattr(like, "at") else list(places)
 
 
@@ -199,7 +199,7 @@ _NOT_REAL = (bool, np.bool_, complex, np.complexfloating, str, bytes, type(None)
 
 
 def check_array(name: str, value: Any) -> None:
-    """Refuse what is not an array of reals: lists have no arithmetic, integers would be rounded silently.
+    """Raise ShapeError unless a value is an array of reals: lists have no arithmetic, integers would be rounded.
 
     Raises:
         ShapeError: the value is a list, a number, an array of integers, or the like; or an entry is no real number.
@@ -217,7 +217,7 @@ def check_array(name: str, value: Any) -> None:
 
 
 def constant(value: Scalar, like: Vector, size: int | None = None) -> Array:
-    """The vector whose every coordinate is ``value``, typed as ``like`` and shaped as it, or with ``size`` coordinates.
+    """Vector whose coordinates all equal ``value``, in the dtype and shape of ``like``, or with ``size`` coordinates.
 
     Raises:
         ShapeError: ``like`` is not an array of reals.
@@ -235,7 +235,7 @@ def constant(value: Scalar, like: Vector, size: int | None = None) -> Array:
 
 
 def zeros(like: Vector, size: int | None = None) -> Array:
-    """The zero vector, typed as ``like`` and shaped as it, or with ``size`` coordinates.
+    """Zero vector in the dtype and shape of ``like``, or with ``size`` coordinates.
 
     Raises:
         ShapeError: ``like`` is not an array of reals.
@@ -247,12 +247,12 @@ def zeros(like: Vector, size: int | None = None) -> Array:
 
 
 def numbers(xs: Sequence[Any], like: Array) -> Array:
-    """Whole numbers (sample sizes, step counts) as a vector in the arithmetic of ``like``."""
+    """Convert whole numbers (sample sizes, step counts) to a vector in the arithmetic of ``like``."""
     return array([like.flat[0] * 0 + x for x in xs] if is_object(like) else xs, like)
 
 
 def slack(like: Array) -> float:
-    """Largest rounding error of a sum of such numbers: 0 for rationals, some roundings for floats."""
+    """Tolerance for rounding errors in a sum of the entries of ``like``: 0 for rationals, else 4 len(like) epsilons."""
     if is_object(like):
         exact = all(isinstance(x, Rational) for x in like.flat)
         return 0.0 if exact else 4 * len(like) * float(np.finfo(float).eps)
@@ -261,28 +261,28 @@ def slack(like: Array) -> float:
 
 
 def matrix(x: Vector, shape: tuple[int, int]) -> Array:
-    """A vector as a matrix whose rows it has one after another; of a stack one for each client."""
+    """Reshape a vector to a matrix, in row-major order; for a stack, the vector of each client."""
     xp: Any = namespace(x)
     laid: Array = xp.reshape(x, (*x.shape[:-1], *shape))
     return laid
 
 
 def flat(X: Array) -> Vector:
-    """The rows of a matrix one after another; of a stack for each client."""
+    """Flatten a matrix to a vector, in row-major order; for a stack, the matrix of each client."""
     xp: Any = namespace(X)
     laid: Vector = xp.reshape(X, (*X.shape[:-2], X.shape[-2] * X.shape[-1]))
     return laid
 
 
 def transposed(X: Array) -> Array:
-    """Columns for rows; of a stack for each client."""
+    """Transpose of a matrix; for a stack, of each client's matrix."""
     xp: Any = namespace(X)
     turned: Array = np.swapaxes(X, -1, -2) if xp is np else xp.matrix_transpose(X)
     return turned
 
 
 def product(A: Array, B: Array) -> Array:
-    """The product of two matrices; of stacks for each client."""
+    """Product of two matrices; for stacks, of each client's matrices."""
     xp: Any = namespace(A)
     found: Array = xp.matmul(A, B)
     return found

@@ -37,44 +37,44 @@ __all__ = ["COUNTERS", "KINDS", "STATISTICS", "Reading", "after", "counts"]
 
 
 class Reading(StrEnum):
-    """Server's buffers after a round."""
+    """Rule for the server's buffers after a round."""
 
     AVERAGED = "averaged"
-    """The mean by examples."""
+    """Mean of the participants' buffers, weighted by their numbers of examples."""
 
     UNIFORM = "uniform"
-    """The mean of the clients, each alike."""
+    """Unweighted mean of the participants' buffers."""
 
     KEPT = "kept"
-    """Left out: the server's stay as they are, and each client's are its own affair."""
+    """Clients send no buffers: the server's stay unchanged, and clients may do anything with theirs."""
 
     FIRST = "first"
-    """Buffers of the participant that is named first."""
+    """Buffers of the participant that the round names first."""
 
     LAST = "last"
-    """Buffers of the participant that is named last."""
+    """Buffers of the participant that the round names last."""
 
     LARGEST = "largest"
-    """The largest of each number; of counters alone."""
+    """Elementwise maximum of the participants' buffers; for counters only."""
 
 
 COUNTERS = tuple(Reading)
-"""Readings for counters."""
+"""Readings that apply to counters."""
 
 STATISTICS = tuple(r for r in Reading if r is not Reading.LARGEST)
-"""Readings for statistics."""
+"""Readings that apply to statistics."""
 
 KINDS: dict[str, tuple[Reading, ...]] = {"statistics": STATISTICS, "counters": COUNTERS}
 """The kinds of buffers, and the readings of each."""
 
 
 def counts(array: Array) -> bool:
-    """True if a buffer is a counter: of an integer type."""
+    """True if a buffer is a counter, that is, of an integer type."""
     return array.dtype.kind in "iu"
 
 
 def averaged(sent: Sequence[Array], examples: Sequence[Scalar]) -> Array:
-    """B = sum_i n_i b_i / sum_i n_i, rounded down for counters."""
+    """Mean of the sent buffers, weighted by examples: B = sum_i n_i b_i / sum_i n_i, rounded down for counters."""
     total = sum(examples)
     if not total > 0:
         raise WeightError(f"weight: the sample sizes {list(examples)} add up to {total}; one must be positive")
@@ -84,22 +84,22 @@ def averaged(sent: Sequence[Array], examples: Sequence[Scalar]) -> Array:
 
 
 def uniform(sent: Sequence[Array], examples: Sequence[Scalar]) -> Array:
-    """B = sum_i b_i / M, rounded down for counters."""
+    """Unweighted mean of the M sent buffers: B = sum_i b_i / M, rounded down for counters."""
     return np.asarray(sum(sent) // len(sent) if counts(sent[0]) else sum(sent) / len(sent))
 
 
 def first(sent: Sequence[Array], examples: Sequence[Scalar]) -> Array:
-    """B = b_1."""
+    """Buffer of the first participant: B = b_1."""
     return sent[0]
 
 
 def last(sent: Sequence[Array], examples: Sequence[Scalar]) -> Array:
-    """B = b_M."""
+    """Buffer of the last participant: B = b_M."""
     return sent[-1]
 
 
 def largest(sent: Sequence[Array], examples: Sequence[Scalar]) -> Array:
-    """B = max_i b_i, in each number."""
+    """Elementwise maximum of the sent buffers: B = max_i b_i."""
     return np.asarray(np.max(sent, axis=0))
 
 
@@ -110,7 +110,7 @@ RULES: dict[Reading, Callable[[Sequence[Array], Sequence[Scalar]], Array]] = {
     Reading.LAST: last,
     Reading.LARGEST: largest,
 }
-"""Server's buffers from the sent ones, by reading; ``kept`` is missing, since nothing is sent."""
+"""Functions from the sent buffers to the server's, by reading; ``kept`` has none, since clients send nothing."""
 
 
 def after(
@@ -121,7 +121,7 @@ def after(
     statistics: str = Reading.AVERAGED,
     counters: str = Reading.AVERAGED,
 ) -> dict[str, Array]:
-    """The server's buffers after a round.
+    """Return the server's buffers after a round, under a reading for statistics and one for counters.
 
     Args:
         held: the server's buffers.
@@ -140,7 +140,9 @@ def after(
         raise PlanError("messages: nobody takes part in this round; a server step needs at least one client")
     for i, buffers in enumerate(sent):
         if {n: np.shape(b) for n, b in buffers.items()} != {n: np.shape(b) for n, b in held.items()}:
-            raise PlanError(f"messages[{i}].buffers: got {list(buffers)}; give those of the case, {list(held)}")
+            raise PlanError(
+                f"messages[{i}].buffers: got {list(buffers)}; give the case's buffers, {list(held)}, in their shapes"
+            )
     out = {}
     for name, b in held.items():
         reading = readings["counters" if counts(b) else "statistics"]
@@ -149,7 +151,7 @@ def after(
 
 
 def known(kind: str, name: str) -> Reading:
-    """A reading of a kind of buffers by its name.
+    """Return the reading called ``name`` for a kind of buffers.
 
     Raises:
         UnknownNameError: there is no such reading of that kind.

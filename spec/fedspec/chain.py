@@ -1,4 +1,4 @@
-"""Chain of a client's gradient, from backward pass to step: the words of ``Claim.gradients``, in the order of the code.
+"""Gradient transforms between a client's backward pass and its step: the words of ``Claim.gradients``, in code order.
 
     decay l              g + l x                                 ``SGD(weight_decay=l)``: it joins the momentum
     clip-norm c          g min(1, c / ||g||)                     ||g|| over all blocks together
@@ -34,39 +34,39 @@ __all__ = ["LINKS", "Blocks", "OfGradient", "chain", "processed", "through"]
 Blocks: TypeAlias = Sequence[slice]
 
 OfGradient: TypeAlias = Callable[[Any, Any, Blocks], Any]
-"""Function from a gradient, the model that it is taken at and the blocks of that to another gradient."""
+"""Gradient transform: function of a gradient, the model at which it was taken, and that model's blocks."""
 
 TORCH_EPS = 1e-6
-"""Constant that ``torch.nn.utils.clip_grad_norm_`` adds to the length."""
+"""Constant that ``torch.nn.utils.clip_grad_norm_`` adds to the norm."""
 
 
 def decayed(rate: float) -> OfGradient:
-    """A multiple of the model is added (L2)."""
+    """Return the transform that adds ``rate`` times the model to the gradient (L2 penalty)."""
     return lambda g, x, blocks: g + as_number(rate, g) * x
 
 
 def clipped(most: float) -> OfGradient:
-    """Each coordinate is moved into an interval about zero."""
+    """Return the transform that clips each coordinate to [-most, most]."""
     return lambda g, x, blocks: minimum(maximum(g, -as_number(most, g)), as_number(most, g))
 
 
 def shortened(most: float) -> OfGradient:
-    """The gradient is shortened to the length ``most`` if it is longer."""
+    """Return the transform that scales a gradient with ||g|| > most down to the norm ``most``."""
     return lambda g, x, blocks: _short(g, as_number(most, g))
 
 
 def shortened_with_eps(most: float) -> OfGradient:
-    """The gradient is shortened by a length to which a small number is added."""
+    """Return the transform that multiplies the gradient by min(1, most / (||g|| + 1e-6))."""
     return lambda g, x, blocks: g * minimum(1, as_number(most, g) / (norm(g) + as_number(TORCH_EPS, g)))
 
 
 def shortened_in_blocks(most: float) -> OfGradient:
-    """The gradient is shortened, in each block, to the length ``most`` if it is longer there."""
+    """Return the transform that scales each block with ||g_b|| > most down to the norm ``most``."""
     return _in_blocks(shortened(most))
 
 
 def shortened_in_blocks_with_eps(most: float) -> OfGradient:
-    """The gradient is shortened, in each block, by a length to which a small number is added."""
+    """Return the transform that multiplies each block g_b by min(1, most / (||g_b|| + 1e-6))."""
     return _in_blocks(shortened_with_eps(most))
 
 
@@ -80,7 +80,7 @@ def _short(g: Any, most: Any) -> Any:
 
 
 def as_number(c: float, x: Vector) -> Any:
-    """A constant in the arithmetic of a vector."""
+    """Convert a constant to the number type of a vector's entries."""
     return scalars.like(c, x.flat[0]) if is_object(x) and len(x) else c
 
 
@@ -92,11 +92,11 @@ LINKS: Mapping[str, Callable[[float], OfGradient]] = {
     "clip-block-norm-eps": shortened_in_blocks_with_eps,
     "clip-value": clipped,
 }
-"""Functions of a gradient by name, each of one number."""
+"""Gradient transforms by name; each key maps to a function from one number to the transform."""
 
 
 def chain(said: Sequence[str], where: str = "gradients") -> tuple[OfGradient, ...]:
-    """Read what a claim says that a client does to each gradient.
+    """Parse a claim's gradient transforms, such as ``clip-norm 1``, into functions.
 
     Raises:
         ContractError: a link is unknown, or its number is not positive.
@@ -117,14 +117,14 @@ def chain(said: Sequence[str], where: str = "gradients") -> tuple[OfGradient, ..
 
 
 def through(links: Sequence[OfGradient], g: Vector, x: Vector, blocks: Blocks) -> Vector:
-    """The gradient at the end of a chain."""
+    """Apply gradient transforms to a gradient in order and return the result."""
     for link in links:
         g = link(g, x, blocks)
     return g
 
 
 def processed(links: Sequence[OfGradient], blocks: Blocks, oracle: Oracle) -> Oracle:
-    """A client whose gradients go through the chain; its loss stays as it is."""
+    """Wrap a client's oracle so that its gradients pass through the transforms; its loss stays unchanged."""
     if not links:
         return oracle
 

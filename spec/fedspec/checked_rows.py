@@ -21,13 +21,13 @@ from fedspec.rules import RULES, equations
 
 SLUG = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 ID = "an id is of small letters, digits and single hyphens: fed-exp"
-"""Sentence on the characters of an id."""
+"""Message fragment that lists the allowed characters of an id."""
 
 TUPLES = ("levels", "rules", "readings", "shows", "traps", "facts")
 
 
 def check_row(row: Any, where: str) -> Algorithm:
-    """The row, if it is one.
+    """Return a plugin's row if it is a valid ``Algorithm``; else raise PluginError.
 
     Raises:
         PluginError: it is no row, or has an impossible value; with the file, the row and the remedy.
@@ -47,7 +47,7 @@ def check_row(row: Any, where: str) -> Algorithm:
 
 
 def check_printed(module: ModuleType, rows: Sequence[Algorithm], where: str) -> None:
-    """Refuse a rule that no row of its file uses: its equations would be neither shown nor checked.
+    """Raise an error for a rule that no row of its file uses: fedspec would neither show nor check its equations.
 
     Raises:
         PluginError: with the rule.
@@ -58,7 +58,7 @@ def check_printed(module: ModuleType, rows: Sequence[Algorithm], where: str) -> 
             continue
         if left := [e.id for e in equations(function) if e.id not in known]:
             remedy = "call it, or write rules=(...)"
-            raise PluginError(f"plugin: {where}: {name} prints {left[0]}, and no row enters it; {remedy}")
+            raise PluginError(f"plugin: {where}: {name} prints {left[0]}, but no row uses {name}; {remedy}")
 
 
 def _wrong(row: Any) -> Iterator[str]:
@@ -73,14 +73,14 @@ def _wrong(row: Any) -> Iterator[str]:
         yield f"run: got {type(row.run).__name__}; want Method, Program or LocalSolver (fedspec.functions)"
     for name in TUPLES:
         if not isinstance(given := getattr(row, name), tuple):
-            yield f"{name}: got a {type(given).__name__}; want a tuple: one of one thing has a comma, {name}=(...,)"
+            yield f"{name}: got a {type(given).__name__}; want a tuple; one of a single entry ends in a comma, (...,)"
     for level in row.levels:
         if level not in LEVELS:
             yield f"levels: got {level!r}; known: {', '.join(LEVELS)}"
     if not row.readings:
-        yield "readings: there is none; say one, Reading(name=..., words=...), the definition that is published"
+        yield "readings: the tuple is empty; give at least one Reading(name=..., words=...), a published definition"
     if not row.rules:
-        yield "rules: no text of its functions was found that enters one; write them, rules=(...,)"
+        yield "rules: the row's functions call none that fedspec can find; list them, rules=(...,)"
     for rule in row.rules:
         if f"{rule.__module__}.{getattr(rule, '__qualname__', '')}" not in RULES:
             yield f"rules: {getattr(rule, '__name__', rule)} is no rule; put @rule (fedspec.rules) above it"

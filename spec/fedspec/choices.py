@@ -1,4 +1,4 @@
-"""Choices that hang on a number which has no value yet, because a library traces what is computed with it.
+"""Branches on a condition without a value yet, because a library such as jax traces the computation.
 
 A rule says ``new if due(t, z) else old``. Where t is traced, nobody knows which. The rule is then computed both ways,
 and the condition takes one of the results, number by number.
@@ -19,15 +19,17 @@ _SUPPOSED: ContextVar[bool | None] = ContextVar("supposed", default=None)
 
 
 class Open(Exception):
-    """A condition has no value; whoever runs the rule computes :func:`either`."""
+    """Signal that a condition has no value; the caller of the rule catches it and runs :func:`either`."""
 
     def __init__(self, condition: Any) -> None:
-        super().__init__("a choice hangs on a traced number outside of a rule; call the rule, or trace with a number")
+        super().__init__(
+            "a condition depends on a traced number outside of a rule; call the rule, or pass a plain number"
+        )
         self.condition = condition
 
 
 def decided(condition: Any) -> bool:
-    """The truth of a condition; where it has no value, what is being supposed.
+    """Truth value of a condition; for a traced condition, the value that :func:`either` currently assumes.
 
     Raises:
         Open: it has no value and nothing is supposed.
@@ -41,7 +43,7 @@ def decided(condition: Any) -> bool:
 
 
 def either(condition: Any, run: Callable[[], R]) -> R:
-    """Result of a function if the condition holds and if it does not; the condition selects between the two."""
+    """Run a function with a condition assumed true, then false, and let the condition select between both results."""
     results = []
     for supposed in (True, False):
         token = _SUPPOSED.set(supposed)

@@ -1,4 +1,4 @@
-"""Rows of a server and another local solver: ``fedadam-with-yogi`` is FedAdam whose clients take Yogi's steps.
+"""Rows that join a server and another local solver: ``fedadam-with-yogi`` is FedAdam with clients that run Yogi.
 
     for each participating client i:
         y = begin(x);  tau_i times: y = rule(y, g_i(y))
@@ -27,14 +27,14 @@ from fedspec.plan import Oracle
 from fedspec.usual import BY_NAME, LOCALLY
 
 BETWEEN = "-with-"
-"""Separator of the ids of a server and a solver."""
+"""Separator between server id and solver id in the id of a composed row."""
 
 GIVEN = ("x", "state", "g", "anchor", "k")
-"""Arguments of a solver's rule that a round without the model's shapes has."""
+"""Arguments of a solver's rule that a round can pass without the model's block shapes."""
 
 
 def with_solver(server: Algorithm, solver: Algorithm) -> Algorithm:
-    """The row of a server whose clients take the steps of another local solver.
+    """Return the row of a server whose clients run another local solver.
 
     Raises:
         ParameterError: the server takes no other solver, or the solver needs what its clients do not have.
@@ -46,18 +46,18 @@ def with_solver(server: Algorithm, solver: Algorithm) -> Algorithm:
         )
     if not isinstance(run, Method):
         raise ParameterError(
-            f"solver: one text of {server.id} has both its clients and its server, so no other solver takes their "
-            f"place; servers that take one: fedavg, fedavgm, fedadam, fedyogi and what else has level server and round"
+            f"solver: {server.id} has its clients and its server in one function, so their solver can't be replaced; "
+            f"choose fedavg, fedavgm, fedadam, fedyogi or another algorithm with the levels server and round"
         )
     if run.norm in run.steps:
         raise ParameterError(
-            f"solver: the server of {server.id} divides by ||a_i||_1, which is known of its own solvers alone; "
-            f"choose one of them, or a server that reads changes alone, such as fedavg"
+            f"solver: the server of {server.id} divides by ||a_i||_1, which is known for its own solvers only; "
+            f"choose one of them, or a server that reads only changes, such as fedavg"
         )
     if more := [p for p in inspect.signature(local.rule).parameters.values() if _is_missing(p)]:
         raise ParameterError(
-            f"solver: {solver.id} reads the {more[0].name} of a model, which the clients of {server.id} are not told; "
-            f"fedada2 and fed-lamb have clients that are"
+            f"solver: {solver.id} reads the {more[0].name} of a model, which the clients of {server.id} don't get; "
+            f"use fedada2 or fed-lamb, whose clients do"
         )
     of_server = entered([run.server]).rules
     return Algorithm(
@@ -90,7 +90,7 @@ def with_solver(server: Algorithm, solver: Algorithm) -> Algorithm:
 
 
 def declare_beside(solver: Algorithm) -> None:
-    """Declare the names that a local solver's parameters have beside a server's."""
+    """Register the names (with suffix ``_l``) of a local solver's parameters in a composed row."""
     for name in solver.numbers:
         if (ours := _ours(name)) not in DOMAINS:
             domain, meaning, _ = DOMAINS[name]
@@ -176,5 +176,5 @@ def _local(solver: LocalSolver, names: tuple[str, ...]) -> Callable[[Any, Vector
 
 
 def steps_taken(h: Any, tau: int) -> Scalar:
-    """The number of steps, which no server reads that takes any solver."""
+    """Return tau in place of ||a_i||_1, which no server that accepts other solvers reads."""
     return tau

@@ -64,16 +64,16 @@ Level: TypeAlias = Literal["client", "server", "round", "trace"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 
 Blocks: TypeAlias = Mapping[str, Array]
-"""A model, a gradient, a moment: named arrays, in the order of the case's ``x0``."""
+"""Named arrays in the order of the case's ``x0``: a model, a gradient or a moment."""
 
 Buffers: TypeAlias = Mapping[str, Array]
-"""Arrays that a model carries beside its parameters, as BatchNorm does: statistics as floats, counters of a whole type.
-"""
+"""Arrays that a model carries beside its parameters, such as BatchNorm's: statistics are floats, counters integers."""
 
 Answer: TypeAlias = Mapping[str, "Blocks | Array | Sequence[Array] | float"]
-"""Result of a step: ``x`` and intermediates, each as blocks, as a list of arrays in the order of ``x0``, as one flat
-vector of all blocks in that order, or (scalars such as ``tau_eff``) as a number. If the case has ``buffers``, also the
-server's buffers after the step under that name, named as in the case."""
+"""Result of a step: ``x`` and intermediates. Each is given as blocks, as a list of arrays in the order of ``x0``, as
+one flat vector of all blocks in that order, or (scalars such as ``tau_eff``) as a number. If the case has
+``buffers``, the answer also holds the server's buffers after the step under that key, named as in the case.
+"""
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Info:
-    """Name and version of an implementation, claims of its adapter; ``offers`` is the former name of ``claims``.
+    """Name and version of an implementation, with its adapter's claims (``offers`` is their former name).
 
     ``variant`` separates two interfaces of one package, here or by claim.
     """
@@ -140,7 +140,7 @@ class Info:
     claims: tuple[Claim, ...]
     variant: str = ""
     concurrent: bool = True
-    """False when starting a session ends the one before."""
+    """False if starting a session ends the previous session."""
 
     def __init__(
         self,
@@ -152,21 +152,21 @@ class Info:
         *,
         offers: tuple[Claim, ...] = (),
     ) -> None:
-        """Keep the fields; either name of the claims is taken."""
+        """Set the fields; the claims may be passed as ``claims`` or as ``offers``."""
         # The record is frozen.
         vars(self).update(name=name, version=version, claims=offers or claims, variant=variant, concurrent=concurrent)
 
     @property
     def offers(self) -> tuple[Claim, ...]:
-        """The claims, under their former name."""
+        """The claims, under the field's former name."""
         return self.claims
 
 
 Offer: TypeAlias = Claim
-"""Former name of a claim, which adapters may import."""
+"""Former name of :class:`Claim`, kept for adapters that import it."""
 
 SubjectInfo: TypeAlias = Info
-"""Former name of an info, which adapters may import."""
+"""Former name of :class:`Info`, kept for adapters that import it."""
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ class Quadratics:
 
 @dataclass(frozen=True)
 class Case:
-    """Everything an implementation needs to start: no randomness is left to it.
+    """Inputs that start a run: algorithm, options, model and hyper-parameters; the implementation draws nothing random.
 
     Attributes:
         algorithm: id in the catalogue.
@@ -227,7 +227,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Gradient:
-    """Level client: take one local step with this gradient (evaluated at the current local model).
+    """Event at level client: take one local step with this gradient, evaluated at the current local model.
 
     Attributes:
         g: the gradient.
@@ -241,7 +241,7 @@ class Gradient:
 
 @dataclass(frozen=True)
 class Begin:
-    """Level client: a new round begins at the server model ``x``; what lives for one round starts afresh."""
+    """Event at level client: a new round begins at the server model ``x``; reset state that lives for one round."""
 
     x: Blocks
 
@@ -278,7 +278,7 @@ class ClientMessage:
 
 @dataclass(frozen=True)
 class Messages:
-    """Level server: aggregate these and take one server step.
+    """Event at level server: aggregate these messages and take one server step.
 
     Attributes:
         messages: messages of the participants.
@@ -291,7 +291,7 @@ class Messages:
 
 @dataclass(frozen=True)
 class Round:
-    """Level round: run one whole round.
+    """Event at level round: run one whole round.
 
     Attributes:
         participants: numbers of the clients that take part.
@@ -318,42 +318,42 @@ Event: TypeAlias = Gradient | Begin | Messages | Round | Exchange | Arrival
 
 @runtime_checkable
 class Session(Protocol):
-    """A running case."""
+    """A running case, which takes one event at a time."""
 
     def step(self, event: Event) -> Answer:
-        """Take the event; return at least ``{"x": model}``."""
+        """Process one event; return at least ``{"x": model}``."""
         ...
 
 
 class Resuming(Session, Protocol):
-    """A session of a claim with ``resumes=True``."""
+    """A session that can be saved and restored, for claims with ``resumes=True``."""
 
     def save(self) -> bytes:
-        """Return everything that the session holds; the judge keeps the bytes and never reads them."""
+        """Return the complete state of the session as bytes; the judge stores them and never reads them."""
         ...
 
     def restore(self, saved: bytes) -> None:
-        """Go on where the session was that saved these bytes; called before any event, perhaps in a new process."""
+        """Continue from the saved state; called before any event, perhaps in a new process."""
         ...
 
 
 @runtime_checkable
 class Adapter(Protocol):
-    """Connection of an implementation to the judge."""
+    """Connection of an implementation to the judge: its claims, and a session for each case."""
 
     info: Info
 
     def start(self, case: Case) -> Session:
-        """Begin a session for one case, with fresh state."""
+        """Start a session for one case, with fresh state."""
         ...
 
 
 Subject: TypeAlias = Adapter
-"""Former name of an adapter, which adapters may import."""
+"""Former name of :class:`Adapter`, kept for adapters that import it."""
 
 
 def blocks_like(value: object, x0: Blocks, name: str) -> dict[str, Array]:
-    """Read one answer as named blocks in the shape of ``x0``.
+    """Convert one value of an answer to named blocks with the names and shapes of ``x0``.
 
     Args:
         value: blocks by name, a list of arrays in the order of ``x0``, or one flat vector of all of them.

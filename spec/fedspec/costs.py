@@ -1,4 +1,4 @@
-"""Costs of an algorithm: the floats that are sent in a round, and the floats that are kept.
+"""Costs of an algorithm in floats: floats sent in a round, and floats kept in memory.
 
 The papers say little about costs (FedAda2, L192 and L204; FedNova, L34 and L237; AFGA, Table 7; Fed-LAMB, L290); the
 formulas follow from the algorithms, and the tests count them on the specification. Not counted: the sample sizes, which
@@ -26,7 +26,7 @@ SYMBOLS: dict[str, str] = {
     "q": "sets of the cover: at most d, for a matrix with one set for each row and column their number",
     "|E|": "directed links: pairs i != j with W_ij > 0; 2n in a ring of n > 2",
 }
-"""Symbols of the formulas."""
+"""Symbols of the cost formulas, with their meanings."""
 
 _TOKEN = re.compile(r"[0-9]+(?:\.[0-9]+)?|\|E\||[A-Za-z]\w*|\S")
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
@@ -34,7 +34,7 @@ _SYMBOL = re.compile(r"\|E\||[A-Za-z]\w*")
 
 
 def floats(formula: str, sizes: Mapping[str, int]) -> int:
-    """The value of a formula such as ``m (2 d + 1)``, exact and then rounded up: of half a float nothing is sent.
+    """Evaluate a cost formula such as ``m (2 d + 1)`` exactly and round up, since nobody can send half a float.
 
         sum     = product, or several with + or - between them
         product = factor, then further factors side by side or with *, and / before a number that divides what is there
@@ -106,7 +106,7 @@ def _unread(tokens: Collection[str], want: str) -> FedspecError:
 
 @dataclass(frozen=True, kw_only=True)
 class Costs:
-    """Formulas in the symbols of ``SYMBOLS``.
+    """Cost formulas of an algorithm, in the symbols of ``SYMBOLS``.
 
     Attributes:
         down: floats from the server to clients, for all of them, in one round (one server step where updates arrive).
@@ -128,4 +128,4 @@ class Costs:
 
 
 UNRECORDED = Costs(working="0", note="not recorded yet: the row says no costs")
-"""Costs of a row until its author counts them."""
+"""Placeholder costs of a row whose author hasn't counted them yet."""

@@ -1,4 +1,4 @@
-"""Covers of the coordinates, for SM3: data, checked when it is made.
+"""Covers of the coordinates (overlapping index sets) for SM3: data, validated when it is made.
 
 A :class:`Cover` holds the indices of its sets. :class:`Slices` hold the shapes of the blocks alone and reduce along
 their axes, so that the cover of a model of 10^8 coordinates takes as little memory as that of ten.
@@ -24,7 +24,7 @@ from fedspec.records import record
 
 @runtime_checkable
 class AnyCover(Protocol):
-    """Cover of the coordinates, as SM3 reads it."""
+    """Interface of a cover of the coordinates: the operations that SM3 uses."""
 
     @property
     def d(self) -> int:
@@ -85,7 +85,7 @@ class Cover:
         return _reduced(smallest, mu, self._holders)
 
     def holding(self, j: int) -> tuple[int, ...]:
-        """The numbers r of the sets that hold coordinate j."""
+        """Indices r of the sets that contain coordinate j."""
         numbers, ends = self._columns
         return tuple(numbers[ends[j - 1] if j else 0 : ends[j]].tolist())
 
@@ -166,7 +166,7 @@ def _reduced(reduce: Callable[[Array], Vector], x: Vector, rows: _Rows) -> Vecto
 
 @record
 class Slices:
-    """A cover of shapes: the slices of each block along some of its axes, coordinates in row-major order.
+    """Cover by slices: for each block shape, the slices along some of its axes; coordinates in row-major order.
 
     For example, the rows and columns of a matrix are ``Slices(shapes=((3, 4),), axes=((0, 1),))``, its rows alone
     ``Slices(((3, 4),), ((0,),))``. Sets are numbered block by block, in a block axis by axis.
@@ -183,7 +183,7 @@ class Slices:
             if prod(shape) == 0:
                 raise CoverError(f"cover: a block of shape {shape} has no coordinate; leave it out")
             if not axes or not all(is_whole(axis) and 0 <= axis < len(shape) for axis in axes):
-                raise CoverError(f"cover: a block of shape {shape} along axes {axes}; name one of its axes at least")
+                raise CoverError(f"cover: got axes {axes} for a block of shape {shape}; give at least one of its axes")
 
     @property
     def d(self) -> int:
@@ -227,17 +227,17 @@ class Slices:
         return concatenate(parts)
 
     def holding(self, j: int) -> tuple[int, ...]:
-        """The numbers r of the sets that hold coordinate j."""
+        """Indices r of the sets that contain coordinate j."""
         return self.listed.holding(j)
 
     @property
     def sets(self) -> tuple[tuple[int, ...], ...]:
-        """S_1..S_q: block by block, in a block axis by axis."""
+        """Index sets S_1..S_q, block by block, and within a block axis by axis."""
         return self.listed.sets
 
     @cached_property
     def listed(self) -> Cover:
-        """Cover with the same sets as numbers; each axis has as many numbers as there are coordinates."""
+        """Equivalent cover with explicit index sets; for each axis it stores all of a block's indices."""
         found: list[tuple[int, ...]] = []
         start = 0
         for shape, axes in self._blocks():
@@ -252,7 +252,7 @@ class Slices:
 
 
 def named_cover(name: CoverName, shapes: Mapping[str, Sequence[int]]) -> Slices:
-    """The cover of that name for a model of the given block shapes, coordinates in row-major order.
+    """Return the cover called ``name`` for blocks of the given shapes, coordinates in row-major order.
 
     Raises:
         UnknownNameError: there is no such cover.

@@ -1,4 +1,4 @@
-"""Values that a reading decides in the text of a function: of options, and of tests of them."""
+"""Evaluation of expressions in a function's source whose values a reading fixes: options, and tests of options."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from types import FunctionType
 from typing import Any, TypeAlias
 
 WHERE = ("fedspec.client.", "fedspec.server.", "fedspec.mixing.", "fedspec.algorithms.", "fedspec.preconditioner")
-"""The modules whose functions an algorithm is made of."""
+"""Name prefixes of the modules that contain the functions of algorithms."""
 
 Known: TypeAlias = Mapping[str, Any]
-"""The parameters and local names whose value the reading decides."""
+"""Parameters and local names with the values that the reading fixes."""
 
 UNKNOWN: Any = object()
-"""The value of an expression that the reading does not decide."""
+"""Marker for the value of an expression that the reading doesn't fix."""
 
 
 @cache
 def options_of(function: FunctionType) -> dict[str, type[StrEnum]]:
-    """The parameters of a function that are options."""
+    """Parameters of a function that are options, each with its enum."""
     space = function.__globals__
     named = {n: space.get(str(note)) for n, note in function.__annotations__.items() if n != "return"}
     return {n: kind for n, kind in named.items() if isinstance(kind, type) and issubclass(kind, StrEnum)}
@@ -35,7 +35,7 @@ def defaults_of(function: FunctionType) -> dict[str, Any]:
 
 
 class Deciding:
-    """Decisions of a reading within one function.
+    """Evaluator of the expressions in one function whose values a reading fixes.
 
     Attributes:
         known: the parameters and local names whose value it decides.
@@ -48,11 +48,11 @@ class Deciding:
     space: Known
 
     def is_record(self, name: str) -> bool:
-        """True if a name stands for the record of hyper-parameters and options."""
+        """True if a name refers to the record of hyper-parameters and options."""
         return name == "h"
 
     def value(self, node: ast.expr) -> Any:
-        """The value of an expression that the reading decides: an option's, or whether it has one of several."""
+        """Value of an expression if the reading fixes it (an option, or a test of options); else ``UNKNOWN``."""
         match node:
             case ast.Constant(value=bool(value)):
                 return value
@@ -90,7 +90,7 @@ class Deciding:
         return (left == value) is isinstance(op, ast.Is | ast.Eq)
 
     def fits(self, pattern: ast.pattern, value: Any) -> bool:
-        """True if a value that the reading decides fits a pattern."""
+        """True if a value that the reading fixes matches the pattern of a ``case``."""
         match pattern:
             case ast.MatchValue(value=wanted):
                 return bool(self.value(wanted) == value)

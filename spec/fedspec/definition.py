@@ -1,4 +1,4 @@
-"""A published definition of an algorithm's name: what its text rests on, what it decides and what it asks for."""
+"""Published definitions (readings) of an algorithm's name: their source, the options they fix, their requirements."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fedspec.contract import Level
 
 
 class Basis(StrEnum):
-    """Origin of the text of a row; ``fedspec list`` prints the value."""
+    """Kind of source that a row's text follows; ``fedspec list`` prints the value."""
 
     READ = "paper"
     CODE = "code"
@@ -21,7 +21,7 @@ class Basis(StrEnum):
 
     @property
     def words(self) -> str:
-        """Origin in words, as ``fedspec show`` prints it."""
+        """Kind of source in words, as ``fedspec show`` prints it."""
         return _BASES[self]
 
 
@@ -36,7 +36,7 @@ _BASES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Requirement:
-    """A relation between hyper-parameters that a reading asks for."""
+    """A relation between hyper-parameters that a reading requires."""
 
     id: str
     words: str
@@ -45,7 +45,7 @@ class Requirement:
 
 
 def v0_at_least_tau_squared(algorithm: str) -> Requirement:
-    """The relation that Reddi et al. (2021) ask of an adaptive server."""
+    """Requirement v_0 >= tau^2 of Reddi et al. (2021) for an adaptive server."""
     return Requirement(
         id=f"{algorithm}.v0",
         words="v_0 >= tau^2",
@@ -55,7 +55,7 @@ def v0_at_least_tau_squared(algorithm: str) -> Requirement:
 
 
 def above_zero(algorithm: str, name: str) -> Requirement:
-    """Requirement that a hyper-parameter is above 0, which may be 0 elsewhere."""
+    """Requirement that a hyper-parameter is > 0 in this reading, although other readings allow 0."""
     return Requirement(id=f"{algorithm}.{name}", words=f"{name} > 0", about=(name,), holds=lambda h: h[name] > 0)
 
 
@@ -81,10 +81,10 @@ class Reading:
 
     @property
     def stored(self) -> str:
-        """The name under which vectors and kills are stored: the first that it had, so that a new name moves none."""
+        """Name under which vectors and kills are stored: the reading's first name, so renaming moves no files."""
         return self.formerly[0] if self.formerly else self.name
 
     @property
     def told(self) -> str:
-        """Its words, and the names that it had."""
+        """The reading's words, followed by its former names."""
         return f"{self.words}; formerly {', '.join(self.formerly)}" if self.formerly else self.words

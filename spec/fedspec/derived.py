@@ -1,4 +1,4 @@
-"""The rules that a row runs and the names that it shows, read off its functions: nobody types them.
+"""Rules that a row runs and names that it shows, derived from its functions instead of listed by hand.
 
 For example, FedAvgM enters ``averaged_momentum`` under ``momentum_sum=average`` alone, and shows ``delta`` and ``v``.
 """
@@ -17,11 +17,11 @@ from fedspec.rules import printed
 T = TypeVar("T")
 
 SHOWN_FIELDS = {"round": ("Scalar", "Vector"), "exchange": ("Scalar", "Vector", "Stack"), "arrival": ()}
-"""The kinds of a state's fields that a session shows, by what one step is."""
+"""Types of the state fields that a session shows, by event."""
 
 
 class ReadOff(Generic[T]):
-    """A field that is read off the functions beside it when somebody first asks, unless it is said."""
+    """Descriptor of a field that is computed from the other fields on first access, unless it is set."""
 
     def __init__(self, find: Callable[[Any], T]) -> None:
         self.find = find
@@ -48,7 +48,7 @@ class ReadOff(Generic[T]):
 
 
 def entered(functions: Iterable[Function], options: Mapping[str, Any] | None = None) -> Read:
-    """Return what functions enter, one after another, under options of which some may be left at ``UNKNOWN``.
+    """Return rules, returned keys and read attributes of functions, under options that may be left at ``UNKNOWN``.
 
     A function that is no rule takes the record of hyper-parameters and options first.
     """
@@ -62,7 +62,7 @@ def entered(functions: Iterable[Function], options: Mapping[str, Any] | None = N
 
 
 def shown_names(begin: Function | None, steps: Iterable[Function], event: str = "round") -> tuple[str, ...]:
-    """The names under which some steps return something, and the fields of the state that ``begin`` says it makes."""
+    """Names that the steps return, then the shown fields of the state type that ``begin`` is annotated with."""
     note = unwrapped(begin).__annotations__.get("return") if begin else None
     state = unwrapped(begin).__globals__.get(note) if begin and isinstance(note, str) else note
     kinds = (*SHOWN_FIELDS[event], *(getattr(arrays, kind) for kind in SHOWN_FIELDS[event]))

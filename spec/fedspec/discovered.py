@@ -1,4 +1,4 @@
-"""Values that the files of a package define under one name, so that a new file joins by being there."""
+"""Discovery of values that a package's modules define under one name, so that adding a file registers it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def said(package: str, name: str, first: Sequence[str] = ()) -> Iterator[Any]:
-    """The values of that name in the modules of a package: of those named first in their order, then of the others.
+    """Yield the values of a name in a package's modules: modules in ``first`` in that order, then the others by name.
 
     Raises:
         ImportError: a module is only just being imported, so that what it says is not known yet.

@@ -1,4 +1,4 @@
-"""Division by a second moment that is zero: refused with a word where a stabiliser is 0, instead of becoming NaN.
+"""Errors for division by a second moment of zero: a stabiliser of 0 raises ParameterError instead of giving NaN.
 
 The papers ask eps > 0 and tau > 0 where they divide. A stabiliser of 0 is allowed all the same, since some of them have
 none (Reddi et al., 2018), set it to 0 (Fed-LAMB, L561) or keep v_0 above 0 in its place. What a rule then divides by 0
@@ -19,7 +19,7 @@ STABILISERS = ("eps", "tau")
 
 
 def stabiliser_of_zero(given: Mapping[str, Any]) -> str:
-    """The name of a stabiliser among the arguments of a rule that is 0; empty where there is none."""
+    """Name of the stabiliser among a rule's arguments that is 0; empty if there is none."""
     for name in STABILISERS:
         if isinstance(value := given.get(name), float | int | np.floating) and value == 0:
             return name
@@ -27,7 +27,7 @@ def stabiliser_of_zero(given: Mapping[str, Any]) -> str:
 
 
 def refuse_division_by_zero(name: str, rule: str, given: Mapping[str, Any], result: Any) -> None:
-    """Refuse what a rule made of finite numbers if it moves a model, or says how, by what is no finite number.
+    """Raise ParameterError if a rule, given finite arrays, returns a model or direction with NaN or infinity.
 
     Args:
         name: the stabiliser that is 0.
@@ -45,7 +45,7 @@ def refuse_division_by_zero(name: str, rule: str, given: Mapping[str, Any], resu
             at = [int(j) for j in np.argwhere(~finite)[0]]
             raise ParameterError(
                 f"{name}: got 0, and {rule} divides by 0 at coordinate {at[0] if len(at) == 1 else at}; "
-                f"give {name} > 0, or numbers with which nothing is divided by 0 (second moments that begin above it)"
+                f"give {name} > 0, or second moments that begin above 0"
             )
 
 

@@ -24,7 +24,7 @@ from fedspec.errors import ParameterError, PlanError, WeightError
 
 @dataclass(frozen=True)
 class Domain:
-    """A set of real numbers: how to say it and how to test it."""
+    """A set of real numbers: its description and its membership test."""
 
     words: str
     holds: Callable[[Any], bool]
@@ -36,7 +36,7 @@ NONNEGATIVE = Domain(">= 0", lambda x: x >= 0)
 DECAY = Domain("in [0, 1)", lambda x: 0 <= x < 1)
 SHARE = Domain("in [0, 1]", lambda x: 0 <= x <= 1)
 MOST = 2**53
-"""No count is larger: beyond it floats do not tell one whole number from the next."""
+"""Largest count: above 2^53, floats can't represent every integer."""
 
 COUNT = Domain("a whole number >= 1, and at most 2^53", lambda x: 1 <= x <= MOST and int(x) == x)
 WHOLE = Domain("a whole number >= 0, and at most 2^53", lambda x: 0 <= x <= MOST and int(x) == x)
@@ -49,11 +49,11 @@ DRAWN = {
     "COUNT": COUNT,
     "WHOLE": WHOLE,
 }
-"""The domains that cases draw a new hyper-parameter from, by name."""
+"""Domains, by name, from which fedspec can draw cases for a user's new hyper-parameter."""
 
 
 class Parameter(NamedTuple):
-    """A hyper-parameter: its domain, what it means, and whether clients alone read it, so that a server has no such."""
+    """A hyper-parameter: its domain, its meaning, and True if only clients read it."""
 
     domain: Domain
     meaning: str
@@ -168,7 +168,7 @@ DOMAINS: dict[str, Parameter] = {
 
 
 class Dimension(Enum):
-    """Power of the scale by which a hyper-parameter is multiplied when the model's changes are scaled."""
+    """Exponent p of a hyper-parameter: if the model's changes are scaled by s, it is multiplied by s^p."""
 
     RATIO = 0
     LENGTH = 1
@@ -179,32 +179,33 @@ DIMENSIONS: dict[str, Dimension] = {
     **dict.fromkeys(("eps", "tau", "m0", "m0_l", "clip_norm", "smooth", "radius"), Dimension.LENGTH),
     **dict.fromkeys(("v0", "v0_l", "v_hat0"), Dimension.SQUARE),
 }
-"""Dimensions of hyper-parameters that are no ratio, by the usual meaning of their name; a row may declare others
-(``dimensions``)."""
+"""Dimensions of the hyper-parameters that aren't ratios, by the usual meaning of their name; a row may override them
+(``dimensions``).
+"""
 
 
 def declare(name: str, parameter: Parameter) -> None:
-    """Give a hyper-parameter of somebody's own algorithm its meaning, before a rule names it.
+    """Register the meaning of a user's own hyper-parameter, before a rule uses its name.
 
     Raises:
         ParameterError: the name has another meaning already, or cases are drawn from no such domain.
     """
     if name not in DOMAINS and parameter.domain not in DRAWN.values():
         raise ParameterError(
-            f"{name}: no case draws a number {parameter.domain.words}; "
-            f"its domain is one of {', '.join(DRAWN)} of fedspec.domains"
+            f"{name}: fedspec can't draw a number {parameter.domain.words}; "
+            f"its domain must be one of {', '.join(DRAWN)} of fedspec.domains"
         )
     if DOMAINS.setdefault(name, parameter) != parameter:
         was = DOMAINS[name]
         raise ParameterError(
-            f"{name}: is the {was.meaning}, {was.domain.words}; one name means one thing, so rename it"
+            f"{name}: already means {was.meaning}, {was.domain.words}; a name has one meaning, so rename yours"
         )
     if parameter.domain in (COUNT, WHOLE):
         COUNTS.add(name)
 
 
 COUNTS = {name for name, p in DOMAINS.items() if p.domain in (COUNT, WHOLE)}
-"""The hyper-parameters that count something: they stay whole numbers in every arithmetic."""
+"""Hyper-parameters that are counts; they stay whole numbers in every arithmetic."""
 
 
 PLANNED: dict[str, tuple[Domain, str]] = {
@@ -216,12 +217,13 @@ PLANNED: dict[str, tuple[Domain, str]] = {
     "delay": (WHOLE, "number of versions of the model since the update was begun"),
     "tau_max": (WHOLE, "largest number of versions of the model since one of some updates was begun"),
 }
-"""Numbers that a rule counts and a plan contains; no hyper-parameter, though a server's stabiliser is called tau as
-well."""
+"""Counts in plans and rules that aren't hyper-parameters; ``tau`` counts steps here, although a server's stabiliser
+is called tau too.
+"""
 
 
 def is_number(x: Any) -> bool:
-    """True if ``x`` has a value that can be compared: false for symbols."""
+    """True if ``x`` has a value that can be compared; False for symbols."""
     return _is_number(x.__class__) or hasattr(x, "value")
 
 
@@ -231,7 +233,7 @@ def _is_number(kind: type) -> bool:
 
 
 def is_real(x: Any) -> bool:
-    """True if ``x`` may be one real number: a symbol may; a bool, a complex number, a list or a word may not."""
+    """True if ``x`` may be one real number (a symbol may); False for a bool, complex number, list or string."""
     return _is_real(x.__class__) and hasattr(x, "__mul__")
 
 
@@ -246,7 +248,7 @@ def is_finite(number: Any) -> bool:
 
 
 def outside(value: Any, domain: Domain) -> bool:
-    """True if a value is no real number, outside the domain, NaN or infinite; symbols are inside."""
+    """True if a value isn't a real number, lies outside the domain, or is NaN or infinite; symbols are inside."""
     # A round asks of every client, so what is most often given is answered first.
     if value.__class__ is int:
         return not domain.holds(value)
@@ -264,12 +266,12 @@ def outside(value: Any, domain: Domain) -> bool:
 
 
 def all_finite(values: object) -> bool:
-    """True if the values are an array of finite numbers; if False, look at each."""
+    """True if the values are a float array of finite numbers; if False, the caller checks each value."""
     return isinstance(values, np.ndarray) and values.dtype.kind == "f" and bool(np.isfinite(values).all())
 
 
 def all_nonnegative(values: Sequence[Any] | np.ndarray[Any, Any]) -> bool:
-    """True if the values are plain finite numbers >= 0; if False, look at each."""
+    """True if the values are plain finite numbers >= 0; if False, the caller checks each value."""
     if isinstance(values, np.ndarray):
         return all_finite(values) and bool((values >= 0).all())
     kinds = {*map(type, values)}
@@ -277,7 +279,7 @@ def all_nonnegative(values: Sequence[Any] | np.ndarray[Any, Any]) -> bool:
 
 
 def require(name: str, value: Any) -> None:
-    """Refuse a hyper-parameter outside its domain; a column of numbers, one for each client of a stack, each of them.
+    """Raise ParameterError unless a hyper-parameter, or each number of a per-client column, is in its domain.
 
     Raises:
         ParameterError: it is not a number, NaN, infinite, or outside the domain of its name.
@@ -297,7 +299,7 @@ def require(name: str, value: Any) -> None:
 
 
 def pull(eta_l: Any, mu: Any) -> Any:
-    """Alpha = eta_l mu: how much of the way to its anchor a proximal step goes.
+    """Return alpha = eta_l mu, the fraction of the distance to its anchor that a proximal step moves.
 
     Raises:
         ParameterError: alpha is above 1, though both numbers may be in their own domains.
@@ -306,14 +308,14 @@ def pull(eta_l: Any, mu: Any) -> Any:
     domain, meaning, _ = DOMAINS["alpha"]
     if outside(alpha, domain):
         raise ParameterError(
-            f"mu: got {mu} where eta_l is {eta_l}; alpha, the {meaning}, is {alpha} and must be {domain.words}: "
-            f"beyond, a step leads past its anchor, and ||a_i||_1 is no length; lower mu or eta_l"
+            f"mu: got {mu}, with eta_l = {eta_l}; alpha, the {meaning}, is {alpha} and must be {domain.words}: "
+            f"above 1 a step moves past its anchor, and ||a_i||_1 isn't a norm; lower mu or eta_l"
         )
     return alpha
 
 
 def require_count(name: str, value: Any) -> None:
-    """Refuse a count of a plan that is not a whole number; an array of them, one for each client, each of them.
+    """Raise PlanError unless a plan's count, or each count of a per-client array, is a whole number in its domain.
 
     Raises:
         PlanError: it is not a whole number, or too small.
@@ -334,7 +336,7 @@ def require_count(name: str, value: Any) -> None:
 
 
 def require_weights(name: str, value: Any) -> None:
-    """Refuse weights, or norms ||a_i||_1, of which one is negative, infinite, NaN or no number; nor is a norm zero.
+    """Raise WeightError if a weight is negative, a norm ||a_i||_1 isn't positive, or either isn't a finite number.
 
     Raises:
         WeightError: there is such an entry.
@@ -352,7 +354,7 @@ def require_weights(name: str, value: Any) -> None:
 
 
 def require_sizes(what: str, sizes: Sequence[Any], clients: Sequence[int] = ()) -> None:
-    """Refuse values that are no sample sizes; a sample size need not be whole.
+    """Raise WeightError unless all sample sizes are finite numbers >= 0; they need not be whole.
 
     Raises:
         WeightError: one is negative, infinite or NaN, or no number, with its client's number, or its place.
@@ -368,7 +370,7 @@ NORMS = frozenset({"a_norm", "a_norms"})
 
 
 def check_steps(tau: Any) -> None:
-    """Refuse a number of local steps that is not a whole number >= 1.
+    """Raise PlanError unless a number of local steps is a whole number >= 1.
 
     Raises:
         PlanError: tau is not a whole number, or below 1.

@@ -1,4 +1,4 @@
-"""The rules that a function enters, read off its text.
+"""Static analysis of a function's source: the rules that it calls and the names that it returns.
 
 :func:`read` goes through a function as a run does, under some values of its options: of a test that these values decide
 it takes the one branch, of any other test both. It follows the functions of the specification and of own algorithms by
@@ -26,12 +26,12 @@ from fedspec.source_text import assigned_in, definition_of
 Function: TypeAlias = Callable[..., Any]
 
 RECORD: Any = object()
-"""The value of a name that stands for the record of hyper-parameters and options."""
+"""Marker for a name that refers to the record of hyper-parameters and options."""
 
 
 @dataclass(eq=False)
 class Read:
-    """The rules that a function enters, and the names that it returns.
+    """Findings about a function: rules that it calls, names that it returns, attributes that it reads.
 
     Attributes:
         rules: the functions that print equations, in the order in which they are entered.
@@ -44,14 +44,14 @@ class Read:
     attributes: set[str] = field(default_factory=set)
 
     def add(self, other: Read) -> None:
-        """Take over all that another function enters."""
+        """Merge the findings about another function into these."""
         self.rules |= other.rules
         self.keys |= other.keys
         self.attributes |= other.attributes
 
 
 def unwrapped(function: Function) -> FunctionType:
-    """A function without what is wrapped around it."""
+    """Return the innermost function, below all decorators."""
     f = inspect.unwrap(function)
     assert isinstance(f, FunctionType), f
     return f
@@ -59,7 +59,7 @@ def unwrapped(function: Function) -> FunctionType:
 
 @cache
 def read(f: Function, known: tuple[tuple[str, Any], ...], options: tuple[tuple[str, Any], ...]) -> Read:
-    """Return what a function enters if some parameters are decided; the function comes last, if it is a rule."""
+    """Return the findings about a function if some parameters have known values; a rule comes last in its own list."""
     return _Reading(f, dict(known), dict(options)).found
 
 

@@ -40,11 +40,11 @@ __all__ = [
 Rules: typing.TypeAlias = tuple[Callable[..., typing.Any], ...]
 
 LAST = 1000
-"""The place of a row that does not say one."""
+"""Default ``place`` of a row, behind every row that sets one."""
 
 
 class Family(StrEnum):
-    """Difference between an algorithm and federated averaging, in the order of the catalogue."""
+    """Group of algorithms by their difference from federated averaging, in the order of the catalogue."""
 
     LOCAL_SOLVERS = "local solvers"
     SERVERS = "servers"
@@ -86,7 +86,7 @@ def _when(a: Algorithm) -> Mapping[str, Rules]:
 
 @dataclass(frozen=True, kw_only=True)
 class Algorithm:
-    """Row of the catalogue.
+    """Row of the catalogue: one algorithm with its readings, functions, costs and facts.
 
     Attributes:
         id: stable slug.
@@ -135,25 +135,25 @@ class Algorithm:
     aliases: Mapping[str, str] = field(default_factory=dict)
 
     def has(self, *facts: Fact) -> bool:
-        """True if it has all of these facts."""
+        """True if the algorithm has all of these facts."""
         return self.known.issuperset(facts)
 
     @cached_property
     def known(self) -> frozenset[Fact]:
-        """Its facts: those that it says, and those that can be read off the row and that it does not deny."""
+        """Facts of the algorithm: declared in the row or derived from it, minus the facts that the row denies."""
         return frozenset({*self.facts, *(fact for fact, shows in READ_OFF.items() if shows(self))}) - {*self.denies}
 
     def dimension(self, name: str) -> Dimension:
-        """Dimension of one of its hyper-parameters, in terms of the changes."""
+        """Dimension of a hyper-parameter: the power of the scale of the model's changes that it scales by."""
         return self.dimensions.get(name, DIMENSIONS.get(name, Dimension.RATIO))
 
     def runs(self, rule: str) -> bool:
-        """True if a rule of that name is among its rules."""
+        """True if the algorithm has a rule called ``rule``."""
         return any(r.__name__ == rule for r in self.rules)
 
     @property
     def event(self) -> str:
-        """Step of a program: a round, an exchange or an arrival."""
+        """Event of one step of a ``Program`` (round, exchange or arrival); empty for other algorithms."""
         return self.run.event if isinstance(self.run, Program) else ""
 
     @property
@@ -163,21 +163,21 @@ class Algorithm:
 
     @property
     def served(self) -> Served | None:
-        """The server of a program by itself."""
+        """Stand-alone server of a ``Program``; None if there is none."""
         return self.run.served if isinstance(self.run, Program) else None
 
     @property
     def losses(self) -> bool:
-        """True if its server reads the clients' losses."""
+        """True if the algorithm's server reads the clients' losses."""
         return isinstance(self.run, Method) and self.run.losses
 
     def shows_at(self, level: Level) -> tuple[str, ...]:
-        """The intermediates that the specification shows at a level."""
+        """Intermediates that the specification returns at a level."""
         return self.served.shows if self.served and level == "server" else self.shows
 
     @property
     def steps(self) -> tuple[Callable[..., typing.Any], ...]:
-        """The functions that run."""
+        """Functions that run in one step of the algorithm."""
         match self.run:
             case LocalSolver(rule=rule):
                 return (rule,)
@@ -186,37 +186,37 @@ class Algorithm:
         return (self.run.step,)
 
     def entered(self, **decided: str) -> Rules:
-        """The rules that its functions enter if some options have these values."""
+        """Rules that the algorithm's functions call under the options ``decided``, on all branches of other options."""
         options = {n: kind(decided[n]) if n in decided else UNKNOWN for n, kind in self.options.items()}
         return tuple(entered(self.steps, options).rules)
 
     def readings_at(self, level: Level) -> tuple[Reading, ...]:
-        """Its readings that can be judged at a level."""
+        """Readings of the algorithm that fedspec can judge at a level."""
         return tuple(r for r in self.readings if not r.levels or level in r.levels)
 
     @cached_property
     def equations(self) -> tuple[Equation, ...]:
-        """The equations of its rules under the canonical reading, in order."""
+        """Equations of the algorithm's rules under the canonical reading, in order."""
         return self.running(self.resolve(self.readings[0].name, {}))
 
     def resting(self, options: Mapping[str, str]) -> set[Callable[..., typing.Any]]:
-        """The rules that do not run under the options."""
+        """Rules that don't run under the given options."""
         chosen = {f"{n}={v}" for n, v in options.items()}
         return {r for said, rules in self.when.items() if said not in chosen for r in rules}
 
     def running(self, options: Mapping[str, str]) -> tuple[Equation, ...]:
-        """The equations that run under the options, in order."""
+        """Equations that run under the given options, in order."""
         resting = self.resting(options)
         return tuple(e for r in self.rules if r not in resting for e in equations(r, {**self.under, **options}))
 
     def equation(self, tail: str, options: Mapping[str, str] | None = None) -> str:
-        """The id of its last equation for that symbol, or ``step``, under the options; empty when there is none."""
+        """Id of the last equation for a symbol (or ``step``) that runs under the options; empty if there is none."""
         running = self.running(options or self.defaults())
         return next((e.id for e in reversed(running) if e.id.endswith(f".{tail}")), "")
 
     @cached_property
     def parameters(self) -> dict[str, type]:
-        """Every hyper-parameter and option with its type, in the order of its record or rule."""
+        """Type of every hyper-parameter and option, in the order of the record's fields or the rule's keywords."""
         if isinstance(self.run, LocalSolver):
             return _of_rule(self.run.rule, self.run.begin)
         record: typing.Any = self.run.hyper
@@ -224,16 +224,16 @@ class Algorithm:
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """Its hyper-parameters."""
+        """Names of the algorithm's hyper-parameters."""
         return tuple(n for n in self.parameters if n in DOMAINS)
 
     @property
     def options(self) -> dict[str, type[StrEnum]]:
-        """Its options (readings of single ambiguities), by name."""
+        """Enum of each option (a choice that the sources leave ambiguous), by name."""
         return {n: t for n, t in self.parameters.items() if n not in DOMAINS}
 
     def numbers_at(self, level: Level) -> tuple[str, ...]:
-        """The hyper-parameters that play a part at a level: a server does not see the client rate."""
+        """Hyper-parameters that have an effect at a level; a server, for example, doesn't see the client rate."""
         if level != "server":
             return self.numbers
         read, spared = (self.served.reads, self.served.spares) if self.served else ((), ())
@@ -242,7 +242,7 @@ class Algorithm:
         return tuple(n for n in self.numbers if n in read or not (n in spared or DOMAINS[n].of_clients))
 
     def unseen(self, level: Level) -> dict[str, int]:
-        """Hyper-parameters that its record requires and no function reads at a level, each with a valid number."""
+        """Hyper-parameters that the record requires but no function reads at a level, each with a valid placeholder."""
         if isinstance(self.run, LocalSolver):
             return {}
         unread = {*self.numbers} - {*self.numbers_at(level)}
@@ -250,21 +250,21 @@ class Algorithm:
         return {n: int(DOMAINS[n].domain is POSITIVE) for n in asked}
 
     def numbers_under(self, level: Level, options: Mapping[str, str]) -> tuple[str, ...]:
-        """The hyper-parameters that play a part at a level under these options."""
+        """Hyper-parameters that have an effect at a level under these options."""
         return tuple(n for n in self.numbers_at(level) if plays_part(self.plays, n, options))
 
     @property
     def plays(self) -> Mapping[str, tuple[str, ...]]:
-        """Options under which a hyper-parameter plays a part, as ``option=value``."""
+        """Option values under which a hyper-parameter or option has an effect, as ``option=value``."""
         return self.run.plays if isinstance(self.run, LocalSolver) else self.run.hyper.plays
 
     def idle(self, options: Mapping[str, str]) -> tuple[str, ...]:
-        """The options, all of which are named, that are not at their canonical value and play no part."""
+        """Options, of all given ones, that aren't at their canonical value but have no effect beside the others."""
         defaults = self.defaults()
         return tuple(n for n, v in options.items() if v != defaults[n] and not plays_part(self.plays, n, options))
 
     def reading(self, name: str) -> Reading:
-        """The reading that has that name, or had it.
+        """Return the reading that is, or formerly was, called ``name``.
 
         Raises:
             UnknownNameError: the algorithm has no such reading.
@@ -276,12 +276,12 @@ class Algorithm:
         raise UnknownNameError(f"reading: {self.id} has no reading {name!r}; known: {known}")
 
     def defaults(self) -> dict[str, str]:
-        """Every option at its canonical value."""
+        """Canonical value of every option."""
         values = _defaults(self.run.rule if isinstance(self.run, LocalSolver) else self.run.hyper)
         return {n: values[n] for n in self.options}
 
     def resolve(self, reading: str, options: Mapping[str, str]) -> dict[str, str]:
-        """Every option, from the reading, then the declared choices, then the canonical values.
+        """Value of every option: fixed by the reading, else declared by the caller, else canonical.
 
         Raises:
             UnknownNameError: an option or its value is unknown.

@@ -1,4 +1,4 @@
-"""The one family of errors that fedspec raises for bad input.
+"""Exceptions that fedspec raises for bad input; all derive from FedspecError.
 
 Every message names the argument, the value it had and the remedy, so that a command line can print it as it is.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 
 class FedspecError(ValueError):
-    """Something was asked of fedspec that it cannot answer; the message says what, where and what to do."""
+    """Base class: fedspec can't do what was asked; the message names the problem, its place and the remedy."""
 
 
 class ParameterError(FedspecError):
@@ -17,19 +17,19 @@ class ParameterError(FedspecError):
 
 
 class ShapeError(FedspecError):
-    """Two arrays that must agree in shape do not."""
+    """An array has a wrong shape or type, or arrays don't fit together."""
 
 
 class WeightError(FedspecError):
-    """Aggregation weights are negative, do not sum to one, or belong to nobody."""
+    """Aggregation weights are negative, don't sum to one, or belong to no client."""
 
 
 class PlanError(FedspecError):
-    """A round's plan cannot be run: nobody takes part, a client is unknown, no local step is asked for."""
+    """A round's plan can't run: for example, it has no participants, an unknown client, or no local steps."""
 
 
 class CoverError(FedspecError):
-    """A family of index sets does not cover the coordinates."""
+    """Index sets don't cover all coordinates, or are invalid."""
 
 
 class MixingError(FedspecError):
@@ -41,15 +41,15 @@ class UnknownNameError(FedspecError):
 
 
 class InexactError(FedspecError):
-    """An exact arithmetic was asked for a number that it does not contain, such as the root of 2."""
+    """A result can't be represented in an exact arithmetic, such as the root of 2 among rationals."""
 
 
 class ContractError(FedspecError):
-    """A subject, or a message to or from one, does not keep the subject contract."""
+    """An adapter, or a message to or from it, breaks the adapter contract."""
 
 
 class PluginError(FedspecError):
-    """A file with somebody's own algorithm cannot be loaded, or says what cannot be."""
+    """A file with a user's own algorithm can't be loaded, or its row is invalid."""
 
 
 def none_called(what: str, name: str, known: Iterable[str], command: str) -> UnknownNameError:
@@ -58,7 +58,7 @@ def none_called(what: str, name: str, known: Iterable[str], command: str) -> Unk
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The names most like one that nothing has, to go before the remedy; empty where none is."""
+    """Message fragment with the known names most similar to an unknown name; empty if none is similar."""
     # Only who has made a mistake waits for it.
     import difflib
 
@@ -67,11 +67,11 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 SOURCES = {"fedspec": ".", "fedspec-torch": "./impl", "fedspec-proofs": "./proofs_check"}
-"""Places of the distributions in fedspec's source."""
+"""Folder of each distribution in fedspec's source tree."""
 
 
 def to_install(extras: str, distribution: str = "fedspec") -> str:
-    """Command that installs a distribution: none is on an index, so from fedspec's source or from its wheel.
+    """Command that installs a distribution from fedspec's source or from its wheel; no index has one.
 
     Args:
         extras: the needed extras, as in ``certify,solvers``; empty: none.

@@ -1,4 +1,4 @@
-"""Facts: what is true of an algorithm beyond its equations, and what laws are asked of it by.
+"""Facts: properties of an algorithm beyond its equations, by which laws choose their algorithms.
 
 A fact that a row does not have is not denied; nothing rests on it. A row denies (``denies``) what would be read off it
 and is not so.
@@ -14,7 +14,7 @@ from fedspec.division import STABILISERS
 
 
 class Fact(StrEnum):
-    """The value is what it is a fact of."""
+    """Property of an algorithm; the value describes it in words."""
 
     # Read off the row.
     GOSSIP = "a server whose clients mix"
@@ -83,4 +83,4 @@ READ_OFF: dict[Fact, Callable[[_Row], bool]] = {
     Fact.EXTRAPOLATING: lambda a: a.runs("extrapolated"),
     Fact.SIGNED: lambda a: a.runs("yogi") and "server" not in a.options,
 }
-"""Facts that a row need not name, each with the test that reads it off the row."""
+"""Facts that fedspec derives from a row, each with its test; the row need not declare them."""

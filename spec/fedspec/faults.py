@@ -1,4 +1,4 @@
-"""Messages that aren't right, and what a server may do with one: the words of ``Offer.faults``.
+"""Invalid messages, and how a server may treat each kind: the words of ``Offer.faults``.
 
 No paper says what a server does with a change that holds NaN. Codes differ, so an offer declares it by kind::
 
@@ -19,24 +19,23 @@ __all__ = ["KINDS", "Treatment", "check_faults"]
 
 
 class Treatment(StrEnum):
-    """Result of a round with a message that isn't right."""
+    """Outcome of a round with an invalid message."""
 
     RAISES = "raises"
-    """An error; no model."""
+    """The server raises an error and returns no model."""
 
     SKIPS = "skips"
-    """The model without that message: the weights of the others sum to 1. Without any other, the round changes nothing.
-    """
+    """The server ignores the message; the other weights sum to 1. If no message is left, the round changes nothing."""
 
     DIVISOR = "skips-divisor-kept"
-    """The model with a change of zero in its place: the message still counts in what is divided by."""
+    """The server counts the message as a change of zero, so it still counts in the divisor."""
 
     ONE = "counts-as-one"
-    """The model with a weight of 1."""
+    """The server gives the message a weight of 1."""
 
     PASSES = "passes-on"
-    """The model that the rule's arithmetic gives: NaN where it divides zero by zero. A change that isn't finite counts
-    as passed on, too, if the model isn't finite in its place.
+    """The server computes the rule unchecked: NaN where it divides zero by zero. A change that isn't finite also
+    counts as passed on if the model isn't finite in the same place.
     """
 
 
@@ -55,11 +54,11 @@ KINDS: dict[str, tuple[str, tuple[Treatment, ...]]] = {
     "no-examples": ("all weights are zero", _CHANGE),
     "no-message": ("a round has no message", _CHANGE),
 }
-"""Kinds of messages that aren't right: their words, and the treatments that an offer can declare."""
+"""Kinds of invalid messages, each with a description and the treatments that a claim can declare."""
 
 
 def check_faults(declared: Mapping[str, str]) -> None:
-    """Refuse a declaration of a kind or treatment that does not exist.
+    """Raise UnknownNameError if a declared kind or treatment doesn't exist.
 
     Raises:
         UnknownNameError: a kind is unknown, or the kind has no such treatment.
@@ -68,4 +67,4 @@ def check_faults(declared: Mapping[str, str]) -> None:
         if kind not in KINDS:
             raise UnknownNameError(f"faults: unknown kind {kind!r}; known: {', '.join(KINDS)}")
         if treatment not in (known := KINDS[kind][1]):
-            raise UnknownNameError(f"faults: {kind} is said to be {treatment!r}; known: {', '.join(known)}")
+            raise UnknownNameError(f"faults: unknown treatment {treatment!r} of {kind}; known: {', '.join(known)}")

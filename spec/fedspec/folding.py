@@ -1,4 +1,4 @@
-"""The text of a function under one reading: its source with the options of the reading folded away.
+"""Source of a function under one reading, with the branches on the reading's options folded away.
 
 Each rule has one text, with an option for each choice that its readings make. :func:`folding_of` gives that text as a
 reading runs it: a test of an option disappears with the branch that is not taken, an option is no parameter any more,
@@ -26,12 +26,12 @@ from fedspec.source_text import assigned_in, bare, copied, definition_of, drop_u
 E = TypeVar("E", bound=ast.expr)
 
 INLINED = ("fedspec.client.", "fedspec.server.", "fedspec.preconditioner")
-"""The modules whose functions stand where they are called, if they are one expression."""
+"""Modules whose functions are inlined at their calls if they are one expression."""
 
 
 @dataclass
 class Folding:
-    """The functions of an algorithm under one reading.
+    """Folded source of an algorithm's functions under one reading.
 
     Attributes:
         options: the options that the reading decides.
@@ -55,7 +55,7 @@ class Folding:
     definitions: Mapping[FunctionType, ast.FunctionDef] = field(default_factory=dict, repr=False)
 
     def add(self, *functions: Callable[..., Any]) -> None:
-        """Fold functions that no other calls, with all that they call; their options are those of the reading."""
+        """Fold top-level functions and everything that they call, with the reading's options."""
         before = -1
         while before < len(self.kept):
             # A function whose calls decide differently keeps its options: what was folded for one call is folded again.
@@ -68,7 +68,7 @@ class Folding:
                 self.fold(f, {n: self.options[n] for n in options_of(f) if n in self.options})
 
     def fold(self, f: FunctionType, known: Known) -> bool:
-        """Fold a function for a call that decides some of its parameters; false if it keeps them."""
+        """Fold a function for a call that fixes some of its parameters; return False if it keeps its options."""
         if f in self.known and self.known[f] != known:
             self.kept.add(f)
         if f in self.kept:
@@ -81,11 +81,11 @@ class Folding:
         return True
 
     def definition(self, f: FunctionType) -> ast.FunctionDef:
-        """The definition that is folded: the function's own, unless another stands for it."""
+        """Syntax tree that is folded: the function's own, unless ``definitions`` replaces it."""
         return copied(self.definitions[f]) if f in self.definitions else definition_of(f)
 
     def within(self, f: FunctionType, known: Known) -> _Function:
-        """A function for a call that decides some of its parameters."""
+        """Folded form of a function, for a call that fixes some of its parameters; cached."""
         key = f, tuple(known.items())
         if key not in self.found:
             self.found[key] = _Function(self, f, known)
@@ -93,18 +93,18 @@ class Folding:
 
 
 def folding_of(a: Any, reading: str = "", options: Mapping[str, str] | None = None) -> Folding:
-    """The folding of an algorithm (a row of the catalogue) under a reading, the canonical one by default."""
+    """Fold an algorithm (a row of the catalogue) under a reading, by default the canonical one."""
     return folding_under(a, a.resolve(reading or a.readings[0].name, options or {}))
 
 
 def folding_under(a: Any, chosen: Mapping[str, str], whole: bool = False) -> Folding:
-    """The folding of an algorithm under a value of each option; ``whole`` as in :class:`Folding`."""
+    """Fold an algorithm under a value for each option; ``whole`` is as in :class:`Folding`."""
     values = {n: a.options[n](v) for n, v in chosen.items() if n not in LEFT_OPEN}
     return Folding(values, [n for n in a.numbers if plays_part(a.plays, n, chosen)], whole)
 
 
 def decided_of(a: Any, folding: Folding, f: FunctionType) -> dict[str, Any]:
-    """Values of a rule's own options: a rule may have another name for one, which its kind tells."""
+    """Values of a rule's options, matched by their enum, since a rule may use another name for an option."""
     chosen = {kind: folding.options[n] for n, kind in a.options.items() if n in folding.options}
     chosen |= {kind: kind(a.under[n]) for n, kind in options_of(f).items() if n in a.under}
     values = {n: chosen.get(kind, defaults_of(f)[n]) for n, kind in options_of(f).items()}
@@ -116,7 +116,7 @@ LEFT_OPEN = {
     "solver": "FedNova's box asks for a solver and names none",
     "cover": "SM3's sets, which are data",
 }
-"""Options that a printed text leaves open."""
+"""Options that a printed text doesn't fix, each with the reason."""
 
 
 class _Function(Deciding, ast.NodeTransformer):

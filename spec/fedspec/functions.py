@@ -1,4 +1,4 @@
-"""The functions of an algorithm, by how it can be taken apart.
+"""Functions of an algorithm, grouped by whether its clients and server can run separately.
 
 An algorithm is a *solver* (level ``client``: one gradient a step), a *method* (levels ``server`` and ``round``: the
 server half alone, or clients and server together) or a *program* (levels ``round`` and ``trace``: clients that
@@ -23,7 +23,7 @@ from fedspec.readings import Strategy
 
 @dataclass(frozen=True, kw_only=True)
 class Served:
-    """The server of a program taken by itself, at level server.
+    """Stand-alone server of a program, for level server.
 
     Attributes:
         init: the state before the first round, from the model and the number of all clients.
@@ -44,7 +44,7 @@ class Served:
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
-    """The functions of an algorithm with a server."""
+    """Functions of an algorithm with separate client and server functions."""
 
     hyper: type[Hyper]
     init: Callable[[Any, Vector], Any]
@@ -55,32 +55,33 @@ class Method:
     """True if the server reads the changes more than once or sorts them. They are then all kept in memory instead of
     being summed as they arrive."""
     losses: bool = False
-    """True if the server reads the clients' losses, F_i at the model that the round began with, which their messages
-    then carry: clients know their objectives, and not gradients alone."""
+    """True if the server reads the clients' losses F_i at the model that the round begins with. Messages then carry
+    these losses, so clients must provide their objective and not only gradients.
+    """
     reads: tuple[str, ...] = ()
-    """Hyper-parameters of the clients that the server needs too, at level server as well."""
+    """Hyper-parameters of the clients that the server reads too, also at level server."""
 
     @property
     def steps(self) -> tuple[Callable[..., Any], ...]:
-        """The functions of a round, in order; the length of a client's steps if the server reads it."""
+        """Functions of a round, in order; ``norm``, which computes ||a_i||_1, only if the server reads it."""
         reads_norm = "a_norms" in entered([self.server]).attributes
         return (self.local, self.norm, self.server) if reads_norm else (self.local, self.server)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LocalSolver:
-    """The functions of a local solver: the rule and the state that a round begins with."""
+    """Functions of a local solver: its rule, and ``begin``, which makes the state at the start of a round."""
 
     rule: Callable[..., Any]
     begin: Callable[..., Any] | None = None
-    """Called with the model, and with ``v0`` and the cover where it has such parameters; None: the model itself."""
+    """Function from the model, and ``v0`` and the cover if it takes them, to a state; None: the model is the state."""
     plays: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Options under which a hyper-parameter plays a part, in the form of ``Hyper.plays``: a solver has no record."""
+    """Option values under which a hyper-parameter has an effect, as in ``Hyper.plays``: a solver has no record."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """The functions of an algorithm whose clients and server cannot be taken apart; one event is one step.
+    """Functions of an algorithm whose clients and server can't run separately; one event is one step.
 
     Attributes:
         hyper: its hyper-parameters and options.

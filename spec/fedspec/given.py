@@ -1,4 +1,4 @@
-"""Hyper-parameters as an event says them anew: which may be said, and what is refused."""
+"""Hyper-parameters that an event overrides: which names it may override, and their validation."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ from fedspec.domains import DOMAINS, require
 from fedspec.errors import ParameterError, PlanError
 
 VARYING = ("eta", "eta_l", "mu", "rho", "gamma")
-"""Hyper-parameters that an event may set: the rates, and the other numbers of the papers' local steps by client and
-round.
+"""Hyper-parameters that an event may override: the rates, and the proximal, momentum and decay numbers of local steps.
 
 Decays of moments are not among them: corrections by 1 - beta^t know one beta for all t.
 """
 
 Given: TypeAlias = Mapping[str, Any]
-"""Hyper-parameters as an event says them, by name: a number for all, or a tuple with one for each who takes part."""
+"""Hyper-parameters that an event overrides, by name: one number for all, or a tuple with one for each participant."""
 
 
 def anew(hyper: Given, clients: int = 0) -> Given:
-    """Hyper-parameters that an event says anew, lists of them as tuples.
+    """Validate the hyper-parameters that an event overrides; return them with lists as tuples.
 
     Args:
         hyper: by name, a number, or one for each client.
@@ -34,14 +33,20 @@ def anew(hyper: Given, clients: int = 0) -> Given:
     out: dict[str, Any] = {}
     for name, said in hyper.items():
         if name not in VARYING:
-            raise PlanError(f"hyper.{name}: an event may say {', '.join(VARYING)} anew; give {name} once for all")
+            raise PlanError(
+                f"hyper.{name}: an event may override only {', '.join(VARYING)}; give {name} once for the whole run"
+            )
         listed = said.tolist() if getattr(said, "ndim", None) else said
         several = isinstance(listed, tuple | list)
         numbers = tuple(listed) if several else (listed,)
         if several and not clients:
-            raise PlanError(f"hyper.{name}: one for each client, but this event takes one for all; give a number")
+            raise PlanError(
+                f"hyper.{name}: got one for each client, but this event takes one for all; give a single number"
+            )
         if several and not DOMAINS[name].of_clients:
-            raise PlanError(f"hyper.{name}: one for each client, but it is the {DOMAINS[name].meaning}; give a number")
+            raise PlanError(
+                f"hyper.{name}: got one for each client, but it is the {DOMAINS[name].meaning}; give a single number"
+            )
         if several and len(numbers) != clients:
             raise PlanError(f"hyper.{name}: {len(numbers)} numbers for {clients} participants; give one for each")
         for at, number in enumerate(numbers):

@@ -16,12 +16,12 @@ from fedspec.readings import choice
 from fedspec.records import enlist, introduce
 
 NOT_GIVEN: typing.Any = None
-"""The default of a hyper-parameter that has none and plays a part under some options only."""
+"""Default of a hyper-parameter that is required under some options only."""
 
 
 @cache
 def keywords(rule: Callable[..., typing.Any]) -> tuple[str, ...]:
-    """Keyword parameters of a rule."""
+    """Names of a rule's keyword-only parameters."""
     parameters = inspect.signature(rule).parameters.values()
     return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
 
@@ -61,7 +61,7 @@ def _refuse_missing(cls: typing.Any, given: Mapping[str, typing.Any], options: M
 
 @dataclass(frozen=True)
 class Hyper(metaclass=_Asking):
-    """Base of the records: numbers must lie in the domain of their name, readings may be given as strings.
+    """Base class of hyper-parameter records: checks the domains of numbers and converts option strings to enums.
 
     Attributes:
         plays: hyper-parameters that play a part under some values of an option only, with these, as ``option=value``.
@@ -102,7 +102,7 @@ class Hyper(metaclass=_Asking):
             )
 
     def of(self, rule: Callable[..., typing.Any]) -> dict[str, typing.Any]:
-        """The keyword arguments of a rule that this record holds under the same names."""
+        """Keyword arguments of a rule, taken from the fields of this record with the same names."""
         # What is wrapped around a rule takes what the rule takes, which is looked up once.
         while (inner := getattr(rule, "__wrapped__", None)) is not None:
             rule = inner
@@ -110,7 +110,7 @@ class Hyper(metaclass=_Asking):
 
 
 def plays_part(plays: Mapping[str, tuple[str, ...]], name: str, options: Mapping[str, str]) -> bool:
-    """True if a hyper-parameter or option plays a part under the options."""
+    """True if a hyper-parameter or option has an effect under the options."""
     return name not in plays or any(options[n] == v for n, _, v in (said.partition("=") for said in plays[name]))
 
 

@@ -1,4 +1,4 @@
-"""Linear algebra over every number type: what NumPy does for floats only."""
+"""Linear algebra for every number type; NumPy has it for floats only."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def eye(like: Shaped[Array, "d d"]) -> Shaped[Array, "d d"]:
 
 
 def solve(A: Shaped[Array, "d d"], b: Vector) -> Vector:
-    """X with A x = b: LAPACK on floats, Gauss-Jordan elimination on exact numbers.
+    """Solve A x = b, by LAPACK for floats and by Gauss-Jordan elimination for exact numbers.
 
     Raises:
         ShapeError: A is singular, or b has another length.
     """
     if A.shape != (len(b), len(b)):
-        raise ShapeError(f"solve: A {A.shape}, b {b.shape}; A is square, with a row for each entry of b")
+        raise ShapeError(f"solve: got A {A.shape} and b {b.shape}; A must be square, with a row for each entry of b")
     if A.dtype != object:
         try:
             return np.linalg.solve(A, b)

@@ -1,4 +1,4 @@
-"""The five papers: who wrote them, where they came out, which text of each is specified, what other versions change.
+"""The five papers: authors, venue, the version of each that fedspec specifies, and known changes in other versions.
 
 Whatever names a paper takes the words from here: ``fedspec papers``, the pages, the ledger. What stands here was looked
 up on 2026-11-23 unless it says "not verified".
@@ -13,7 +13,7 @@ from fedspec.errors import UnknownNameError, nearest
 
 @dataclass(frozen=True, kw_only=True)
 class Paper:
-    """Paper of the five.
+    """Bibliographic record of a specified paper, with the version that fedspec follows.
 
     Attributes:
         key: beginning of the ids of its claims and invariants.
@@ -45,13 +45,13 @@ class Paper:
 
     @property
     def cited(self) -> str:
-        """Authors, title and venue; behind them the title of the text that is specified, where it is another one."""
+        """Authors, title and venue; if the specified text has another title, that title too."""
         here = f" Specified from an earlier text, {self.title}." if self.published else ""
         return f"{', '.join(self.authors)}. {self.published or self.title}. {self.venue}.{here}"
 
     @property
     def links(self) -> dict[str, str]:
-        """Addresses of the paper, by its ids."""
+        """URLs of the paper on arXiv and OpenReview, by id."""
         ids = {
             f"arXiv {self.arxiv}": f"https://arxiv.org/abs/{self.arxiv}",
             f"OpenReview {self.openreview}": f"https://openreview.net/forum?id={self.openreview}",
@@ -60,7 +60,7 @@ class Paper:
 
     @property
     def package(self) -> str:
-        """The package of the ledger that holds its claims."""
+        """Name of the ledger's package with the paper's claims."""
         return self.key.replace("-", "_")
 
 
@@ -153,11 +153,11 @@ _FEDNOVA = Paper(
 )
 
 PAPERS: dict[str, Paper] = {p.key: p for p in (_FEDADA2, _FED_LAMB, _AFGA, _CLIENT_CENTRIC, _FEDNOVA)}
-"""The papers by their keys, in the order in which everything lists them."""
+"""The papers by key, in listing order."""
 
 
 def find(key: str) -> Paper:
-    """The paper of that key, in capitals too.
+    """Return the paper with that key, ignoring case.
 
     Raises:
         UnknownNameError: none has it.

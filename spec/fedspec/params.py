@@ -1,4 +1,4 @@
-"""A model as named blocks, its flat view, and the way back."""
+"""Models as named blocks, their flat vectors, and the conversion between both."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from fedspec.arith import Array, Vector, check_array
 from fedspec.errors import ShapeError
 
 LARGEST = 2**48
-"""No block has more coordinates: its addresses would not fit into a machine."""
+"""Largest number of coordinates of a block; larger blocks exceed a machine's address space."""
 
 
 def is_whole(n: object) -> bool:
-    """True for a whole number that is no truth value."""
+    """True for an integer that is not a bool."""
     # What nearly all are is answered first.
     return n.__class__ is int or (isinstance(n, Integral) and not isinstance(n, bool))
 
@@ -38,18 +38,18 @@ def size(name: str, shape: Sequence[int]) -> int:
 
 
 def flatten(blocks: Mapping[str, Array]) -> Vector:
-    """All blocks as one vector: in the order of the mapping, each in row-major order.
+    """Concatenate all blocks to one vector: in the order of the mapping, each in row-major order.
 
     Raises:
         ShapeError: there is no block.
     """
     if not blocks:
-        raise ShapeError("x: a model of no blocks; give at least one")
+        raise ShapeError("x: the model has no blocks; give at least one")
     return np.concatenate([np.asarray(a).ravel() for a in blocks.values()])
 
 
 def unflatten(x: Vector, like: Mapping[str, Array]) -> dict[str, Array]:
-    """The blocks of a flat vector, named and shaped as in ``like``.
+    """Split a flat vector into blocks with the names and shapes of ``like``.
 
     Raises:
         ShapeError: the vector has another length than all blocks of ``like`` together.
@@ -65,7 +65,7 @@ def unflatten(x: Vector, like: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def layers(shapes: Mapping[str, Sequence[int]]) -> tuple[slice, ...]:
-    """Place of each block in the flat view, in order.
+    """Slice of each block in the flat vector, in order.
 
     Raises:
         ShapeError: a block has a length that is none.
@@ -76,7 +76,7 @@ def layers(shapes: Mapping[str, Sequence[int]]) -> tuple[slice, ...]:
 
 
 def check_layers(layers: Sequence[slice], d: int) -> None:
-    """Refuse layers that do not divide the coordinates in their order.
+    """Raise ShapeError unless the slices partition the coordinates 0..d-1 in order.
 
     Raises:
         ShapeError: a coordinate lies in no layer, or in two.
@@ -84,11 +84,13 @@ def check_layers(layers: Sequence[slice], d: int) -> None:
     found = [layer.indices(d) for layer in layers]
     ends = [0, *(stop for _, stop, _ in found)]
     if [(start, step) for start, _, step in found] != [(end, 1) for end in ends[:-1]] or ends[-1] != d:
-        raise ShapeError(f"layers: {layers} do not divide the coordinates 0..{d - 1}; give one slice after the other")
+        raise ShapeError(
+            f"layers: {layers} do not divide the coordinates 0..{d - 1}; give consecutive slices that cover all of them"
+        )
 
 
 def matrices(shapes: Sequence[Sequence[int]], d: int) -> list[tuple[slice, tuple[int, int]]]:
-    """Place of each block in the flat view, with the numbers of its rows and columns.
+    """Slice of each block in the flat vector, with the block's numbers of rows and columns.
 
     Raises:
         ShapeError: a block has not two axes, or together they have not d coordinates.
@@ -96,12 +98,14 @@ def matrices(shapes: Sequence[Sequence[int]], d: int) -> list[tuple[slice, tuple
     for shape in shapes:
         if len(shape) != 2:
             raise ShapeError(
-                f"shapes: a block of shape {tuple(shape)}; this rule is of matrices, so give blocks of two axes, and "
-                f"leave biases, scales and embeddings to another optimiser"
+                f"shapes: got a block of shape {tuple(shape)}; this rule needs matrices, so give blocks with two axes, "
+                f"and train biases, scales and embeddings with another optimiser"
             )
     found = layers({str(j): shape for j, shape in enumerate(shapes)})
     if sum(l.stop - l.start for l in found) != d:
-        raise ShapeError(f"shapes: {tuple(shapes)} do not divide the coordinates 0..{d - 1}; give that of every block")
+        raise ShapeError(
+            f"shapes: {tuple(shapes)} do not divide the coordinates 0..{d - 1}; give the shape of every block"
+        )
     return [(l, (rows, columns)) for l, (rows, columns) in zip(found, shapes, strict=True)]
 
 

@@ -1,4 +1,4 @@
-"""JSON and TOML that somebody else may have written, read without trusting how deep it is nested.
+"""Parsers for untrusted JSON and TOML that reject deep nesting.
 
 Python's readers end a deeply nested text with a RecursionError, which is no ValueError, and a key of many dots takes
 time and memory that grow with the square of their number. What passes here is nested so little that any function may
@@ -13,10 +13,10 @@ import tomllib
 from typing import Any
 
 DEEPEST = 100
-"""Largest depth of nested lists and objects; no file of fedspec is nested a fifth as deep."""
+"""Largest accepted depth of nested lists and objects; no file of fedspec is nested a fifth as deep."""
 
 MOST_DOTS = 32
-"""Largest number of dots in a key of TOML."""
+"""Largest accepted number of dots in a TOML key."""
 
 TOO_DEEP = f"its lists or objects are nested too deeply, more than {DEEPEST} times"
 
@@ -25,7 +25,7 @@ _DOTTED = re.compile(rf"(?<![\w-])(?:{_PART}){{{MOST_DOTS}}}")
 
 
 class TooDeep(ValueError):
-    """A text is JSON or TOML as far as it was read, and nested too deeply."""
+    """A JSON or TOML text is nested too deeply."""
 
 
 def parse_json(text: str | bytes, **hooks: Any) -> Any:

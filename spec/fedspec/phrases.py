@@ -1,4 +1,4 @@
-"""Sentences that the rows of several algorithms say."""
+"""Sentences that the rows of several algorithms share."""
 
 DOWNHILL = "Delta points downhill and the server adds it; subtracting climbs"
 TAU_OUTSIDE = "tau stands outside the root, and v_0 >= tau^2 besides"

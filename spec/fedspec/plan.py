@@ -1,4 +1,4 @@
-"""Plans and messages: the randomness of a round as data, and what travels from client to server."""
+"""Plans and messages: a round's randomness as data, and the messages from clients to server."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from fedspec.given import Given, anew
 from fedspec.records import record
 
 Oracle: TypeAlias = Callable[[int, Vector], Vector]
-"""The gradient that a client sees at local step k = 0, 1, ... at the point x."""
+"""Gradient oracle of a client: maps the local step k = 0, 1, ... and the point x to a gradient."""
 
 
 @runtime_checkable
 class Valued(Protocol):
-    """A gradient that knows its objective: the oracle of a client whose loss is asked for."""
+    """Gradient oracle that also evaluates its objective, for servers that read losses."""
 
     def __call__(self, k: int, x: Vector, /) -> Vector:
-        """The gradient at local step k, at x."""
+        """Gradient at local step k and point x."""
         ...
 
     def value(self, x: Vector, /) -> Scalar:
-        """F_i(x), over all that the client has."""
+        """Loss F_i(x) over all data of the client."""
         ...
 
 
 @record
 class Setup:
-    """Sample sizes and shapes that are known before the first round.
+    """Sample sizes and model shapes, known before the first round.
 
     Attributes:
         examples: the sample size n_i of every client.
@@ -61,7 +61,7 @@ class Setup:
 
 @record
 class Plan:
-    """Plan of a synchronous round: its participants, each one's number of local steps and of examples.
+    """Plan of a synchronous round: its participants with their numbers of local steps and examples.
 
     Attributes:
         participants: numbers of the clients.
@@ -122,14 +122,14 @@ class Plan:
             object.__setattr__(self, "hyper", anew(self.hyper, len(self.participants)))
 
     def part(self, places: Sequence[int]) -> Plan:
-        """The plan of some of the participants, by their places, in this order."""
+        """Plan of the participants at the given positions, in this order."""
         columns = ("participants", "steps", "examples", "strategies", "scales", "draws")
         some: dict[str, Any] = {n: tuple(getattr(self, n)[j] for j in places if getattr(self, n)) for n in columns}
         hyper = {n: tuple(v[j] for j in places) if isinstance(v, tuple) else v for n, v in self.hyper.items()}
         return replace(self, **some, hyper=hyper)
 
     def check_clients(self, clients: Sequence[object]) -> None:
-        """Refuse a plan that names a client that does not exist.
+        """Raise PlanError if the plan names a client that doesn't exist.
 
         Raises:
             PlanError: a participant is not one of the clients.
@@ -137,21 +137,23 @@ class Plan:
         check_clients("participants", self.participants, len(clients))
 
     def of_everyone(self, n: int) -> Plan:
-        """The plan in the order of the clients' numbers, where all n must take part.
+        """Plan reordered by client number, if all n clients take part; else raise PlanError.
 
         Raises:
             PlanError: somebody does not take part, or a participant is not one of the n.
         """
         absent = sorted({*range(n)} - {*self.participants})
         if absent:
-            raise PlanError(f"participants: clients {absent} are missing; this algorithm asks everybody in every round")
+            raise PlanError(
+                f"participants: clients {absent} are missing; this algorithm needs all clients in every round"
+            )
         check_clients("participants", self.participants, n)
         return self.part(sorted(range(n), key=self.participants.__getitem__))
 
 
 @record
 class Exchange:
-    """Plan of a round among peers: local steps, each followed by an exchange of models.
+    """Plan of a gossip round: local steps, each followed by an exchange of models.
 
     Attributes:
         senders: S_r, whose changes the server receives; empty where there is no server.
@@ -180,7 +182,7 @@ class Exchange:
                 raise PlanError(f"{what}: {who} names a client twice; name each once")
 
     def check_clients(self, clients: Sequence[object]) -> None:
-        """Refuse a plan that names a client that does not exist.
+        """Raise PlanError if the plan names a client that doesn't exist.
 
         Raises:
             PlanError: a sender or computing client is not one of them, or the clusters do not divide them.
@@ -188,12 +190,14 @@ class Exchange:
         for what, who in (("senders", self.senders), *((f"computing[{t}]", S) for t, S in enumerate(self.computing))):
             check_clients(what, who, len(clients))
         if self.clusters and sorted(i for cluster in self.clusters for i in cluster) != list(range(len(clients))):
-            raise PlanError(f"clusters: {self.clusters} do not divide 0..{len(clients) - 1}; name every client once")
+            raise PlanError(
+                f"clusters: {self.clusters} do not divide 0..{len(clients) - 1}; name every client in one cluster"
+            )
 
 
 @record
 class Arrival:
-    """Arrival of an update at the server of an asynchronous algorithm.
+    """Arrival of one client's update at the server of an asynchronous algorithm.
 
     Attributes:
         client: client of the update.
@@ -218,7 +222,7 @@ class Arrival:
         anew(self.hyper)
 
     def check_clients(self, clients: Sequence[object]) -> None:
-        """Refuse an update of a client that does not exist.
+        """Raise PlanError if the update's client doesn't exist.
 
         Raises:
             PlanError: its client is not one of them.
@@ -227,7 +231,7 @@ class Arrival:
 
 
 def check_clients(what: str, who: Iterable[Any], n: int) -> None:
-    """Refuse client numbers outside 0..n-1.
+    """Raise PlanError if a client number is outside 0..n-1.
 
     Raises:
         PlanError: a number is negative, or n or more, or not whole.
@@ -242,7 +246,7 @@ def check_clients(what: str, who: Iterable[Any], n: int) -> None:
 
 @record
 class Message:
-    """Message of a client after its local steps.
+    """Message from a client to the server after its local steps.
 
     Attributes:
         delta: its change, local model minus the model it started from (it points downhill).
@@ -263,7 +267,7 @@ class Message:
 
 @record
 class Messages:
-    """Messages of a round's participants, an entry for each participant.
+    """Messages of a round's participants as columns, with an entry for each participant.
 
     Attributes:
         deltas: their changes as a stack [n, d].
@@ -291,4 +295,4 @@ class Messages:
 
 
 Inbox: TypeAlias = Messages | Sequence[Message]
-"""Messages that a server receives in a round, together or one by one."""
+"""Messages that a server receives in a round, as one stacked record or one by one."""

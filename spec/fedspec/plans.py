@@ -1,4 +1,4 @@
-"""Plans from the settings of experiments: steps that follow from epochs, and the simulators of late clients.
+"""Plans from the settings of experiments: local steps from epochs, and simulated arrivals of late clients.
 
 Nothing else in this package draws a number; a plan, once drawn, is data.
 """
@@ -34,7 +34,7 @@ def drawn_delays(
     steps: int,
     randomness: int | None = None,
 ) -> list[Arrival]:
-    """The simulator of the client-centric experiments: who, how late and how long are drawn, whatever came before.
+    """Simulate the client-centric experiments: draw clients, delays and step counts independently of earlier draws.
 
     In every round t = 0, 1, ... ``buffer`` clients are drawn without replacement; each begins at one of the last
     ``largest_delay`` + 1 versions, or of all t + 1 where there are fewer, and takes 1 to ``steps`` times ``randomness``
@@ -77,7 +77,7 @@ def drawn_delays(
 def busy_clients(
     rng: np.random.Generator, *, means: Sequence[float], steps: Sequence[int], buffer: int, arrivals: int
 ) -> list[Arrival]:
-    """Clients that never rest: each trains for an exponential time of its own mean, sends, and begins anew at once.
+    """Simulate clients without idle time: each trains for an exponential time of its own mean, sends and restarts.
 
     Delays are not drawn but arise. The slower a client, the later and the rarer its updates, so that the limit point is
     the fast clients'; and it may send twice to one buffer.
@@ -117,7 +117,7 @@ def busy_clients(
 
 
 def steps_of_epochs(examples: Sequence[int], *, epochs: int | Sequence[int], batch: int) -> tuple[int, ...]:
-    """The numbers of local steps that epochs amount to: tau_i = floor(E_i n_i / B).
+    """Convert each client's number of epochs to local steps: tau_i = floor(E_i n_i / B).
 
     An implementation that begins every epoch with a full batch, or ends it with a short one, takes other numbers.
 

@@ -1,4 +1,4 @@
-"""Algorithms of other people's files: a plugin is a module that says a ``ROW``, as a file of ``algorithms`` does.
+"""Plugins: modules with a user's own algorithms, each of which defines a ``ROW`` as a file of ``algorithms`` does.
 
 Named in ``FEDSPEC_PLUGINS`` (paths of files or names of modules, separated as in ``PATH``), or by an installed package
 under the entry point ``fedspec.algorithms``. The command puts there what ``--plugin`` and pyproject.toml name, so that
@@ -26,18 +26,18 @@ from fedspec.errors import PluginError
 VARIABLE = "FEDSPEC_PLUGINS"
 GROUP = "fedspec.algorithms"
 ALONE = "-"
-"""As the first name: what is named is all, and installed packages are not asked."""
+"""First name in the variable that disables plugins of installed packages."""
 
 
 def named() -> tuple[str, ...]:
-    """The files and modules that the environment names, each once."""
+    """Files and modules that the environment variable lists, without duplicates."""
     names = os.environ.get(VARIABLE, "").split(os.pathsep)
     return tuple(dict.fromkeys(name for name in names if name not in ("", ALONE)))
 
 
 @cache
 def loaded() -> tuple[ModuleType, ...]:
-    """The plugins of this process, in the order in which they are named, those of installed packages last.
+    """Plugin modules of this process: the named ones in their order, then those of installed packages.
 
     Raises:
         PluginError: one is not there, or cannot be imported.
@@ -50,12 +50,12 @@ def loaded() -> tuple[ModuleType, ...]:
 
 
 def said(name: str) -> Iterator[Any]:
-    """The values of that name in the plugins that say it."""
+    """Yield the values of a name in the plugins that define it."""
     return (vars(module)[name] for module in loaded() if name in vars(module))
 
 
 def entries(name: str) -> dict[str, Any]:
-    """The tables of that name in all plugins as one."""
+    """Merge the tables of a name in all plugins into one dict."""
     return {key: value for table in said(name) for key, value in table.items()}
 
 
@@ -80,12 +80,12 @@ def _rooms() -> tuple[frozenset[str], tuple[str, ...]]:
 
 
 def where(module: ModuleType) -> str:
-    """The file of a plugin, as somebody who wrote it calls it."""
+    """Path of a plugin's file relative to the current folder, for messages."""
     return os.path.relpath(module.__file__) if module.__file__ else module.__name__
 
 
 def load(name: str) -> ModuleType:
-    """The module in a file (its name ends in ``.py``), or the importable one of that name.
+    """Load a plugin from a file whose name ends in ``.py``, or import the module of that name.
 
     Raises:
         PluginError: it is not there, or cannot be imported.
@@ -94,7 +94,7 @@ def load(name: str) -> ModuleType:
 
 
 def blamed(error: BaseException) -> str:
-    """Owner of an unexpected error: the line of a plugin that ran last, else fedspec or a plugin."""
+    """Remedy for an unexpected error: mend the plugin's line that ran last, or report a bug of fedspec."""
     own = [*loaded(), *(m for name, m in [*sys.modules.items()] if is_own(name) and getattr(m, "__file__", None))]
     files = {module.__file__: where(module) for module in own}
     lines = [
@@ -125,7 +125,7 @@ def _run(path: Path) -> ModuleType:
     if (before := sys.modules.get(name)) is not None:
         if before.__file__ == str(path):
             return before
-        raise PluginError(f"plugin: {path} and {before.__file__} have one name; rename a file")
+        raise PluginError(f"plugin: {path} and {before.__file__} have the same file name; rename one")
     found = importlib.util.spec_from_file_location(name, path)
     assert found is not None and found.loader is not None, path
     module = importlib.util.module_from_spec(found)

@@ -1,4 +1,4 @@
-"""The clients of a round, one after another.
+"""Execution of a round's clients, one after another.
 
 An algorithm says what one client does; :func:`each` does it for every participant, :func:`each_arrival` for every late
 update; where clients exchange models between their steps, it asks for the :func:`gradients` of some of them, and where
@@ -18,8 +18,8 @@ from fedspec.errors import PlanError
 from fedspec.plan import Arrival, Oracle, Plan, Valued
 
 Client: TypeAlias = Callable[..., Any]
-"""Work of a client: a function of its number i, the model x that it receives, its gradient and its number of steps tau;
-and of ``strategy``, ``Xi`` and ``u`` if the plan names one for each participant.
+"""Local work of a client: function of its number i, the model x that it receives, its gradient oracle and its number of
+steps tau; also of ``strategy``, ``Xi`` and ``u`` if the plan has one for each participant.
 
 A population may call it for several clients at once that take equally many steps with one strategy: i is then a list, x
 a stack with a row for each, so is u, Xi is a column, and its result has a row for each.
@@ -28,31 +28,31 @@ a stack with a row for each, so is u, Xi is a column, and its result has a row f
 
 @runtime_checkable
 class Population(Protocol):
-    """Clients that run together."""
+    """Interface of clients that run together, in stacks."""
 
     def __len__(self) -> int:
         """The number of clients."""
         ...
 
     def each(self, client: Client, plan: Plan, x: Vector) -> Any:
-        """Results of the function for every participant, in their order."""
+        """Run ``client`` for every participant and return the results in their order."""
         ...
 
     def each_arrival(self, client: Client, arrivals: Sequence[Arrival], x_mu: Sequence[Vector]) -> Stack:
-        """Results of the function for every arrival, in their order, each from a model of its own."""
+        """Run ``client`` for every arrival, each from its own model, and return the results in their order."""
         ...
 
     def gradients(self, S: Sequence[int], t: int, X: Stack) -> Stack:
-        """The gradients of the clients of S at local step t, each at its row of X."""
+        """Gradients of the clients in S at local step t, each at its row of X."""
         ...
 
 
 Clients: TypeAlias = Sequence[Oracle] | Population
-"""The gradient of every client, or a population that runs them together."""
+"""Gradient oracles of all clients, or a population that runs them together."""
 
 
 def each(client: Client, clients: Clients, plan: Plan, x: Vector) -> Any:
-    """Results of a round's participants, in their order.
+    """Run ``client`` for every participant of a round and return the results in their order.
 
         for i in S:  client(i, x, g_i, tau_i)
 
@@ -64,7 +64,7 @@ def each(client: Client, clients: Clients, plan: Plan, x: Vector) -> Any:
     plan.check_clients(range(len(clients)))
     if any(len(u) != len(x) for u in plan.draws):
         raise PlanError(
-            f"draws: {[*map(len, plan.draws)]} for {len(x)} coordinates; give each participant one for each"
+            f"draws: got {[*map(len, plan.draws)]} for {len(x)} coordinates; give each participant one for each of them"
         )
     named = _by_parameter(plan)
     # What torch.compile reads has no signature.
@@ -84,7 +84,7 @@ def _by_parameter(plan: Plan) -> dict[str, Sequence[Any]]:
 
 
 def one_by_one(own: Sequence[Client], clients: Clients, plan: Plan, x: Vector) -> Any:
-    """Results of a round's participants, in their order, if each has a function of its own."""
+    """Run each participant's own function, one after another, and return the results in their order."""
     named = {**_by_parameter(plan), **({"u": [array(u, x) for u in plan.draws]} if plan.draws else {})}
     gradient: Any = clients
     rows = []
@@ -98,13 +98,13 @@ def _refuse_unread(clients: Clients, *events: Plan | Arrival) -> None:
     for event in events:
         if event.hyper and getattr(clients, "own", None) is None:
             raise PlanError(
-                f"hyper: {', '.join(event.hyper)} given, which an algorithm's step does not read; "
+                f"hyper: the event overrides {', '.join(event.hyper)}, which a step doesn't read by itself; "
                 f"call fedspec.varying.stepped with the step"
             )
 
 
 def downloaded(versions: Sequence[Vector], delay: int) -> Vector:
-    """The model that an update was begun from.
+    """Model version, ``delay`` versions back, from which a client began its update.
 
     Raises:
         PlanError: it was begun before the first version that is kept.
@@ -117,7 +117,7 @@ def downloaded(versions: Sequence[Vector], delay: int) -> Vector:
 
 
 def each_arrival(client: Client, clients: Clients, arrivals: Sequence[Arrival], versions: Sequence[Vector]) -> Any:
-    """Results of the clients of all arrivals, each begun from the version that the client downloaded.
+    """Run ``client`` for every arrival, from the version that its client downloaded, and return the results.
 
         for each arrival (i, K, delay):  client(i, x_mu, g_i, K)    with mu = t - delay
 
@@ -141,14 +141,14 @@ def each_arrival(client: Client, clients: Clients, arrivals: Sequence[Arrival], 
 
 
 def gradients(clients: Clients, S: Sequence[int], t: int, X: Stack) -> Stack:
-    """The gradients of the clients of S at local step t, each at its row of X, in their order."""
+    """Gradients of the clients in S at local step t, each at its row of X, in their order."""
     if not isinstance(clients, list | tuple) and isinstance(clients, Population):
         return clients.gradients(S, t, X)
     return stack([clients[i](t, x) for i, x in zip(S, X, strict=True)]) if len(S) else X
 
 
 def losses(clients: Clients, S: Sequence[int], x: Vector) -> Sequence[Scalar]:
-    """F_i(x) of the clients of S, in their order, each over all that it has.
+    """Losses F_i(x) of the clients in S, in their order, each over all data of the client.
 
     Raises:
         PlanError: the clients say gradients alone.
@@ -170,13 +170,13 @@ def losses(clients: Clients, S: Sequence[int], x: Vector) -> Sequence[Scalar]:
 
 def _without_values(of: Any) -> PlanError:
     return PlanError(
-        f"loss: the server reads F_i(x) of every client, and a {type(of).__name__} says gradients alone; "
+        f"loss: the server reads F_i(x) of every client, but a {type(of).__name__} has only gradients; "
         f"give oracles with a method value(x), or a population with values(S, x)"
     )
 
 
 def stacked(rows: Sequence[Any]) -> Any:
-    """Vectors as a stack, tuples and records of them as tuples and records of stacks, anything else as a tuple."""
+    """Stack vectors as rows; tuples and records of vectors field by field; return other values as a tuple."""
     first = rows[0]
     if isinstance(first, tuple):
         return tuple(map(stacked, zip(*rows, strict=True)))
@@ -187,6 +187,6 @@ def stacked(rows: Sequence[Any]) -> Any:
 
 
 def weigh(w: Weights, rows: Stack) -> Vector:
-    """The sum of w_i times row i of a stack."""
+    """Weighted sum of a stack's rows: the sum over i of w_i times row i."""
     total: Vector = w @ rows
     return total

@@ -1,4 +1,4 @@
-"""The pieces that adaptive rules share: the denominator and the bias correction, one line each reading."""
+"""Parts that adaptive rules share: the denominator and the bias correction, with one line for each reading."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from fedspec.readings import BiasCorrection, Epsilon, Maximum
 
 
 def root(v: Vector, eps: Scalar, place: Epsilon) -> Vector:
-    """sqrt(v) + eps, or sqrt(v + eps)."""
+    """Denominator of an adaptive step: sqrt(v) + eps or sqrt(v + eps), by ``place``."""
     return sqrt(v) + eps if place is Epsilon.OUTSIDE else sqrt(v + eps)
 
 
 def corrected(moment: Vector, beta: Scalar, t: Count, correction: BiasCorrection) -> Vector:
-    """Moment / (1 - beta^t) where the moments are corrected, else the moment itself; t = 1 at the first step."""
+    """Moment / (1 - beta^t) if the reading corrects moments, else the moment itself; t = 1 at the first step."""
     return moment / complement(beta, t, moment) if correction is BiasCorrection.MOMENTS else moment
 
 
 def complement(beta: Scalar, t: Count, like: Vector) -> Scalar:
-    """1 - beta^t; of a stack whose clients count their own steps, a column with a number for each.
+    """Return 1 - beta^t; for a stack whose clients count their own steps, as a column with one number per client.
 
     The column is computed in double precision, whatever the type of ``like``: it cancels when beta is close to 1.
     """
@@ -30,7 +30,7 @@ def complement(beta: Scalar, t: Count, like: Vector) -> Scalar:
 
 
 def around(maximum_of: Maximum, correction: BiasCorrection) -> tuple[BiasCorrection, BiasCorrection]:
-    """The correction of AMSGrad's second moment before its maximum is taken, and after.
+    """Bias corrections of AMSGrad's second moment before and after its maximum is taken.
 
     Raises:
         ParameterError: the maximum is to be taken after a correction that is none of the moments.
@@ -45,5 +45,5 @@ def around(maximum_of: Maximum, correction: BiasCorrection) -> tuple[BiasCorrect
 
 
 def rate(eta: Scalar, beta1: Scalar, beta2: Scalar, t: Count, correction: BiasCorrection) -> Scalar:
-    """Eta, times sqrt(1 - beta2^t) / (1 - beta1^t) where the step is corrected."""
+    """Step size eta, times sqrt(1 - beta2^t) / (1 - beta1^t) if the reading corrects the step."""
     return eta * sqrt(1 - beta2**t) / (1 - beta1**t) if correction is BiasCorrection.STEP else eta

@@ -1,4 +1,4 @@
-"""Records that transformations of jax and torch look into: a state, a plan or hyper-parameters go through ``jax.jit``.
+"""Frozen records that are jax and torch pytrees, so that states, plans and hyper-parameters pass through ``jax.jit``.
 
 A record is a frozen dataclass. Both libraries take such a thing apart (a *pytree*) once they have been told how. So
 each is told of every record as soon as it is there; neither is imported here.
@@ -19,15 +19,15 @@ from typing import Any, NamedTuple, TypeVar, dataclass_transform
 K = TypeVar("K", bound=type)
 
 RECORDS: list[type] = []
-"""Every record, in the order in which they were defined."""
+"""All record classes, in the order of their definition."""
 
 FIXED = re.compile(r"int|str|bool|(Sequence|tuple|Mapping)\[(int|str|slice|tuple\[int|str, Sequence\[int).*")
-"""The annotations of what is fixed."""
+"""Pattern of the annotations of static fields, which jax and torch don't trace."""
 
 
 @dataclass_transform(frozen_default=True)
 def record(kind: K) -> K:
-    """Make a frozen dataclass of a class, into which jax and torch look."""
+    """Make a class a frozen dataclass and register it as a pytree of jax and torch."""
     if not hasattr(kind, "__post_init__"):
         kind.__post_init__ = _made  # type: ignore[attr-defined]
     enlist(kind)
@@ -35,7 +35,7 @@ def record(kind: K) -> K:
 
 
 def enlist(kind: type) -> None:
-    """Let every library that is there, or comes, look into the instances of a frozen dataclass."""
+    """Register a frozen dataclass as a pytree with jax and torch, now or once they are imported."""
     RECORDS.append(kind)
     for tell in _TOLD.values():
         tell(kind)
@@ -43,7 +43,7 @@ def enlist(kind: type) -> None:
 
 
 def introduce() -> None:
-    """Tell the libraries that have been imported since of all records; records do it when they are made."""
+    """Register all records with libraries that were imported since; records call this when they are made."""
     if not _COMING:
         return
     for name in [name for name in _COMING if name in sys.modules]:

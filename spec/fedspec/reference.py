@@ -1,4 +1,4 @@
-"""The specification as a subject: what ``spec`` means to the judge, and the shortest worked example of an adapter.
+"""Adapter of the specification (``spec`` in commands), which is also the shortest worked example of an adapter.
 
 It runs a case in whatever arithmetic the case's arrays are in.
 """
@@ -48,21 +48,21 @@ from fedspec.varying import of_round, stepped
 
 
 class Kept:
-    """Base class of sessions that are saved: the attributes ``kept`` as one pickle."""
+    """Base class of sessions that can be saved: ``save`` pickles the attributes that ``kept`` lists."""
 
     kept: tuple[str, ...] = ("state",)
 
     def save(self) -> bytes:
-        """Return what the session holds."""
+        """Return the session's state as bytes."""
         return pickle.dumps({name: getattr(self, name) for name in self.kept})
 
     def restore(self, saved: bytes) -> None:
-        """Go on where the session was that saved these bytes."""
+        """Restore the state from bytes that ``save`` returned."""
         vars(self).update(pickle.loads(saved))
 
 
 class Timed(Kept):
-    """Base class of sessions that make the rates of the case's schedules."""
+    """Base class of sessions that compute the rates of the case's schedules."""
 
     kept: tuple[str, ...] = ("state", "clock")
     case: Case
@@ -70,14 +70,14 @@ class Timed(Kept):
     schedules: Schedules
 
     def timed(self, event: Event) -> Event:
-        """The event with the rates of the case's schedules."""
+        """Return the event with the rates of the case's schedules, and advance the clock."""
         if self.schedules:
             event, self.clock = timed(event, self.clock, self.case.hyper, self.schedules)
         return event
 
 
 class SolverSession(Timed):
-    """Level client: one gradient, one local step."""
+    """Session at level client: each gradient is one local step."""
 
     kept = ("state", "clock", "anchor", "k")
 
@@ -88,7 +88,7 @@ class SolverSession(Timed):
         self.restart()
 
     def restart(self) -> None:
-        """Begin again, with the functions of the row."""
+        """Reset the session to its start, with the functions of the row."""
         algorithm, case, self.clock = self.algorithm, self.case, Clock()
         run = algorithm.run
         assert isinstance(run, LocalSolver)
@@ -106,14 +106,14 @@ class SolverSession(Timed):
         self.begin(flatten(case.x0))
 
     def begin(self, x: Vector) -> None:
-        """A round begins at x."""
+        """Begin a round at the model x."""
         self.anchor, self.k = x, 0
         given = {"v0": self.v0, "cover": self.cover}
         begin = self.solver.begin
         self.state = begin(x, **{n: v for n, v in given.items() if n in self.begun}) if begin else x
 
     def step(self, event: Event) -> dict[str, Any]:
-        """Take the event."""
+        """Process one event and return the state by name."""
         event = self.timed(event)
         match event:
             case Begin(x=x):
@@ -141,7 +141,7 @@ class SolverSession(Timed):
 
 
 class MethodSession(Timed):
-    """Levels server and round: one aggregate, or one whole round, a step; of a program its server alone."""
+    """Session at levels server and round: each event is one server step or one round; for a program, its server."""
 
     def __init__(self, algorithm: Algorithm, case: Case) -> None:
         assert not isinstance(algorithm.run, LocalSolver)
@@ -156,7 +156,7 @@ class MethodSession(Timed):
         self.restart()
 
     def restart(self) -> None:
-        """Begin again, with the functions of the row."""
+        """Reset the session to its start, with the functions of the row."""
         case, x, self.clock = self.case, flatten(self.case.x0), Clock()
         alone = self.algorithm.served if case.level == "server" else None
         run = alone or self.algorithm.run
@@ -166,7 +166,7 @@ class MethodSession(Timed):
         self.state = check_state(begun, run.init)
 
     def step(self, event: Event) -> dict[str, Any]:
-        """Take the event."""
+        """Process one event and return the state and intermediates by name."""
         event = self.timed(event)
         match event:
             case Messages(messages=messages):
@@ -210,7 +210,7 @@ class MethodSession(Timed):
 
 
 class ProgramSession(Timed):
-    """Levels round and trace: clients that remember, adapt, talk to each other or arrive late."""
+    """Session at levels round and trace, for algorithms whose clients and server can't run separately."""
 
     def __init__(self, algorithm: Algorithm, case: Case) -> None:
         assert isinstance(algorithm.run, Program)
@@ -225,7 +225,7 @@ class ProgramSession(Timed):
         self.restart()
 
     def restart(self) -> None:
-        """Begin again, with the functions of the row."""
+        """Reset the session to its start, with the functions of the row."""
         case, self.clock = self.case, Clock()
         run = self.algorithm.run
         assert isinstance(run, Program)
@@ -234,7 +234,7 @@ class ProgramSession(Timed):
         self.state = check_state(begun, run.init)
 
     def step(self, event: Event) -> dict[str, Any]:
-        """Take the event."""
+        """Process one event and return the model and intermediates by name."""
         plan: Plan | Exchange | Arrival
         event = self.timed(event)
         match self.run.event, event:
@@ -259,19 +259,19 @@ class ProgramSession(Timed):
 
 
 def own_clients(problem: QuadraticClients, case: Case) -> Sequence[Oracle]:
-    """The gradient of each client, after what the claim says that a client does to it."""
+    """Gradient oracle of each client, wrapped in the gradient transforms that the case lists."""
     links, blocks = chain(case.gradients), layers(shapes(case.x0))
     return [processed(links, blocks, oracle) for oracle in problem.clients]
 
 
 def parameter_names(function: Callable[..., Any]) -> frozenset[str]:
-    """The names of what a function takes, read off its code: a diagnosis begins thousands of sessions."""
+    """Parameter names of a function, read from its code object, since a diagnosis starts thousands of sessions."""
     code = inspect.unwrap(function).__code__
     return frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
 
 
 def of_server(h: Any, event: Messages, algorithm: Algorithm) -> Any:
-    """The record of a server's step, with the numbers that the event says anew.
+    """Record of hyper-parameters for a server step, with the numbers that the event overrides.
 
     Raises:
         PlanError: a number is one for each client, or none that varies.
@@ -280,13 +280,13 @@ def of_server(h: Any, event: Messages, algorithm: Algorithm) -> Any:
     said, known = anew(event.hyper), algorithm.numbers_at("server")
     if unread := [name for name in said if name not in known]:
         raise ContractError(
-            f"event.hyper.{unread[0]}: the server of {algorithm.id} reads {', '.join(known)}; leave it out"
+            f"event.hyper.{unread[0]}: the server of {algorithm.id} reads only {', '.join(known)}; leave it out"
         )
     return of_round(h, said)
 
 
 def rate_of_step(algorithm: Algorithm, eta_l: Scalar) -> Scalar:
-    """The rate that an event gives a local step.
+    """Return the client rate that an event sets for one local step, once it is checked.
 
     Raises:
         ContractError: the rule has no rate.
@@ -299,7 +299,7 @@ def rate_of_step(algorithm: Algorithm, eta_l: Scalar) -> Scalar:
 
 
 def check_messages(run: Method | Served, messages: Sequence[ClientMessage]) -> None:
-    """Refuse numbers of steps that are none, and changes of control variates and losses that a server does not read.
+    """Raise an error for invalid step counts, and for controls or losses that the server doesn't read.
 
     Raises:
         PlanError: a message holds one.
@@ -314,7 +314,7 @@ def check_messages(run: Method | Served, messages: Sequence[ClientMessage]) -> N
 
 
 def population(case: Case) -> int:
-    """The number of all clients, which the server of some algorithms counts.
+    """Number of all clients in a case, which the servers of some algorithms use.
 
     Raises:
         ContractError: the case does not say it, or it is no whole number >= 1.
@@ -322,13 +322,13 @@ def population(case: Case) -> int:
     N = case.population
     if not isinstance(N, int) or isinstance(N, bool) or N < 1:
         raise ContractError(
-            f"case.population: got {N!r}; the server of {case.algorithm} counts all clients, so give their number"
+            f"case.population: got {N!r}; the server of {case.algorithm} needs the number of all clients, at least 1"
         )
     return N
 
 
 def ordered(blocks: Blocks, case: Case) -> Blocks:
-    """The blocks in the order of the case's x0, whatever order they came in.
+    """Reorder blocks to the order of the case's x0.
 
     Raises:
         ContractError: their names differ from those of x0.
@@ -339,7 +339,7 @@ def ordered(blocks: Blocks, case: Case) -> Blocks:
 
 
 def shown(state: Any) -> dict[str, Array]:
-    """A state's vectors by name; a bare model is x."""
+    """Vectors of a state by name; a state that is a bare model is named x."""
     if not is_dataclass(state):
         return {"x": model(state)}
     values = {f.name: getattr(state, f.name) for f in fields(state)}
@@ -347,12 +347,12 @@ def shown(state: Any) -> dict[str, Array]:
 
 
 def numbers_of(state: Any, names: Sequence[str]) -> dict[str, Any]:
-    """Fields of a state that are single numbers, of the given names."""
+    """Fields of a state, among the given names, that are single numbers."""
     return {n: v for n, v in _fields(state, names).items() if is_real(v) or getattr(v, "ndim", 1) == 0}
 
 
 def held(state: Any, names: Sequence[str], event: str) -> dict[str, Any]:
-    """Fields of a program's state under some names, for intermediates that its step doesn't return.
+    """Fields of a program's state, among the given names, that serve as intermediates if its step doesn't return them.
 
     A state has rows for all clients, but an intermediate has a row for each participant: so rows count for an exchange
     only, in which every client takes part. Between late updates a state stays as it is; the step returns each new
@@ -368,7 +368,7 @@ def _fields(state: Any, names: Sequence[str]) -> dict[str, Any]:
 
 
 def offers(a: Algorithm, level: Level) -> Iterator[Offer]:
-    """Every reading of an algorithm, then its canonical reading with each free option turned in its turn.
+    """Yield a claim for every reading, then for the canonical reading with each free option changed, one at a time.
 
     A server sees the solver through ||a_i||_1 alone: it is offered for clients whose norms are not their steps, which
     momentum stands for, and once for plain SGD.
@@ -403,19 +403,20 @@ VARIED: tuple[tuple[str, Level, str, dict[str, str], Literal["rounds", "clients"
     ("fedbuff", "trace", "", {}, "rounds"),
     ("dsgd", "trace", "", {}, "rounds"),
 )
-"""Offers with rates by round: one algorithm of each kind, since one function reads the rates for all; and two readings
-that no other offer distinguishes."""
+"""Claims with rates that vary by round: one algorithm of each kind, since one function reads the rates for all; and
+two readings that no other claim distinguishes.
+"""
 
 
 def offers_varied() -> Iterator[Offer]:
-    """Some algorithms, in the canonical reading unless one is named, in rounds that have rates of their own."""
+    """Yield the claims of ``VARIED``: some algorithms in rounds that have rates of their own."""
     for name, level, reading, options, rates in VARIED:
         a = CATALOGUE[name]
         yield Offer(a.id, level, reading or a.readings[0].name, options, intermediates=a.shows_at(level), rates=rates)
 
 
 def session_of(algorithm: Algorithm, level: Level) -> type[SolverSession | MethodSession | ProgramSession]:
-    """Class of an algorithm's sessions at a level."""
+    """Session class for an algorithm at a level."""
     if isinstance(algorithm.run, LocalSolver):
         return SolverSession
     if isinstance(algorithm.run, Program) and (level != "server" or not algorithm.served):
@@ -424,7 +425,7 @@ def session_of(algorithm: Algorithm, level: Level) -> type[SolverSession | Metho
 
 
 class Reference:
-    """The whole catalogue, canonical and other readings alike."""
+    """Adapter that claims every algorithm of the catalogue, under all readings."""
 
     def __init__(self) -> None:
         try:
@@ -442,7 +443,7 @@ class Reference:
         )
 
     def start(self, case: Case) -> Session:
-        """Begin a session for one case."""
+        """Start a session for one case."""
         algorithm = find(case.algorithm)
         return session_of(algorithm, case.level)(algorithm, case)
 

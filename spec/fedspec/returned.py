@@ -11,11 +11,11 @@ from typing import Any
 from fedspec.arrays import namespace
 from fedspec.errors import PluginError
 
-WANTED = "want (state, shown): the new {state}, then what is shown by name, {{}} for nothing"
+WANTED = "want (state, shown): the new {state}, then a dict of intermediates by name, {{}} if there are none"
 
 
 def keeping(step: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a step or server, which takes the record, the state and more, so that its result is checked."""
+    """Wrap a step or server function so that its result is checked to be a state and intermediates."""
 
     @functools.wraps(step)
     def call(h: Any, state: Any, *more: Any) -> Any:
@@ -43,7 +43,7 @@ def pair(returned: Any, by: Callable[..., Any], before: Any) -> tuple[Any, Mappi
 
 
 def check_state(returned: Any, by: Callable[..., Any]) -> Any:
-    """Check that ``init`` or a local rule returned a model or a record with one, and return it.
+    """Return what ``init`` or a local rule returned if it is a model or a record with one; else raise PluginError.
 
     Raises:
         PluginError: it is something else; with the function, its file and the wanted result.
@@ -54,12 +54,12 @@ def check_state(returned: Any, by: Callable[..., Any]) -> Any:
 
 
 def is_state(value: Any, before: Any) -> bool:
-    """True for a state: of the type of the state before, or a model, or a record with a model."""
+    """True if a value has the type of the previous state, is an array, or has an attribute ``x``."""
     return type(value) is type(before) or namespace(value) is not None or hasattr(value, "x")
 
 
 def place(function: Callable[..., Any]) -> str:
-    """A function as its author finds it: its name, its file and its line."""
+    """Name, file and line of a function, for messages."""
     f = inspect.unwrap(function)
     code = getattr(f, "__code__", None)
     where = f" ({os.path.relpath(code.co_filename)}, line {code.co_firstlineno})" if code else ""

@@ -55,7 +55,7 @@ _EQUATION = re.compile(
 
 @dataclass(frozen=True)
 class Equation:
-    """Equation that a rule prints, and the options under which it runs."""
+    """Equation in a rule's docstring, with the options under which it runs."""
 
     id: str
     text: str
@@ -64,12 +64,12 @@ class Equation:
 
 
 RULES: dict[str, Callable[..., Any]] = {}
-"""Every rule by its dotted name."""
+"""All rules by dotted name."""
 
 
 @functools.cache
 def printed(function: Callable[..., Any]) -> tuple[Equation, ...]:
-    """Every equation that a rule's docstring prints, those of all readings."""
+    """All equations in a rule's docstring, those of every reading included."""
     name = f"{function.__module__}.{function.__qualname__}"
     found = filter(None, map(_EQUATION.match, (function.__doc__ or "").splitlines()))
     return tuple(Equation(m["id"], m["text"], name, _conditions(m["when"] or "")) for m in found)
@@ -81,13 +81,13 @@ def _conditions(said: str) -> frozenset[tuple[str, str]]:
 
 
 def defaults(function: Callable[..., Any]) -> dict[str, str]:
-    """The options of a rule at the values that it has unless told."""
+    """Default value of each option of a rule."""
     given = inspect.signature(function).parameters.values()
     return {p.name: str(p.default) for p in given if isinstance(p.default, StrEnum)}
 
 
 def equations(function: Callable[..., Any], options: Mapping[str, str] | None = None) -> tuple[Equation, ...]:
-    """The equations that run under some options, others at their defaults: of one id, that with most conditions."""
+    """Equations that run under some options, others at their defaults; of equal ids, the one with most conditions."""
     chosen = {**defaults(function), **(options or {})}.items()
     found: dict[str, Equation] = {}
     for e in printed(function):
@@ -121,7 +121,7 @@ def _fields(name: str, kind: type) -> tuple[tuple[str, str, str], ...]:
 
 
 Shaped: TypeAlias = tuple[str, tuple[int, ...], tuple[str, ...], Any]
-"""An array's name, its shape, what the annotation calls its axes, and its dtype."""
+"""Array argument of a rule: its name, shape, axis names from the annotation, and dtype."""
 
 
 def _axes(name: str, value: Any, annotation: str) -> list[Shaped]:
@@ -146,7 +146,7 @@ def _axes(name: str, value: Any, annotation: str) -> list[Shaped]:
         found.append((name, (value.q, value.d), ("q", "d"), None))
     elif annotation in ("int", "Count") and "." in name:
         if namespace(value) is None and (not isinstance(value, Real) or outside(value, WHOLE)):
-            raise PlanError(f"{name}: got {value!r}; a state counts its steps, {WHOLE.words}")
+            raise PlanError(f"{name}: got {value!r}; a state's number of steps must be {WHOLE.words}")
     else:
         for called, field, note in _fields(name, kind):
             found += _axes(called, getattr(value, field), note)
@@ -185,7 +185,9 @@ def _counted_or_measured(name: str, value: Any, note: str) -> Any:
             for number in value:
                 require_count(name, number)
         case "int" if namespace(value) is not None and value.ndim:
-            raise PlanError(f"{name}: got an array of shape {tuple(value.shape)}; a whole number is the same for all")
+            raise PlanError(
+                f"{name}: got an array of shape {tuple(value.shape)}; give one whole number for all clients"
+            )
         case "int" | "Count" if name in PLANNED:
             require_count(name, value)
         case "int" | "Scalar" if name in DOMAINS:
@@ -205,11 +207,13 @@ def _check_rows(arguments: Mapping[str, Any], notes: Mapping[str, str]) -> None:
         if notes[name] == "Stack":
             clients = arguments.get("clients", len(value))
             if not 0 < len(value) <= clients:
-                raise PlanError(f"{name}: {len(value)} of {clients} clients; give at least one, and each only once")
+                raise PlanError(
+                    f"{name}: got {len(value)} rows for {clients} clients; give at least one row, and no client twice"
+                )
 
 
 def refuse_missing(rule: str, missing: Sequence[str]) -> None:
-    """Say what a rule is called without.
+    """Raise ParameterError for arguments that a call of a rule lacks.
 
     Raises:
         ParameterError: something is missing.
@@ -220,7 +224,7 @@ def refuse_missing(rule: str, missing: Sequence[str]) -> None:
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """Check the domains of a function's hyper-parameters and counts, and that its arrays agree in shape."""
+    """Wrap a function so that its hyper-parameters and counts are checked, and that its arrays agree in shape."""
     signature = inspect.signature(function)
     notes = {n: str(p.annotation) for n, p in signature.parameters.items()}
     positions = [n for n, p in signature.parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
@@ -274,6 +278,6 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def rule(function: Callable[P, R]) -> Callable[P, R]:
-    """Register a rule; check the domains of its numbers and that its arrays agree in shape."""
+    """Register a function as a rule and wrap it so that its numbers and array shapes are checked."""
     RULES[f"{function.__module__}.{function.__qualname__}"] = call = checked(function)
     return call

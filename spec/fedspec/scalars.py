@@ -1,4 +1,4 @@
-"""Elementary functions of one number, whatever it is: a rational, a decimal, a sympy expression, a z3 real.
+"""Elementary functions of one number of any type: rational, decimal, sympy expression, z3 real.
 
 Numbers of other classes bring them as methods. sympy and z3 are imported only when one of their numbers arrives.
 """
@@ -21,7 +21,7 @@ from fedspec.errors import InexactError
 
 @functools.cache
 def library_of(kind: type) -> str:
-    """The package that a type comes from."""
+    """Name of the package that defines a type."""
     return kind.__module__.split(".")[0]
 
 
@@ -31,7 +31,7 @@ def _symbolic(*xs: Any) -> str | None:
 
 
 def sqrt(x: Any) -> Any:
-    """The root; of a rational exact.
+    """Square root of a number; exact for a rational.
 
     Raises:
         InexactError: a rational has no rational root.
@@ -61,7 +61,7 @@ def sqrt(x: Any) -> Any:
 
 
 def power(x: Any, q: Any) -> Any:
-    """The power x^q of a positive x; of a rational exact, where q is a multiple of 1/2.
+    """Return x^q of positive x; exact for a rational, if q is a multiple of 1/2.
 
     Raises:
         InexactError: a rational has no such rational power, or q is none of these and x a z3 real.
@@ -91,12 +91,12 @@ def power(x: Any, q: Any) -> Any:
 
 
 def like(c: float, x: Any) -> Any:
-    """A constant in the arithmetic of another number, from its exact value."""
+    """Convert a constant exactly to the number type of x."""
     return c if isinstance(x, int | float | np.floating) else type(x)(Fraction(c))
 
 
 def exp(x: Any) -> Any:
-    """The exponential function; of a rational only at 0.
+    """Exponential function; a rational argument must be 0.
 
     Raises:
         InexactError: x is a rational other than 0, or a z3 real.
@@ -105,7 +105,7 @@ def exp(x: Any) -> Any:
 
 
 def log(x: Any) -> Any:
-    """The natural logarithm; of a rational only at 1.
+    """Natural logarithm; a rational argument must be 1.
 
     Raises:
         InexactError: x is a rational other than 1, or a z3 real.
@@ -131,7 +131,7 @@ def _transcendental(name: str, x: Any, at: int, value: int) -> Any:
 
 
 def maximum(a: Any, b: Any) -> Any:
-    """The larger."""
+    """Larger of two numbers."""
     match _symbolic(a, b):
         case "sympy":
             import sympy
@@ -147,7 +147,7 @@ def maximum(a: Any, b: Any) -> Any:
 
 
 def minimum(a: Any, b: Any) -> Any:
-    """The smaller."""
+    """Smaller of two numbers."""
     match _symbolic(a, b):
         case "sympy":
             import sympy
@@ -163,7 +163,7 @@ def minimum(a: Any, b: Any) -> Any:
 
 
 def sign(x: Any) -> Any:
-    """-1, 0 or 1."""
+    """Sign of a number: -1, 0 or 1."""
     match _symbolic(x):
         case "sympy":
             import sympy
@@ -177,7 +177,7 @@ def sign(x: Any) -> Any:
 
 
 def ratio(a: Any, b: Any) -> Any:
-    """A / b where b > 0, else 0."""
+    """Return a / b if b > 0, else 0."""
     match _symbolic(a, b):
         case "sympy":
             import sympy
@@ -193,7 +193,7 @@ def ratio(a: Any, b: Any) -> Any:
 
 
 def where_less(a: Any, b: Any, x: Any, y: Any) -> Any:
-    """X where a < b, else y."""
+    """Return x if a < b, else y."""
     match _symbolic(a, b):
         case "sympy":
             import sympy
@@ -209,7 +209,7 @@ def where_less(a: Any, b: Any, x: Any, y: Any) -> Any:
 
 
 def keep_largest(xs: Sequence[Any], k: int) -> list[Any]:
-    """Numbers with every one replaced by 0 that is not among the k largest in size.
+    """Set all but the k numbers of largest absolute value to 0.
 
     Of equal sizes, the first ones are kept.
     """

@@ -1,4 +1,4 @@
-"""Schedules of rates that an implementation makes by itself: the words of ``Claim.schedules``.
+"""Schedules of rates that an implementation computes by itself: the words of ``Claim.schedules``.
 
     eta_t = eta s(t)        t = 0, 1, ... counts rounds, local steps, or the local steps of one round
 
@@ -39,7 +39,7 @@ from fedspec.errors import ContractError
 __all__ = ["SHAPES", "Clock", "Every", "Factor", "Schedule", "Schedules", "read", "schedule_of", "timed"]
 
 Factor: TypeAlias = Callable[[int], float]
-"""From the number of rounds or steps before, to the factor of the case's rate."""
+"""Function from the number t of rounds or steps so far to the factor s(t) of the case's rate."""
 
 
 class Every(StrEnum):
@@ -88,16 +88,16 @@ SHAPES: Mapping[str, tuple[tuple[str, ...], Callable[..., Factor]]] = {
     "warm-up": (("period",), _warm_up),
     "table": (("values",), lambda *values: lambda t: values[min(t, len(values) - 1)]),
 }
-"""Shapes by name: the numbers that each takes, and the function from these to its factor."""
+"""Shapes of schedules by name: the parameters of each, and the function that makes its factor s from them."""
 
 
 BEYOND = 1000
-"""Most rounds or steps of the judge's cases: 50 rounds of 20 steps."""
+"""Largest number of rounds or steps in the judge's cases: 50 rounds of 20 steps."""
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """A schedule as a claim says it.
+    """A schedule as a claim declares it.
 
     Attributes:
         shape: a key of ``SHAPES``.
@@ -116,11 +116,11 @@ class Schedule:
 
 
 Schedules: TypeAlias = Mapping[str, tuple[Every, Factor]]
-"""Unit and factor of each rate that has a schedule, by hyper-parameter."""
+"""Unit and factor of each scheduled rate, by hyper-parameter."""
 
 
 def read(said: Mapping[str, str]) -> Schedules:
-    """Read the schedules of a claim.
+    """Parse the schedules of a claim.
 
     Raises:
         ContractError: one is no schedule.
@@ -131,19 +131,19 @@ def read(said: Mapping[str, str]) -> Schedules:
 
 @dataclass(frozen=True)
 class Clock:
-    """Counts of a session: rounds, local steps, and local steps of the present round."""
+    """Counters of a session: rounds, local steps, and local steps of the current round."""
 
     rounds: int = 0
     steps: int = 0
     here: int = 0
 
     def factor(self, every: Every, factor: Factor) -> float:
-        """The factor at the count of a unit."""
+        """Value of a schedule's factor at the current count of its unit."""
         return factor({Every.ROUND: self.rounds, Every.STEP: self.steps, Every.STEP_OF_ROUND: self.here}[every])
 
 
 def timed(event: Event, clock: Clock, hyper: Mapping[str, Any], schedules: Schedules) -> tuple[Event, Clock]:
-    """The event with its rates, eta_t = eta s(t), and the clock after it."""
+    """Return the event with its scheduled rates, eta_t = eta s(t), and the clock after the event."""
     if isinstance(event, Begin):
         # A session may begin with one, before any step.
         return event, replace(clock, rounds=clock.rounds + (clock.steps > 0), here=0)
@@ -154,7 +154,7 @@ def timed(event: Event, clock: Clock, hyper: Mapping[str, Any], schedules: Sched
 
 
 def schedule_of(said: str, where: str = "schedules") -> Schedule:
-    """Read a schedule as a claim says it, for example ``step/round period=2 factor=0.5``.
+    """Parse one schedule of a claim, for example ``step/round period=2 factor=0.5``.
 
     Raises:
         ContractError: shape, unit or a number is unknown, missing, or makes a rate that is not positive.
@@ -174,7 +174,7 @@ def schedule_of(said: str, where: str = "schedules") -> Schedule:
     try:
         numbers = tuple(float(part) for name in names for part in told[name].split(","))
     except ValueError:
-        raise ContractError(f"{where}: {' '.join(given)} are not numbers; write, as in values=1,0.5,0.25") from None
+        raise ContractError(f"{where}: got {' '.join(given)}; give numbers, as in values=1,0.5,0.25") from None
     # A floor of 0 makes a rate of 0 at the end of the period, which no case reaches if it is long.
     fading = "floor" in told and numbers[0] > BEYOND
     if not all(math.isfinite(n) and (n > 0 or (n == 0 and fading)) for n in numbers):

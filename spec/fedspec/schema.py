@@ -1,4 +1,4 @@
-"""The JSON schemas of the wire as checks: each says which field is wrong, what came and what is wanted.
+"""Checks of wire messages against the JSON schemas; each error names the field, its value and the wanted value.
 
 Only the keywords that ``scripts/schemas.py`` writes are known here; a subject needs no schema library. Two things are
 refused beyond the schemas, because no array could hold them: whole numbers beyond every floating-point type, and lists
@@ -17,18 +17,18 @@ from typing import Any, TypeAlias
 from fedspec.errors import ContractError, FedspecError
 
 Check: TypeAlias = Callable[[Any, str], None]
-"""Refuses a value; the second argument says where it stands."""
+"""Function that raises an error for an invalid value; its second argument is the value's path, for the message."""
 
 FOLDER = Path(__file__).resolve().parent / "schemas"
 
 DIGESTS = "digests.json"
-"""Beside the schemas: the digest of each, since one that was edited would let other things pass."""
+"""File with the digest of each schema: an edited schema, which would accept other values, is detected by it."""
 
 DEEPEST = 32
 """Largest depth of nested lists of numbers: the depth that every version of NumPy can hold."""
 
 WORDS = {"nan", "inf", "-inf"}
-"""Numbers that JSON does not have."""
+"""Strings for the numbers that JSON lacks."""
 
 _TOO_LARGE = (1 << 1024) - (1 << 970)
 """Smallest integer that rounds to more than the largest float64."""
@@ -48,7 +48,7 @@ _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
 
 
 def said(value: Any) -> str:
-    """A JSON value in a few words, for an error."""
+    """Short description of a JSON value, for an error."""
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     if isinstance(value, dict | list):
@@ -60,12 +60,12 @@ def said(value: Any) -> str:
 
 
 def refuse(where: str, value: Any, want: str) -> ContractError:
-    """The error that all checks raise."""
+    """Make the error that all checks raise: path, value and wanted value."""
     return ContractError(f"{where}: got {said(value)}; want {want}")
 
 
 def number(value: Any, where: str) -> None:
-    """Refuse what is no number, nor a word for one."""
+    """Raise an error unless a value is a number, or the string of one that JSON lacks."""
     if isinstance(value, float) or (isinstance(value, str) and value in WORDS):
         return
     if not isinstance(value, int) or isinstance(value, bool):
@@ -74,7 +74,7 @@ def number(value: Any, where: str) -> None:
 
 
 def array(value: Any, where: str, depth: int = 0) -> None:
-    """Refuse what is neither a number nor nested lists of numbers."""
+    """Raise an error unless a value is a number or nested lists of numbers."""
     if not isinstance(value, list):
         number(value, where)
         return
@@ -90,7 +90,7 @@ _WRITTEN: dict[str, Check] = {"number": number, "array": array}
 
 
 def check(value: Any, name: str, where: str) -> None:
-    """Refuse a value that is not what a schema's definition says: ``info``, ``answer``, ``case``, ``vector``, ...
+    """Raise an error unless a value matches a schema definition: ``info``, ``answer``, ``case``, ``vector``, ...
 
     Raises:
         ContractError: the value differs; the message names the field, its value and the wanted value.
@@ -99,7 +99,7 @@ def check(value: Any, name: str, where: str) -> None:
 
 
 def check_message(value: Mapping[str, Any], direction: str, kind: str, where: str) -> None:
-    """Refuse a message that is not what a schema says of its kind.
+    """Raise an error unless a message matches the schema of its kind.
 
     Args:
         value: the message.
@@ -135,7 +135,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def digest(schema: Mapping[str, Any]) -> str:
-    """The SHA-256 of a schema, whatever its line ends and spaces."""
+    """SHA-256 of a schema, independent of line ends and spaces in its file."""
     return hashlib.sha256(json.dumps(schema, separators=(",", ":")).encode()).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Serve a Python subject as JSON lines: ``python -m fedspec.serve module:attribute`` (or ``file.py:attribute``).
+"""Serve a Python adapter as JSON lines: ``python -m fedspec.serve module:attribute`` (or ``file.py:attribute``).
 
 The judge runs every subject this way, in a process of its own, so that one that hangs or crashes can be stopped.
 What the subject prints goes to standard error; standard output carries answers only.
@@ -29,7 +29,7 @@ from fedspec.wire import PROTOCOL, decode_case, decode_event, decode_request, en
 
 
 def load(reference: str) -> Subject:
-    """Find a subject by ``module:attribute``, ``file.py:attribute``, or ``file.py`` if it holds one alone.
+    """Load an adapter from ``module:attribute``, ``file.py:attribute``, or ``file.py`` if the file has only one.
 
     A class or function is called without arguments.
 
@@ -68,7 +68,9 @@ def load(reference: str) -> Subject:
                 "`fedspec adapter ALGORITHM` writes one"
             )
         if len(own) != 1:
-            raise ContractError(f"adapter: say which of {where} is judged, as in py:{where}:NAME; its adapters: {said}")
+            raise ContractError(
+                f"adapter: {where} has several; choose one, as in py:{where}:NAME; its adapters: {said}"
+            )
         (name,) = own
     if not hasattr(module, name):
         raise ContractError(f"adapter: {where} has no attribute {name!r}; its adapters: {said}")
@@ -139,11 +141,11 @@ _INSTALLED = (*(Path(sysconfig.get_path(n)) for n in ("stdlib", "purelib", "plat
 """Folders of installed packages, of Python and of fedspec."""
 
 KEPT = 16
-"""So many events before the present one are watched, too: a session may be long."""
+"""Number of past events whose arrays are still checked for in-place changes; limited since a session may be long."""
 
 
 class Observed:
-    """A session of a subject, and everything that it was handed since before it began."""
+    """Wrapper of an adapter's session that detects in-place changes of the arrays passed to it."""
 
     def __init__(self, subject: Subject, case: Case) -> None:
         self.case = case
@@ -153,7 +155,7 @@ class Observed:
         self.events = 0
 
     def step(self, event: Event) -> dict[str, Any]:
-        """Take a step; add to the answer the dtype of ``x``, which JSON does not carry, and what input was changed.
+        """Take a step; add to the answer the dtype of ``x``, which JSON lacks, and the inputs changed in place.
 
         Raises:
             ContractError: the answer is not a mapping with the key ``x``.
@@ -189,7 +191,7 @@ class Observed:
         return bytes(saved)
 
     def restore(self, saved: bytes) -> None:
-        """Hand a session the bytes that another one saved."""
+        """Pass bytes that another session saved to the session's ``restore``."""
         _method(self.session, "restore")(saved)
 
 
@@ -200,7 +202,9 @@ def _method(session: Any, name: str) -> Any:
         ContractError: the session has none of that name.
     """
     if not callable(method := getattr(session, name, None)):
-        raise ContractError(f"{name}: the claim says resumes, but its session has no method {name!r}; docs/resume.md")
+        raise ContractError(
+            f"{name}: the claim has resumes=True, but its session has no method {name!r}; see docs/resume.md"
+        )
     return method
 
 
@@ -233,7 +237,7 @@ def _nature(kind: type) -> str | tuple[str, ...]:
 
 
 def place_of(error: Exception) -> str:
-    """Place in the user's code from which an exception came that is not fedspec's own, for a message."""
+    """File and line of the user's code that raised an exception, for a message; empty for fedspec's own errors."""
     frames = traceback.extract_tb(error.__traceback__)
     if isinstance(error, ContractError) or not frames:
         return ""
@@ -244,7 +248,7 @@ def place_of(error: Exception) -> str:
 
 
 def serve(subject: Subject, lines: Iterable[str | bytes], out: TextIO) -> None:
-    """Answer requests until the input ends, which it does when the judge does."""
+    """Answer requests until the input ends, that is, until the judge exits."""
     server = _Server(subject)
     for line in lines:
         if not line.strip():
@@ -259,7 +263,7 @@ def serve(subject: Subject, lines: Iterable[str | bytes], out: TextIO) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Load the subject named on the command line and serve it."""
+    """Load the adapter named on the command line and serve it."""
     arguments = sys.argv[1:] if arguments is None else arguments
     if len(arguments) != 1:
         sys.stderr.write("usage: python -m fedspec.serve module:attribute | file.py:attribute\n")

@@ -1,4 +1,4 @@
-"""Definitions of functions as trees: read, edited, and written again, where an unchanged statement keeps its source."""
+"""Function definitions as syntax trees: parsing, editing and unparsing; unchanged statements keep their source."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ T = TypeVar("T", bound=ast.AST)
 
 @cache
 def source_of(function: Callable[..., Any]) -> str:
-    """The text of a function, without the indentation of its first line."""
+    """Dedented source of a function."""
     return textwrap.dedent(inspect.getsource(inspect.unwrap(function)))
 
 
 def definition_of(function: FunctionType) -> ast.FunctionDef:
-    """The definition of a function, each statement with its source."""
+    """Syntax tree of a function's definition, with its source attached to each statement."""
     return copied(_definition_of(function))
 
 
@@ -38,7 +38,7 @@ def _definition_of(function: FunctionType) -> ast.FunctionDef:
 
 
 def bare(node: ast.FunctionDef) -> ast.FunctionDef:
-    """A definition without its decorators and its docstring."""
+    """Strip decorators and docstring from a definition and return it."""
     node.decorator_list = []
     if ast.get_docstring(node) is not None:
         node.body = node.body[1:]
@@ -46,7 +46,7 @@ def bare(node: ast.FunctionDef) -> ast.FunctionDef:
 
 
 def copied(node: T) -> T:
-    """A copy that shares only what has no fields, such as an operator; ten times quicker than ``copy.deepcopy``."""
+    """Copy a syntax tree but share nodes without fields, such as operators; ten times faster than ``copy.deepcopy``."""
     if not node._fields:
         return node
     new = type(node)()
@@ -60,7 +60,7 @@ def _one(value: object) -> object:
 
 
 def leave_out(args: ast.arguments, names: Collection[str]) -> None:
-    """Take parameters away."""
+    """Remove parameters from a signature, in place."""
     first = len(args.args) - len(args.defaults)
     defaults = {a.arg: d for a, d in zip(args.args[first:], args.defaults, strict=True)}
     named = [(a, d) for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True) if a.arg not in names]
@@ -70,17 +70,17 @@ def leave_out(args: ast.arguments, names: Collection[str]) -> None:
 
 
 def stored(*nodes: ast.AST) -> set[str]:
-    """The names that some trees assign."""
+    """Names that some syntax trees assign."""
     return {n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
 def loaded(*nodes: ast.AST) -> set[str]:
-    """The names that some trees read."""
+    """Names that some syntax trees read."""
     return {n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
 
 
 def assigned_in(node: ast.AST) -> Iterator[str]:
-    """Every name that a function assigns, as often as it does; its parameters too."""
+    """Yield the names that a function assigns, once per assignment, parameters included."""
     for n in ast.walk(node):
         match n:
             case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
@@ -88,7 +88,7 @@ def assigned_in(node: ast.AST) -> Iterator[str]:
 
 
 def drop_unread(node: ast.FunctionDef) -> None:
-    """Leave out the functions and numbers within a function that nothing reads any more."""
+    """Remove local functions and assignments from a function's body if nothing reads them."""
     while True:
         read = loaded(node)
         kept = [s for s in node.body if not _is_unread(s, read)]
@@ -107,7 +107,7 @@ def _is_unread(s: ast.stmt, read: Collection[str]) -> bool:
 
 
 def unparsed(node: ast.FunctionDef) -> str:
-    """A definition as text: statements that are what they were keep their source."""
+    """Convert a definition to text; unchanged statements keep their source."""
     lines = _lines(node)
     return "\n".join(line for before, line in zip(["", *lines], lines, strict=False) if line or before)
 

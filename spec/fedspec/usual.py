@@ -1,4 +1,4 @@
-"""Default values of hyper-parameters: numbers to begin with, which are tuned for nothing.
+"""Default values of hyper-parameters: starting points that aren't tuned for any task.
 
 The command ``fedspec simulate`` and ``fedspec_torch.simulate`` use all of them, the optimisers two; rules and the judge
 use none and require every hyper-parameter.
@@ -55,27 +55,27 @@ BY_NAME: dict[str, float] = {
     "phi_m": 0.01,
     "phi_M": 10.0,
 }
-"""By what its name means in the whole catalogue; a row may say otherwise of its own (``usual``)."""
+"""Defaults by hyper-parameter name, for the whole catalogue; a row may override them (``usual``)."""
 
 ADAPTIVE: dict[str, float] = {"eta": 0.03}
-"""Rate of a server that divides by a root of its second moment: each coordinate then moves by about eta."""
+"""Default rate of a server that divides by the root of its second moment: each coordinate then moves by about eta."""
 
 LOCALLY: dict[str, float] = {"eta_l": 0.01}
-"""Rate of clients that divide by the root of an average."""
+"""Default rate of clients that divide by the root of a second-moment average."""
 
 LEFT_OUT: dict[str, float] = {"v0": 0.0, "epoch": 1}
-"""Defaults of the optimisers: an accumulator that begins at zero, and a delay that counts steps."""
+"""Defaults for the optimisers: an accumulator that begins at zero, and a delay that counts steps."""
 
 
 def needed(row: Algorithm, options: Mapping[str, str]) -> tuple[str, ...]:
-    """The hyper-parameters that an algorithm has to be given under these options: those that have no default."""
+    """Hyper-parameters without a default, which a user must give under these options."""
     assert not isinstance(row.run, LocalSolver)
     free = {f.name for f in fields(row.run.hyper) if f.default is MISSING or f.default is NOT_GIVEN}
     return tuple(n for n in row.numbers_under("round", options) if n in free)
 
 
 def usual(row: Algorithm, reading: str | None = None, given: Mapping[str, Any] | None = None) -> dict[str, float]:
-    """Default values of an algorithm's hyper-parameters that are not given; empty for local solvers.
+    """Default values of the hyper-parameters that ``given`` lacks; empty for local solvers.
 
     Defaults are for hyper-parameters without a default in the record, for those that the row has a number for, and for
     those whose record's default the reading rejects. If tau is given and v0 is not, v0 is tau^2, the least value that
@@ -109,7 +109,7 @@ def usual(row: Algorithm, reading: str | None = None, given: Mapping[str, Any] |
 
 
 def unsaid(row: Algorithm, reading: str | None = None, given: Mapping[str, Any] | None = None) -> dict[str, float]:
-    """Defaults of all hyper-parameters that play a part and aren't given, the record's included; empty for solvers.
+    """Defaults, the record's included, of all hyper-parameters in use that ``given`` lacks; empty for solvers.
 
     Raises:
         UnknownNameError: there is no such reading, option, or value of an option.

@@ -1,4 +1,4 @@
-"""Rounds in which hyper-parameters are data: what an event says stands in the place of the algorithm's record.
+"""Hyper-parameters that vary by round or by client: an event's numbers replace those of the algorithm's record.
 
     a number for all                 h of the round = h with that number, read by clients, mixing and server
     a number for each client         h_i = h of the round with the number of client i, read by that client alone
@@ -23,14 +23,14 @@ from fedspec.population import Client, Clients, gradients, one_by_one, stacked
 E = TypeVar("E", Plan, Arrival, Exchange)
 
 Making: TypeAlias = Callable[[Any], Client]
-"""From a record of hyper-parameters to what a client does under it."""
+"""Function from a record of hyper-parameters to the work that a client does under it."""
 
 Form: TypeAlias = Callable[..., Any]
-"""Form of a step's text; called with the record as ``h``."""
+"""Function that makes a client's work and replaces the step's own text; called with the record as ``h``."""
 
 
 def of_round(h: Any, given: Given) -> Any:
-    """The record of a round: with the numbers that are said for all.
+    """Record of a round: ``h`` with the numbers that the event gives for all clients.
 
     Raises:
         UnknownNameError: the record has no such hyper-parameter.
@@ -44,13 +44,13 @@ def of_round(h: Any, given: Given) -> Any:
 
 
 def of_each(h: Any, given: Given, n: int) -> list[Any]:
-    """The records of the n who take part: that of the round, with what is said of each."""
+    """Record of each of n participants: ``h`` with the numbers that the event gives for that participant."""
     own = {name: said for name, said in given.items() if isinstance(said, tuple)}
     return [replace(h, **{name: said[at] for name, said in own.items()}) for at in range(n)] if own else [h] * n
 
 
 def begun(h: Any, event: E) -> tuple[Any, E]:
-    """The record of the event's round, and the event with what is left to be read: what is said of each client."""
+    """Return the record of the event's round, and the event with only its per-client numbers left."""
     if not event.hyper:
         return h, event
     left = {name: said for name, said in event.hyper.items() if isinstance(said, tuple)}
@@ -60,7 +60,7 @@ def begun(h: Any, event: E) -> tuple[Any, E]:
 def stepped(
     step: Callable[..., Any], h: Any, state: Any, clients: Clients, *events: Any, form: Form | None = None
 ) -> Any:
-    """A step of a program under the hyper-parameters that its events say anew.
+    """Run a program's step under the hyper-parameters that its events override.
 
     Late updates that come together have each its own, and the server those of the last.
 
@@ -96,7 +96,7 @@ def stepped(
 
 
 def owning(clients: Clients, own: Making, h: Any) -> Any:
-    """Clients that each do the work made from a record of their own; a population brings a form of this.
+    """Wrap clients so that each does the work made from its own record; a population must provide the wrapper.
 
     Raises:
         PlanError: the population brings none.
@@ -104,15 +104,15 @@ def owning(clients: Clients, own: Making, h: Any) -> Any:
     form = getattr(clients, "owning", None)
     if form is None and not hasattr(clients, "__getitem__"):
         raise PlanError(
-            f"hyper: one for each client, but a {type(clients).__name__} has them do one thing; give one for all, "
-            f"or give it a method `owning`"
+            f"hyper: got one for each client, but a {type(clients).__name__} runs one function for all; give one for "
+            f"all, or add a method `owning` to it"
         )
     return form(own, h) if form else Own(clients, own, h)
 
 
 @dataclass(frozen=True)
 class Own:
-    """Clients, one after another, that have hyper-parameters of their own."""
+    """Clients that run one after another, each with its own hyper-parameters."""
 
     clients: Clients
     own: Making
@@ -122,19 +122,19 @@ class Own:
         return len(self.clients)
 
     def each(self, client: Client, plan: Plan, x: Vector) -> Any:
-        """Results of the functions made for each participant, in their order."""
+        """Run the work made for each participant and return the results in their order."""
         made = [self.own(h_i) for h_i in of_each(self.h, plan.hyper, len(plan.steps))]
         return one_by_one(made, self.clients, plan, x)
 
     def each_arrival(self, client: Client, arrivals: Sequence[Arrival], x_mu: Sequence[Vector]) -> Any:
-        """Results of the functions made for each arrival, in their order."""
+        """Run the work made for each arrival and return the results in their order."""
         gradient: Any = self.clients
         made = [self.own(of_round(self.h, a.hyper)) for a in arrivals]
         late = zip(made, arrivals, x_mu, strict=True)
         return stacked([client(a.client, x, gradient[a.client], a.steps) for client, a, x in late])
 
     def gradients(self, S: Sequence[int], t: int, X: Stack) -> Stack:
-        """Gradients of the clients as they are: if models mix between steps, one number is for all clients."""
+        """Gradients of the wrapped clients: if models mix between steps, hyper-parameters are common to all clients."""
         return gradients(self.clients, S, t, X)
 
 
@@ -166,16 +166,16 @@ class _Asking:
 
 
 def client_under(step: Callable[..., Any], h: Any, state: Any, clients: Clients, *events: Any) -> Client:
-    """Work of a client in a step under a record of its own."""
+    """Return the work that a step gives its clients under the record ``h``."""
     try:
         step(h, state, _Asking(clients), *events)
     except _Found as found:
         return found.client
-    raise ParameterError("hyper: one for each client, but this step has nothing done by its clients")
+    raise ParameterError("hyper: got one for each client, but this step gives its clients no work; give one for all")
 
 
 def closed_to_server(h: Any, names: Collection[str], closed: Callable[[], bool] = lambda: True) -> Any:
-    """The record as it is, which refuses to tell a server what is one for each client, once these have begun."""
+    """Copy of a record that raises an error if the server reads a per-client number after the clients have begun."""
     if not names:
         return h
 
@@ -183,8 +183,7 @@ def closed_to_server(h: Any, names: Collection[str], closed: Callable[[], bool] 
         def tell(record: Any) -> Any:
             if closed():
                 raise ParameterError(
-                    f"hyper.{name}: one for each client, but the server reads it too, for which there is none; "
-                    f"give one for all"
+                    f"hyper.{name}: got one for each client, but the server reads {name} too; give one for all"
                 )
             return vars(record)[name]
 

@@ -1,4 +1,4 @@
-"""The contract of adapters as JSON lines: one object a line on standard input, one answer a line on standard output.
+"""Adapter contract as JSON lines: one request a line on standard input, one answer a line on standard output.
 
 ======================================================  =====================================================
 request                                                 answer
@@ -63,7 +63,7 @@ _PLAIN = {int, bool, str, type(None)}
 
 
 def encode(value: Any) -> Any:
-    """Turn a record of the contract, or an array, into JSON values."""
+    """Convert a contract record or an array to JSON values."""
     if type(value) in _PLAIN:
         return value
     if isinstance(value, np.ndarray):
@@ -103,7 +103,7 @@ UNTOLD: dict[type, tuple[str, ...]] = {
     Case: ("buffers", "schedules", "gradients"),
     Claim: ("buffers", "resumes", "faults", "schedules", "gradients"),
 }
-"""Fields that are left out where there is no such thing."""
+"""Optional fields of each record that are omitted if empty."""
 
 
 def is_nothing(value: Any) -> bool:
@@ -129,7 +129,7 @@ def decode_line(line: str | bytes, where: str) -> dict[str, Any]:
 
 
 def decode_request(line: str | bytes) -> dict[str, Any]:
-    """Read what the judge sends, held to the schema; the case or event in it is still to be decoded.
+    """Read a request from the judge and check it against the schema; the case or event in it stays JSON.
 
     Raises:
         ContractError: it is no request.
@@ -143,11 +143,11 @@ def decode_request(line: str | bytes) -> dict[str, Any]:
 
 
 REPLIES = {"hello": "info", "step": "answer", "save": "saved"}
-"""Content of the replies by command; the reply to another command is empty."""
+"""Field that a reply contains, by command; replies to other commands are empty."""
 
 
 def decode_reply(line: str | bytes, command: str) -> dict[str, Any]:
-    """Read what an adapter answers to a command, held to the schema; an answer's words for numbers become floats.
+    """Read an adapter's reply to a command, checked against the schema; strings such as ``nan`` become floats.
 
     Raises:
         ContractError: it is no reply to that.
@@ -197,7 +197,7 @@ def decode_blocks(value: Mapping[str, Any], dtype: str = "float64") -> dict[str,
 
 
 def decode_buffers(value: Mapping[str, Any] | None, dtype: str = "float64") -> dict[str, Any] | None:
-    """Read buffers, where there are some: whole numbers as int64, as they are written, others in the given type."""
+    """Read buffers, or None: arrays of JSON integers become int64, other arrays get the given type."""
     if value is None:
         return None
     read = {name: decode_array(array, dtype) for name, array in value.items()}
@@ -212,7 +212,7 @@ def _counts(array: Any) -> bool:
 
 
 def decode_case(value: Mapping[str, Any]) -> Case:
-    """Read a case; its arrays come in the case's own dtype.
+    """Read a case; its arrays get the case's dtype.
 
     Raises:
         ContractError: a field is missing, unknown or of another kind than the schema says.
@@ -281,7 +281,7 @@ def _decode_hyper(event: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def decode_message(value: Mapping[str, Any], dtype: str) -> ClientMessage:
-    """Read what one client sends; its arrays come in the case's dtype."""
+    """Read a client's message; its arrays get the case's dtype."""
     control = value.get("control")
     return ClientMessage(
         **{
@@ -295,7 +295,7 @@ def decode_message(value: Mapping[str, Any], dtype: str) -> ClientMessage:
 
 
 def decode_info(value: Mapping[str, Any]) -> Info:
-    """Read what an adapter says of itself.
+    """Read an adapter's name, version and claims.
 
     Raises:
         ContractError: a field is missing, misspelt or of the wrong kind.

@@ -1,4 +1,4 @@
-"""The specification as a subject whose models carry buffers: ``fedspec check py:fedspec.with_buffers:SUBJECT``.
+"""Adapter of the specification whose models carry buffers: ``fedspec check py:fedspec.with_buffers:SUBJECT``.
 
 A server of the catalogue steps as it always does, and :mod:`fedspec.buffers` says what becomes of buffers beside it.
 Its offers are told apart by their variant, which is the readings of statistics and counters.
@@ -17,11 +17,11 @@ from fedspec.errors import ContractError
 from fedspec.reference import SUBJECT as PLAIN
 
 ALGORITHMS = ("fedavg", "fedadam")
-"""Algorithms whose servers are offered with buffers: one averages models, the other takes another kind of step."""
+"""Algorithms claimed with buffers: FedAvg's server averages models, FedAdam's takes another kind of step."""
 
 
 class BufferedSession:
-    """A session of a server, and the buffers that it holds."""
+    """Session of a server that also holds the model's buffers."""
 
     def __init__(self, case: Case) -> None:
         self.inner, self.held = PLAIN.start(case), case.buffers
@@ -30,7 +30,7 @@ class BufferedSession:
         self.readings = {"statistics": statistics, "counters": counters}
 
     def step(self, event: Event) -> dict[str, Any]:
-        """Take the event; where the case has buffers, say what becomes of them.
+        """Process one event; if the case has buffers, also return the server's buffers after it.
 
         Raises:
             ContractError: a message has none.
@@ -40,13 +40,15 @@ class BufferedSession:
             return answer
         sent = [m.buffers for m in event.messages if m.buffers is not None]
         if len(sent) < len(event.messages):
-            raise ContractError("messages: a client sends no buffers, and the case has some; send them all")
+            raise ContractError(
+                "messages: a client sends no buffers, but the case has some; every client must send them"
+            )
         self.held = after(self.held, sent, [m.weight for m in event.messages], **self.readings)
         return {**answer, "buffers": {name: np.array(b) for name, b in self.held.items()}}
 
 
 def offers() -> tuple[Offer, ...]:
-    """FedAvg under each pair of readings, and FedAdam under the usual one."""
+    """Claims of FedAvg under each pair of buffer readings, and of FedAdam under the default pair."""
     pairs = [(s, c) for s in STATISTICS for c in COUNTERS]
     return tuple(
         Offer(
@@ -63,12 +65,12 @@ def offers() -> tuple[Offer, ...]:
 
 
 class Reference:
-    """Servers of the catalogue with buffers."""
+    """Adapter of the catalogue's servers with buffers."""
 
     info = SubjectInfo("fedspec", PLAIN.info.version, offers(), variant="buffers")
 
     def start(self, case: Case) -> Session:
-        """Begin a session for one case."""
+        """Start a session for one case."""
         return BufferedSession(case)
 
 

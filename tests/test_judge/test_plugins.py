@@ -129,7 +129,7 @@ BROKEN = {
     "capitals": (changed('id="own"', 'id="Own"'), "an id is of small letters, digits and single hyphens"),
     "comma": (changed('not whole",)', 'not whole")'), "traps: got a str; want a tuple"),
     "level": (changed('levels=("server", "round")', 'levels=("rounds",)'), "levels: got 'rounds'; known: client, "),
-    "readings": (changed("readings=(Reading", "readings=() and (Reading"), "readings: there is none"),
+    "readings": (changed("readings=(Reading", "readings=() and (Reading"), "readings: the tuple is empty"),
     "rule": (changed("@rule\n", ""), "rules: own_step is no rule; put @rule (fedspec.rules) above it"),
     "base": (changed("class Own(Hyper):", "class Own:"), "hyper: Own is no frozen dataclass derived from"),
     "denial": (changed("denies={}", 'denies={"client-splitt": ""}'), "denies 'client-splitt', no fact and no law"),
@@ -159,13 +159,13 @@ BROKEN = {
     ),
     "unlisted": (
         changed("return own_step(state, delta, **h.of(own_step))", "return State(x=state.x + delta, m=state.m)"),
-        "own_step prints own.m, and",
+        "own_step prints own.m, but no row uses own_step",
     ),
     "family": (changed("Family.SERVERS", "'servers'"), "family: got 'servers'; want one of Family.LOCAL_SOLVERS"),
     "fixes": (changed("(Reading(", "(Reading(fixes={'weihgts': 'uniform'}, "), "fixes 'weihgts'; its options: weights"),
     "leaves": ("raise SystemExit(3)\n", "line 1: SystemExit: 3"),
     "no-file": (None, "there is no file"),
-    "no-row": ("x = 1\n", "says no ROW"),
+    "no-row": ("x = 1\n", "defines no ROW"),
     "no-algorithm": ("ROW = 1\n", "is of type int; want Algorithm"),
     "taken": (
         "from dataclasses import replace\nfrom fedspec.algorithms.fedavg import ROW\n",
@@ -185,12 +185,12 @@ BROKEN = {
     ),
     "number": (
         "from fedspec.domains import COUNT, Parameter, declare\ndeclare('eta', Parameter(COUNT, 'depth'))\n",
-        "eta: is the server learning rate, > 0; one name means one thing, so rename it",
+        "eta: already means server learning rate, > 0; a name has one meaning, so rename yours",
     ),
     "drawn": (
         "from fedspec.domains import Domain, Parameter, declare\n"
         "declare('share', Parameter(Domain('in (0, 1/3)', lambda x: 0 < 3 * x < 1), 'share'))\n",
-        "share: no case draws a number in (0, 1/3); its domain is one of POSITIVE, NONNEGATIVE, DECAY, SHARE, COUNT, ",
+        "share: fedspec can't draw a number in (0, 1/3); its domain must be one of POSITIVE, NONNEGATIVE, DECAY, ",
     ),
 }
 

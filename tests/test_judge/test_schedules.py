@@ -235,7 +235,7 @@ REFUSED = {
     "cosine/round period=2.5 floor=0.5": "whole number",
     "inverse-sqrt/round period=3": "takes nothing",
     "exponential/round factor=nan": "positive",
-    "table/round values=1,x": "not numbers",
+    "table/round values=1,x": "give numbers",
 }
 
 

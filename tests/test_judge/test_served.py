@@ -58,15 +58,15 @@ def test_a_population_that_is_none_is_refused_on_the_wire(value: object) -> None
 
 @pytest.mark.parametrize("value", [None, 0, True, 2.0])
 def test_a_server_that_counts_all_needs_their_number(value: object) -> None:
-    with pytest.raises(ContractError, match=r"case\.population: .*give their number"):
+    with pytest.raises(ContractError, match=r"case\.population: .*needs the number of all clients"):
         SUBJECT.start(replace(first("scaffold").case, population=value))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     ("algorithm", "sent", "words"),
     [
-        ("scaffold", [said(1.0)], "control: a message holds none"),
-        ("scaffold", [said(1.0, 1.0), said(1.0)], "control: a message holds none"),
+        ("scaffold", [said(1.0)], "control: a message has none"),
+        ("scaffold", [said(1.0, 1.0), said(1.0)], "control: a message has none"),
         ("feddyn", [said(1.0, 1.0)], r"messages\[0\]\.control: this algorithm reads none"),
         ("feddyn", [said(1.0)] * 3, "3 clients take part, but the population has 2"),
         ("scaffold", [replace(said(1.0), control={"v": np.array([1.0])})], r"blocks: got \['v'\]"),

@@ -150,7 +150,7 @@ def test_a_matrix_with_other_rows_than_clients_is_refused(name: str) -> None:
     h = run.hyper(**{n: HYPER[n] for n in row.numbers})
     plan = Exchange(() if name == "dsgd" else everyone, (everyone,), torch.eye(N + 1, dtype=torch.float64))
     x = torch.tensor(dyadic(0, N, D).ravel() if name == "dsgd" else dyadic(0, D))
-    with pytest.raises(ShapeError, match=r"mixing: .* W \(6, 6\) for 5 clients that mix; give each a row"):
+    with pytest.raises(ShapeError, match=r"mixing: .* W \(6, 6\) for 5 clients that mix; W must be \(5, 5\)"):
         run_step(run, h, run.init(h, x, Setup((1,) * N, SHAPES)), population(torch.float64).clients, plan)
 
 

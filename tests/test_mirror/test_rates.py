@@ -197,7 +197,7 @@ def test_a_saved_run_goes_on_bit_for_bit_with_the_same_rates_and_no_others(rate:
         ),
         ("fedavg", {"eta_l": cosine, "eta": lambda r, i: 1}, ParameterError, "eta is given for each client, but it is"),
         ("dsgd", {"eta_l": lambda r, i: 1}, ParameterError, "but clients that mix have one for all"),
-        ("fednova", {"eta_l": lambda r, i: 1}, ParameterError, "the server reads it too, for which there is none"),
+        ("fednova", {"eta_l": lambda r, i: 1}, ParameterError, "but the server reads eta_l too"),
         ("fednova", {"eta_l": cosine, "rho": lambda r: 0.5}, ParameterError, "rho: got 0.5, which plays no part"),
     ],
 )

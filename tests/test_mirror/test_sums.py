@@ -169,7 +169,7 @@ def test_what_the_text_refuses_is_refused() -> None:
 
     with pytest.raises(PlanError, match="names a client twice"):
         stepped("fednova-sampled", Plan((1, 1), (1, 1), (1, 1), repeats=True))
-    with pytest.raises(PlanError, match="strategies: none"):
+    with pytest.raises(PlanError, match="strategies: the list is empty"):
         stepped("fednova-solvers", Plan((1, 2), (1, 1), (1, 1)))
     with pytest.raises(UnknownNameError, match="strategies: unknown value 'sdg'"):
         stepped("fednova-solvers", Plan((1, 2), (1, 1), (1, 1), strategies=("sgd", "sdg")))

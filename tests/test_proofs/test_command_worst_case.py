@@ -94,7 +94,7 @@ def test_an_algorithm_of_ones_own(tmp_path: Path) -> None:
         (("fedavg", "--mu", "-1"), "--mu -1: expected a fraction such as 1/4 or 0.25, not below 0"),
         (("fedavg", "--lyapunov"), "fedavg is none of scaffold, feddyn"),
         (("fedadam",), "fedadam: its rounds are not linear in the model and the gradients; server/adam.py, line"),
-        (("fedprox", "--set", "mu=1", "--eta-l", "2"), "worst-case: fedprox: mu: got 1 where eta_l is 2; alpha, "),
+        (("fedprox", "--set", "mu=1", "--eta-l", "2"), "worst-case: fedprox: mu: got 1, with eta_l = 2; alpha, "),
         (("fedavgg",), "fedavg"),
         (
             ("scaffold", "--coefficients", "best"),

@@ -119,7 +119,7 @@ def test_every_solver_goes_with_every_server_or_is_refused_by_name() -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("scaffold-with-adam", "one text of scaffold has both"),
+        ("scaffold-with-adam", "scaffold has its clients and its server in one function"),
         ("fednova-with-adam", "divides by ||a_i||_1"),
         ("fedavg-with-sm3-ii", "reads the cover of a model"),
         ("fedavg-with-fedadam", "fedadam is no local solver"),

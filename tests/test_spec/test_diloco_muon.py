@@ -42,7 +42,7 @@ def test_the_outer_step_takes_the_mean_of_both_and_looks_ahead() -> None:
 
 def test_a_vector_is_refused() -> None:
     h = DiLoCoMuon(**BARE, eta=F(1), beta=F(0))
-    with pytest.raises(ShapeError, match="shape \\(1,\\); this rule is of matrices"):
+    with pytest.raises(ShapeError, match="shape \\(1,\\); this rule needs matrices"):
         step(h, init(h, vec(2), Setup((1,), {"b": (1,)})), constant(3), Plan((0,), (1,), (1,)))
 
 

@@ -72,7 +72,7 @@ def test_a_round_has_one_gradient_of_everybody() -> None:
     h = Ef21(eta=1.0, kept=1)
     start = init(h, np.zeros(2), Setup((1, 1), {"w": (2,)}))
     clients = [constant(np.ones(2))] * 2
-    with pytest.raises(PlanError, match=r"steps: got \(2, 2\); a round of this algorithm has one gradient"):
+    with pytest.raises(PlanError, match=r"steps: got \(2, 2\); this algorithm takes one gradient of each client"):
         step(h, start, clients, all_of(2, 2))
     with pytest.raises(PlanError, match=r"clients \[1\] are missing"):
         step(h, start, clients, all_of(1))

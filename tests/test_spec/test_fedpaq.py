@@ -77,9 +77,9 @@ def test_a_round() -> None:
 def test_draws_are_asked_for() -> None:
     h, x, clients = FedPaq(eta_l=1.0, levels=2), np.ones(2), [constant(np.ones(2))]
     start = init(h, x, Setup((1,), {"w": (2,)}))
-    with pytest.raises(PlanError, match="draws: the plan brings none"):
+    with pytest.raises(PlanError, match="draws: the list is empty"):
         step(h, start, clients, Plan((0,), (1,), (1,)))
-    with pytest.raises(PlanError, match=r"draws: \[1\] for 2 coordinates"):
+    with pytest.raises(PlanError, match=r"draws: got \[1\] for 2 coordinates"):
         step(h, start, clients, Plan((0,), (1,), (1,), draws=((0.5,),)))
     with pytest.raises(PlanError, match="participant 0 has 1"):
         Plan((0,), (1,), (1,), draws=((0.5, 1.0),))

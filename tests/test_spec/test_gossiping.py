@@ -244,13 +244,13 @@ def test_clients_that_do_not_exist_are_refused(row: Any) -> None:
 @pytest.mark.parametrize("name", ["gossip-fedamsgrad", "afga-a", "cafga-a"])
 def test_resampling_is_refused_where_there_is_none(name: str) -> None:
     W = topology.ring(3) if name == "gossip-fedamsgrad" else topology.ring(2)
-    with pytest.raises(PlanError, match=r"computing\[1\]: \(1, 2\), but the senders are \(0, 1\)"):
+    with pytest.raises(PlanError, match=r"computing\[1\]: got \(1, 2\), but the senders are \(0, 1\)"):
         session(name).step(plan_for(name, W, senders=(0, 1), computing=((1, 0), (1, 2))))
 
 
 @pytest.mark.parametrize("name", ["afga", "gossip-fedamsgrad", "afga-a"])
 def test_a_round_without_senders_is_refused(name: str) -> None:
-    with pytest.raises(PlanError, match="nobody sends"):
+    with pytest.raises(PlanError, match="senders: the list is empty"):
         session(name).step(plan_for(name, topology.ring(3), senders=(), computing=()))
 
 
@@ -258,7 +258,7 @@ def test_a_round_without_senders_is_refused(name: str) -> None:
 def test_peers_have_no_server_and_all_compute(name: str) -> None:
     with pytest.raises(PlanError, match="no server"):
         session(name).step(Exchange((0,), ((0, 1, 2),), topology.ring(3)))
-    with pytest.raises(PlanError, match=r"computing\[0\]: \(0, 1\) of 3 clients"):
+    with pytest.raises(PlanError, match=r"computing\[0\]: got \(0, 1\) of 3 clients"):
         session(name).step(Exchange((), ((0, 1),), topology.ring(3)))
     row, problem = CATALOGUE[name], Quadratics(np.ones((3, 1, 1)), np.ones((3, 1)), np.ones(3))
     numbers = quarters(row)
@@ -273,11 +273,11 @@ def test_clusters_that_cannot_be_run_are_refused() -> None:
     for name in ("cafga", "cafga-a"):
         with pytest.raises(PlanError, match=r"none of cluster \(2,\)"):
             session(name).step(plan_for(name, W, senders=(0, 1), clusters=clusters))
-        with pytest.raises(PlanError, match="name every client once"):
+        with pytest.raises(PlanError, match="name every client in one cluster"):
             session(name).step(plan_for(name, W, clusters=((0, 1),)))
     with pytest.raises(MixingError, match="sums to"):
         session("cafga").step(plan_for("cafga", topology.ring(3), clusters=clusters))
-    with pytest.raises(PlanError, match=r"clients of cluster \(0, 1\) stand at \[1, 2\], at step 0 at \[0, 1\]"):
+    with pytest.raises(PlanError, match=r"clients of cluster \(0, 1\) are at positions \[1, 2\], in step 0"):
         order = {"senders": (0, 1, 2), "computing": ((0, 1, 2), (2, 0, 1)), "clusters": clusters}
         session("cafga-a", {"sampling": "step"}).step(Exchange(mixing=W, **order))  # type: ignore[arg-type]
     assert issubclass(PlanError, FedspecError)

@@ -263,7 +263,7 @@ class TestPrivate:
     def test_a_draw_of_noise_for_each_coordinate(self) -> None:
         h = private.DpFedAvg(eta_l=F(1), eta=F(1), clip_norm=F(1), sigma=F(1))
         state = private.init(h, vec(0, 0), Setup((1,), {"w": (2,)}))
-        with pytest.raises(PlanError, match="noise: 1 draws for 2 coordinates"):
+        with pytest.raises(PlanError, match="noise: got 1 draws for 2 coordinates"):
             private.step(h, state, [constant(vec(1, 1))], plan(1, noise=(F(1),)))
 
 

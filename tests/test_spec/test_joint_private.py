@@ -73,5 +73,5 @@ def test_clipped_gradients_of_federated_averaging() -> None:
 
 
 def test_what_is_refused() -> None:
-    with pytest.raises(PlanError, match="noise: 1 draws for 2 coordinates"):
+    with pytest.raises(PlanError, match="noise: got 1 draws for 2 coordinates"):
         run(hyper(), vec(1, 1))

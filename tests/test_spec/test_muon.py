@@ -116,7 +116,7 @@ def test_where_singular_values_end(coefficients: str, low: float, high: float) -
 
 def test_only_matrices() -> None:
     for shapes in ([(4,)], [(2, 2, 1)], [()], [(2, 2), (0,)]):
-        with pytest.raises(ShapeError, match="this rule is of matrices"):
+        with pytest.raises(ShapeError, match="this rule needs matrices"):
             muon(begin(np.ones(4)), np.ones(4), shapes, eta_l=0.1, rho=0.5, eps=0.1, wd=0.0, ns_steps=1)
     with pytest.raises(ShapeError, match="do not divide the coordinates"):
         muon(begin(np.ones(4)), np.ones(4), ((2, 3),), eta_l=0.1, rho=0.5, eps=0.1, wd=0.0, ns_steps=1)

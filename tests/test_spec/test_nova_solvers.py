@@ -117,7 +117,7 @@ def test_a_step_past_its_anchor_is_refused_by_both_numbers(name: str) -> None:
     """Each of mu and eta_l is in its own domain; of two steps at alpha = 2 the entries 1 and -1 add up to nothing."""
     more = {} if name == "fedprox" else {"solver": "proximal"}
     numbers = {"eta": F(1)} if name == "fedprox" else {"beta": F(0)} if name == "fednova-momentum" else {}
-    with pytest.raises(ParameterError, match=r"mu: got 4 where eta_l is 1/2; alpha, .* is 2 and must be in \[0, 1\]"):
+    with pytest.raises(ParameterError, match=r"mu: got 4, with eta_l = 1/2; alpha, .* is 2 and must be in \[0, 1\]"):
         Run(name, {"eta_l": F(1, 2), "mu": F(4), **numbers, **more}, [constant(vec(4))], (F(1),), vec(0)).round((2,))
 
 

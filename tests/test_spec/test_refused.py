@@ -130,14 +130,18 @@ def layered(*layers: slice) -> lamb_solver.Lamb:
 
 
 CASES: dict[str, tuple[Callable[[], object], type[FedspecError], str]] = {
-    "a mean over fewer than come": (lambda: model_mean(ROWS, clients=2), PlanError, "^models: 3 of 2"),
+    "a mean over fewer than come": (lambda: model_mean(ROWS, clients=2), PlanError, "^models: got 3 rows for 2"),
     "a mean over -3": (lambda: model_mean(ROWS, clients=-3), PlanError, "^clients: got -3"),
     "a mean over 3.5": (lambda: model_mean(ROWS, clients=3.5), PlanError, "^clients: got 3.5"),  # type: ignore[arg-type]
-    "a mean of nothing": (lambda: model_mean(NOBODY, clients=3), PlanError, "^models: 0 of 3"),
-    "moments of too many": (lambda: moment_maximum(TWO, ROWS, clients=1), PlanError, "^moments: 3 of 1"),
-    "duals of too many": (lambda: server_dual(TWO, ROWS, mu=1.0, clients=1), PlanError, "^deltas: 3 of 1"),
-    "models of nobody": (lambda: dynamic_average(NOBODY, TWO, mu=1.0), PlanError, "^Y: 0 of 0"),
-    "noise for nobody": (lambda: noisy_mean(NOBODY, TWO, clip_norm=1.0, sigma=1.0), PlanError, "^deltas: 0 of 0"),
+    "a mean of nothing": (lambda: model_mean(NOBODY, clients=3), PlanError, "^models: got 0 rows for 3"),
+    "moments of too many": (lambda: moment_maximum(TWO, ROWS, clients=1), PlanError, "^moments: got 3 rows for 1"),
+    "duals of too many": (lambda: server_dual(TWO, ROWS, mu=1.0, clients=1), PlanError, "^deltas: got 3 rows for 1"),
+    "models of nobody": (lambda: dynamic_average(NOBODY, TWO, mu=1.0), PlanError, "^Y: got 0 rows for 0"),
+    "noise for nobody": (
+        lambda: noisy_mean(NOBODY, TWO, clip_norm=1.0, sigma=1.0),
+        PlanError,
+        "^deltas: got 0 rows for 0",
+    ),
     "noise by rows": (lambda: noisy_mean(ROWS, ROWS, clip_norm=1.0, sigma=1.0), ShapeError, r"noise \(3, 2\)"),
     "-3 local steps": (lambda: local_change(TWO, TWO, steps=-3), PlanError, "^steps: got -3"),
     "2.5 local steps": (lambda: local_change(TWO, TWO, steps=2.5), PlanError, "^steps: got 2.5"),  # type: ignore[arg-type]
@@ -266,10 +270,10 @@ CASES: dict[str, tuple[Callable[[], object], type[FedspecError], str]] = {
     "a cover of another name": (lambda: named_cover("mine", {"w": (2,)}), UnknownNameError, "^cover: .*'mine'"),  # type: ignore[arg-type]
     "a length of -1": (lambda: layers({"w": (2, -1)}), ShapeError, r"^w: shape \(2, -1\)"),
     "half a length": (lambda: named_cover(CoverName.ONE, {"w": (1.5,)}), ShapeError, r"^w: shape \(1.5,\)"),  # type: ignore[dict-item]
-    "no block": (lambda: flatten({}), ShapeError, "^x: a model of no blocks"),
+    "no block": (lambda: flatten({}), ShapeError, "^x: the model has no blocks"),
     "half a client": (lambda: unwrap(topology.complete)(2.5), MixingError, "^W: 2.5 clients"),  # type: ignore[arg-type]
     "a ring of another name": (lambda: unwrap(topology.ring)(2, of_two="mine"), UnknownNameError, "^of_two: .*'mine'"),  # type: ignore[arg-type]
-    "an edge of truth": (lambda: topology.metropolis(2, [(True, False)]), MixingError, r"^edges: \(True, False\)"),
+    "an edge of truth": (lambda: topology.metropolis(2, [(True, False)]), MixingError, r"^edges: got \(True, False\)"),
     "an order of truth": (lambda: topology.permutation([True, False]), MixingError, r"^order: \(True, False\)"),
     "a blend of fewer": (lambda: topology.blended([1.0], [np.eye(2)] * 2), MixingError, "^weights: 1 for 2"),
     "mixing by a list": (lambda: unwrap(check_mixing)([[1.0]]), ShapeError, "^W: got list"),  # type: ignore[arg-type]
@@ -293,7 +297,7 @@ CASES: dict[str, tuple[Callable[[], object], type[FedspecError], str]] = {
     "layers that overlap": (lambda: layered(slice(0, 2), slice(1, 2)), ShapeError, "^layers: "),
     "client 0.5": (lambda: Plan((0.5,), (1,), (1,)).check_clients([0, 1]), PlanError, "client 0.5 is not one"),  # type: ignore[arg-type]
     "client True": (lambda: Plan((True,), (1,), (1,)).check_clients([0, 1]), PlanError, "client True is not one"),
-    "a shorter right side": (lambda: solve(np.eye(2), np.ones(3)), ShapeError, r"^solve: A \(2, 2\), b \(3,\)"),
+    "a shorter right side": (lambda: solve(np.eye(2), np.ones(3)), ShapeError, r"^solve: got A \(2, 2\) and b \(3,\)"),
     "ends exchanged": (
         lambda: layer_step(TWO, TWO, eta_l=0.1, phi_m=2.0, phi_M=1.0, phi=Phi.CLIP),
         ParameterError,
@@ -334,7 +338,11 @@ PLANS: list[tuple[Callable[[], object], type[FedspecError], str]] = [
     (lambda: Setup((1, math.inf), {}), WeightError, "^examples: client 1 has inf"),
     (lambda: Setup((), {}), PlanError, "^examples: there is no client"),
     (lambda: Messages(np.ones((2, 2)), [1], [1, 1], [1, 1]), PlanError, "^messages: 2 deltas, 1 examples"),
-    (lambda: peers.check_everyone(Exchange((), (), np.eye(1)), [lambda k, x: x]), PlanError, "^computing: no local"),
+    (
+        lambda: peers.check_everyone(Exchange((), (), np.eye(1)), [lambda k, x: x]),
+        PlanError,
+        "^computing: the list is empty",
+    ),
     *[(lambda n=n: delays(**{n: -1}), PlanError, f"^{n}: got -1") for n in DELAYS],  # type: ignore[misc]
     (lambda: delays(randomness=0), PlanError, "^randomness: got 0"),
     (lambda: delays(buffer=1.5), PlanError, "^buffer: got 1.5"),

@@ -114,5 +114,5 @@ def test_the_usual_outer_rate_is_the_papers() -> None:
 
 
 def test_a_fragment_that_travels_longer_than_an_exchange_is_refused() -> None:
-    with pytest.raises(PlanError, match="client 0 takes 1, but a fragment travels for 2"):
+    with pytest.raises(PlanError, match="client 0 takes 1, but a fragment travels for 2 steps"):
         run([[1]], P=1, overlap=2, own=0.0)

@@ -116,15 +116,15 @@ def test_a_round_of_gossip_has_one_rate() -> None:
     state = peers.init(h, X, Setup((1, 1, 1), {"w": (1,)}))
     state, _ = stepped(peers.dsgd, h, state, LINEAR, Exchange((), ((0, 1, 2),), W, hyper={"eta_l": Fraction(1, 2)}))
     assert state.x.tolist() == [Fraction(1, 2), -1, -2]
-    with pytest.raises(PlanError, match=r"hyper.eta_l: one for each client, but this event takes one"):
+    with pytest.raises(PlanError, match=r"hyper.eta_l: got one for each client, but this event takes one"):
         Exchange((), ((0, 1, 2),), W, hyper={"eta_l": (1, 1, 1)})
 
 
 @pytest.mark.parametrize(
     ("hyper", "error", "words"),
     [
-        ({"beta1": 0.5}, PlanError, r"hyper.beta1: an event may say eta, eta_l, mu, rho, gamma anew"),
-        ({"eta": (1.0, 1.0)}, PlanError, r"hyper.eta: one for each client, but it is the server learning rate"),
+        ({"beta1": 0.5}, PlanError, r"hyper.beta1: an event may override only eta, eta_l, mu, rho, gamma"),
+        ({"eta": (1.0, 1.0)}, PlanError, r"hyper.eta: got one for each client, but it is the server learning rate"),
         ({"eta_l": (1.0,)}, PlanError, r"hyper.eta_l: 1 numbers for 2 participants"),
         ({"eta_l": (1.0, -1.0)}, ParameterError, r"participant 1: eta_l: got -1.0"),
         ({"eta_l": (1.0, float("nan"))}, ParameterError, r"participant 1: eta_l: got nan"),
@@ -151,7 +151,9 @@ def test_what_the_server_reads_too_is_one_for_all(row: str, name: str) -> None:
     s = scene(row)
     one, each = (saying(s, {name: 0.5}, each=e).events[0] for e in (False, True))
     SUBJECT.start(s.case).step(one)
-    with pytest.raises(ParameterError, match=rf"hyper.{name}: one for each client, but the server reads it too"):
+    with pytest.raises(
+        ParameterError, match=rf"hyper.{name}: got one for each client, but the server reads {name} too"
+    ):
         SUBJECT.start(s.case).step(each)
 
 
@@ -169,13 +171,13 @@ def test_a_population_that_has_all_do_one_thing_is_refused_what_is_one_for_each(
 
     plan, h = replace(PLAN, hyper={"eta_l": (1, 2)}), fedavg.FedAvg(eta_l=1, eta=1)
     everyone: Any = Together()
-    with pytest.raises(PlanError, match=r"but a Together has them do one thing"):
+    with pytest.raises(PlanError, match=r"but a Together runs one function for all"):
         run_round(h, np.zeros(1), everyone, plan, local=local_sgd, norm=sgd_norm, server=fedavg.server)
 
 
 def test_a_server_refuses_the_rates_of_clients() -> None:
     s = scene("fedavg", "server")
-    with pytest.raises(ContractError, match=r"event.hyper.eta_l: the server of fedavg reads eta"):
+    with pytest.raises(ContractError, match=r"event.hyper.eta_l: the server of fedavg reads only eta"):
         SUBJECT.start(s.case).step(saying(s, {"eta_l": 0.5}).events[0])
 
 
@@ -209,7 +211,7 @@ def test_what_every_event_says_is_what_a_case_says_once(row: str, level: str) ->
             try:
                 got = answers(saying(s, {name: value}, each=True))
             except ParameterError as error:
-                assert "the server reads it too" in str(error)
+                assert "but the server reads" in str(error)
             else:
                 assert np.array_equal(want, got), name
 

@@ -1,1 +1,1 @@
-"""Published algorithms: one file each (or one box each), composed of client, mixing and server rules."""
+"""Published algorithms, one file for each printed box, composed of client, mixing and server rules."""

@@ -1,4 +1,4 @@
-"""AFGA: FedAMSGrad whose clients are drawn anew at every local step and mix with their neighbours after it.
+"""AFGA: FedAMSGrad with clients that are sampled anew at every local step and mix with their neighbours after it.
 
     every client i: x_i = x
     for t = 0..I-1:
@@ -59,18 +59,18 @@ class AdaptedAfga(Afga):
 
 
 def init(h: Afga, x: Vector, setup: Setup) -> AmsGrad:
-    """Everything at zero."""
+    """Initial state: moments and maximum at zero."""
     return init_amsgrad(x)
 
 
 def mean_change(X: Stack, x: Vector, S: Sequence[int]) -> Vector:
-    """The mean of the senders' changes: lines 17 and 18."""
+    """Mean of the senders' changes: lines 17 and 18."""
     deltas = X[numbered(S, X)] - x
     return weighted_mean(deltas, shares([1] * len(deltas), x))
 
 
 def change(h: Any, x: Vector, clients: Clients, plan: Exchange) -> Vector:
-    """Delta of AFGA: lines 3 to 18."""
+    """Aggregated change Delta of AFGA: lines 3 to 18."""
     S_r, W = plan.senders, plan.mixing
     X = stack([x] * len(clients))
     for t, S_t in enumerate(plan.computing):
@@ -81,7 +81,7 @@ def change(h: Any, x: Vector, clients: Clients, plan: Exchange) -> Vector:
 
 
 def change_adapted(h: AdaptedAfga, x: Vector, clients: Clients, plan: Exchange) -> Vector:
-    """Delta of communication-adapted AFGA: W has a row for each client of S, and the others keep their models."""
+    """Aggregated change Delta of communication-adapted AFGA: only clients of S mix, and W has a row for each."""
     S_r, W = plan.senders, plan.mixing
     X = stack([x] * len(clients))
     for t, S_t in enumerate(plan.computing):
@@ -92,7 +92,7 @@ def change_adapted(h: AdaptedAfga, x: Vector, clients: Clients, plan: Exchange) 
 
 
 def serve(h: Any, state: AmsGrad, delta: Vector) -> tuple[AmsGrad, dict[str, Any]]:
-    """The server's step: lines 19 to 22."""
+    """Server step of AFGA: lines 19 to 22."""
     state = amsgrad(state, delta, **h.of(amsgrad))
     return state, {"delta": delta, "m": state.m, "v": state.v, "v_hat": state.v_hat}
 
@@ -127,7 +127,7 @@ SYMBOLS = {
     "m": "m_r, and in the costs |S_r|",
     "tau": "I",
 }
-"""In Algorithms 1 and 2."""
+"""Symbols of the paper's Algorithms 1 and 2 that differ from ours."""
 
 ROWS = (
     Algorithm(

@@ -1,4 +1,4 @@
-"""A server that waits for m updates, begun from whatever version of its model.
+"""Server that waits for m updates, which clients may have begun from any version of the model.
 
     an update arrives:  it waits in the buffer
     when m of them wait:
@@ -23,7 +23,7 @@ from fedspec.records import record
 
 @record
 class Waiting:
-    """The server's state, the versions of the model so far and the updates that wait in the buffer."""
+    """State of a buffered server: the server's own state, all versions of the model, and the updates in the buffer."""
 
     server: Any
     versions: tuple[Vector, ...]
@@ -31,17 +31,17 @@ class Waiting:
 
     @property
     def x(self) -> Vector:
-        """The present model."""
+        """The newest version of the model."""
         return self.versions[-1]
 
 
 def begin(server: Any) -> Waiting:
-    """The first version and an empty buffer."""
+    """Initial state: the first version of the model and an empty buffer."""
     return Waiting(server=server, versions=(model(server),))
 
 
 def check_room(buffer: int, pending: Sequence[Vector], arrivals: Sequence[Arrival]) -> None:
-    """Refuse more arrivals than the buffer still takes: the server's step stands between them. One always fits.
+    """Raise PlanError if more updates arrive than the buffer has space for, since the server steps in between.
 
     Raises:
         PlanError: more arrive than the buffer still takes.
@@ -56,7 +56,7 @@ def check_room(buffer: int, pending: Sequence[Vector], arrivals: Sequence[Arriva
 def collected(
     pending: Sequence[Vector], deltas: Iterable[Vector], *, m: int, like: Vector
 ) -> tuple[tuple[Vector, ...], Vector | None]:
-    """The updates that wait once some more have come; when m of them do, their mean, and the buffer is emptied."""
+    """Add updates to the buffer; if it then holds m of them, return their mean and an empty buffer."""
     pending = (*pending, *deltas)
     if len(pending) < m:
         return pending, None

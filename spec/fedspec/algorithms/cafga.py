@@ -1,4 +1,4 @@
-"""CAFGA: AFGA in clusters of clients, each of which mixes on its own.
+"""CAFGA: AFGA in clusters of clients, each of which mixes only within itself.
 
     in every cluster k:
         every client i of V_k: x_i = x
@@ -64,7 +64,7 @@ class AdaptedCafga(AdaptedAfga):
 
 @record
 class State:
-    """The server's state, and the models that the last round left with the clients."""
+    """The server's state, and the clients' models after the last round."""
 
     server: AmsGrad
     X: Stack
@@ -76,23 +76,23 @@ class State:
 
 
 def init(h: Cafga, x: Vector, setup: Setup) -> State:
-    """Moments at zero; every client has the initial model."""
+    """Initial state: moments at zero, and the initial model at every client."""
     return State(init_amsgrad(x), stack([x] * setup.clients))
 
 
 def weights(h: Any, clusters: Clusters, like: Vector) -> Weights:
-    """The weights w_k of the clusters: 1/K each, or n_k / N."""
+    """Weights w_k of the clusters: 1/K each, or n_k / N."""
     equal = h.cluster_weights is ClusterWeights.EQUAL
     return shares([1 if equal else len(V) for V in clusters], like)
 
 
 def beginning(x: Vector, X: Stack, S: Sequence[int], W: Mixing) -> Stack:
-    """Line 5 literally: the senders and those who listen to one begin from x, the others from their own models."""
+    """Initial models of a round by line 5 as printed: x for senders and those who mix with one, else their own."""
     return broadcast(x, X, array([sum(W[i, j] for j in S) + (i in S) for i in range(len(X))], x))
 
 
 def change(h: Cafga, x: Vector, X: Stack, clients: Clients, plan: Exchange) -> tuple[Vector, Stack]:
-    """Delta of CAFGA, and the clients' models after the round; X holds those of the round before: lines 3 to 20."""
+    """Aggregated change Delta of CAFGA, and the clients' models after the round; X holds their last: lines 3 to 20."""
     deltas, clusters = [], clusters_of(plan, len(clients), X)
     start = stack([x] * len(X)) if h.broadcast is Broadcast.ALL else beginning(x, X, plan.senders, plan.mixing)
     for V in clusters:
@@ -107,7 +107,7 @@ def change(h: Cafga, x: Vector, X: Stack, clients: Clients, plan: Exchange) -> t
 
 
 def change_adapted(h: AdaptedCafga, x: Vector, clients: Clients, plan: Exchange) -> Vector:
-    """Delta of communication-adapted CAFGA: row k of W is that of the k-th client of the set that computes."""
+    """Aggregated change Delta of communication-adapted CAFGA: row k of W is that of the k-th computing client."""
     deltas, clusters = [], clusters_of(plan, len(clients))
     X = stack([x] * len(clients))
     for V in clusters:

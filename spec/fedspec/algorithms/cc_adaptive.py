@@ -1,4 +1,4 @@
-"""CC-FedAdagrad, CC-FedAdam and CC-FedAMS: clients come when they want, and the server adapts.
+"""CC-FedAdagrad, CC-FedAdam and CC-FedAMS: asynchronous clients with an adaptive server.
 
     x_i = x_mu;  K times: x_i = x_i - eta_l g_i(x_i)
     Delta_i = (x_i - x_mu) / K
@@ -33,7 +33,7 @@ from fedspec.server.client_centric import Maxima, Moments, cc_adagrad, cc_adam, 
 
 @dataclass(frozen=True)
 class CCFedAdagrad(Hyper):
-    """Hyper-parameters of CC-FedAdagrad, which has momentum too: the proof, written for it, carries beta (L264)."""
+    """Hyper-parameters of CC-FedAdagrad; the server has momentum too, since the paper's proof carries beta (L264)."""
 
     buffer: int
     eta_l: Scalar
@@ -77,19 +77,19 @@ class CCFedAMS(Hyper):
 
 
 def init_v(h: CCFedAdagrad | CCFedAdam, x: Vector, setup: Setup) -> Waiting:
-    """No momentum, second moment v_0."""
+    """Initial state: no momentum, second moment v_0."""
     return begin(Moments(x=x, m=zeros(x), v=constant(h.v0, x)))
 
 
 def init_ams(h: CCFedAMS, x: Vector, setup: Setup) -> Waiting:
-    """No momentum, second moment v_0, and the maximum of it so far."""
+    """Initial state: no momentum, second moment v_0, and its maximum at v_0 or at zero."""
     v = constant(h.v0, x)
     v_hat = v if h.maximum_start is MaximumStart.V0 else zeros(x)
     return begin(Maxima(x=x, m=zeros(x), v=v, v_hat=v_hat))
 
 
 def cc_fedadagrad(h: CCFedAdagrad, state: Waiting, clients: Clients, *arrivals: Arrival) -> Step:
-    """Arrivals at CC-FedAdagrad."""
+    """Process arrivals at CC-FedAdagrad."""
 
     def server(s: Moments, delta: Vector) -> Stepped:
         after = cc_adagrad(s, delta, eta=h.eta, beta1=h.beta1, tau=h.tau)
@@ -101,7 +101,7 @@ def cc_fedadagrad(h: CCFedAdagrad, state: Waiting, clients: Clients, *arrivals: 
 
 
 def cc_fedadam(h: CCFedAdam, state: Waiting, clients: Clients, *arrivals: Arrival) -> Step:
-    """Arrivals at CC-FedAdam."""
+    """Process arrivals at CC-FedAdam."""
 
     def server(s: Moments, delta: Vector) -> Stepped:
         after = cc_adam(s, delta, eta=h.eta, beta1=h.beta1, beta2=h.beta2, tau=h.tau)
@@ -113,7 +113,7 @@ def cc_fedadam(h: CCFedAdam, state: Waiting, clients: Clients, *arrivals: Arriva
 
 
 def cc_fedams(h: CCFedAMS, state: Waiting, clients: Clients, *arrivals: Arrival) -> Step:
-    """Arrivals at CC-FedAMS."""
+    """Process arrivals at CC-FedAMS."""
 
     def server(s: Maxima, delta: Vector) -> Stepped:
         after = cc_ams(s, delta, eta=h.eta, beta1=h.beta1, beta2=h.beta2, eps=h.eps)

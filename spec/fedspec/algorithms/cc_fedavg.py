@@ -1,4 +1,4 @@
-"""CC-FedAvg: clients come when they want, and the server moves by the mean of a full buffer.
+"""CC-FedAvg: asynchronous clients with a server that adds the mean of a full buffer to its model.
 
     x_i = x_mu;  K times: x_i = x_i - eta_l g_i(x_i)
     Delta_i = (x_i - x_mu) / K
@@ -37,12 +37,12 @@ class CCFedAvg(Hyper):
 
 
 def init(h: CCFedAvg, x: Vector, setup: Setup) -> Waiting:
-    """A server that keeps its model and nothing else."""
+    """Initial state: a server that keeps only its model."""
     return begin(x)
 
 
 def cc_fedavg(h: CCFedAvg, state: Waiting, clients: Clients, *arrivals: Arrival) -> Step:
-    """Arrivals at CC-FedAvg."""
+    """Process arrivals at CC-FedAvg."""
 
     def server(x: Vector, delta: Vector) -> Stepped:
         return average(x, delta, eta=1), {}

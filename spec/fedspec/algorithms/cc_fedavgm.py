@@ -1,4 +1,4 @@
-"""CC-FedAvgM: clients come when they want, and the server has momentum.
+"""CC-FedAvgM: asynchronous clients with a server that has momentum.
 
     x_i = x_mu;  K times: x_i = x_i - eta_l g_i(x_i)
     Delta_i = (x_i - x_mu) / K
@@ -42,12 +42,12 @@ class CCFedAvgM(Hyper):
 
 
 def init(h: CCFedAvgM, x: Vector, setup: Setup) -> Waiting:
-    """No momentum."""
+    """Initial state: no momentum."""
     return begin(init_momentum(x))
 
 
 def cc_fedavgm(h: CCFedAvgM, state: Waiting, clients: Clients, *arrivals: Arrival) -> Step:
-    """Arrivals at CC-FedAvgM."""
+    """Process arrivals at CC-FedAvgM."""
     step = averaged_momentum if h.momentum_sum is MomentumSum.AVERAGE else server_momentum
 
     def server(s: ServerMomentum, delta: Vector) -> Stepped:

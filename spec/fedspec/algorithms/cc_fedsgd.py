@@ -1,4 +1,4 @@
-"""CC-FedSGD: clients come when they want, and the server steps along the mean of a full buffer.
+"""CC-FedSGD: asynchronous clients with a server that steps along the mean of a full buffer.
 
     x_i = x_mu;  K times: x_i = x_i - eta_l g_i(x_i)
     Delta_i = (x_i - x_mu) / K
@@ -38,12 +38,12 @@ class CCFedSGD(Hyper):
 
 
 def init(h: CCFedSGD, x: Vector, setup: Setup) -> Waiting:
-    """A server that keeps its model and nothing else."""
+    """Initial state: a server that keeps only its model."""
     return begin(x)
 
 
 def cc_fedsgd(h: CCFedSGD, state: Waiting, clients: Clients, *arrivals: Arrival) -> Step:
-    """Arrivals at CC-FedSGD."""
+    """Process arrivals at CC-FedSGD."""
 
     def server(x: Vector, delta: Vector) -> Stepped:
         return average(x, delta, eta=h.eta), {}

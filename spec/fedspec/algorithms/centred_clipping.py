@@ -1,4 +1,4 @@
-"""Centred clipping: the server averages what changes differ by from what it did last, each difference clipped.
+"""Centred clipping: the server averages the changes' differences from its last aggregate, each difference clipped.
 
     L times:  v = v + (1 / n) sum_i min(1, c / ||Delta_i - v||) (Delta_i - v)     (clients as in FedAvg)
     x = x + eta v                                                                 (eta = 1)
@@ -40,7 +40,7 @@ class CentredClipping(Hyper):
 
 @record
 class Centred:
-    """The server's model and what it did last.
+    """The server's model and its last aggregate, the centre of the next clipping.
 
     Attributes:
         x: the model.
@@ -52,12 +52,12 @@ class Centred:
 
 
 def init(h: CentredClipping, x: Vector) -> Centred:
-    """The centre is zero."""
+    """Initial state: the centre is zero."""
     return Centred(x=x, v=zeros(x))
 
 
 def server(h: CentredClipping, state: Centred, messages: Inbox) -> tuple[Centred, dict[str, Any]]:
-    """A few passes from the centre, which then is where they end."""
+    """Run some passes of centred clipping from the centre; the result is the step and the new centre."""
     deltas, v = together(messages).deltas, state.v
     for _ in range(h.passes):
         v = centred_clipping(v, deltas, clip_norm=h.clip_norm)

@@ -55,19 +55,19 @@ class Choco(Hyper):
 
 @record
 class Known(Peers):
-    """The clients' models, and what their neighbours know of them."""
+    """The clients' models, and their neighbours' estimates of them."""
 
     X_hat: Stack
 
 
 def init(h: Choco, x: Vector, setup: Setup) -> Known:
-    """The initial models, of which neighbours know nothing, or all."""
+    """Initial state: the models, and the neighbours' estimates of them, which are 0 or exact."""
     X = rows(x, setup)
     return Known(X, X if h.known is KnownStart.MODELS else X * 0)
 
 
 def step(h: Choco, state: Known, clients: Clients, plan: Exchange) -> tuple[Known, dict[str, Any]]:
-    """Some steps."""
+    """Run one round of CHOCO-SGD: local steps with an exchange after each."""
     check_everyone(plan, clients)
     X, X_hat, W, everyone = state.X, state.X_hat, plan.mixing, range(len(clients))
     for t in range(len(plan.computing)):

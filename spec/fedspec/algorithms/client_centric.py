@@ -1,4 +1,4 @@
-"""Client-centric federated optimisation: clients come when they want, from an old model, with steps of their own.
+"""Client-centric federated optimisation: clients arrive at any time, with an old model and their own number of steps.
 
     Algorithm 3, CC-Local, of client i from version mu = t - tau_(t,i), K_(t,i) steps:
         x_i = x_mu;  K times: x_i = x_i - eta_l g_i(x_i)
@@ -41,7 +41,7 @@ RESCALE = "after division by K rates are about K times those of FedAvg, and tau 
 def client_centric(
     h: Any, state: Waiting, clients: Clients, arrivals: Sequence[Arrival], server: Callable[[Any, Vector], Any]
 ) -> tuple[Waiting, dict[str, Any]]:
-    """Algorithms 2 and 3: arrivals that fit the buffer, and one step of the server if they fill it.
+    """Algorithms 2 and 3: process arrivals that fit the buffer, with one server step if they fill it.
 
     Raises:
         PlanError: there are more arrivals than the buffer still takes, or one is of no client or of no version.

@@ -1,4 +1,4 @@
-"""D2: decentralised SGD that takes back what mixing has undone. Row i of every stack is client i's.
+"""D2: decentralised SGD whose steps undo the bias of mixing. Row i of every stack is client i's.
 
     I times:  X' = W (2 X - X_before - eta_l (G(X) - G_before))
               X_before = X;  G_before = G(X);  X = X'
@@ -43,20 +43,20 @@ class D2(Hyper):
 
 @record
 class Before(Peers):
-    """The clients' models, those of the step before, and the gradients at these."""
+    """The clients' models, their models before the last step, and the gradients at those earlier models."""
 
     before: Stack
     G: Stack
 
 
 def init(h: D2, x: Vector, setup: Setup) -> Before:
-    """The initial models, as if a step without a gradient had led to them."""
+    """Initial state: the models, equal to those of the step before, with gradients of zero."""
     X = rows(x, setup)
     return Before(X, X, X * 0)
 
 
 def step(h: D2, state: Before, clients: Clients, plan: Exchange) -> tuple[Before, dict[str, Any]]:
-    """Some steps."""
+    """Run one round of D2, a number of steps."""
     check_everyone(plan, clients)
     X, before, G_before = state.X, state.before, state.G
     for t in range(len(plan.computing)):

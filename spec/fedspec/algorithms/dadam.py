@@ -1,4 +1,4 @@
-"""Decentralised Adam: every client's own moments, models mixed with its neighbours'. Row i of X is client i's model.
+"""Decentralised Adam: each client has its own moments and mixes models with its neighbours. Row i of X is client i's.
 
     nazari-2019  I times:  m, v from G(X);  v_hat = beta3 v_hat + (1 - beta3) max(v_hat, v)
                            X = W X - eta_l m / (sqrt(v_hat) + eps)
@@ -45,14 +45,14 @@ class Dadam(Hyper):
 
 @record
 class AdaptivePeers(Peers):
-    """The clients' models and moments, and the second moments that they agree on; where they do not, v_hat."""
+    """The clients' models and moments, and the second moments u~ on which they agree (v_hat if they don't)."""
 
     moments: Moments
     u_tilde: Stack
 
 
 def init_adaptive(h: Dadam, x: Vector, setup: Setup) -> AdaptivePeers:
-    """Moments at zero; v_hat and u_tilde at eps where they are tracked."""
+    """Initial state: moments at zero; v_hat and u_tilde at eps if u_tilde is tracked, else at zero."""
     X = rows(x, setup)
     start = h.eps if h.denominators is Denominators.TRACKED else x[0] * 0
     v_hat = constant(start, x).reshape(X.shape)
@@ -60,7 +60,7 @@ def init_adaptive(h: Dadam, x: Vector, setup: Setup) -> AdaptivePeers:
 
 
 def dadam(h: Dadam, state: AdaptivePeers, clients: Clients, plan: Exchange) -> tuple[AdaptivePeers, dict[str, Any]]:
-    """Some steps of decentralised Adam."""
+    """Run one round of decentralised Adam, a number of steps."""
     check_everyone(plan, clients)
     step = tracked_dadam if h.denominators is Denominators.TRACKED else local_dadam
     for t in range(len(plan.computing)):
@@ -78,7 +78,7 @@ def local_dadam(h: Dadam, state: AdaptivePeers, G: Stack, W: Mixing) -> Adaptive
 
 
 def tracked_dadam(h: Dadam, state: AdaptivePeers, G: Stack, W: Mixing) -> AdaptivePeers:
-    """Step of Adam that divides by second moments on which the clients agree: those up to the step before."""
+    """Step of Adam that divides by second moments on which the clients agree, those up to the step before."""
     past = moments(state.moments, G, beta1=h.beta1, beta2=h.beta2, beta3=h.beta3)
     u_tilde = gossip(state.u_tilde, W)
     X = tracked_step(state.X, past.m, u_tilde, W, eta_l=h.eta_l, eps=h.eps)

@@ -1,4 +1,4 @@
-"""Delayed Nesterov: asynchronous DiLoCo, whose server takes each late change at once and its momentum at every N-th.
+"""Delayed Nesterov: asynchronous DiLoCo; the server applies each late change at once, momentum steps at every N-th.
 
     x_i = x_mu;  K times: x_i = x_i - eta_l g_i(x_i)
     Delta_i = x_i - x_mu
@@ -51,14 +51,14 @@ class AsyncDiLoCo(Hyper):
 
 @record
 class Served:
-    """The server's state and the versions of its model so far."""
+    """The server's state and all versions of its model."""
 
     server: DelayedNesterov
     versions: tuple[Vector, ...]
 
     @property
     def x(self) -> Vector:
-        """The present model."""
+        """The newest version of the model."""
         return self.versions[-1]
 
 
@@ -74,12 +74,12 @@ def sent(x: Vector, x_mu: Vector) -> Vector:
 
 
 def init(h: AsyncDiLoCo, x: Vector, setup: Setup) -> Served:
-    """The first version, and no momentum."""
+    """Initial state: the first version of the model, and no momentum."""
     return Served(server=init_server(x), versions=(x,))
 
 
 def step(h: AsyncDiLoCo, state: Served, clients: Clients, arrival: Arrival) -> tuple[Served, dict[str, Any]]:
-    """Run one arrival: local steps, then the server's."""
+    """Process one arrival: the client's local steps, then a server step."""
 
     def client(i: int, x_mu: Vector, gradient: Oracle, K: int) -> Vector:
         x = x_mu

@@ -1,4 +1,4 @@
-"""DIGing: clients without a server that step along what they know of the mean gradient. Row i of X, Y is client i's.
+"""DIGing: clients without a server step along estimates of the mean gradient. Row i of X, Y is client i's.
 
     at first  Y = G(X)
     I times:  X' = W X - eta_l Y
@@ -47,7 +47,7 @@ class Diging(Hyper):
 
 @record
 class Trackers(Peers):
-    """The clients' models, what they know of the mean gradient, and their last gradients; whether there are any."""
+    """The clients' models, estimates of the mean gradient and last gradients; ``begun`` is False before the first."""
 
     Y: Stack
     G: Stack
@@ -55,18 +55,18 @@ class Trackers(Peers):
 
 
 def init(h: Diging, x: Vector, setup: Setup) -> Trackers:
-    """The initial models; no gradient yet."""
+    """Initial state: the models, with no gradient yet."""
     X = rows(x, setup)
     return Trackers(X, X * 0, X * 0, h.start is TrackerStart.ZERO)
 
 
 def own_gradients(clients: Clients, t: int, X: Stack) -> Stack:
-    """The gradients of all clients at local step t, to be kept: what a population answers it may write over later."""
+    """Copy of all clients' gradients at local step t, since a population may overwrite the array that it returns."""
     return 1 * gradients(clients, range(len(clients)), t, X)
 
 
 def step(h: Diging, state: Trackers, clients: Clients, plan: Exchange) -> tuple[Trackers, dict[str, Any]]:
-    """Some steps."""
+    """Run one round of DIGing, a number of steps."""
     check_everyone(plan, clients)
     X, Y, G, W = state.X, state.Y, state.G, plan.mixing
     if not state.begun:

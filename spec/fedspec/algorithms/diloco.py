@@ -1,4 +1,4 @@
-"""DiLoCo: clients run AdamW and keep its state, the server takes Nesterov's step along their mean change.
+"""DiLoCo: clients run AdamW and keep its state; the server takes a Nesterov step along their mean change.
 
     for each client i of the round:
         x_i = x;  m_i, v_i, t_i as it left them
@@ -68,7 +68,7 @@ class DiLoCo(Hyper):
 
 @record
 class State:
-    """The server's model and outer momentum, and what every client keeps.
+    """The server's model and outer momentum, and every client's AdamW state.
 
     Attributes:
         x: the model.
@@ -86,20 +86,20 @@ class State:
 
 
 def init(h: DiLoCo, x: Vector, setup: Setup) -> State:
-    """No moment anywhere."""
+    """Initial state: all moments at zero."""
     n = setup.clients
     return State(x=x, v=zeros(x), m_i=stack([zeros(x)] * n), v_i=stack([zeros(x)] * n), t=(0,) * n)
 
 
 def after(state: State, plan: Plan, *, x: Vector, v: Vector, m_i: Stack, v_i: Stack) -> State:
-    """The state after a round: what is new for the server, and for the clients that took part in it."""
+    """State after a round, with the new values of the server and of the participants."""
     S, steps = list(plan.participants), dict(zip(plan.participants, plan.steps, strict=True))
     t = tuple(count + steps.get(i, 0) for i, count in enumerate(state.t))
     return State(x=x, v=v, m_i=put(state.m_i, S, m_i), v_i=put(state.v_i, S, v_i), t=t)
 
 
 def begin(h: DiLoCo, state: State, i: int, x: Vector) -> Adam:
-    """The state with which client i starts a round from the server's model."""
+    """AdamW state with which client i starts a round from the server's model."""
     m_i, v_i = state.m_i[i], state.v_i[i]
     if h.inner is InnerState.RESET:
         return Adam(x=x, m=zeros(m_i), v=zeros(v_i), t=0)
@@ -107,7 +107,7 @@ def begin(h: DiLoCo, state: State, i: int, x: Vector) -> Adam:
 
 
 def step(h: DiLoCo, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """Run one round under any options; m_i and v_i are shown for its participants, in their order."""
+    """Run one round under any options; return m_i and v_i of the participants, in their order."""
 
     def client(i: int, x: Vector, gradient: Oracle, H: int) -> tuple[Vector, Vector, Vector]:
         y = begin(h, state, i, x)
@@ -126,7 +126,7 @@ def step(h: DiLoCo, state: State, clients: Clients, plan: Plan) -> tuple[State, 
 
 
 def init_server(h: DiLoCo, x: Vector, clients: int) -> ServerMomentum:
-    """An empty buffer."""
+    """Initial state of the stand-alone server: a momentum buffer of zeros."""
     return init_momentum(x)
 
 

@@ -1,4 +1,4 @@
-"""DiLoCo with Muon: clients run Muon and keep its momentum, the server takes Nesterov's step along their mean change.
+"""DiLoCo with Muon: clients run Muon and keep its momentum; the server takes a Nesterov step along their mean change.
 
     for each client i of the round:
         x_i = x;  m_i as it left it
@@ -66,7 +66,7 @@ class DiLoCoMuon(Hyper):
 
 @record
 class State:
-    """The server's model and outer momentum, what every client keeps, and which blocks a model has.
+    """The server's model and outer momentum, every client's Muon momentum, and the shapes of the model's blocks.
 
     Attributes:
         x: the model.
@@ -82,7 +82,7 @@ class State:
 
 
 def init(h: DiLoCoMuon, x: Vector, setup: Setup) -> State:
-    """No momentum anywhere."""
+    """Initial state: all momenta at zero."""
     blocks = tuple(tuple(shape) for shape in setup.shapes.values())
     return State(x=x, v=zeros(x), m_i=stack([zeros(x)] * setup.clients), shapes=blocks)
 
@@ -100,7 +100,7 @@ def moved(x: Vector, m: Vector, shapes: Sequence[Sequence[int]], h: DiLoCoMuon) 
 
 
 def after(state: State, plan: Plan, *, x: Vector, v: Vector, m_i: Stack) -> State:
-    """The state after a round: what is new for the server, and for the clients that took part in it."""
+    """State after a round, with the new values of the server and of the participants."""
     return State(x=x, v=v, m_i=put(state.m_i, list(plan.participants), m_i), shapes=state.shapes)
 
 

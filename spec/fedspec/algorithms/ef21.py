@@ -1,4 +1,4 @@
-"""EF21: clients send what is largest in the difference between their gradient and what the server knows of it.
+"""EF21: clients send the largest entries of the difference between their gradient and the server's estimate of it.
 
     every client i:
         c_i = C(grad f_i(x) - g_i)          (g_i = 0 before the first round)
@@ -52,7 +52,7 @@ class Ef21(Hyper):
 
 @record
 class State:
-    """The server's model, what it knows of every client's gradient, and the number of rounds done."""
+    """The server's model, its estimates of every client's gradient, and the number of rounds done."""
 
     x: Vector
     g_i: Stack
@@ -60,7 +60,7 @@ class State:
 
 
 def init(h: Ef21, x: Vector, setup: Setup) -> State:
-    """Begin with zeros as the server's knowledge of every client's gradient."""
+    """Initial state: the server's estimates of all gradients are zero."""
     return State(x=x, g_i=stack([zeros(x)] * setup.clients), t=0)
 
 
@@ -84,13 +84,15 @@ def step(h: Ef21, state: State, clients: Clients, plan: Plan) -> tuple[State, di
 
 
 def one_gradient(plan: Plan, n: int) -> Plan:
-    """The plan in the order of the clients' numbers, where all n must take part with one step each.
+    """Plan in client order, if all n clients take part with one step each; else raise PlanError.
 
     Raises:
         PlanError: somebody does not take part, or is to take more than one local step.
     """
     if set(plan.steps) != {1}:
-        raise PlanError(f"steps: got {plan.steps}; a round of this algorithm has one gradient of each client: say 1")
+        raise PlanError(
+            f"steps: got {plan.steps}; this algorithm takes one gradient of each client a round, so give 1 for each"
+        )
     return plan.of_everyone(n)
 
 

@@ -1,4 +1,4 @@
-"""Checks of the exchanges of AFGA and its relatives, before a round begins."""
+"""Validation of the plans of AFGA and its relatives, before a round begins."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Clusters: TypeAlias = Sequence[list[int]]
 
 
 def clusters_of(plan: Exchange, n: int, like: Stack | None = None) -> Clusters:
-    """The clusters V_1, ..., V_K of the clients; one of all of them where the plan names none.
+    """Clusters V_1, ..., V_K of the clients; one cluster of all clients if the plan names none.
 
     With a stack, numbered for an index into it.
     """
@@ -21,17 +21,19 @@ def clusters_of(plan: Exchange, n: int, like: Stack | None = None) -> Clusters:
 
 
 def check_senders(plan: Exchange) -> None:
-    """Refuse a plan in which the server receives nothing.
+    """Raise PlanError if no client sends its change to the server.
 
     Raises:
         PlanError: nobody sends.
     """
     if not plan.senders:
-        raise PlanError("senders: nobody sends; the server divides by their number")
+        raise PlanError(
+            "senders: the list is empty; the server divides by its length, so at least one client must send"
+        )
 
 
 def check_one_set(plan: Exchange) -> None:
-    """Refuse a plan that draws other clients at some local step than those that send.
+    """Raise PlanError if the clients that compute at some local step differ from the senders.
 
     Raises:
         PlanError: at some local step others compute than those that send.
@@ -39,13 +41,13 @@ def check_one_set(plan: Exchange) -> None:
     for t, S in enumerate(plan.computing):
         if set(S) != set(plan.senders):
             raise PlanError(
-                f"computing[{t}]: {tuple(S)}, but the senders are {plan.senders}; "
-                f"without re-sampling they compute at every local step"
+                f"computing[{t}]: got {tuple(S)}, but the senders are {plan.senders}; "
+                f"without re-sampling the same clients must compute at every local step"
             )
 
 
 def check_clusters(plan: Exchange, clusters: Clusters) -> None:
-    """Refuse a plan in which the server receives nothing of some cluster.
+    """Raise PlanError if no client of some cluster sends its change to the server.
 
     Raises:
         PlanError: nobody in some cluster sends.
@@ -53,23 +55,23 @@ def check_clusters(plan: Exchange, clusters: Clusters) -> None:
     for V in clusters:
         if not set(V) & set(plan.senders):
             raise PlanError(
-                f"senders: {plan.senders} has none of cluster {tuple(V)}; the server divides by their number"
+                f"senders: got {plan.senders}, none of cluster {tuple(V)}; at least one client of each must send"
             )
 
 
 def check_rows(plan: Exchange, n: int) -> None:
-    """Refuse a matrix that has not a row for each client that mixes.
+    """Raise ShapeError unless W has one row and one column for each client that mixes.
 
     Raises:
         ShapeError: W is not [n, n].
     """
     if tuple(plan.mixing.shape) != (n, n):
         shape = tuple(plan.mixing.shape)
-        raise ShapeError(f"mixing: shapes do not fit: W {shape} for {n} clients that mix; give each a row")
+        raise ShapeError(f"mixing: shapes do not fit: W {shape} for {n} clients that mix; W must be {(n, n)}")
 
 
 def check_places(plan: Exchange, clusters: Clusters) -> None:
-    """Refuse a plan in which a cluster does not keep its rows of W from one local step to the next.
+    """Raise PlanError if a cluster's rows of W change from one local step to the next.
 
     Raises:
         PlanError: the k-th clients of two sets that compute are of different clusters.
@@ -79,6 +81,6 @@ def check_places(plan: Exchange, clusters: Clusters) -> None:
         for t, rows in enumerate(places):
             if rows != places[0]:
                 raise PlanError(
-                    f"computing[{t}]: clients of cluster {tuple(V)} stand at {rows}, at step 0 at {places[0]}; "
-                    f"row k of W is the k-th client: name every set cluster by cluster, as many of each"
+                    f"computing[{t}]: clients of cluster {tuple(V)} are at positions {rows}, in step 0 at {places[0]}; "
+                    f"row k of W is the k-th client's, so list each set cluster by cluster, equally many of each"
                 )

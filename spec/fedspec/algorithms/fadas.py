@@ -1,4 +1,4 @@
-"""FADAS: a buffer of late updates under a server's AMSGrad, whose step is the shorter, the later the latest of them.
+"""FADAS: a buffer of late updates under server AMSGrad, with a shorter step if the latest update was begun long ago.
 
     x_i = x_mu;  K times: x_i = x_i - eta_l g_i(x_i)
     Delta_i = x_i - x_mu
@@ -60,14 +60,14 @@ class Fadas(Hyper):
 
 @record
 class Late(Waiting):
-    """A server with a buffer, and how late each update is that waits."""
+    """State of a buffered server, and the delay of each update in the buffer."""
 
     delays: tuple[int, ...] = ()
 
 
 @rule
 def slowed(eta: Scalar, *, tau_max: int, tau_c: int, slowing: Slowing = Slowing.OVER) -> Scalar:
-    """The rate of a step whose latest update was begun tau_max versions ago.
+    """Rate of a server step whose most delayed update was begun tau_max versions ago.
 
         eta_t = eta / tau_max                      fadas.eta_t
         eta_t = min(eta, 1 / tau_max)              fadas.eta_t [slowing=capped]
@@ -81,13 +81,13 @@ def slowed(eta: Scalar, *, tau_max: int, tau_c: int, slowing: Slowing = Slowing.
 
 
 def init(h: Fadas, x: Vector, setup: Setup) -> Late:
-    """The first version, no moments and an empty buffer."""
+    """Initial state: the first version of the model, no moments and an empty buffer."""
     server = init_server(x)
     return Late(server=server, versions=(server.x,))
 
 
 def step(h: Fadas, state: Late, clients: Clients, *arrivals: Arrival) -> tuple[Late, dict[str, Any]]:
-    """Arrivals that fit the buffer, and one step of the server if they fill it.
+    """Process arrivals that fit the buffer, with one server step if they fill it.
 
     Raises:
         PlanError: there are more arrivals than the buffer still takes, or one is of no client or of no version.

@@ -1,4 +1,4 @@
-"""FedAda2: adaptive clients whose preconditioners start from zero and are compressed by SM3, an adaptive server.
+"""FedAda2: adaptive clients with SM3-compressed preconditioners that start from zero, under an adaptive server.
 
     for each participating client i (a multiset):
         x_i = x;  v_0 >= 0, by default 0, and mu_0(b) = v_0                       (line 4)
@@ -51,12 +51,12 @@ from fedspec.readings import Adaptivity, CoverName, Idle
 from fedspec.rules import rule
 
 S_i = TypeVar("S_i", bound=Any)
-"""The state of a client's solver."""
+"""Type of the state of a client's solver."""
 
 
 @dataclass(frozen=True)
 class FedAda2(JointLocal):
-    """Hyper-parameters of joint adaptivity; delay z in steps or epochs, dead zone eps_s, SM3's cover, v_0 and decay."""
+    """Hyper-parameters of FedAda2: joint adaptivity with delay z, dead zone eps_s, cover, clients' v_0 and decay."""
 
     plays: ClassVar[Mapping[str, tuple[str, ...]]] = {
         **JointLocal.plays,
@@ -74,7 +74,7 @@ class FedAda2(JointLocal):
 
 @rule
 def decayed(x: Vector, before: Vector, *, eta_l: Scalar, wd: Scalar) -> Vector:
-    """A client's model after a step, with the decay of the model before it.
+    """Client's model after a step, with weight decay of the model before the step.
 
         x_i = x_i - eta_l wd x_i                  fedada2.x_i
 
@@ -84,7 +84,7 @@ def decayed(x: Vector, before: Vector, *, eta_l: Scalar, wd: Scalar) -> Vector:
 
 
 def init(h: FedAda2, x: Vector, setup: Setup) -> Covered:
-    """No momentum; second moment v_0, which the paper wants at least tau^2."""
+    """Initial state: no momentum; second moment v_0, which the paper wants to be at least tau^2."""
     return covered(x, setup, v0=h.v0, cover=h.cover)
 
 

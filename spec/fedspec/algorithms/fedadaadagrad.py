@@ -1,4 +1,4 @@
-"""FedAdaAdagrad: server AdaGrad, clients AdaGrad with delayed updates.
+"""FedAdaAdagrad: AdaGrad on the server, AdaGrad with delayed updates on the clients.
 
     for each participating client i (a multiset):
         x_i = x;  v_0 >= 0, by default 0                                          (lines 4-5)
@@ -41,7 +41,7 @@ from fedspec.server.adagrad import init as init_adaptive
 
 @dataclass(frozen=True)
 class FedAdaAdagrad(Hyper):
-    """Hyper-parameters of FedAdaAdagrad; the delay z is in steps or epochs, v0_l is the clients' v_0."""
+    """Hyper-parameters of FedAdaAdagrad; z counts steps or epochs, and v0_l is the clients' v_0."""
 
     eta_l: Scalar
     eps: Scalar
@@ -58,7 +58,7 @@ class FedAdaAdagrad(Hyper):
 
 
 def init(h: FedAdaAdagrad, x: Vector, setup: Setup) -> Adaptive:
-    """No momentum; second moment v_0, which the paper wants at least tau^2."""
+    """Initial state: no momentum; second moment v_0, which the paper wants to be at least tau^2."""
     return init_adaptive(x, v0=h.v0)
 
 

@@ -1,4 +1,4 @@
-"""FedAdaAdam: server AdaGrad, clients Adam with a delayed second moment (ADMU).
+"""FedAdaAdam: AdaGrad on the server, Adam with a delayed second moment (ADMU) on the clients.
 
     for each participating client i (a multiset):
         x_i = x;  m_0, v_0 >= 0, by default 0                                         (lines 4-5)
@@ -50,7 +50,7 @@ from fedspec.server.adagrad import init as init_adaptive
 
 @dataclass(frozen=True)
 class FedAdaAdam(FedAdaAdagrad):
-    """Hyper-parameters of FedAdaAdagrad; the clients' decays and their m_0."""
+    """Hyper-parameters of FedAdaAdam: those of FedAdaAdagrad, the clients' decays and their m_0."""
 
     beta1_l: Scalar = NOT_GIVEN
     beta2_l: Scalar = NOT_GIVEN
@@ -59,7 +59,7 @@ class FedAdaAdam(FedAdaAdagrad):
 
 
 def init(h: FedAdaAdam, x: Vector, setup: Setup) -> Adaptive:
-    """No momentum; second moment v_0, which the paper wants at least tau^2."""
+    """Initial state: no momentum; second moment v_0, which the paper wants to be at least tau^2."""
     return init_adaptive(x, v0=h.v0)
 
 

@@ -1,4 +1,4 @@
-"""FedAMS as its authors run it: an initial maximum, and moments that are corrected in the step.
+"""FedAMS as in its authors' code: an initial maximum, and moments with bias correction in the step.
 
     Delta = mean of Delta_i over the participants   (clients as in FedAvg)
     m = beta1 m + (1 - beta1) Delta
@@ -32,7 +32,7 @@ from fedspec.server.amsgrad import init as init_amsgrad
 
 @dataclass(frozen=True)
 class FedAMSCode(Hyper):
-    """Hyper-parameters of FedAMS as its authors run it."""
+    """Hyper-parameters of FedAMS as in its authors' code."""
 
     eta_l: Scalar
     eta: Scalar
@@ -44,12 +44,12 @@ class FedAMSCode(Hyper):
 
 
 def init(h: FedAMSCode, x: Vector) -> AmsGrad:
-    """Moments at zero, the maximum at v_hat_0."""
+    """Initial state: moments at zero, the maximum at v_hat_0."""
     return replace(init_amsgrad(x), v_hat=constant(h.v_hat0, x))
 
 
 def fedams_code(h: FedAMSCode, state: AmsGrad, messages: Inbox) -> tuple[AmsGrad, dict[str, Any]]:
-    """Average the changes; one step of FedAMS with corrected moments."""
+    """Average the changes and take one step of FedAMS with corrected moments."""
     delta = aggregate(messages, h.weights, state.x)
     state = corrected_ams(state, delta, eta=h.eta, beta1=h.beta1, beta2=h.beta2, eps=h.eps)
     return state, {"delta": delta}

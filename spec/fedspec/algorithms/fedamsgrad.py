@@ -60,18 +60,18 @@ class FedAMS(Hyper):
 
 
 def init(h: FedAMSGrad | FedAMS, x: Vector) -> AmsGrad:
-    """Moments and maximum at zero."""
+    """Initial state: moments and maximum at zero."""
     return init_amsgrad(x)
 
 
 def fedamsgrad(h: FedAMSGrad, state: AmsGrad, messages: Inbox) -> tuple[AmsGrad, dict[str, Any]]:
-    """Average the changes; one step of server AMSGrad."""
+    """Average the changes and take one step of server AMSGrad."""
     delta = aggregate(messages, h.weights, state.x)
     return amsgrad(state, delta, **h.of(amsgrad)), {"delta": delta}
 
 
 def fedams(h: FedAMS, state: AmsGrad, messages: Inbox) -> tuple[AmsGrad, dict[str, Any]]:
-    """Average the changes; one step of FedAMS."""
+    """Average the changes and take one step of FedAMS."""
     delta = aggregate(messages, h.weights, state.x)
     return ams(state, delta, **h.of(ams)), {"delta": delta}
 

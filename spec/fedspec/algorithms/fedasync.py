@@ -1,4 +1,4 @@
-"""FedAsync: every arriving model is mixed into the server's at once; a relative of the client-centric algorithms.
+"""FedAsync: the server mixes every arriving model into its own at once; a relative of the client-centric algorithms.
 
     x_i = x_mu;  K times: x_i = x_i - eta_l (g_i(x_i) + mu (x_i - x_mu))
     mix_t = mix s(u)
@@ -47,23 +47,23 @@ class FedAsync(Hyper):
 
 @record
 class Versions:
-    """The versions of the model so far."""
+    """All versions of the model, oldest first."""
 
     versions: tuple[Vector, ...]
 
     @property
     def x(self) -> Vector:
-        """The present model."""
+        """The newest version of the model."""
         return self.versions[-1]
 
 
 def init(h: FedAsync, x: Vector, setup: Setup) -> Versions:
-    """The first version."""
+    """Initial state: the first version of the model."""
     return Versions((x,))
 
 
 def step(h: FedAsync, state: Versions, clients: Clients, arrival: Arrival) -> tuple[Versions, dict[str, Any]]:
-    """Run one arrival: local steps, then the server's."""
+    """Process one arrival: the client's local steps, then a server step."""
 
     def client(i: int, x_mu: Vector, gradient: Oracle, K: int) -> Vector:
         x = x_mu

@@ -1,4 +1,4 @@
-"""FedAvg.
+"""FedAvg: local SGD steps, then the server adds the weighted mean of the clients' changes.
 
     for each participating client i:
         x_i = x;  tau_i times: x_i = x_i - eta_l g_i(x_i)
@@ -37,7 +37,7 @@ class FedAvg(Hyper):
 
 
 def init(h: FedAvg, x: Vector) -> Vector:
-    """The server keeps its model and nothing else."""
+    """Initial state: the server keeps only its model."""
     return x
 
 

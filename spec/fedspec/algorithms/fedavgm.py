@@ -43,12 +43,12 @@ class FedAvgM(Hyper):
 
 
 def init(h: FedAvgM, x: Vector) -> ServerMomentum:
-    """The first state: the given model and a momentum of zero."""
+    """Initial state: the given model and a momentum of zero."""
     return init_momentum(x)
 
 
 def server(h: FedAvgM, state: ServerMomentum, messages: Inbox) -> tuple[ServerMomentum, dict[str, Any]]:
-    """Average the changes, feed the buffer, step."""
+    """Average the changes, update the momentum buffer and step."""
     delta = aggregate(messages, h.weights, state.x)
     if h.momentum_sum is MomentumSum.AVERAGE:
         return averaged_momentum(state, delta, eta=h.eta, beta=h.beta), {"delta": delta}

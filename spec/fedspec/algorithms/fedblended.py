@@ -1,4 +1,4 @@
-"""Federated blended optimisation: a local solver for each client, under server AdaGrad.
+"""Federated blended optimisation: each client runs its own local solver, under server AdaGrad.
 
     for each strategy O, for each client i that was drawn for it (a multiset):
         x_i = x                                                     (line 5)
@@ -49,7 +49,7 @@ from fedspec.readings import CoverName, Strategy, WarmUp, choice
 
 @dataclass(frozen=True)
 class FedBlended(FedAdaAdagrad):
-    """Hyper-parameters of FedAdaAdagrad; the decays and m_0 of clients with Adam, the cover of clients with SM3."""
+    """Hyper-parameters of FedBlended: those of FedAdaAdagrad, Adam clients' decays and m_0, SM3 clients' cover."""
 
     beta1_l: Scalar = NOT_GIVEN
     beta2_l: Scalar = NOT_GIVEN
@@ -58,7 +58,7 @@ class FedBlended(FedAdaAdagrad):
 
 
 def init(h: FedBlended, x: Vector, setup: Setup) -> Covered:
-    """No momentum; second moment v_0, which the paper wants at least tau^2."""
+    """Initial state: no momentum; second moment v_0, which the paper wants to be at least tau^2."""
     return covered(x, setup, v0=h.v0, cover=h.cover)
 
 
@@ -81,7 +81,7 @@ def optimize(
     v0: Scalar = 0,
     m0: Scalar = 0,
 ) -> Vector:
-    """Optimize(O, i, x, Clip = True): the local model after tau steps of a strategy, its state fresh.
+    """Optimize(O, i, x, Clip = True): the local model after tau steps of a strategy from a fresh state.
 
     AdaGrad, Adam and SM3's AdaGrad start from v_0, Adam from m_0; SM3's Adam, a reconstruction, from zero.
     """
@@ -141,14 +141,16 @@ def step(h: FedBlended, state: Covered, clients: Clients, plan: Plan) -> tuple[C
 
 
 def check_strategies(plan: Plan) -> None:
-    """Refuse a plan in which somebody has no strategy.
+    """Raise an error unless the plan names a known strategy for each participant.
 
     Raises:
         PlanError: the plan does not name a strategy for each participant.
         UnknownNameError: a strategy is unknown.
     """
     if len(plan.strategies) != len(plan.participants):
-        raise PlanError(f"strategies: {len(plan.strategies)} for {len(plan.participants)} participants; name one each")
+        raise PlanError(
+            f"strategies: got {len(plan.strategies)} for {len(plan.participants)} participants; name one for each"
+        )
     for name in plan.strategies:
         choice(Strategy, "strategies", name)
 

@@ -1,4 +1,4 @@
-"""FedBuff: a buffer of updates, taken as they are; a relative of the client-centric algorithms.
+"""FedBuff: a server that buffers late updates and applies their mean; a relative of the client-centric algorithms.
 
     x_i = x_mu;  K times: x_i = x_i - eta_l g_i(x_i)
     Delta_i = s(u) (x_i - x_mu)                     (s = 1 in the box)
@@ -47,12 +47,12 @@ class FedBuff(Hyper):
 
 
 def init(h: FedBuff, x: Vector, setup: Setup) -> Waiting:
-    """The first version and an empty buffer."""
+    """Initial state: the first version of the model and an empty buffer."""
     return begin(x)
 
 
 def step(h: FedBuff, state: Waiting, clients: Clients, *arrivals: Arrival) -> tuple[Waiting, dict[str, Any]]:
-    """Arrivals that fit the buffer, and one step of the server if they fill it.
+    """Process arrivals that fit the buffer, with one server step if they fill it.
 
     Raises:
         PlanError: there are more arrivals than the buffer still takes, or one is of no client or of no version.

@@ -1,4 +1,4 @@
-"""FedCAMS: FedAMS whose clients compress their changes, and remember what compression has left out.
+"""FedCAMS: FedAMS whose clients compress their changes and remember the compression error.
 
     for each participating client i:
         x_i = x;  tau_i times: x_i = x_i - eta_l g_i(x_i)
@@ -62,7 +62,7 @@ class FedCams(Hyper):
 
 @record
 class State:
-    """The server, and what every client owes it."""
+    """The server's state, and the compression error of every client."""
 
     server: AmsGrad
     e_i: Stack
@@ -74,7 +74,7 @@ class State:
 
 
 def init(h: FedCams, x: Vector, setup: Setup) -> State:
-    """Moments at zero; nothing is owed."""
+    """Initial state: moments at zero, and no compression error."""
     server = init_amsgrad(x)
     if h.server is AmsServer.CORRECTED:
         server = replace(server, v_hat=constant(h.v_hat0, x))
@@ -82,7 +82,7 @@ def init(h: FedCams, x: Vector, setup: Setup) -> State:
 
 
 def step(h: FedCams, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """Run one round; the rows of e_i that it returns are those of the participants, in their order."""
+    """Run one round; return the participants' rows of e_i, in their order."""
     e_i = state.e_i
 
     def client(i: int, x: Vector, gradient: Oracle, tau: int) -> tuple[Vector, Vector]:

@@ -1,4 +1,4 @@
-"""FedCM: every local step goes partly along the direction in which the server went in the round before.
+"""FedCM: every local step mixes the client's gradient with the server's direction of the round before.
 
     for each participating client i:
         y = x;  tau_i times: y = y - eta_l ((1 - rho) g_i(y) + rho D)         (D stays what it is)
@@ -72,7 +72,7 @@ def mixed_sgd(x: Vector, g: Vector, D: Shared, *, eta_l: Scalar, rho: Scalar) ->
 
 @rule
 def own_direction(D: Vector, tau: int, *, eta_l: Scalar) -> Vector:
-    """The direction of a client that takes tau steps, where the server keeps a change: over a round it adds rho of it.
+    """Direction for a client that takes tau steps, if the server keeps a change: over a round it adds rho of it.
 
         D_i = D / (eta_l tau_i)                    fedcm.D_i
 
@@ -85,7 +85,7 @@ def own_direction(D: Vector, tau: int, *, eta_l: Scalar) -> Vector:
 def last_direction(
     delta: Vector, p: Weights, tau: Weights, *, eta_l: Scalar, direction: Direction = Direction.GRADIENT
 ) -> Vector:
-    """Direction of FedCM's next round: the mean change, as a gradient.
+    """Direction of FedCM's next round: the mean change, converted to a gradient.
 
         D = -Delta / (eta_l sum_i p_i tau_i)       fedcm.D
         D = -Delta                                 fedcm.D [direction=change]
@@ -98,7 +98,7 @@ def last_direction(
 
 
 def init(h: FedCM, x: Vector, setup: Setup) -> State:
-    """The server has gone nowhere."""
+    """Initial state: the server has no direction yet."""
     return State(x=x, D=zeros(x))
 
 

@@ -1,4 +1,4 @@
-"""FedDyn: clients add a linear term that makes the minima of their objectives agree.
+"""FedDyn: clients add a linear term to their objectives, so that the objectives' minima agree.
 
     for each participating client i:
         y_i = argmin of F_i(y) - lam_i' y + mu/2 |y - x|^2, approached by gradient descent:
@@ -55,7 +55,7 @@ class State:
 
 
 def init(h: FedDyn, x: Vector, setup: Setup) -> State:
-    """All dual variables at zero."""
+    """Initial state: all dual variables at zero."""
     return State(x=x, h=zeros(x), lam_i=stack([zeros(x)] * setup.clients))
 
 
@@ -79,7 +79,7 @@ def step(h: FedDyn, state: State, clients: Clients, plan: Plan) -> tuple[State, 
 
 @record
 class Server:
-    """The server by itself: its model and dual variable, and the number N of all clients."""
+    """State of the stand-alone server: its model and dual variable, and the number N of all clients."""
 
     x: Vector
     h: Vector
@@ -87,12 +87,12 @@ class Server:
 
 
 def init_server(h: FedDyn, x: Vector, clients: int) -> Server:
-    """The dual variable at zero."""
+    """Initial state of the stand-alone server: the dual variable at zero."""
     return Server(x=x, h=zeros(x), clients=clients)
 
 
 def server(h: FedDyn, state: Server, messages: Inbox) -> tuple[Server, dict[str, Any]]:
-    """Run the server's part of one round; the local models are the server's model plus the changes.
+    """Run the server's part of one round; a local model is the server's model plus the client's change.
 
     Raises:
         PlanError: more clients take part than there are.

@@ -1,4 +1,4 @@
-"""FedExP: the server goes further along the mean change, the less the clients' changes agree.
+"""FedExP: a server that steps further along the mean change the less the clients' changes agree.
 
     Delta = sum_i p_i Delta_i                                            (clients as in FedAvg)
     rate = max(1, sum_i p_i ||Delta_i||^2 / (2 (||Delta||^2 + eps)))
@@ -40,12 +40,12 @@ class FedExp(Hyper):
 
 
 def init(h: FedExp, x: Vector) -> Vector:
-    """The server keeps its model and nothing else."""
+    """Initial state: the server keeps only its model."""
     return x
 
 
 def server(h: FedExp, x: Vector, messages: Inbox) -> tuple[Vector, dict[str, Any]]:
-    """Average the changes; step along the mean, by a rate that all of them make."""
+    """Average the changes; step along the mean, at a rate computed from all changes."""
     sent = together(messages)
     p = shares(sent.examples, x, h.weights, sent.steps)
     delta = weighted_mean(sent.deltas, p)

@@ -1,4 +1,4 @@
-"""Fed-LAMB: Fed-AMS whose local steps have one length in every layer.
+"""Fed-LAMB: Fed-AMS whose local steps have a set length in every layer.
 
     for each client i in D:
         x_i = x;  m_i, v_i as it left them

@@ -1,4 +1,4 @@
-"""FedMom: FedAvg whose server extrapolates from where it would go to where it went.
+"""FedMom: FedAvg whose server extrapolates along the difference of its last two points.
 
     Delta = sum_i p_i Delta_i              (clients as in FedAvg)
     y_new = x + eta Delta
@@ -44,7 +44,7 @@ class FedMom(Hyper):
 
 @record
 class State:
-    """The server's model and the point that the next difference is taken from."""
+    """The server's model, and the point y from which the next difference is taken."""
 
     x: Vector
     y: Vector
@@ -69,12 +69,12 @@ def fed_mom(
 
 
 def init(h: FedMom, x: Vector) -> State:
-    """Both points at the first model."""
+    """Initial state: both points at the first model."""
     return State(x=x, y=x)
 
 
 def server(h: FedMom, state: State, messages: Inbox) -> tuple[State, dict[str, Any]]:
-    """Average the changes; one step."""
+    """Average the changes and take one step of FedMom."""
     delta = aggregate(messages, h.weights, state.x)
     return fed_mom(state, delta, **h.of(fed_mom)), {"delta": delta}
 

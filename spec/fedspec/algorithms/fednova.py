@@ -57,7 +57,7 @@ class FedNova(Hyper):
 
 
 def init(h: FedNova, x: Vector) -> Vector:
-    """The server keeps its model and nothing else."""
+    """Initial state: the server keeps only its model."""
     return x
 
 
@@ -73,12 +73,12 @@ def server(h: FedNova, x: Vector, messages: Inbox) -> tuple[Vector, dict[str, An
 
 
 def norm_of(h: FedNova, tau: int) -> Scalar:
-    """Norm that a client sends beside its change after tau steps: ||a_i||_1, or the count of the authors' code."""
+    """Norm that a client sends with its change after tau steps: ||a_i||_1, or the divisor of the authors' code."""
     return code_norm(tau, alpha=pull(h.eta_l, h.mu), rho=h.rho) if h.norm is NovaNorm.CODE else local_norm(h, tau)
 
 
 SYMBOLS = {"x": "x^(t,0)", "x_i": "x_i^(t,k)", "d_i": "d_i^(t)", "eta_l": "eta"}
-"""FedNova has one rate, that of the clients."""
+"""Symbols of the paper that differ from ours; FedNova has only one rate, the clients'."""
 
 ROW = Algorithm(
     id="fednova",

@@ -1,4 +1,4 @@
-"""FedNova under an adaptive server.
+"""FedNova with an adaptive server, which gets FedNova's change as its pseudo-gradient.
 
     clients as in FedNova
     Delta = - tau_eff sum_i p_i eta_l d_i,  tau_eff = sum_i p_i ||a_i||_1
@@ -36,7 +36,7 @@ from fedspec.server.yogi import yogi
 
 @dataclass(frozen=True)
 class FedNovaAdaptive(Hyper):
-    """Hyper-parameters and readings; mu, rho and gamma are those of the local solver."""
+    """Hyper-parameters and readings of adaptive FedNova; mu, rho and gamma are those of the local solver."""
 
     plays: ClassVar[Mapping[str, tuple[str, ...]]] = {**READ_BY, "beta2": ("server=adam", "server=yogi")}
 
@@ -55,12 +55,12 @@ class FedNovaAdaptive(Hyper):
 
 
 def init(h: FedNovaAdaptive, x: Vector) -> Adaptive:
-    """No momentum; second moment v_0."""
+    """Initial state: no momentum; second moment v_0."""
     return init_adaptive(x, v0=h.v0)
 
 
 def server(h: FedNovaAdaptive, state: Adaptive, messages: Inbox) -> tuple[Adaptive, dict[str, Any]]:
-    """FedNova's change into the moments, these into the model."""
+    """Compute FedNova's change and take one step of the adaptive server along it."""
     p, deltas = stacked(messages, h.weights, state.x)
     a: Any = a_norms(messages, state.x)
     d = normalised_gradient(deltas, eta_l=h.eta_l, a_norm=a[:, None])

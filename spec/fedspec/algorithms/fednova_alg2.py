@@ -1,4 +1,4 @@
-"""FedNova's Algorithm 2: momentum clients with cross-client variance reduction, everybody in every round.
+"""FedNova's Algorithm 2: clients with momentum and cross-client variance reduction, all clients in every round.
 
     every client i:
         u = 0

@@ -1,4 +1,4 @@
-"""FedNova with server momentum; hybrid momentum where the local solver has momentum too.
+"""FedNova with server momentum; hybrid momentum if the local solver has momentum too.
 
     clients as in FedNova
     P = - tau_eff sum_i p_i eta_l d_i,  tau_eff = sum_i p_i ||a_i||_1
@@ -31,7 +31,7 @@ from fedspec.server.nova_momentum import nova_momentum
 
 @dataclass(frozen=True)
 class FedNovaMomentum(Hyper):
-    """Hyper-parameters and readings; mu, rho and gamma are those of the local solver."""
+    """Hyper-parameters and readings of FedNova with server momentum; mu, rho and gamma are the local solver's."""
 
     plays: ClassVar[Mapping[str, tuple[str, ...]]] = READ_BY
 
@@ -46,12 +46,12 @@ class FedNovaMomentum(Hyper):
 
 
 def init(h: FedNovaMomentum, x: Vector) -> ServerMomentum:
-    """An empty buffer."""
+    """Initial state: a momentum buffer of zeros."""
     return init_momentum(x)
 
 
 def server(h: FedNovaMomentum, state: ServerMomentum, messages: Inbox) -> tuple[ServerMomentum, dict[str, Any]]:
-    """FedNova's change into the buffer, the buffer into the model."""
+    """Compute FedNova's change, update the momentum buffer with it, and step along the buffer."""
     p, deltas = stacked(messages, h.weights, state.x)
     a: Any = a_norms(messages, state.x)
     d = normalised_gradient(deltas, eta_l=h.eta_l, a_norm=a[:, None])

@@ -1,4 +1,4 @@
-"""FedNova with sampled clients.
+"""FedNova with sampled clients: a round draws q of the m clients.
 
     draw S, q of the m clients
     for each i in S:
@@ -40,7 +40,7 @@ from fedspec.records import record
 
 @dataclass(frozen=True)
 class FedNovaSampled(Hyper):
-    """Hyper-parameters and readings; mu, rho and gamma are those of the local solver."""
+    """Hyper-parameters and readings of sampled FedNova; mu, rho and gamma are those of the local solver."""
 
     plays: ClassVar[Mapping[str, tuple[str, ...]]] = {**READ_BY, "tau_eff": ("sampled_steps=fixed",)}
 
@@ -63,12 +63,12 @@ class State:
 
 
 def init(h: FedNovaSampled, x: Vector, setup: Setup) -> State:
-    """The server keeps its model and nothing else; the shares do not change."""
+    """Initial state: the server's model, and the clients' shares, which never change."""
     return State(x=x, p=shares(setup.examples, x))
 
 
 def check_distinct(plan: Plan) -> None:
-    """Refuse a plan that draws a client twice.
+    """Raise PlanError if the plan draws a client twice.
 
     Raises:
         PlanError: a client is named twice.

@@ -1,4 +1,4 @@
-"""FedNova with a solver for each client, which the plan names and may change from round to round.
+"""FedNova with a solver for each client; the plan names the solvers and may change them from round to round.
 
     for each participating client i:
         x_i = x;  tau_i local steps of its solver, with accumulation vector a_i
@@ -34,7 +34,7 @@ from fedspec.records import record
 
 @dataclass(frozen=True)
 class FedNovaSolvers(Hyper):
-    """Hyper-parameters and readings; every solver takes of mu, rho and gamma what it knows."""
+    """Hyper-parameters and readings; every solver uses those of mu, rho and gamma that it has."""
 
     eta_l: Scalar
     mu: Scalar
@@ -45,13 +45,13 @@ class FedNovaSolvers(Hyper):
 
 @record
 class State:
-    """The server keeps its model and nothing else."""
+    """The server's model, which is all it keeps."""
 
     x: Vector
 
 
 def init(h: FedNovaSolvers, x: Vector, setup: Setup) -> State:
-    """The first model."""
+    """Initial state: the first model."""
     return State(x=x)
 
 
@@ -63,7 +63,9 @@ def step(h: FedNovaSolvers, state: State, clients: Clients, plan: Plan) -> tuple
         UnknownNameError: it names one that is none of FedNova's.
     """
     if not plan.strategies:
-        raise PlanError("strategies: none; name the local solver of each participant, or run fednova with one for all")
+        raise PlanError(
+            "strategies: the list is empty; name the local solver of each participant, or run fednova with one for all"
+        )
 
     def client(i: int, x: Vector, gradient: Oracle, tau: int, strategy: str) -> tuple[Vector, Scalar]:
         solver = choice(Solver, "strategies", strategy)

@@ -1,4 +1,4 @@
-"""FedNova with cross-client variance reduction, everybody in every round.
+"""FedNova with cross-client variance reduction; all clients take part in every round.
 
     every client i:
         c_i = sum_j p_j d_j - d_i              (d from the round before; 0 in the first)
@@ -37,7 +37,7 @@ from fedspec.records import record
 
 @dataclass(frozen=True)
 class FedNovaVR(Hyper):
-    """Hyper-parameters and readings; mu, rho and gamma are those of the local solver."""
+    """Hyper-parameters and readings of FedNova-VR; mu, rho and gamma are those of the local solver."""
 
     plays: ClassVar[Mapping[str, tuple[str, ...]]] = READ_BY
 
@@ -51,7 +51,7 @@ class FedNovaVR(Hyper):
 
 @record
 class State:
-    """The server's model, the direction that each client keeps, and the clients' shares."""
+    """The server's model, each client's direction of the last round, and the clients' shares."""
 
     x: Vector
     d: Stack
@@ -59,7 +59,7 @@ class State:
 
 
 def init(h: Any, x: Vector, setup: Setup) -> State:
-    """No direction yet: the first round is not corrected."""
+    """Initial state: directions of zero, so that the first round is not corrected."""
     return State(x=x, d=stack([zeros(x)] * setup.clients), p=shares(setup.examples, x, h.weights))
 
 

@@ -1,4 +1,4 @@
-"""FedAdagrad, FedAdam and FedYogi (FedOpt): one box, three second moments.
+"""FedAdagrad, FedAdam and FedYogi (FedOpt): one server step with three second moments.
 
     Delta = mean of Delta_i over the participants   (clients as in FedAvg)
     m = beta1 m + (1 - beta1) Delta
@@ -78,24 +78,24 @@ class FedYogi(FedAdam):
 
 
 def init(h: FedAdagrad | FedAdam, x: Vector) -> Adaptive:
-    """No momentum; second moment v_0."""
+    """Initial state: no momentum; second moment v_0."""
     return init_adaptive(x, v0=h.v0)
 
 
 def fedadagrad(h: FedAdagrad, state: Adaptive, messages: Inbox) -> tuple[Adaptive, dict[str, Any]]:
-    """Average the changes; one step of server AdaGrad."""
+    """Average the changes and take one step of server AdaGrad."""
     delta = aggregate(messages, h.weights, state.x)
     return adagrad(state, delta, **h.of(adagrad)), {"delta": delta}
 
 
 def fedadam(h: FedAdam, state: Adaptive, messages: Inbox) -> tuple[Adaptive, dict[str, Any]]:
-    """Average the changes; one step of server Adam."""
+    """Average the changes and take one step of server Adam."""
     delta = aggregate(messages, h.weights, state.x)
     return adam(state, delta, **h.of(adam)), {"delta": delta}
 
 
 def fedyogi(h: FedYogi, state: Adaptive, messages: Inbox) -> tuple[Adaptive, dict[str, Any]]:
-    """Average the changes; one step of server Yogi."""
+    """Average the changes and take one step of server Yogi."""
     delta = aggregate(messages, h.weights, state.x)
     return yogi(state, delta, **h.of(yogi)), {"delta": delta}
 

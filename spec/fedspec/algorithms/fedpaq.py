@@ -1,4 +1,4 @@
-"""FedPAQ: federated averaging of changes that each client rounds at random to a few levels before it sends them.
+"""FedPAQ: federated averaging of changes that each client rounds at random to a few levels before sending.
 
     for each participating client i:
         x_i = x;  tau_i times: x_i = x_i - eta_l g_i(x_i)
@@ -50,7 +50,7 @@ class State:
 
 
 def init(h: FedPaq, x: Vector, setup: Setup) -> State:
-    """The server keeps its model and nothing else."""
+    """Initial state: the server keeps only its model."""
     return State(x=x)
 
 
@@ -75,13 +75,13 @@ def step(h: FedPaq, state: State, clients: Clients, plan: Plan) -> tuple[State, 
 
 
 def check_draws(plan: Plan) -> None:
-    """Refuse a plan without draws for its clients.
+    """Raise PlanError if the plan has no random draws for its clients.
 
     Raises:
         PlanError: the plan brings none.
     """
     if not plan.draws:
-        raise PlanError("draws: the plan brings none; give each participant one in [0, 1) for each coordinate")
+        raise PlanError("draws: the list is empty; give each participant one number in [0, 1) for each coordinate")
 
 
 ROW = Algorithm(

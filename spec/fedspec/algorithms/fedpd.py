@@ -1,4 +1,4 @@
-"""FedPD: clients descend an augmented Lagrangian from where they were, and send their models with their duals on top.
+"""FedPD: clients descend an augmented Lagrangian from their own last models and send these plus scaled duals.
 
     every client i:
         tau_i times: x_i = x_i - eta_l (g_i(x_i) + lam_i + mu (x_i - x))      (on from its last round, and not from x)
@@ -53,7 +53,7 @@ class FedPD(Hyper):
 
 @record
 class State:
-    """The server's model, and the model and the dual variable that each client keeps."""
+    """The server's model, and each client's model and dual variable."""
 
     x: Vector
     x_i: Stack
@@ -73,7 +73,7 @@ def lagrangian_sgd(x: Vector, g: Vector, lam_i: Vector, anchor: Vector, *, eta_l
 
 @rule
 def raised_dual(lam_i: Vector, delta: Vector, *, mu: Scalar) -> Vector:
-    """The dual variable that a client keeps: what all its rounds have led away from the server's models, times mu.
+    """Update a client's dual variable: mu times the sum, over its rounds, of its distances from the server's model.
 
         lam_i = lam_i + mu Delta_i                             fedpd.lam_i
 
@@ -86,7 +86,7 @@ def raised_dual(lam_i: Vector, delta: Vector, *, mu: Scalar) -> Vector:
 def primal_average(
     x: Vector, x_i: Stack, lam_i: Stack, *, mu: Scalar, dual_added: DualAdded = DualAdded.TO_OWN
 ) -> Vector:
-    """The server's model: the mean of the clients' models, each moved by its new dual variable.
+    """Server step of FedPD: the mean of the clients' models, each shifted by its new dual variable.
 
         x = 1/n sum_i (x_i + lam_i / mu)                       fedpd.step
         x = 1/n sum_i (x + lam_i / mu)                         fedpd.step [dual_added=to-servers]
@@ -106,7 +106,7 @@ def primal_average(
 
 
 def init(h: FedPD, x: Vector, setup: Setup) -> State:
-    """Everybody is where the server is, and no dual variable pulls."""
+    """Initial state: every client has the server's model and a dual variable of zero."""
     return State(x=x, x_i=stack([x] * setup.clients), lam_i=stack([zeros(x)] * setup.clients))
 
 

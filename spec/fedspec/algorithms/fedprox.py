@@ -40,17 +40,17 @@ class FedProx(Hyper):
 
 
 def init(h: FedProx, x: Vector) -> Vector:
-    """The server keeps its model and nothing else."""
+    """Initial state: the server keeps only its model."""
     return x
 
 
 def local(h: FedProx, x: Vector, gradient: Oracle, tau: int) -> Vector:
-    """The local model after tau proximal steps; the anchor is the server's model for the whole round."""
+    """Local model after tau proximal steps; the anchor is the server's model for the whole round."""
     return local_solve(Solver.PROXIMAL, x, gradient, tau, eta_l=h.eta_l, mu=h.mu)
 
 
 def norm(h: FedProx, tau: int) -> Scalar:
-    """||a||_1 of proximal SGD."""
+    """Norm ||a||_1 of proximal SGD after tau steps."""
     return a_norm(Solver.PROXIMAL, tau, alpha=pull(h.eta_l, h.mu))
 
 

@@ -1,4 +1,4 @@
-"""FedSAM: every local step goes by the gradient at a point that lies a little uphill, where the batch loses more.
+"""FedSAM: every local step uses the gradient at a point slightly uphill, where the batch's loss is higher.
 
     for each participating client i:
         y = x;  tau_i times: g = g_i(y);  z = y + radius g / (||g|| + eps)
@@ -60,7 +60,7 @@ class State:
 
 @rule
 def uphill(x: Vector, g: Vector, *, radius: Scalar, eps: Scalar) -> Vector:
-    """Point of FedSAM's second gradient: uphill along the first gradient g, no farther than the radius.
+    """Point of FedSAM's second gradient: uphill along the first gradient g, at most ``radius`` away.
 
         z = y + radius g / (||g|| + eps)           fedsam.z
 
@@ -70,7 +70,7 @@ def uphill(x: Vector, g: Vector, *, radius: Scalar, eps: Scalar) -> Vector:
 
 
 def init(h: FedSam, x: Vector, setup: Setup) -> State:
-    """The server keeps its model and nothing else."""
+    """Initial state: the server keeps only its model."""
     return State(x=x)
 
 

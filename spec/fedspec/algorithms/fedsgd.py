@@ -41,7 +41,7 @@ class State:
 
 
 def init(h: FedSgd, x: Vector, setup: Setup) -> State:
-    """The server keeps its model and nothing else."""
+    """Initial state: the server keeps only its model."""
     return State(x=x)
 
 

@@ -1,4 +1,4 @@
-"""RFA: the server goes to the geometric median of the changes, as far as a few passes find it.
+"""RFA: the server steps to the geometric median of the changes, approximated by a few passes.
 
     z = sum_i p_i Delta_i                                                 (clients as in FedAvg)
     T times:  beta_i = p_i / max(nu, ||z - Delta_i||)
@@ -46,12 +46,12 @@ class GeometricMedian(Hyper):
 
 
 def init(h: GeometricMedian, x: Vector) -> Vector:
-    """The server keeps its model and nothing else."""
+    """Initial state: the server keeps only its model."""
     return x
 
 
 def server(h: GeometricMedian, x: Vector, messages: Inbox) -> tuple[Vector, dict[str, Any]]:
-    """A few passes from the mean of the changes, or from no change."""
+    """Run some Weiszfeld passes from the mean of the changes or from zero, and add the result to the model."""
     sent = together(messages)
     p, deltas = shares(sent.examples, x, h.weights, sent.steps), sent.deltas
     delta = weighted_mean(deltas, p) if h.origin is Origin.MEAN else zeros(x)

@@ -1,4 +1,4 @@
-"""Direct joint adaptivity: the server sends its second moment with the model.
+"""Direct joint adaptivity: the server sends its second moment along with the model.
 
     for each participating client i (a multiset):
         x_i = x;  v_i = sent = the server's v, and m_i = 0 with Adam
@@ -40,7 +40,7 @@ from fedspec.server.adagrad import init as init_adaptive
 
 @dataclass(frozen=True)
 class JointDirect(JointLocal):
-    """Hyper-parameters of joint adaptivity, and the treatment of the received second moment by a client's Adam."""
+    """Hyper-parameters of direct joint adaptivity, and how Adam clients use the received second moment."""
 
     plays: ClassVar[Mapping[str, tuple[str, ...]]] = {**JointLocal.plays, "received": ("client=adam",)}
 
@@ -48,7 +48,7 @@ class JointDirect(JointLocal):
 
 
 def init(h: JointDirect, x: Vector, setup: Setup) -> Adaptive:
-    """No momentum; second moment v_0, which the paper wants at least tau^2."""
+    """Initial state: no momentum; second moment v_0, which the paper wants to be at least tau^2."""
     return init_adaptive(x, v0=h.v0)
 
 

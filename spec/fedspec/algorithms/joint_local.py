@@ -1,4 +1,4 @@
-"""Joint adaptivity without communication of preconditioners.
+"""Joint adaptivity without communication of preconditioners: adaptive clients under an adaptive server.
 
     for each participating client i (a multiset):
         x_i = x;  v_0 = 0, and m_0 = 0 with Adam
@@ -40,7 +40,7 @@ from fedspec.server.adagrad import init as init_adaptive
 
 @dataclass(frozen=True)
 class JointLocal(Hyper):
-    """Hyper-parameters and options of joint adaptivity; beta1_l, beta2_l and warm_up are the clients' own."""
+    """Hyper-parameters and options of joint adaptivity; beta1_l, beta2_l and warm_up are the clients'."""
 
     plays: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "beta2": ("server=adam",),
@@ -64,7 +64,7 @@ class JointLocal(Hyper):
 
 
 def init(h: JointLocal, x: Vector, setup: Setup) -> Adaptive:
-    """No momentum; second moment v_0, which the paper wants at least tau^2."""
+    """Initial state: no momentum; second moment v_0, which the paper wants to be at least tau^2."""
     return init_adaptive(x, v0=h.v0)
 
 

@@ -1,4 +1,4 @@
-"""Joint adaptivity under client-level differential privacy: direct, without communication, and FedAda2.
+"""Joint adaptivity under client-level differential privacy: direct, without communication, or FedAda2.
 
     for each participating client i (a multiset):
         x_i = x;  v_0 = the server's v (direct), else 0
@@ -75,12 +75,12 @@ class DpJoint(Hyper):
 
 
 def init(h: DpJoint, x: Vector, setup: Setup) -> Covered:
-    """No momentum; second moment v_0, which the paper wants at least tau^2."""
+    """Initial state: no momentum; second moment v_0, which the paper wants to be at least tau^2."""
     return covered(x, setup, v0=h.v0, cover=h.cover)
 
 
 def solver(h: DpJoint, x: Vector, sent: Shared, S: AnyCover) -> tuple[Any, Callable[..., Any]]:
-    """The state that a client begins its round with, and one local step, but for its rate."""
+    """Solver state with which a client begins its round, and its local step as a function that still needs the rate."""
     own: dict[str, Any] = {"eps": h.eps}
     decays: dict[str, Any] = {"beta1": h.beta1_l, "beta2": h.beta2_l}
     v_0 = zeros(x) + sent

@@ -1,4 +1,4 @@
-"""K-GT: gradient tracking with local steps between two exchanges. Row i of every stack is client i's; C = 0 at first.
+"""K-GT: gradient tracking with several local steps per exchange. Row i of every stack is client i's; C = 0 at first.
 
     Z = X;  tau times:  Z = Z - eta_l (G(Z) + C)
     V = (X - Z) / (eta_l tau)
@@ -43,19 +43,19 @@ class Kgt(Hyper):
 
 @record
 class Corrected(Peers):
-    """The clients' models, and what they add to their gradients."""
+    """The clients' models, and the corrections that they add to their gradients."""
 
     C: Stack
 
 
 def init(h: Kgt, x: Vector, setup: Setup) -> Corrected:
-    """The initial models; no correction."""
+    """Initial state: the models, and corrections of zero."""
     X = rows(x, setup)
     return Corrected(X, X * 0)
 
 
 def k_gt(h: Kgt, state: Corrected, clients: Clients, plan: Exchange) -> tuple[Corrected, dict[str, Any]]:
-    """Some local steps, and an exchange."""
+    """Run one round of K-GT: some local steps and one exchange."""
     check_everyone(plan, clients)
     X, C, W, everyone, tau = state.X, state.C, plan.mixing, range(len(clients)), len(plan.computing)
     Z = X

@@ -1,4 +1,4 @@
-"""Krum: the server takes one of the changes, the one whose neighbours are nearest.
+"""Krum: the server applies a single change, the one with the nearest neighbours.
 
     s_i = sum over the n - f - 2 nearest j of ||Delta_i - Delta_j||^2      (clients as in FedAvg)
     Delta = Delta_i, where s_i is smallest, of equal ones the first
@@ -43,12 +43,12 @@ class Krum(Hyper):
 
 
 def init(h: Krum, x: Vector) -> Vector:
-    """The server keeps its model and nothing else."""
+    """Initial state: the server keeps only its model."""
     return x
 
 
 def server(h: Krum, x: Vector, messages: Inbox) -> tuple[Vector, dict[str, Any]]:
-    """Take the change with the nearest neighbours and add it."""
+    """Select the change with the nearest neighbours and add it."""
     deltas = together(messages).deltas
     s = krum_scores(deltas, f=h.f, neighbours=h.neighbours, distance=h.distance)
     delta = krum(deltas, s)

@@ -1,4 +1,4 @@
-"""LED: exact diffusion with local steps between two exchanges. Row i of every stack is client i's; dual = 0 at first.
+"""LED: exact diffusion with several local steps per exchange. Row i of every stack is client i's; dual = 0 at first.
 
     Phi = X;  tau times:  Phi = Phi - eta_l G(Phi) - dual / tau
     X = W Phi
@@ -41,19 +41,19 @@ class Led(Hyper):
 
 @record
 class Dual(Peers):
-    """The clients' models, and what mixing has undone of their steps."""
+    """The clients' models, and the accumulated part of their steps that mixing has undone."""
 
     dual: Stack
 
 
 def init(h: Led, x: Vector, setup: Setup) -> Dual:
-    """The initial models; nothing is undone yet."""
+    """Initial state: the models, and duals of zero."""
     X = rows(x, setup)
     return Dual(X, X * 0)
 
 
 def led(h: Led, state: Dual, clients: Clients, plan: Exchange) -> tuple[Dual, dict[str, Any]]:
-    """Some local steps, and an exchange."""
+    """Run one round of local exact diffusion: some local steps and one exchange."""
     check_everyone(plan, clients)
     Phi, everyone, tau = state.X, range(len(clients)), len(plan.computing)
     for t in range(tau):

@@ -35,31 +35,31 @@ class HasRate(Protocol):
 
 
 class HasSolver(HasRate, Protocol):
-    """Hyper-parameters of FedNova's local solvers, and which of them runs."""
+    """Hyper-parameters of FedNova's local solvers, with the choice of solver."""
 
     @property
     def solver(self) -> Solver:
-        """The solver."""
+        """The local solver that runs."""
         ...
 
     @property
     def mu(self) -> Scalar:
-        """The weight of the proximal pull."""
+        """Weight of the proximal term."""
         ...
 
     @property
     def rho(self) -> Scalar:
-        """The momentum."""
+        """Momentum of the client."""
         ...
 
     @property
     def gamma(self) -> Scalar:
-        """Factor by which the rate falls at each step."""
+        """Factor by which the client rate decays at each step."""
         ...
 
 
 def local_sgd(h: HasRate, x: Vector, gradient: Oracle, tau: int) -> Vector:
-    """The local model after tau steps of SGD from x: the client of FedAvg and of all that change its server only.
+    """Local model after tau steps of SGD from x: the client of FedAvg and of its variants that change only the server.
 
         x_i = x;  tau times: x_i = x_i - eta_l g_i(x_i)
 
@@ -73,7 +73,7 @@ def local_sgd(h: HasRate, x: Vector, gradient: Oracle, tau: int) -> Vector:
 
 
 def sgd_norm(h: HasRate, tau: int) -> Scalar:
-    """||a||_1 of plain SGD: the number of steps."""
+    """Norm ||a||_1 of plain SGD, which is the number of steps."""
     return tau
 
 
@@ -87,13 +87,13 @@ STEPS: dict[Solver, Callable[..., Any]] = {
     Solver.MOMENTUM_PROXIMAL_OUTSIDE: momentum_proximal_outside,
     Solver.MOMENTUM_PROXIMAL_INSIDE: momentum_proximal_inside,
 }
-"""The local step of each of FedNova's solvers."""
+"""Local step of each of FedNova's solvers."""
 
 READ_BY = {
     n: tuple(f"solver={solver}" for solver, step in STEPS.items() if n in keywords(step))
     for n in ("mu", "rho", "gamma")
 }
-"""Under which of them a hyper-parameter of FedNova's local solvers plays a part, as a record says it."""
+"""Solvers under which mu, rho and gamma have an effect, in the form of ``Hyper.plays``."""
 
 
 def local_solve(
@@ -107,7 +107,7 @@ def local_solve(
     rho: Scalar = 0,
     gamma: Scalar = 1,
 ) -> Vector:
-    """The local model after tau steps of a solver of FedNova's App. B, from x; anchor x, buffer empty.
+    """Local model after tau steps from x of a solver of FedNova's App. B, with anchor x and an empty buffer.
 
     Raises:
         PlanError: tau is not a whole number >= 1.
@@ -137,12 +137,12 @@ def local_solve(
 
 
 def local_run(h: HasSolver, x: Vector, gradient: Oracle, tau: int) -> Vector:
-    """The local model after tau steps of the chosen solver from x."""
+    """Local model after tau steps of the chosen solver from x."""
     return local_solve(h.solver, x, gradient, tau, eta_l=h.eta_l, mu=h.mu, rho=h.rho, gamma=h.gamma)
 
 
 def local_norm(h: HasSolver, tau: int) -> Scalar:
-    """||a||_1 of tau steps of the chosen solver.
+    """Norm ||a||_1 of tau steps of the chosen solver.
 
     Raises:
         ParameterError: eta_l mu is above 1.

@@ -1,4 +1,4 @@
-"""Local AMSGrad with periodic averaging: the paper's Fed-AMS, and the general round that Fed-LAMB shares with it.
+"""Local AMSGrad with periodic averaging: the paper's Fed-AMS, and the general round that Fed-LAMB uses too.
 
     for each client i in D:
         x_i = x;  m_i, v_i as it left them
@@ -55,7 +55,7 @@ class FedAms(Hyper):
     """
 
     plays: ClassVar[Mapping[str, tuple[str, ...]]] = {"exponent": ("memory=carried",)}
-    """Other memories count the steps of the round whatever it says: they have seen no others, or print two indices."""
+    """With other memories ``exponent`` has no effect: they count the round's steps only, or print two indices."""
 
     eta_l: Scalar
     beta1: Scalar
@@ -74,19 +74,19 @@ class FedAms(Hyper):
         correction = self.bias_correction
         if self.exponent is Exponent.LOCAL and correction is LocalCorrection.NONE and self.sent is Sent.RAW:
             raise ParameterError(
-                "exponent: got local where bias_correction is none and sent is raw; nothing is divided by "
-                "1 - beta^t: drop exponent, or correct something"
+                "exponent: got local, which has no effect if bias_correction is none and sent is raw, since then "
+                "nothing is divided by 1 - beta^t; drop exponent, or choose a correction"
             )
         if self.sent is Sent.CORRECTED and correction is LocalCorrection.IN_PLACE:
             raise ParameterError(
-                "sent: got corrected where bias_correction is in-place; v_i is corrected already and would be divided "
-                "twice: say sent = raw"
+                "sent: got corrected, but bias_correction is in-place, so v_i would be divided by 1 - beta2^t twice; "
+                "give sent = raw"
             )
 
 
 @record
 class State:
-    """The server's model and denominator, what every client keeps, and where the layers lie in a model.
+    """The server's model and denominator, every client's moments, and the layers of a model.
 
     Attributes:
         x: the model.
@@ -110,7 +110,7 @@ class State:
 
 
 def init(h: FedAms, x: Vector, setup: Setup) -> State:
-    """No first moment anywhere; v_0 in every second one."""
+    """Initial state: first moments at zero, second moments at v_0."""
     n, v_0 = setup.clients, constant(h.v0, x)
     m_i, v_i = stack([zeros(x)] * n), stack([v_0] * n)
     sent = (stack([x] * n), v_i) if h.averaged is Averaged.LAST_SENT else ()
@@ -118,14 +118,14 @@ def init(h: FedAms, x: Vector, setup: Setup) -> State:
 
 
 def after(state: State, plan: Plan, *, x: Vector, v_hat: Vector, m_i: Stack, v_i: Stack) -> State:
-    """The state after a round: what is new for the server, and for the clients that took part in it."""
+    """State after a round, with the new values of the server and of the participants."""
     D, steps = list(plan.participants), dict(zip(plan.participants, plan.steps, strict=True))
     t = tuple(count + steps.get(i, 0) for i, count in enumerate(state.t))
     return replace(state, x=x, v_hat=v_hat, m_i=put(state.m_i, D, m_i), v_i=put(state.v_i, D, v_i), t=t)
 
 
 def begin(h: FedAms, state: State, i: int) -> Moments:
-    """The moments with which client i starts a round, and the steps that a bias correction counts in them."""
+    """Moments with which client i starts a round, and the number of steps that a bias correction counts in them."""
     m_i, v_i = state.m_i[i], state.v_i[i]
     if h.memory is ClientMemory.RESET:
         return Moments(m_i=zeros(m_i), v_i=constant(h.v0, v_i), t=0)
@@ -133,7 +133,7 @@ def begin(h: FedAms, state: State, i: int) -> Moments:
 
 
 def counted(t: Sequence[int], i: Any, like: Vector) -> Count:
-    """Count of client i; of several clients, an array with one for each."""
+    """Step count of client i; for several clients, an array with one count each."""
     if isinstance(i, int):
         return t[i]
     some: Any = array([t[j] for j in i], like) if isinstance(i, list) else array(t, like)[i]
@@ -141,11 +141,11 @@ def counted(t: Sequence[int], i: Any, like: Vector) -> Count:
 
 
 Move = Callable[[Any, State, Vector, Vector], Vector]
-"""The local model after a step from x along the ratio p."""
+"""Function from record, state, x and direction p to the local model after a step."""
 
 
 def run(h: FedAms, state: State, clients: Clients, plan: Plan, move: Move) -> tuple[State, dict[str, Any]]:
-    """Run one round under any options; m_i and the sent v_i are shown for the round's participants, in their order."""
+    """Run one round under any options; return m_i and the sent v_i of the participants, in their order."""
     table = _table(h, state, max(plan.steps))
 
     def client(i: int, x: Vector, gradient: Oracle, T: int) -> tuple[Any, ...]:
@@ -200,7 +200,7 @@ SYMBOLS = {
     "v0": "epsilon, the same letter as eps (L131)",
     "D": "D^r",
 }
-"""In Algorithm 1, whose r counts rounds."""
+"""Symbols of the paper's Algorithm 1 that differ from ours; its r counts rounds."""
 
 ROW = Algorithm(
     id="fed-ams",

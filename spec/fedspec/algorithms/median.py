@@ -1,4 +1,4 @@
-"""Coordinate-wise median: the server goes to the median of the changes, in each coordinate by itself.
+"""Coordinate-wise median: the server adds the median of the changes in each coordinate.
 
     Delta = med_i Delta_i                  (clients as in FedAvg)
     x = x + eta Delta                      (eta = 1)
@@ -37,7 +37,7 @@ class Median(Hyper):
 
 
 def init(h: Median, x: Vector) -> Vector:
-    """The server keeps its model and nothing else."""
+    """Initial state: the server keeps only its model."""
     return x
 
 

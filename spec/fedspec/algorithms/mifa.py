@@ -1,4 +1,4 @@
-"""MIFA: the server steps along what every client sent last, those included that are away.
+"""MIFA: the server steps along the last gradients of all clients, including those that are absent.
 
     for each client i of the round:
         y_i = x;  tau_i times: y_i = y_i - eta_l g_i(y_i)
@@ -42,14 +42,14 @@ class Mifa(Hyper):
 
 @record
 class State:
-    """The server's model, and what every client sent last."""
+    """The server's model, and the last sum of gradients of every client."""
 
     x: Vector
     g_i: Stack
 
 
 def init(h: Mifa, x: Vector, setup: Setup) -> State:
-    """Begin with zeros as the last gradient of every client."""
+    """Initial state: zeros as the last gradients of every client."""
     return State(x=x, g_i=stack([zeros(x)] * setup.clients))
 
 

@@ -1,4 +1,4 @@
-"""Mime: MimeLite whose clients correct each gradient by what it lacks, at the server's model, of everybody's.
+"""Mime: MimeLite whose clients correct each gradient towards the mean gradient at the server's model.
 
     g_x = sum_i p_i 1/tau_i sum_k g_i,k(x)                                    (first, and sent to the participants)
     for each participating client i:

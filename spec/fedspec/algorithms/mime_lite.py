@@ -1,4 +1,4 @@
-"""MimeLite: clients take the steps of momentum SGD with the server's buffer, which only the server changes.
+"""MimeLite: clients run momentum SGD with the server's buffer, which stays fixed while they do.
 
     for each participating client i:
         y = x;  tau_i times: y = y - eta_l ((1 - beta) g_i(y) + beta m)       (m stays what it is)
@@ -63,12 +63,12 @@ class State:
 
 
 def init(h: MimeLite, x: Vector, setup: Setup) -> State:
-    """An empty buffer."""
+    """Initial state: a momentum buffer of zeros."""
     return State(x=x, m=zeros(x))
 
 
 def mean_at(x: Vector, clients: Clients, plan: Plan, p: Weights) -> Vector:
-    """The mean gradient of the participants at x, each of which has one of the batch of each of its steps."""
+    """Mean gradient of the participants at x, over the batches of their local steps."""
     g_x, tau = zeros(x), numbers(plan.steps, p)
     for t in range(max(plan.steps)):
         there = numbered((place for place, steps in enumerate(plan.steps) if steps > t), p)

@@ -1,4 +1,4 @@
-"""MoFedSAM: local steps by a gradient that lies uphill, mixed with the direction of the round before.
+"""MoFedSAM: local steps mix a gradient from a point uphill with the server's direction of the round before.
 
     for each participating client i:
         y = x;  tau_i times: g = g_i(y);  z = y + radius g / (||g|| + eps)

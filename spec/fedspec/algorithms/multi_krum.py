@@ -1,4 +1,4 @@
-"""Multi-Krum: the server takes the mean of the changes whose neighbours are nearest.
+"""Multi-Krum: the server applies the mean of the changes that have the nearest neighbours.
 
     s_i = sum over the n - f - 2 nearest j of ||Delta_i - Delta_j||^2      (clients as in FedAvg)
     Delta = sum p_i Delta_i / sum p_i over the i with the m smallest s_i   (p_i = 1 / n)
@@ -46,7 +46,7 @@ class MultiKrum(Hyper):
 
 
 def init(h: MultiKrum, x: Vector) -> Vector:
-    """The server keeps its model and nothing else."""
+    """Initial state: the server keeps only its model."""
     return x
 
 

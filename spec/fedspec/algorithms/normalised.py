@@ -1,4 +1,4 @@
-"""FedAvg whose clients take steps of bounded length: what heavy-tailed noise cannot break.
+"""FedAvg whose clients take steps of bounded length, which heavy-tailed noise can't break.
 
     for each participating client i (a multiset):
         x_i = x;  tau_i times: x_i = x_i - eta_l g_i(x_i) / (||g_i(x_i)|| + eps)
@@ -44,7 +44,7 @@ class State:
 
 
 def init(h: FedAvgNormalised, x: Vector, setup: Setup) -> State:
-    """The server keeps its model and nothing else."""
+    """Initial state: the server keeps only its model."""
     return State(x)
 
 

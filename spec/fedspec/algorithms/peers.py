@@ -1,4 +1,4 @@
-"""Algorithms without a server whose clients follow gradients: decentralised SGD, Gossip-PGA. Row i of X is client i's.
+"""Algorithms of SGD clients without a server: decentralised SGD, Gossip-PGA. Row i of X is client i's.
 
     dsgd         I times:  X = W X - eta_l G(X)
     gossip-pga   I times:  X = W (X - eta_l G(X));  the last time the exact mean instead of W
@@ -32,7 +32,7 @@ from fedspec.records import record
 
 @dataclass(frozen=True)
 class Dsgd(Hyper):
-    """Hyper-parameter and order of decentralised SGD."""
+    """Hyper-parameter of decentralised SGD, and its order of mixing and stepping."""
 
     eta_l: Scalar
     order: Order = Order.COMBINE_THEN_ADAPT
@@ -40,7 +40,7 @@ class Dsgd(Hyper):
 
 @dataclass(frozen=True)
 class GossipPga(Hyper):
-    """Hyper-parameter of Gossip-PGA; its period H is the number of local steps in an exchange."""
+    """Hyper-parameter of Gossip-PGA; its period H is the number of local steps in a round."""
 
     eta_l: Scalar
 
@@ -53,43 +53,49 @@ class Peers:
 
     @property
     def x(self) -> Vector:
-        """All of them as one vector, client by client."""
+        """All clients' models as one vector, client by client."""
         return self.X.reshape(-1)
 
 
 def rows(x: Shaped[Array, "all"], setup: Setup) -> Stack:
-    """The models of the clients, one after the other in x.
+    """Split the vector x into the clients' models, one row each.
 
     Raises:
         ShapeError: x is not as many models of one length.
     """
     if len(x) % setup.clients:
-        raise ShapeError(f"x0: {len(x)} coordinates for {setup.clients} clients; without a server it is [clients, d]")
+        raise ShapeError(
+            f"x0: got {len(x)} coordinates for {setup.clients} clients; without a server x0 must be [clients, d]"
+        )
     return x.reshape(setup.clients, -1)
 
 
 def check_everyone(plan: Exchange, clients: Clients) -> None:
-    """Refuse a plan with a server in it, without a local step, or in which some client does not compute.
+    """Raise PlanError unless the plan has no senders, at least one local step, and all clients at each step.
 
     Raises:
         PlanError: somebody sends, there is no local step, or somebody does not compute.
     """
     if not plan.computing:
-        raise PlanError("computing: no local step; without a server a round is one or more, each with all clients")
+        raise PlanError(
+            "computing: the list is empty; without a server a round needs at least one step, each with all clients"
+        )
     if plan.senders:
-        raise PlanError(f"senders: {plan.senders}, but there is no server to send to; leave it empty")
+        raise PlanError(f"senders: got {plan.senders}, but this algorithm has no server; leave the list empty")
     for t, S in enumerate(plan.computing):
         if set(S) != set(range(len(clients))):
-            raise PlanError(f"computing[{t}]: {tuple(S)} of {len(clients)} clients; here all of them compute")
+            raise PlanError(
+                f"computing[{t}]: got {tuple(S)} of {len(clients)} clients; all clients must compute at every step"
+            )
 
 
 def init(h: Hyper, x: Vector, setup: Setup) -> Peers:
-    """The initial models, and nothing else."""
+    """Initial state: the clients' models."""
     return Peers(rows(x, setup))
 
 
 def dsgd(h: Dsgd, state: Peers, clients: Clients, plan: Exchange) -> tuple[Peers, dict[str, Any]]:
-    """Some steps of decentralised SGD."""
+    """Run one round of decentralised SGD, a number of steps."""
     check_everyone(plan, clients)
     X, W, everyone = state.X, plan.mixing, range(len(clients))
     for t in range(len(plan.computing)):

@@ -56,7 +56,7 @@ class DpFedAvg(Hyper):
 
 
 def init(h: DpFedAvg, x: Vector, setup: Setup) -> Adaptive:
-    """No momentum; second moment v_0 where the server has one."""
+    """Initial state: no momentum; second moment v_0 if the server has one."""
     return init_adaptive(x, v0=0 if h.server is PrivateServer.AVERAGE else h.v0)
 
 
@@ -93,13 +93,15 @@ def step(h: DpFedAvg, state: Adaptive, clients: Clients, plan: Plan) -> tuple[Ad
 
 
 def check_noise(plan: Plan, x: Vector) -> None:
-    """Refuse a plan without noise for the server.
+    """Raise PlanError unless the plan has one noise draw for each coordinate.
 
     Raises:
         PlanError: the plan does not bring one draw of noise for each coordinate.
     """
     if len(plan.noise) != len(x):
-        raise PlanError(f"noise: {len(plan.noise)} draws for {len(x)} coordinates; give one standard normal draw each")
+        raise PlanError(
+            f"noise: got {len(plan.noise)} draws for {len(x)} coordinates; give one standard normal draw for each"
+        )
 
 
 ROW = Algorithm(

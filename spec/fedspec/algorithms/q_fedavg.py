@@ -1,4 +1,4 @@
-"""q-FedAvg: those who lose more count for more, and the step is as long as a bound of the curvature allows.
+"""q-FedAvg: clients with higher losses count for more, and a bound of the curvature sets the step's length.
 
     L = 1 / eta_l
     for each client i of the round:
@@ -50,12 +50,12 @@ class QFedAvg(Hyper):
 
 
 def init(h: QFedAvg, x: Vector) -> Vector:
-    """The server keeps its model and nothing else."""
+    """Initial state: the server keeps only its model."""
     return x
 
 
 def server(h: QFedAvg, x: Vector, messages: Inbox) -> tuple[Vector, dict[str, Any]]:
-    """Weigh every change by the loss that comes with it; one step.
+    """Weight every change by its client's loss and take one step.
 
     Raises:
         PlanError: a message says no loss, or one that is not positive.

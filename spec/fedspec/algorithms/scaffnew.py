@@ -1,4 +1,4 @@
-"""Scaffnew: local steps until a coin that all clients share says that they communicate; ProxSkip for consensus.
+"""Scaffnew: local steps until a random coin, common to all clients, triggers communication; ProxSkip for consensus.
 
     every client i:
         x_i = x;  tau times: x_i = x_i - eta_l (g_i(x_i) - h_i)      (tau: up to the coin that says 1)
@@ -46,19 +46,19 @@ class Scaffnew(Hyper):
 
 @record
 class State:
-    """The model, and what each client subtracts from its gradients."""
+    """The model, and the control variate that each client subtracts from its gradients."""
 
     x: Vector
     h_i: Stack
 
 
 def init(h: Scaffnew, x: Vector, setup: Setup) -> State:
-    """Begin with h_i = 0: the h_i must sum to zero."""
+    """Initial state: h_i = 0, since the h_i must sum to zero."""
     return State(x=x, h_i=stack([zeros(x)] * setup.clients))
 
 
 def step(h: Scaffnew, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """Run one round: the local steps up to a communication, and the update that follows from it.
+    """Run one round: the local steps up to a communication, and the update after it.
 
     Raises:
         PlanError: somebody does not take part, or the numbers of steps differ.
@@ -79,13 +79,13 @@ def step(h: Scaffnew, state: State, clients: Clients, plan: Plan) -> tuple[State
 
 
 def one_length(plan: Plan, n: int) -> Plan:
-    """The plan in the order of the clients' numbers, where all n must take part with equally many steps.
+    """Plan in client order, if all n clients take part with equally many steps; else raise PlanError.
 
     Raises:
         PlanError: somebody does not take part, or the numbers of steps differ.
     """
     if len(set(plan.steps)) > 1:
-        raise PlanError(f"steps: got {plan.steps}; clients share their coins, so that all take equally many")
+        raise PlanError(f"steps: got {plan.steps}; clients share their coins, so all must take equally many steps")
     return plan.of_everyone(n)
 
 

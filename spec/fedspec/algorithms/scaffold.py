@@ -1,4 +1,4 @@
-"""SCAFFOLD.
+"""SCAFFOLD: local SGD with control variates that correct the clients' drift.
 
     for each participating client i:
         y = x;  tau_i times: y = y - eta_l (g_i(y) - c_i + c)
@@ -55,7 +55,7 @@ class State:
 
 
 def init(h: Scaffold, x: Vector, setup: Setup) -> State:
-    """All control variates at zero."""
+    """Initial state: all control variates at zero."""
     p = shares(setup.examples, x, h.weights)
     return State(x=x, c=zeros(x), c_i=stack([zeros(x)] * setup.clients), p=p)
 
@@ -82,7 +82,7 @@ def step(h: Scaffold, state: State, clients: Clients, plan: Plan) -> tuple[State
 
 @record
 class Server:
-    """The server by itself: its model, its control variate, and the number N of all clients."""
+    """State of the stand-alone server: its model, its control variate, and the number N of all clients."""
 
     x: Vector
     c: Vector
@@ -90,7 +90,7 @@ class Server:
 
 
 def init_server(h: Scaffold, x: Vector, clients: int) -> Server:
-    """The control variate at zero."""
+    """Initial state of the stand-alone server: a control variate of zero."""
     return Server(x=x, c=zeros(x), clients=clients)
 
 
@@ -102,7 +102,7 @@ def server(h: Scaffold, state: Server, messages: Inbox) -> tuple[Server, dict[st
     """
     sent = together(messages)
     if sent.controls is None:
-        raise PlanError("control: a message holds none; SCAFFOLD's clients send the change of c_i beside Delta_i")
+        raise PlanError("control: a message has none; SCAFFOLD's clients must send the change of c_i with Delta_i")
     check_population(sent, state.clients)
     delta = aggregate(sent, Weighting(h.weights), state.x)
     x = average(state.x, delta, eta=h.eta)

@@ -1,4 +1,4 @@
-"""The server that FedAda2's methods share, and a state with the cover of the model's coordinates."""
+"""Server step that FedAda2's methods share, and a server state with the cover of the model's coordinates."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ SYMBOLS = {
     "v0": "v~_0",
     "tau": "tau, the stabiliser; as an argument of a client K, its number of steps",
 }
-"""FedAda2 writes a tilde over what is the server's."""
+"""Symbols of FedAda2 that differ from ours; it writes a tilde over the server's quantities."""
 
 LOCALLY = {"beta1_l": "beta_1", "beta2_l": "beta_2"}
-"""Symbols of the paper for clients with Adam."""
+"""Symbols of the paper for Adam clients."""
 
 
 @record
@@ -42,7 +42,7 @@ class Covered:
 
 
 def covered(x: Vector, setup: Setup, *, v0: Scalar, cover: CoverName) -> Covered:
-    """No momentum; second moment v_0, which the paper wants at least tau^2."""
+    """Initial state: no momentum; second moment v_0, which the paper wants to be at least tau^2."""
     return Covered(init_adaptive(x, v0=v0), named_cover(cover, setup.shapes))
 
 
@@ -57,7 +57,7 @@ def server_update(
     beta2: Scalar = 0,
     server: Adaptivity = Adaptivity.ADAGRAD,
 ) -> tuple[Adaptive, dict[str, Any]]:
-    """The mean of the changes and one step of the server.
+    """Average the changes and take one server step.
 
         Delta = 1/|S| sum over S of Delta_i
 
@@ -70,7 +70,7 @@ def server_update(
 def server_step(
     state: Adaptive, delta: Vector, *, eta: Scalar, beta1: Scalar, tau: Scalar, beta2: Scalar, server: Adaptivity
 ) -> tuple[Adaptive, dict[str, Any]]:
-    """Server step along an aggregate, and the values that it shows.
+    """Server step along an aggregate; also return the intermediates.
 
         m = beta1 m + (1 - beta1) Delta
         v = v + Delta^2 (AdaGrad), or beta2 v + (1 - beta2) Delta^2 (Adam)

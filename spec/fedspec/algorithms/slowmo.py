@@ -1,4 +1,4 @@
-"""SlowMo: local SGD with a slow momentum that holds gradients, not changes.
+"""SlowMo: local SGD with a slow server momentum whose buffer holds gradients instead of changes.
 
     Delta = 1/|S| sum_i Delta_i            (clients as in FedAvg)
     v = beta v - Delta / eta_l
@@ -46,12 +46,12 @@ class SlowMo(Hyper):
 
 
 def init(h: SlowMo, x: Vector) -> ServerMomentum:
-    """An empty buffer."""
+    """Initial state: a momentum buffer of zeros."""
     return init_momentum(x)
 
 
 def server(h: SlowMo, state: ServerMomentum, messages: Inbox) -> tuple[ServerMomentum, dict[str, Any]]:
-    """Average the changes, feed the buffer what their gradients were, step along it."""
+    """Average the changes, update the buffer with them as gradients, and step along the buffer."""
     delta = aggregate(messages, h.weights, state.x)
     return slow_momentum(state, delta, eta_l=h.eta_l, eta=h.eta, beta=h.beta), {"delta": delta}
 

@@ -1,4 +1,4 @@
-"""Streaming DiLoCo: DiLoCo by fragments in turn, whose clients go on while a fragment travels.
+"""Streaming DiLoCo: DiLoCo that exchanges fragments in turn; clients go on training while a fragment travels.
 
     in the r-th exchange, r = 0, 1, ..., every client i:
         K_i - tau times:  x_i = AdamW(x_i)
@@ -54,7 +54,7 @@ from fedspec.server.outer_momentum import outer_momentum
 
 @dataclass(frozen=True)
 class StreamingDiLoCo(Hyper):
-    """Hyper-parameters: P fragments; overlap and own are the paper's tau and alpha, eta and beta the outer step's."""
+    """Hyper-parameters: P fragments; overlap and own are the paper's tau and alpha, eta and beta are the server's."""
 
     P: int
     overlap: int
@@ -71,7 +71,7 @@ class StreamingDiLoCo(Hyper):
 
 @record
 class State:
-    """State of the server and of every client, and the places of the blocks in a model.
+    """State of the server and of every client, and the slices of the blocks in a model.
 
     Attributes:
         x: the model that only outer steps move.
@@ -97,7 +97,7 @@ class State:
 
 
 def init(h: StreamingDiLoCo, x: Vector, setup: Setup) -> State:
-    """Everybody begins with the model; no moment anywhere."""
+    """Initial state: every client has the model; all moments are zero."""
     n, t, blocks = setup.clients, (0,) * setup.clients, layers(setup.shapes)
     m_i, v_i = (stack([zeros(x)] * n) for _ in range(2))
     x_i = stack([x] * n)
@@ -107,7 +107,7 @@ def init(h: StreamingDiLoCo, x: Vector, setup: Setup) -> State:
 
 @rule
 def received(x_i: Vector, x: Shared, *, own: Scalar) -> Vector:
-    """The clients take a fragment in, each beside what it has itself made of it meanwhile.
+    """Merge a received fragment into the client's own version of it, with weight alpha (``own``) for its own.
 
         x_i = alpha x_i + (1 - alpha) x            streaming-diloco.x_i
 
@@ -117,23 +117,25 @@ def received(x_i: Vector, x: Shared, *, own: Scalar) -> Vector:
 
 
 def within(part: Sequence[slice], blocks: Sequence[slice], new: Vector, old: Vector) -> Vector:
-    """A model, or a stack of them, that is new in a part of its blocks and old in all others."""
+    """Model, or stack of models, with ``new`` in the blocks of ``part`` and ``old`` in all others."""
     return concatenate([new[..., l] if l in part else old[..., l] for l in blocks])
 
 
 def check_overlap(overlap: int, plan: Plan) -> None:
-    """Refuse an exchange in which somebody takes fewer steps than there are while a fragment travels.
+    """Raise PlanError if a client takes fewer steps than the ``overlap`` that a fragment travels for.
 
     Raises:
         PlanError: there is such a client.
     """
     for i, K in zip(plan.participants, plan.steps, strict=True):
         if overlap > K:
-            raise PlanError(f"steps: client {i} takes {K}, but a fragment travels for {overlap}; give overlap or more")
+            raise PlanError(
+                f"steps: client {i} takes {K}, but a fragment travels for {overlap} steps; give at least {overlap}"
+            )
 
 
 def after(state: State, plan: Plan, **new: Any) -> State:
-    """The state after an exchange, in which everybody has taken its steps."""
+    """State after an exchange, with the given new values and the clients' steps counted."""
     t = tuple(count + K for count, K in zip(state.t, plan.steps, strict=True))
     return State(**{"sent": state.sent, **new}, t=t, layers=state.layers, r=state.r + 1)
 

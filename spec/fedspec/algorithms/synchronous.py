@@ -1,4 +1,4 @@
-"""The synchronous round that all algorithms of this folder share: local work, messages, one server step."""
+"""Synchronous round that algorithms with separate client and server share: local work, messages, one server step."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ def run_round(
 
 
 def model(state: Any) -> Vector:
-    """The global model inside a server state (a state that is only a model is that vector)."""
+    """Global model in a server state; a state that is an array is the model itself."""
     x: Vector = state.x if namespace(state) is None else state
     return x
 
 
 def together(messages: Inbox) -> Messages:
-    """The messages of a round as one record.
+    """Messages of a round as one stacked record.
 
     Raises:
         PlanError: there is no message.
@@ -95,7 +95,7 @@ def together(messages: Inbox) -> Messages:
 
 
 def check_population(messages: Messages, clients: int) -> None:
-    """Refuse more messages than there are clients.
+    """Raise PlanError if there are more messages than clients.
 
     Raises:
         PlanError: more messages come than there are clients.
@@ -108,35 +108,35 @@ def check_population(messages: Messages, clients: int) -> None:
 
 
 def aggregate(messages: Inbox, weights: Weighting, x: Vector) -> Vector:
-    """Delta = sum_i p_i Delta_i over the messages of a round."""
+    """Weighted mean of a round's changes: Delta = sum_i p_i Delta_i."""
     sent = together(messages)
     return weighted_mean(sent.deltas, shares(sent.examples, x, weights, sent.steps))
 
 
 def stacked(messages: Inbox, weights: Weighting, x: Vector) -> tuple[Weights, Stack]:
-    """The weights p_i and the changes Delta_i of a round's messages."""
+    """Weights p_i and changes Delta_i of a round's messages."""
     sent = together(messages)
     return shares(sent.examples, x, weights, sent.steps), sent.deltas
 
 
 def a_norms(messages: Inbox, like: Vector) -> Weights:
-    """The ||a_i||_1 of a round's messages as a vector."""
+    """Norms ||a_i||_1 of a round's messages, as a vector."""
     return numbers(together(messages).a_norms, like)
 
 
 def losses_of(messages: Messages, like: Vector, *, guard: Scalar = 0) -> Column:
-    """The losses F_i(x) of a round's messages, a number for each client; of which powers are taken, with a guard.
+    """Losses F_i(x) of a round's messages, as a column; losses plus guard must be positive, as powers need.
 
     Raises:
         PlanError: a message says none, or one that is not positive with what is added to it.
     """
     if messages.losses is None:
-        raise PlanError("loss: a message holds none; the server of this algorithm reads F_i(x) beside Delta_i")
+        raise PlanError("loss: a message has none; the server of this algorithm needs F_i(x) with every Delta_i")
     said = messages.losses()
     for i, F in enumerate(said):
         if outside(F + guard, POSITIVE):
             raise PlanError(
-                f"loss: that of message {i} is {F}; the server takes powers of it, of which 0 has none and a negative "
-                f"number none that is real: add a constant to the objective, or set a guard"
+                f"loss: message {i} has {F}; the server takes powers of loss plus guard, which must be positive; "
+                f"add a constant to the objective, or set a guard"
             )
     return numbers(said, like)[:, None]

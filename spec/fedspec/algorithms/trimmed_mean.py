@@ -1,4 +1,4 @@
-"""Coordinate-wise trimmed mean: in each coordinate the largest and the smallest changes are left out.
+"""Coordinate-wise trimmed mean: the mean of the changes without the largest and smallest values of each coordinate.
 
     b = floor(trim M)
     Delta = mean of all Delta_i but the b largest and the b smallest      (clients as in FedAvg)
@@ -37,7 +37,7 @@ class TrimmedMean(Hyper):
 
 
 def init(h: TrimmedMean, x: Vector) -> Vector:
-    """The server keeps its model and nothing else."""
+    """Initial state: the server keeps only its model."""
     return x
 
 

@@ -1,4 +1,4 @@
-"""VRL-SGD: local SGD whose clients subtract how far each drifts from the mean, everybody in every round.
+"""VRL-SGD: local SGD whose clients subtract their drift from the mean; all clients take part in every round.
 
     every client i:
         x_i = x;  tau_i times: x_i = x_i - eta_l (g_i(x_i) - v_i)
@@ -41,7 +41,7 @@ class VrlSgd(Hyper):
 
 @record
 class State:
-    """The server's model, what each client subtracts from its gradients, and the clients' shares."""
+    """The server's model, each client's control variate (subtracted from its gradients), and the clients' shares."""
 
     x: Vector
     v_i: Stack
@@ -49,7 +49,7 @@ class State:
 
 
 def init(h: VrlSgd, x: Vector, setup: Setup) -> State:
-    """Begin with v_i = 0, so that the first round subtracts nothing."""
+    """Initial state: v_i = 0, so that the first round subtracts nothing."""
     return State(x=x, v_i=stack([zeros(x)] * setup.clients), p=shares(setup.examples, x, h.weights))
 
 

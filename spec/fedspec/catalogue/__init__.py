@@ -1,4 +1,4 @@
-"""The one registry: every algorithm by id, found in the files of ``fedspec.client`` and ``fedspec.algorithms``.
+"""Registry of every algorithm by id, discovered in the files of ``fedspec.client`` and ``fedspec.algorithms``.
 
 A file says ``ROW`` at its end, or ``ROWS`` if it holds several algorithms; no list names the files. Plugins
 (:mod:`fedspec.plugins`) say theirs in the same way.
@@ -40,7 +40,7 @@ __all__ = [
 
 
 def rows_of(module: ModuleType) -> tuple[Algorithm, ...]:
-    """The rows that a file says."""
+    """Rows that a module defines as ``ROW`` or ``ROWS``."""
     several = getattr(module, "ROWS", ())
     return (
         *([module.ROW] if hasattr(module, "ROW") else []),
@@ -66,7 +66,9 @@ def _added(ours: list[Algorithm]) -> Iterator[Algorithm]:
         where = plugins.where(module)
         rows = rows_of(module)
         if not rows:
-            raise PluginError(f"plugin: {where} says no ROW; end it in `ROW = Algorithm(...)` (fedspec.entry)")
+            raise PluginError(
+                f"plugin: {where} defines no ROW; end the file with `ROW = Algorithm(...)` (fedspec.entry)"
+            )
         for row in rows:
             check_row(row, where)
         check_printed(module, rows, where)
@@ -87,20 +89,20 @@ for _row in _ROWS:
         declare_beside(_row)
 
 ADDED = frozenset(a.id for a in _ADDED)
-"""The ids of plugins' algorithms."""
+"""Ids of the plugins' algorithms."""
 
 FAMILIES: dict[str, tuple[Algorithm, ...]] = {f.value: tuple(a for a in _ROWS if a.family is f) for f in Family}
-"""Every algorithm, by what sets it apart from federated averaging."""
+"""Every algorithm, grouped by its difference from federated averaging."""
 
 CATALOGUE: dict[str, Algorithm] = {a.id: a for family in FAMILIES.values() for a in family}
 """Every algorithm by its id."""
 
 ALIASES: dict[str, str] = {name: a.id for a in CATALOGUE.values() for name in a.aliases}
-"""The ids by the other names that rows say; an id stands for nothing but its own row."""
+"""Ids by alias, as rows declare them; an id is an alias of no other row."""
 
 
 def id_of(name: str) -> str:
-    """The id that a name stands for, however that is spelled: FedAvg, multi_krum, RFA; else the name itself.
+    """Return the id for a name in any spelling, such as FedAvg, multi_krum or RFA; else the name itself.
 
     What versions of a paper call several rows by is no other spelling of either: FedAda2. FedAMS and Fed-AMS are two.
     """
@@ -124,14 +126,14 @@ LORA = ("lora", "fedit", "ffa", "ffalora", "rolora", "flora", "fedex", "fedexlor
 
 
 def elsewhere(name: str) -> str:
-    """Sentence with the place of a rule that has a name and no row; empty for a name without a known place."""
+    """Message with the module and command of an algorithm that has no row; empty if the name isn't one of these."""
     if _bare(name) not in LORA:
         return ""
     return f"{name!r} mixes matrices and is no row; fedspec.mixing.lora has it; `fedspec lora` judges (docs/lora.md)"
 
 
 def join(row: Algorithm) -> Algorithm:
-    """Add an algorithm to the catalogue of this process, once.
+    """Add an algorithm to the catalogue of this process, unless it is there already.
 
     Raises:
         PluginError: another algorithm has its id, or one of its other names.
@@ -150,14 +152,14 @@ def join(row: Algorithm) -> Algorithm:
 
 
 def __getattr__(name: str) -> type[Hyper]:
-    """Record of the hyper-parameters of a server with another local solver, by the id of its row."""
+    """Return the hyper-parameter record of a composed row (a server with another local solver), by the row's id."""
     if BETWEEN in name and isinstance(run := find(name).run, Method):
         return run.hyper
     raise AttributeError(f"module 'fedspec.catalogue' has no attribute {name!r}")
 
 
 def find(name: str | Algorithm) -> Algorithm:
-    """Algorithm of an id or another name; ``fedadam-with-yogi`` is FedAdam with clients that take Yogi's steps.
+    """Return the algorithm of an id or alias; ``fedadam-with-yogi`` is FedAdam with clients that run Yogi.
 
     A row that is not in the catalogue yet joins it.
 

@@ -1,1 +1,1 @@
-"""Local solvers: one gradient in, one local step out."""
+"""Local solvers: each takes one gradient and makes one local step."""

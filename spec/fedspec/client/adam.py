@@ -1,4 +1,4 @@
-"""Adam as a local solver, with the readings that its implementations differ in."""
+"""Adam as a local solver, with a reading for each way in which its implementations differ."""
 
 from __future__ import annotations
 

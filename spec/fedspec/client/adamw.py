@@ -1,4 +1,4 @@
-"""AdamW: Adam, and beside its step a decay of the model that the moments do not see.
+"""AdamW: Adam with weight decay applied to the model directly, not through the moments.
 
 External: Loshchilov and Hutter (2019), "Decoupled Weight Decay Regularization", arXiv 1711.05101, whose Algorithm 2 was
 opened. Its line 12 is x = x - eta_t (alpha m_hat / (sqrt(v_hat) + eps) + lambda x), so that the schedule multiplies the

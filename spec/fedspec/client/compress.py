@@ -1,4 +1,4 @@
-"""Compression of the vectors that clients send, by largest entries or signs, and the error that clients keep."""
+"""Compression of the vectors that clients send to largest entries or signs, and the errors that clients keep."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fedspec.rules import rule
 
 @rule
 def top_k(p: Vector, *, kept: int) -> Vector:
-    """The k entries of a vector that are largest in size, and 0 in the place of the others.
+    """Keep the k entries of a vector of largest absolute value and set the others to 0.
 
         c_i = p_i where fewer than k entries come before in size, 0 elsewhere     compress.c_i
 
@@ -25,7 +25,7 @@ def top_k(p: Vector, *, kept: int) -> Vector:
 
 @rule
 def scaled_sign(p: Vector) -> Vector:
-    """The signs of a vector, times the mean size of an entry; of zero the sign is 0.
+    """Signs of a vector's entries, times their mean absolute value; the sign of 0 is 0.
 
         c_i = ||p_i||_1 / d sign(p_i)                 compress.c_i [compressor=scaled-sign]
 
@@ -36,13 +36,13 @@ def scaled_sign(p: Vector) -> Vector:
 
 
 def compress(p: Vector, compressor: Compressor, kept: Any) -> Vector:
-    """Compressed vector under either compressor."""
+    """Compress a vector with the chosen compressor."""
     return scaled_sign(p) if compressor is Compressor.SCALED_SIGN else top_k(p, kept=kept)
 
 
 @rule
 def compensated(delta_i: Vector, e_i: Vector) -> Vector:
-    """Vector to compress: a client's change, plus its compression error of the rounds before.
+    """Vector to compress: a client's change plus the compression error that it kept from earlier rounds.
 
         p_i = Delta_i + e_i                           fedcams.p_i
 

@@ -1,4 +1,4 @@
-"""Local steps whose gradient is corrected by what the client remembers of earlier rounds."""
+"""Local steps whose gradient gets a correction that the client computed in earlier rounds."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def dynamic_sgd(x: Vector, g: Vector, lam_i: Vector, anchor: Vector, *, eta_l: S
 
 @rule
 def corrected_gradient(g: Vector, c_i: Vector) -> Vector:
-    """The gradient that a local solver sees under cross-client variance reduction.
+    """Gradient for a local solver under cross-client variance reduction: the client's gradient plus its correction.
 
         g = g + c_i                                fednova-vr.g
 

@@ -1,4 +1,4 @@
-"""Schedule of a delayed preconditioner, the dead zone and the warm-up, which FedAda2's clients share."""
+"""Delayed preconditioner updates, dead zone and warm-up, which FedAda2's clients share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def due(t: Count, z: int, epoch: int = 1) -> bool:
 
 
 def updates(t: Count, z: int, epoch: int = 1) -> Count:
-    """The number of updates up to step t: floor((t - 1)/z) + 1; E in every period of z E steps where epochs count."""
+    """Number of updates up to step t: floor((t - 1)/z) + 1; with epochs of E > 1 steps, E in every z E steps."""
     period, step = divmod(t - 1, z * epoch)
     return period * epoch + (step + 1 if due(t, z, epoch) else epoch)
 
@@ -42,12 +42,12 @@ S = TypeVar("S", bound=Any)
 
 
 def held(before: S, after: S, k: int, start: WarmUp) -> S:
-    """State after local step k = 1, 2, ...; if the rate is 0 at the first step, that step leaves the model alone."""
+    """Return the state after local step k = 1, 2, ...; if the first step's rate is 0, it keeps the old model."""
     return replace(after, x=before.x) if start is WarmUp.ZERO and k == 1 else after
 
 
 def unless_short(y: Vector, u: Vector, eps_s: Scalar) -> Vector:
-    """The vector y, or 0 where ||u|| < eps_s: the dead zone of the whole step u.
+    """Return y, or 0 if ||u|| < eps_s: the dead zone of the whole step u.
 
     The papers spare u = 0, where it makes no difference.
     """

@@ -1,4 +1,4 @@
-"""The client of Fed-LAMB: its own moments over a denominator that all share, a step of given length in each layer."""
+"""Client of Fed-LAMB: its own moments, a denominator that all clients share, and steps of set length in each layer."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def precondition(
     eps: Scalar,
     bias_correction: LocalCorrection = LocalCorrection.MOMENTS,
 ) -> tuple[Moments, Vector]:
-    """The moments after local step t and the ratio p to step along; v_hat is the server's, the same all round long.
+    """Update the moments in local step t and return the step direction p; the server's v_hat is fixed in a round.
 
         m_i = beta1 m_i + (1 - beta1) g            fed-lamb.m_i
         v_i = beta2 v_i + (1 - beta2) g^2          fed-lamb.v_i
@@ -66,20 +66,20 @@ def precondition(
 
 
 def check_ends(phi_m: Scalar, phi_M: Scalar) -> None:
-    """Refuse ends that a length cannot be moved between.
+    """Raise ParameterError unless phi_m < phi_M, the bounds to which phi clips a norm.
 
     Raises:
         ParameterError: phi_m is not below phi_M.
     """
     if is_number(phi_m) and is_number(phi_M) and not phi_m < phi_M:
         raise ParameterError(
-            f"phi_m: got {phi_m} where phi_M is {phi_M}; phi = clip needs phi_m < phi_M, "
-            f"and a phi of one value is phi = constant"
+            f"phi_m: got {phi_m}, but phi_M is {phi_M}; phi = clip needs phi_m < phi_M; "
+            f"for a constant phi choose phi = constant"
         )
 
 
 def scaling(x: Vector, phi: Phi, phi_m: Scalar, phi_M: Scalar) -> Scalar:
-    """phi(||x||): the length itself, 1, or the length moved into [phi_m, phi_M].
+    """Scaling phi(||x||) of a layer's step: the norm, 1, or the norm clipped to [phi_m, phi_M].
 
     Raises:
         ParameterError: it is moved, and phi_m is not below phi_M.
@@ -106,7 +106,7 @@ def layer_step(
     phi: Phi = Phi.IDENTITY,
     normalisation: Normalisation = Normalisation.LAYER,
 ) -> Vector:
-    """Local step of one layer, to which x and p belong; the decay turns the step and does not lengthen it.
+    """Local step of one layer with model x and direction p; weight decay turns the step but keeps its length.
 
         q = p + lam x                              fed-lamb.q
         x = x - eta_l phi(||x||) q / ||q||         fed-lamb.x_i
@@ -126,7 +126,7 @@ def layer_step(
 
 @rule
 def ratio_step(x: Vector, p: Vector, *, eta_l: Scalar) -> Vector:
-    """Local step of Fed-AMS, along the ratio itself.
+    """Local step of Fed-AMS, along the direction p without a layer-wise length.
 
         x = x - eta_l p                            fed-ams.x_i
 
@@ -137,7 +137,7 @@ def ratio_step(x: Vector, p: Vector, *, eta_l: Scalar) -> Vector:
 
 @rule
 def sent_moment(v_i: Vector, *, steps: Count, beta2: Scalar, sent: Sent = Sent.RAW) -> Vector:
-    """The second moment that client i sends after its last local step T.
+    """Second moment that client i sends to the server after its last local step T.
 
         s_i = v_i                                  fed-lamb.s_i
         s_i = v_i / (1 - beta2^T)                  fed-lamb.s_i [sent=corrected]

@@ -1,4 +1,4 @@
-"""LAMB as a local solver: Adam's ratio over its own second moment, a step of given length in each layer.
+"""LAMB as a local solver: Adam's direction with its own second moment, scaled to a set length in each layer.
 
 A layer is a block of the model. External: You et al. (2020), "Large Batch Optimization for Deep Learning", Algorithm 2;
 Fed-LAMB compares itself with it (sec. 3.2, L258) and does not print it.
@@ -18,7 +18,7 @@ from fedspec.rules import rule
 
 @record
 class Averages:
-    """LAMB's two moments and the number of steps that they have seen."""
+    """LAMB's two moments and the number of steps taken."""
 
     m: Vector
     v: Vector
@@ -35,7 +35,7 @@ def lamb_ratio(
     eps: Scalar,
     bias_correction: LocalCorrection = LocalCorrection.MOMENTS,
 ) -> tuple[Averages, Vector]:
-    """The moments after step t and LAMB's ratio r, which is Adam's step.
+    """Update LAMB's moments in step t and return the ratio r, which is Adam's direction.
 
         m = beta1 m + (1 - beta1) g                lamb.m
         v = beta2 v + (1 - beta2) g^2              lamb.v
@@ -97,7 +97,7 @@ def lamb(
     bias_correction: LocalCorrection = LocalCorrection.MOMENTS,
     zero_layer: ZeroLayer = ZeroLayer.STAYS,
 ) -> Lamb:
-    """Local step of LAMB: Adam's, which the decay turns, at the length eta_l phi(||x||) in every layer.
+    """Local step of LAMB: Adam's direction plus weight decay, scaled to the length eta_l phi(||x||) in every layer.
 
         q = r + lam x                              lamb.q
         x = x - eta_l phi(||x||) q / ||q||         lamb.step

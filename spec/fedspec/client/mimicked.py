@@ -1,4 +1,4 @@
-"""Local steps of Mime: those of a base optimiser whose state, the server's momentum, stays what it is."""
+"""Local steps of Mime: a base optimiser whose state, the server's momentum, stays fixed during a round."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def mimicked_sgd(
     beta: Scalar,
     momentum_sum: MomentumSum = MomentumSum.AVERAGE,
 ) -> Vector:
-    """Local step of MimeLite: momentum as the server would take it, with a buffer that the step leaves alone.
+    """Local step of MimeLite: a momentum step with the server's buffer, which the step doesn't update.
 
         y = y - eta_l ((1 - beta) g + beta m)      mime-lite.y
         y = y - eta_l (g + beta m)                 mime-lite.y [momentum_sum=sum]

@@ -1,4 +1,4 @@
-"""Muon: momentum whose singular values are driven towards 1, so that a step moves a matrix alike in all directions.
+"""Muon: momentum whose singular values are driven towards 1, so that a step moves a matrix equally in all directions.
 
 A block of the model is a matrix of r rows and c columns; there are no others. External: Jordan et al. (2024), "Muon: An
 optimizer for hidden layers in neural networks", as torch has it. What is done with vectors beside it is no part of it:
@@ -41,7 +41,7 @@ QUINTICS: dict[Coefficients, tuple[tuple[int, int, int], ...]] = {
         (28366, -30525, 12012),
     ),
 }
-"""Ten thousand times a, b and c of each iteration; the last are those of every one that follows."""
+"""Coefficients a, b and c of each iteration, times 10,000; all further iterations use the last triple."""
 
 
 @record
@@ -58,7 +58,7 @@ def begin(x: Vector) -> Muon:
 
 
 def quintic(X: Array, a: int, b: int, c: int) -> Array:
-    """The odd quintic a X + (b X X' + c (X X')^2) X, whose coefficients are so many ten thousandths.
+    """Return the odd quintic a X + (b X X' + c (X X')^2) X, with coefficients in units of 1 / 10,000.
 
     Of a tall matrix X' X is smaller: (X X') X = X (X' X).
     """
@@ -79,7 +79,7 @@ def newton_schulz(
     length: MatrixLength = MatrixLength.AT_LEAST,
     coefficients: Coefficients = Coefficients.JORDAN,
 ) -> Vector:
-    """The matrix u with other singular values: the odd quintic of each, over the Frobenius norm, ns_steps times.
+    """Approximately orthogonalise the matrix u: divide it by its Frobenius norm, then apply a quintic ns_steps times.
 
         X = u / max(||u||, eps)                                             muon.X
         O = X after ns_steps times X = a X + (b X X' + c (X X')^2) X        muon.O
@@ -97,7 +97,7 @@ def newton_schulz(
 
 
 def factor(shape: tuple[int, int], scale: MatrixScale, like: Vector) -> Array:
-    """Factor of a step beside the rate, by the numbers of rows and columns."""
+    """Factor of a step beside the rate, from the block's numbers of rows and columns."""
     rows, columns = shape
     match scale:
         case MatrixScale.ORIGINAL:

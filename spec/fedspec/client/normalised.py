@@ -11,7 +11,7 @@ from fedspec.rules import rule
 
 @rule
 def normalised_sgd(x: Vector, g: Vector, *, eta_l: Scalar, eps: Scalar) -> Vector:
-    """Local step over the length of its own gradient: no step is longer than eta_l.
+    """Local step divided by the norm of its own gradient: no step is longer than eta_l.
 
         x = x - eta_l g / (||g|| + eps)            normalised-sgd.step
 

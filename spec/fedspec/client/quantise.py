@@ -1,4 +1,4 @@
-"""Rounding at random to a few levels, without bias: the quantiser of QSGD. Its draws are passed in.
+"""Unbiased random rounding to a few levels: the quantiser of QSGD. Its random draws are an argument.
 
 External: Alistarh et al. (2017), as two unrelated codes have it: ``epfml/sparsifiedSGD``, ``qsgd.py``, lines 9-16 at
 e8d2337, and ``sands-lab/grace``, ``grace_dl/torch/compressor/qsgd.py``, lines 12-39 at fd3a7f4. The largest entry in
@@ -15,7 +15,7 @@ from fedspec.rules import rule
 
 @rule
 def quantise(v: Vector, u: Vector, *, levels: int) -> Vector:
-    """A vector on levels that are shares of its length.
+    """Round a vector at random to multiples of R / s, where R is its norm and s the number of levels.
 
         R = ||v||                                   qsgd.R
 
@@ -27,7 +27,7 @@ def quantise(v: Vector, u: Vector, *, levels: int) -> Vector:
 
 @rule
 def quantise_by_largest(v: Vector, u: Vector, *, levels: int) -> Vector:
-    """A vector on levels that are shares of its largest entry in size.
+    """Round a vector at random to multiples of R / s, where R is its largest absolute entry.
 
         R = max_j |v_j|                             qsgd.R [unit=largest]
 
@@ -40,7 +40,7 @@ def quantise_by_largest(v: Vector, u: Vector, *, levels: int) -> Vector:
 
 @rule
 def on_levels(v: Vector, u: Vector, R: Scalar, *, levels: int) -> Vector:
-    """A vector in multiples of R / s, each coordinate rounded up or down so that the mean over u is what it was.
+    """Round each coordinate at random to a neighbouring multiple of R / s, so that the mean over u is the input.
 
         a = s |v| / R                               qsgd.a
         xi = how many k of 0, ..., s - 1 have k + u < a   qsgd.xi

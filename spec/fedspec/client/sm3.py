@@ -28,7 +28,7 @@ def begin(x: Vector, cover: AnyCover) -> Sm3:
 
 @rule
 def accumulate_i(mu: Sets, g_squared: Vector, cover: AnyCover) -> tuple[Sets, Vector]:
-    """The accumulators of SM3-I: each set adds its largest squared gradient.
+    """Update the accumulators of SM3-I: each set adds its largest squared gradient.
 
         mu(r) = mu(r) + max over j in S_r of g(j)^2          sm3-i.mu
         nu(j) = min over r with j in S_r of mu(r)            sm3-i.nu
@@ -42,7 +42,7 @@ def accumulate_i(mu: Sets, g_squared: Vector, cover: AnyCover) -> tuple[Sets, Ve
 
 @rule
 def accumulate_ii(mu: Sets, g_squared: Vector, cover: AnyCover) -> tuple[Sets, Vector]:
-    """The accumulators of SM3-II: bounds first, then each set takes the largest of its bounds.
+    """Update the accumulators of SM3-II: first the bounds nu, then each set takes the largest of its bounds.
 
         nu(j) = (min over r with j in S_r of mu(r)) + g(j)^2   sm3-ii.nu
         mu(r) = max over j in S_r of nu(j)                     sm3-ii.mu

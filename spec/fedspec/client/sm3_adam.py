@@ -1,4 +1,4 @@
-"""Adam with SM3's accumulators for the second moment: a reconstruction, since FedAda2 names it and never writes it."""
+"""Adam with SM3's accumulators as second moment: our reconstruction, since FedAda2 names it without equations."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def begin(x: Vector, cover: AnyCover) -> Sm3Adam:
 
 @rule
 def average_ii(mu: Sets, g_squared: Vector, cover: AnyCover, *, beta2: Scalar) -> tuple[Sets, Vector]:
-    """The accumulators of SM3-II with a decay: averages for sums.
+    """Update the accumulators of SM3-II as decaying averages instead of sums.
 
         nu(j) = beta2 (min over r with j in S_r of mu(r)) + (1 - beta2) g(j)^2  sm3-adam.nu
         mu(r) = max over j in S_r of nu(j)                                      sm3-adam.mu

@@ -29,7 +29,7 @@ def yogi(
     bias_correction: BiasCorrection = BiasCorrection.NONE,
     epsilon: Epsilon = Epsilon.OUTSIDE,
 ) -> Adam:
-    """Local step of Yogi: the second moment moves by at most (1 - beta2) g^2, whatever its size.
+    """Local step of Yogi: the second moment changes by at most (1 - beta2) g^2, however large it is.
 
         m = beta1 m + (1 - beta1) g                      yogi.m
         v = v - (1 - beta2) g^2 sign(v - g^2)            yogi.v

@@ -1,1 +1,1 @@
-"""Aggregation: what the server makes of its clients' messages."""
+"""Aggregation and mixing rules: how a server combines messages, and how clients combine models."""

@@ -1,4 +1,4 @@
-"""Accumulation vectors a_i: what a local solver makes of its gradients, Delta_i = -eta_l G_i a_i.
+"""Accumulation vectors a_i, the weights of a local solver's gradients in its change: Delta_i = -eta_l G_i a_i.
 
 Entry k multiplies the gradient taken at the k-th local iterate, k = 0..tau-1. Closed forms with a 0/0 (rho = 1,
 alpha = 0, ...) are written as the geometric sums that they come from.
@@ -47,11 +47,11 @@ _ENTRY: dict[Solver, Callable[..., Any]] = {
 
 
 SUMMED = frozenset(Solver) - {Solver.SGD, Solver.PROXIMAL, Solver.DECAYED, Solver.DAMPENED}
-"""The solvers whose every entry is a sum, so that the time grows as the square of the steps."""
+"""Solvers whose entries are sums, so that computing a vector takes time quadratic in the number of steps."""
 
 
 def accumulation(solver: Solver, tau: int, *, alpha: Scalar = 0, rho: Scalar = 0, gamma: Scalar = 1) -> list[Scalar]:
-    """The accumulation vector a of a solver after tau local steps, alpha = eta_l mu.
+    """Accumulation vector a of a solver after tau local steps; alpha = eta_l mu.
 
         Delta_i = - eta_l G_i a_i                 fednova.a
         a_k = 1                                   fednova.a_sgd [solver=sgd]
@@ -82,13 +82,13 @@ def accumulation(solver: Solver, tau: int, *, alpha: Scalar = 0, rho: Scalar = 0
 
 
 def a_norm(solver: Solver, tau: int, *, alpha: Scalar = 0, rho: Scalar = 0, gamma: Scalar = 1) -> Scalar:
-    """||a||_1 as FedNova uses it: the plain sum of the entries, which is the l1 norm when none is negative."""
+    """FedNova's ||a||_1: the plain sum of the entries, which is the l1 norm if no entry is negative."""
     return sum(accumulation(solver, tau, alpha=alpha, rho=rho, gamma=gamma))
 
 
 @rule
 def momentum_norm(tau: int, *, rho: Scalar) -> Scalar:
-    """||a_i||_1 of heavy-ball momentum.
+    """Norm ||a_i||_1 of heavy-ball momentum.
 
         a_i = [tau_i - rho (1 - rho^tau_i) / (1 - rho)] / (1 - rho)  fednova-alg2.a_i
 
@@ -99,7 +99,7 @@ def momentum_norm(tau: int, *, rho: Scalar) -> Scalar:
 
 @rule
 def code_norm(tau: int, *, alpha: Scalar, rho: Scalar) -> Scalar:
-    """Divisor of the authors' code under momentum and a proximal term, step by step from zero, alpha = eta_l mu.
+    """Divisor of FedNova's code for momentum with a proximal term, accumulated over the steps; alpha = eta_l mu.
 
         b = rho b + 1                              fednova-code.b
         n = (1 - alpha) (n + b) + 1                fednova-code.n

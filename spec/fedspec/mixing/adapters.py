@@ -1,4 +1,4 @@
-"""Low-rank adapters: a layer W + sigma B A, what clients send of it, and what the mean of their layers is.
+"""Low-rank adapters: the layer W + sigma B A, the factors that clients send, and the mean of the clients' layers.
 
 A layer has a frozen matrix W [d, k] and an adapter, B [d, r] and A [r, k], whose product is added with the factor
 sigma = alpha / r. Client i trains the adapter alone and sends B_i and A_i. The mean of the clients' layers is
@@ -31,18 +31,18 @@ from fedspec.mixing.weighted import check_shares
 from fedspec.records import record
 
 Matrix: TypeAlias = Shaped[Array, "d k"]
-"""A layer's weight: one row for each output."""
+"""Weight W of a layer, with one row for each output."""
 
 Up: TypeAlias = Shaped[Array, "d r"]
-"""B, from the r dimensions of the adapter to the outputs."""
+"""Factor B of an adapter, from its r dimensions to the outputs."""
 
 Down: TypeAlias = Shaped[Array, "r k"]
-"""A, from the inputs to the r dimensions of the adapter."""
+"""Factor A of an adapter, from the inputs to its r dimensions."""
 
 
 @record
 class Adapter:
-    """The two factors, as a client has trained them."""
+    """The two factors of an adapter, as a client has trained them."""
 
     B: Up
     A: Down
@@ -50,7 +50,7 @@ class Adapter:
 
 @record
 class Layer:
-    """A layer as the server sends it: what is frozen, and the adapter that clients begin with."""
+    """A layer as the server sends it: the frozen weight W and the factors that clients begin with."""
 
     W: Matrix
     B: Up
@@ -58,7 +58,7 @@ class Layer:
 
 
 def sigma_of(alpha: Scalar, r: int) -> Scalar:
-    """The factor alpha / r, by which an adapter of rank r enters.
+    """Factor alpha / r of the product of an adapter of rank r.
 
     Raises:
         ParameterError: alpha is not positive, or the rank is no whole number >= 1.
@@ -71,7 +71,7 @@ def sigma_of(alpha: Scalar, r: int) -> Scalar:
 
 
 def check_fits(W: Matrix, adapter: Adapter | Layer, name: str, r: int | None = None) -> None:
-    """Refuse factors that are none of this layer: B is [d, r] and A is [r, k] where W is [d, k].
+    """Raise ShapeError unless the factors fit the layer: B is [d, r] and A is [r, k] for W of shape [d, k].
 
     Args:
         W: the layer's weight.
@@ -91,14 +91,14 @@ def check_fits(W: Matrix, adapter: Adapter | Layer, name: str, r: int | None = N
         r = B[1] if B[0] == d else A[0]
     for what, got, want in ((f"{name}.B", B, (d, r)), (f"{name}.A", A, (r, k))):
         if got != want:
-            turned = "; it is turned over" if got == want[::-1] else ""
+            turned = "; it seems to be transposed" if got == want[::-1] else ""
             raise ShapeError(
                 f"{what}: shape {got}, expected {want} beside W {(d, k)}{turned}; B is [d, r], A is [r, k]"
             )
 
 
 def check_sent(layer: Layer, sent: Sequence[Adapter], p: Weights, *, ranks: bool = False) -> None:
-    """Refuse a round that is none: nobody sends, weights are no shares, or a factor does not fit.
+    """Raise an error for an invalid round: no client sends, weights don't sum to one, or a factor doesn't fit.
 
     Args:
         layer: the layer that the server sent.
@@ -113,7 +113,7 @@ def check_sent(layer: Layer, sent: Sequence[Adapter], p: Weights, *, ranks: bool
     """
     if not sent or len(sent) != len(p):
         raise PlanError(
-            f"sent: {len(sent)} adapters for {len(p)} weights; give one weight each, and one adapter or more"
+            f"sent: got {len(sent)} adapters for {len(p)} weights; give at least one adapter, and a weight for each"
         )
     check_fits(layer.W, layer, "layer")
     for i, adapter in enumerate(sent):
@@ -122,19 +122,19 @@ def check_sent(layer: Layer, sent: Sequence[Adapter], p: Weights, *, ranks: bool
 
 
 def mean(p: Weights, matrices: Sequence[Array]) -> Array:
-    """sum_i p_i M_i."""
+    """Weighted sum of matrices: sum_i p_i M_i."""
     weighed: Any = [p_i * M for p_i, M in zip(p, matrices, strict=True)]
     total: Array = reduce(add, weighed)
     return total
 
 
 def product_mean(sent: Sequence[Adapter], p: Weights) -> Matrix:
-    """sum_i p_i B_i A_i: what the adapters should have come to."""
+    """Mean of the adapters' products, sum_i p_i B_i A_i, which an exact aggregation would give."""
     return mean(p, [a.B @ a.A for a in sent])
 
 
 def factor_means(sent: Sequence[Adapter], p: Weights) -> Adapter:
-    """B = sum_i p_i B_i and A = sum_i p_i A_i, each for itself."""
+    """Means of the factors, each averaged separately: B = sum_i p_i B_i and A = sum_i p_i A_i."""
     return Adapter(B=mean(p, [a.B for a in sent]), A=mean(p, [a.A for a in sent]))
 
 
@@ -146,12 +146,12 @@ def residual(sent: Sequence[Adapter], p: Weights) -> Matrix:
 
 
 def effective(layer: Layer, sigma: Scalar) -> Matrix:
-    """W + sigma B A, the matrix that the layer multiplies by."""
+    """Matrix W + sigma B A by which the layer multiplies its input."""
     weight: Matrix = layer.W + sigma * (layer.B @ layer.A)
     return weight
 
 
 def ideal(W: Matrix, sent: Sequence[Adapter], p: Weights, sigma: Scalar) -> Matrix:
-    """W + sigma sum_i p_i B_i A_i, the mean of the clients' layers."""
+    """Mean of the clients' layers: W + sigma sum_i p_i B_i A_i."""
     weight: Matrix = W + sigma * product_mean(sent, p)
     return weight

@@ -33,7 +33,7 @@ def discount(
     hinge_a: Scalar = 1,
     hinge_b: int = 0,
 ) -> Scalar:
-    """The weight of an update that was begun some versions ago.
+    """Weight of an arriving update, reduced by its delay.
 
         mix_t = mix s(u)                           fedasync.mix_t
 
@@ -54,12 +54,12 @@ def discount(
 
 
 READ_BY = {"twice_a": ("staleness=polynomial",), **dict.fromkeys(("hinge_a", "hinge_b"), ("staleness=hinge",))}
-"""Under which option a hyper-parameter of ``discount`` plays a part, as a record says it."""
+"""Options under which the hyper-parameters of ``discount`` have an effect, in the form of ``Hyper.plays``."""
 
 
 @rule
 def mixed(x: Vector, x_i: Vector, *, mix: Scalar) -> Vector:
-    """The server's model moves towards an arriving one; the argument mix is mix_t.
+    """Move the server's model towards an arriving model with weight mix_t, which is the argument ``mix``.
 
         x = (1 - mix_t) x + mix_t x_i              fedasync.step
 

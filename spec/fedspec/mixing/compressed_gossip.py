@@ -1,4 +1,4 @@
-"""Gossip of what neighbours were told of each other's models, where little may be sent. Row i of a stack is client i's.
+"""Gossip with compressed messages: clients mix estimates of their neighbours' models. Row i of a stack is client i's.
 
 External to the five papers.
 """
@@ -12,7 +12,7 @@ from fedspec.rules import rule
 
 @rule
 def untold(X: Stack, X_hat: Stack) -> Stack:
-    """Difference between a client's model and its neighbours' estimate of the model.
+    """Difference between each client's model and its neighbours' estimate of that model.
 
         P = X - X_hat                              choco.P
 
@@ -24,7 +24,7 @@ def untold(X: Stack, X_hat: Stack) -> Stack:
 
 @rule
 def told(X_hat: Stack, Q: Stack) -> Stack:
-    """Estimate of a client's model by its neighbours after the message; the client knows the estimate, too.
+    """Update the neighbours' estimate of each client's model by its message; the client keeps a copy of it.
 
         X_hat = X_hat + Q                          choco.X_hat
 
@@ -35,7 +35,7 @@ def told(X_hat: Stack, Q: Stack) -> Stack:
 
 @rule
 def towards_told(X: Stack, X_hat: Stack, W: Mixing, *, consensus: Scalar) -> Stack:
-    """The models, moved by what the neighbours' known models differ from the own known one.
+    """Move each model by the difference between the neighbours' mixed estimates and the client's own estimate.
 
         X = X + consensus (W X_hat - X_hat)        choco.step
 

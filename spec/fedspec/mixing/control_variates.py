@@ -1,4 +1,4 @@
-"""Control variates: what clients and server keep of a round, so that the next steps point where the mean of all does.
+"""Control variates: corrections that clients and server keep, so that local steps point along the mean direction.
 
 The client steps that use them are in :mod:`fedspec.client.controlled`.
 """
@@ -25,7 +25,7 @@ def client_control(
     eta_l: Scalar,
     control: Control = Control.MEAN_GRADIENT,
 ) -> Vector:
-    """The control variate that a SCAFFOLD client keeps: its mean uncorrected gradient of the round.
+    """Control variate of a SCAFFOLD client: its mean uncorrected gradient of the round, or its gradient at x.
 
         c_i = c_i - c - Delta_i / (eta_l tau_i)    scaffold.c_i
         c_i = g_i(x)                               scaffold.c_i [control=gradient-at-x]
@@ -38,7 +38,7 @@ def client_control(
 
 @rule
 def server_control(c: Vector, changes: Stack, p: Weights) -> Vector:
-    """SCAFFOLD's server keeps the mean of all clients' control variates, whoever takes part.
+    """Update SCAFFOLD's server control variate, the mean over all clients, by the participants' changes.
 
         c = c + sum over S of q_i (c_i^+ - c_i)    scaffold.c
 
@@ -57,7 +57,7 @@ def server_control(c: Vector, changes: Stack, p: Weights) -> Vector:
 def drift_controls(
     v: Stack, X: Stack, x: Vector, *, steps: Sequence[int], eta_l: Scalar, divisor: Divisor = Divisor.OWN_STEPS
 ) -> Stack:
-    """Control variates of VRL-SGD's clients; row i of X ends client i's local steps, x is the mean of these rows.
+    """Control variates of VRL-SGD's clients; row i of X is client i's model after its local steps, x their mean.
 
         v_i = v_i + (x - x_i) / (eta_l tau_i)      vrl-sgd.v_i
         v_i = v_i + (x - x_i) / (eta_l mean tau_j)  vrl-sgd.v_i [divisor=mean-steps]
@@ -78,7 +78,7 @@ def drift_controls(
 
 @rule
 def skipped_control(h: Stack, X: Stack, x: Vector, *, eta_l: Scalar, chance: Scalar) -> Stack:
-    """Control variates of Scaffnew's clients; row i of X ends client i's local steps, x is the mean of these rows.
+    """Control variates of Scaffnew's clients; row i of X is client i's model after its local steps, x their mean.
 
         h_i = h_i + p / eta_l (x - x_i)            scaffnew.h_i
 
@@ -89,7 +89,7 @@ def skipped_control(h: Stack, X: Stack, x: Vector, *, eta_l: Scalar, chance: Sca
 
 @rule
 def cross_client(d: Stack, p: Weights) -> Stack:
-    """The correction of every client's gradients: everybody's mean direction of the round before, less its own.
+    """Correction of each client's gradients: all clients' mean direction in the last round minus the client's own.
 
         c_i = sum_j p_j d_j - d_i                  fednova-vr.c_i
 
@@ -104,7 +104,7 @@ def cross_client(d: Stack, p: Weights) -> Stack:
 
 @rule
 def stored_direction(d: Vector, c_i: Vector, *, stored: Stored = Stored.UNCORRECTED) -> Vector:
-    """The direction that a client keeps for the next round's correction, from the one that it has moved along.
+    """Direction that a client stores for the next round's correction, from the direction in which it moved.
 
         d_i = d_i - c_i                            fednova-vr.d
         d_i = (x - x_i) / (eta_l ||a_i||_1)        fednova-vr.d [stored=corrected]

@@ -22,7 +22,7 @@ class Moments:
 
 @rule
 def moments(state: Moments, g: Stack, *, beta1: Scalar, beta2: Scalar, beta3: Scalar) -> Moments:
-    """The moments after one more gradient of each client; beta3 = 0 is AMSGrad.
+    """Update the clients' moments with one more gradient of each client; beta3 = 0 is AMSGrad.
 
         m = beta1 m + (1 - beta1) g                            dadam.m
         v = beta2 v + (1 - beta2) g^2                          dadam.v
@@ -38,7 +38,7 @@ def moments(state: Moments, g: Stack, *, beta1: Scalar, beta2: Scalar, beta3: Sc
 
 @rule
 def tracked_step(X: Stack, m: Stack, u_tilde: Stack, W: Mixing, *, eta_l: Scalar, eps: Scalar) -> Stack:
-    """Step that divides by second moments on which the clients agree; the argument u_tilde is W u_tilde.
+    """Step that divides by second moments on which the clients agree; pass W u_tilde as ``u_tilde``.
 
         X = W X - eta_l m / sqrt(max(W u_tilde, eps))    dadam-tracked.step
 
@@ -53,7 +53,7 @@ def tracked_step(X: Stack, m: Stack, u_tilde: Stack, W: Mixing, *, eta_l: Scalar
 
 @rule
 def track(u_tilde: Stack, before: Stack, after: Stack) -> Stack:
-    """The second moments that the clients agree on, when their own have changed; their sum stays that of v_hat.
+    """Update the agreed second moments by the change of each client's own v_hat; their sum stays that of v_hat.
 
         u_tilde = W u_tilde - v_hat_before + v_hat   dadam.u_tilde
 

@@ -1,4 +1,4 @@
-"""Exact diffusion: what mixing undoes of each client's step, the next steps take back. Row i of a stack is client i's.
+"""Exact diffusion: each step compensates for what mixing undid of a client's last step. Row i of a stack is client i's.
 
 External to the five papers.
 """
@@ -33,7 +33,7 @@ def d2_step(
 
 @rule
 def held_back(Phi: Stack, G: Stack, dual: Stack, *, steps: int, eta_l: Scalar) -> Stack:
-    """Local step of local exact diffusion, which takes back its share of the steps that mixing has undone.
+    """Local step of local exact diffusion, minus a share dual / tau of the steps that mixing has undone so far.
 
         Phi = Phi - eta_l G(Phi) - dual / tau      led.Phi
 
@@ -44,7 +44,7 @@ def held_back(Phi: Stack, G: Stack, dual: Stack, *, steps: int, eta_l: Scalar) -
 
 @rule
 def combined(Phi: Stack, W: Mixing) -> Stack:
-    """The models after an exchange of where the local steps ended.
+    """Models after the clients exchange the results of their local steps.
 
         X = W Phi                                  led.step
 
@@ -59,7 +59,7 @@ def combined(Phi: Stack, W: Mixing) -> Stack:
 
 @rule
 def undone(dual: Stack, Phi: Stack, X: Stack) -> Stack:
-    """Steps that mixing has undone so far; their sum over the clients is 0.
+    """Accumulated part of each client's steps that mixing has undone; it sums to 0 over the clients.
 
         dual = dual + Phi - X                      led.dual
 

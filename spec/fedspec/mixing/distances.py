@@ -1,4 +1,4 @@
-"""Means in which a change counts the less, the farther it is: one pass of smoothed Weiszfeld, of centred clipping."""
+"""Robust means that give distant changes less weight: passes of smoothed Weiszfeld and of centred clipping."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fedspec.rules import rule
 
 @rule
 def weiszfeld(z: Vector, deltas: Stack, p: Weights, *, smooth: Scalar) -> Vector:
-    """Pass of the smoothed Weiszfeld algorithm, from a point z.
+    """Pass of the smoothed Weiszfeld algorithm (for the geometric median), from a point z.
 
         beta_i = p_i / max(nu, ||z - Delta_i||)                        geometric-median.beta
         z = sum_i beta_i Delta_i / sum_i beta_i                        geometric-median.delta

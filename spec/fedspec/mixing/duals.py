@@ -1,4 +1,4 @@
-"""FedDyn's dual variables: clients and server remember how far the clients have been from the model."""
+"""FedDyn's dual variables, in which clients and server accumulate the clients' deviations from the model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fedspec.rules import rule
 
 
 def check_pull(mu: Scalar) -> None:
-    """Refuse a mu that nothing can be divided by.
+    """Raise ParameterError unless mu > 0, since FedDyn divides by mu.
 
     Raises:
         ParameterError: mu is not positive.
@@ -20,7 +20,7 @@ def check_pull(mu: Scalar) -> None:
 
 @rule
 def client_dual(lam_i: Vector, delta: Vector, *, mu: Scalar) -> Vector:
-    """The gradient of its own objective that a client keeps.
+    """Update a client's dual variable, the gradient of its own objective.
 
         lam_i = lam_i - mu Delta_i                 feddyn.lam_i
 
@@ -32,7 +32,7 @@ def client_dual(lam_i: Vector, delta: Vector, *, mu: Scalar) -> Vector:
 
 @rule
 def server_dual(h: Vector, deltas: Stack, *, mu: Scalar, clients: int) -> Vector:
-    """The server's dual variable: the mean of the clients', over all of them.
+    """Update the server's dual variable, the mean of the duals of all N clients.
 
         h = h - mu 1/N sum over S of Delta_i       feddyn.h
 
@@ -44,7 +44,7 @@ def server_dual(h: Vector, deltas: Stack, *, mu: Scalar, clients: int) -> Vector
 
 @rule
 def dynamic_average(Y: Stack, h: Vector, *, mu: Scalar) -> Vector:
-    """The server's step: the mean of the local models of the participants, moved by the dual variable.
+    """Server step of FedDyn: the mean of the participants' local models, shifted by the dual variable.
 
         x = 1/|S| sum over S of y_i - h / mu       feddyn.step
 

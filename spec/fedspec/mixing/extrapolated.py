@@ -1,4 +1,4 @@
-"""The server that goes further along the mean change, the less the clients' changes agree."""
+"""Server step of FedExP, which goes further along the mean change the less the clients' changes agree."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fedspec.rules import rule
 
 @rule
 def extrapolated(x: Vector, deltas: Stack, delta: Vector, p: Weights, *, eps: Scalar) -> tuple[Vector, Scalar]:
-    """Server step of FedExP, from all changes and their mean; and its rate.
+    """Server step of FedExP from all changes and their mean; return the model and the rate.
 
         rate = max(1, sum_i p_i ||Delta_i||^2 / (2 (||Delta||^2 + eps)))        fedexp.rate
         x = x + rate Delta                                                      fedexp.step

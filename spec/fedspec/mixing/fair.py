@@ -1,4 +1,4 @@
-"""q-FedAvg: what the changes and losses of a round weigh, by the losses' q-th powers."""
+"""q-FedAvg: a mean of the changes weighted by powers of the clients' losses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fedspec.rules import rule
 
 @rule
 def fair_parts(deltas: Stack, F: Column, *, eta_l: Scalar, q: Scalar, guard: Scalar = 0) -> tuple[Stack, Column]:
-    """Step of each client, and the curvature that divides it; F_i(x) is the client's loss before it moved.
+    """Step of each client, and the curvature in its divisor; F_i(x) is the client's loss before its local steps.
 
         F_i = F_i(x) + guard                             q-fedavg.F_i
         g_i = -L Delta_i                                 q-fedavg.g_i
@@ -28,7 +28,7 @@ def fair_parts(deltas: Stack, F: Column, *, eta_l: Scalar, q: Scalar, guard: Sca
 
 @rule
 def fair_step(x: Vector, d_i: Stack, b_i: Column) -> Vector:
-    """The sum of all steps over the sum of all curvatures.
+    """Server step of q-FedAvg: the sum of the clients' steps over the sum of their curvatures.
 
         x = x - sum_i d_i / sum_i b_i          q-fedavg.step
 

@@ -23,7 +23,7 @@ from fedspec.rules import rule
 
 
 def check_mixing(W: Mixing) -> None:
-    """Refuse a matrix that is not doubly stochastic.
+    """Raise MixingError unless a matrix is doubly stochastic.
 
     Raises:
         MixingError: it is not square, has an entry outside [0, 1], or a row or column does not sum to one.
@@ -57,7 +57,7 @@ def _stochastic(W: Mixing, allowed: float) -> bool:
 
 @rule
 def gossip(X: Stack, W: Mixing) -> Stack:
-    """Exchange with the neighbours; row i of X is client i's model.
+    """Mix each client's model with its neighbours' models; row i of X is client i's model.
 
         X = W X                                    gossip.x
 
@@ -72,7 +72,7 @@ def gossip(X: Stack, W: Mixing) -> Stack:
 
 @rule
 def broadcast(x: Vector, X: Stack, reach: Weights) -> Stack:
-    """The models that the clients begin a round from, where not all of them hear of the server's.
+    """Models from which the clients begin a round if the server's model reaches only some of them.
 
         x_i = x if reach_i > 0 else x_i            gossip.start
 
@@ -83,7 +83,7 @@ def broadcast(x: Vector, X: Stack, reach: Weights) -> Stack:
 
 @rule
 def cluster_mean(deltas: Stack, w: Weights) -> Vector:
-    """The mean over the clusters; row k is the mean change of the senders in cluster k.
+    """Weighted mean of the clusters' changes; row k is the mean change of the senders in cluster k.
 
         Delta = sum_k w_k Delta_k                  cafga.delta
 
@@ -117,7 +117,7 @@ def dsgd(X: Stack, G: Stack, W: Mixing, *, eta_l: Scalar, order: Order = Order.C
 
 @rule
 def global_mean(X: Stack) -> Stack:
-    """The last exchange of a period: every client takes the mean of all models.
+    """Replace every client's model by the mean of all models, in the last exchange of a period.
 
         x_i = 1/n sum_j x_j                        gossip-pga.step
 

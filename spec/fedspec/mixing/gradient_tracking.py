@@ -1,4 +1,4 @@
-"""Gradient tracking: clients that mix what they know of the mean gradient, as they mix their models.
+"""Gradient tracking: clients mix their estimates of the mean gradient as they mix their models.
 
 Row i of every stack is client i's. External to the five papers.
 """
@@ -13,7 +13,7 @@ from fedspec.rules import rule
 
 @rule
 def along_tracker(X: Stack, Y: Stack, W: Mixing, *, eta_l: Scalar, tracking: Tracking = Tracking.DIGING) -> Stack:
-    """Step against each client's estimate of the mean gradient.
+    """Step of each client against its estimate of the mean gradient.
 
         X = W X - eta_l Y                          diging.step
         X = W (X - eta_l Y)                        diging.step [tracking=semi-atc]
@@ -33,7 +33,7 @@ def along_tracker(X: Stack, Y: Stack, W: Mixing, *, eta_l: Scalar, tracking: Tra
 
 @rule
 def tracker(Y: Stack, before: Stack, after: Stack, W: Mixing, *, tracking: Tracking = Tracking.DIGING) -> Stack:
-    """Estimate of the mean gradient by each client; the estimates have the same sum as the gradients.
+    """Update each client's estimate of the mean gradient; the estimates keep the same sum as the gradients.
 
         Y = W Y + G(X) - G(X_before)               diging.Y
         Y = W (Y + G(X) - G(X_before))             diging.Y [tracking=atc]
@@ -64,7 +64,7 @@ def towards_mean(Z: Stack, G: Stack, C: Stack, *, eta_l: Scalar) -> Stack:
 
 @rule
 def mean_direction(X: Stack, Z: Stack, *, steps: int, eta_l: Scalar) -> Stack:
-    """Mean direction of a client's local steps, each corrected gradient counted once.
+    """Mean direction of each client's local steps, that is, the mean of its corrected gradients.
 
         V = (X - Z) / (eta_l tau)                  k-gt.V
 
@@ -75,7 +75,7 @@ def mean_direction(X: Stack, Z: Stack, *, steps: int, eta_l: Scalar) -> Stack:
 
 @rule
 def correction(C: Stack, V: Stack, W: Mixing) -> Stack:
-    """Corrections that clients add to their next gradients; the corrections keep their sum, which is 0.
+    """Update the corrections that clients add to their gradients; the corrections keep their sum, which is 0.
 
         C = C - V + W V                            k-gt.C
 
@@ -91,7 +91,7 @@ def correction(C: Stack, V: Stack, W: Mixing) -> Stack:
 
 @rule
 def along_directions(X: Stack, V: Stack, W: Mixing, *, steps: int, eta_l: Scalar, eta: Scalar) -> Stack:
-    """The models after an exchange: those of before it, moved along the directions, and mixed.
+    """Models after an exchange: each model moves along its mean direction, then the clients mix them.
 
         X = W (X - eta eta_l tau V)                k-gt.step
 

@@ -1,4 +1,4 @@
-"""Five ways to mix low-rank adapters: FedIT, FFA-LoRA, RoLoRA, FLoRA and FedEx-LoRA.
+"""Five rules that average low-rank adapters: FedIT, FFA-LoRA, RoLoRA, FLoRA and FedEx-LoRA.
 
 All take the layer that a round began with and what clients send back, in the words of :mod:`fedspec.mixing.adapters`,
 and return the layer that the next round begins with. With B = sum_i p_i B_i and A = sum_i p_i A_i:
@@ -47,7 +47,7 @@ class Factor(StrEnum):
 
 
 def fedit(layer: Layer, sent: Sequence[Adapter], p: Weights) -> Layer:
-    """Each factor is averaged for itself.
+    """Average each factor separately.
 
         B = sum_i p_i B_i
         A = sum_i p_i A_i
@@ -66,7 +66,7 @@ def fedit(layer: Layer, sent: Sequence[Adapter], p: Weights) -> Layer:
 
 
 def ffa(layer: Layer, sent: Sequence[Adapter], p: Weights) -> Layer:
-    """B is averaged; A is that which all clients began with, and is not read from what they send.
+    """Average B; keep the A that all clients began with, and ignore the A that they send.
 
         B = sum_i p_i B_i
 
@@ -97,7 +97,7 @@ def turn(r: int, first: Factor = Factor.B) -> Factor:
 
 
 def rolora(layer: Layer, sent: Sequence[Adapter], p: Weights, *, r: int, first: Factor = Factor.B) -> Layer:
-    """The factor whose turn it is was trained and is averaged; the other one is as it was, and is not read.
+    """Average the factor that clients trained in this round; keep the other factor and ignore it in the messages.
 
         B = sum_i p_i B_i        in odd rounds
         A = sum_i p_i A_i        in even rounds
@@ -117,7 +117,7 @@ def rolora(layer: Layer, sent: Sequence[Adapter], p: Weights, *, r: int, first: 
 
 
 def stacked(sent: Sequence[Adapter], p: Weights) -> Adapter:
-    """Adapter of all ranks together, whose product is the mean of the products.
+    """Concatenate the clients' adapters to one, whose product is the mean of their products.
 
         B = [B_1 ... B_n]
         A = [p_1 A_1; ...; p_n A_n]
@@ -134,7 +134,7 @@ def stacked(sent: Sequence[Adapter], p: Weights) -> Adapter:
 
 
 def flora(layer: Layer, sent: Sequence[Adapter], p: Weights, *, sigma: Scalar, fresh: Down) -> Layer:
-    """The stacked adapter is merged into W, and clients begin with another one, whose product is 0.
+    """Merge the concatenated adapters into W; clients begin the next round with an adapter whose product is 0.
 
         W = W + sigma [B_1 ... B_n] [p_1 A_1; ...; p_n A_n]
         B = 0
@@ -157,7 +157,7 @@ def flora(layer: Layer, sent: Sequence[Adapter], p: Weights, *, sigma: Scalar, f
 
 
 def fedex(layer: Layer, sent: Sequence[Adapter], p: Weights, *, sigma: Scalar) -> Layer:
-    """Each factor is averaged for itself, and W takes what the product of the means lacks.
+    """Average each factor separately, and add to W the residual: the mean product minus the product of the means.
 
         W = W + sigma (sum_i p_i B_i A_i - B A)
         B = sum_i p_i B_i

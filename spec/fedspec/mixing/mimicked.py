@@ -1,4 +1,4 @@
-"""The mean gradient of a round's clients at the model that they were sent, a batch of each after another."""
+"""Mean gradient of a round's clients at the model that the server sent, accumulated batch by batch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fedspec.rules import rule
 
 @rule
 def gradient_at_x(g_x: Vector, g_i: Stack, p: Weights, tau: Weights) -> Vector:
-    """The mean gradient of the round's clients at the model that they were sent, after one batch more of each.
+    """Add one more batch of each client to the mean gradient of the round's clients at the model that they were sent.
 
         g_x = g_x + sum_i p_i g_i / tau_i          mime-lite.g_x
 

@@ -1,4 +1,4 @@
-"""Krum and Multi-Krum: of the clients' changes those that have the nearest neighbours."""
+"""Krum and Multi-Krum, which select the clients' changes with the nearest neighbours."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fedspec.rules import rule
 
 
 def how_many(f: int, clients: int, which: Neighbours = Neighbours.PUBLISHED) -> int:
-    """To how many others distances are added up: n - f - 2, or one more; the published rule asks for n > 2 f + 2."""
+    """Number of other changes whose distances a score sums: n - f - 2, or one more; the paper needs n > 2 f + 2."""
     return max(1, clients - f - (2 if which is Neighbours.PUBLISHED else 1))
 
 
@@ -22,7 +22,7 @@ def krum_scores(
     neighbours: Neighbours = Neighbours.PUBLISHED,
     distance: Distance = Distance.SQUARED,
 ) -> Column:
-    """Sum of the distances of each of the n changes to the other changes that are nearest to it.
+    """Krum score of each of the n changes: the sum of its distances to the nearest other changes.
 
         s_i = sum_(k = 1 .. max(1, n - f - 2)) ||Delta_i - Delta_(i, k)||^2  krum.s
         s_i = sum_(k = 1 .. max(1, n - f - 1)) ||Delta_i - Delta_(i, k)||^2  krum.s [neighbours=n-f-1]
@@ -40,7 +40,7 @@ def krum_scores(
 
 @rule
 def krum(deltas: Stack, s: Column) -> Vector:
-    """The change whose score is smallest; of equal ones the first.
+    """Change with the smallest score; of equal scores, the first.
 
         Delta = Delta_i, i = min argmin_j s_j              krum.delta
 
@@ -52,7 +52,7 @@ def krum(deltas: Stack, s: Column) -> Vector:
 
 @rule
 def multi_krum(deltas: Stack, s: Column, p: Weights, *, keep: int) -> Vector:
-    """The mean of the changes whose scores are smallest; of equal ones the first. Of fewer changes, all.
+    """Mean of the ``keep`` changes with the smallest scores, of equal scores the first; of fewer changes, all.
 
         Delta = sum_(i of the m smallest s_i) p_i Delta_i / sum_(the same i) p_i        multi-krum.delta
 

@@ -1,4 +1,4 @@
-"""FedNova's normalised averaging: the general rule of the paper and its weights and step lengths."""
+"""FedNova's normalised averaging: the paper's general rule, its weights and its effective numbers of steps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fedspec.rules import rule
 
 @rule
 def normalised_gradient(delta: Vector, *, eta_l: Scalar, a_norm: Scalar) -> Vector:
-    """Message of client i: its average gradient, weighted by a_i.
+    """Message of client i: the average of its gradients, weighted by a_i.
 
         d_i = - Delta_i / (eta_l ||a_i||_1)        fednova.d
 
@@ -32,7 +32,7 @@ def normalised_gradient(delta: Vector, *, eta_l: Scalar, a_norm: Scalar) -> Vect
 
 @rule
 def effective_steps(p: Weights, a_norms: Weights, steps: Sequence[int], choice: TauEff, fixed: Scalar = 1) -> Scalar:
-    """The effective number of local steps.
+    """Effective number of local steps of a round.
 
         tau_eff = sum_i p_i ||a_i||_1              fednova.tau_eff
         tau_eff = sum_i p_i tau_i                  fednova.tau_eff [tau_eff_choice=weighted-steps]
@@ -58,7 +58,7 @@ def effective_steps(p: Weights, a_norms: Weights, steps: Sequence[int], choice: 
 
 @rule
 def general_weights(p: Weights, a_norms: Weights, choice: NovaWeights) -> Weights:
-    """The weights of the general rule: p itself (FedNova), or what plain averaging implies.
+    """Weights of the general rule: p itself (FedNova), or the weights that plain averaging implies.
 
         w_i = p_i                                  fednova.w
         w_i = p_i ||a_i||_1 / sum_j p_j ||a_j||_1  fednova.w [nova_weights=implied]
@@ -74,7 +74,7 @@ def general_weights(p: Weights, a_norms: Weights, choice: NovaWeights) -> Weight
 
 @rule
 def general_update(x: Vector, d: Stack, w: Weights, *, tau_eff: Scalar, eta_l: Scalar) -> Vector:
-    """The general rule that every algorithm of the paper is an instance of.
+    """Server step of the general rule, of which every algorithm in the paper is an instance.
 
         x = x - tau_eff sum_i w_i eta_l d_i        fednova.step
 
@@ -89,7 +89,7 @@ def general_update(x: Vector, d: Stack, w: Weights, *, tau_eff: Scalar, eta_l: S
 
 @rule
 def general_change(d: Stack, w: Weights, *, tau_eff: Scalar, eta_l: Scalar) -> Vector:
-    """The change that the general rule makes of the model.
+    """Change of the model under the general rule.
 
         Delta = - tau_eff sum_i w_i eta_l d_i      fednova-momentum.delta
 

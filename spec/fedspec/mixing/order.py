@@ -11,7 +11,7 @@ from fedspec.rules import rule
 
 @rule
 def coordinate_median(deltas: Stack) -> Vector:
-    """The median of the M changes in each coordinate; of an even number the mean of the two in the middle.
+    """Coordinate-wise median of the M changes; for even M, the mean of the two middle values.
 
         Delta = (Delta_(floor((M + 1) / 2)) + Delta_(floor(M / 2) + 1)) / 2        median.delta
 
@@ -26,7 +26,7 @@ def coordinate_median(deltas: Stack) -> Vector:
 
 @rule
 def lower_median(deltas: Stack) -> Vector:
-    """The median of the M changes in each coordinate; of an even number the smaller of the two in the middle.
+    """Coordinate-wise median of the M changes; for even M, the smaller of the two middle values.
 
         Delta = Delta_(floor((M + 1) / 2))         median.delta [middle=lower]
 
@@ -39,13 +39,13 @@ def lower_median(deltas: Stack) -> Vector:
 
 
 def left_out(trim: Scalar, clients: int) -> int:
-    """Number of values left out at either end: b = floor(trim M), of the product as the numbers' type rounds it."""
+    """Number of values trimmed at either end: b = floor(trim M), with the product rounded in its number type."""
     return floor(trim * clients)
 
 
 @rule
 def trimmed_mean(deltas: Stack, *, b: int) -> Vector:
-    """The mean of the M changes in each coordinate without the b largest and the b smallest.
+    """Coordinate-wise mean of the M changes without the b largest and the b smallest values.
 
         Delta = sum_(k = b + 1 .. M - b) Delta_(k) / (M - 2 b)         trimmed-mean.delta
 

@@ -1,4 +1,4 @@
-"""Periodic averaging: the server makes its state of the states that its clients send, not of their changes."""
+"""Periodic averaging: the server averages the states that its clients send, not their changes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def model_mean(models: Stack, *, clients: int) -> Vector:
 
 @rule
 def moment_maximum(v_hat: Vector, moments: Stack, *, clients: int) -> Vector:
-    """Denominator of the next round's steps: none of its coordinates ever falls.
+    """Update the denominator v_hat for the next round's steps; its coordinates never decrease.
 
         v_hat = max(v_hat, 1/|D| sum over D of s_i)   fed-lamb.v_hat
         v_hat = max(v_hat, 1/n sum over D of s_i)     fed-lamb.v_hat [averaged=all]
@@ -40,7 +40,7 @@ def moment_maximum(v_hat: Vector, moments: Stack, *, clients: int) -> Vector:
 
 @rule
 def moment_mean(moments: Stack, p: Weights) -> Vector:
-    """Moments that the clients of a round continue from if moments are averaged, as the changes are.
+    """Mean of the clients' moments, from which clients continue if moments are averaged as changes are.
 
         m_i = sum over S of p_j m_j                diloco.m_i [inner=averaged]
         v_i = sum over S of p_j v_j                diloco.v_i [inner=averaged]

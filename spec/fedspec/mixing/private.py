@@ -1,4 +1,4 @@
-"""Differential privacy of the clients: bounded changes, and noise that hides any one of them."""
+"""Client-level differential privacy: bounded changes, and noise that hides any single change."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fedspec.rules import rule
 
 @rule
 def clip(delta: Vector, *, clip_norm: Scalar) -> Vector:
-    """A client's change, shortened to length c if it is longer; a change of zero stays zero.
+    """Scale a client's change down to length c if it is longer; a change of zero stays zero.
 
         Delta_i = min(1, c / ||Delta_i||) Delta_i  dp.clip
         g_i = min(1, c / ||g_i||) g_i              dp.clip [clipped=gradients]
@@ -26,7 +26,7 @@ def clip(delta: Vector, *, clip_norm: Scalar) -> Vector:
 
 @rule
 def noisy_mean(deltas: Stack, noise: Vector, *, clip_norm: Scalar, sigma: Scalar) -> Vector:
-    """The mean of clipped changes with Gaussian noise, whose standard draws are passed in.
+    """Mean of clipped changes plus Gaussian noise; the standard normal draws are an argument.
 
         Delta = 1/|S| (sum over S of Delta_i + sigma c z)  dp.delta
 

@@ -1,4 +1,4 @@
-"""Gradients that a server remembers of every client: MIFA."""
+"""MIFA: a server that remembers the last gradients of every client."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fedspec.rules import rule
 
 @rule
 def gradients_of(delta: Vector, *, eta_l: Scalar) -> Vector:
-    """The sum of a client's gradients, from its change.
+    """Sum of a client's gradients, computed from its change.
 
         G_i = -Delta_i / eta_l                        mifa.g_i
 
@@ -20,7 +20,7 @@ def gradients_of(delta: Vector, *, eta_l: Scalar) -> Vector:
 
 @rule
 def remembered_step(x: Vector, g_i: Stack, *, eta_l: Scalar) -> tuple[Vector, Vector]:
-    """A step against the mean of what all N clients sent last, in the clients' rate; who was never heard counts as 0.
+    """Step against the mean of the last gradients of all N clients; a client that never sent counts as 0.
 
         G = 1/N sum_i G_i                             mifa.g
         x = x - eta_l G                               mifa.step

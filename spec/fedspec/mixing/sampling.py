@@ -1,4 +1,4 @@
-"""FedNova with sampled clients: three pairs of weights and step lengths, which the paper does not tell apart.
+"""FedNova with sampled clients: three pairs of weights and step lengths that the paper doesn't tell apart.
 
 Here p_i = n_i / n over all m clients, also those that are not drawn, and S has one entry for every draw.
 """
@@ -15,7 +15,7 @@ from fedspec.rules import rule
 
 
 def check_drawn(p: Weights, clients: int, choice: SampledWeights) -> None:
-    """Refuse shares that no clients drawn have.
+    """Raise an error for shares that the drawn clients can't have.
 
     Raises:
         PlanError: more clients are drawn without replacement than there are.
@@ -30,7 +30,7 @@ def check_drawn(p: Weights, clients: int, choice: SampledWeights) -> None:
 
 
 def check_somebody(p: Weights) -> None:
-    """Refuse shares that their sum cannot divide.
+    """Raise WeightError if all shares are zero, since the weights divide by their sum.
 
     Raises:
         WeightError: all are zero.
@@ -41,7 +41,7 @@ def check_somebody(p: Weights) -> None:
 
 @rule
 def sampled_weights(p: Weights, *, clients: int, sampled_weights: SampledWeights) -> Weights:
-    """The weights of the q clients drawn, from their shares p_i.
+    """Weights of the q drawn clients, from their shares p_i.
 
         w_i = p_i / sum over S of p_j              fednova-sampled.w
         w_i = 1 / q                                fednova-sampled.w [sampled_weights=with-replacement]
@@ -67,7 +67,7 @@ def sampled_weights(p: Weights, *, clients: int, sampled_weights: SampledWeights
 def sampled_steps(
     p: Weights, w: Weights, a_norms: Weights, *, sampled_steps: SampledSteps, tau_eff: Scalar = 1
 ) -> Scalar:
-    """The effective number of local steps of a round with sampled clients.
+    """Effective number of local steps of a round with sampled clients.
 
         tau_eff = sum over S of w_i ||a_i||_1      fednova-sampled.tau_eff
         tau_eff = sum over S of p_i ||a_i||_1      fednova-sampled.tau_eff [sampled_steps=sum]
@@ -89,7 +89,7 @@ def sampled_steps(
 
 @rule
 def sampled_update(x: Vector, d: Stack, w: Weights, *, tau_eff: Scalar, eta_l: Scalar) -> Vector:
-    """The general rule over the clients drawn; its weights need not sum to one.
+    """Server step of the general rule over the drawn clients; its weights need not sum to one.
 
         x = x - tau_eff sum over S of w_i eta_l d_i  fednova-sampled.step
 

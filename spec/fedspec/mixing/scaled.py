@@ -1,4 +1,4 @@
-"""Changes that carry a weight of their own."""
+"""Changes that are multiplied by a weight before they are averaged."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fedspec.rules import rule
 
 @rule
 def scaled(delta: Vector, *, scale: Scalar) -> Vector:
-    """A client's change times its weight; the mean that follows divides by the number of changes, not by the weights.
+    """Client's change times its weight; the mean that follows divides by the number of changes, not by the weights.
 
         Delta_i = Xi_i (x_i - x)                   fedada2.delta_i
 

@@ -1,4 +1,4 @@
-"""Mixing matrices as data: rings, complete graphs, clusters, Metropolis weights, random ones; and how fast they mix.
+"""Mixing matrices: rings, complete graphs, clusters, Metropolis weights, random matrices; and how fast they mix.
 
 Entry [i, j] says how much of client j's model client i takes. The matrices are in the arithmetic of ``like``: exact
 where it holds fractions. A plan carries them; the rules draw and build nothing.
@@ -43,7 +43,7 @@ def _zeros(n: int, like: Array) -> Mixing:
 
 
 def complete(n: int, like: Array = FLOATS) -> Mixing:
-    """J, everybody with everybody alike: 1/n everywhere. AFGA: fully connected, rho = 0 (L280-281).
+    """Complete graph J, with 1/n in every entry. AFGA: fully connected, rho = 0 (L280-281).
 
     Raises:
         MixingError: there is no client.
@@ -53,7 +53,7 @@ def complete(n: int, like: Array = FLOATS) -> Mixing:
 
 
 def alone(n: int, like: Array = FLOATS) -> Mixing:
-    """I, nobody with anybody: rho = 1, which AFGA's Assumption 4.5 excludes.
+    """Identity matrix, with which clients don't mix: rho = 1, which AFGA's Assumption 4.5 excludes.
 
     Raises:
         MixingError: there is no client.
@@ -63,7 +63,7 @@ def alone(n: int, like: Array = FLOATS) -> Mixing:
 
 
 def ring(n: int, like: Array = FLOATS, of_two: RingOfTwo = RingOfTwo.HALVES) -> Mixing:
-    """A third from oneself, a third from each neighbour; AFGA's default, by its rho (0.995 for 50, 0.873 for 10).
+    """Ring: weight 1/3 for a client itself and each neighbour; AFGA's default, by its rho (0.995 for 50, 0.873 for 10).
 
     A ring of three is J, a ring of one is [1]. The two neighbours in a ring of two are one client, which the paper does
     not mention: it counts once or twice.
@@ -82,7 +82,7 @@ def ring(n: int, like: Array = FLOATS, of_two: RingOfTwo = RingOfTwo.HALVES) -> 
 
 
 def clustered(blocks: Sequence[Array]) -> Mixing:
-    """Clusters one after the other, each with its own matrix: block-diagonal, rho = 1 where there are two or more.
+    """Block-diagonal matrix of clusters, each with its own matrix; rho = 1 if there are two or more clusters.
 
     Raises:
         MixingError: there is no block, or one is not doubly stochastic.
@@ -99,7 +99,7 @@ def clustered(blocks: Sequence[Array]) -> Mixing:
 
 
 def metropolis(n: int, edges: Iterable[tuple[int, int]], like: Array = FLOATS) -> Mixing:
-    """Metropolis-Hastings weights on a graph: 1 / (1 + the larger degree) on every edge, the rest at home; symmetric.
+    """Metropolis-Hastings weights: 1 / (1 + the larger degree) on every edge, the rest on the diagonal; symmetric.
 
     Raises:
         MixingError: an edge joins a client to itself or to one that does not exist, or there is no client.
@@ -108,7 +108,7 @@ def metropolis(n: int, edges: Iterable[tuple[int, int]], like: Array = FLOATS) -
     neighbours: list[set[int]] = [set() for _ in range(n)]
     for i, j in edges:
         if i == j or not {type(i), type(j)} <= {int} or not (0 <= i < n and 0 <= j < n):
-            raise MixingError(f"edges: ({i}, {j}) is none between two of the clients 0..{n - 1}")
+            raise MixingError(f"edges: got ({i}, {j}); an edge must join two different clients of 0..{n - 1}")
         neighbours[i].add(j)
         neighbours[j].add(i)
     W = _zeros(n, like)
@@ -120,7 +120,7 @@ def metropolis(n: int, edges: Iterable[tuple[int, int]], like: Array = FLOATS) -
 
 
 def lazy(W: Mixing, share: Scalar) -> Mixing:
-    """(1 - share) I + share W: everybody keeps more of its own model.
+    """Return (1 - share) I + share W: clients keep more of their own models.
 
     Raises:
         MixingError: the result is not doubly stochastic: W is not, or the share is outside [0, 1].
@@ -129,7 +129,7 @@ def lazy(W: Mixing, share: Scalar) -> Mixing:
 
 
 def blended(weights: Sequence[Scalar], matrices: Sequence[Mixing]) -> Mixing:
-    """A convex combination; with J as the second of two, rho is that of the first times its weight.
+    """Convex combination of matrices; with J as the second of two, rho is the first matrix's rho times its weight.
 
     Raises:
         MixingError: it is not doubly stochastic, or there is not one weight for each matrix.
@@ -142,7 +142,7 @@ def blended(weights: Sequence[Scalar], matrices: Sequence[Mixing]) -> Mixing:
 
 
 def permutation(order: Sequence[int], like: Array = FLOATS) -> Mixing:
-    """Client i takes the model of client order[i].
+    """Permutation matrix: client i takes the model of client order[i].
 
     Raises:
         MixingError: the order is no permutation.
@@ -170,7 +170,7 @@ def random_permutations(n: int, count: int, rng: np.random.Generator, like: Arra
 
 
 def balanced(A: Array, sweeps: int = 1000) -> Mixing:
-    """A positive matrix with its rows and columns scaled in turn until all sum to one (Sinkhorn); floats.
+    """Scale rows and columns of a positive matrix in turn until all sum to one (Sinkhorn); in floats.
 
     With random entries it is AFGA's unbalanced complete graph, of which footnote 6 (L642) tells no more.
 
@@ -178,7 +178,9 @@ def balanced(A: Array, sweeps: int = 1000) -> Mixing:
         MixingError: A has an entry that is not positive, or so many sweeps are not enough.
     """
     if not (A > 0).all():
-        raise MixingError("A: an entry is not positive; scaling its rows and columns need not balance it")
+        raise MixingError(
+            "A: an entry is not positive; all must be, since scaling rows and columns may not converge otherwise"
+        )
     W: Mixing = A
     for _ in range(sweeps):
         W = W / W.sum(axis=1, keepdims=True)
@@ -192,7 +194,7 @@ def balanced(A: Array, sweeps: int = 1000) -> Mixing:
 
 
 def rho(W: Mixing) -> float:
-    """||W - J||_2, the second largest singular value (floats): small where the graph is dense, 1 where it is parted.
+    """Second largest singular value ||W - J||_2 (in floats): small for a dense graph, 1 for a disconnected graph.
 
     AFGA calls it the spectral gap (Assumption 4.5) and, for symmetric W, |lambda_2| (L287-289): not the same otherwise.
 

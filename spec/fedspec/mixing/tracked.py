@@ -1,4 +1,4 @@
-"""Server's estimates of its clients' gradients when clients send differences alone: EF21."""
+"""EF21: a server's estimates of its clients' gradients, which clients update by sending differences."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def unknown(gradient: Vector, g: Vector) -> Vector:
 
 @rule
 def learnt(g: Vector, c: Vector) -> Vector:
-    """Server's estimate of a client's gradient after the message; the client knows the estimate, too.
+    """Update the server's estimate of a client's gradient by its message; the client keeps a copy of it.
 
         g_i = g_i + c_i                               ef21.g_i
 
@@ -31,7 +31,7 @@ def learnt(g: Vector, c: Vector) -> Vector:
 
 @rule
 def mean_estimate(g_i: Stack) -> Vector:
-    """The mean of what is known of all n clients' gradients.
+    """Mean of the server's estimates of all n clients' gradients.
 
         g = 1/n sum_i g_i                             ef21.g
 
@@ -43,7 +43,7 @@ def mean_estimate(g_i: Stack) -> Vector:
 
 @rule
 def descend(x: Vector, g: Vector, *, eta: Scalar) -> Vector:
-    """A step of the server against what it knows.
+    """Server step against the mean of the estimated gradients.
 
         x = x - eta g                                 ef21.step
 

@@ -41,7 +41,7 @@ def shares(
 
 
 def check_tallied(examples: Sequence[Scalar], steps: Sequence[int]) -> None:
-    """Refuse numbers of local steps that clients cannot weigh by.
+    """Raise PlanError unless each client has a number of local steps >= 1, by which clients are weighted.
 
     Raises:
         PlanError: there is not one for each client, or one is not a whole number >= 1.
@@ -53,7 +53,7 @@ def check_tallied(examples: Sequence[Scalar], steps: Sequence[int]) -> None:
 
 
 def check_shares(p: Weights) -> None:
-    """Refuse weights that are negative or do not sum to one: exactly in rationals, up to rounding elsewhere.
+    """Raise WeightError unless weights are >= 0 and sum to one: exactly for rationals, else up to rounding.
 
     Raises:
         WeightError: a weight is negative, or their sum is not one.
@@ -70,7 +70,7 @@ def check_shares(p: Weights) -> None:
 
 
 def check_parts(p: Weights, *, repeats: bool = False) -> None:
-    """Refuse shares in all clients that no clients can have: together above one, or singly where some come twice.
+    """Raise WeightError if a share in all clients is above one, or their sum is and no client comes twice.
 
     Raises:
         WeightError: the shares, or one of them, are above one.
@@ -85,7 +85,7 @@ def check_parts(p: Weights, *, repeats: bool = False) -> None:
 
 @rule
 def weighted_mean(deltas: Stack, p: Weights) -> Vector:
-    """The aggregate of the clients' changes.
+    """Weighted mean of the clients' changes.
 
         Delta = sum_i p_i Delta_i                  fedavg.delta
 

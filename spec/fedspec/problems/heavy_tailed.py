@@ -1,4 +1,4 @@
-"""The toy problems of FedAda2's App. A: one quadratic for all clients, and noise with heavy tails in its gradient.
+"""Toy problems of FedAda2's App. A: one quadratic for all clients, with heavy-tailed noise in its gradient.
 
     F_i(x, xi_i) = x^2 / 2 + xi_i x,    gradient x + xi_i,    f(x) = x^2 / 2,    x* = 0
 
@@ -21,7 +21,7 @@ from fedspec.plan import Oracle
 
 
 def noisy(noise: Sequence[Vector]) -> Oracle:
-    """A client's gradient x + xi_k at local step k = 0, 1, ...
+    """Gradient oracle of a client with noise: x + xi_k at local step k = 0, 1, ...
 
     Raises:
         PlanError: when it is asked for a step that no noise was given for.
@@ -36,7 +36,7 @@ def noisy(noise: Sequence[Vector]) -> Oracle:
 
 
 def student_2(u: Array) -> Array:
-    """The quantile of Student's t with two degrees of freedom: xi with P(t_2 <= xi) = u, 0 < u < 1.
+    """Quantile of Student's t with two degrees of freedom: xi with P(t_2 <= xi) = u, 0 < u < 1.
 
         xi = (2u - 1) / sqrt(2 u (1 - u))
 
@@ -46,12 +46,12 @@ def student_2(u: Array) -> Array:
 
 
 def cauchy(u: Array, *, gamma: float) -> Array:
-    """The quantile of the Cauchy distribution of scale gamma: gamma tan(pi (u - 1/2)), 0 < u < 1."""
+    """Quantile of the Cauchy distribution of scale gamma: gamma tan(pi (u - 1/2)), 0 < u < 1."""
     return np.asarray(gamma * np.tan(np.pi * (u - 0.5)))
 
 
 def draw_student(rng: np.random.Generator, nu: int, shape: tuple[int, ...]) -> Array:
-    """Noise of Student's t with nu degrees of freedom; for nu = 2 from its quantile.
+    """Draw noise from Student's t with nu degrees of freedom; for nu = 2 by its quantile function.
 
     Raises:
         ParameterError: nu is not a whole number >= 1.
@@ -62,7 +62,7 @@ def draw_student(rng: np.random.Generator, nu: int, shape: tuple[int, ...]) -> A
 
 
 def draw_cauchy(rng: np.random.Generator, gamma: float, shape: tuple[int, ...]) -> Array:
-    """Noise of a Cauchy distribution of scale gamma, which App. A.1 takes below 1/3.
+    """Draw noise from a Cauchy distribution of scale gamma, which App. A.1 takes below 1/3.
 
     Raises:
         ParameterError: gamma is not positive and finite.

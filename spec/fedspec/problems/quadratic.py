@@ -1,4 +1,4 @@
-"""Quadratic clients: the problem on which FedNova's limit points are known in closed form.
+"""Quadratic clients, for which FedNova's limit points are known in closed form.
 
     F_i(x) = x' H_i x / 2 - e_i' x + f_i,    grad F_i(x) = H_i x - e_i,    minimiser H_i^(-1) e_i
 
@@ -24,7 +24,7 @@ from fedspec.records import record
 
 @record
 class QuadraticClients:
-    """n clients in d dimensions.
+    """Quadratic objectives of n clients in d dimensions.
 
     Attributes:
         H: [n, d, d], symmetric positive definite.
@@ -56,46 +56,46 @@ class QuadraticClients:
 
     @property
     def clients(self) -> tuple[Oracle, ...]:
-        """The exact gradient of each client, the same at every local step, and its value where f is known."""
+        """Exact gradient oracle of each client, the same at every local step; it has values too if f is given."""
         if self.f is not None:
             return tuple(map(Quadratic, self.H, self.e, self.f))
         return tuple(lambda k, x, H_i=H_i, e_i=e_i: H_i @ x - e_i for H_i, e_i in zip(self.H, self.e, strict=True))
 
     def smoothness(self) -> float:
-        """L, the largest eigenvalue of any H_i (floating point)."""
+        """Smoothness constant L, the largest eigenvalue of any H_i (floating point)."""
         return float(max(np.linalg.eigvalsh(H_i.astype(float))[-1] for H_i in self.H))
 
     def minimiser(self, p: Weights) -> Vector:
-        """x* = (sum_i p_i H_i)^(-1) sum_i p_i e_i, the minimiser of sum_i p_i F_i. FedNova, eq. (14)."""
+        """Minimiser of sum_i p_i F_i: x* = (sum_i p_i H_i)^(-1) sum_i p_i e_i. FedNova, eq. (14)."""
         return solve(_mix(p, self.H), _mix(p, self.e))
 
 
 @record
 class Quadratic:
-    """Client with a quadratic objective, whose value it knows."""
+    """Gradient oracle of a quadratic objective that also evaluates the objective."""
 
     H: Shaped[Array, "d d"]
     e: Vector
     f: Scalar
 
     def __call__(self, k: int, x: Vector) -> Vector:
-        """H x - e."""
+        """Gradient H x - e of the objective."""
         slope: Vector = self.H @ x - self.e
         return slope
 
     def value(self, x: Vector) -> Scalar:
-        """X' H x / 2 - e' x + f."""
+        """Value x' H x / 2 - e' x + f of the objective."""
         value: Scalar = x @ (self.H @ x) / 2 - self.e @ x + self.f
         return value
 
 
 def constant(g: Vector) -> Oracle:
-    """The gradient of F(x) = g' x, which is g everywhere: Delta = -eta_l ||a||_1 g exactly."""
+    """Gradient oracle of F(x) = g' x, which is g everywhere: Delta = -eta_l ||a||_1 g exactly."""
     return lambda k, x: g
 
 
 def given(gradients: Sequence[Vector]) -> Oracle:
-    """A sequence of gradients that does not depend on the model: Delta = -eta_l G a exactly.
+    """Gradient oracle that returns given gradients for any model: Delta = -eta_l G a exactly.
 
     Raises:
         PlanError: when it is asked for a step that no gradient was given for.
@@ -119,7 +119,7 @@ def local_matrix(
     rho: Scalar = 0,
     gamma: Scalar = 1,
 ) -> Shaped[Array, "d d"]:
-    """K with Delta = K (e - H x) after tau local steps.
+    """Matrix K with Delta = K (e - H x) after tau local steps.
 
         sgd, proximal    K_(k+1) = (I - eta_l (H + mu I)) K_k + eta_l I
         decayed          K_(k+1) = (I - eta_l gamma^k H) K_k + eta_l gamma^k I
@@ -161,7 +161,7 @@ def local_matrix(
 
 
 def limit(W: Weights, K: Shaped[Array, "n d d"], problem: QuadraticClients) -> Vector:
-    """The point that an iteration x = x + c sum_i W_i Delta_i converges to, if it does.
+    """Limit of the iteration x = x + c sum_i W_i Delta_i, if it converges.
 
         x~ = (sum_i W_i K_i H_i)^(-1) sum_i W_i K_i e_i
 

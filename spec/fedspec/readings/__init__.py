@@ -1,4 +1,4 @@
-"""Readings: what the papers, or the implementations of a name, leave open, as values with one name each.
+"""Readings: choices that papers or implementations of a name leave open, as enums with a name for each choice.
 
 One module for each paper; all of them are here under one roof.
 """

@@ -1,4 +1,4 @@
-"""Readings of AFGA and CAFGA, and of the peers that AFGA compares itself with."""
+"""Readings of AFGA, CAFGA and the decentralised baselines with which AFGA is compared."""
 
 from __future__ import annotations
 
@@ -20,21 +20,22 @@ class Broadcast(StrEnum):
     ALL = "all"
     """Every client of the cluster, as in AFGA, Alg. 1, line 4 (L163); the proofs need it (x_bar_(r,0) = x_r)."""
     NEIGHBOURS = "neighbours"
-    """The senders and those who listen to one (W_ij > 0): "all local neighbors", Alg. 2, line 5 as printed (L363). The
-    others go on from where their last round ended, of which the box says nothing."""
+    """The senders and the clients that mix with one (W_ij > 0): "all local neighbors", Alg. 2, line 5 as printed
+    (L363). The other clients continue from their own last models; the box doesn't mention them.
+    """
 
 
 class Sampling(StrEnum):
     """Clients that compute and mix in communication-adapted AFGA, of which only prose exists (L434-442, footnote 4)."""
 
     ROUND = "round"
-    """S_r at every local step: "selected clients in each round"; the others may be offline."""
+    """S_r at every local step: "selected clients in each round"; all other clients may be offline."""
     STEP = "step"
-    """S_(r,t), drawn anew at every local step as in Alg. 1; who is not in it keeps the model that it has."""
+    """S_(r,t), drawn anew at every local step as in Alg. 1; clients outside it keep their models."""
 
 
 class RingOfTwo(StrEnum):
-    """The ring of two clients, whose two neighbours are one."""
+    """Mixing weights in a ring of two clients, where both neighbours are the same client."""
 
     HALVES = "halves"
     """W_ij = 1/2: the neighbour counts once."""
@@ -43,14 +44,14 @@ class RingOfTwo(StrEnum):
 
 
 class Order(StrEnum):
-    """The order of mixing and gradient step in decentralised SGD, and where the gradient is taken."""
+    """Order of mixing and gradient step in decentralised SGD, and the model at which the gradient is taken."""
 
     COMBINE_THEN_ADAPT = "combine-then-adapt"
     """X = W X - eta_l G(X): Lian et al. (2017), Algorithm 1."""
     ADAPT_THEN_COMBINE = "adapt-then-combine"
-    """X = W (X - eta_l G(X)): the same with its two lines exchanged, as in AFGA and Gossip-PGA."""
+    """X = W (X - eta_l G(X)): the gradient step first, then mixing, as in AFGA and Gossip-PGA."""
     GRADIENT_AT_COMBINED = "gradient-at-combined"
-    """X = W X - eta_l G(W X): what the literature on diffusion calls combine-then-adapt (Sayed, 2014)."""
+    """X = W X - eta_l G(W X): called combine-then-adapt in the literature on diffusion (Sayed, 2014)."""
 
 
 class Denominators(StrEnum):

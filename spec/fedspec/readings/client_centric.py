@@ -1,4 +1,4 @@
-"""Readings of Client-Centric, and of the asynchronous algorithms that it compares itself with."""
+"""Readings of Client-Centric and of the asynchronous algorithms with which it is compared."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Normalise(StrEnum):
 
 
 class MomentumSum(StrEnum):
-    """Content of the momentum of FedAvgM and CC-FedAvgM; the models agree if the sum's rate is eta (1 - beta)."""
+    """Momentum of FedAvgM and CC-FedAvgM, an average or a sum; the models agree if the sum's rate is eta (1 - beta)."""
 
     AVERAGE = "average"
     """v = beta v + (1 - beta) Delta: Client-Centric (L554), which calls it m."""
@@ -29,7 +29,7 @@ class MaximumStart(StrEnum):
     V0 = "v0"
     """v_hat_0 = v_0: the proof takes v_hat_0 >= eps^2 (L659)."""
     ZERO = "zero"
-    """v_hat_0 = 0, whatever v_0: the first v_hat is v."""
+    """v_hat_0 = 0 for every v_0: the first v_hat is v."""
 
 
 class Staleness(StrEnum):
@@ -47,6 +47,6 @@ class Age(StrEnum):
     """Age u that FedAsync gives an update; an update that begins from the present model has delay 0."""
 
     DELAY = "delay"
-    """u is how many versions late it is: 0 and s = 1, as the paper demands, for one that is not late."""
+    """u is the delay in versions: 0, with s = 1 as the paper demands, for an update from the present model."""
     LITERAL = "literal"
-    """u is one more, t - tau as printed: step t makes x_t from x_(t-1), and an update from there has tau = t - 1."""
+    """u is the delay plus 1, t - tau as printed: step t makes x_t, and an update from x_(t-1) has tau = t - 1."""

@@ -15,81 +15,81 @@ class AmsOption(StrEnum):
 
 
 class AmsServer(StrEnum):
-    """The step of FedCAMS's server."""
+    """Step of FedCAMS's server."""
 
     FEDAMS = "fedams"
-    """As printed of FedAMS, option 1."""
+    """Option 1 of FedAMS, as printed."""
     CORRECTED = "corrected"
-    """As its authors run it: an initial maximum, and moments that are corrected in the step."""
+    """As in its authors' code: an initial maximum, and moments with bias correction in the step."""
 
 
 class Coefficients(StrEnum):
-    """By which quintics a b c x -> a x + b x^3 + c x^5 Muon drives singular values towards 1, one in each iteration."""
+    """Coefficients a, b, c of Muon's quintics a x + b x^3 + c x^5, which drive singular values towards 1."""
 
     JORDAN = "jordan"
-    """(3.4445, -4.7750, 2.0315), in every one."""
+    """(3.4445, -4.7750, 2.0315) in every iteration."""
     MULOCO = "muloco"
-    """Five others in turn, and the last of them in every one that follows."""
+    """Five other triples, one in each of the first five iterations; the fifth in all later iterations."""
 
 
 class Compressor(StrEnum):
     """Compression of a vector before a client sends it, without random rounding."""
 
     TOP_K = "top-k"
-    """The k entries that are largest in size; of equal ones those that come first."""
+    """The k entries of largest absolute value; of equal values, those that come first."""
     SCALED_SIGN = "scaled-sign"
-    """The signs, times the mean size of an entry; zero has no sign."""
+    """The signs, times the mean absolute value of the entries; the sign of 0 is 0."""
 
 
 class Control(StrEnum):
-    """Control variate that a SCAFFOLD client keeps of a round."""
+    """Control variate that a SCAFFOLD client keeps after a round."""
 
     MEAN_GRADIENT = "mean-gradient"
-    """c_i - c - Delta_i / (eta_l tau_i), the mean of the gradients it met, without their correction: option II."""
+    """c_i - c - Delta_i / (eta_l tau_i), the mean of the client's uncorrected gradients in the round: option II."""
     GRADIENT_AT_X = "gradient-at-x"
     """g_i(x), the gradient at the model that the round began with: option I."""
 
 
 class Decay(StrEnum):
-    """Shrinkage of the model by AdamW's decay, beside its step."""
+    """Weight decay of AdamW, which shrinks the model beside its step."""
 
     RATE = "rate"
-    """The old model by eta_l wd."""
+    """The old model shrinks by the factor 1 - eta_l wd."""
     ALONE = "alone"
-    """The old model by wd, whatever the rate is: a schedule multiplies both where there is one."""
+    """The old model shrinks by the factor 1 - wd, independently of the rate; a schedule multiplies both."""
     AFTER = "after"
-    """The new model by eta_l wd, the step included."""
+    """The new model, with the step included, shrinks by the factor 1 - eta_l wd."""
 
 
 class Direction(StrEnum):
-    """Direction that FedCM's server keeps of a round for the next one's steps; both agree if K and eta_l stay."""
+    """Direction that FedCM's server keeps for the next round's steps; both readings agree if K and eta_l stay."""
 
     GRADIENT = "gradient"
     """-Delta / (eta_l K), in which K is the mean number of steps: a round with more steps goes farther along it."""
     CHANGE = "change"
-    """-Delta, which client i divides by its own eta_l tau_i: whatever these are, a round adds rho of it."""
+    """-Delta, which client i divides by its own eta_l tau_i: for any numbers of steps, a round adds rho of it."""
 
 
 class Divisor(StrEnum):
-    """By how many steps VRL-SGD divides what a client has moved apart from the mean."""
+    """Number of steps by which VRL-SGD divides the difference between a client's model and the mean."""
 
     OWN_STEPS = "own-steps"
-    """tau_i, the client's own: then sum_i p_i tau_i v_i = 0 as long as the tau_i stay what they are."""
+    """tau_i, the client's own number: then sum_i p_i tau_i v_i = 0 as long as the tau_i stay the same."""
     MEAN_STEPS = "mean-steps"
-    """The unweighted mean of all tau_i, the same for everybody: then sum_i p_i v_i = 0."""
+    """The unweighted mean of all tau_i, the same for all clients: then sum_i p_i v_i = 0."""
 
 
 class DualAdded(StrEnum):
-    """To which model FedPD's clients add their new dual variable, over mu, in what they send."""
+    """Model to which FedPD's clients add their new dual variable over mu, in their message."""
 
     TO_OWN = "to-own"
-    """Their own, x_i."""
+    """The client's own model x_i."""
     TO_SERVERS = "to-servers"
-    """The server's of the round, x: that is x_i with the dual of the round before."""
+    """The server's model x of the round, which gives x_i plus the dual of the round before."""
 
 
 class FirstExchanged(StrEnum):
-    """First exchange of CHOCO's neighbours in a step, after the gradients were taken."""
+    """First action of CHOCO's clients after their gradient step: sending differences, or mixing."""
 
     TOLD = "told"
     """Neighbours first send each other the differences, then mix the updated estimates."""
@@ -101,94 +101,94 @@ class FirstMessage(StrEnum):
     """Message of EF21's clients in the first round."""
 
     WHOLE = "whole"
-    """Their gradients as they are."""
+    """The gradients without compression."""
     COMPRESSED = "compressed"
-    """Their gradients, compressed as every later difference is."""
+    """The gradients, compressed like every later difference."""
 
 
 class Against(StrEnum):
-    """Against which model Streaming DiLoCo takes a client's change, and makes the outer step for it."""
+    """Model from which Streaming DiLoCo takes a client's change, and to which the outer step is applied."""
 
     COMMON = "common"
-    """A copy that all have in common and nobody trains."""
+    """A copy that all clients share and that no client trains."""
     OWN = "own"
-    """Model of the client itself when it last sent the fragment."""
+    """The client's own model when it last sent the fragment."""
 
 
 class InnerState(StrEnum):
-    """Fate of a DiLoCo client's moments, and of its count of steps, between two of its rounds."""
+    """Treatment of a DiLoCo client's moments and step count between two of its rounds."""
 
     KEPT = "kept"
-    """The client goes on from them; nobody else sees them."""
+    """The client keeps them for its next round; no other client sees them."""
     RESET = "reset"
-    """Every round begins without moments, and counts from 1."""
+    """Every round begins with zero moments and counts from 1."""
     AVERAGED = "averaged"
     """Clients of a round continue from the round's mean moments, each with its own count."""
 
 
 class KnownStart(StrEnum):
-    """Knowledge of CHOCO's neighbours of each other's models before the first step."""
+    """Estimates of the models at CHOCO's neighbours before the first step."""
 
     NOTHING = "nothing"
     """X_hat = 0."""
     MODELS = "models"
-    """X_hat = X: all begin from one model, or have sent theirs whole."""
+    """X_hat = X: all clients begin with one model, or have sent theirs uncompressed."""
 
 
 class LookAhead(StrEnum):
-    """Vector that a step of Muon takes from the momentum."""
+    """Vector that Muon orthogonalises for its step, from the momentum."""
 
     NESTEROV = "nesterov"
-    """Momentum as it would be if the same gradient came once more."""
+    """Momentum after one more update with the same gradient."""
     NONE = "none"
     """The momentum itself."""
 
 
 class MatrixLength(StrEnum):
-    """By what Muon divides a matrix, so that no singular value is above 1."""
+    """Divisor of a matrix in Muon, so that no singular value exceeds 1."""
 
     AT_LEAST = "at-least-eps"
-    """Its Frobenius norm, or eps where that is larger."""
+    """The matrix's Frobenius norm, or eps if that is larger."""
     PLUS = "plus-eps"
-    """Its Frobenius norm and eps."""
+    """The matrix's Frobenius norm plus eps."""
 
 
 class MatrixScale(StrEnum):
-    """By what Muon's step of a matrix of r rows and c columns is multiplied, beside the rate."""
+    """Factor of Muon's step of a matrix with r rows and c columns, beside the rate."""
 
     ORIGINAL = "original"
     """sqrt(max(1, r / c))."""
     MATCH_RMS = "match-rms-adamw"
-    """sqrt(max(r, c)) / 5, which gives the entries about the mean square of those of an AdamW step."""
+    """sqrt(max(r, c)) / 5, with which entries have about the mean square of those of an AdamW step."""
     SPECTRAL = "spectral"
-    """sqrt(r / c), below 1 where the matrix is wide."""
+    """sqrt(r / c), below 1 for a wide matrix."""
 
 
 class Middle(StrEnum):
     """Median of an even number of values."""
 
     MEAN = "mean"
-    """The mean of the two in the middle."""
+    """The mean of the two middle values."""
     LOWER = "lower"
-    """The smaller of these two, which is one of the values."""
+    """The smaller of the two middle values."""
 
 
 class MixedBy(StrEnum):
-    """By which matrix D2 mixes."""
+    """Matrix with which D2 mixes."""
 
     WHOLE = "whole"
-    """W, as D2 has it."""
+    """W, as in D2."""
     HALF = "half"
-    """(I + W) / 2, as exact diffusion has it."""
+    """(I + W) / 2, as in exact diffusion."""
 
 
 class Neighbours(StrEnum):
-    """To how many others Krum measures the distances of a change, of n of which f may be anything."""
+    """Number of other changes whose distances Krum sums for a change, among n changes of which f may be anything."""
 
     PUBLISHED = "n-f-2"
-    """n - f - 2, and one at least."""
+    """n - f - 2, but at least 1."""
     ONE_MORE = "n-f-1"
-    """n - f - 1, and one at least: n - f nearest, of which a change itself is one."""
+    """n - f - 1, but at least 1: the n - f nearest changes, which include the change itself."""
 
 
 class Distance(StrEnum):
@@ -201,16 +201,16 @@ class Distance(StrEnum):
 
 
 class Origin(StrEnum):
-    """Start of the passes to a geometric median."""
+    """Starting point of the passes towards a geometric median."""
 
     MEAN = "mean"
-    """At the weighted mean of the changes."""
+    """The weighted mean of the changes."""
     ZERO = "zero"
-    """At no change, which is the server's model."""
+    """A change of zero, that is, the server's model."""
 
 
 class Rated(StrEnum):
-    """Place of the outer rate; while the rate stays, the models are the same."""
+    """Place at which the outer rate multiplies; while the rate stays, the models are the same."""
 
     STEP = "step"
     """The step: v = beta v + Delta, x = x + eta (Delta + beta v)."""
@@ -219,12 +219,12 @@ class Rated(StrEnum):
 
 
 class Slowing(StrEnum):
-    """The rate of FADAS's server where an update of its buffer is later than tau_c; tau_max is the largest delay."""
+    """Rate of FADAS's server if an update in its buffer has a delay above tau_c; tau_max is the largest delay."""
 
     OVER = "over-delay"
     """eta / tau_max."""
     CAPPED = "capped"
-    """min(eta, 1 / tau_max): nothing is slowed while eta is below 1 / tau_max."""
+    """min(eta, 1 / tau_max): the rate is unchanged while eta is below 1 / tau_max."""
 
 
 class Summed(StrEnum):
@@ -237,23 +237,23 @@ class Summed(StrEnum):
 
 
 class TrackerStart(StrEnum):
-    """Estimate of the mean gradient by tracking clients before their first step."""
+    """Initial estimate of the mean gradient at clients with gradient tracking."""
 
     GRADIENT = "gradient"
-    """Y = G(X), each its own gradient at the model that it begins with."""
+    """Y = G(X): each client's own gradient at its initial model."""
     ZERO = "zero"
     """Y = 0, and the gradient before the first counts as 0: the first step only mixes."""
 
 
 class Tracking(StrEnum):
-    """Mixing of tracking clients: the models and the estimate of the mean gradient apart, or together."""
+    """Order of mixing and stepping in gradient tracking, for the models and for the gradient estimates."""
 
     DIGING = "diging"
     """X = W X - eta_l Y;  Y = W Y + G(X) - G(X_before)."""
     SEMI_ATC = "semi-atc"
-    """X = W (X - eta_l Y), Y as before: models are mixed after they were adapted."""
+    """X = W (X - eta_l Y), with the Y of DIGing: clients step first, then mix models."""
     ATC = "atc"
-    """Semi-ATC's X, and Y = W (Y + G(X) - G(X_before)): both are adapted, then combined."""
+    """X as in semi-ATC, and Y = W (Y + G(X) - G(X_before)): clients update both first, then mix both."""
 
 
 class Unit(StrEnum):
@@ -262,4 +262,4 @@ class Unit(StrEnum):
     LENGTH = "length"
     """The Euclidean length of the vector (QSGD)."""
     LARGEST = "largest"
-    """Its largest entry in size."""
+    """The largest absolute value of the vector's entries."""

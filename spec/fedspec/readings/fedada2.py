@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Sm3Zero(StrEnum):
-    """Step of SM3 for a coordinate whose accumulator is zero."""
+    """Step of SM3 at a coordinate whose accumulator is zero."""
 
     EPSILON = "epsilon"
     """eps is added to the root (FedAda2)."""
@@ -15,12 +15,12 @@ class Sm3Zero(StrEnum):
 
 
 class WarmUp(StrEnum):
-    """Beginning of the rise of a client's rate "from 0" (L1663)."""
+    """First rate of a client's warm-up, which the paper describes as "from 0" (L1663)."""
 
     FIRST_STEP = "first-step"
-    """eta_l min(1, k / warm_up) at step k = 1, 2, ...: the 0 is before the first step."""
+    """eta_l min(1, k / warm_up) at step k = 1, 2, ...: the rate 0 belongs to the time before the first step."""
     ZERO = "zero"
-    """eta_l min(1, (k - 1) / warm_up): the first step is taken at 0. The optimiser reads it, the model stays."""
+    """eta_l min(1, (k - 1) / warm_up): the first step has rate 0, so it updates the optimiser but not the model."""
 
 
 class DeadZone(StrEnum):
@@ -42,7 +42,7 @@ class Idle(StrEnum):
     """mu_k = 0 and nu_k = nu_(k-1): Algs. 2 and 4 as printed (L675, L723). With z > 1 the first update of
     every due epoch then starts from nothing, and nu does not bound the sum of squares, as the text says (L689)."""
     RECOMPUTED = "recomputed"
-    """mu_k = mu_(k-1) and nu_k(j) = min over r with j in S_r of mu_k(r): all that is left where nu is not stored."""
+    """mu_k = mu_(k-1) and nu_k(j) = min over r with j in S_r of mu_k(r): the only option if nu is not stored."""
 
 
 class PrivateServer(StrEnum):
@@ -57,10 +57,11 @@ class Clipped(StrEnum):
     """Vector that is clipped to length c under differential privacy: the paper's gradient clip value (L1647)."""
 
     CHANGE = "change"
-    """A client's whole change, once: what the noise sigma c is measured by (DP-FedAvg)."""
+    """A client's whole change, once; the noise sigma c is scaled to it (DP-FedAvg)."""
     GRADIENTS = "gradients"
-    """Every local gradient, before the client's solver reads it, and no change: L1647 to the letter. What bounds a
-    change is then the solver, eta_l tau c under SGD, while the noise stays sigma c."""
+    """Every local gradient, before the client's solver reads it, and no change: L1647 to the letter. The solver then
+    bounds a change, by eta_l tau c under SGD, while the noise stays sigma c.
+    """
 
 
 class Preconditioner(StrEnum):
@@ -74,7 +75,7 @@ class Preconditioner(StrEnum):
 
 
 class Strategy(StrEnum):
-    """A local solver that blended optimisation may give to a client; each has the dead zone, all but sgd the delay."""
+    """Local solver that blended optimisation may assign to a client; all have the dead zone, all but sgd the delay."""
 
     SGD = "sgd"
     ADAGRAD = "adagrad"
@@ -90,11 +91,12 @@ class Received(StrEnum):
     """Use of the server's second moments by a client's Adam, on which the paper is silent."""
 
     CORRECTED = "corrected"
-    """v begins at what was sent, and Alg. 6 (L1335) goes on as printed, its bias correction included."""
+    """v begins at the server's, and Alg. 6 (L1335) continues as printed, with its bias correction."""
     UNCORRECTED = "uncorrected"
-    """v begins at what was sent, and neither moment is corrected, as on the server (App. C.2, L1136)."""
+    """v begins at the server's, and neither moment is corrected, as on the server (App. C.2, L1136)."""
     M_CORRECTED = "m-corrected"
-    """v begins at what was sent, and m alone is corrected, since only m starts at zero."""
+    """v begins at the server's, and only m is corrected, since only m starts at zero."""
     WITHOUT_START = "without-start"
-    """v_hat = max((v - beta2^t sent) / (1 - beta2^t), 0): what L1390-1393 ask of a v that does not begin at 0; it
-    takes out again what was sent."""
+    """v_hat = max((v - beta2^t sent) / (1 - beta2^t), 0): the correction that L1390-1393 require for a v that does
+    not begin at 0; it removes the server's v again.
+    """

@@ -11,14 +11,14 @@ class LocalGradient(StrEnum):
     FRESH = "fresh"
     """g_t at the local model of step t - 1."""
     STALE = "stale"
-    """The model that the round began with: one gradient a round, used in all T steps: Alg. 1 as printed (L137)."""
+    """A single gradient a round, at the round's first model, used in all T steps: Alg. 1 as printed (L137)."""
 
 
 class ClientMemory(StrEnum):
     """Start of the moments of Fed-LAMB's clients in a round; the box mixes the indices r - 1 and t - 1 (L140-141)."""
 
     CARRIED = "carried"
-    """m_i and v_i as the client's last round left them, whenever that was."""
+    """m_i and v_i from the end of the client's last round, however long ago."""
     RESET = "reset"
     """m_i = 0 and v_i = v_0 in every round."""
     TWO_INDEX = "two-index"
@@ -31,7 +31,7 @@ class LocalCorrection(StrEnum):
     """Use of 1 - beta^t in Fed-LAMB's local steps."""
 
     MOMENTS = "moments"
-    """A copy of m is divided by 1 - beta1^t for the step; the averages go on from m and v themselves."""
+    """A copy of m is divided by 1 - beta1^t for the step; the averages continue from the uncorrected m and v."""
     NONE = "none"
     """No division: the proofs (L577)."""
     IN_PLACE = "in-place"
@@ -40,22 +40,23 @@ class LocalCorrection(StrEnum):
 
 
 class Exponent(StrEnum):
-    """Steps that the t of Fed-LAMB's bias correction counts."""
+    """Steps that t counts in the exponents of Fed-LAMB's bias correction."""
 
     GLOBAL = "global"
-    """All that the moments have seen: (r - 1) T + t for a client that takes part in every round. It takes the bias of
-    an average from zero away, as the text says of these lines (L120), whatever is carried on. Moments that begin anew
-    have seen the steps of the round alone."""
+    """All steps that the moments have seen: (r - 1) T + t for a client that takes part in every round. It removes
+    the bias of an average that starts at zero, as the text says of these lines (L120), however long the average is
+    carried on. Moments that are reset have seen only the steps of the round.
+    """
     LOCAL = "local"
     """Steps of the round: t = 1..T, as printed (L140), a defect: moments that are carried on have lost that bias, and
     m_i / (1 - beta1^t) is up to 1 / (1 - beta1) times too long at the first step of a round."""
 
 
 class Sent(StrEnum):
-    """Second moment that Fed-LAMB's clients send: line 9 gives two the one name that line 13 sends (L141, L149)."""
+    """Second moment that Fed-LAMB's clients send: line 9 gives two values the name that line 13 sends (L141, L149)."""
 
     RAW = "raw"
-    """v_i."""
+    """v_i, uncorrected."""
     CORRECTED = "corrected"
     """v_i / (1 - beta2^T), T being the t of the client's last step, as the exponent counts it."""
 
@@ -64,30 +65,31 @@ class Averaged(StrEnum):
     """Divisor of the sums over a round's clients at Fed-LAMB's server."""
 
     PARTICIPANTS = "participants"
-    """The number of the clients that took part."""
+    """The number of participating clients."""
     ALL = "all"
     """n, the number of all clients: Alg. 1 as printed (L152-154), a defect: unless all take part, the model shrinks."""
     LAST_SENT = "last-sent"
-    """n, of a sum over all clients (L152-154), in which those that sit out count with what they sent last; a client
-    that has sent nothing yet counts with x0 and v0."""
+    """n, of a sum over all clients (L152-154), in which absent clients count with the values that they sent last; a
+    client that has sent nothing yet counts with x0 and v0.
+    """
 
 
 class Phi(StrEnum):
     """Fed-LAMB's scaling function phi of the length of a layer."""
 
     IDENTITY = "identity"
-    """phi(a) = a: the experiments (L329). It has no bounds as H4 (L188) wants them."""
+    """phi(a) = a: the experiments (L329). It has no bounds, although H4 (L188) requires them."""
     CONSTANT = "constant"
-    """phi(a) = 1; any other constant is a factor of eta_l."""
+    """phi(a) = 1; eta_l absorbs any other constant."""
     CLIP = "clip"
     """phi(a) = min(max(a, phi_m), phi_M), which H4 (L188) allows."""
 
 
 class ZeroLayer(StrEnum):
-    """Step of LAMB in a layer of length zero, as biases often begin, if phi is the identity."""
+    """Step of LAMB in a layer of norm zero, as biases often begin, if phi is the identity."""
 
     STAYS = "stays"
-    """phi(||x||) as it is: 0 under phi = identity, so that the layer never moves; under the others it moves."""
+    """phi(||x||) unchanged: 0 under phi = identity, so that the layer never moves; it moves under other phi."""
     RATIO_ONE = "ratio-one"
     """x = x - eta_l q, the direction neither normalised nor scaled: optax 0.2.8, timm 1.0.31, Keras 3.15.1,
     torch_optimizer 0.3.0 and TensorFlow Addons, whose trust ratio ||x|| / ||q|| is 1 where either length is zero."""

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Solver(StrEnum):
-    """A local solver that is linear in its gradients, so that FedNova has an accumulation vector for it."""
+    """Local solver that is linear in its gradients, so that FedNova has an accumulation vector for it."""
 
     SGD = "sgd"
     PROXIMAL = "proximal"
@@ -19,12 +19,12 @@ class Solver(StrEnum):
 
 
 class BufferStart(StrEnum):
-    """Content of a dampened momentum buffer after the first step."""
+    """Value of a dampened momentum buffer after the first step."""
 
     ZERO = "zero"
-    """(1 - rho) g: it starts at zero."""
+    """(1 - rho) g, since the buffer starts at zero."""
     FIRST_GRADIENT = "first-gradient"
-    """g."""
+    """g, the first gradient itself."""
 
 
 class TauEff(StrEnum):
@@ -39,13 +39,15 @@ class TauEff(StrEnum):
 
 
 class NovaNorm(StrEnum):
-    """Divisor of a change in FedNova if momentum meets a proximal term inside its buffer."""
+    """Divisor of a client's change in FedNova if the momentum buffer includes the proximal term."""
 
     ENTRIES = "entries"
     """||a_i||_1, the sum of the entries of a_i: FedNova, eq. (4)."""
     CODE = "code"
-    """Count of the authors' code, external: neither the norm of the pull inside the buffer, which the code runs, nor
-    the norm of the pull beside it. At tau = 20, rho = 0.9 and eta_l mu = 0.05 the three are 94.2, 22.4 and 85.7."""
+    """The divisor that the authors' code accumulates, external: it is neither the norm for a proximal term inside
+    the buffer, which the code runs, nor that for one beside it. At tau = 20, rho = 0.9 and eta_l mu = 0.05 the three
+    are 94.2, 22.4 and 85.7.
+    """
 
 
 class NovaWeights(StrEnum):
@@ -54,11 +56,11 @@ class NovaWeights(StrEnum):
     NOVA = "nova"
     """w_i = p_i: FedNova."""
     IMPLIED = "implied"
-    """w_i proportional to p_i ||a_i||_1: what averaging the changes amounts to, eqs. (5)-(7)."""
+    """w_i proportional to p_i ||a_i||_1: the weights that averaging the changes implies, eqs. (5)-(7)."""
 
 
 class BufferHolds(StrEnum):
-    """Content of the buffer of FedNova's server momentum."""
+    """Quantity that the buffer of FedNova's server momentum accumulates."""
 
     CHANGES = "changes"
     """v = beta v + P, x = x + v: the text (L204) puts the change P into the buffer."""
@@ -67,7 +69,7 @@ class BufferHolds(StrEnum):
 
 
 class NovaServer(StrEnum):
-    """The adaptive server that FedNova's change goes through, of those that Reddi et al. (2021) give."""
+    """Adaptive server of Reddi et al. (2021) that gets FedNova's change as its pseudo-gradient."""
 
     ADAM = "adam"
     ADAGRAD = "adagrad"
@@ -85,7 +87,7 @@ class Stored(StrEnum):
 
 
 class Loop(StrEnum):
-    """Count of the inner loop of FedNova's Alg. 2 (L978-981), in which step k takes its gradient at its own result."""
+    """Number of steps of FedNova's Alg. 2 (L978-981), whose printed step k takes the gradient at its own result."""
 
     SHIFTED = "shifted"
     """u^(k+1) = rho u^(k) + g~(x^(k)), x^(k+1) = x^(k) - eta u^(k+1), k = 0..tau-1: eqs. (35)-(36)."""
@@ -98,7 +100,7 @@ class SampledWeights(StrEnum):
     """The weights w_i of the clients drawn in a round, q out of m."""
 
     SELF_NORMALISED = "self-normalised"
-    """p_i / sum over S of p_j: FedNova, Alg. 1, line 6 (L969); biased unless everybody takes part."""
+    """p_i / sum over S of p_j: FedNova, Alg. 1, line 6 (L969); biased unless all clients take part."""
     WITH_REPLACEMENT = "with-replacement"
     """1 / q for every draw, drawn with probabilities p_i: scheme (i) of FedNova, footnote 1 (L87), and eq. (153)."""
     WITHOUT_REPLACEMENT = "without-replacement"
@@ -113,4 +115,4 @@ class SampledSteps(StrEnum):
     SUM = "sum"
     """sum over S of p_i ||a_i||_1, not divided by sum over S of p_j: the text before Alg. 1 (L961)."""
     FIXED = "fixed"
-    """A constant of the server, as App. G assumes; sum_i p_i ||a_i||_1 over all clients is the one to choose."""
+    """A constant of the server, as App. G assumes; choose sum_i p_i ||a_i||_1 over all clients."""

@@ -1,4 +1,4 @@
-"""Readings that rules of several papers share, and how a reading is found by its value."""
+"""Readings that rules of several papers share, and the lookup of a reading by its value."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ E = TypeVar("E", bound=StrEnum)
 
 
 class BiasCorrection(StrEnum):
-    """Division of the moments, which start at zero, by 1 - beta^t."""
+    """Bias correction of moments that start at zero, by 1 - beta^t."""
 
     NONE = "none"
-    """The moments enter the step as they are."""
+    """The step uses the moments without correction."""
     MOMENTS = "moments"
-    """m / (1 - beta1^t) and, where v is an average, v / (1 - beta2^t) enter the step (Kingma and Ba, Algorithm 1)."""
+    """The step uses m / (1 - beta1^t) and, if v is an average, v / (1 - beta2^t) (Kingma and Ba, Algorithm 1)."""
     STEP = "step"
     """The rate is multiplied by sqrt(1 - beta2^t) / (1 - beta1^t); epsilon is not rescaled (Kingma and Ba, sec. 2)."""
 
@@ -28,9 +28,9 @@ class Epsilon(StrEnum):
     """Place of epsilon (on the server: tau) in the denominator."""
 
     OUTSIDE = "outside"
-    """sqrt(v) + eps, or + tau where that is what the server has."""
+    """sqrt(v) + eps, or sqrt(v) + tau on a server with tau."""
     INSIDE = "inside"
-    """sqrt(v + eps), or sqrt(v + tau) where that is what the server has."""
+    """sqrt(v + eps), or sqrt(v + tau) on a server with tau."""
 
 
 class SecondMoment(StrEnum):
@@ -43,7 +43,7 @@ class SecondMoment(StrEnum):
 
 
 class Maximum(StrEnum):
-    """Second moment whose running maximum AMSGrad takes, when there is a bias correction."""
+    """Second moment whose running maximum AMSGrad takes, before or after bias correction."""
 
     BEFORE = "before-correction"
     """v_hat = max(v_hat, v), and v_hat is corrected in the step."""
@@ -52,18 +52,18 @@ class Maximum(StrEnum):
 
 
 class Weighting(StrEnum):
-    """The weights p_i of the participants."""
+    """Weights p_i of the participants."""
 
     EXAMPLES = "examples"
     """p_i = n_i / sum of n_j over the participants."""
     UNIFORM = "uniform"
     """p_i = 1 / number of participants."""
     STEPS = "steps"
-    """p_i = tau_i / sum of tau_j over the participants: by local steps, as servers do that never see n_i."""
+    """p_i = tau_i / sum of tau_j over the participants: weights by local steps, for servers that never see n_i."""
 
 
 class Shares(StrEnum):
-    """The shares p_i of all clients, which are known before the first round and do not change."""
+    """Shares p_i of all clients, which are known before the first round and do not change."""
 
     EXAMPLES = "examples"
     """p_i = n_i / sum of n_j."""
@@ -72,19 +72,19 @@ class Shares(StrEnum):
 
 
 class MomentumForm(StrEnum):
-    """Step of the model from the server's momentum buffer."""
+    """Form of the server's momentum: the step of the model from its buffer."""
 
     HEAVY_BALL = "heavy-ball"
     """x = x + eta v."""
     NESTEROV = "nesterov"
-    """x = x + eta (Delta + beta v), v the new buffer; of FedAvgM where the buffer is a sum alone."""
+    """x = x + eta (Delta + beta v), v the new buffer; for FedAvgM only if the buffer is a sum."""
 
 
 class CoverName(StrEnum):
     """A cover of the coordinates for SM3, built from the shapes of the blocks."""
 
     AXES = "axes"
-    """Sets by the indices of each axis of each block: all coordinates with an index are one set."""
+    """A set for each index along each axis of each block: all coordinates with that index."""
     SINGLETONS = "singletons"
     """Sets of one coordinate each: AdaGrad."""
     ONE = "one"
@@ -92,14 +92,14 @@ class CoverName(StrEnum):
 
 
 class Adaptivity(StrEnum):
-    """The optimiser of a server, or of its clients, in the experiments of FedAda2."""
+    """Optimiser of a server, or of its clients, in the experiments of FedAda2."""
 
     ADAGRAD = "adagrad"
     ADAM = "adam"
 
 
 def choice(kind: type[E], name: str, value: object) -> E:
-    """The member of an enumeration of readings with that value.
+    """Convert a value to the member of an enumeration of readings.
 
     Raises:
         UnknownNameError: the enumeration has no such value.
@@ -113,7 +113,7 @@ def choice(kind: type[E], name: str, value: object) -> E:
 
 @cache
 def meanings(kind: type[StrEnum]) -> dict[str, str]:
-    """The values of an option that are explained where they are defined, in the words used there."""
+    """Docstrings of an option's values, by value; values without a docstring are left out."""
     (tree,) = ast.parse(inspect.getsource(kind)).body
     assert isinstance(tree, ast.ClassDef)
     found = {}

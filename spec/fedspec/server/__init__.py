@@ -1,4 +1,4 @@
-"""Server rules: one aggregate in, one step of the global model out.
+"""Server rules: each takes one aggregate and makes one step of the global model.
 
 Each rule is here under its own name; its module of the same name also holds the ``init`` of its state.
 """

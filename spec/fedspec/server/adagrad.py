@@ -22,12 +22,12 @@ class Adaptive:
 
 @checked
 def init(x: Vector, *, v0: Scalar) -> Adaptive:
-    """The first state: no momentum, second moment v_0 (Reddi et al. and FedAda2 ask v_0 >= tau^2)."""
+    """Initial state: no momentum, second moment v_0 (Reddi et al. and FedAda2 require v_0 >= tau^2)."""
     return Adaptive(x=x, m=zeros(x), v=constant(v0, x), t=0)
 
 
 def check_summed(correction: BiasCorrection) -> None:
-    """Refuse a correction that needs the decay of v, which is a sum here.
+    """Raise ParameterError for a bias correction that needs beta2: AdaGrad's v is a sum without decay.
 
     Raises:
         ParameterError: the rate is to be multiplied by sqrt(1 - beta2^t) / (1 - beta1^t).
@@ -35,7 +35,7 @@ def check_summed(correction: BiasCorrection) -> None:
     if correction is BiasCorrection.STEP:
         raise ParameterError(
             "bias_correction: got step, which takes sqrt(1 - beta2^t); AdaGrad's v is a sum and has no beta2: "
-            "say moments, which corrects m alone, or none"
+            "choose moments, which corrects only m, or none"
         )
 
 

@@ -21,7 +21,7 @@ class AmsGrad:
 
 
 def init(x: Vector) -> AmsGrad:
-    """The first state: everything at zero (v_hat_0 = 0 is not printed, the proofs need it)."""
+    """Initial state: everything at zero (the proofs need v_hat_0 = 0, which the paper doesn't print)."""
     return AmsGrad(x=x, m=zeros(x), v=zeros(x), v_hat=zeros(x), t=0)
 
 
@@ -103,7 +103,7 @@ def ams(
 
 @rule
 def corrected_ams(state: AmsGrad, delta: Vector, *, eta: Scalar, beta1: Scalar, beta2: Scalar, eps: Scalar) -> AmsGrad:
-    """Server step of FedAMS with moments that are corrected after the maximum is taken; t = 1 at the first step.
+    """Server step of FedAMS with bias correction after the maximum is taken; t = 1 at the first step.
 
         m = beta1 m + (1 - beta1) Delta                fedams-code.m
         v = beta2 v + (1 - beta2) Delta^2              fedams-code.v

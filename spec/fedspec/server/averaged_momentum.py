@@ -1,4 +1,4 @@
-"""Server momentum that averages (FedAvgM of Client-Centric, CC-FedAvgM)."""
+"""Server momentum as a moving average (FedAvgM of Client-Centric, CC-FedAvgM)."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def cc_adam(state: Moments, delta: Vector, *, eta: Scalar, beta1: Scalar, beta2:
 
 @rule
 def cc_ams(state: Maxima, delta: Vector, *, eta: Scalar, beta1: Scalar, beta2: Scalar, eps: Scalar) -> Maxima:
-    """Server step of CC-FedAMS; v is averaged over v, not over its maximum.
+    """Server step of CC-FedAMS; the average v continues from the last v, not from the maximum v_hat.
 
         m = beta1 m + (1 - beta1) Delta            cc-fedams.m
         v = beta2 v + (1 - beta2) Delta^2          cc-fedams.v
@@ -81,7 +81,7 @@ def cc_ams(state: Maxima, delta: Vector, *, eta: Scalar, beta1: Scalar, beta2: S
 
 @rule
 def cc_inside(x: Vector, m: Vector, v_hat: Vector, *, eta: Scalar, eps: Scalar) -> Vector:
-    """The step of any of the three with epsilon inside the root; v_hat is v where there is no maximum.
+    """Server step of any of the three servers with epsilon inside the root; v_hat is v if there is no maximum.
 
         x = x + eta m / sqrt(v_hat + eps)          cc-inside.step [epsilon=inside]
 

@@ -1,4 +1,4 @@
-"""Delayed Nesterov: a server that takes every late change at once, and moves its momentum at every N-th only."""
+"""Delayed Nesterov: a server that applies every late change at once and updates its momentum at every N-th only."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fedspec.rules import rule
 
 @record
 class DelayedNesterov:
-    """The model, the momentum, the sum of the changes since the momentum last moved, and how many they are."""
+    """The model, the momentum, and the sum and number of the changes since the last momentum update."""
 
     x: Vector
     m: Vector
@@ -18,7 +18,7 @@ class DelayedNesterov:
 
 
 def init(x: Vector) -> DelayedNesterov:
-    """No momentum, and no change yet."""
+    """Initial state: no momentum and no change yet."""
     return DelayedNesterov(x=x, m=zeros(x), delta=zeros(x), t=0)
 
 
@@ -26,7 +26,7 @@ def init(x: Vector) -> DelayedNesterov:
 def between(
     state: DelayedNesterov, delta_i: Vector, *, eta: Scalar, beta: Scalar, c: Scalar, N: int
 ) -> DelayedNesterov:
-    """A change that is not the N-th: an N-th of it, and as much of the standing momentum as c activates.
+    """Server step for a change that isn't the N-th: apply 1/N of the change and the share c of the momentum.
 
         Delta = Delta + Delta_i                            delayed-nesterov.sum
         x = x + eta (c beta m + Delta_i / N)               delayed-nesterov.between
@@ -42,7 +42,7 @@ def between(
 def delayed(
     state: DelayedNesterov, delta_i: Vector, *, eta: Scalar, beta: Scalar, c: Scalar, N: int
 ) -> DelayedNesterov:
-    """The N-th change since the momentum last moved: the momentum takes the mean of all N, then the model moves.
+    """Server step for every N-th change: update the momentum with the mean of all N changes, then move the model.
 
         Delta = Delta + Delta_i                            delayed-nesterov.total
         m = beta m + Delta / N                             delayed-nesterov.m

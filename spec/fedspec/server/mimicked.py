@@ -1,4 +1,4 @@
-"""The server of Mime: momentum that is fed the mean gradient at its model, and nothing else."""
+"""Server of Mime: momentum over the mean gradient at the server's model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fedspec.rules import rule
 def mimicked_momentum(
     m: Vector, g_x: Vector, *, beta: Scalar, momentum_sum: MomentumSum = MomentumSum.AVERAGE
 ) -> Vector:
-    """The state of the base optimiser after a round, which clients did not touch.
+    """State of the base optimiser after a round: momentum, which clients read but don't update.
 
         m = (1 - beta) g_x + beta m                mime-lite.m
         m = g_x + beta m                           mime-lite.m [momentum_sum=sum]

@@ -17,7 +17,7 @@ class ServerMomentum:
 
 
 def init(x: Vector) -> ServerMomentum:
-    """The first state: an empty buffer."""
+    """Initial state: a momentum buffer of zeros."""
     return ServerMomentum(x=x, v=zeros(x))
 
 

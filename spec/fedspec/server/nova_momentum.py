@@ -17,7 +17,7 @@ def nova_momentum(
     beta: Scalar,
     buffer_holds: BufferHolds = BufferHolds.CHANGES,
 ) -> ServerMomentum:
-    """Server step with momentum, from the change that FedNova would make.
+    """Server step with momentum over the change that FedNova would make.
 
         v = beta v + Delta                         fednova-momentum.v
         v = beta v - Delta / eta_l                 fednova-momentum.v [buffer_holds=gradients]

@@ -19,7 +19,7 @@ def outer_momentum(
     momentum_sum: MomentumSum = MomentumSum.SUM,
     rated: Rated = Rated.STEP,
 ) -> ServerMomentum:
-    """Outer step, as torch's SGD with nesterov = True takes it along the gradient -Delta.
+    """Outer step of DiLoCo: a step of torch's SGD with nesterov = True along the gradient -Delta.
 
         v = beta v + Delta                                   diloco.v
         x = x + eta (Delta + beta v)                         diloco.step

@@ -1,4 +1,4 @@
-"""The slow momentum of SlowMo: a buffer of what the clients' gradients add up to."""
+"""Slow momentum of SlowMo: a buffer over the sums of the clients' gradients."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fedspec.server.momentum import ServerMomentum
 
 @rule
 def slow_momentum(state: ServerMomentum, delta: Vector, *, eta_l: Scalar, eta: Scalar, beta: Scalar) -> ServerMomentum:
-    """Slow step: the mean change over the clients' rate enters the buffer, the model moves by both rates times it.
+    """Slow step of SlowMo: -Delta / eta_l enters the buffer v, and the model moves by -eta eta_l v.
 
         v = beta v - Delta / eta_l                 slowmo.v
         x = x - eta eta_l v                        slowmo.step
