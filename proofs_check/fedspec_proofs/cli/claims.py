@@ -160,7 +160,7 @@ def run_(
 def certify(
     ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Claims; all that are certified.")] = None,
 ) -> None:
-    """Find the certificates of some claims again, by semidefinite programming, and store them.
+    """Recompute the certificates of some claims by semidefinite programming, and store them.
 
     Running a claim only checks them, with fractions; this is for a rule or a statement that has changed.
     """

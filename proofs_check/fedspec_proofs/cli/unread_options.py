@@ -1,4 +1,4 @@
-"""Check for options of ``fedspec worst-case`` that the question does not read; such options are refused."""
+"""Check for options of ``fedspec worst-case`` that the requested analysis ignores; such options are rejected."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fedspec.errors import ParameterError
 
 
 class Question(StrEnum):
-    """Question of the command, as a message calls it."""
+    """Analyses of the command, by their name in messages."""
 
     DISTANCE = "the distance after rounds"
     FORM = "a form that falls (--lyapunov)"
@@ -27,18 +27,18 @@ READS: dict[Question, Collection[str]] = {
     Question.COMPRESSORS: ("steps", "eta", "setting", "alpha", "chart"),
     Question.COEFFICIENTS: ("steps", "eta_l", "zeta", "coefficients"),
 }
-"""The options that each reads, beside mu, which all do."""
+"""Options that each analysis reads, beside ``mu``, which every analysis reads."""
 
 ALWAYS = ("algorithm", "mu", "lyapunov", "as_json")
 
 
 def parameters_given(context: Any) -> set[str]:
-    """The parameters that stand on the command line."""
+    """Names of the parameters given on the command line."""
     return {name for name in context.params if context.get_parameter_source(name).name == "COMMANDLINE"}
 
 
 def question(*, lyapunov: bool, eigenvalues: bool, alpha: bool) -> Question:
-    """Question of these options, unless it is a server's coefficients."""
+    """Analysis that these options request, unless ``--coefficients`` is given."""
     if eigenvalues:
         return Question.MATRICES
     if alpha:
@@ -49,7 +49,7 @@ def question(*, lyapunov: bool, eigenvalues: bool, alpha: bool) -> Question:
 def refuse(
     row: Algorithm, asked: Question, given: Collection[str], numbers: Collection[str], counts: Sequence[int], peers: int
 ) -> None:
-    """Refuse what is given and not read.
+    """Reject options that the requested analysis does not read.
 
     Args:
         row: the algorithm.

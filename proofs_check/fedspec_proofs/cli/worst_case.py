@@ -25,7 +25,7 @@ FRACTION = "a fraction such as 1/4 or 0.25"
 
 
 def mount(app: typer.Typer) -> None:
-    """Add the command."""
+    """Add the command to the app."""
 
     @app.command("worst-case", epilog="Exit code: 0 a certified number, 2 none, or a usage error.")
     def worst_case(

@@ -1,4 +1,4 @@
-"""``fedspec worst-case --lyapunov`` of a class of compressors (``--alpha``) or mixing matrices (``--eigenvalues``)."""
+"""``fedspec worst-case --lyapunov`` for a class of compressors (``--alpha``) or mixing matrices (``--eigenvalues``)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fedspec_proofs.cli.worst_case_lines import Words, falling, in_words, others
 
 
 def interval(text: str) -> tuple[str, str] | None:
-    """Two eigenvalues, the least first; none where none are said.
+    """Parse two eigenvalues, the smaller first; None if the text is empty.
 
     Raises:
         ParameterError: these are no two fractions from -1 to 1 that rise.
@@ -30,7 +30,7 @@ def interval(text: str) -> tuple[str, str] | None:
 def refuse(
     row: Algorithm, lyapunov: bool, *, alpha: str, eta: str, eigenvalues: tuple[str, str] | None, W: Words
 ) -> None:
-    """Refuse a class where none is asked about, and rows of which one is lacking.
+    """Reject ``--alpha``, ``--eta`` and ``--eigenvalues`` for other algorithms, and algorithms that need them.
 
     Raises:
         ParameterError: with what to do.
@@ -58,7 +58,7 @@ def refuse(
 def compressed(
     row: Algorithm, clients: int, numbers: dict[str, Fraction], mu: Fraction, alpha: Fraction
 ) -> dict[str, Any]:
-    """The factor of a form that falls in every round after the first, under any compressor of the class.
+    """Lyapunov factor of every round after the first, for any compressor of the class.
 
     Raises:
         ParameterError: a number is outside.
@@ -81,7 +81,7 @@ def compressed(
 def mixed(
     row: Algorithm, tau: int, numbers: dict[str, Fraction], mu: Fraction, eigenvalues: tuple[str, str]
 ) -> dict[str, Any]:
-    """The factor of a form that falls in every exchange by any matrix of the class."""
+    """Lyapunov factor of every exchange, for any mixing matrix of the class."""
     from fedspec_proofs.worst_cases import exchanges
     from fedspec_proofs.worst_cases import spectral as module
     from fedspec_proofs.worst_cases.search import forms as search

@@ -1,4 +1,4 @@
-"""The option ``--mixing`` of ``fedspec worst-case``: peers without a server, who mix by a given matrix."""
+"""The option ``--mixing`` of ``fedspec worst-case``: peers without a server, which average by a given matrix."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STATE = "all x_i - x* and all c_i + grad F_i(x*) but the last"
 
 
 def matrix(text: str) -> Words:
-    """The rows of a matrix; one alone is the first row of a ring's. Nothing where none is said."""
+    """Parse the rows of a mixing matrix; a single row is the first row of a ring's matrix; no text, no rows."""
     from fedspec_proofs.worst_cases import exchanges
 
     rows = tuple(tuple(entry.strip() for entry in row.split(",")) for row in text.split(";")) if text else ()
@@ -22,7 +22,7 @@ def matrix(text: str) -> Words:
 
 
 def of_all(counts: tuple[int, ...], W: Words, *, alike: bool = False) -> tuple[int, ...]:
-    """The local steps of every peer, of one number; where there is no matrix and no class of them, what was said.
+    """Local steps of every peer, from one number; without a matrix or a class of matrices, the steps as given.
 
     Raises:
         ParameterError: peers are to take unequally many.
@@ -33,7 +33,7 @@ def of_all(counts: tuple[int, ...], W: Words, *, alike: bool = False) -> tuple[i
 
 
 def refuse(W: Words) -> None:
-    """Refuse a matrix where a server's coefficients are asked for.
+    """Reject ``--mixing`` together with ``--coefficients``.
 
     Raises:
         ParameterError: both are asked for.
@@ -45,7 +45,7 @@ def refuse(W: Words) -> None:
 def factor(
     row: Algorithm, W: Words, steps: tuple[int, ...], numbers: dict[str, Fraction], mu: Fraction
 ) -> dict[str, Any]:
-    """The factor of a form that falls in every exchange.
+    """Lyapunov factor of every exchange.
 
     Raises:
         ParameterError: the algorithm keeps no vectors that come to stand for gradients.

@@ -1,4 +1,4 @@
-"""``fedspec worst-case --lyapunov`` of servers that keep a momentum buffer, or models from which changes come late."""
+"""``fedspec worst-case --lyapunov`` for servers with a momentum buffer or with late changes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from fedspec_proofs.cli.worst_case_lines import falling, others
 
 
 def is_outer(row: Algorithm) -> bool:
-    """True if its server is one of these."""
+    """True if the algorithm's server keeps a momentum buffer or applies late changes."""
     from fedspec_proofs.worst_cases import outer
 
     return row.id in (*outer.MOMENTA, *outer.LATE)
 
 
 def refuse(row: Algorithm, delay: int, lyapunov: bool) -> None:
-    """Refuse a delay where no change comes late, or where rounds begin at one model; and late changes without a form.
+    """Reject a delay for an algorithm without late changes, and an algorithm with late changes without ``--lyapunov``.
 
     Raises:
         ParameterError: there is a delay, and it is one of these; or no form is asked for where changes come late.
@@ -33,7 +33,7 @@ def refuse(row: Algorithm, delay: int, lyapunov: bool) -> None:
 
 
 def factor(row: Algorithm, steps: tuple[int, ...], numbers: dict[str, Any], mu: Fraction, delay: int) -> dict[str, Any]:
-    """The factor by which two states come closer in a round, by a form.
+    """Contraction factor between two runs in a round, in a quadratic norm.
 
     Raises:
         ParameterError: clients take unequally many steps.
