@@ -58,7 +58,7 @@ def refuse(
 def compressed(
     row: Algorithm, clients: int, numbers: dict[str, Fraction], mu: Fraction, alpha: Fraction
 ) -> dict[str, Any]:
-    """Lyapunov factor of every round after the first, for any compressor of the class.
+    """Certify a Lyapunov function's contraction factor per round, after the first, for any compressor of the class.
 
     Raises:
         ParameterError: a number is outside.
@@ -81,7 +81,7 @@ def compressed(
 def mixed(
     row: Algorithm, tau: int, numbers: dict[str, Fraction], mu: Fraction, eigenvalues: tuple[str, str]
 ) -> dict[str, Any]:
-    """Lyapunov factor of every exchange, for any mixing matrix of the class."""
+    """Certify a Lyapunov function's contraction factor per exchange, for any mixing matrix of the class."""
     from fedspec_proofs.worst_cases import exchanges
     from fedspec_proofs.worst_cases import spectral as module
     from fedspec_proofs.worst_cases.search import forms as search

@@ -45,7 +45,7 @@ def refuse(W: Words) -> None:
 def factor(
     row: Algorithm, W: Words, steps: tuple[int, ...], numbers: dict[str, Fraction], mu: Fraction
 ) -> dict[str, Any]:
-    """Lyapunov factor of every exchange.
+    """Certify a Lyapunov function's contraction factor per exchange, for this mixing matrix.
 
     Raises:
         ParameterError: the algorithm keeps no vectors that come to stand for gradients.

@@ -1,4 +1,4 @@
-"""Worst distance from the minimiser after rounds of any algorithm of the catalogue, if its rounds are linear.
+"""Worst distance from the minimiser after some rounds, for any algorithm of the catalogue whose rounds are linear.
 
 From |x - x*| <= 1 and the algorithm's own initial state, R rounds of all clients with equal weights. The clients are
 any mu-strongly convex functions with 1-Lipschitz gradients, whose gradients at x* have the mean square zeta^2. If peers
@@ -36,7 +36,7 @@ AS_IT_IS = Given()
 
 @dataclass(frozen=True)
 class Rounds:
-    """A question about rounds.
+    """Question: the worst distance after so many rounds, with these steps, hyper-parameters and constants.
 
     Attributes:
         row: the algorithm.
@@ -58,17 +58,17 @@ class Rounds:
 
     @property
     def hyper(self) -> Any:
-        """The record of the numbers, which refuses those that it does not take."""
+        """Hyper-parameters as the algorithm's record, which rejects names that it does not take."""
         return self.hyper_in(Fraction)
 
     def hyper_in(self, kind: Callable[[Fraction], Any]) -> Any:
-        """Hyper-parameters in another type; counts are whole numbers in each."""
+        """Hyper-parameters with each number converted by ``kind``; counts stay integers."""
         assert not isinstance(self.row.run, LocalSolver)
         numbers = {n: _in(n, v, kind) for n, v in self.numbers.items()}
         return self.row.run.hyper(**numbers)
 
     def after(self, x: Vector, clients: Sequence[Oracle], given: Given = AS_IT_IS) -> list[Vector]:
-        """The model after the rounds, or those of all peers, by the algorithm's own functions."""
+        """Model after the rounds, or the models of all peers, computed by the algorithm's own functions."""
         run, n = self.row.run, len(self.steps)
         assert not isinstance(run, LocalSolver)
         places = given.places or tuple(range(n))
@@ -92,7 +92,7 @@ def _in(name: str, value: Any, kind: Callable[[Fraction], Any]) -> Any:
 
 
 def check(asked: Rounds) -> None:
-    """Refuse what no such question can be asked of.
+    """Reject questions that the method can't answer, such as local solvers or a missing mixing matrix.
 
     Raises:
         ParameterError: the algorithm has no rounds of a server or of peers, it sends parts of vectors, a number is
@@ -124,7 +124,7 @@ def check(asked: Rounds) -> None:
 
 
 def problem_of(asked: Rounds, bound: Fraction = Fraction(0)) -> Problem:
-    """Problem that |x_R - x*|^2 is at most so much.
+    """Problem whose claim is |x_R - x*|^2 <= bound.
 
     Raises:
         ParameterError: a number is outside of its domain, or the rule needs data that such rounds do not have.
