@@ -71,9 +71,7 @@ class Compressed(Falls):
         return descend(x, mean_estimate(np.stack(known)), eta=eta), known
 
     def state(self) -> State:
-        """State w - x* and all g_i - grad F_i(w) before and after, with the functions' and compressor's
-        inequalities.
-        """
+        """State w - x* and all g_i - grad F_i(w), before and after a round, with the inequalities that hold."""
         functions, _ = clients_of(self.n, Fraction(self.mu))
         w, g_i = basis("w"), [basis(f"g{i}") for i in range(self.n)]
         sent = [basis(f"c{i}") for i in range(self.n)]
