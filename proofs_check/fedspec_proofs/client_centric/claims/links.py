@@ -57,7 +57,7 @@ DRIFT = {
 
 
 def one_local_step(draw: Draw) -> Sum:
-    """D_(k+1) <= (1 + 1/(2K - 1) + 6 K eta_l^2 L^2) D_k + eta_l^2 (sigma_l^2 + 6 K (sigma_g^2 + |grad f(y)|^2))."""
+    """Steps to D_(k+1) <= (1 + 1/(2K-1) + 6 K eta_l^2 L^2) D_k + eta_l^2 (sigma_l^2 + 6 K (sigma_g^2 + |grad f|^2))."""
     theta, eta, L, l2, g2, square = (
         draw(name, positive=True) for name in ("theta", "eta_l", "L", "sigma_l2", "sigma_g2", "|grad f|^2")
     )
