@@ -53,7 +53,7 @@ def links(claim: Claim) -> tuple[Link, ...]:
     def below(one: Claim, depth: int, above: tuple[str, ...]) -> Iterator[Link]:
         for id in one.chain:
             if id in above:
-                raise ValueError(f"chain: {id} follows from itself")
+                raise ValueError(f"chain: {id} follows from itself; remove the cycle from the claims' chain=")
             again = id in seen
             seen.add(id)
             link = ledger.find(id)

@@ -331,12 +331,14 @@ def claim(
     """
     stands = verdict or (Verdict.REFUTED if severity else Verdict.PROVED_AT_SIZES if sizes else Verdict.PROVED)
     if bool(sizes) != (stands in SIZED):
-        raise ValueError(f"claim: {id} is {stands} with sizes {sizes!r}; name them where it is {' or '.join(SIZED)}")
+        raise ValueError(
+            f"claim: {id} is {stands} with sizes {sizes!r}; give them if it is {' or '.join(SIZED)}, else none"
+        )
 
     def decorate(body: Callable[[], Finding]) -> Claim:
         by = engine or SHOWN_BY.get(stands) or getattr(body, "engine", None)
         if by is None:
-            raise ValueError(f"claim: {id} is {stands}; name the engine that shows it")
+            raise ValueError(f"claim: {id} is {stands}, but has no engine; pass engine=, the one that decides it")
         named = id.removesuffix(REPAIRED) * id.endswith(REPAIRED)
         mended = named if repairs is None else repairs
         shown, links = assumptions or {}, tuple(f"{id.partition('.')[0]}.{link}" for link in chain.split())
@@ -350,19 +352,19 @@ def _placed(one: Claim) -> Claim:
     """The claim with its extent, where that follows from what it says already."""
     if one.verdict is Verdict.REFUTED and one.printed:
         if one.extent or not one.severity:
-            words = ", ".join(f"{s.value!r}" for s in Severity)
-            raise ValueError(f"claim: {one.id} refutes a printed statement; severity is one of {words}, extent is none")
+            words = " or ".join(f"{s.value!r}" for s in Severity)
+            raise ValueError(f"claim: {one.id} refutes a printed statement; set severity to {words}, and no extent")
         return one
     if one.severity:
-        raise ValueError(f"claim: {one.id} has severity {one.severity!r}, and refutes nothing that is printed")
+        raise ValueError(f"claim: {one.id} has severity {one.severity!r}, but refutes no printed statement; remove it")
     if one.verdict is Verdict.UNDECIDABLE:
         return one
     ours = not one.printed and not one.repairs
     extent = one.extent or (Extent.REMARK if ours else Extent.PART if one.sizes else None)
     if extent is None or (one.sizes and extent is Extent.WHOLE) or (extent is Extent.REMARK and not ours):
         raise ValueError(
-            f"claim: {one.id} is {one.said}{' at sizes' * bool(one.sizes)}, of extent {extent}; say whole or part of "
-            "what is printed (at sizes: part)"
+            f"claim: {one.id} is {one.said}{' at sizes' * bool(one.sizes)}, with extent {extent}; set it to whole or "
+            "part of the printed statement (at sizes: part)"
         )
     return replace(one, extent=extent)
 

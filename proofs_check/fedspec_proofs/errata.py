@@ -75,7 +75,7 @@ def _number(side: str, numbers: Mapping[str, Any]) -> Any:
 
     value = sympy.sympify(side, locals=dict(numbers)).doit()
     if not value.is_real or value.free_symbols or value.has(sympy.Float):
-        raise ValueError(f"errata: {side} is {value}, no exact number")
+        raise ValueError(f"errata: {side} is {value}; it must be an exact real number, without symbols")
     return value
 
 

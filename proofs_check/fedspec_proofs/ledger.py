@@ -56,7 +56,7 @@ def _all() -> Mapping[str, Claim]:
     for paper in PAPERS.values():
         for one in _claims(paper):
             if found.setdefault(one.id, one) is not one:
-                raise FedspecError(f"claims: two are called {one.id}")
+                raise FedspecError(f"claims: two have the id {one.id}; ids must be unique")
     return found
 
 
@@ -80,7 +80,7 @@ def find(id: str) -> Claim:
         return _all()[id]
     printed = [s for s in statements() if id.lower() in (s.label.lower(), f"{s.paper} {s.label}".lower())]
     if about := list(dict.fromkeys(claim for s in printed for claim in s.claims)):
-        raise UnknownNameError(f"claim: {id!r} is what a paper prints; claims about it: {', '.join(about)}")
+        raise UnknownNameError(f"claim: {id!r} labels a printed statement; claims about it: {', '.join(about)}")
     raise none_called("claim", id, _all(), "fedspec claims")
 
 

@@ -67,13 +67,15 @@ def refuse(
         raise ParameterError(f"{option}: {asked} does not read it; leave it out")
     if twice := [name for name in ("eta_l", *(("eta",) if "eta" in given else ())) if name in numbers]:
         raise ParameterError(
-            f"--set {twice[0]}: say it by --{twice[0].replace('_', '-')}, which is the rate that is tried"
+            f"--set {twice[0]}: this is the rate to analyse; give it by --{twice[0].replace('_', '-')}"
         )
     if "steps" not in given:
         return
     words = ",".join(map(str, counts))
     if asked is Question.COMPRESSORS and {*counts} != {1}:
-        raise ParameterError(f"--steps {words}: a client of {row.id} takes one gradient a round; say 1 for each client")
+        raise ParameterError(
+            f"--steps {words}: a client of {row.id} takes one gradient a round; give 1 for each client"
+        )
     if (peers and len(counts) not in (1, peers)) or (asked is Question.MATRICES and len(counts) > 1):
-        of = f"the matrix is of {peers} peers" if peers else "it holds of any number of peers"
-        raise ParameterError(f"--steps {words}: {of}, who all take equally many; say one number")
+        of = f"the matrix has {peers} peers" if peers else "the bound holds for any number of peers"
+        raise ParameterError(f"--steps {words}: {of}, with equally many steps each; give one number")

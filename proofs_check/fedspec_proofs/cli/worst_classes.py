@@ -23,7 +23,7 @@ def interval(text: str) -> tuple[str, str] | None:
     except (ValueError, ZeroDivisionError):
         low = high = Fraction(0)
     if not -1 <= low < high < 1:
-        raise ParameterError(f"--eigenvalues {text}: expected the least and the largest but that of 1, such as 0,1/2")
+        raise ParameterError(f"--eigenvalues {text}: expected the least and the second largest, such as 0,1/2")
     return str(low), str(high)
 
 
@@ -39,20 +39,20 @@ def refuse(
     from fedspec_proofs.worst_cases.exchanges import KEPT as kept
 
     if (alpha or eta) and row.id not in compressing:
-        raise ParameterError(f"--alpha, --eta: they are about {', '.join(compressing)}, not {row.id}; leave them out")
+        raise ParameterError(f"--alpha, --eta: they apply to {', '.join(compressing)}, not to {row.id}; leave them out")
     if row.id in compressing and not (alpha and lyapunov):
         raise ParameterError(
-            f"worst-case: {row.id} sends the largest entries of a vector, and the form that stands for a vector is one "
-            "entry; ask for a form that falls under all compressors of a class (--alpha 1/2 --eta 1/16 --lyapunov)"
+            f"worst-case: {row.id} sends the largest entries of a vector; here a vector is one symbol, without "
+            "entries; analyse a class of compressors instead (--alpha 1/2 --eta 1/16 --lyapunov)"
         )
     if not eigenvalues:
         return
     if row.id not in kept:
-        raise ParameterError(f"--eigenvalues: they are about {', '.join(kept)}, and not {row.id}; leave them out")
+        raise ParameterError(f"--eigenvalues: they apply to {', '.join(kept)}, not to {row.id}; leave them out")
     if W:
         raise ParameterError("--eigenvalues: a matrix is given too; leave --mixing out")
     if not lyapunov:
-        raise ParameterError("--eigenvalues: they are about a form that falls; add --lyapunov")
+        raise ParameterError("--eigenvalues: they apply to --lyapunov alone; add --lyapunov")
 
 
 def compressed(
@@ -67,11 +67,15 @@ def compressed(
     from fedspec_proofs.worst_cases.search import forms as search
 
     if not 0 < alpha < 1:
-        raise ParameterError(f"--alpha {alpha}: expected a fraction between 0 and 1, such as k/d of the k largest")
+        raise ParameterError(
+            f"--alpha {alpha}: expected a fraction between 0 and 1, such as k/d for the k largest of d entries"
+        )
     if "eta" not in numbers:
-        raise ParameterError(f"worst-case: say the rate of {row.id}'s server (--eta 1/16)")
+        raise ParameterError(
+            f"worst-case: the rate of {row.id}'s server is missing; give it by --eta, such as --eta 1/16"
+        )
     if more := [n for n in numbers if n != "eta"]:
-        raise ParameterError(f"--set {more[0]}: --alpha stands for whatever compresses; leave it out")
+        raise ParameterError(f"--set {more[0]}: --alpha covers every compressor of its class; leave --set out")
     asked = module.Compressed(str(alpha), str(numbers["eta"]), clients, mu=str(mu))
     state = "w - x* and all g_i - grad F_i(w)"
     about = {"clients": clients, "numbers": {"eta": str(numbers["eta"])}, "alpha": str(alpha), "state": state}

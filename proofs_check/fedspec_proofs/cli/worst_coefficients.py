@@ -23,9 +23,9 @@ def refuse(row: Algorithm, numbers: dict[str, Fraction], rates: list[Fraction], 
     from fedspec_proofs.fednova.claims.best_coefficients import OWN as own
 
     if row.id not in own:
-        raise ParameterError(f"--coefficients: they weigh changes as {' and '.join(own)} do; not for {row.id}")
+        raise ParameterError(f"--coefficients: they apply to {' and '.join(own)}, not to {row.id}; leave them out")
     if rounds > 1 or len(rates) > 1 or numbers or lyapunov:
-        raise ParameterError("--coefficients: of one round at one rate, without --set and --lyapunov")
+        raise ParameterError("--coefficients: they need one round, one rate, no --set and no --lyapunov")
 
 
 def report(

@@ -28,7 +28,9 @@ def of_all(counts: tuple[int, ...], W: Words, *, alike: bool = False) -> tuple[i
         ParameterError: peers are to take unequally many.
     """
     if (W or alike) and len({*counts}) > 1:
-        raise ParameterError(f"--steps {','.join(map(str, counts))}: peers all take equally many; say one number")
+        raise ParameterError(
+            f"--steps {','.join(map(str, counts))}: all peers must take equally many steps; give one number"
+        )
     return counts[:1] * len(W) if W else counts
 
 
@@ -39,7 +41,7 @@ def refuse(W: Words) -> None:
         ParameterError: both are asked for.
     """
     if W:
-        raise ParameterError("--mixing: --coefficients are a server's; leave one of the two out")
+        raise ParameterError("--mixing: peers have no server, which --coefficients needs; leave one of the two out")
 
 
 def factor(
@@ -55,7 +57,7 @@ def factor(
 
     if row.id not in exchanges.KEPT:
         raise ParameterError(
-            f"worst-case --lyapunov: with a matrix it is about {', '.join(exchanges.KEPT)}, and not {row.id}; leave "
+            f"worst-case --lyapunov: with a matrix it covers {', '.join(exchanges.KEPT)}, and not {row.id}; leave "
             f"--lyapunov out"
         )
     numbers = exchanges.OTHERS[row.id] | numbers

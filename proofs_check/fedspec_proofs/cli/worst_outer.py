@@ -27,9 +27,9 @@ def refuse(row: Algorithm, delay: int, lyapunov: bool) -> None:
     from fedspec_proofs.worst_cases.outer import LATE as late
 
     if row.id in late and not lyapunov:
-        raise ParameterError(f"worst-case: {row.id} is run by arrivals; ask for a form that falls (--lyapunov)")
+        raise ParameterError(f"worst-case: {row.id} is run by arrivals; only --lyapunov can analyse it, so add it")
     if delay and not (lyapunov and row.id in late):
-        raise ParameterError(f"--delay {delay}: it is about --lyapunov of {', '.join(late)}; leave it out")
+        raise ParameterError(f"--delay {delay}: it applies to --lyapunov of {', '.join(late)}; leave it out")
 
 
 def factor(row: Algorithm, steps: tuple[int, ...], numbers: dict[str, Any], mu: Fraction, delay: int) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def factor(row: Algorithm, steps: tuple[int, ...], numbers: dict[str, Any], mu: 
 
     if len({*steps}) > 1:
         counts = ",".join(map(str, steps))
-        raise ParameterError(f"--steps {counts}: --lyapunov of {row.id} is about equally many of all")
+        raise ParameterError(f"--steps {counts}: for --lyapunov of {row.id}, all clients must take equally many steps")
     given = {n: c for n, c in numbers.items() if n not in ("eta_l", "buffer")}
     unsaid = {n: Fraction(str(c)) for n, c in usual(row, given=numbers).items() if n not in ("eta_l", "buffer")}
     said, rate = others({**unsaid, **given}), str(numbers["eta_l"])

@@ -51,10 +51,10 @@ def adds_up(make: Callable[[Draw], Sum], *but: str, shares: Mapping[str, Any] | 
     def body(draw: Draw) -> list[Any]:
         whole = make(draw)
         used = {name: step for name, step in whole.steps.items() if name not in but}
-        signs = {**{name: step.multiplier for name, step in used.items()}, "what is to spare": whole.spare}
+        signs = {**{name: step.multiplier for name, step in used.items()}, "the slack": whole.spare}
         negative = [name for name, value in signs.items() if not _not_negative(value)]
         if negative:
-            raise ValueError(f"adds_up: may be negative: {', '.join(negative)}")
+            raise ValueError(f"adds_up: {', '.join(negative)} may be negative; multipliers and slack must be >= 0")
         share = shares or {}
         total = sum(share.get(name, 1) * s.multiplier * (s.high - s.low) for name, s in used.items())
         return [whole.right - whole.left - total - spared * whole.spare]

@@ -67,7 +67,9 @@ def cells(page: str) -> list[Cell]:
         head, _, *lines = ([c.strip() for c in line.strip("|").split("|")] for line in text.splitlines())
         for c in chain.from_iterable((_best if table == "best" else _cells_of_row)(head, line) for line in lines):
             if found.setdefault(c.name, c) != c:
-                raise FedspecError(f"kernel: the page has {float(c.bound)} and another number for {c.name}")
+                raise FedspecError(
+                    f"kernel: the page has {float(c.bound)} and another bound for {c.name}; they must be equal"
+                )
     return [*found.values()]
 
 
@@ -119,7 +121,7 @@ def multipliers(name: str, proof: Mapping[str, str], ends: Sequence[str]) -> str
     for words, c in found.items():
         pair = PAIR.fullmatch(words)
         if not pair:
-            raise FedspecError(f"kernel: {name}: there is no inequality {words!r}")
+            raise FedspecError(f"kernel: {name}: {words!r} is no inequality between two points of a client")
         pairs.append(f"({pair[1]}%nat, {pair[2]}%nat, {pair[3]}%nat, {number(c)})")
     return " ".join([*first, coq_list(pairs)])
 
@@ -182,7 +184,7 @@ def coefficients(x: Form, n: int) -> list[Fraction]:
         elif re.fullmatch(r"c\d+", name):
             at = 2 + n + int(name[1:])
         else:
-            raise FedspecError(f"kernel: a rule must not know {name}")
+            raise FedspecError(f"kernel: a rule's result contains {name}; it may read x, gradients and kept vectors")
         out[at] = c
     return [out.get(k, Fraction(0)) for k in range(max(out, default=-1) + 1)]
 
@@ -204,6 +206,8 @@ def coq_text(page: str, rows: Sequence[Mapping[str, Any]]) -> tuple[str, list[st
     stored, said = by_round(rows), cells(page)
     asked = {(c.by, c.steps, c.eta_l, c.zeta2) for c in said}
     if asked != {*stored} or len(stored) != len(rows):
-        raise FedspecError(f"kernel: of the page or the rows alone: {sorted(map(str, asked ^ {*stored}))}")
+        raise FedspecError(
+            f"kernel: in the page or the stored rows, but not in both: {sorted(map(str, asked ^ {*stored}))}"
+        )
     texts = [theorem(c, stored[c.by, c.steps, c.eta_l, c.zeta2]) for c in said]
     return HEAD + "\n".join(texts), [name for c in said for name in (c.name, f"{c.name}_runs")]

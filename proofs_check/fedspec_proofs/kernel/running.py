@@ -66,7 +66,7 @@ def compiled(name: str, folder: Path) -> str:
         check=False,
     )
     if done.returncode:
-        raise RefusedError(f"kernel: {name}.v is refused: {' '.join((done.stderr or done.stdout).split())[:2000]}")
+        raise RefusedError(f"kernel: Coq rejects {name}.v: {' '.join((done.stderr or done.stdout).split())[:2000]}")
     return done.stdout
 
 
@@ -149,5 +149,5 @@ def checked(
     with say_time("what they rest on", say):
         axioms = resting_on(theorems, dict.fromkeys(t.partition(".")[0] for t in theorems), folder)
     if axioms - ALLOWED:
-        raise RefusedError(f"kernel: more is assumed than the reals of Coq's library: {sorted(axioms - ALLOWED)}")
+        raise RefusedError(f"kernel: axioms beyond those of Coq's real numbers: {sorted(axioms - ALLOWED)}")
     return Checked(len(theorems), axioms)

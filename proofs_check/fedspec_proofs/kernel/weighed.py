@@ -146,7 +146,7 @@ def statement_below(cell: Weights) -> str:
         FedspecError: the page has no bound for them.
     """
     if cell.least is None:
-        raise FedspecError(f"kernel: {cell.name}: the page says nothing of other coefficients")
+        raise FedspecError(f"kernel: {cell.name}: the page has no lower bound for other coefficients")
     allowed = ALLOWED[cell.which].format(n=len(cell.steps))
     return f"no_nearer {allowed} {cell.round} {number(MU)} 1 {number(cell.zeta2)} {number(cell.least)}"
 
@@ -159,7 +159,7 @@ def argument_below(cell: Weights, row: Mapping[str, Any]) -> str:
     """
     found = attained_of(row)
     if found is None:
-        raise FedspecError(f"kernel: {cell.name}: there are no functions")
+        raise FedspecError(f"kernel: {cell.name}: the stored row has no functions for the lower bound")
     problem, begun, moves = plane_of(cell.weighed, WAYS[cell.which](cell.weighed))
     assert problem.play
     x = found.at(begun)
@@ -191,7 +191,9 @@ def coq_text(page: str, rows: Sequence[Mapping[str, Any]]) -> tuple[str, list[st
     """
     stored, said = by_cell(rows), {(c.which, c.eta_l, c.zeta2): c for c in weights(page)}
     if {*said} != {*stored}:
-        raise FedspecError(f"kernel: of the page or the rows alone: {sorted(map(str, {*said} ^ {*stored}))}")
+        raise FedspecError(
+            f"kernel: in the page or the stored rows, but not in both: {sorted(map(str, {*said} ^ {*stored}))}"
+        )
     texts, names = list[str](), list[str]()
     for key, c in said.items():
         texts.append(theorem(c, stored[key]))

@@ -72,7 +72,8 @@ class Piecewise:
         """
         if self.slopes[0] > 0 or self.slopes[-1] < 0:
             raise ValueError(
-                f"minimiser: slopes {self.slopes[0]} and {self.slopes[-1]} at the ends; f is not bounded below"
+                f"minimiser: got slopes {self.slopes[0]} and {self.slopes[-1]} at the ends; if the first is > 0 or the "
+                "last < 0, f is not bounded below"
             )
         return min(self.stationary, key=self.value)
 

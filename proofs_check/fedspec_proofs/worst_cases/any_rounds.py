@@ -104,23 +104,25 @@ def check(asked: Rounds) -> None:
     peers = event == "exchange" and row.takes == ("peers",)
     if isinstance(run, LocalSolver) or not (peers or event == "round"):
         kind = "a local solver" if isinstance(run, LocalSolver) else f"run by {event}s"
-        raise ParameterError(f"worst-case: {row.id} is {kind}; this is about rounds of all clients, or of all peers")
+        raise ParameterError(f"worst-case: {row.id} is {kind}; only rounds of all clients or of all peers are analysed")
     if peers and not asked.mixing:
-        raise ParameterError(f"worst-case: {row.id} is run by exchanges; say by which matrix (--mixing)")
+        raise ParameterError(f"worst-case: {row.id} is run by exchanges; give their mixing matrix (--mixing)")
     if row.runs("top_k"):
         raise ParameterError(
-            f"worst-case: {row.id} sends the largest entries of a vector; the form that stands for a vector is one "
-            "entry, which would be sent whole"
+            f"worst-case: {row.id} sends the largest entries of a vector; here a vector is one symbol, which has no "
+            "entries to choose from"
         )
     if asked.mixing:
         if not peers:
-            raise ParameterError(f"worst-case: {row.id} has a server, so that no matrix mixes; leave --mixing out")
+            raise ParameterError(f"worst-case: {row.id} has a server and no mixing matrix; leave --mixing out")
         check_mixing(mixing_of(asked.mixing))
         if asked.steps != asked.steps[:1] * len(asked.mixing):
-            raise ParameterError(f"worst-case: steps {asked.steps} of {len(asked.mixing)} peers; all take equally many")
+            raise ParameterError(
+                f"worst-case: got steps {asked.steps} for {len(asked.mixing)} peers; all must be equal"
+            )
     _ = asked.hyper
     if not 0 <= asked.mu < 1:
-        raise ParameterError(f"worst-case: got mu = {asked.mu}; it is in units of L, at least 0 and below 1")
+        raise ParameterError(f"worst-case: got mu = {asked.mu}; it is in units of L and must be in [0, 1)")
 
 
 def problem_of(asked: Rounds, bound: Fraction = Fraction(0)) -> Problem:

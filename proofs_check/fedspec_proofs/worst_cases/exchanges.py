@@ -140,13 +140,13 @@ class Exchanged(Peers):
             ValueError: the c_i do not sum to zero after it.
         """
         if self.algorithm not in KEPT:
-            raise ParameterError(f"exchanges: {self.algorithm} is none of {', '.join(KEPT)}, which come to x* itself")
+            raise ParameterError(f"exchanges: got {self.algorithm}; it must be one of {', '.join(KEPT)}")
         functions, slopes = clients_of(self.n, Fraction(self.mu))
         X, c = self.forms()
         played = play(functions, lambda start, clients: self.after([*map(start, X)], [*map(start, c)], clients))
         ends, kept = played.ended[: self.n], played.ended[self.n :]
         if sum(kept, ORIGIN) != ORIGIN:
-            raise ValueError(f"exchanges: what the clients of {self.algorithm} keep does not sum to zero")
+            raise ValueError(f"exchanges: the kept vectors c_i of {self.algorithm} must sum to zero, and do not")
 
         def seen(X: Sequence[Form], c: Sequence[Form]) -> list[Form]:
             return [*X, *(a + s for a, s in zip(c[:-1], slopes[:-1], strict=True))]
@@ -161,11 +161,11 @@ def mixing_of(W: Words) -> Mixing:
         ParameterError: a row is not as long as there are rows, or an entry is no fraction.
     """
     if any(len(row) != len(W) for row in W):
-        raise ParameterError(f"W: rows of {[*map(len, W)]} entries; a mixing matrix is square")
+        raise ParameterError(f"W: got rows of {[*map(len, W)]} entries; a mixing matrix must be square")
     try:
         return np.array([[Fraction(c) for c in row] for row in W], dtype=object)
     except (ValueError, ZeroDivisionError) as error:
-        raise ParameterError(f"W: {error}; its entries are fractions such as 1/4") from error
+        raise ParameterError(f"W: {error}; its entries must be fractions such as 1/4") from error
 
 
 def circulant(*row: str) -> Words:

@@ -72,7 +72,7 @@ class Stretch:
             ValueError: no functions follow such rates.
         """
         if not self.high or not 0 < self.low < self.high:
-            raise ValueError(f"following: no functions follow the rate from {self.low} to {self.high}")
+            raise ValueError(f"following: got rates from {self.low} to {self.high}; they must satisfy 0 < low < high")
         return self.low / self.high
 
     def __str__(self) -> str:
@@ -149,7 +149,7 @@ def play_at(one: Stretch, t: Any) -> Play:
     there = [_following(f, t, x, Fraction(OTHERS[r.algorithm].get("mu", 0))) for f in functions]
     played = play(there, lambda start, clients: at(one.low / t, t, start, clients))
     if any(len(f.points) != len(g.points) for f, g in zip(functions, there, strict=True)):
-        raise ValueError("following: the rule asks elsewhere at another rate")
+        raise ValueError("following: at another rate, the rule evaluates gradients at other points")
     return played
 
 
@@ -183,7 +183,7 @@ def problem_of(one: Stretch, least: Fraction) -> tuple[Problem, list[list[list[V
         if r.zeta2:
             given["zeta"] = sum((square(s) for s in slopes), Value()) / len(slopes) - r.zeta2
         if played.ended != play_at(one, Fraction(1)).ended:
-            raise ValueError("following: the round ends elsewhere at another rate")
+            raise ValueError("following: at another rate, the round ends at another point")
         return Problem(square(played.ended[0]) - right, given, right, played), []
     before, after = [x, *(RATE * basis(f"c{i}") for i in range(len(r.steps)))], played.ended
     entries = [

@@ -45,7 +45,9 @@ def among(r: Round, proof: Mapping[str, Fraction], n: int) -> tuple[Round, dict[
     old = r.kinds
     sizes = [more * len(kind) for kind in old]
     if not many(r) or any(size.denominator > 1 or size < 2 for size in sizes):
-        raise ParameterError(f"more clients: {n} for steps {r.steps}; at least two of each kind, before and after")
+        raise ParameterError(
+            f"more clients: got n = {n} for steps {r.steps}; each number of steps needs two clients or more"
+        )
     of = [k for k, size in enumerate(sizes) for _ in range(int(size))]
     steps = tuple(r.steps[old[k][0]] for k in of)
     new = [[i for i, k in enumerate(of) if k == kind] for kind in range(len(old))]

@@ -220,7 +220,7 @@ def state_of(r: Round) -> tuple[list[Form], list[Form], dict[str, Value], Play]:
     played = play(functions, lambda start, clients: r.kept(start(x), [start(c) for c in each], clients))
     end, server, *ends = played.ended
     if server != sum(ends, ORIGIN) / len(ends):
-        raise ValueError(f"contraction: {r.algorithm}'s server does not keep the mean of what its clients keep")
+        raise ValueError(f"contraction: {r.algorithm}'s server vector must be the mean of its clients', and is not")
     before, after = ([y, *(c - s for c, s in zip(cs, slopes, strict=True))] for y, cs in ((x, each), (end, ends)))
     return before, after, obeyed(functions), played
 

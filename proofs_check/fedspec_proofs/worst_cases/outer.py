@@ -115,10 +115,10 @@ class Outer(Falls):
             ParameterError: the algorithm's server keeps nothing of this kind, or the delay is none.
         """
         if self.algorithm not in (*MOMENTA, *LATE):
-            raise ParameterError(f"outer: {self.algorithm} is none of {', '.join((*MOMENTA, *LATE))}")
+            raise ParameterError(f"outer: got {self.algorithm}; it must be one of {', '.join((*MOMENTA, *LATE))}")
         if not 0 <= self.delay <= (MOST_LATE if self.algorithm in LATE else 0):
-            late = f"changes {self.delay} versions old; 0 to {MOST_LATE} where late"
-            raise ParameterError(f"outer: {self.algorithm} with {late}")
+            late = f"delay {self.delay}; it must be 0 to {MOST_LATE} for {', '.join(LATE)}, and 0 otherwise"
+            raise ParameterError(f"outer: got {self.algorithm} with {late}")
         functions = [Function(f"F{i}", strongly_convex(Fraction(self.mu), 1)) for i in range(self.n)]
         before = [basis(name) for name in self.names]
 

@@ -37,7 +37,7 @@ from fedspec_proofs.engines.worst_case.strict import watching
 
 R = TypeVar("R")
 
-AGAIN = "asked again it ends elsewhere"
+AGAIN = "if it is run again, the result differs"
 
 STAR = "x*"
 
@@ -115,26 +115,29 @@ def ask(name: str, way: Way, clients: Callable[[Form], Sequence[Function]], x: F
     first = _tried(name, whole, Given())
     moved = [dict(y.parts).get(STAR, Fraction(0)) for y in first.models]
     if (other := next((c for c in moved if c != 1), None)) is not None:
-        raise _wrong(
-            name, f"it depends on where x* is, as weight decay does: a model is {other} x* + ..., not x* + ..."
-        )
+        raise _wrong(name, f"it depends on where x* is, like weight decay: a model is {other} x* + ..., not x* + ...")
     everyone = range(len(first.points))
     elsewhere: tuple[tuple[str, Callable[..., Made], Any], ...] = (
         (AGAIN, whole, Given()),
-        ("clients are not alike: under other numbers they lead elsewhere", whole, Given(places=(*everyone[::-1],))),
-        ("clients are not alike: under other numbers they lead elsewhere", whole, Given((*everyone[1:], 0))),
-        ("clients are not alike: named in another order they lead elsewhere", whole, Given(backwards=True)),
-        ("it depends on how many examples all clients have", whole, Given(examples=7)),
-        *((f"on arrays of {d} it ends elsewhere than on vectors; does it write into one?", entries, d) for d in BLOCKS),
+        ("if the clients' numbers change, the result differs", whole, Given(places=(*everyone[::-1],))),
+        ("if the clients' numbers change, the result differs", whole, Given((*everyone[1:], 0))),
+        ("if the clients' order changes, the result differs", whole, Given(backwards=True)),
+        ("the result depends on how many examples all clients have", whole, Given(examples=7)),
+        *(
+            (f"on arrays of {d} the result differs from that on forms; does it write into an array?", entries, d)
+            for d in BLOCKS
+        ),
     )
     for words, run, given in elsewhere:
         if _tried(name, run, given) != first:
             raise _wrong(name, words)
     for d, size in product(DIMENSIONS, SIZES):
         if not _tried(name, floats, d, size) <= NEAR:
-            raise _wrong(name, f"in floating point, on {d} numbers of size {size:g}, it ends elsewhere than on forms")
+            raise _wrong(
+                name, f"in floating point, on {d} numbers of size {size:g}, the result differs from that on forms"
+            )
     if _chance() != begun:
-        raise _wrong(name, "it draws random numbers; a plan has all chance of a round")
+        raise _wrong(name, "it draws random numbers; all randomness of a round must come from its plan")
     return first
 
 

@@ -156,9 +156,9 @@ def of_class(r: Mixed, mixed: Sequence[tuple[list[Form], list[Form]]]) -> dict[s
     low, high = Fraction(r.low), Fraction(r.high)
     if len(mixed) > 2:
         stacks = f"{r.algorithm} mixes {len(mixed)} stacks in an exchange of {r.tau} steps"
-        raise ParameterError(f"spectral: {stacks}; inequalities are there for two stacks, so ask of fewer steps")
+        raise ParameterError(f"spectral: {stacks}; inequalities exist for at most two, so take fewer steps")
     if not -1 <= low < high <= 1:
-        raise ParameterError(f"spectral: eigenvalues in [{low}, {high}]; two that rise, within [-1, 1]")
+        raise ParameterError(f"spectral: eigenvalues in [{low}, {high}]; the interval must lie in [-1, 1], low < high")
     given = {}
     ways: list[tuple[int, ...]] = [(1,)] if len(mixed) == 1 else [*directions()]
     for way in ways:

@@ -98,7 +98,7 @@ def path(rng: np.random.Generator, rounds: int) -> tuple[list[Fraction], list[Fr
         delta = 2 * s * roots[-1] / (1 - s**2)
         q = roots[-1] * (1 + s**2) / (1 - s**2)
         if increments("adagrad", exact.vector(roots[-1]), exact.vector(0), exact.vector(delta))[0] != q**2:
-            raise ValueError("path: the root is not the rule's")
+            raise ValueError(f"path: the rule's new v is not {q}^2, as constructed")
         roots.append(q)
         changes.append(delta)
     return roots, changes

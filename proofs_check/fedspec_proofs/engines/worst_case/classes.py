@@ -85,7 +85,7 @@ class Function:
             ValueError: it was asked there before.
         """
         if x in self.points:
-            raise ValueError(f"worst case: {self.name} was asked at {x} already")
+            raise ValueError(f"worst case: {self.name} already has a gradient at {x}; declare each point once")
         self._say(x, g)
 
     def _say(self, x: Form, g: Form) -> None:

@@ -92,18 +92,18 @@ def _joined(y: Any, entries: int) -> Form:
     """The one form of an array."""
     if not isinstance(y, np.ndarray) or y.shape != (entries,):
         shape = y.shape if isinstance(y, np.ndarray) else type(y).__name__
-        raise MixedError(f"of {entries} coordinates it makes {shape}")
+        raise MixedError(f"if vectors have {entries} coordinates, the result is {shape}")
     found = []
     for j, entry in enumerate(y):
         if isinstance(entry, Rational) and not entry:
             entry = ORIGIN
         if not isinstance(entry, Form) or entry.constant:
-            raise MixedError(f"coordinate {j} is {entry}, which is no vector's")
+            raise MixedError(f"coordinate {j} is {entry}, which is no combination of vectors")
         if others := [name for name, _ in entry.parts if not name.endswith(f"@{j}")]:
             raise MixedError(f"coordinate {j} reads coordinate {others[0].rpartition('@')[2]}")
         found.append(form({name.rpartition("@")[0]: c for name, c in entry.parts}))
     if other := next((j for j, one in enumerate(found) if one != found[0]), 0):
-        raise MixedError(f"coordinate {other} is {found[other]} where coordinate 0 is {found[0]}")
+        raise MixedError(f"coordinate {other} is {found[other]}, but coordinate 0 is {found[0]}")
     return found[0]
 
 

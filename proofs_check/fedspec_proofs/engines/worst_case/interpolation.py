@@ -65,7 +65,7 @@ class Through:
                     height = sum((s * heights[j] for j, s in zip(chosen, shares, strict=True)), Fraction(0))
                     value = bend / 2 * dot(off, off) + height + low / 2 * dot(y, y)
                     return added([bend * c for c in off], low, y), value
-        raise ValueError(f"interpolation: no share of the {len(deepest)} points is best at {y}")
+        raise ValueError(f"interpolation: no weights of the {len(deepest)} points are optimal at {y}")
 
 
 def _balanced(z: Sequence[Vector], b: Sequence[Fraction], y: Vector, bend: Fraction) -> list[Fraction]:

@@ -92,6 +92,6 @@ RATE: Any = powers({1: Fraction(1)})
 
 def _inverse(value: Powers) -> Any:
     if len(value.parts) != 1:
-        raise TypeError(f"worst case: the method divides by {value}; the claim is no polynomial in the rate")
+        raise TypeError(f"worst case: the method divides by {value}; the claim is then no polynomial in the rate")
     ((k, c),) = value.parts
     return powers({-k: 1 / c})

@@ -125,7 +125,7 @@ def polynomial(c: Any) -> Polynomial:
     """
     parts = dict(c.parts) if isinstance(c, Powers) else {0: c} if c else {}
     if any(k < 0 for k in parts):
-        raise TypeError(f"worst case: {c} is no polynomial in the rate")
+        raise TypeError(f"worst case: got the coefficient {c}, which is no polynomial in the rate")
     return [parts.get(k, Fraction(0)) for k in range(max(parts, default=-1) + 1)]
 
 

@@ -238,9 +238,7 @@ def checked(inequality: Inequality[P], tries: int, without: Mapping[str, P]) -> 
     for name, instance in without.items():
         sides = [pair for pair in inequality.summed(instance) if broken(pair)]
         if not inequality.met(instance, but=(name,)) or not sides:
-            raise ValueError(
-                f"without: the instance for {name} meets it, breaks another assumption, or breaks no claim"
-            )
+            raise ValueError(f"without: the instance for {name} must violate {name} alone and break the bound")
         left, right = sides[0]
         dropped[name] = Dropped(True, f"{as_text(instance)}: left side {short(left)}, right side {short(right)}")
     return replace(found, dropped=dropped)

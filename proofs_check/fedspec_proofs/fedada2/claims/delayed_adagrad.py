@@ -106,7 +106,7 @@ def _step(d: int, *, update: bool, z: int = 2, t: int | None = None, by_G: bool 
         x, g, v = draw("x", d), draw("g", d), draw("v", d)
         eta, eps, eps_s, G, r0 = (draw(name) for name in ("eta", "eps", "eps_s", "G", "r0"))
         if isinstance(eta, F) and min(eta, eps) <= 0:
-            raise ValueError("the rule refuses such rates")
+            raise ValueError(f"eta_l, eps: got {eta} and {eps}; the rule needs both > 0")
         with roots() as known:
             after = agdu(Agdu(x=x, v=v, t=taken), g, eta_l=eta, eps=eps, z=z, eps_s=eps_s)
         most, times = (eta, 1) if free else (eta * G, r0 + eps)

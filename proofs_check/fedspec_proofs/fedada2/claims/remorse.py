@@ -61,7 +61,7 @@ def remorse() -> Finding:
     def body(draw: Draw) -> Statement:
         x, s, eta, eps, size = draw("x", 1), draw("s", 1), draw("eta"), draw("eps"), draw("size")
         if isinstance(eta, F) and not (eta > 0 and eps > 0):
-            raise ValueError("no instance")
+            raise ValueError(f"eta_l, eps: got {eta} and {eps}; both must be > 0")
         given = {
             "eta, eps > 0": every(eta > 0, eps > 0),
             "|x|": every(size >= x[0], size >= -x[0]),

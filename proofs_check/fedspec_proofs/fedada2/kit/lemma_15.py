@@ -33,7 +33,7 @@ def _step(*, update: bool) -> Callable[[Draw], Statement]:
         x, g, v = draw("x", 1), draw("g", 1), draw("v", 1)
         eta, eps, eps_s, G, r0, s, c = (draw(name) for name in ("eta", "eps", "eps_s", "G", "r0", "s", "c"))
         if isinstance(eta, F) and min(eta, eps) <= 0:
-            raise ValueError("the rule refuses such rates")
+            raise ValueError(f"eta_l, eps: got {eta} and {eps}; the rule needs both > 0")
         with roots() as known:
             before = DelayedSm3(x=x, mu=v, nu=v, t=0 if update else 1)
             after = sm3_ii_delayed(before, g, LINE, eta_l=eta, eps=eps, z=2, eps_s=eps_s)

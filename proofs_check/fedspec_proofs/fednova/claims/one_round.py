@@ -137,7 +137,7 @@ def check_rates(sizes: Sizes, constants: Callable[[Setting], Constants]) -> None
     """
     c = constants(sizes.setting())
     if not all(theorem_1_rates(c, eta=rational(sizes.eta), L=1, beta2=rational(sizes.beta2))):
-        raise ValueError(f"one round: {sizes} meets (98) and (99) not")
+        raise ValueError(f"one round: got {sizes}; its rate must satisfy (98) and (99)")
 
 
 SCHEDULES = (

@@ -55,7 +55,7 @@ def chains(found: Sequence[Mapping[str, Any]]) -> dict[Key, list[Fraction]]:
         r = TABLE.asked(row)
         ends = out.setdefault(key_of(r), [])
         if r.rounds != 1 or r.start != (ends[-1] if ends else 1):
-            raise ValueError(f"several rounds: {r} is no next link of its chain")
+            raise ValueError(f"several rounds: got {r}; a link must be one round from the bound before it")
         ends.append(Fraction(row["bound"]))
     return out
 

@@ -68,7 +68,7 @@ class Setting:
                 return {"solver": Solver.PROXIMAL, "eta_l": eta_l, "mu": mu}
             case FedAvg(eta_l=eta_l):
                 return {"solver": Solver.SGD, "eta_l": eta_l}
-        raise TypeError(f"no closed form for {type(self.h).__name__}")
+        raise TypeError(f"solver: got {type(self.h).__name__}; closed forms are for FedNova, FedProx and FedAvg")
 
     def round(self, x: Vector, xi: Vector | None = None) -> Vector:
         """Model after one round of the algorithm from x, with noise xi added to the gradients if given.

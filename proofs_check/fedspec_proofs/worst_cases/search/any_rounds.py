@@ -70,7 +70,7 @@ def worst_case(asked: Any) -> Any:
     problem = problem_of(asked)
     value = worst(problem).value
     if not math.isfinite(value):
-        raise NoWorstCaseError(f"worst-case: {asked.row.id}: the program found no largest distance at these numbers")
+        raise NoWorstCaseError(f"worst-case: {asked.row.id}: the program found no finite bound for these parameters")
     unit = min(UNIT, Fraction(10) ** (math.floor(math.log10(max(value, 1e-9))) - DIGITS + 1))
 
     def claim_of(bound: Fraction) -> Problem:
@@ -79,7 +79,7 @@ def worst_case(asked: Any) -> Any:
 
     proved = first_proved(math.ceil(value / float(unit)), unit, claim_of)
     if proved is None:
-        raise NoWorstCaseError(f"worst-case: {asked.row.id}: no certificate was found near {value:.6g}")
+        raise NoWorstCaseError(f"worst-case: {asked.row.id}: found no certificate of a bound near {value:.6g}")
     bound, proof = proved
     claim = claim_of(bound)
     found = attaining(claim)

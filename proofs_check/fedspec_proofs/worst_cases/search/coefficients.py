@@ -87,7 +87,7 @@ def proved(r: Weighed) -> tuple[Fraction, dict[str, Fraction]]:
     first = math.ceil(worst(problem_of(r)).value * DIGITS - NONE)
     found = first_proved(first, UNIT, partial(problem_of, r))
     if found is None:
-        raise UncertifiedError(f"coefficients: no certificate for {r} near {first / DIGITS}")
+        raise UncertifiedError(f"coefficients: found no certificate of a bound near {first / DIGITS} for {r}")
     return found
 
 
@@ -119,7 +119,7 @@ def _upper(plane: Plane) -> tuple[float, list[float]]:
     aim = Linear(np.array([*(float(c) for _, _, c in parts), *none]))
     found = largest(aim, zero=left, above=unknowns(len(aim.c))[: len(parts)], semidefinite=[M])
     if found is None:
-        raise UncertifiedError("coefficients: the program found no best ones")
+        raise UncertifiedError("coefficients: the semidefinite program found no optimal coefficients")
     return -found[0], [float(c) for c in found[1][len(parts) :]]
 
 
@@ -130,7 +130,7 @@ def _lower(plane: Plane) -> Attained:
         fit = [found for found in fractions_of(_spread(plane, room)) if not unfit(problem, found)]
         if fit:
             return max(fit, key=lambda found: off_plane(found.at(x), [found.at(move) for move in moves]))
-    raise UncertifiedError("coefficients: no functions that allow none better were rounded")
+    raise UncertifiedError("coefficients: found no functions in fractions that prove the lower bound")
 
 
 def _spread(plane: Plane, room: float) -> Worst:

@@ -88,7 +88,7 @@ def simplest(
         rate = Fraction(round(best * denominator), denominator)
         if low < rate < high and abs(rate - best) < near * best and at(rate) <= least + lost:
             return rate
-    raise UncertifiedError(f"between rates: no simple rate near {best}")
+    raise UncertifiedError(f"between rates: no denominator <= {largest} gives a rate near {best}")
 
 
 def _golden(at: Callable[[Fraction], float], low: float, high: float) -> tuple[float, float]:
@@ -130,7 +130,7 @@ def _cover(r: Round, least: Fraction, plain: bool) -> Iterator[Stretch]:
         if ends[curvatures] > low:
             one = Stretch(r, low, ends[curvatures], curvatures)
         elif plain:
-            raise UncertifiedError(f"following: parabolas do not show {float(least)} at {low}: {r}")
+            raise UncertifiedError(f"following: no parabolas prove {float(least)} at the rate {low}: {r}")
         else:
             one = _longest(Stretch(r, low, _next([*alike.values()], low, reach)), least)
         assert one.high
@@ -177,7 +177,7 @@ def _longest(one: Stretch, least: Fraction) -> Stretch:
             return replace(tried, functions=found)
         high = UNIT * math.floor((one.low + (high - one.low) * Fraction(7, 10)) / UNIT)
         high = min(high, UNIT * math.floor(one.low * Fraction(13, 10) / UNIT))
-    raise UncertifiedError(f"following: nothing shows {float(least)} from {one.low}: {one.round}")
+    raise UncertifiedError(f"following: no functions prove {float(least)} from the rate {one.low}: {one.round}")
 
 
 def _functions(one: Stretch, least: Fraction) -> Attained | None:

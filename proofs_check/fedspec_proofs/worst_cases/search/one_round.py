@@ -177,4 +177,4 @@ def first_certified(
         way = partial(claim, one), lambda problem, one=one: simpler(problem, one)
         if first and (found := first_proved(first, UNIT, *way, more or {})):
             return Certified(one, value, *found)
-    raise UncertifiedError(f"worst cases: no certificate for {asked}")
+    raise UncertifiedError(f"worst cases: found no certificate of a bound for {asked}")

@@ -29,7 +29,7 @@ def certified(r: Several) -> Certified[Several]:
 
     found = first_proved(math.ceil(value * DIGITS), UNIT, claim_of, spared=()) if math.isfinite(value) else None
     if found is None:
-        raise UncertifiedError(f"several rounds: no certificate for {r} near {value}")
+        raise UncertifiedError(f"several rounds: found no certificate of a bound near {value} for {r}")
     return Certified(r, value, *found)
 
 
