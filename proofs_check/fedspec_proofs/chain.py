@@ -1,4 +1,4 @@
-"""Chains: a claim that follows from other claims is no stronger than the weakest of them, and says which that is."""
+"""Chains of claims: a claim that follows from other claims gets no stronger verdict than the weakest of them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ STRENGTH = (
     (Verdict.UNDECIDABLE, Verdict.UNKNOWN),
     (Verdict.REFUTED,),
 )
-"""Verdicts from the strongest to the weakest; those of a line are as strong as each other."""
+"""Verdicts from the strongest to the weakest; verdicts in the same tuple count as equally strong."""
 
 
 @dataclass(frozen=True)
 class Link:
-    """A claim in a chain.
+    """A claim in a chain, with its depth.
 
     Attributes:
         claim: the claim.
@@ -38,12 +38,12 @@ class Link:
 
 
 def rank(verdict: Verdict) -> int:
-    """Weakness of a verdict: 0 is proved."""
+    """Rank of a verdict by weakness: 0 for proved, larger for weaker verdicts."""
     return next(n for n, line in enumerate(STRENGTH) if verdict in line)
 
 
 def links(claim: Claim) -> tuple[Link, ...]:
-    """Links of a claim: the claims that it follows from, and the claims that these follow from.
+    """Claims that a claim follows from, directly or through other claims, depth first.
 
     Raises:
         ValueError: a claim follows from itself.
@@ -53,7 +53,7 @@ def links(claim: Claim) -> tuple[Link, ...]:
     def below(one: Claim, depth: int, above: tuple[str, ...]) -> Iterator[Link]:
         for id in one.chain:
             if id in above:
-                raise ValueError(f"chain: {id} follows from itself")
+                raise ValueError(f"chain: {id} follows from itself; remove the cycle from the claims' chain=")
             again = id in seen
             seen.add(id)
             link = ledger.find(id)
@@ -65,25 +65,25 @@ def links(claim: Claim) -> tuple[Link, ...]:
 
 
 def weakest(claim: Claim) -> tuple[Claim, ...]:
-    """The links of the weakest verdict, unless all are proved."""
+    """Claims of the chain whose verdict is the weakest; empty if all are proved."""
     found = {link.claim.id: link.claim for link in links(claim)}
     worst = max((rank(one.verdict) for one in found.values()), default=0)
     return tuple(one for one in found.values() if worst and rank(one.verdict) == worst)
 
 
 NAMED = re.compile(rf"\b(?:{'|'.join(PAPERS)})\.[a-z0-9]+(?:-[a-z0-9]+)*")
-"""The id of a claim in words, without the words' own stop."""
+"""Pattern of a claim's id within prose, without the full stop that may follow."""
 
 
 def lacking(claim: Claim, evidence: str = "") -> tuple[str, ...]:
-    """Rows that a claim rests on, as its assumptions or its evidence name them, and that its chain leaves out."""
+    """Ids that a claim's assumptions or evidence name and that its chain leaves out."""
     named = {id for words in claim.assumptions.values() for id in NAMED.findall(words)}
     named |= set(re.findall(SUMMED.format(rf"({NAMED.pattern})"), evidence))
     return tuple(sorted(named - {link.claim.id for link in links(claim)}))
 
 
 def weakened(claim: Claim, found: Finding) -> Finding:
-    """A finding, made as weak as the weakest link of its claim's chain; a proof over a broken link shows nothing.
+    """Downgrade a proof to the strength of the weakest claim in its chain; other verdicts stay.
 
     Nor does a proof whose assumptions name rows that are no links: they are assumed, and nothing that runs shows them.
     """
@@ -103,11 +103,11 @@ def weakened(claim: Claim, found: Finding) -> Finding:
 
 
 UNDOUBTED = {Engine.SYMBOLIC, Engine.SMT}
-"""Engines whose proofs are looked at again."""
+"""Engines whose proofs need agreement of a second engine."""
 
 
 def run_evidence(claim: Claim) -> Record:
-    """Run the evidence of a claim; its verdict is as weak as the chain, the second engine and the sizes make it."""
+    """Run the evidence of a claim and downgrade its verdict by its chain, second engine, sizes and sharpness."""
     start = time.perf_counter()
     found = weakened(claim, claim.body())
     if found.verdict is Verdict.PROVED and claim.engine in UNDOUBTED and not (found.second and found.second.instances):

@@ -1,4 +1,4 @@
-"""A claim of the ledger: what is stated, under which assumptions, and the function whose run is its evidence.
+"""A claim of the ledger: a statement, its assumptions, its expected verdict and the function that checks it.
 
 A verdict is never typed in by hand alone: a claim carries the one that is expected, its evidence gives the one that
 came out, and the ledger is wrong wherever the two differ.
@@ -24,73 +24,77 @@ class Verdict(StrEnum):
     """Strength of the evidence for a statement, as it is printed."""
 
     PROVED = "proved"
-    """For everything that the statement quantifies over: by SMT (with induction over steps where steps occur), as an
-    identity, or by enumerating every case."""
+    """Holds for everything that the statement quantifies over: by SMT (with induction over steps if the statement
+    has steps), as an identity, or by enumerating every case.
+    """
     PROVED_AT_SIZES = "proved at sizes"
-    """Proved at the sizes (dimension, clients, steps, ...) of the row, and at no other sizes."""
+    """Proved at the sizes (dimension, clients, steps, ...) that the claim names, and at no other sizes."""
     CERTIFIED = "certified"
-    """For every function of the class and every dimension, at the sizes and rates that stand in the row: by multipliers
-    of known inequalities, which fractions check."""
+    """Holds for every function of the class and every dimension, at the sizes and rates that the claim names:
+    multipliers of known inequalities prove it, checked in exact fractions.
+    """
     TIGHT = "tight"
-    """Certified, and a function of the class is built, in fractions, at which the left side of the claim is within a
-    thousandth of its right side: at each of the sizes, at the largest of its rates."""
+    """Certified, and almost attained: for each size, at the largest rate, a function of the class is built in exact
+    fractions at which the claim's left side is within a thousandth of its right side.
+    """
     CHECKED = "checked"
-    """No violation found by a search that comes within a factor two of the bound and notices when any term of it is
-    dropped or all of it halved; or exact equality at every instance that was tried, which fails with a part spoiled."""
+    """No violation found by a search that comes within a factor two of the bound and finds one if any term is
+    dropped or the bound is halved; or exact equality at every instance tried, which fails with a part spoiled.
+    """
     NOT_CONTRADICTED = "not contradicted"
-    """No violation found by a weaker search: it stays far below the bound, or would not see a term of it missing."""
+    """No violation found by a weaker search: it stays far below the bound, or misses that a term has been dropped."""
     REFUTED = "refuted"
-    """By an exact counterexample that meets every printed assumption, replayed through the specification's rules."""
+    """False by an exact counterexample that meets every printed assumption, replayed through the rules of fedspec."""
     UNDECIDABLE = "undecidable-here"
     """No run decides the statement; the evidence gives the reason."""
     UNKNOWN = "unknown"
-    """The evidence did not come through: an engine gave up, or found a step and no counterexample. Never expected."""
+    """The evidence failed: an engine gave up, or a step failed without a counterexample. Never expected."""
 
 
 class Extent(StrEnum):
-    """Part of the statement at its source that a claim shows."""
+    """Part of the printed statement that a claim covers."""
 
     WHOLE = "whole"
-    """All of it; of a corrected one, all that it is corrected to say in place of the printed one."""
+    """All of it; for a correction, all of the corrected statement."""
     PART = "part"
-    """Less: a case, some sizes, a step towards it, a form without what the statement adds."""
+    """Less: a special case, some sizes, a step towards it, or a version without one of the statement's additions."""
     REMARK = "remark"
-    """A reading, an instance, or a consequence of ours, which the paper does not state."""
+    """A reading, an instance or a consequence that we state and the paper does not."""
 
 
 class Severity(StrEnum):
-    """Consequence of a printed line's refutation for a reader who relies on the line."""
+    """Consequence of a false printed line for a reader who relies on the line."""
 
     FALSE_RESULT = "false result"
-    """The paper's conclusion there is false, and no change of a constant makes it true."""
+    """The paper's conclusion at that line is false, and no change of a constant makes it true."""
     PROOF_BREAKS = "proof breaks"
-    """A step of a proof is false; what it is a step to may hold all the same."""
+    """A step of a proof is false; the result that it should prove may still hold."""
     CONSTANT = "constant"
     """True with another constant, factor or range."""
     SLIP = "slip"
-    """A misprint: the lines beside it, or the paper elsewhere, have it right."""
+    """A misprint: the lines beside it, or the paper elsewhere, print it correctly."""
 
 
 class Engine(StrEnum):
-    """The basis of a verdict."""
+    """Method by which a verdict is reached."""
 
     EXACT = "exact"
-    """Fractions: single instances, or every case of a finite set."""
+    """Exact fractions: single instances, or every case of a finite set."""
     SYMBOLIC = "symbolic"
     """sympy: identities of rational functions."""
     SMT = "smt"
-    """z3: real algebra, and induction over a rule's own step."""
+    """z3: real algebra, and induction over a rule's step."""
     SEARCH = "search"
-    """An adversary that looks for the largest ratio left side / right side."""
+    """Search for the instance with the largest ratio left side / right side."""
     WORST_CASE = "worst case"
-    """Linear forms through the rule, and a semidefinite program whose dual is the proof."""
+    """A semidefinite program over the rule's runs on linear forms; its dual solution is the proof."""
     MOMENTS = "moments"
     """Exact means and covariances of a linear recursion with noise."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """The place of a statement.
+    """Place where a statement is printed.
 
     Attributes:
         paper: its title.
@@ -107,7 +111,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Dropped:
-    """The outcome of a claim without one of its assumptions.
+    """Outcome of checking a claim with one of its assumptions dropped.
 
     Attributes:
         matters: True if it fails then.
@@ -120,7 +124,7 @@ class Dropped:
 
 @dataclass(frozen=True)
 class Second:
-    """A proof looked at again by another engine.
+    """Confirmation of a proof by a second engine.
 
     Attributes:
         engine: the other engine.
@@ -134,12 +138,12 @@ class Second:
 
 
 CLOSE = 0.5
-"""The ratio left/right that a search must reach to show something about its bound."""
+"""Ratio left/right that a search must reach before it counts as evidence for the bound."""
 
 
 @dataclass(frozen=True)
 class Sharpness:
-    """Part of its bound that a search needs.
+    """Sensitivity of a search to its bound: the largest ratio reached, and which parts were noticed when spoiled.
 
     Attributes:
         ratio: the largest left/right that it reached.
@@ -152,7 +156,7 @@ class Sharpness:
 
     @property
     def sharp(self) -> bool:
-        """True if it comes within a factor two of the bound and notices every part of it; some part must be named."""
+        """True if the search comes within a factor two of the bound and notices every part of it (at least one)."""
         return self.ratio >= CLOSE and bool(self.noticed) and all(self.noticed.values())
 
     def __str__(self) -> str:
@@ -165,7 +169,7 @@ class Sharpness:
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of evidence.
+    """Result of running a claim's evidence.
 
     Attributes:
         verdict: verdict of the evidence.
@@ -185,7 +189,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Record:
-    """The outcome of one run of a claim.
+    """Outcome of one run of a claim.
 
     Attributes:
         id: the claim.
@@ -207,25 +211,25 @@ class Record:
 
     @property
     def blind(self) -> bool:
-        """True if no assumption matters to the check, though some were dropped: it may not see anything."""
+        """True if assumptions were dropped and none mattered, which suggests that the check sees nothing."""
         return bool(self.dropped) and not any(d.matters for d in self.dropped.values())
 
     def record(self) -> dict[str, Any]:
-        """JSON values."""
+        """The record as JSON values."""
         return asdict(self)
 
 
 SUMMED = "the links of {}"
-"""Beginning of the evidence of a claim that adds up the steps of another row."""
+"""Opening words of the evidence of a claim that adds up the proof steps of another claim."""
 
 
 SIZED = (Verdict.PROVED_AT_SIZES, Verdict.CERTIFIED, Verdict.TIGHT)
-"""Verdicts of claims that name their sizes."""
+"""Verdicts that require a claim to name its sizes."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A line of the ledger.
+    """A claim of the ledger.
 
     Attributes:
         id: stable slug, ``paper.statement``.
@@ -260,27 +264,27 @@ class Claim:
 
     @property
     def paper(self) -> str:
-        """The key of its paper."""
+        """Key of the claim's paper, such as ``fednova``."""
         return self.id.partition(".")[0]
 
     @property
     def printed(self) -> bool:
-        """True if the paper prints the statement; if not, it is a correction, a reading or a consequence of ours."""
+        """True if the paper prints the statement; False for a correction, a reading or a consequence of ours."""
         return not self.repairs and not self.source.place.startswith("ours")
 
     @property
     def said(self) -> str:
-        """The verdict as the ledger prints it."""
+        """Verdict as the ledger prints it."""
         return f"repaired, {self.verdict}" if self.repairs else str(self.verdict)
 
     @property
     def share(self) -> str:
-        """Part of the printed statement: whole, part, a remark, or the severity of its refutation."""
+        """Part of the printed statement that the claim covers, or the severity of its refutation."""
         return str(self.severity or self.extent or "")
 
     @property
     def told(self) -> str:
-        """The verdict, and what it is of the printed statement."""
+        """Verdict, followed by the part of the statement or the severity, for printing."""
         return ", ".join(filter(None, (self.said, self.share)))
 
 
@@ -291,11 +295,11 @@ SHOWN_BY = {
     Verdict.CERTIFIED: Engine.WORST_CASE,
     Verdict.TIGHT: Engine.WORST_CASE,
 }
-"""The engine that a verdict names by what it is, if a claim names no other one."""
+"""Default engine for each verdict, used if a claim names no engine."""
 
 
 REPAIRED = "-repaired"
-"""The end of the id of a claim that repairs the claim of the id before it."""
+"""Suffix of the id of a claim that repairs the claim with the id before the suffix."""
 
 
 def claim(
@@ -327,12 +331,14 @@ def claim(
     """
     stands = verdict or (Verdict.REFUTED if severity else Verdict.PROVED_AT_SIZES if sizes else Verdict.PROVED)
     if bool(sizes) != (stands in SIZED):
-        raise ValueError(f"claim: {id} is {stands} with sizes {sizes!r}; name them where it is {' or '.join(SIZED)}")
+        raise ValueError(
+            f"claim: {id} is {stands} with sizes {sizes!r}; give them if it is {' or '.join(SIZED)}, else none"
+        )
 
     def decorate(body: Callable[[], Finding]) -> Claim:
         by = engine or SHOWN_BY.get(stands) or getattr(body, "engine", None)
         if by is None:
-            raise ValueError(f"claim: {id} is {stands}; name the engine that shows it")
+            raise ValueError(f"claim: {id} is {stands}, but has no engine; pass engine=, the one that decides it")
         named = id.removesuffix(REPAIRED) * id.endswith(REPAIRED)
         mended = named if repairs is None else repairs
         shown, links = assumptions or {}, tuple(f"{id.partition('.')[0]}.{link}" for link in chain.split())
@@ -346,19 +352,19 @@ def _placed(one: Claim) -> Claim:
     """The claim with its extent, where that follows from what it says already."""
     if one.verdict is Verdict.REFUTED and one.printed:
         if one.extent or not one.severity:
-            words = ", ".join(f"{s.value!r}" for s in Severity)
-            raise ValueError(f"claim: {one.id} refutes a printed statement; severity is one of {words}, extent is none")
+            words = " or ".join(f"{s.value!r}" for s in Severity)
+            raise ValueError(f"claim: {one.id} refutes a printed statement; set severity to {words}, and no extent")
         return one
     if one.severity:
-        raise ValueError(f"claim: {one.id} has severity {one.severity!r}, and refutes nothing that is printed")
+        raise ValueError(f"claim: {one.id} has severity {one.severity!r}, but refutes no printed statement; remove it")
     if one.verdict is Verdict.UNDECIDABLE:
         return one
     ours = not one.printed and not one.repairs
     extent = one.extent or (Extent.REMARK if ours else Extent.PART if one.sizes else None)
     if extent is None or (one.sizes and extent is Extent.WHOLE) or (extent is Extent.REMARK and not ours):
         raise ValueError(
-            f"claim: {one.id} is {one.said}{' at sizes' * bool(one.sizes)}, of extent {extent}; say whole or part of "
-            "what is printed (at sizes: part)"
+            f"claim: {one.id} is {one.said}{' at sizes' * bool(one.sizes)}, with extent {extent}; set it to whole or "
+            "part of the printed statement (at sizes: part)"
         )
     return replace(one, extent=extent)
 

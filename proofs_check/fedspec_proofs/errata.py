@@ -1,4 +1,4 @@
-"""Errata: lines of a paper that are misprinted, each with numbers at which it fails as printed and holds as mended.
+"""Errata: misprinted lines of the papers, each with numbers at which it fails as printed and holds as corrected.
 
 A slip needs no row of its own. A paper's ``errata.toml`` has its lines, and one claim a paper runs them all. Formulas
 are sympy's, over fractions; what is no arithmetic has words alone.
@@ -22,7 +22,7 @@ SIGNS = (" <= ", " >= ", " < ", " = ")
 
 @dataclass(frozen=True, kw_only=True)
 class Erratum:
-    """A line of a paper.
+    """A misprinted line of a paper.
 
     Attributes:
         place: place of the line.
@@ -47,14 +47,14 @@ class Erratum:
 
 @cache
 def errata(package: str) -> tuple[Erratum, ...]:
-    """The table of a paper, by its package."""
+    """Errata of a paper, read from the ``errata.toml`` of its package."""
     text = (files(f"fedspec_proofs.{package}") / "errata.toml").read_text(encoding="utf-8")
     rows = tomllib.loads(text)["line"]
     return tuple(Erratum(**{**row, "severity": Severity(row["severity"])}) for row in rows)
 
 
 def true_at(formula: str, at: Mapping[str, str]) -> tuple[bool, str]:
-    """True if a formula holds at these numbers, exactly, and both of its sides."""
+    """Evaluate a formula exactly at these numbers: True if it holds, and both of its sides as text."""
     import sympy
 
     numbers = {name: sympy.sympify(value) for name, value in at.items()}
@@ -75,12 +75,12 @@ def _number(side: str, numbers: Mapping[str, Any]) -> Any:
 
     value = sympy.sympify(side, locals=dict(numbers)).doit()
     if not value.is_real or value.free_symbols or value.has(sympy.Float):
-        raise ValueError(f"errata: {side} is {value}, no exact number")
+        raise ValueError(f"errata: {side} is {value}; it must be an exact real number, without symbols")
     return value
 
 
 def judged(rows: tuple[Erratum, ...]) -> Finding:
-    """Refuted if each of the printed lines fails and each of the mended ones holds; else unknown, with the first."""
+    """Refuted if every printed line fails and every corrected one holds; else unknown, with the first line at fault."""
     told = []
     for row in rows:
         if not row.fails:
@@ -95,7 +95,7 @@ def judged(rows: tuple[Erratum, ...]) -> Finding:
 
 
 def filed(paper: Paper) -> Claim:
-    """The claim that runs the table of a paper."""
+    """Claim that checks all errata of a paper."""
     rows = errata(paper.package)
     decorate = claim(
         f"{paper.key}.errata",

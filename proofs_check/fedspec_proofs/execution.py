@@ -1,4 +1,4 @@
-"""Running claims: one after the other or in several processes, each within a limit of time."""
+"""Running claims, one after the other or in several processes, each under a time limit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fedspec_proofs.engines.witnesses import Book, Found, recording
 from fedspec_proofs.ledger import find
 
 LIMIT = 120.0
-"""Seconds that one claim may take."""
+"""Default limit for one claim, in seconds of processor time."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,13 @@ class Outcome:
 
     @property
     def as_it_stands(self) -> bool:
-        """True if the claim and its links gave the verdicts of the ledger, and its witnesses show their results."""
+        """True if the claim and its chain gave the verdicts of the ledger and no stored witness lost its result."""
         came = self.record is not None and self.record.verdict is self.expected
         return came and not self.broken and not self.lost
 
     @property
     def why(self) -> str:
-        """Fault in one line; empty if there is none."""
+        """Reason for a failed run in one line; empty if the run agrees with the ledger."""
         if self.record is None:
             return self.error.strip().splitlines()[-1]
         if self.record.verdict is not self.expected:
@@ -66,7 +66,7 @@ class Outcome:
 
 
 def run_one(id: str, limit: float = LIMIT, book: Book | None = None) -> Outcome:
-    """Run one claim or false variant; in the main thread of a process only.
+    """Run one claim or false variant; only in the main thread of a process, since the time limit is a signal.
 
     Args:
         id: id of the claim.
@@ -87,7 +87,7 @@ def run_one(id: str, limit: float = LIMIT, book: Book | None = None) -> Outcome:
 
 
 def joined(outcomes: Mapping[str, Outcome]) -> dict[str, Outcome]:
-    """The outcomes, each with the links of its chain, as far as they ran, that did not come out as they stand."""
+    """Add to each outcome the ids of the claims in its chain that ran and disagree with the ledger."""
     wrong = {id for id, one in outcomes.items() if not one.as_it_stands}
     told = {}
     for id, one in outcomes.items():
@@ -97,7 +97,7 @@ def joined(outcomes: Mapping[str, Outcome]) -> dict[str, Outcome]:
 
 
 def run(ids: Sequence[str], *, jobs: int = 1, limit: float = LIMIT, again: bool = False) -> Iterator[Outcome]:
-    """Run claims; with several processes they come as they end, the longest of the last time first.
+    """Run claims and yield their outcomes; several processes start with the slowest and yield in order of completion.
 
     Args:
         ids: ids of the claims.

@@ -1,4 +1,4 @@
-"""The ledger: every claim of the five papers in their order, and the statements that the papers number.
+"""The ledger: every claim about the five papers, in order, and the numbered statements of the papers.
 
 A paper is a package of this one. Its ``MODULES`` name the modules of its ``claims`` in the paper's order. Its
 ``statements.toml`` lists what the paper numbers, with the claims about each, its ``errata.toml`` the lines that are
@@ -23,7 +23,7 @@ from fedspec_proofs.errata import filed
 
 @dataclass(frozen=True)
 class Statement:
-    """Something that a paper numbers, or a step of its proofs that is worth a verdict of its own.
+    """A statement that a paper numbers, or a step of its proofs that gets a verdict.
 
     Attributes:
         paper: the key of its paper.
@@ -56,22 +56,22 @@ def _all() -> Mapping[str, Claim]:
     for paper in PAPERS.values():
         for one in _claims(paper):
             if found.setdefault(one.id, one) is not one:
-                raise FedspecError(f"claims: two are called {one.id}")
+                raise FedspecError(f"claims: two have the id {one.id}; ids must be unique")
     return found
 
 
 def claims() -> dict[str, Claim]:
-    """The claims of all papers, by id."""
+    """Claims of all papers, by id."""
     return {id: one for id, one in _all().items() if not one.false_of}
 
 
 def variants() -> dict[str, Claim]:
-    """False variants of true claims, by id: every one must come back refuted."""
+    """Deliberately false variants of true claims, by id; the evidence must refute every one of them."""
     return {id: one for id, one in _all().items() if one.false_of}
 
 
 def find(id: str) -> Claim:
-    """Claim or false variant of an id.
+    """Find a claim or false variant by its id.
 
     Raises:
         UnknownNameError: there is none of that id; if a paper prints a statement under it, with the claims about it.
@@ -80,13 +80,13 @@ def find(id: str) -> Claim:
         return _all()[id]
     printed = [s for s in statements() if id.lower() in (s.label.lower(), f"{s.paper} {s.label}".lower())]
     if about := list(dict.fromkeys(claim for s in printed for claim in s.claims)):
-        raise UnknownNameError(f"claim: {id!r} is what a paper prints; claims about it: {', '.join(about)}")
+        raise UnknownNameError(f"claim: {id!r} labels a printed statement; claims about it: {', '.join(about)}")
     raise none_called("claim", id, _all(), "fedspec claims")
 
 
 @cache
 def statements() -> tuple[Statement, ...]:
-    """Statements that the papers number, in their order."""
+    """Statements that the papers number, paper by paper, in printed order."""
     found = []
     for paper in PAPERS.values():
         text = (files(f"fedspec_proofs.{paper.package}") / "statements.toml").read_text(encoding="utf-8")
@@ -96,23 +96,23 @@ def statements() -> tuple[Statement, ...]:
 
 
 def verdicts() -> tuple[str, ...]:
-    """Words for a claim's verdict, "repaired" for every repaired one; never "unknown"."""
+    """Words for a claim's verdict: all but "unknown", with "repaired" before the last."""
     kinds = [str(v) for v in Verdict if v is not Verdict.UNKNOWN]
     return (*kinds[:-1], "repaired", kinds[-1])
 
 
 def kind(claim: Claim) -> str:
-    """Word of :func:`verdicts` for a claim."""
+    """Word for a claim's verdict, from :func:`verdicts`: "repaired" for every claim that repairs another one."""
     return "repaired" if claim.repairs else str(claim.verdict)
 
 
 LEADING = ("theorem", "lemma", "proposition", "corollary")
-"""Kinds of statements that a paper is read for; steps, assumptions, remarks and equations stand beneath them."""
+"""Kinds of statements that count as main results; steps, assumptions, remarks and equations do not."""
 
 
 @dataclass(frozen=True)
 class Headline:
-    """A statement that a paper is read for.
+    """A main result of a paper: a theorem, lemma, proposition or corollary.
 
     Attributes:
         statement: the statement.
@@ -124,7 +124,7 @@ class Headline:
 
 
 def headlines(paper: str = "") -> list[Headline]:
-    """The statements that the papers are read for, in their order."""
+    """Main results of the papers, or of one paper, in printed order."""
     known, out = claims(), []
     for s in statements():
         if s.kind not in LEADING or paper not in ("", s.paper):
@@ -146,13 +146,14 @@ def _of_proof(label: str, of: str) -> bool:
 
 
 def share(claim: Claim, statement: Statement) -> str:
-    """Part that a claim shows of a statement that it is filed under: at most "part", if its source does not name the
-    statement."""
+    """Part of a statement that a claim covers, for printing: at most "part", if the claim's source does not name the
+    statement.
+    """
     name = re.escape(statement.label.partition(",")[0])
     whole = claim.extent is not Extent.WHOLE or re.search(rf"\b{name}(?![\d.]*\d)", claim.source.place)
     return claim.share if whole else str(Extent.PART)
 
 
 def labels(claim: Claim) -> tuple[str, ...]:
-    """The numbered statements that a claim is about."""
+    """Labels of the numbered statements that a claim is about."""
     return tuple(s.label for s in statements() if claim.id in s.claims)

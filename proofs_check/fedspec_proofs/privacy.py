@@ -1,4 +1,4 @@
-"""The privacy that noise buys: the budget of clients sampled at random, round after round, by Rényi accounting.
+"""Differential privacy of noisy averaging with randomly sampled clients, over several rounds, by Rényi accounting.
 
 The accountant is Google's ``dp-accounting`` (the extra ``privacy``). Each round is a Gaussian mechanism on a Poisson
 sample of the clients; its Rényi divergences add up over the rounds, and the best order gives epsilon.
@@ -13,12 +13,13 @@ from fedspec.domains import require
 from fedspec.errors import FedspecError, ParameterError, to_install
 
 ORDERS = (*range(2, 65), 128, 256, 512, 1024)
-"""The orders that are tried. Between 1 and 2 the accountant's series need not converge; to leave orders out can only
-make epsilon larger, never wrong."""
+"""Rényi orders to try. Orders between 1 and 2 are left out, since the accountant's series may diverge there; fewer
+orders can only make epsilon larger, never invalid.
+"""
 
 
 def budget(sigma: float, rate: float, rounds: int, delta: float) -> tuple[float, float]:
-    """The epsilon that goes with delta, and the order that gives it.
+    """Return the epsilon of the privacy guarantee (epsilon, delta), and the Rényi order that attains it.
 
     Args:
         sigma: noise multiplier, the standard deviation of the noise over the clip norm.

@@ -1,4 +1,4 @@
-"""A counterexample, laid out: the instance, every printed assumption checked on it, and both sides."""
+"""Finding from a counterexample: the instance, each printed assumption checked on it, and both sides of the claim."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from fedspec_proofs.claim import Finding, Verdict
 from fedspec_proofs.words import both
 
 NEAR = 1e-9
-"""Largest relative distance of a right side that is typed again, if roots are enclosed or in floating point."""
+"""Relative tolerance between the right side and its second computation, for enclosed roots and floats."""
 
 
 def refutation(
     *, instance: str, conditions: Mapping[str, Any], left: Any, right: Any, relation: str = "<=", again: Any = None
 ) -> Finding:
-    """Refuted if every condition holds and the claimed relation does not; else unknown, with what was in the way.
+    """Refuted if every condition holds and the claimed relation does not; else unknown, with the conditions that fail.
 
     Args:
         instance: the counterexample, in words.

@@ -1,4 +1,4 @@
-"""z3, sympy and mpmath, each imported when evidence first runs on it: the ledger is read and printed without them."""
+"""Lazy imports of z3, sympy and mpmath, so that the ledger can be read and printed without them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["mpmath", "sympy", "z3"]
 
 
 class Later(ModuleType):
-    """A module that is imported when something of it is asked for."""
+    """A module that is imported at the first access to one of its attributes."""
 
     def __getattr__(self, name: str) -> Any:
-        """Import the module's attribute of that name, and keep it here.
+        """Import the module, and cache and return its attribute of that name.
 
         Raises:
             FedspecError: the module is not installed.

@@ -1,4 +1,4 @@
-"""The ledger on disk: what the last stored run of every claim gave, and what its searches found, one line each."""
+"""The ledger on disk: the last stored run of every claim and the instances that its searches found, a line each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 PATH = Path(__file__).with_name("ledger.json")
 
 COMMAND = "fedspec claims run {} --store"
-"""Command that renews the lines of some claims; with ``--all``, of all."""
+"""Command that runs some claims again and stores their lines; with ``--all``, every claim."""
 
 
 def _record(id: str, row: Mapping[str, Any]) -> Record:
@@ -49,7 +49,7 @@ def _read(path: Path, of: Callable[[dict[str, Any]], T], what: str) -> T | None:
 
 
 def load(path: Path | None = None) -> dict[str, Record]:
-    """The stored records by claim; none where there is no file yet.
+    """Stored records by claim id; empty if there is no file yet.
 
     Raises:
         FedspecError: the file is no ledger.
@@ -59,7 +59,7 @@ def load(path: Path | None = None) -> dict[str, Record]:
 
 
 def save(records: Mapping[str, Record], order: Iterable[str], path: Path | None = None) -> None:
-    """Write the file, in the given order; what is not in it is left out.
+    """Write the records in the given order; records whose id is not in the order are left out.
 
     Raises:
         FedspecError: it cannot be written.
@@ -89,7 +89,7 @@ def _beside() -> Path:
 
 
 def load_found() -> dict[str, dict[str, Found]]:
-    """The finds of each claim's searches when it was last stored; nothing where there is no file yet.
+    """Stored search results of each claim; empty if there is no file yet.
 
     Raises:
         FedspecError: the file holds something else.
@@ -103,7 +103,7 @@ def load_found() -> dict[str, dict[str, Found]]:
 
 
 def save_found(found: Mapping[str, Mapping[str, Found]], order: Iterable[str]) -> None:
-    """Write what searches found, in the given order; a claim without one has no line.
+    """Write the search results in the given order; a claim without searches gets no line.
 
     Raises:
         FedspecError: it cannot be written.

@@ -1,4 +1,4 @@
-"""Instances in words: fractions as a/b, arrays as lists, records field by field."""
+"""Formatting of instances as text: fractions as a/b, arrays as lists, records field by field."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 
 def as_text(value: Any) -> str:
-    """A value as a person would write it."""
+    """Format a value for people, for example an array of fractions as ``(1/2, 3)``."""
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, Mapping):
@@ -26,7 +26,7 @@ def as_text(value: Any) -> str:
 
 
 def both(value: Any) -> str:
-    """An exact number and what it is about."""
+    """Format a number as a short decimal, followed by its exact value if that is short enough."""
     near = f"{float(value):.6g}"
     exact = str(value)
     return (
@@ -35,5 +35,5 @@ def both(value: Any) -> str:
 
 
 def short(value: Fraction | float) -> str:
-    """A number for the eye."""
+    """Format a number with four significant digits."""
     return f"{float(value):.4g}"

@@ -201,5 +201,5 @@ def test_a_paper_that_is_none_of_them() -> None:
     assert "nearest: fednova; choose" in inside("claims", "--paper", "fednov").err
     assert inside("claims", "--paper", "FedNova").out == inside("claims", "--paper", "fednova").out
     printed = inside("claims", "show", "theorem 1")
-    assert printed.code == 2 and "what a paper prints" in printed.err
+    assert printed.code == 2 and "labels a printed statement" in printed.err
     assert "fednova.theorem-1" in printed.err and "fed-lamb.theorem-1" in printed.err

@@ -223,7 +223,7 @@ def test_the_induction_of_f_3_needs_its_constants(name: str, spoil: Any, monkeyp
 
 
 @pytest.mark.parametrize(
-    ("multiplier", "spare", "message"), [(-1, 0, "b <= c"), (1, -1, "what is to spare")], ids=["multiplier", "spare"]
+    ("multiplier", "spare", "message"), [(-1, 0, "b <= c"), (1, -1, "the slack")], ids=["multiplier", "spare"]
 )
 def test_what_may_be_negative_does_not_add_up(multiplier: int, spare: int, message: str) -> None:
     """a <= b and b <= c are a <= c with multipliers 1 and 1 only."""

@@ -259,7 +259,7 @@ def test_what_is_spoiled_is_refused(one: Best) -> None:
         assert spoiled(one, k, functions=replace(found, values=others)).wrong()
     assert spoiled(one, k, high=Fraction(99, 100) if pulled else some.high * 2).wrong()
     assert "gap" in spoiled(one, k, high=(some.low + some.high) / 2).wrong()
-    assert "no functions follow" in wrong_with_one(replace(some, high=some.low), least)
+    assert "they must satisfy 0 < low < high" in wrong_with_one(replace(some, high=some.low), least)
     flat, steep = (MU,) * 2, (Fraction(1),) * 2
     assert "do not show it" in spoiled(one, k, curvatures=flat, functions=None).wrong()
     assert "not of the class" in spoiled(one, 0, curvatures=(MU / 2,) * 2).wrong()
@@ -302,7 +302,7 @@ def test_the_rule_is_asked_where_it_was_at_another_rate() -> None:
     fixed = {"fedprox": {"mu": 0}}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(following_rates, "OTHERS", fixed)
-        with pytest.raises(ValueError, match="elsewhere"):
+        with pytest.raises(ValueError, match="evaluates gradients at other points"):
             play_at(one, Fraction(1, 2))
 
 

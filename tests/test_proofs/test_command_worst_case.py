@@ -92,22 +92,22 @@ def test_an_algorithm_of_ones_own(tmp_path: Path) -> None:
     [
         (("fedavg", "--steps", "2,x"), "--steps 2,x: expected the local steps of each client"),
         (("fedavg", "--mu", "-1"), "--mu -1: expected a fraction such as 1/4 or 0.25, not below 0"),
-        (("fedavg", "--lyapunov"), "fedavg is none of scaffold, feddyn"),
+        (("fedavg", "--lyapunov"), "got fedavg; it applies to scaffold, feddyn"),
         (("fedadam",), "fedadam: its rounds are not linear in the model and the gradients; server/adam.py, line"),
         (("fedprox", "--set", "mu=1", "--eta-l", "2"), "worst-case: fedprox: mu: got 1, with eta_l = 2; alpha, "),
         (("fedavgg",), "fedavg"),
         (
             ("scaffold", "--coefficients", "best"),
-            "they weigh changes as fedavg and fednova do; not for scaffold",
+            "they apply to fedavg and fednova, not to scaffold; leave them out",
         ),
         (("fedavg", "--coefficients", "1,2"), "expected best, or a fraction for each number of steps: 2"),
-        (("fedavg", "--coefficients", "best", "--rounds", "2"), "of one round at one rate"),
+        (("fedavg", "--coefficients", "best", "--rounds", "2"), "they need one round, one rate"),
         (("fedavg", "--coefficients", "best", "--chart", "a.svg"), "--chart: a server's coefficients"),
         (
             ("fedavg", "--coefficients", "best", "--delay", "1"),
             "--delay: a server's coefficients (--coefficients) does",
         ),
-        (("fedavg", "--set", "eta_l=1/2"), "--set eta_l: say it by --eta-l, which is the rate that is tried"),
+        (("fedavg", "--set", "eta_l=1/2"), "--set eta_l: this is the rate to analyse; give it by --eta-l"),
         (("scaffold", "--lyapunov", "--zeta", "0"), "--zeta: a form that falls (--lyapunov) does not read it"),
         (("scaffold", "--lyapunov", "--rounds", "1"), "--rounds: a form that falls (--lyapunov) does not read it"),
     ],
@@ -142,15 +142,17 @@ def test_what_cannot_be_mixed_is_refused() -> None:
         assert ran.code == 2, ran
         return ran.err
 
-    assert "k-gt is run by exchanges; say by which matrix (--mixing)" in refused("k-gt")
-    assert "fedavg has a server, so that no matrix mixes" in refused("fedavg", "--mixing", RING)
-    assert "peers all take equally many; say one number" in refused("led", "--mixing", RING, "--steps", "1,2")
+    assert "k-gt is run by exchanges; give their mixing matrix (--mixing)" in refused("k-gt")
+    assert "fedavg has a server and no mixing matrix" in refused("fedavg", "--mixing", RING)
+    assert "all peers must take equally many steps; give one number" in refused(
+        "led", "--mixing", RING, "--steps", "1,2"
+    )
     assert "row 0 sums to 3/4" in refused("led", "--mixing", "1/2,1/4")
     assert "rows of [2, 1] entries" in refused("led", "--mixing", "1/2,1/2;1")
-    assert "its entries are fractions such as 1/4" in refused("led", "--mixing", "a,b")
-    assert "about k-gt, diging, d2, led, and not dsgd" in refused("dsgd", "--mixing", RING, "--lyapunov")
+    assert "its entries must be fractions such as 1/4" in refused("led", "--mixing", "a,b")
+    assert "it covers k-gt, diging, d2, led, and not dsgd" in refused("dsgd", "--mixing", RING, "--lyapunov")
     assert "leave one of the two out" in refused("fednova", "--mixing", RING, "--coefficients", "best")
-    assert "is run by exchanges; this is about" in refused("afga", "--mixing", RING)
+    assert "is run by exchanges; only rounds of all clients" in refused("afga", "--mixing", RING)
 
 
 def test_parts_of_vectors_are_no_linear_forms() -> None:
@@ -173,10 +175,10 @@ def test_a_server_that_keeps_something_brings_two_runs_together() -> None:
     rows = fedspec(*late).rows
     assert [row["factor"] for row in rows] == ["237/250", "201/200"] and rows[0]["delay"] == 2
     for wrong, said in (
-        (("fedavg", "--delay", "1"), "--delay 1: it is about --lyapunov of cc-fedavg"),
-        (("cc-fedavg", "--delay", "1"), "run by arrivals; ask for a form that falls (--lyapunov)"),
-        (("fedavg", "--lyapunov"), "and no server of momentum or of late changes"),
-        (("fedavgm", "--lyapunov", "--steps", "1,2"), "is about equally many of all"),
+        (("fedavg", "--delay", "1"), "--delay 1: it applies to --lyapunov of cc-fedavg"),
+        (("cc-fedavg", "--delay", "1"), "run by arrivals; only --lyapunov can analyse it, so add it"),
+        (("fedavg", "--lyapunov"), "and to servers with momentum or delayed changes"),
+        (("fedavgm", "--lyapunov", "--steps", "1,2"), "all clients must take equally many steps"),
         (("fedavgm", "--set", "momentum=foo"), "--set foo: expected a fraction"),
     ):
         assert said in fedspec("worst-case", *wrong).err
@@ -212,26 +214,32 @@ OF_CLASS = ("--alpha", "1/2", "--eta", "1/16", "--lyapunov")
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("ef21", "--alpha", "1/2"), "ask for a form that falls under all compressors of a class (--alpha 1/2 --eta"),
+        (("ef21", "--alpha", "1/2"), "analyse a class of compressors instead (--alpha 1/2 --eta"),
         (("ef21", "--lyapunov", "--eta", "1/8"), "(--alpha 1/2 --eta 1/16 --lyapunov)"),
-        (("ef21", "--lyapunov", "--alpha", "1/2"), "say the rate of ef21's server (--eta 1/16)"),
+        (("ef21", "--lyapunov", "--alpha", "1/2"), "the rate of ef21's server is missing; give it by --eta"),
         (("ef21", "--lyapunov", "--alpha", "2", "--eta", "1/8"), "--alpha 2: expected a fraction between 0 and 1"),
-        (("ef21", "--lyapunov", "--alpha", "1/2", "--eta", "1/8", "--set", "kept=3"), "stands for whatever compresses"),
-        (("ef21", *OF_CLASS, "--steps", "2,3"), "--steps 2,3: a client of ef21 takes one gradient a round; say 1"),
+        (
+            ("ef21", "--lyapunov", "--alpha", "1/2", "--eta", "1/8", "--set", "kept=3"),
+            "covers every compressor of its class",
+        ),
+        (("ef21", *OF_CLASS, "--steps", "2,3"), "--steps 2,3: a client of ef21 takes one gradient a round; give 1"),
         (("ef21", *OF_CLASS, "--eta-l", "1/2"), "--eta-l 1/2: ef21 has no eta_l"),
         (("ef21", *OF_CLASS, "--zeta", "1"), "--zeta: a form that falls for a class of compressors"),
-        (("ef21", *OF_CLASS, "--set", "eta=1"), "--set eta: say it by --eta"),
+        (("ef21", *OF_CLASS, "--set", "eta=1"), "--set eta: this is the rate to analyse; give it by --eta"),
         (("ef21", *OF_CLASS, "--mixing", "1/2,1/2"), "--mixing: a form that falls for a class of compressors"),
-        (("led", "--mixing", RING, "--steps", "1,1"), "the matrix is of 4 peers, who all take equally many"),
-        (("led", "--eigenvalues", "0,1/2", "--lyapunov", "--steps", "2,2"), "it holds of any number of peers"),
-        (("fedavg", "--alpha", "1/2", "--lyapunov"), "they are about ef21, not fedavg; leave them out"),
-        (("fedavgm", "--eta", "1/2"), "they are about ef21, not fedavgm"),
-        (("led", "--eigenvalues", "0,1/2"), "about a form that falls; add --lyapunov"),
-        (("led", "--eigenvalues", "1/2,0", "--lyapunov"), "--eigenvalues 1/2,0: expected the least and the largest"),
-        (("led", "--eigenvalues", "0", "--lyapunov"), "--eigenvalues 0: expected the least and the largest"),
+        (("led", "--mixing", RING, "--steps", "1,1"), "the matrix has 4 peers, with equally many steps each"),
+        (("led", "--eigenvalues", "0,1/2", "--lyapunov", "--steps", "2,2"), "the bound holds for any number of peers"),
+        (("fedavg", "--alpha", "1/2", "--lyapunov"), "they apply to ef21, not to fedavg; leave them out"),
+        (("fedavgm", "--eta", "1/2"), "they apply to ef21, not to fedavgm"),
+        (("led", "--eigenvalues", "0,1/2"), "they apply to --lyapunov alone; add --lyapunov"),
+        (
+            ("led", "--eigenvalues", "1/2,0", "--lyapunov"),
+            "--eigenvalues 1/2,0: expected the least and the second largest",
+        ),
+        (("led", "--eigenvalues", "0", "--lyapunov"), "--eigenvalues 0: expected the least and the second largest"),
         (("led", "--eigenvalues", "0,1/2", "--lyapunov", "--mixing", RING), "a matrix is given too; leave --mixing"),
-        (("led", "--eigenvalues", "0,1/2", "--lyapunov", "--steps", "1,2"), "peers all take equally many"),
-        (("dsgd", "--eigenvalues", "0,1/2", "--lyapunov"), "they are about k-gt, diging, d2, led, and not dsgd"),
+        (("led", "--eigenvalues", "0,1/2", "--lyapunov", "--steps", "1,2"), "all peers must take equally many steps"),
+        (("dsgd", "--eigenvalues", "0,1/2", "--lyapunov"), "they apply to k-gt, diging, d2, led, not to dsgd"),
         (("diging", "--eigenvalues", "0,1/2", "--lyapunov"), "diging mixes 4 stacks in an exchange of 2 steps"),
     ],
 )

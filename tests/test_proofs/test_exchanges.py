@@ -149,7 +149,7 @@ def test_nothing_is_faster_than_clients_that_are_alike_and_flat() -> None:
 
 
 def test_what_is_no_exchange_of_these_is_refused() -> None:
-    with pytest.raises(ParameterError, match="dsgd is none of k-gt, diging, d2, led"):
+    with pytest.raises(ParameterError, match="got dsgd; it must be one of k-gt, diging, d2, led"):
         Exchanged("dsgd", circulant("1/2", "1/2"), 1, "1/4").state()
     with pytest.raises(MixingError, match="doubly stochastic"):
         Exchanged("led", (("1/2", "1/2"), ("1/4", "3/4")), 1, "1/4").state()

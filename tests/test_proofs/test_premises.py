@@ -105,11 +105,11 @@ FALSE: dict[str, Algorithm] = {
     "a model is 1/2 x\\*": row(
         lambda h, x, deltas: mean(x, deltas), local=lambda h, x, gradient, tau: x - h.eta_l * gradient(0, x / 2)
     ),
-    "under other numbers": row(lambda h, x, deltas: x + (2 * deltas[0] + deltas[1]) / 3),
+    "clients' numbers change": row(lambda h, x, deltas: x + (2 * deltas[0] + deltas[1]) / 3),
     "depends on how many examples": row(
         lambda sent, x, deltas: x + sum(n * d for n, d in zip(sent.examples, deltas, strict=True))
     ),
-    "asked again": row(lambda h, x, deltas: mean(x, deltas) + next(COUNTED) * deltas[0]),
+    "run again": row(lambda h, x, deltas: mean(x, deltas) + next(COUNTED) * deltas[0]),
     "an array|a vector": row(lambda h, x, deltas: x + KEPT.setdefault("first", deltas[0])),
     "draws random numbers": row(lambda h, x, deltas: mean(x, deltas) * (1 if np.random.random() < 2 else 0)),
     "on arrays of 1 ": row(lambda h, x, deltas: mean(x, deltas), local=written),
@@ -135,7 +135,7 @@ def test_entries_are_treated_alike_and_blocks_too() -> None:
 
     hyper: Any = find("fedavg").run.hyper  # type: ignore[union-attr]
     own = replace(find("fedavg"), id="own", run=Program(hyper=hyper, init=init, step=step))
-    with pytest.raises(NotLinearError, match="on arrays of 2 it ends elsewhere"):
+    with pytest.raises(NotLinearError, match="on arrays of 2 the result differs"):
         problem_of(asked(own))
 
 

@@ -1,4 +1,4 @@
-"""The claims of "On the Data Heterogeneity in Adaptive Federated Learning" (AFGA, CAFGA), in the paper's order.
+"""Claims about "On the Data Heterogeneity in Adaptive Federated Learning" (AFGA, CAFGA), in the paper's order.
 
 What they share, in ``kit``: :mod:`.network` and :mod:`.networks` (toy problems), :mod:`.constants` (theirs, exactly),
 :mod:`.rounds` (exact expectations over a round), :mod:`.bounds` (both sides of the lemmas' inequalities),
@@ -32,4 +32,4 @@ MODULES = (
     "exchange_numbers",
     "class_factors",
 )
-"""Modules with claims."""
+"""Modules with claims, in the paper's order."""

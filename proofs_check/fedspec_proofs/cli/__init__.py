@@ -1,1 +1,1 @@
-"""The commands of the ledger, and what they share."""
+"""Commands of the ledger, and their shared code."""

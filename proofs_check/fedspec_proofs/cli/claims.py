@@ -113,7 +113,7 @@ def run_(
 ) -> None:
     """Run the evidence of some claims again, and say whether each comes out as it stands."""
     if save and recheck:
-        raise ParameterError("claims run: --store wants whole searches; leave out --recheck")
+        raise ParameterError("claims run: --store needs complete searches; leave out --recheck")
     if not 0 < limit < float("inf"):
         raise ParameterError(f"limit: got {limit:g}; it is a number of seconds > 0")
     _need("claims run", "solvers", "sympy", "z3")
@@ -160,7 +160,7 @@ def run_(
 def certify(
     ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Claims; all that are certified.")] = None,
 ) -> None:
-    """Find the certificates of some claims again, by semidefinite programming, and store them.
+    """Recompute the certificates of some claims by semidefinite programming, and store them.
 
     Running a claim only checks them, with fractions; this is for a rule or a statement that has changed.
     """
@@ -172,7 +172,7 @@ def certify(
     for id in chosen:
         if id not in certificates.CERTIFIED:
             raise UnknownNameError(
-                f"claims certify: {id} rests on no certificate; those that do: "
+                f"claims certify: {id} has no certificate; claims with one: "
                 f"{', '.join(id for id in known if id in certificates.CERTIFIED)}"
             )
     console, lost = terminal.console(), []

@@ -1,4 +1,4 @@
-"""Check for options of ``fedspec worst-case`` that the question does not read; such options are refused."""
+"""Check for options of ``fedspec worst-case`` that the requested analysis ignores; such options are rejected."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fedspec.errors import ParameterError
 
 
 class Question(StrEnum):
-    """Question of the command, as a message calls it."""
+    """Analyses of the command, by their name in messages."""
 
     DISTANCE = "the distance after rounds"
     FORM = "a form that falls (--lyapunov)"
@@ -27,18 +27,18 @@ READS: dict[Question, Collection[str]] = {
     Question.COMPRESSORS: ("steps", "eta", "setting", "alpha", "chart"),
     Question.COEFFICIENTS: ("steps", "eta_l", "zeta", "coefficients"),
 }
-"""The options that each reads, beside mu, which all do."""
+"""Options that each analysis reads, beside ``mu``, which every analysis reads."""
 
 ALWAYS = ("algorithm", "mu", "lyapunov", "as_json")
 
 
 def parameters_given(context: Any) -> set[str]:
-    """The parameters that stand on the command line."""
+    """Names of the parameters given on the command line."""
     return {name for name in context.params if context.get_parameter_source(name).name == "COMMANDLINE"}
 
 
 def question(*, lyapunov: bool, eigenvalues: bool, alpha: bool) -> Question:
-    """Question of these options, unless it is a server's coefficients."""
+    """Analysis that these options request, unless ``--coefficients`` is given."""
     if eigenvalues:
         return Question.MATRICES
     if alpha:
@@ -49,7 +49,7 @@ def question(*, lyapunov: bool, eigenvalues: bool, alpha: bool) -> Question:
 def refuse(
     row: Algorithm, asked: Question, given: Collection[str], numbers: Collection[str], counts: Sequence[int], peers: int
 ) -> None:
-    """Refuse what is given and not read.
+    """Reject options that the requested analysis does not read.
 
     Args:
         row: the algorithm.
@@ -67,13 +67,15 @@ def refuse(
         raise ParameterError(f"{option}: {asked} does not read it; leave it out")
     if twice := [name for name in ("eta_l", *(("eta",) if "eta" in given else ())) if name in numbers]:
         raise ParameterError(
-            f"--set {twice[0]}: say it by --{twice[0].replace('_', '-')}, which is the rate that is tried"
+            f"--set {twice[0]}: this is the rate to analyse; give it by --{twice[0].replace('_', '-')}"
         )
     if "steps" not in given:
         return
     words = ",".join(map(str, counts))
     if asked is Question.COMPRESSORS and {*counts} != {1}:
-        raise ParameterError(f"--steps {words}: a client of {row.id} takes one gradient a round; say 1 for each client")
+        raise ParameterError(
+            f"--steps {words}: a client of {row.id} takes one gradient a round; give 1 for each client"
+        )
     if (peers and len(counts) not in (1, peers)) or (asked is Question.MATRICES and len(counts) > 1):
-        of = f"the matrix is of {peers} peers" if peers else "it holds of any number of peers"
-        raise ParameterError(f"--steps {words}: {of}, who all take equally many; say one number")
+        of = f"the matrix has {peers} peers" if peers else "the bound holds for any number of peers"
+        raise ParameterError(f"--steps {words}: {of}, with equally many steps each; give one number")

@@ -25,7 +25,7 @@ FRACTION = "a fraction such as 1/4 or 0.25"
 
 
 def mount(app: typer.Typer) -> None:
-    """Add the command."""
+    """Add the command to the app."""
 
     @app.command("worst-case", epilog="Exit code: 0 a certified number, 2 none, or a usage error.")
     def worst_case(
@@ -102,7 +102,7 @@ def mount(app: typer.Typer) -> None:
         own = name not in row.numbers
         given, local = unread_options.parameters_given(context), _counts(steps)
         if "eta_l" in given and "eta_l" not in row.numbers:
-            raise ParameterError(f"--eta-l {eta_l}: {row.id} has no eta_l; say its rate by --set")
+            raise ParameterError(f"--eta-l {eta_l}: {row.id} has no eta_l; give its rate by --set")
         worst_classes.refuse(row, lyapunov, alpha=alpha, eta=eta, eigenvalues=of_class, W=W)
         counts = worst_mixing.of_all(local, W, alike=bool(of_class))
         drawing = worst_case_chart.drawing(chart)
@@ -209,8 +209,8 @@ def _factor(
 
     if row.id not in rounds.HELD:
         raise ParameterError(
-            f"worst-case --lyapunov: {row.id} is none of {', '.join(rounds.HELD)}, whose clients keep a vector "
-            f"that comes to stand for their gradient, and no server of momentum or of late changes; leave it out"
+            f"worst-case --lyapunov: got {row.id}; it applies to {', '.join(rounds.HELD)}, and to servers with "
+            f"momentum or delayed changes; leave --lyapunov out"
         )
     numbers = {n: Fraction(c) for n, c in rounds.OTHERS[row.id].items()} | numbers
     asked = rounds.Round(row.id, steps, str(numbers["eta_l"]), mu=str(mu), numbers=others(numbers))

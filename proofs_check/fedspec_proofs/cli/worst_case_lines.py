@@ -1,4 +1,4 @@
-"""The lines that ``fedspec worst-case`` prints."""
+"""Output lines of ``fedspec worst-case``."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from fedspec_proofs.report.worst_case_chart import decimal
 from fedspec_suite.report import terminal
 
 Words = tuple[tuple[str, ...], ...]
-"""A matrix, each entry a fraction in words."""
+"""A matrix with entries such as ``"1/4"``."""
 
 
 def falling(row: Algorithm, asked: Any, certified: Callable[[Any], Any], **about: Any) -> dict[str, Any]:
-    """A form that falls in the rounds that are asked about, as ``--json`` has it, beside what they are."""
+    """Find and certify a quadratic Lyapunov function; return it as ``--json`` prints it, with ``about``."""
     with terminal.spinner() as said:
         said(f"{row.id}: looking for a form that falls")
         found = certified(asked)
@@ -32,17 +32,17 @@ def falling(row: Algorithm, asked: Any, certified: Callable[[Any], Any], **about
 
 
 def in_words(numbers: Mapping[str, Fraction]) -> dict[str, str]:
-    """Numbers by name, as ``--json`` has them."""
+    """Numbers by name as text, as ``--json`` prints them."""
     return {n: str(c) for n, c in numbers.items()}
 
 
 def others(numbers: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """The hyper-parameters beside the local rate, in words."""
+    """Hyper-parameters other than the local rate, as text."""
     return tuple((n, str(c)) for n, c in numbers.items() if n != "eta_l")
 
 
 def about(told: dict[str, Any], but: str = "") -> str:
-    """The question, but for a number that differs."""
+    """Describe the analysis: algorithm, steps and hyper-parameters, without the one named ``but``."""
     rest = {n: f"{n} = {c}" for n, c in told["numbers"].items() if n != but}
     usual_ = ", ".join(text for n, text in rest.items() if n in told["usual"])
     numbers = "".join(f", {text}" for n, text in rest.items() if n not in told["usual"])
@@ -61,7 +61,7 @@ CHECKED = "proved: multipliers checked in fractions against the rule (--json has
 
 
 def rates(told: list[dict[str, Any]]) -> list[str]:
-    """A line for each rate, and the best of them."""
+    """Output lines for several rates, and the best of them."""
     one = told[0]
     falls = "factor" in one
     what = "factor" if falls else "|x - x*|^2 <="
@@ -81,7 +81,7 @@ def rates(told: list[dict[str, Any]]) -> list[str]:
 
 
 def lines(told: dict[str, Any]) -> list[str]:
-    """The lines that are printed for one rate."""
+    """Output lines for one rate."""
     begun = about(told)
     if "factor" in told:
         form = "; ".join(", ".join(line) for line in told["form"])

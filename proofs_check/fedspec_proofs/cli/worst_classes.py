@@ -1,4 +1,4 @@
-"""``fedspec worst-case --lyapunov`` of a class of compressors (``--alpha``) or mixing matrices (``--eigenvalues``)."""
+"""``fedspec worst-case --lyapunov`` for a class of compressors (``--alpha``) or mixing matrices (``--eigenvalues``)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fedspec_proofs.cli.worst_case_lines import Words, falling, in_words, others
 
 
 def interval(text: str) -> tuple[str, str] | None:
-    """Two eigenvalues, the least first; none where none are said.
+    """Parse two eigenvalues, the smaller first; None if the text is empty.
 
     Raises:
         ParameterError: these are no two fractions from -1 to 1 that rise.
@@ -23,14 +23,14 @@ def interval(text: str) -> tuple[str, str] | None:
     except (ValueError, ZeroDivisionError):
         low = high = Fraction(0)
     if not -1 <= low < high < 1:
-        raise ParameterError(f"--eigenvalues {text}: expected the least and the largest but that of 1, such as 0,1/2")
+        raise ParameterError(f"--eigenvalues {text}: expected the least and the second largest, such as 0,1/2")
     return str(low), str(high)
 
 
 def refuse(
     row: Algorithm, lyapunov: bool, *, alpha: str, eta: str, eigenvalues: tuple[str, str] | None, W: Words
 ) -> None:
-    """Refuse a class where none is asked about, and rows of which one is lacking.
+    """Reject ``--alpha``, ``--eta`` and ``--eigenvalues`` for other algorithms, and algorithms that need them.
 
     Raises:
         ParameterError: with what to do.
@@ -39,26 +39,26 @@ def refuse(
     from fedspec_proofs.worst_cases.exchanges import KEPT as kept
 
     if (alpha or eta) and row.id not in compressing:
-        raise ParameterError(f"--alpha, --eta: they are about {', '.join(compressing)}, not {row.id}; leave them out")
+        raise ParameterError(f"--alpha, --eta: they apply to {', '.join(compressing)}, not to {row.id}; leave them out")
     if row.id in compressing and not (alpha and lyapunov):
         raise ParameterError(
-            f"worst-case: {row.id} sends the largest entries of a vector, and the form that stands for a vector is one "
-            "entry; ask for a form that falls under all compressors of a class (--alpha 1/2 --eta 1/16 --lyapunov)"
+            f"worst-case: {row.id} sends the largest entries of a vector; here a vector is one symbol, without "
+            "entries; analyse a class of compressors instead (--alpha 1/2 --eta 1/16 --lyapunov)"
         )
     if not eigenvalues:
         return
     if row.id not in kept:
-        raise ParameterError(f"--eigenvalues: they are about {', '.join(kept)}, and not {row.id}; leave them out")
+        raise ParameterError(f"--eigenvalues: they apply to {', '.join(kept)}, not to {row.id}; leave them out")
     if W:
         raise ParameterError("--eigenvalues: a matrix is given too; leave --mixing out")
     if not lyapunov:
-        raise ParameterError("--eigenvalues: they are about a form that falls; add --lyapunov")
+        raise ParameterError("--eigenvalues: they apply to --lyapunov alone; add --lyapunov")
 
 
 def compressed(
     row: Algorithm, clients: int, numbers: dict[str, Fraction], mu: Fraction, alpha: Fraction
 ) -> dict[str, Any]:
-    """The factor of a form that falls in every round after the first, under any compressor of the class.
+    """Certify a Lyapunov function's contraction factor per round, after the first, for any compressor of the class.
 
     Raises:
         ParameterError: a number is outside.
@@ -67,11 +67,15 @@ def compressed(
     from fedspec_proofs.worst_cases.search import forms as search
 
     if not 0 < alpha < 1:
-        raise ParameterError(f"--alpha {alpha}: expected a fraction between 0 and 1, such as k/d of the k largest")
+        raise ParameterError(
+            f"--alpha {alpha}: expected a fraction between 0 and 1, such as k/d for the k largest of d entries"
+        )
     if "eta" not in numbers:
-        raise ParameterError(f"worst-case: say the rate of {row.id}'s server (--eta 1/16)")
+        raise ParameterError(
+            f"worst-case: the rate of {row.id}'s server is missing; give it by --eta, such as --eta 1/16"
+        )
     if more := [n for n in numbers if n != "eta"]:
-        raise ParameterError(f"--set {more[0]}: --alpha stands for whatever compresses; leave it out")
+        raise ParameterError(f"--set {more[0]}: --alpha covers every compressor of its class; leave --set out")
     asked = module.Compressed(str(alpha), str(numbers["eta"]), clients, mu=str(mu))
     state = "w - x* and all g_i - grad F_i(w)"
     about = {"clients": clients, "numbers": {"eta": str(numbers["eta"])}, "alpha": str(alpha), "state": state}
@@ -81,7 +85,7 @@ def compressed(
 def mixed(
     row: Algorithm, tau: int, numbers: dict[str, Fraction], mu: Fraction, eigenvalues: tuple[str, str]
 ) -> dict[str, Any]:
-    """The factor of a form that falls in every exchange by any matrix of the class."""
+    """Certify a Lyapunov function's contraction factor per exchange, for any mixing matrix of the class."""
     from fedspec_proofs.worst_cases import exchanges
     from fedspec_proofs.worst_cases import spectral as module
     from fedspec_proofs.worst_cases.search import forms as search

@@ -1,4 +1,4 @@
-"""``fedspec worst-case ... --coefficients``: what a server multiplies the changes of clients by whose steps differ."""
+"""``fedspec worst-case ... --coefficients``: server weights for clients that take different numbers of steps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BEST = "best"
 
 
 def refuse(row: Algorithm, numbers: dict[str, Fraction], rates: list[Fraction], rounds: int, lyapunov: bool) -> None:
-    """Refuse what coefficients are not for.
+    """Reject options that can't be combined with ``--coefficients``.
 
     Raises:
         ParameterError: another algorithm, more rounds, more rates, hyper-parameters, or a form that falls.
@@ -23,15 +23,15 @@ def refuse(row: Algorithm, numbers: dict[str, Fraction], rates: list[Fraction], 
     from fedspec_proofs.fednova.claims.best_coefficients import OWN as own
 
     if row.id not in own:
-        raise ParameterError(f"--coefficients: they weigh changes as {' and '.join(own)} do; not for {row.id}")
+        raise ParameterError(f"--coefficients: they apply to {' and '.join(own)}, not to {row.id}; leave them out")
     if rounds > 1 or len(rates) > 1 or numbers or lyapunov:
-        raise ParameterError("--coefficients: of one round at one rate, without --set and --lyapunov")
+        raise ParameterError("--coefficients: they need one round, one rate, no --set and no --lyapunov")
 
 
 def report(
     row: Algorithm, steps: tuple[int, ...], eta_l: Fraction, text: str, mu: Fraction, zeta2: Fraction
 ) -> dict[str, Any]:
-    """The number of coefficients that are given, or the best ones: of any, or of those with any tau_eff."""
+    """Bound for the given coefficients, or for the best ones: of any form, and of FedNova's form with any tau_eff."""
     from fedspec_proofs.fednova.claims import best_coefficients as rows
     from fedspec_proofs.worst_cases import coefficients
     from fedspec_proofs.worst_cases.search import coefficients as search
@@ -78,7 +78,7 @@ def _given(text: str, kinds: list[int]) -> tuple[Fraction, ...]:
 
 
 def lines(told: dict[str, Any]) -> list[str]:
-    """The lines that are printed."""
+    """Output lines of the report."""
     kinds, found = told["of_steps"], told["coefficients"]
     heads = ["", *(f"w of {tau} step{'s' * (tau > 1)}" for tau in kinds), "|x_+ - x*|^2 <=", "others at least"]
     table = [heads] + [[_label(row), *row["w"], _three(row["bound"]), _three(row.get("least"))] for row in found]

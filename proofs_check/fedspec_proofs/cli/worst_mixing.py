@@ -1,4 +1,4 @@
-"""The option ``--mixing`` of ``fedspec worst-case``: peers without a server, who mix by a given matrix."""
+"""The option ``--mixing`` of ``fedspec worst-case``: peers without a server, which average by a given matrix."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STATE = "all x_i - x* and all c_i + grad F_i(x*) but the last"
 
 
 def matrix(text: str) -> Words:
-    """The rows of a matrix; one alone is the first row of a ring's. Nothing where none is said."""
+    """Parse the rows of a mixing matrix; a single row is the first row of a ring's matrix; no text, no rows."""
     from fedspec_proofs.worst_cases import exchanges
 
     rows = tuple(tuple(entry.strip() for entry in row.split(",")) for row in text.split(";")) if text else ()
@@ -22,30 +22,32 @@ def matrix(text: str) -> Words:
 
 
 def of_all(counts: tuple[int, ...], W: Words, *, alike: bool = False) -> tuple[int, ...]:
-    """The local steps of every peer, of one number; where there is no matrix and no class of them, what was said.
+    """Local steps of every peer, from one number; without a matrix or a class of matrices, the steps as given.
 
     Raises:
         ParameterError: peers are to take unequally many.
     """
     if (W or alike) and len({*counts}) > 1:
-        raise ParameterError(f"--steps {','.join(map(str, counts))}: peers all take equally many; say one number")
+        raise ParameterError(
+            f"--steps {','.join(map(str, counts))}: all peers must take equally many steps; give one number"
+        )
     return counts[:1] * len(W) if W else counts
 
 
 def refuse(W: Words) -> None:
-    """Refuse a matrix where a server's coefficients are asked for.
+    """Reject ``--mixing`` together with ``--coefficients``.
 
     Raises:
         ParameterError: both are asked for.
     """
     if W:
-        raise ParameterError("--mixing: --coefficients are a server's; leave one of the two out")
+        raise ParameterError("--mixing: peers have no server, which --coefficients needs; leave one of the two out")
 
 
 def factor(
     row: Algorithm, W: Words, steps: tuple[int, ...], numbers: dict[str, Fraction], mu: Fraction
 ) -> dict[str, Any]:
-    """The factor of a form that falls in every exchange.
+    """Certify a Lyapunov function's contraction factor per exchange, for this mixing matrix.
 
     Raises:
         ParameterError: the algorithm keeps no vectors that come to stand for gradients.
@@ -55,7 +57,7 @@ def factor(
 
     if row.id not in exchanges.KEPT:
         raise ParameterError(
-            f"worst-case --lyapunov: with a matrix it is about {', '.join(exchanges.KEPT)}, and not {row.id}; leave "
+            f"worst-case --lyapunov: with a matrix it covers {', '.join(exchanges.KEPT)}, and not {row.id}; leave "
             f"--lyapunov out"
         )
     numbers = exchanges.OTHERS[row.id] | numbers

@@ -1,4 +1,4 @@
-"""``fedspec worst-case --lyapunov`` of servers that keep a momentum buffer, or models from which changes come late."""
+"""``fedspec worst-case --lyapunov`` for servers with a momentum buffer or with late changes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from fedspec_proofs.cli.worst_case_lines import falling, others
 
 
 def is_outer(row: Algorithm) -> bool:
-    """True if its server is one of these."""
+    """True if the algorithm's server keeps a momentum buffer or applies late changes."""
     from fedspec_proofs.worst_cases import outer
 
     return row.id in (*outer.MOMENTA, *outer.LATE)
 
 
 def refuse(row: Algorithm, delay: int, lyapunov: bool) -> None:
-    """Refuse a delay where no change comes late, or where rounds begin at one model; and late changes without a form.
+    """Reject a delay for an algorithm without late changes, and an algorithm with late changes without ``--lyapunov``.
 
     Raises:
         ParameterError: there is a delay, and it is one of these; or no form is asked for where changes come late.
@@ -27,13 +27,13 @@ def refuse(row: Algorithm, delay: int, lyapunov: bool) -> None:
     from fedspec_proofs.worst_cases.outer import LATE as late
 
     if row.id in late and not lyapunov:
-        raise ParameterError(f"worst-case: {row.id} is run by arrivals; ask for a form that falls (--lyapunov)")
+        raise ParameterError(f"worst-case: {row.id} is run by arrivals; only --lyapunov can analyse it, so add it")
     if delay and not (lyapunov and row.id in late):
-        raise ParameterError(f"--delay {delay}: it is about --lyapunov of {', '.join(late)}; leave it out")
+        raise ParameterError(f"--delay {delay}: it applies to --lyapunov of {', '.join(late)}; leave it out")
 
 
 def factor(row: Algorithm, steps: tuple[int, ...], numbers: dict[str, Any], mu: Fraction, delay: int) -> dict[str, Any]:
-    """The factor by which two states come closer in a round, by a form.
+    """Contraction factor between two runs in a round, in a quadratic norm.
 
     Raises:
         ParameterError: clients take unequally many steps.
@@ -43,7 +43,7 @@ def factor(row: Algorithm, steps: tuple[int, ...], numbers: dict[str, Any], mu: 
 
     if len({*steps}) > 1:
         counts = ",".join(map(str, steps))
-        raise ParameterError(f"--steps {counts}: --lyapunov of {row.id} is about equally many of all")
+        raise ParameterError(f"--steps {counts}: for --lyapunov of {row.id}, all clients must take equally many steps")
     given = {n: c for n, c in numbers.items() if n not in ("eta_l", "buffer")}
     unsaid = {n: Fraction(str(c)) for n, c in usual(row, given=numbers).items() if n not in ("eta_l", "buffer")}
     said, rate = others({**unsaid, **given}), str(numbers["eta_l"])

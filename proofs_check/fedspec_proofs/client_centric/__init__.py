@@ -1,4 +1,4 @@
-"""The claims of "Client-Centric Federated Adaptive Optimization".
+"""Claims about "Client-Centric Federated Adaptive Optimization", in the paper's order.
 
 Its proof writes Delta for a change that points downhill and adds it, as the specification does; its main text has the
 other sign. The specification's beta1 (or beta), beta2 and tau (or eps) are the paper's beta, gamma and epsilon.

@@ -1,1 +1,1 @@
-"""The engines: SMT over z3 reals, identities over sympy symbols, instances over exact fractions."""
+"""Proof engines: SMT on z3 reals, identities of sympy symbols, instances in exact fractions, and searches."""

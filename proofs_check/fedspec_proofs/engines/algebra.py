@@ -1,4 +1,4 @@
-"""Statements of real algebra: decided by z3 for all values, looked at again on random fractions, assumption by
+"""Statements of real algebra: decided by z3 for all values, confirmed on random fractions, and tried again with each
 assumption dropped.
 
 A body says what it assumes and what it claims, in formulas made from its variables; the same lines then run on
@@ -26,12 +26,12 @@ from fedspec_proofs.words import as_text
 
 INSTANCES = 100
 TRIES = 50
-"""Random instances are drawn this many times as often as are wanted, since assumptions may fail."""
+"""Draws per wanted instance, since a random instance may violate the assumptions."""
 
 
 @dataclass(frozen=True)
 class Statement:
-    """The assumptions and the claim, in formulas or truth values, by the words for each."""
+    """Assumptions and claims as formulas (or truth values), each under its description."""
 
     given: Formulas
     shown: Formulas
@@ -40,11 +40,11 @@ class Statement:
 Body = Callable[[Draw], Statement]
 
 Sample = Callable[[np.random.Generator], Mapping[str, Fraction]]
-"""Values for some of the variables that make the assumptions likely; the others are drawn at random."""
+"""Draws values of some variables that make the assumptions likely; the remaining variables are drawn at random."""
 
 
 def variables(name: str, *shape: int, positive: bool = False) -> Any:
-    """z3 reals, as a :class:`~fedspec_proofs.engines.draw.Draw`. That one is positive must stand in the statement."""
+    """z3 reals as a :class:`~fedspec_proofs.engines.draw.Draw`; ``positive`` is ignored: state it as an assumption."""
     return filled(name, shape, real)
 
 
@@ -62,7 +62,7 @@ def decide(
     instances: int = INSTANCES,
     ablate: bool = True,
 ) -> Finding:
-    """Proved, or refuted by a counterexample that holds on fractions as well.
+    """Decide a statement by z3: proved (and confirmed on fractions), or refuted by a counterexample in fractions.
 
     Args:
         body: the statement.
@@ -92,7 +92,7 @@ def decide(
 
 
 def decided(**how: Any) -> Callable[[Body], Callable[[], Finding]]:
-    """Turn a statement into the evidence that :func:`decide` gives of it, with these options."""
+    """Decorator that turns a statement into evidence: a function that runs :func:`decide` on it with these options."""
 
     def decorate(body: Body) -> Callable[[], Finding]:
         @wraps(body)

@@ -1,4 +1,4 @@
-"""Inequalities that add up: each times a multiplier that is not negative, they give the one that is claimed."""
+"""Proofs by adding inequalities: with nonnegative multipliers they sum to the claimed inequality."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fedspec_proofs.engines.identities import Body, identities
 
 @dataclass(frozen=True)
 class Step:
-    """``multiplier`` times ``low <= high``."""
+    """The inequality ``low <= high``, times ``multiplier``."""
 
     multiplier: Any
     low: Any
@@ -23,7 +23,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Sum:
-    """The steps, by their names, and what they add up to: left + spare <= right, with a spare that is not negative."""
+    """Named steps and their claimed sum: left + spare <= right, with a spare that is not negative."""
 
     steps: Mapping[str, Step]
     left: Any
@@ -36,7 +36,7 @@ def _not_negative(value: Any) -> bool:
 
 
 def adds_up(make: Callable[[Draw], Sum], *but: str, shares: Mapping[str, Any] | None = None, spared: Any = 1) -> Body:
-    """Right less left, less the steps but some, less what is to spare.
+    """Identity to check: right - left - spare - steps (all except those named in ``but``); zero if they add up.
 
     Args:
         make: the steps over variables that are positive, as far as multipliers and what is to spare are made of them.
@@ -51,10 +51,10 @@ def adds_up(make: Callable[[Draw], Sum], *but: str, shares: Mapping[str, Any] | 
     def body(draw: Draw) -> list[Any]:
         whole = make(draw)
         used = {name: step for name, step in whole.steps.items() if name not in but}
-        signs = {**{name: step.multiplier for name, step in used.items()}, "what is to spare": whole.spare}
+        signs = {**{name: step.multiplier for name, step in used.items()}, "the slack": whole.spare}
         negative = [name for name, value in signs.items() if not _not_negative(value)]
         if negative:
-            raise ValueError(f"adds_up: may be negative: {', '.join(negative)}")
+            raise ValueError(f"adds_up: {', '.join(negative)} may be negative; multipliers and slack must be >= 0")
         share = shares or {}
         total = sum(share.get(name, 1) * s.multiplier * (s.high - s.low) for name, s in used.items())
         return [whole.right - whole.left - total - spared * whole.spare]
@@ -63,6 +63,6 @@ def adds_up(make: Callable[[Draw], Sum], *but: str, shares: Mapping[str, Any] | 
 
 
 def added(make: Callable[[Draw], Sum], names: Mapping[str, str]) -> Finding:
-    """Proved if the steps add up for all values of their variables; without any one of them nothing does."""
+    """Proved if the steps add up for all values of their variables; also tries the sum without each named step."""
     without = {name: {"the rest": adds_up(make, name)} for name in names}
     return identities({"all sizes and constants": adds_up(make)}, without=without)

@@ -1,4 +1,4 @@
-"""An instance made of choices: whole numbers below a limit, so that it can be drawn, varied, replayed and shrunk.
+"""Instances made from a list of integers below given limits, so that they can be drawn, varied, replayed and shrunk.
 
 The same function makes an instance from random numbers, from a changed list of earlier choices, and from Hypothesis,
 which shrinks towards the first option of every choice.
@@ -18,25 +18,25 @@ from fedspec_proofs.engines import exact
 T = TypeVar("T")
 
 Pick = Callable[[int], int]
-"""A whole number below the given one."""
+"""Function that returns a whole number from 0 to n - 1."""
 
 
 class Choose:
-    """Source of the choices that an instance is made with."""
+    """Builds the parts of a random instance from integer choices."""
 
     def __init__(self, pick: Pick) -> None:
         self._pick = pick
 
     def of(self, *options: T) -> T:
-        """Choose one of the options; the simplest is the first one."""
+        """Choose one of the options; the first is the simplest."""
         return options[self._pick(len(options))]
 
     def whole(self, low: int, high: int) -> int:
-        """A whole number of [low, high]; low is the simplest."""
+        """Choose a whole number of [low, high]; low is the simplest."""
         return low + self._pick(high - low + 1)
 
     def rational(self, low: int, high: int, denominator: int = 8) -> Fraction:
-        """A multiple of 1/denominator in [low, high]; the simplest is the one nearest to zero, then by size."""
+        """Choose a multiple of 1/denominator in [low, high]; the simplest is the multiple nearest to zero."""
         steps = range(low * denominator, high * denominator + 1)
         start = min(steps, key=lambda k: (abs(k), -k))
         k = self._pick(len(steps))
@@ -50,26 +50,26 @@ class Choose:
         return Fraction(start + offset, denominator)
 
     def power(self, low: int, high: int, base: int = 10) -> Fraction:
-        """A power of the base with an exponent of [low, high]; base^0, or what is nearest to it, is the simplest."""
+        """Choose a power of the base with exponent in [low, high]; the simplest has its exponent nearest to 0."""
         return Fraction(base) ** int(self.rational(low, high, 1))
 
     def vector(self, d: int, low: int, high: int, denominator: int = 8) -> Vector:
-        """d rationals."""
+        """Choose a vector of d rationals."""
         return exact.vector(*(self.rational(low, high, denominator) for _ in range(d)))
 
     def array(self, *shape: int, low: int, high: int, denominator: int = 8) -> Array:
-        """Rationals in any shape."""
+        """Choose an array of rationals of the given shape."""
         flat = [self.rational(low, high, denominator) for _ in range(int(np.prod(shape)))]
         return exact.vector(*flat).reshape(shape)
 
     def simplex(self, n: int, parts: int = 8) -> Vector:
-        """n positive weights that sum to one; equal ones are the simplest."""
+        """Choose n positive weights that sum to one; equal weights are the simplest."""
         sizes = [1 + self._pick(parts) for _ in range(n)]
         return exact.vector(*(Fraction(s, sum(sizes)) for s in sizes))
 
 
 class Tape:
-    """Choices as they were made; earlier ones are taken again where they fit, new ones are drawn."""
+    """Recorded choices: replays earlier choices as far as they fit the limits and draws the remaining ones."""
 
     def __init__(self, rng: np.random.Generator, earlier: Sequence[int] = ()) -> None:
         self.rng, self.earlier = rng, earlier
@@ -77,7 +77,7 @@ class Tape:
         self.limits: list[int] = []
 
     def __call__(self, n: int) -> int:
-        """A whole number below n."""
+        """Return a whole number from 0 to n - 1, replayed or drawn."""
         place = len(self.made)
         fits = place < len(self.earlier) and self.earlier[place] < n
         value = self.earlier[place] if fits else int(self.rng.integers(n))
@@ -86,7 +86,7 @@ class Tape:
         return value
 
     def varied(self) -> list[int]:
-        """Choices with one or a few of them changed, by a step or drawn again."""
+        """Copy the choices with one or two of them changed, by a small step or drawn again."""
         out = list(self.made)
         places = [k for k, n in enumerate(self.limits) if n > 1]
         if not places:

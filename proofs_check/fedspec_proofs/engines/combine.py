@@ -1,4 +1,4 @@
-"""Findings put together: a statement that is refuted in several ways, shown in several parts, ablated by hand."""
+"""Combinations of findings: a statement refuted in several ways, or proved in parts, or ablated at given instances."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from fedspec_proofs.words import short
 P = TypeVar("P")
 
 LONGEST = 800
-"""Lines of evidence beyond this are shortened in the middle: an instance may have fifty clients."""
+"""Length of a line of evidence above which its middle is cut: an instance may have fifty clients."""
 
 
 def all_refuted(*findings: Finding) -> Finding:
-    """Refuted if each of them is; else unknown."""
+    """Refuted if every finding is refuted; else unknown."""
     refuted = all(f.verdict is Verdict.REFUTED for f in findings)
     lines = [line for f in findings for line in f.evidence.splitlines()]
     short = [line if len(line) <= LONGEST else f"{line[: LONGEST // 2]} ... {line[-LONGEST // 2 :]}" for line in lines]
@@ -25,7 +25,7 @@ def all_refuted(*findings: Finding) -> Finding:
 
 
 def all_proved(parts: Mapping[str, Finding], assumptions: Collection[str] | None = None) -> Finding:
-    """Proved if each part is, a refuted part refutes; an assumption matters if some part says so.
+    """Proved if every part is proved, refuted if one part is; an assumption matters if it matters to some part.
 
     Args:
         parts: what each shows, in words, and what came out.
@@ -47,7 +47,7 @@ def all_proved(parts: Mapping[str, Finding], assumptions: Collection[str] | None
 
 
 def by_hand(inequality: Inequality[P], name: str, words: str, instance: P) -> Dropped | None:
-    """Outcome of a given instance for a dropped assumption: it must break that assumption alone, and the claim."""
+    """Result of dropping one assumption at a given instance: it must break that assumption alone and the claim."""
     if not inequality.met(instance, but=(name,)):
         return None
     for left, right in inequality.summed(instance):
@@ -57,7 +57,7 @@ def by_hand(inequality: Inequality[P], name: str, words: str, instance: P) -> Dr
 
 
 def with_instances(inequality: Inequality[P], tries: int, known: Mapping[str, tuple[str, P]], *, drop: int) -> Finding:
-    """As :func:`searched`, with given instances for assumptions that a search would hardly do without."""
+    """Run :func:`searched`, with given instances for assumptions whose violation a search would hardly find."""
     found = searched(inequality, tries, drop=0)
     if found.verdict is not Verdict.CHECKED:
         return found

@@ -1,4 +1,4 @@
-"""Variables of any kind: a statement written once over named variables runs on symbols, z3 reals and fractions.
+"""Variables by name: a statement written once over them runs on symbols, z3 reals and fractions.
 
 A body asks its :class:`Draw` for every variable that it speaks about, by name, so that the proof for all values and
 the check at single ones run the same lines, through the same rules.
@@ -16,20 +16,20 @@ from fedspec_proofs.engines import exact
 
 
 class Draw(Protocol):
-    """The source of a body's variables."""
+    """Supplies the variables of a statement by name."""
 
     def __call__(self, name: str, *shape: int, positive: bool = False) -> Any:
-        """A variable, or an array of variables of the given shape; twice the same for the same name."""
+        """Return a variable, or an array of variables of the given shape; the same name gives the same variable."""
         ...
 
 
 def names(name: str, shape: tuple[int, ...]) -> list[tuple[tuple[int, ...], str]]:
-    """The places of an array and the names of its variables: name_0, name_1, ...; the name itself without a shape."""
+    """Indices of an array and the names of its variables: name_0, name_1, ...; the bare name if the shape is empty."""
     return [(place, "_".join((name, *map(str, place)))) for place in np.ndindex(*shape)]
 
 
 def filled(name: str, shape: tuple[int, ...], make: Any) -> Any:
-    """An array of what ``make`` gives for each name; the thing itself without a shape."""
+    """Array of ``make(name)`` for each variable's name; for an empty shape, ``make(name)`` itself."""
     if not shape:
         return make(name)
     out = np.empty(shape, dtype=object)
@@ -39,7 +39,7 @@ def filled(name: str, shape: tuple[int, ...], make: Any) -> Any:
 
 
 class Rationals:
-    """Random small rationals, the same for the same name.
+    """Random small rationals; the same name gives the same number.
 
     Attributes:
         values: drawn values, by the name of the single variable.
@@ -50,7 +50,7 @@ class Rationals:
         self.values: dict[str, Fraction] = dict(known or {})
 
     def __call__(self, name: str, *shape: int, positive: bool = False) -> Any:
-        """A rational or an array of rationals."""
+        """Return a rational, or an array of rationals of the given shape."""
 
         def make(one: str) -> Any:
             if one not in self.values:
@@ -60,21 +60,21 @@ class Rationals:
         return filled(name, shape, make)
 
     def drawn(self, positive: bool) -> Fraction:
-        """A rational of [-8, 8], or of (0, 8] where it must be positive, with a denominator of at most 6."""
+        """Draw a rational of [-8, 8], or of (0, 8] if it must be positive, with a denominator of at most 6."""
         low = 1 if positive else -8
         return Fraction(exact.rationals(self.rng, 1, low=low, denominators=(1, 2, 3, 4, 5, 6))[0])
 
     def shown(self, value: Fraction) -> Any:
-        """The rational as bodies get it."""
+        """Return the rational as statements receive it; subclasses may convert it."""
         return value
 
 
 class At:
-    """The values of a counterexample; what it does not mention is 0 (1 where it must be positive)."""
+    """Values of a counterexample; a variable without a value is 0, or 1 if it must be positive."""
 
     def __init__(self, values: Mapping[str, Fraction]) -> None:
         self.values = values
 
     def __call__(self, name: str, *shape: int, positive: bool = False) -> Any:
-        """The value, or the array of values."""
+        """Return the value, or an array of values of the given shape."""
         return filled(name, shape, lambda one: self.values.get(one, Fraction(int(positive))))

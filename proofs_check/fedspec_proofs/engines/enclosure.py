@@ -1,4 +1,4 @@
-"""Rational bounds of roots, logarithms and exponentials, so that inequalities with them are decided exactly."""
+"""Rational bounds of roots, logarithms and exponentials, which decide inequalities between such numbers exactly."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ SCALE = 10**DIGITS
 
 
 def sqrt_below(q: Any) -> Fraction:
-    """A rational at most the root of q >= 0, within 1e-50."""
+    """Rational lower bound of the square root of q >= 0, within 1e-50."""
     q = Fraction(q)
     return Fraction(isqrt(q.numerator * SCALE**2 // q.denominator), SCALE)
 
 
 def sqrt_above(q: Any) -> Fraction:
-    """A rational at least the root of q >= 0, within 1e-50."""
+    """Rational upper bound of the square root of q >= 0, within 1e-50."""
     below = sqrt_below(q)
     return below if below**2 == Fraction(q) else below + Fraction(1, SCALE)
 
@@ -43,10 +43,10 @@ def _fraction(x: Any) -> Fraction:
 
 
 def log(q: Any) -> tuple[Fraction, Fraction]:
-    """Rationals around the natural logarithm of q > 0."""
+    """Rational lower and upper bound of the natural logarithm of q > 0."""
     return _interval(mpmath.iv.log, q)
 
 
 def exp(q: Any) -> tuple[Fraction, Fraction]:
-    """Rationals around e to the q."""
+    """Rational lower and upper bound of e^q."""
     return _interval(mpmath.iv.exp, q)

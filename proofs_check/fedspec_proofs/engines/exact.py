@@ -1,4 +1,4 @@
-"""Instances: rules run on vectors of fractions, so that an equality is checked without any tolerance.
+"""Exact instances: rules run on vectors of fractions, so that an equality is checked without a tolerance.
 
 Every random instance comes from a generator that the caller passes in.
 """
@@ -17,17 +17,17 @@ SEED = 20200714
 
 
 def generator() -> np.random.Generator:
-    """The random numbers of one proof; the same at every run."""
+    """Random generator of one proof, with a fixed seed."""
     return np.random.default_rng(SEED)
 
 
 def number(value: int | str) -> Any:
-    """Make a rational; a scalar to the type checker, as in :data:`fedspec.arith.Scalar`."""
+    """Make a rational number; type checkers see a scalar, as in :data:`fedspec.arith.Scalar`."""
     return Fraction(value)
 
 
 def vector(*values: int | str | Fraction) -> Vector:
-    """The given rationals (``"1/3"`` is one) as an object array."""
+    """Object array of the given rationals, as numbers or strings such as ``"1/3"``."""
     out = np.empty(len(values), dtype=object)
     for j, value in enumerate(values):
         out[j] = Fraction(value)
@@ -37,7 +37,7 @@ def vector(*values: int | str | Fraction) -> Vector:
 def rationals(
     rng: np.random.Generator, *shape: int, low: int = -8, high: int = 8, denominators: Iterable[int] = (1, 2, 3, 4)
 ) -> Array:
-    """Random rationals: whole numbers of [low, high] over one of the denominators."""
+    """Random rationals: an integer of [low, high] over one of the denominators."""
     choices = list(denominators)
     out = np.empty(shape, dtype=object)
     for place in np.ndindex(*shape):

@@ -1,4 +1,4 @@
-"""Exact expectations: every outcome of a finite draw with its probability, in fractions."""
+"""Exact expectations over finite distributions, by enumerating every outcome with its probability in fractions."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from fedspec.arith import Vector
 T = TypeVar("T")
 
 Outcomes: TypeAlias = Iterable[tuple[Fraction, T]]
-"""Outcomes of a draw, each with its probability; the probabilities sum to one."""
+"""Outcomes of a random draw as pairs (probability, outcome); the probabilities sum to one."""
 
 
 def subsets(n: int, m: int) -> Iterator[tuple[Fraction, tuple[int, ...]]]:
-    """Uniform draws of m of n without replacement."""
+    """Yield all m-subsets of n indices with equal probability: sampling without replacement."""
     chance = Fraction(1, comb(n, m))
     for chosen in combinations(range(n), m):
         yield chance, chosen
 
 
 def with_replacement(p: Sequence[Any] | Vector, q: int) -> Iterator[tuple[Any, tuple[int, ...]]]:
-    """q independent draws of an index, i with probability p_i, a number or a symbol."""
+    """Yield all outcomes of q independent draws of an index; index i has probability p_i, a number or a symbol."""
     for chosen in product(range(len(p)), repeat=q):
         yield prod((p[i] for i in chosen), start=Fraction(1)), chosen
 
 
 def signs(n: int) -> Iterator[tuple[Fraction, tuple[int, ...]]]:
-    """n fair coins, as 1 and -1: noise of variance one."""
+    """Yield all outcomes of n fair coins, as 1 and -1: noise of variance one."""
     for chosen in product((1, -1), repeat=n):
         yield Fraction(1, 2**n), chosen
 
 
 def independent(*draws: Sequence[tuple[Fraction, Any]]) -> Iterator[tuple[Fraction, tuple[Any, ...]]]:
-    """Several draws at once, none knowing of the others."""
+    """Yield all joint outcomes of independent draws."""
     for outcome in product(*draws):
         chance = Fraction(1)
         for p, _ in outcome:
@@ -45,7 +45,7 @@ def independent(*draws: Sequence[tuple[Fraction, Any]]) -> Iterator[tuple[Fracti
 
 
 def mean(f: Callable[[T], Any], outcomes: Outcomes[T]) -> Any:
-    """The expectation of f, a number or an array.
+    """Expectation of f over the outcomes; f returns a number or an array.
 
     Raises:
         ValueError: the probabilities do not sum to one.

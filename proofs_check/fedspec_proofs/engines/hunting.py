@@ -1,4 +1,4 @@
-"""The hunt for the instance at which left / right of an inequality is largest, and for the smallest that breaks it.
+"""Search for the instance at which left / right of an inequality is largest, and for the smallest counterexample.
 
 It draws instances at random, climbs from the best of them by changing single choices, starts over, and lets
 Hypothesis aim at the ratio as well. What breaks a claim is shrunk by Hypothesis to the smallest instance that still
@@ -24,15 +24,15 @@ from fedspec_proofs.engines.inequality import Inequality, Sides, broken, worst
 P = TypeVar("P")
 
 SAME = 1e-9
-"""By how much of itself a ratio may differ on another machine."""
+"""Relative tolerance for a stored ratio, which may differ on another machine."""
 
 RESTARTS = 12
-"""Number of times that climbing starts over."""
+"""Number of restarts of the hill climbing."""
 
 
 @dataclass(frozen=True)
 class Hunt(Generic[P]):
-    """Result of a search.
+    """Result of a search for the largest ratio left / right.
 
     Attributes:
         tried: number of instances.
@@ -52,7 +52,7 @@ class Hunt(Generic[P]):
 
     @property
     def violated(self) -> bool:
-        """True if the largest ratio breaks the claim."""
+        """True if the sides at the largest ratio break the claim."""
         return self.worst is not None and broken(self.sides)
 
 
@@ -104,7 +104,7 @@ class _Looks(Generic[P]):
 
 
 def hunt(inequality: Inequality[P], tries: int, *, but: Collection[str] = (), less: str = "") -> Hunt[P]:
-    """Look for the largest ratio among ``tries`` instances, a quarter of them made by Hypothesis.
+    """Search ``tries`` instances for the largest ratio left / right; Hypothesis makes a quarter of them.
 
     Where :mod:`.witnesses` know of an earlier search, its instances that showed something are among them.
 
@@ -165,7 +165,7 @@ def _hypothesis(body: Callable[[st.DataObject], None], examples: int, phases: tu
 
 
 def smallest(inequality: Inequality[P], tries: int, *, but: Collection[str] = ()) -> tuple[P, Sides] | None:
-    """The simplest instance that breaks the claim, meeting every assumption except some; None if none was found.
+    """Simplest instance found that breaks the claim, violates the assumptions in ``but`` and meets all others.
 
     Where :mod:`.witnesses` know of an earlier search its instance serves, if it breaks the claim still and no other is
     found; a brief run looks for no other.

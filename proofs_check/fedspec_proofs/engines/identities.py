@@ -1,4 +1,4 @@
-"""Identities in two ways: by sympy for all values, and on random fractions by running the same lines again."""
+"""Identities, checked in two ways: by sympy for all values, and by the same code on random fractions."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from fedspec_proofs.solvers import sympy
 from fedspec_proofs.words import as_text
 
 Body = Callable[[Draw], Iterable[Any]]
-"""From its variables: expressions that are claimed to vanish."""
+"""Maps a supply of variables to expressions that are claimed to vanish."""
 
 INSTANCES = 25
 
 
 def symbolic(name: str, *shape: int, positive: bool = False) -> Any:
-    """Symbols, as a :class:`~fedspec_proofs.engines.draw.Draw`."""
+    """sympy symbols, as a :class:`~fedspec_proofs.engines.draw.Draw`."""
     return filled(name, shape, lambda one: sympy.Symbol(one, **({"positive": True} if positive else {"real": True})))
 
 
@@ -36,7 +36,7 @@ def identities(
     without: Mapping[str, Mapping[str, Body]] | None = None,
     instances: int = INSTANCES,
 ) -> Finding:
-    """Proved if every expression of every body vanishes for all values, and again at random fractions.
+    """Proved if every expression of every body vanishes for all values (sympy) and at random fractions.
 
     Args:
         bodies: the identity at each of its sizes, by a label.
@@ -62,7 +62,7 @@ def identities(
 
 
 def identity(label: str, **how: Any) -> Callable[[Body], Callable[[], Finding]]:
-    """Turn an identity into the evidence that :func:`identities` gives of it, at a size and with these options."""
+    """Decorator that turns an identity into evidence: a function that runs :func:`identities` with these options."""
 
     def decorate(body: Body) -> Callable[[], Finding]:
         @wraps(body)

@@ -1,4 +1,4 @@
-"""An inequality left <= right about instances that are drawn: its sides, how near they are, and what is weaker."""
+"""Inequalities left <= right about random instances: their sides, their ratio and weakened right sides."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ their values: it is their sum. Each of several terms is left out in turn, and th
 search notices; inequalities with the same names are judged as one."""
 
 ROUNDING = 1e-9
-"""Relative excess over the right side above which a left side in floating point is a violation."""
+"""Relative excess over the right side above which a floating-point left side counts as a violation."""
 
 
 @dataclass(frozen=True)
@@ -37,28 +37,28 @@ class Inequality(Generic[P]):
     spoiled: Mapping[str, Callable[[P], Iterable[Sides]]] = field(default_factory=dict)
 
     def met(self, instance: P, but: Collection[str] = ()) -> bool:
-        """True if the instance meets the assumptions, except for some that it must break."""
+        """True if the instance meets every assumption except those in ``but``, and violates those."""
         return all(holds(instance) != (name in but) for name, holds in self.assumptions.items())
 
     def summed(self, instance: P) -> Iterator[tuple[Any, Any]]:
-        """Left and right side of each inequality, as two numbers."""
+        """Left and right side of each inequality at an instance, as two numbers."""
         return ((left, total(right)) for left, right in self.sides(instance))
 
 
 def total(right: Any) -> Any:
-    """A right side as one number: the sum of its terms."""
+    """Right side as one number: the sum of its terms, if it is a mapping."""
     return sum(right.values()) if isinstance(right, Mapping) else right
 
 
 def broken(sides: Sides) -> bool:
-    """True if left <= right fails, beyond rounding if the sides are floating-point numbers."""
+    """True if left <= right fails; for floating-point sides, by more than rounding."""
     left, right = sides[0], total(sides[1])
     inexact = isinstance(left, float) or isinstance(right, float)
     return bool(left > right + ROUNDING * abs(right) + ROUNDING**2) if inexact else bool(left > right)
 
 
 def equal(left: Any, right: Any) -> tuple[Sides, Sides]:
-    """The sides of an equality: each is at most the other, so that the ratio is 1 unless both are 0."""
+    """Sides of an equality, as two inequalities; the larger ratio is 1 at equality, unless both sides are 0."""
     return (left, right), (right, left)
 
 
@@ -79,7 +79,7 @@ HALF = "half of it"
 
 
 def weaker(right: Any) -> dict[str, Any]:
-    """The right side with less on it, by what is lacking: each of its terms, half of the whole.
+    """Weakened right sides by name: without each of its terms in turn, and half of the whole.
 
     What is negative counts twice instead, since the claim is weaker without it.
     """
@@ -91,7 +91,7 @@ def weaker(right: Any) -> dict[str, Any]:
 
 
 def worst(inequality: Inequality[P], instance: P) -> tuple[float, Sides, Mapping[str, bool]]:
-    """The tightest of its inequalities, one that is broken before one that is not; what is missed."""
+    """Ratio and sides of the tightest inequality (broken first); for each weakened right side, if it is broken."""
     found: tuple[bool, float, Sides] = (False, float("-inf"), (0, 1))
     noticed: dict[str, bool] = {}
     for left, right in inequality.sides(instance):

@@ -1,4 +1,4 @@
-"""Work within a limit of processor time, however long sympy would take by itself and whatever else runs here."""
+"""Time limit on computations of sympy, in processor time, so that other load on the machine does not matter."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 ALGEBRA = ("sympy", "fedspec")
-"""Modules whose work may be broken off."""
+"""Modules whose code the time limit may interrupt."""
 
 
 class _TooLate(BaseException):
@@ -17,7 +17,7 @@ class _TooLate(BaseException):
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """Stop what runs inside after so many seconds of this process's time; in the main thread only.
+    """Interrupt the code inside the ``with`` block after so many seconds of processor time; main thread only.
 
     Raises:
         TimeoutError: it was stopped.

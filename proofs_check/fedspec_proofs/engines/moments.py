@@ -1,4 +1,4 @@
-"""Exact means and covariances of a linear recursion with noise, in place of Monte Carlo.
+"""Exact means and covariances of a linear recursion with noise, in place of Monte Carlo estimates.
 
 The recursion is read off the rule: it is run at zero, at every basis vector of the model and at every basis vector of
 the noise. That it is affine at all is checked at another point.
@@ -18,7 +18,7 @@ from fedspec_proofs.engines import exact
 
 @dataclass(frozen=True)
 class Affine:
-    """x' = M x + b + N xi."""
+    """Coefficients of the affine recursion x' = M x + b + N xi with noise xi."""
 
     M: Array
     b: Vector
@@ -27,14 +27,14 @@ class Affine:
 
 @dataclass(frozen=True)
 class Moments:
-    """The mean of x and its covariance."""
+    """Mean and covariance of the model x."""
 
     mean: Vector
     covariance: Array
 
 
 def affine(step: Callable[[Vector, Vector], Vector], d: int, noises: int) -> Affine:
-    """The recursion of ``step(x, xi)``, by running it.
+    """Determine the affine recursion of ``step(x, xi)`` by running it at zero and at basis vectors.
 
     Raises:
         ValueError: it is not affine.
@@ -56,7 +56,7 @@ def affine(step: Callable[[Vector, Vector], Vector], d: int, noises: int) -> Aff
 
 
 def start(x: Vector) -> Moments:
-    """A model that is known."""
+    """Moments of a deterministic model: its value, with covariance zero."""
     return Moments(x, np.outer(x, x) * 0)
 
 
@@ -66,6 +66,6 @@ def push(a: Affine, now: Moments, variance: Any) -> Moments:
 
 
 def second_moment(now: Moments, A: Array, c: Vector) -> Any:
-    """E |A x + c|^2."""
+    """Second moment E |A x + c|^2."""
     centre = A @ now.mean + c
     return centre @ centre + np.trace(A @ now.covariance @ A.T)

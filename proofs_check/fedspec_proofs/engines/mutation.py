@@ -1,4 +1,4 @@
-"""Mutants of a rule: its own code, with one of the functions that it calls replaced, or run over another cover."""
+"""Mutants of a rule: its code with a called function replaced, or run on another cover (SM3's coordinate sets)."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from fedspec.covers import Cover
 
 @dataclass(frozen=True)
 class LeastOfSets(Cover):
-    """A cover whose sets take the smallest of their values."""
+    """Mutant cover: a set takes the smallest of its coordinates' values instead of the largest."""
 
     def greatest(self, values: Vector) -> Sets:
-        """The smallest over each set, under the name of the largest."""
+        """Smallest value over each set, instead of the largest."""
         return -super().greatest(-values)
 
 
 @dataclass(frozen=True)
 class GreatestOfHolders(Cover):
-    """A cover whose coordinates take the largest of the sets that hold them."""
+    """Mutant cover: a coordinate takes the largest value of its sets instead of the smallest."""
 
     def least(self, mu: Sets) -> Vector:
-        """The largest over the sets of each coordinate, under the name of the smallest."""
+        """Largest value over the sets of each coordinate, instead of the smallest."""
         return -super().least(-mu)
 
 
 def over(kind: type[Cover], rule: Callable[..., Any]) -> Callable[..., Any]:
-    """A rule on accumulators, squared gradients and a cover, over the other kind of cover with the same sets."""
+    """Run an accumulator rule on the same sets with another class of cover."""
     return lambda mu, g_squared, cover: rule(mu, g_squared, kind(cover.sets, cover.d))
 
 
 def mutate(rule: Callable[..., Any], **calls: Callable[..., Any]) -> Callable[..., Any]:
-    """The rule with other functions behind some of the names that it calls, as in ``mutate(rule, maximum=minimum)``.
+    """Copy a rule with some of the global functions that it calls replaced, as in ``mutate(rule, maximum=minimum)``.
 
     Raises:
         KeyError: the rule calls no function of that name; a method of one of its arguments is none.

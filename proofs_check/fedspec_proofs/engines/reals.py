@@ -1,4 +1,4 @@
-"""Real numbers for SMT: a z3 term that can stand on the left of a NumPy array.
+"""Real numbers for SMT: wrapped z3 terms that can multiply a NumPy array from the left.
 
 ``z3.Real("a") * vector`` raises inside z3, which tries to make a numeral of the array instead of leaving the product
 to NumPy; so no rule with a hyper-parameter runs on bare z3 reals. A :class:`Real` wraps the term and leaves arrays to
@@ -21,7 +21,7 @@ from fedspec_proofs.solvers import z3
 
 
 def term(x: Any) -> Any:
-    """The z3 term behind a number of any kind."""
+    """z3 term of a number: a :class:`Real`, a z3 expression, or a Python number."""
     if isinstance(x, Real):
         return x.term
     return x if isinstance(x, z3.ExprRef) else z3.RealVal(str(x))
@@ -32,7 +32,7 @@ _ROOTS: ContextVar[list[Any] | None] = ContextVar("roots", default=None)
 
 @contextmanager
 def roots() -> Iterator[list[Any]]:
-    """Inside, the root of a square is its absolute value, and that of any other x a new variable r.
+    """Context in which the root of a square is an absolute value, and the root of any other x a new variable r.
 
     The list fills with what is known of each variable: r >= 0 and r^2 = x, which holds of a root only where x >= 0. It
     belongs to the assumptions of a proof. z3 decides such formulas far more steadily than those with its own root.
@@ -113,7 +113,7 @@ class Real:
         return self.term != term(other)
 
     def sqrt(self) -> Real:
-        """The root; see also :func:`roots`."""
+        """Square root; see also :func:`roots`."""
         known = _ROOTS.get()
         if known is None:
             return Real(arith.sqrt(self.term))
@@ -125,28 +125,28 @@ class Real:
         return Real(root)
 
     def maximum(self, other: Any) -> Real:
-        """The larger."""
+        """Larger of two numbers."""
         return Real(arith.maximum(self.term, term(other)))
 
     def minimum(self, other: Any) -> Real:
-        """The smaller."""
+        """Smaller of two numbers."""
         return Real(arith.minimum(self.term, term(other)))
 
     def sign(self) -> Real:
-        """-1, 0 or 1."""
+        """Sign: -1, 0 or 1."""
         return Real(arith.sign(self.term))
 
     def ratio(self, above: Any) -> Real:
-        """above / self where self is positive, else 0."""
+        """``above / self`` if self is positive, else 0."""
         return Real(arith.ratio(term(above), self.term))
 
     def where_less(self, other: Any, x: Any, y: Any) -> Real:
-        """x where self < other, else y."""
+        """``x`` if self < other, else ``y``."""
         return Real(arith.where_less(self.term, term(other), term(x), term(y)))
 
 
 def real(name: str) -> Any:
-    """Make a real variable."""
+    """Make a real variable of that name."""
     return Real(z3.Real(name))
 
 
@@ -159,7 +159,7 @@ def reals(name: str, n: int) -> Vector:
 
 
 def constants(values: Array) -> Array:
-    """Exact numbers as z3 reals."""
+    """Convert an array of exact numbers to z3 reals."""
     out = np.empty(values.shape, dtype=object)
     for place in np.ndindex(values.shape):
         out[place] = Real(values[place])

@@ -1,4 +1,4 @@
-"""An adversary: a claim left <= right is held to the worst that a hunt finds; its assumptions and terms are dropped."""
+"""Search as an engine: tests a claim left <= right at the worst instance found, and again with parts dropped."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _told(instance: Any, sides: Sides) -> str:
 
 
 def sharpness(inequality: Inequality[P], seen: Hunt[P], tries: int) -> Sharpness:
-    """Nearness of a hunt to the bound, and the parts of the bound that are noticed when they are missing.
+    """Sharpness of a search: the largest ratio, and which parts of the bound it notices when they are missing.
 
     If the hunt came near to the bound, each part that none of its instances noticed gets a hunt of its own.
     """
@@ -44,7 +44,7 @@ def sharpness(inequality: Inequality[P], seen: Hunt[P], tries: int) -> Sharpness
 
 
 def searched(inequality: Inequality[P], tries: int = 2000, *, drop: int | None = None, least: int = 100) -> Finding:
-    """Checked with the count and the tightest ratio, or refuted with the smallest instance; every assumption dropped.
+    """Search for a violation: checked, with count and tightest ratio, or refuted; then drop each assumption.
 
     A search that is not sharp comes out of its claim as not contradicted.
 
@@ -70,7 +70,7 @@ def searched(inequality: Inequality[P], tries: int = 2000, *, drop: int | None =
 
 
 def without(inequality: Inequality[P], name: str, tries: int) -> Dropped:
-    """Look for an instance that breaks the claim, meeting every assumption but this one."""
+    """Search for a counterexample that violates this assumption and meets every other one."""
     small = smallest(inequality, tries, but=(name,))
     if small is not None:
         return Dropped(True, _told(*small))

@@ -1,4 +1,4 @@
-"""SMT: rules run on vectors of z3 reals, claims about the result decided by z3, always within a time limit.
+"""SMT: rules run on vectors of z3 reals; z3 decides claims about the result within a time limit.
 
 A proof says what it assumed. It also asks whether the assumptions can hold at all, so that nothing is ever proved
 from a contradiction.
@@ -19,7 +19,7 @@ from fedspec_proofs.solvers import z3
 S = TypeVar("S")
 
 Formulas: TypeAlias = Mapping[str, Any]
-"""z3 formulas by what they say in words."""
+"""z3 formulas, each under its description in words."""
 
 TIMEOUT_MS = 30_000
 
@@ -31,12 +31,12 @@ class Outcome(StrEnum):
     COUNTEREXAMPLE = "counterexample"
     UNKNOWN = "unknown"
     VACUOUS = "vacuous"
-    """The assumptions contradict each other: nothing was shown."""
+    """The assumptions contradict each other, so nothing was shown."""
 
 
 @dataclass(frozen=True)
 class Proof:
-    """The answer to one query.
+    """Answer of z3 to one query.
 
     Attributes:
         outcome: see there.
@@ -66,17 +66,17 @@ class Proof:
 
 
 def every(*formulas: Any) -> Any:
-    """All of them, as one formula, or as one truth value where none has variables."""
+    """Conjunction of formulas: a z3 formula, or a truth value if none has variables."""
     return z3.And(*formulas) if any(isinstance(f, z3.ExprRef) for f in formulas) else all(formulas)
 
 
 def some(*formulas: Any) -> Any:
-    """Disjunction of formulas, as :func:`every` is their conjunction."""
+    """Disjunction of formulas, as :func:`every` is their conjunction: a z3 formula or a truth value."""
     return z3.Or(*formulas) if any(isinstance(f, z3.ExprRef) for f in formulas) else any(formulas)
 
 
 def number(value: Any) -> Fraction | None:
-    """A z3 term that is a numeral, as a fraction; None when it is irrational or has variables."""
+    """Value of a z3 numeral as a fraction; None if it is irrational or has variables."""
     value = z3.simplify(term(value))
     return Fraction(value.as_fraction()) if z3.is_rational_value(value) else None
 
@@ -88,7 +88,7 @@ def _alone(formula: Any, context: z3.Context) -> Any:
 def prove(
     claim: Formulas, assumptions: Formulas | None = None, *, timeout_ms: int = TIMEOUT_MS, logic: str | None = None
 ) -> Proof:
-    """Decide if the assumptions imply the claim, for all reals.
+    """Decide by z3 whether the assumptions imply the claim, for all reals.
 
     Two queries are made, each within ``timeout_ms``: are the assumptions satisfiable; are they together with the
     negated claim.
@@ -128,7 +128,7 @@ def prove(
 
 @dataclass(frozen=True)
 class Induction(Generic[S]):
-    """A claim about every reachable state of a system, by induction over its steps.
+    """A claim about every reachable state of a system, to be proved by induction over its steps.
 
     Attributes:
         initial: the state before the first step.
@@ -147,7 +147,7 @@ class Induction(Generic[S]):
     claim: Callable[[S, S], Formulas]
 
     def prove(self, *, timeout_ms: int = TIMEOUT_MS, logic: str | None = None) -> tuple[Proof, Proof]:
-        """The base case and the inductive step: proved together, the claim holds after any number of steps."""
+        """Prove the base case and the inductive step; if both succeed, the claim holds after any number of steps."""
         base = prove(self.invariant(self.initial), timeout_ms=timeout_ms, logic=logic)
         before, after = self.arbitrary, self.step(self.arbitrary)
         assumptions = {**self.inputs, **self.invariant(before)}

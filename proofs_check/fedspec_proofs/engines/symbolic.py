@@ -1,4 +1,4 @@
-"""Identities: rules run on vectors of sympy symbols, and a zero test that decides rational functions.
+"""Identities: rules run on vectors of sympy symbols, and a zero test for rational functions.
 
 The test is made twice, in different ways: the expression is brought to the form numerator / denominator and its
 numerator expanded, which must leave nothing; and the expression as it came out of the rule is evaluated exactly at
@@ -21,7 +21,7 @@ POINTS = 3
 
 @dataclass(frozen=True)
 class ZeroTest:
-    """The answer of :func:`vanishes`.
+    """Result of :func:`vanishes`.
 
     Attributes:
         zero: True if every expression is identically zero; None when the two ways disagree.
@@ -40,7 +40,7 @@ class ZeroTest:
 
 
 def symbols(name: str, *shape: int, **assumptions: bool) -> Array:
-    """An array of symbols, called name_0, name_1, ... (name_0_1, ... in two dimensions)."""
+    """Array of symbols, named name_0, name_1, ... (name_0_1, ... in two dimensions)."""
     out = np.empty(shape, dtype=object)
     for place in np.ndindex(*shape):
         out[place] = sympy.Symbol("_".join((name, *map(str, place))), **assumptions)
@@ -48,18 +48,18 @@ def symbols(name: str, *shape: int, **assumptions: bool) -> Array:
 
 
 def normal_form(expression: Any) -> Any:
-    """A rational function as one reduced fraction."""
+    """Write a rational function as one reduced fraction."""
     return sympy.cancel(sympy.together(expression))
 
 
 def point(expressions: Iterable[Any], rng: np.random.Generator) -> dict[Any, Any]:
-    """A random rational point of (0, 1) for every symbol that occurs, so that no denominator of ours vanishes."""
+    """Random rational value in (0, 1) for every symbol, chosen so that no denominator in use vanishes."""
     names = sorted(set().union(*(e.free_symbols for e in expressions)), key=str)
     return {name: sympy.Rational(int(rng.integers(1, 96)), 97) for name in names}
 
 
 def vanishes(expressions: Iterable[Any], rng: np.random.Generator, *, points: int = POINTS) -> ZeroTest:
-    """Decide if rational functions are identically zero (zero wherever they are defined)."""
+    """Decide whether rational functions are identically zero (zero wherever they are defined)."""
     listed = [sympy.sympify(e) for e in np.ravel(np.asarray(list(expressions), dtype=object))]
     exact = all(sympy.expand(sympy.fraction(sympy.together(e))[0]) == 0 for e in listed)
     for _ in range(points):

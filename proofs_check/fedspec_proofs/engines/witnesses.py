@@ -1,4 +1,4 @@
-"""Results of a claim's searches, as choices, so that the claim is checked again without searching as long again.
+"""Stored results of a claim's searches as integer choices, so that a later run can replay them and search less.
 
 A search is long because it looks for the worst instance. Its result is short: the choices of the instance that comes
 nearest to the bound, of an instance that breaks it with a part missing, of a smallest counterexample. Every run makes
@@ -15,12 +15,12 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 SHARE = 20
-"""Divisor of the instances of a search in a brief run."""
+"""Divisor of the number of searched instances in a brief run."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """Result of a search, as choices.
+    """Result of a search, as the integer choices of its instances.
 
     Attributes:
         tried: number of instances.
@@ -39,7 +39,7 @@ class Found:
 
 @dataclass
 class Book:
-    """The searches of one run of a claim, by what they look for, in the order of those that look for the same.
+    """Searches of one run of a claim: stored results, new results, and a count of the searches under each description.
 
     Attributes:
         known: results of an earlier run.
@@ -55,7 +55,7 @@ class Book:
     lost: list[str] = field(default_factory=list)
 
     def page(self, what: str) -> str:
-        """The name of the next search for this."""
+        """Return a name for the next search with this description: the description and its running number."""
         self.asked[what] += 1
         return f"{what} {self.asked[what]}"
 
@@ -65,7 +65,7 @@ _OPEN: ContextVar[Book | None] = ContextVar("book", default=None)
 
 @contextmanager
 def recording(book: Book) -> Iterator[None]:
-    """Searches inside begin from what the book knows, and are written in it."""
+    """Context in which searches start from the stored results in ``book`` and write their new results into it."""
     token = _OPEN.set(book)
     try:
         yield
@@ -74,7 +74,7 @@ def recording(book: Book) -> Iterator[None]:
 
 
 def page(what: str) -> tuple[Found | None, bool, str]:
-    """Stored result of the next search for this, whether the search is brief, and its name."""
+    """Stored result of the next search with this description, whether the search is brief, and its name."""
     book = _OPEN.get()
     name = book.page(what) if book else ""
     known = book.known.get(name) if book else None
@@ -82,12 +82,12 @@ def page(what: str) -> tuple[Found | None, bool, str]:
 
 
 def keep(name: str, found: Found) -> None:
-    """Write down what a search found."""
+    """Store the result of a search under its name."""
     if book := _OPEN.get():
         book.found[name] = found
 
 
 def lose(name: str) -> None:
-    """Write down that what is known of a search no longer shows what it showed."""
+    """Record that the stored instances of a search no longer show their result."""
     if (book := _OPEN.get()) and name not in book.lost:
         book.lost.append(name)

@@ -1,4 +1,4 @@
-"""The claims of Fed-LAMB: its assumptions, its two lemmas, its theorems and the steps of their proofs."""
+"""Claims about Fed-LAMB: its assumptions, its two lemmas, its theorems and the steps of their proofs."""
 
 from __future__ import annotations
 

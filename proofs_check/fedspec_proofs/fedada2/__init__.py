@@ -1,4 +1,4 @@
-"""The claims of FedAda2 ("Efficient Adaptive Federated Optimization"), in the order of its text and its appendices.
+"""Claims about FedAda2 ("Efficient Adaptive Federated Optimization"), in the order of its text and its appendices.
 
 ``statements.toml`` lists what the paper numbers. ``kit`` holds what several claims share: problems and their constants,
 the right sides of the convergence bounds, inductions and their second look.
@@ -32,4 +32,4 @@ MODULES = (
     "delayed_adagrad",
     "experiments",
 )
-"""Modules of the claims, in the paper's order."""
+"""Modules with claims, in the paper's order."""

@@ -1,4 +1,4 @@
-"""FedNova: "Tackling the Objective Inconsistency Problem in Heterogeneous Federated Optimization", its statements.
+"""Claims about FedNova: "Tackling the Objective Inconsistency Problem in Heterogeneous Federated Optimization".
 
 In ``kit`` ``settings``, ``bounds``, ``runs``, ``sampled_runs`` and ``responses`` hold what the claims share: algorithms
 on quadratics, the constants of the bounds, instances for a search, and the solvers' answers to a unit gradient.
@@ -42,4 +42,4 @@ MODULES = (
     "sampled_round",
     "variance_reduction",
 )
-"""Modules of the claims, in the paper's order as far as the main text and the appendices allow."""
+"""Modules with claims, in the paper's order as far as main text and appendices allow."""

@@ -1,4 +1,4 @@
-"""The ledger's certificates as theorems of Coq, at every rate of their interval, about vectors and function values.
+"""The ledger's certificates as theorems in Coq, at every rate of their interval, about vectors and function values.
 
 What is given and what is claimed stands here as the rules make it, over names that a comment lists: that functions of
 the class obey what is given is proved in Coq for the tables alone, and is the ledger's word here.
@@ -20,7 +20,7 @@ from fedspec_proofs.kernel.text import coq_list, identifier, number, numbers
 
 @dataclass(frozen=True)
 class Proof:
-    """Multipliers and what they are to prove.
+    """Multipliers and the problem that they prove.
 
     Attributes:
         name: name of the theorem.
@@ -36,7 +36,7 @@ class Proof:
 
 
 def proofs() -> Iterator[Proof]:
-    """All multipliers that are stored: of a case, of the part of its right side that is enough, of a term left out."""
+    """Yield every stored proof: of a case, of a case with a smaller right side, of a case without a term."""
     for id, cases in CERTIFIED.items():
         for k, (words, case) in enumerate(cases.items()):
             stored, name = load(id, words), identifier(f"{id} {k + 1}")
@@ -57,7 +57,7 @@ def _polynomial(c: Any) -> dict[int, Fraction]:
 
 
 def powers(value: Value) -> list[Value]:
-    """Its part that is constant in the rate, the one in proportion to it, and so on: one at least."""
+    """Coefficients of a value by powers of the rate, constant first; at least one."""
     found: dict[int, tuple[dict[Any, Fraction], dict[str, Fraction], list[Fraction]]] = {}
     for key, c in [*value.products.items(), *value.values.items(), ((), value.constant)]:
         for k, part in _polynomial(c).items():
@@ -76,7 +76,7 @@ def powers(value: Value) -> list[Value]:
 
 
 def family(value: Value, vectors: Sequence[str], functions: Sequence[str]) -> list[str]:
-    """Value as Coq reads it."""
+    """Write a value in Coq's syntax, one entry per power of the rate."""
     at, of = {name: k for k, name in enumerate(vectors)}, {name: k for k, name in enumerate(functions)}
     out = []
     for part in powers(value):
@@ -95,7 +95,7 @@ def _sparse(row: Mapping[int, Fraction]) -> str:
 
 
 def theorem(proof: Proof) -> str:
-    """A theorem and its proof."""
+    """Write a theorem and its proof in Coq's syntax."""
     problem = proof.problem
     names = [name for name in problem.given if any(name in m for m in proof.at.values())]
     used = [problem.claimed, *(problem.given[name] for name in names)]
@@ -128,6 +128,6 @@ Open Scope Q_scope.
 
 
 def coq_text() -> tuple[str, list[str]]:
-    """Coq's text, and the names of its theorems."""
+    """Text of the Coq file, and the names of its theorems."""
     found = [*proofs()]
     return HEAD + "\n".join(map(theorem, found)), [p.name for p in found]

@@ -1,4 +1,4 @@
-"""Rows that are false, or that their multipliers do not prove: what has to be refused."""
+"""Deliberately false theorems, and theorems with wrong multipliers, which Coq must reject."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Attempt:
-    """A theorem and what is to prove it.
+    """A theorem's statement and its attempted proof.
 
     Attributes:
         says: the statement.
@@ -42,7 +42,7 @@ def _lower(cell: weighed.Weights, row: Mapping[str, Any]) -> Attempt:
 
 
 def whole(page: str, rows: Rows, of_servers: Rows) -> list[Attempt]:
-    """Four rows as they are."""
+    """Correct theorems as controls: four rows of the tables."""
     stored, found = by_round(rows), {(c.by, c.steps, c.eta_l, c.zeta2): c for c in cells(page)}
     keys = [("fedavg", (1, 3), "1/4", Fraction(1)), ("scaffold", (1, 3), "1/4", Fraction(0))]
     cell, row = _weights(page, of_servers, "free")
@@ -56,7 +56,7 @@ def _weights(page: str, of_servers: Rows, which: str, zeta2: int = 1) -> tuple[w
 
 
 def spoiled(page: str, rows: Rows, of_servers: Rows) -> dict[str, Attempt]:
-    """Rows of which one thing is not as it was, by what was done to them: ten of rounds, others of coefficients."""
+    """Rows with one deliberate change each, by a description of the change."""
     of_rounds = {words: _row(*one) for words, one in _rounds(page, rows).items()}
     return of_rounds | _coefficients(page, of_servers)
 
@@ -142,7 +142,7 @@ def _proof(row: Mapping[str, Any], changes: Mapping[str, str | None]) -> dict[st
 
 
 def coq_text(page: str, rows: Rows, of_servers: Rows) -> str:
-    """Coq's text: rows as they are, which it takes, and the others.
+    """Text of the Coq file: correct rows, which Coq must accept, and changed rows, which it must reject.
 
     Coq accepts this text only if each of the others is refused, and at its end: where the check is to say yes.
     """

@@ -1,4 +1,4 @@
-"""The refuted theorems that Coq checks, by the claim of the ledger that they refute; all in ``Refuted.v``."""
+"""Refuted theorems that Coq checks, keyed by the ledger's claim about the theorem; all are in ``Refuted.v``."""
 
 REFUTES = {
     "fedada2.corollary-23": "Refuted.fedada2_corollary_23_is_false",

@@ -1,4 +1,4 @@
-"""The tables of docs/worst-cases.md as theorems of Coq, with the multipliers of one_round.json as their proofs.
+"""The tables of docs/worst-cases.md as theorems in Coq, proved by the multipliers of one_round.json.
 
 What a theorem says is read off the page; the stored row has to prove it. Where the page has FedNova as FedAvg, it is
 FedNova of which the theorem is, by FedAvg's multipliers. The table of a server's coefficients is in :mod:`weighed`.
@@ -29,7 +29,7 @@ GRADIENT = re.compile(r"F(\d+)\.g(\d+)")
 
 @dataclass(frozen=True)
 class Cell:
-    """A number of the page.
+    """A number of the page's tables.
 
     Attributes:
         algorithm: algorithm of the row.
@@ -49,13 +49,13 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """Name of its theorem."""
+        """Name of the cell's theorem in Coq."""
         last = "" if self.algorithm in HELD else f" zeta2 {self.zeta2}"
         return identifier(f"{self.algorithm} steps {' '.join(map(str, self.steps))} rate {self.eta_l}{last}")
 
 
 def cells(page: str) -> list[Cell]:
-    """The numbers of the page's tables of rounds as they stand, each once; :mod:`weighed` has a server's coefficients.
+    """Parse the tables of rounds on the page, each number once; :mod:`weighed` parses the table of server coefficients.
 
     Raises:
         FedspecError: it says two numbers of one round.
@@ -67,7 +67,9 @@ def cells(page: str) -> list[Cell]:
         head, _, *lines = ([c.strip() for c in line.strip("|").split("|")] for line in text.splitlines())
         for c in chain.from_iterable((_best if table == "best" else _cells_of_row)(head, line) for line in lines):
             if found.setdefault(c.name, c) != c:
-                raise FedspecError(f"kernel: the page has {float(c.bound)} and another number for {c.name}")
+                raise FedspecError(
+                    f"kernel: the page has {float(c.bound)} and another bound for {c.name}; they must be equal"
+                )
     return [*found.values()]
 
 
@@ -91,7 +93,7 @@ def _best(head: Sequence[str], line: Sequence[str]) -> Iterator[Cell]:
 
 
 def statement(cell: Cell, form: Sequence[Sequence[str]]) -> str:
-    """The statement of the theorem."""
+    """Write the theorem's statement in Coq's syntax."""
     n, rate = len(cell.steps), number(cell.eta_l)
     rule = f"(fun V => {cell.algorithm} {n} (steps {naturals(cell.steps)}) {_numbers(cell, rate)})"
     kind = f"{number(cell.zeta2)}" if cell.algorithm not in HELD else coq_list(map(numbers, form))
@@ -100,7 +102,7 @@ def statement(cell: Cell, form: Sequence[Sequence[str]]) -> str:
 
 
 def proof(cell: Cell, row: Mapping[str, Any]) -> str:
-    """The multipliers of a row, as the argument of what proves it.
+    """Write a row's multipliers as the argument of the proof.
 
     Raises:
         FedspecError: one is of no inequality between two points of a client.
@@ -109,7 +111,7 @@ def proof(cell: Cell, row: Mapping[str, Any]) -> str:
 
 
 def multipliers(name: str, proof: Mapping[str, str], ends: Sequence[str]) -> str:
-    """Multipliers of the inequalities with a name of their own, in this order, and the list of the other ones.
+    """Write multipliers in Coq's syntax: those of the inequalities in ``ends``, in order, then the list of all others.
 
     Raises:
         FedspecError: one is of no inequality between two points of a client.
@@ -119,13 +121,13 @@ def multipliers(name: str, proof: Mapping[str, str], ends: Sequence[str]) -> str
     for words, c in found.items():
         pair = PAIR.fullmatch(words)
         if not pair:
-            raise FedspecError(f"kernel: {name}: there is no inequality {words!r}")
+            raise FedspecError(f"kernel: {name}: {words!r} is no inequality between two points of a client")
         pairs.append(f"({pair[1]}%nat, {pair[2]}%nat, {pair[3]}%nat, {number(c)})")
     return " ".join([*first, coq_list(pairs)])
 
 
 def argument(cell: Cell, row: Mapping[str, Any]) -> str:
-    """The soundness of the rule's check at a row; it lacks that the check says yes."""
+    """Proof term of a row, complete except for the final evaluation of the check."""
     holes = " ".join("_" * (7 + len(OTHERS[cell.algorithm])))
     return f"{cell.algorithm}_row {holes} {proof(cell, row)}"
 
@@ -136,7 +138,7 @@ def _numbers(cell: Cell, rate: str) -> str:
 
 
 def theorem(cell: Cell, row: Mapping[str, Any]) -> str:
-    """A theorem, and that the rule it is about is the specification's."""
+    """Write a theorem, and a second one: its rule makes the same forms as the specification's rule."""
     n, rate = len(cell.steps), number(cell.eta_l)
     forms = f"{cell.algorithm}_forms {n} (steps {naturals(cell.steps)}) {_numbers(cell, rate)}"
     runs = f"alike ({forms})\n  {coq_list(map(numbers, run(cell)))} = true"
@@ -145,7 +147,7 @@ def theorem(cell: Cell, row: Mapping[str, Any]) -> str:
 
 
 def run(cell: Cell) -> list[list[Fraction]]:
-    """The points and the end of a round of the specification's rule, on forms: coefficients over Coq's basis."""
+    """Run a round of the specification's rule on forms; return points and end as coefficients over Coq's basis."""
     r = Round(cell.algorithm, cell.steps, cell.eta_l)
     n = len(cell.steps)
     each = [basis(f"c{i}") for i in range(n)]
@@ -158,7 +160,7 @@ def run(cell: Cell) -> list[list[Fraction]]:
 
 
 def on_forms(n: int, after: Callable[[Start, Any], Sequence[Any]]) -> list[list[Fraction]]:
-    """The points at which a round asks, client by client, and what it comes to: coefficients over Coq's basis."""
+    """Run a round on forms; return evaluated points, by client, and the end as coefficients over Coq's basis."""
     functions, _ = clients_of(n)
     played: Play = play(functions, after)
     # The first point of each client is x*, where nobody asks.
@@ -167,7 +169,7 @@ def on_forms(n: int, after: Callable[[Start, Any], Sequence[Any]]) -> list[list[
 
 
 def coefficients(x: Form, n: int) -> list[Fraction]:
-    """Over x*, x - x*, and by client its gradient at x*, its vector, its gradients in steps 0, 1, ...
+    """Coefficients of a form over x - x* and, by client, gradient at x*, kept vector, gradients in steps 0, 1, ...
 
     Raises:
         FedspecError: the form is of something else.
@@ -182,7 +184,7 @@ def coefficients(x: Form, n: int) -> list[Fraction]:
         elif re.fullmatch(r"c\d+", name):
             at = 2 + n + int(name[1:])
         else:
-            raise FedspecError(f"kernel: a rule must not know {name}")
+            raise FedspecError(f"kernel: a rule's result contains {name}; it may read x, gradients and kept vectors")
         out[at] = c
     return [out.get(k, Fraction(0)) for k in range(max(out, default=-1) + 1)]
 
@@ -196,7 +198,7 @@ Open Scope Q_scope.
 
 
 def coq_text(page: str, rows: Sequence[Mapping[str, Any]]) -> tuple[str, list[str]]:
-    """Coq's text, and the names of its theorems.
+    """Text of the Coq file, and the names of its theorems.
 
     Raises:
         FedspecError: the page has a number that no row is of, or there is a row that it has no number of.
@@ -204,6 +206,8 @@ def coq_text(page: str, rows: Sequence[Mapping[str, Any]]) -> tuple[str, list[st
     stored, said = by_round(rows), cells(page)
     asked = {(c.by, c.steps, c.eta_l, c.zeta2) for c in said}
     if asked != {*stored} or len(stored) != len(rows):
-        raise FedspecError(f"kernel: of the page or the rows alone: {sorted(map(str, asked ^ {*stored}))}")
+        raise FedspecError(
+            f"kernel: in the page or the stored rows, but not in both: {sorted(map(str, asked ^ {*stored}))}"
+        )
     texts = [theorem(c, stored[c.by, c.steps, c.eta_l, c.zeta2]) for c in said]
     return HEAD + "\n".join(texts), [name for c in said for name in (c.name, f"{c.name}_runs")]

@@ -1,4 +1,4 @@
-"""Coq's compiler over its own texts and the data, and what its theorems rest on."""
+"""Running Coq's compiler on its sources and the generated data, and the axioms of its theorems."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ ALLOWED = {
     "ClassicalDedekindReals.sig_not_dec",
     "FunctionalExtensionality.functional_extensionality_dep",
 }
-"""The axioms of the reals in Coq's standard library: nothing else may be assumed."""
+"""Axioms of the reals in Coq's standard library; theorems may use no others."""
 
 AXIOM = re.compile(r"^([\w.']+)\s*(?::|$)", re.MULTILINE)
 
 
 class RefusedError(FedspecError):
-    """Coq does not take a file."""
+    """Coq rejects a file."""
 
 
 @dataclass(frozen=True)
 class Checked:
-    """Theorems that Coq accepted.
+    """Number of theorems that Coq accepted, and their axioms.
 
     Attributes:
         theorems: number of theorems, without the lemmas of the texts by hand.
@@ -48,12 +48,12 @@ class Checked:
 
 
 def compiler() -> str | None:
-    """Path of coqc, if it is there: ``$COQC``, or on the PATH."""
+    """Path of ``coqc``: from ``$COQC`` or the PATH; None if it is missing."""
     return os.environ.get("COQC") or shutil.which("coqc")
 
 
 def compiled(name: str, folder: Path) -> str:
-    """Have Coq check a file, and return what it prints.
+    """Compile a file with Coq and return its output.
 
     Raises:
         RefusedError: it does not accept it.
@@ -66,26 +66,26 @@ def compiled(name: str, folder: Path) -> str:
         check=False,
     )
     if done.returncode:
-        raise RefusedError(f"kernel: {name}.v is refused: {' '.join((done.stderr or done.stdout).split())[:2000]}")
+        raise RefusedError(f"kernel: Coq rejects {name}.v: {' '.join((done.stderr or done.stdout).split())[:2000]}")
     return done.stdout
 
 
 def spent() -> float:
-    """Seconds of processor that Coq has taken so far."""
+    """Processor time that child processes such as Coq have used so far, in seconds."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 @contextmanager
 def say_time(words: str, say: Callable[[str], None]) -> Iterator[None]:
-    """Say what was checked and what it took, once it is."""
+    """Context that reports its description and the processor time that Coq used inside."""
     before = spent()
     yield
     say(f"{words}: {spent() - before:.0f} s of processor")
 
 
 def prepared(coq: Path, folder: Path, sources: Iterable[str] = SOURCES) -> None:
-    """Check the texts that are written by hand, in a folder of their own."""
+    """Copy the hand-written Coq sources into a folder and compile them there."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in sources:
         shutil.copyfile(coq / f"{name}.v", folder / f"{name}.v")
@@ -104,7 +104,7 @@ Print Assumptions everything.
 
 
 def resting_on(theorems: Iterable[str], modules: Iterable[str], folder: Path) -> frozenset[str]:
-    """The axioms that theorems rest on, as Coq prints them."""
+    """Axioms that theorems depend on, as Coq prints them."""
     imports = "\n".join(["Require Import Vectors.", *(f"Require {m}." for m in modules)])
     all_ = ";\n".join(f"  Proved _ {name}" for name in theorems)
     (folder / "Everything.v").write_text(EVERYTHING.format(imports=imports, all=all_), encoding="utf-8")
@@ -126,7 +126,7 @@ def checked(
     own: Iterable[str] = (),
     say: Callable[[str], None] = lambda _: None,
 ) -> Checked:
-    """Have Coq check everything.
+    """Compile all sources and data with Coq, and check the axioms.
 
     Args:
         coq: the folder of the texts by hand.
@@ -149,5 +149,5 @@ def checked(
     with say_time("what they rest on", say):
         axioms = resting_on(theorems, dict.fromkeys(t.partition(".")[0] for t in theorems), folder)
     if axioms - ALLOWED:
-        raise RefusedError(f"kernel: more is assumed than the reals of Coq's library: {sorted(axioms - ALLOWED)}")
+        raise RefusedError(f"kernel: axioms beyond those of Coq's real numbers: {sorted(axioms - ALLOWED)}")
     return Checked(len(theorems), axioms)

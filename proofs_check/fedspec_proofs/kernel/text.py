@@ -1,4 +1,4 @@
-"""Numbers, lists and theorems as Coq reads them."""
+"""Formatting of numbers, lists and theorems in Coq's syntax."""
 
 from __future__ import annotations
 
@@ -7,33 +7,33 @@ from fractions import Fraction
 
 
 def number(c: Fraction | int | str) -> str:
-    """A fraction."""
+    """Format a fraction."""
     c = Fraction(c)
     return f"({c.numerator}#{c.denominator})"
 
 
 def coq_list(items: Iterable[str]) -> str:
-    """A list."""
+    """Format a list."""
     return f"[{'; '.join(items)}]"
 
 
 def numbers(of: Iterable[Fraction | int | str]) -> str:
-    """A list of fractions."""
+    """Format a list of fractions."""
     return coq_list(map(number, of))
 
 
 def naturals(of: Iterable[int]) -> str:
-    """A list of natural numbers."""
+    """Format a list of natural numbers."""
     return f"{coq_list(map(str, of))}%nat"
 
 
 def identifier(words: str) -> str:
-    """Words as the name of a theorem."""
+    """Convert words to a name that Coq accepts."""
     return "".join(c if c.isalnum() else "_" for c in words).strip("_")
 
 
 def checked_theorem(name: str, says: str, by: str = "", end: str = "Qed.") -> str:
-    """A theorem that a check proves by saying yes, and how its proof ends.
+    """Write a theorem that Coq proves by evaluating a check to true, with the given end of its proof.
 
     Args:
         name: name of the theorem.

@@ -1,4 +1,4 @@
-"""The page's table of a server's coefficients as theorems of Coq, with what coefficients.json has as their proofs.
+"""The page's table of server coefficients as theorems in Coq, proved by the data of coefficients.json.
 
 A round ends at x_+ = x + sum_i w_i (x_i - x). What a theorem says is read off the page: the rate, zeta, the w_i and the
 number. The stored row has to prove it: a number of the w_i that are printed by multipliers, and one that no w_i are
@@ -24,26 +24,26 @@ from fedspec_proofs.worst_cases.coefficients import Weighed, across, plane_of
 from fedspec_proofs.worst_cases.one_round import MU, Round
 
 STEPS = (1, 1, 3, 3)
-"""Half of the clients take one step, half three: the fewest of which the page speaks."""
+"""Steps of the clients: half take one step, half three. Four clients are the fewest that the page mentions."""
 
 ALIKE = "1000000000"
-"""A multiplier of zeta^2 <= 0, which is as large as one likes: stored rows have no gradients at x* there."""
+"""Multiplier of zeta^2 <= 0, which may be arbitrarily large: stored rows for zeta = 0 have no gradients at x*."""
 
 BEST = {"best tau_eff": "nova", "best two": "free"}
-"""The columns whose cells say the coefficients; of the others the headings do."""
+"""Columns whose cells contain the coefficients; for the other columns the headings contain them."""
 
 ALLOWED = {"nova": "(nova {n})", "free": "any"}
-"""Coefficients that come no nearer, in Coq."""
+"""Sets of coefficients in Coq, none of which gets below the lower bound."""
 
 HEAD = ROWS_HEAD.replace("one_round.json", "coefficients.json").replace(" Rules.", " Rules Reached.")
 
 OWN = ("Reached.weighed_is",)
-"""Lemma that any coefficients, if they are fractions, make the round of which the upper numbers are."""
+"""Lemma in Coq: with rational coefficients, the lower bounds' round ``weighed_by`` is the upper bounds' ``weighed``."""
 
 
 @dataclass(frozen=True)
 class Weights:
-    """Number of the table.
+    """A number of the table.
 
     Attributes:
         which: the algorithm whose coefficients they are, ``nova`` for the best tau_eff, ``free`` for the best two.
@@ -65,28 +65,28 @@ class Weights:
 
     @property
     def name(self) -> str:
-        """Name of its theorem."""
+        """Name of its theorem in Coq."""
         return identifier(f"coefficients {self.which} rate {self.eta_l} zeta2 {self.zeta2}")
 
     @property
     def round(self) -> str:
-        """The clients, their steps and their rate."""
+        """Clients, steps and rate in Coq's syntax."""
         return f"{len(self.steps)} (steps {naturals(self.steps)}) {number(self.eta_l)}"
 
     @property
     def rule(self) -> str:
-        """Rule with the coefficients."""
+        """The rule with its coefficients in Coq's syntax."""
         return f"{self.round} (weights {numbers(self.w)})"
 
     @property
     def weighed(self) -> Weighed:
-        """The round as the ledger has it: coefficients by numbers of steps."""
+        """This round as a record of the ledger, with one coefficient per number of steps."""
         of = dict(zip(self.steps, self.w, strict=True))
         return Weighed(self.steps, Fraction(self.eta_l), self.zeta2, (*of.values(),))
 
 
 def weights(page: str) -> list[Weights]:
-    """The numbers of the page's table."""
+    """Parse the numbers of the page's table."""
     text = next(text for table, text in TABLE.findall(page) if table == "coefficients")
     head, _, *lines = ([c.strip() for c in line.strip("|").split("|")] for line in text.splitlines())
     return [*chain.from_iterable(_said(head, line) for line in lines)]
@@ -116,50 +116,50 @@ def _each(which: str, said: str) -> tuple[Fraction, ...]:
 
 
 def statement(cell: Weights) -> str:
-    """Statement of the theorem."""
+    """Write the theorem's statement in Coq's syntax."""
     rule = f"(fun V => weighed {cell.rule})"
     return f"distance {rule} {len(cell.steps)} {number(MU)} 1 {number(cell.zeta2)} {number(cell.bound)}"
 
 
 def argument(cell: Weights, row: Mapping[str, Any]) -> str:
-    """The soundness of the round's check at a row; it lacks that the check says yes."""
+    """Proof term of a row, complete except for the final evaluation of the check."""
     proof = {"zeta": ALIKE, **row["proof"]} if cell.zeta2 == 0 else row["proof"]
     return f"weighed_row {' '.join('_' * 8)} {multipliers(cell.name, proof, ('start', 'zeta'))}"
 
 
 def run(cell: Weights) -> list[list[Fraction]]:
-    """Points and ends of the specification's rule on forms: an algorithm's, or FedAvg's of each client alone."""
+    """Run the specification's rule on forms: the algorithm's own, or single-client FedAvg for free coefficients."""
     r = cell.weighed if cell.which in WAYS else Round(cell.which, cell.steps, cell.eta_l)
     return on_forms(len(cell.steps), lambda start, clients: [r.after(start(basis("x")), clients)])
 
 
 def theorem(cell: Weights, row: Mapping[str, Any]) -> str:
-    """A theorem, and that its round is the specification's."""
+    """Write a theorem, and a second one: its round makes the same forms as the specification's round."""
     runs = f"alike (weighed_forms {cell.rule})\n  {coq_list(map(numbers, run(cell)))} = true"
     return checked_theorem(cell.name, statement(cell), argument(cell, row)) + checked_theorem(f"{cell.name}_runs", runs)
 
 
 def statement_below(cell: Weights) -> str:
-    """Statement of the theorem on any other coefficients.
+    """Write the statement that no allowed coefficients come nearer to x*.
 
     Raises:
         FedspecError: the page has no bound for them.
     """
     if cell.least is None:
-        raise FedspecError(f"kernel: {cell.name}: the page says nothing of other coefficients")
+        raise FedspecError(f"kernel: {cell.name}: the page has no lower bound for other coefficients")
     allowed = ALLOWED[cell.which].format(n=len(cell.steps))
     return f"no_nearer {allowed} {cell.round} {number(MU)} 1 {number(cell.zeta2)} {number(cell.least)}"
 
 
 def argument_below(cell: Weights, row: Mapping[str, Any]) -> str:
-    """Functions of the row in numbers, and the soundness of their check; it lacks that the check says yes.
+    """Proof term of the lower bound, from the row's functions, complete except for the final evaluation.
 
     Raises:
         FedspecError: the row has none.
     """
     found = attained_of(row)
     if found is None:
-        raise FedspecError(f"kernel: {cell.name}: there are no functions")
+        raise FedspecError(f"kernel: {cell.name}: the stored row has no functions for the lower bound")
     problem, begun, moves = plane_of(cell.weighed, WAYS[cell.which](cell.weighed))
     assert problem.play
     x = found.at(begun)
@@ -174,24 +174,26 @@ def argument_below(cell: Weights, row: Mapping[str, Any]) -> str:
 
 
 def theorem_below(cell: Weights, row: Mapping[str, Any]) -> str:
-    """Theorem that no other coefficients come nearer."""
+    """Write the theorem that no allowed coefficients come nearer to x*."""
     return checked_theorem(f"{cell.name}_others", statement_below(cell), argument_below(cell, row))
 
 
 def by_cell(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str, Fraction], Mapping[str, Any]]:
-    """Stored rows by what they are about."""
+    """Index stored rows by coefficients, rate and zeta^2."""
     return {(row["which"], row["eta_l"], Fraction(row["zeta2"])): row for row in rows}
 
 
 def coq_text(page: str, rows: Sequence[Mapping[str, Any]]) -> tuple[str, list[str]]:
-    """Coq's text, and the names of its theorems.
+    """Text of the Coq file, and the names of its theorems.
 
     Raises:
         FedspecError: the page has a number that no row is of, or there is a row that it has no number of.
     """
     stored, said = by_cell(rows), {(c.which, c.eta_l, c.zeta2): c for c in weights(page)}
     if {*said} != {*stored}:
-        raise FedspecError(f"kernel: of the page or the rows alone: {sorted(map(str, {*said} ^ {*stored}))}")
+        raise FedspecError(
+            f"kernel: in the page or the stored rows, but not in both: {sorted(map(str, {*said} ^ {*stored}))}"
+        )
     texts, names = list[str](), list[str]()
     for key, c in said.items():
         texts.append(theorem(c, stored[key]))

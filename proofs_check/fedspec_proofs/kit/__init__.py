@@ -1,1 +1,1 @@
-"""Kit of the proofs of several papers: proofs put together, lines about balls, piecewise linear slopes."""
+"""Proof tools that several papers use: sums of proof steps, inequalities about balls, piecewise linear gradients."""

@@ -1,4 +1,4 @@
-"""Proofs put together, and the last link of a chain: the links add up to the bound, and to no smaller one.
+"""Combining proofs: checks that proof steps add up to a bound, and that none of them and no term can be spared.
 
 Beside what :func:`~fedspec_proofs.engines.certificate.added` asks, every term of the right side is halved in turn. What
 is to spare may still cover that; the evidence then says that half of the term would do.
@@ -17,11 +17,11 @@ from fedspec_proofs.engines.identities import identities, symbolic
 from fedspec_proofs.solvers import sympy
 
 Terms = Callable[[Draw], Mapping[str, Any]]
-"""The right side of a bound, term by term, over the variables of a draw."""
+"""Right side of a bound, term by term, as a function of the variables of a draw."""
 
 
 def summed(make: Callable[[Draw], Sum], names: Mapping[str, str], terms: Terms) -> Finding:
-    """Proved if the links add up, none can be left out, and halving a term is noticed or covered by what is to spare.
+    """Proved if the steps add up, no step can be left out, and halving at least one term of the bound breaks the sum.
 
     Args:
         make: the links and the bound that they add up to.
@@ -51,19 +51,19 @@ def _never_negative(value: Any) -> bool:
 
 
 def spoiled(make: Callable[[Draw], Sum]) -> Finding:
-    """Finding on the sum of a false variant's links."""
+    """Finding on whether the proof steps of a false variant add up."""
     return identities({"all sizes and constants": adds_up(make)})
 
 
 def in_setting(found: Finding, *settings: Mapping[str, str]) -> Finding:
-    """A finding that admits of assumptions which every instance of its search has that none was made without them."""
+    """Mark assumptions as never dropped in a finding, since every instance of its search meets them by construction."""
     kept = Dropped(False, "part of the setting: every instance that is looked at has it, and none without it was made")
     names = {name for setting in settings for name in setting} - set(found.dropped)
     return replace(found, dropped={**found.dropped, **dict.fromkeys(sorted(names), kept)})
 
 
 def confirmed(parts: Iterable[Finding], looked: Finding, instances: int) -> Finding:
-    """Finding of some proofs together, looked at again by a search, which drops the assumptions as well.
+    """Finding of several proofs together, confirmed by a search, which also drops the assumptions.
 
     Args:
         parts: the proofs.

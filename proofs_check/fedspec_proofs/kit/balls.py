@@ -1,4 +1,4 @@
-"""Lines about balls and means: sums and means of vectors by lengths and products; squares of sums and of means."""
+"""Inequalities about vectors in balls, stated by squared lengths and inner products; squares of sums and of means."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fedspec_proofs.engines.smt import every
 
 
 def farther(draw: Draw) -> Statement:
-    """|u + v| <= r + a from |u| <= r and |v| <= a, by the squares of the lengths and the product <u, v>."""
+    """|u + v| <= r + a from |u| <= r and |v| <= a, stated by squared lengths and the inner product <u, v>."""
     u2, v2, uv, r, a = (draw(name) for name in ("u2", "v2", "uv", "r", "a"))
     given = {
         "|u| <= r": every(r >= 0, u2 >= 0, u2 <= r * r),
@@ -19,7 +19,7 @@ def farther(draw: Draw) -> Statement:
 
 
 def mean_inside(draw: Draw) -> Statement:
-    """|w u + (1 - w) v| <= r from |u|, |v| <= r: means stay in a ball, one member more at a time."""
+    """|w u + (1 - w) v| <= r from |u|, |v| <= r: induction step for a mean of any number of points of a ball."""
     u2, v2, uv, r, w = (draw(name) for name in ("u2", "v2", "uv", "r", "w"))
     given = {
         "|u|, |v| <= r": every(r >= 0, u2 >= 0, u2 <= r * r, v2 >= 0, v2 <= r * r),
@@ -30,14 +30,14 @@ def mean_inside(draw: Draw) -> Statement:
 
 
 def squared_mean(draw: Draw) -> Statement:
-    """(w a + (1 - w) b)^2 <= w a^2 + (1 - w) b^2: the square of a mean, one client, step or outcome more at a time."""
+    """(w a + (1 - w) b)^2 <= w a^2 + (1 - w) b^2: induction step for the square of a mean of any number of values."""
     a, b, w = draw("a"), draw("b"), draw("w")
     mean = w * a + (1 - w) * b
     return Statement({"0 <= w <= 1": every(w >= 0, w <= 1)}, {"mean": mean**2 <= w * a * a + (1 - w) * b * b})
 
 
 def one_more_term(draw: Draw) -> Statement:
-    """(sum u)^2 <= n sum u^2, from n to n + 1 terms."""
+    """(sum u)^2 <= n sum u^2: the induction step from n to n + 1 terms."""
     total, n, squares, u = (draw(name) for name in ("sum", "n", "squares", "u"))
     given = {"so far": every(n >= 0, squares >= 0, total**2 <= n * squares)}
     return Statement(given, {"(sum u)^2 <= (n + 1) sum u^2": (total + u) ** 2 <= (n + 1) * (squares + u**2)})

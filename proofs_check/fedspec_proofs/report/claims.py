@@ -1,4 +1,4 @@
-"""The ledger, as people read it."""
+"""Printing of the ledger's claims: tables, single claims, runs and headings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fedspec.papers import PAPERS
 from fedspec_suite.report import terminal
 
 WIDE = 140
-"""Columns from which on the statements stand in the table itself."""
+"""Console width in columns from which the table has a column with the statements."""
 
 COLOURS = {
     "proved": "green",
@@ -56,7 +56,7 @@ def _said(claim: Any, ledger: Any) -> Text:
 
 
 def row(claim: Any, record: Any, ledger: Any) -> dict[str, Any]:
-    """Claim as JSON values, with the results of its last stored run."""
+    """Claim as JSON values, with the result of its last stored run."""
     ran = record.record() if record else NOT_RUN
     return {
         "id": claim.id,
@@ -82,7 +82,7 @@ def row(claim: Any, record: Any, ledger: Any) -> dict[str, Any]:
 
 
 def lead(paper: str, stored: Mapping[str, Any], ledger: Any, console: Console) -> None:
-    """A line for each theorem, lemma, proposition and corollary: what became of it, and where its proof breaks."""
+    """Print a line for each theorem, lemma, proposition and corollary: the claims about it and refuted proof steps."""
     found, claims = ledger.headlines(paper), ledger.claims()
     for one in PAPERS.values():
         mine = [h for h in found if h.statement.paper == one.key]
@@ -124,7 +124,7 @@ def _steps(refuted: Sequence[Any]) -> str:
 
 
 def table(claims: Mapping[str, Any], stored: Mapping[str, Any], ledger: Any, console: Console) -> None:
-    """A line for each claim, and how many there are of each verdict."""
+    """Print a line for each claim, and the number of claims with each verdict."""
     wide = console.width >= WIDE
     for paper in PAPERS.values():
         mine = {id: c for id, c in claims.items() if c.paper == paper.key}
@@ -159,8 +159,9 @@ def table(claims: Mapping[str, Any], stored: Mapping[str, Any], ledger: Any, con
 
 
 def chained(claim: Any, chain: Any, ledger: Any, console: Console) -> None:
-    """Print the claims that a claim follows from, a line a link, and the weakest link; of a refuted one, its printed
-    proof."""
+    """Print a claim's chain, a line per link, and its weakest link; for a refuted claim, the chain of the printed
+    proof.
+    """
     refuted, broken = claim.verdict == "refuted", []
     console.print("\nthe chain of its printed proof" if refuted else "\nthe chain that it follows from")
     for link in chain.links(claim):
@@ -180,7 +181,7 @@ def chained(claim: Any, chain: Any, ledger: Any, console: Console) -> None:
 
 
 def page(claim: Any, record: Any, ledger: Any, chain: Any, console: Console) -> None:
-    """All about one claim."""
+    """Print everything about one claim."""
 
     def block(text: str) -> None:
         for line in text.splitlines():
@@ -265,7 +266,7 @@ def outcome(one: Any, claim: Any) -> dict[str, Any]:
 
 
 def outcomes(ran: Sequence[Any], claims: Mapping[str, Any], console: Console) -> None:
-    """A line for each claim that ran."""
+    """Print a line for each claim that ran."""
     t = terminal.table("claim", "stands as", "came out", "engine", "seconds", "")
     t.columns[4].justify = "right"
     for one in ran:

@@ -1,4 +1,4 @@
-"""A chart of certified worst cases against the local rate. matplotlib is imported when something is drawn."""
+"""Chart of certified worst cases against the learning rate. matplotlib is imported at the first drawing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SUFFIXES = (".svg", ".png", ".pdf")
 
 
 def drawing(path: Path | None) -> Callable[[Sequence[dict[str, Any]]], None] | None:
-    """Function that draws into a file; None if no file is asked for.
+    """Function that draws results into a file; None if no path is given.
 
     Raises:
         ParameterError: the file is of another kind, or its folder does not exist.
@@ -33,22 +33,22 @@ def drawing(path: Path | None) -> Callable[[Sequence[dict[str, Any]]], None] | N
 
 
 def proved(told: dict[str, Any]) -> Fraction:
-    """The certified number: a distance, or the factor of a form that falls."""
+    """Certified number of a result: a squared distance, or the contraction factor of a Lyapunov function."""
     return Fraction(told["factor" if "factor" in told else "bound"])
 
 
 def decimal(number: str | Fraction) -> str:
-    """A number that is proved, with all its digits: a rounded one may be too small."""
+    """Format a proved number with 12 digits; with fewer it might be rounded below the proved bound."""
     return f"{float(Fraction(number)):.12g}"
 
 
 def rate_name(told: dict[str, Any]) -> str:
-    """Name of the rate among the numbers: the clients', or the server's if that is the only one."""
+    """Name of the learning rate in a result: ``eta_l`` for the clients', ``eta`` if there is only the server's."""
     return "eta_l" if "eta_l" in told["numbers"] else "eta"
 
 
 def draw(told: Sequence[dict[str, Any]], path: Path) -> None:
-    """Draw the proved bound at each rate, the least ringed, and the distances that functions reach, if some were found.
+    """Draw the proved bound at each rate, the smallest ringed, and the distances that functions attain, if any.
 
     Args:
         told: the output of ``fedspec worst-case --json``, a rate each.

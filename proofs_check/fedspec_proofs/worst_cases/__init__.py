@@ -1,4 +1,4 @@
-"""Exact worst cases of rounds of linear methods, as docs/worst-cases.md tells them.
+"""Exact worst cases of rounds of linear methods, as reported in docs/worst-cases.md.
 
 A module has a record of what is asked and ``problem_of``, what is to be proved of it. A file of its name keeps the
 numbers of the page, with what proves them. Nothing here needs a solver; :mod:`.search` finds what is kept.

@@ -1,4 +1,4 @@
-"""Worst distance from the minimiser after rounds of any algorithm of the catalogue, if its rounds are linear.
+"""Worst distance from the minimiser after some rounds, for any algorithm of the catalogue whose rounds are linear.
 
 From |x - x*| <= 1 and the algorithm's own initial state, R rounds of all clients with equal weights. The clients are
 any mu-strongly convex functions with 1-Lipschitz gradients, whose gradients at x* have the mean square zeta^2. If peers
@@ -36,7 +36,7 @@ AS_IT_IS = Given()
 
 @dataclass(frozen=True)
 class Rounds:
-    """A question about rounds.
+    """Question: the worst distance after so many rounds, with these steps, hyper-parameters and constants.
 
     Attributes:
         row: the algorithm.
@@ -58,17 +58,17 @@ class Rounds:
 
     @property
     def hyper(self) -> Any:
-        """The record of the numbers, which refuses those that it does not take."""
+        """Hyper-parameters as the algorithm's record, which rejects names that it does not take."""
         return self.hyper_in(Fraction)
 
     def hyper_in(self, kind: Callable[[Fraction], Any]) -> Any:
-        """Hyper-parameters in another type; counts are whole numbers in each."""
+        """Hyper-parameters with each number converted by ``kind``; counts stay integers."""
         assert not isinstance(self.row.run, LocalSolver)
         numbers = {n: _in(n, v, kind) for n, v in self.numbers.items()}
         return self.row.run.hyper(**numbers)
 
     def after(self, x: Vector, clients: Sequence[Oracle], given: Given = AS_IT_IS) -> list[Vector]:
-        """The model after the rounds, or those of all peers, by the algorithm's own functions."""
+        """Model after the rounds, or the models of all peers, computed by the algorithm's own functions."""
         run, n = self.row.run, len(self.steps)
         assert not isinstance(run, LocalSolver)
         places = given.places or tuple(range(n))
@@ -92,7 +92,7 @@ def _in(name: str, value: Any, kind: Callable[[Fraction], Any]) -> Any:
 
 
 def check(asked: Rounds) -> None:
-    """Refuse what no such question can be asked of.
+    """Reject questions that the method can't answer, such as local solvers or a missing mixing matrix.
 
     Raises:
         ParameterError: the algorithm has no rounds of a server or of peers, it sends parts of vectors, a number is
@@ -104,27 +104,29 @@ def check(asked: Rounds) -> None:
     peers = event == "exchange" and row.takes == ("peers",)
     if isinstance(run, LocalSolver) or not (peers or event == "round"):
         kind = "a local solver" if isinstance(run, LocalSolver) else f"run by {event}s"
-        raise ParameterError(f"worst-case: {row.id} is {kind}; this is about rounds of all clients, or of all peers")
+        raise ParameterError(f"worst-case: {row.id} is {kind}; only rounds of all clients or of all peers are analysed")
     if peers and not asked.mixing:
-        raise ParameterError(f"worst-case: {row.id} is run by exchanges; say by which matrix (--mixing)")
+        raise ParameterError(f"worst-case: {row.id} is run by exchanges; give their mixing matrix (--mixing)")
     if row.runs("top_k"):
         raise ParameterError(
-            f"worst-case: {row.id} sends the largest entries of a vector; the form that stands for a vector is one "
-            "entry, which would be sent whole"
+            f"worst-case: {row.id} sends the largest entries of a vector; here a vector is one symbol, which has no "
+            "entries to choose from"
         )
     if asked.mixing:
         if not peers:
-            raise ParameterError(f"worst-case: {row.id} has a server, so that no matrix mixes; leave --mixing out")
+            raise ParameterError(f"worst-case: {row.id} has a server and no mixing matrix; leave --mixing out")
         check_mixing(mixing_of(asked.mixing))
         if asked.steps != asked.steps[:1] * len(asked.mixing):
-            raise ParameterError(f"worst-case: steps {asked.steps} of {len(asked.mixing)} peers; all take equally many")
+            raise ParameterError(
+                f"worst-case: got steps {asked.steps} for {len(asked.mixing)} peers; all must be equal"
+            )
     _ = asked.hyper
     if not 0 <= asked.mu < 1:
-        raise ParameterError(f"worst-case: got mu = {asked.mu}; it is in units of L, at least 0 and below 1")
+        raise ParameterError(f"worst-case: got mu = {asked.mu}; it is in units of L and must be in [0, 1)")
 
 
 def problem_of(asked: Rounds, bound: Fraction = Fraction(0)) -> Problem:
-    """Problem that |x_R - x*|^2 is at most so much.
+    """Problem whose claim is |x_R - x*|^2 <= bound.
 
     Raises:
         ParameterError: a number is outside of its domain, or the rule needs data that such rounds do not have.

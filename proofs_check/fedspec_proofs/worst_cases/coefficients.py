@@ -1,4 +1,4 @@
-"""Best coefficients of a server for the changes of clients whose numbers of steps differ.
+"""Best server coefficients for the changes of clients that take different numbers of steps.
 
 A round of FedAvg's clients that ends at x_+ = x + sum_i w_i (x_i - x): FedAvg has w_i = 1/n, FedNova w_i = tau_eff / (n
 tau_i). Clients are any mu-strongly convex functions with 1-Lipschitz gradients of mean square zeta^2 at x*, the
@@ -32,7 +32,7 @@ from fedspec_proofs.worst_cases.one_round import MU, Round, clients_of, from_one
 
 @dataclass(frozen=True)
 class Weighed:
-    """A round of FedAvg's clients, and what the server multiplies their changes by.
+    """A round of FedAvg's clients, with the server's coefficients for their changes.
 
     Attributes:
         steps: local steps of each client.
@@ -50,11 +50,11 @@ class Weighed:
 
     @property
     def kinds(self) -> list[list[int]]:
-        """The clients of each number of steps."""
+        """Indices of the clients, grouped by their number of steps."""
         return Round("fedavg", self.steps, self.eta_l).kinds
 
     def alone(self, x: Vector, clients: Sequence[Oracle]) -> list[Vector]:
-        """x_i: where a round of FedAvg ends that has one client only."""
+        """Models x_i at the end of single-client FedAvg rounds, one for each client."""
         run: Any = CATALOGUE["fedavg"].run
         plans = [Plan((0,), (tau,), (1,)) for tau in self.steps]
         return [
@@ -63,7 +63,7 @@ class Weighed:
         ]
 
     def after(self, x: Vector, clients: Sequence[Oracle]) -> Vector:
-        """x_+."""
+        """Model x_+ after the round."""
         changes = [x_i - x for x_i in self.alone(x, clients)]
         return sum((w * changes[i] for w, kind in zip(self.w, self.kinds, strict=True) for i in kind), x)
 
@@ -73,29 +73,29 @@ class Weighed:
 
 
 def problem_of(r: Weighed, bound: Fraction = Fraction(0)) -> Problem:
-    """Problem that |x_+ - x*|^2 is at most so much."""
+    """Problem whose claim is |x_+ - x*|^2 <= bound."""
     given, played, _ = _run(r, lambda x, clients: [r.after(x, clients)])
     right = Value(constant=bound)
     return Problem(square(played.ended[0]) - right, given, right, played)
 
 
 Ways = tuple[tuple[Fraction, ...], ...]
-"""Directions of w: coefficients of each number of steps, to be added with factors of one's choice."""
+"""Directions in which w may vary: each has one entry per number of steps, and w is a linear combination of them."""
 
 
 def free(r: Weighed) -> Ways:
-    """Any w."""
+    """Directions that span all w."""
     many = range(len(r.kinds))
     return tuple(tuple(Fraction(k == j) for j in many) for k in many)
 
 
 def nova(r: Weighed) -> Ways:
-    """FedNova's, whatever its tau_eff is: a multiple of one over the numbers of steps."""
+    """Direction of FedNova's coefficients, w_i proportional to 1/tau_i, whatever tau_eff is."""
     return (tuple(Fraction(1, r.steps[kind[0]]) for kind in r.kinds),)
 
 
 def plane_of(r: Weighed, ways: Ways) -> tuple[Problem, Form, list[Form]]:
-    """Given inequalities, x - x*, and the move of x by each way."""
+    """Given inequalities, the form x - x*, and the change of x along each direction of w."""
     given, played, x = _run(r, r.alone)
     changes = [sum((played.ended[i] - x for i in kind), ORIGIN) for kind in r.kinds]
     moves = [sum((c * change for c, change in zip(way, changes, strict=True)), ORIGIN) for way in ways]
@@ -112,7 +112,7 @@ def _run(
 
 
 def least(r: Weighed, found: Attained, ways: Ways) -> Fraction:
-    """Smallest squared distance to x* over all w at these functions: |x_+ - x*|^2, exactly.
+    """Smallest squared distance |x_+ - x*|^2 over all w at these functions, exactly.
 
     Raises:
         ValueError: these are no functions of the class, or FedAvg's clients do not follow the forms.
@@ -125,13 +125,13 @@ def least(r: Weighed, found: Attained, ways: Ways) -> Fraction:
 
 
 def off_plane(x: Sequence[Fraction], ways: Sequence[Sequence[Fraction]]) -> Fraction:
-    """The least |x + sum_k w_k D_k|^2."""
+    """Minimum over w of |x + sum_k w_k D_k|^2."""
     rest = across(x, ways)
     return dot(rest, rest)
 
 
 def across(x: Sequence[Fraction], ways: Sequence[Sequence[Fraction]]) -> tuple[Fraction, ...]:
-    """The shortest x + sum_k w_k D_k: x and the D_k made orthogonal one after another."""
+    """Shortest vector x + sum_k w_k D_k, by Gram-Schmidt orthogonalisation."""
     rest, made = tuple(x), list[tuple[Fraction, ...]]()
     for way in ways:
         new = tuple(way)
@@ -144,7 +144,7 @@ def across(x: Sequence[Fraction], ways: Sequence[Sequence[Fraction]]) -> tuple[F
 
 
 def same_on_forms(r: Weighed, algorithm: str) -> bool:
-    """True if the coefficients are an algorithm's own: its round and this one are the same forms."""
+    """True if the round with these coefficients equals the algorithm's own round, as forms."""
     functions, _ = clients_of(len(r.steps), r.mu)
     x = basis("x")
     other = Round(algorithm, r.steps, r.eta_l, mu=str(r.mu))

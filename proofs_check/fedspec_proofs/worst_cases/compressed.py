@@ -1,4 +1,4 @@
-"""By which factor a quadratic form falls in a round of EF21, whatever the clients and whatever compresses.
+"""Contraction factor of a quadratic Lyapunov function in a round of EF21, for any clients and compressor of a class.
 
 Clients are any mu-strongly convex functions with 1-Lipschitz gradients, in any dimension; all take part, with equal
 weights, without noise. The compressor C is any map with |C(v) - v|^2 <= (1 - alpha) |v|^2, such as top-k with
@@ -34,15 +34,15 @@ from fedspec_proofs.worst_cases.more_clients import divided, spread
 from fedspec_proofs.worst_cases.one_round import MU, clients_of, obeyed
 
 Compress = Callable[[int, Vector], Vector]
-"""Function that returns the message of client i for a vector."""
+"""Function of (i, v): the message that client i sends for the vector v."""
 
 ROWS = ("ef21",)
-"""Algorithms of these rounds."""
+"""Algorithms that this module covers."""
 
 
 @dataclass(frozen=True)
 class Compressed(Falls):
-    """A round of EF21.
+    """A round of EF21 with n clients.
 
     Attributes:
         alpha: alpha of the compressor, in words.
@@ -64,14 +64,14 @@ class Compressed(Falls):
     def after(
         self, x: Vector, g_i: Sequence[Vector], clients: Sequence[Oracle], compress: Compress
     ) -> tuple[Vector, list[Vector]]:
-        """The model and what is known of each gradient after a round, by the row's own rules."""
+        """Model and the server's gradient estimates after a round, by the row's own rules."""
         p_i = [unknown(f(0, x), g) for f, g in zip(clients, g_i, strict=True)]
         known = [learnt(g, compress(i, p)) for i, (g, p) in enumerate(zip(g_i, p_i, strict=True))]
         eta: Any = Fraction(self.eta)
         return descend(x, mean_estimate(np.stack(known)), eta=eta), known
 
     def state(self) -> State:
-        """w - x* and all g_i - grad F_i(w), and what functions and compressor obey."""
+        """State w - x* and all g_i - grad F_i(w), before and after a round, with the inequalities that hold."""
         functions, _ = clients_of(self.n, Fraction(self.mu))
         w, g_i = basis("w"), [basis(f"g{i}") for i in range(self.n)]
         sent = [basis(f"c{i}") for i in range(self.n)]
@@ -101,7 +101,7 @@ class Compressed(Falls):
 
 
 def among(r: Compressed, proof: Mapping[str, Fraction], n: int) -> tuple[Compressed, dict[str, Fraction]]:
-    """Round of n clients, with the form in means that the form of fewer clients is, and its multipliers.
+    """Extend the round, its quadratic form and its multipliers to n clients.
 
     The multipliers of a client are the mean of the old clients' multipliers, divided among n.
     """

@@ -1,4 +1,4 @@
-"""By which factor a quadratic form falls when peers without a server exchange models by a given matrix.
+"""Contraction factor of a quadratic Lyapunov function for peers that average with a given matrix, without a server.
 
 Clients are any mu-strongly convex functions with 1-Lipschitz gradients, in any dimension; all compute, without noise.
 x* is the minimiser of their mean, W doubly stochastic, in fractions. These methods keep, beside a model X_i at each
@@ -37,10 +37,10 @@ from fedspec_proofs.worst_cases.falls import Falls, State, Words
 from fedspec_proofs.worst_cases.one_round import MU, clients_of, obeyed
 
 Begin = Callable[[Any, Stack, Stack, Sequence[Oracle], int], Any]
-"""A row's state, of its numbers, X, c, the clients and tau."""
+"""Builds an algorithm's state from its hyper-parameters, X, c, the clients and tau."""
 
 Read = Callable[[Any, Any, int], Stack]
-"""c, of a row's numbers, its state and tau."""
+"""Reads c from an algorithm's hyper-parameters, its state and tau."""
 
 
 def _d2_begins(h: Any, X: Stack, c: Stack, clients: Sequence[Oracle], tau: int) -> Before:
@@ -62,14 +62,14 @@ KEPT: dict[str, tuple[Begin, Read]] = {
         lambda h, state, tau: state.dual / (h.eta_l * tau),
     ),
 }
-"""Beginning of each row's state from X and c, and the place of c in it."""
+"""Conversions by algorithm: from X and c to its state, and from its state to c."""
 
 OTHERS: dict[str, dict[str, Fraction]] = {"k-gt": {"eta": Fraction(1)}, "diging": {}, "d2": {}, "led": {}}
-"""Hyper-parameters beside eta_l."""
+"""Hyper-parameters other than eta_l, with default values."""
 
 
 class Peers(Falls):
-    """An exchange of an algorithm, of which all X_i and c_i are the state."""
+    """An exchange of an algorithm whose state is all X_i and c_i."""
 
     algorithm: str
     tau: int
@@ -78,13 +78,13 @@ class Peers(Falls):
 
     @property
     def hyper(self) -> Any:
-        """The record of the numbers."""
+        """Hyper-parameters as the algorithm's record."""
         run: Any = CATALOGUE[self.algorithm].run
         others = OTHERS[self.algorithm] | {n: Fraction(v) for n, v in self.numbers}
         return run.hyper(eta_l=Fraction(self.eta_l), **others)
 
     def mixed(self, X: Sequence[Vector], c: Sequence[Vector], clients: Sequence[Oracle], W: Any) -> list[Vector]:
-        """All X_i and c_i after the exchange by a matrix, by the row's own functions; all compute at each step."""
+        """All X_i and c_i after an exchange with matrix W, by the row's own functions; every client takes tau steps."""
         run: Any = CATALOGUE[self.algorithm].run
         (begin, read), h = KEPT[self.algorithm], self.hyper
         plan = Exchange((), (tuple(range(self.n)),) * self.tau, W)
@@ -92,14 +92,14 @@ class Peers(Falls):
         return [*state.X, *read(h, state, self.tau)]
 
     def forms(self) -> tuple[list[Form], list[Form]]:
-        """X_i and c_i before an exchange: the last c_i is minus the sum of the others."""
+        """Forms X_i and c_i before an exchange; the last c_i is minus the sum of the other c_i."""
         X, c = [basis(f"x{i}") for i in range(self.n)], [basis(f"c{i}") for i in range(self.n - 1)]
         return X, [*c, -sum(c, ORIGIN)]
 
 
 @dataclass(frozen=True)
 class Exchanged(Peers):
-    """An exchange by a given matrix.
+    """An exchange with a given mixing matrix.
 
     Attributes:
         algorithm: its id, of :data:`KEPT`.
@@ -133,20 +133,20 @@ class Exchanged(Peers):
         return self.mixed(X, c, clients, mixing_of(self.W))
 
     def state(self) -> State:
-        """All X_i - x* and c_i + grad F_i(x*) but the last; what the functions obey.
+        """State, all X_i - x* and all c_i + grad F_i(x*) but the last, before and after, with inequalities.
 
         Raises:
             ParameterError: the algorithm keeps no such c_i.
             ValueError: the c_i do not sum to zero after it.
         """
         if self.algorithm not in KEPT:
-            raise ParameterError(f"exchanges: {self.algorithm} is none of {', '.join(KEPT)}, which come to x* itself")
+            raise ParameterError(f"exchanges: got {self.algorithm}; it must be one of {', '.join(KEPT)}")
         functions, slopes = clients_of(self.n, Fraction(self.mu))
         X, c = self.forms()
         played = play(functions, lambda start, clients: self.after([*map(start, X)], [*map(start, c)], clients))
         ends, kept = played.ended[: self.n], played.ended[self.n :]
         if sum(kept, ORIGIN) != ORIGIN:
-            raise ValueError(f"exchanges: what the clients of {self.algorithm} keep does not sum to zero")
+            raise ValueError(f"exchanges: the kept vectors c_i of {self.algorithm} must sum to zero, and do not")
 
         def seen(X: Sequence[Form], c: Sequence[Form]) -> list[Form]:
             return [*X, *(a + s for a, s in zip(c[:-1], slopes[:-1], strict=True))]
@@ -155,19 +155,19 @@ class Exchanged(Peers):
 
 
 def mixing_of(W: Words) -> Mixing:
-    """A matrix in words as an array of fractions.
+    """Convert a matrix of strings to an array of fractions.
 
     Raises:
         ParameterError: a row is not as long as there are rows, or an entry is no fraction.
     """
     if any(len(row) != len(W) for row in W):
-        raise ParameterError(f"W: rows of {[*map(len, W)]} entries; a mixing matrix is square")
+        raise ParameterError(f"W: got rows of {[*map(len, W)]} entries; a mixing matrix must be square")
     try:
         return np.array([[Fraction(c) for c in row] for row in W], dtype=object)
     except (ValueError, ZeroDivisionError) as error:
-        raise ParameterError(f"W: {error}; its entries are fractions such as 1/4") from error
+        raise ParameterError(f"W: {error}; its entries must be fractions such as 1/4") from error
 
 
 def circulant(*row: str) -> Words:
-    """A ring's matrix, by its first row: each client has the weights of the one before, one place on."""
+    """Circulant matrix of a ring, from its first row: each row is the row above, shifted by one place."""
     return tuple(tuple(row[(j - i) % len(row)] for j in range(len(row))) for i in range(len(row)))

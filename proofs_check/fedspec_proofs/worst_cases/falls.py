@@ -1,4 +1,4 @@
-"""Rounds of which a quadratic form of the state falls, whatever the clients: what their records have in common."""
+"""Base class of rounds that shrink a quadratic form of the state for any clients of a class."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.values import Value
 
 Words = tuple[tuple[str, ...], ...]
-"""A matrix, each entry a fraction in words."""
+"""A matrix with entries such as ``"1/4"``."""
 
 State = tuple[list[Form], list[Form], dict[str, Value], Play]
-"""The vectors of the form, before a round and after it; what functions and rule obey; and the round."""
+"""Vectors of the form before and after a round, inequalities of functions and rule, and the recorded round."""
 
 
 class Falls:
-    """A record of such rounds.
+    """Base class of records of such rounds.
 
     Attributes:
         form: P, in words; none before it is found.
@@ -29,25 +29,25 @@ class Falls:
 
     @property
     def n(self) -> int:
-        """The number of clients."""
+        """Number of clients."""
         raise NotImplementedError
 
     @property
     def P(self) -> Matrix:
-        """The matrix of the form."""
+        """Matrix of the quadratic form."""
         return tuple(tuple(map(Fraction, row)) for row in self.form)
 
     @property
     def slopes(self) -> list[str]:
-        """The clients' gradients at x*, which no round sees: what clients keep moves with them when they are tilted."""
+        """Names of the clients' gradients at x*; a round is the same if both these and the clients' vectors shift."""
         return [f"s{i}" for i in range(self.n - 1)]
 
     def state(self) -> State:
-        """The state of the form, and the round."""
+        """State before and after the round, inequalities, and the recorded round."""
         raise NotImplementedError
 
     def problem(self, bound: Any = Fraction(0)) -> Problem:
-        """Problem that the form is at most so many times its value before."""
+        """Problem whose claim is: the form after the round <= bound times the form before it."""
         before, after, given, played = self.state()
         start = quadratic(self.P, before)
         return Problem(quadratic(self.P, after) - bound * start, given, bound * start, played)

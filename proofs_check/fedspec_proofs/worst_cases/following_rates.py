@@ -1,4 +1,4 @@
-"""Functions that follow a local rate: a few for each interval show how far a round may go wrong at all of its rates.
+"""Lower bounds for all local rates of an interval, by functions that change with the rate.
 
 A local step is eta_l (g + a), where a is what the method adds to a gradient g: nothing for FedAvg and FedNova,
 mu (y - x) for FedProx, that and -lam_i for FedDyn, c - c_i for SCAFFOLD. Take clients at the rate low that answer g_k
@@ -48,7 +48,7 @@ from fedspec_proofs.worst_cases.one_round import OTHERS, Round, clients_of, obey
 
 @dataclass(frozen=True)
 class Stretch:
-    """An interval of rates, and the clients that show its number.
+    """An interval of rates, with the clients that prove a lower bound on it.
 
     Attributes:
         round: the method, steps and zeta^2; its rate is of no account.
@@ -66,13 +66,13 @@ class Stretch:
 
     @property
     def share(self) -> Fraction:
-        """The least t.
+        """Smallest t, which is low/high.
 
         Raises:
             ValueError: no functions follow such rates.
         """
         if not self.high or not 0 < self.low < self.high:
-            raise ValueError(f"following: no functions follow the rate from {self.low} to {self.high}")
+            raise ValueError(f"following: got rates from {self.low} to {self.high}; they must satisfy 0 < low < high")
         return self.low / self.high
 
     def __str__(self) -> str:
@@ -81,12 +81,12 @@ class Stretch:
 
 
 def last_of(r: Round) -> Fraction | None:
-    """The largest rate that the rule takes; none where it takes all."""
+    """Largest rate that the algorithm admits; None if it admits every rate."""
     return Fraction(1, OTHERS[r.algorithm]["mu"]) if r.algorithm == "fedprox" else None
 
 
 def wrong_with(stretches: Sequence[Stretch], least: Fraction) -> str:
-    """Why these do not show at every rate of the rule what they are to show; empty where they do."""
+    """Reason why these intervals don't prove the lower bound at every rate; empty if they do."""
     last = stretches and last_of(stretches[0].round)
     if not stretches or stretches[0].low != 0 or stretches[-1].high != last:
         return f"they do not reach from 0 to {last or 'infinity'}"
@@ -99,7 +99,7 @@ def wrong_with(stretches: Sequence[Stretch], least: Fraction) -> str:
 
 
 def wrong_with_one(one: Stretch, least: Fraction) -> str:
-    """Why an interval does not show it of its rates; empty where it does."""
+    """Reason why an interval doesn't prove the lower bound at its rates; empty if it does."""
     found = one.functions
     if found is None:
         return parabolas.wrong_with(one.round, one.curvatures, one.low, one.high, least)
@@ -129,7 +129,7 @@ def _names(problem: Problem, state: Sequence[Sequence[Sequence[Value]]]) -> set[
 
 
 def play_at(one: Stretch, t: Any) -> Play:
-    """The round at the rate low/t, of clients that follow it; what they answer, with the points, is in its functions.
+    """Run the round at the rate low/t with clients that follow the rate, and record it.
 
     Raises:
         ValueError: the rule asks them elsewhere than at the rate low.
@@ -149,7 +149,7 @@ def play_at(one: Stretch, t: Any) -> Play:
     there = [_following(f, t, x, Fraction(OTHERS[r.algorithm].get("mu", 0))) for f in functions]
     played = play(there, lambda start, clients: at(one.low / t, t, start, clients))
     if any(len(f.points) != len(g.points) for f, g in zip(functions, there, strict=True)):
-        raise ValueError("following: the rule asks elsewhere at another rate")
+        raise ValueError("following: at another rate, the rule evaluates gradients at other points")
     return played
 
 
@@ -166,7 +166,7 @@ def _following(f: Function, t: Any, x: Form, pull: Fraction) -> Function:
 
 
 def problem_of(one: Stretch, least: Fraction) -> tuple[Problem, list[list[list[Value]]]]:
-    """The inequalities of the functions, and the claim: of a distance as the claim, of forms as matrices.
+    """Inequalities of the functions, with a distance as the problem's claim, or matrices for a quadratic form.
 
     The claim is that a round ends further away than the least. The matrices are to be positive semidefinite.
 
@@ -183,7 +183,7 @@ def problem_of(one: Stretch, least: Fraction) -> tuple[Problem, list[list[list[V
         if r.zeta2:
             given["zeta"] = sum((square(s) for s in slopes), Value()) / len(slopes) - r.zeta2
         if played.ended != play_at(one, Fraction(1)).ended:
-            raise ValueError("following: the round ends elsewhere at another rate")
+            raise ValueError("following: at another rate, the round ends at another point")
         return Problem(square(played.ended[0]) - right, given, right, played), []
     before, after = [x, *(RATE * basis(f"c{i}") for i in range(len(r.steps)))], played.ended
     entries = [

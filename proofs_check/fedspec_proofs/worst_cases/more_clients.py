@@ -1,4 +1,4 @@
-"""More clients by the multipliers that prove a round's number for a few, so many of each kind.
+"""Extension of a round's certificate from a few clients to many, if clients with equal steps are interchangeable.
 
 Clients are of one kind if they take equally many steps. Let a round depend on each kind through means over it, as
 sums over all clients with equal weights do. Average a certificate over who of a kind is called first: that is one
@@ -29,12 +29,12 @@ Q = TypeVar("Q")
 
 
 def many(r: Round) -> bool:
-    """True if there are at least two clients of each kind: its number is then that of more of them."""
+    """True if there are at least two clients for each number of steps; the bound then holds for more clients too."""
     return all(len(kind) > 1 for kind in r.kinds)
 
 
 def among(r: Round, proof: Mapping[str, Fraction], n: int) -> tuple[Round, dict[str, Fraction]]:
-    """Round of n clients, kinds in the same proportions, and the multipliers divided among them.
+    """Extend a round and its multipliers to n clients, with the steps in the same proportions.
 
     A form P in x - x* and all c_i - grad F_i(x*) becomes the form with the same value in means and deviations.
 
@@ -45,7 +45,9 @@ def among(r: Round, proof: Mapping[str, Fraction], n: int) -> tuple[Round, dict[
     old = r.kinds
     sizes = [more * len(kind) for kind in old]
     if not many(r) or any(size.denominator > 1 or size < 2 for size in sizes):
-        raise ParameterError(f"more clients: {n} for steps {r.steps}; at least two of each kind, before and after")
+        raise ParameterError(
+            f"more clients: got n = {n} for steps {r.steps}; each number of steps needs two clients or more"
+        )
     of = [k for k, size in enumerate(sizes) for _ in range(int(size))]
     steps = tuple(r.steps[old[k][0]] for k in of)
     new = [[i for i, k in enumerate(of) if k == kind] for kind in range(len(old))]
@@ -56,7 +58,7 @@ def among(r: Round, proof: Mapping[str, Fraction], n: int) -> tuple[Round, dict[
 def divided(
     proof: Mapping[str, Fraction], old: Sequence[Sequence[int]], new: Sequence[Sequence[int]], letters: str = "F"
 ) -> dict[str, Fraction]:
-    """The multipliers, those of the clients of each kind shared equally by other clients of that kind.
+    """Divide the multipliers of each group of clients equally among another group with the same steps.
 
     Args:
         proof: the multipliers of some clients.
@@ -76,18 +78,18 @@ def divided(
 
 
 def shared(r: Q, proof: Mapping[str, Fraction], n: int) -> tuple[Q, dict[str, Fraction]]:
-    """The round of n clients, all of one kind, and the multipliers of two of them divided among these."""
+    """Extend a round to n clients with equal steps, and divide the multipliers of two clients among them."""
     return replace(r, n=n), divided(proof, [range(2)], [range(n)])  # type: ignore[type-var]
 
 
 def spread(P: Matrix, old: list[list[int]], of: list[int], more: Fraction) -> list[list[Fraction]]:
-    """The form of more clients: as much in the means of kinds, and in the mean squares of what is off them."""
+    """Matrix of the form for more clients, with the same value in group means and in mean squared deviations."""
 
     def mean(found: list[Fraction]) -> Fraction:
         return sum(found, Fraction(0)) / len(found)
 
     def entry(a: int, b: int, own: bool) -> Fraction:
-        """A product of a client of one kind and a client of another, or of itself."""
+        """Mean entry of P over pairs of clients from two groups; ``own`` selects pairs of equal clients."""
         return mean([P[i + 1][j + 1] for i in old[a] for j in old[b] if (i == j) is own])
 
     first = [mean([P[0][i + 1] for i in old[k]]) / more for k in of]

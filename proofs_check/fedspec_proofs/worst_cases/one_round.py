@@ -1,4 +1,4 @@
-"""Worst-case progress of rounds to the minimiser, over strongly convex clients.
+"""Worst-case progress of rounds towards the minimiser, over strongly convex clients.
 
 Clients are any mu-strongly convex functions with 1-Lipschitz gradients, in any dimension; all take part, without noise.
 x* is the minimiser of their mean F. Four questions, for the rule as the specification has it:
@@ -36,7 +36,7 @@ from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.values import Value, square
 
 MU = Fraction(1, 10)
-"""Strong convexity, in units of L."""
+"""Default strong convexity of the clients, in units of L."""
 
 STRONG = {
     "strong": "every F_i is mu-strongly convex, mu = L/10",
@@ -45,8 +45,9 @@ STRONG = {
 """Assumptions of claims about such clients."""
 
 HELD = {"scaffold": ("c", "c_i"), "feddyn": ("h", "lam_i")}
-"""Names of the vectors that the server and each client keep beside the model; the server's begins at the mean of the
-clients'."""
+"""Names of the vectors that the server and each client keep beside the model; the server's starts as the clients'
+mean.
+"""
 
 OTHERS: dict[str, dict[str, int]] = {
     "fedavg": {},
@@ -55,17 +56,17 @@ OTHERS: dict[str, dict[str, int]] = {
     "scaffold": {"eta": 1},
     "feddyn": {"mu": 1},
 }
-"""Hyper-parameters beside eta_l."""
+"""Hyper-parameters other than eta_l, with default values."""
 
 
 def method_of(steps: Sequence[int]) -> str:
-    """FedNova, which is FedAvg where all take equally many steps and has its name there."""
+    """``fednova`` if the clients' steps differ; else ``fedavg``, which FedNova then equals."""
     return "fednova" if len(set(steps)) > 1 else "fedavg"
 
 
 @dataclass(frozen=True)
 class Round:
-    """A round of an algorithm.
+    """A round of an algorithm, with the constants of its worst case.
 
     Attributes:
         algorithm: its id.
@@ -89,7 +90,7 @@ class Round:
 
     @property
     def P(self) -> Matrix:
-        """The matrix of the sum that falls, where clients keep a vector."""
+        """Matrix of the quadratic form, for algorithms whose clients keep a vector."""
         if self.form:
             return tuple(tuple(map(Fraction, row)) for row in self.form)
         n = len(self.steps)
@@ -98,27 +99,27 @@ class Round:
 
     @property
     def kinds(self) -> list[list[int]]:
-        """The clients of each number of steps, in the order in which these first come."""
+        """Indices of the clients grouped by number of steps, in order of first appearance."""
         return [[i for i, s in enumerate(self.steps) if s == tau] for tau in dict.fromkeys(self.steps)]
 
     @property
     def keeps(self) -> bool:
-        """True if clients keep a vector."""
+        """True if the algorithm's clients keep a vector."""
         return self.algorithm in HELD
 
     @property
     def rate(self) -> Any:
-        """eta_l as a number."""
+        """Local rate eta_l as a number."""
         return Fraction(self.eta_l) if isinstance(self.eta_l, str) else self.eta_l
 
     @property
     def plan(self) -> Plan:
-        """Everyone takes part, with equal weight."""
+        """Plan with every client taking part, with equal weights."""
         return Plan(tuple(range(len(self.steps))), self.steps, (1,) * len(self.steps))
 
     @property
     def hyper(self) -> Any:
-        """The record of the numbers."""
+        """Hyper-parameters as the algorithm's record."""
         others = {n: Fraction(v) for n, v in OTHERS[self.algorithm].items()}
         others |= {n: Fraction(v) for n, v in self.numbers}
         run: Any = CATALOGUE[self.algorithm].run
@@ -130,13 +131,13 @@ class Round:
         return f"{self.algorithm}, tau = {self.steps}, eta_l = {self.eta_l}, {last}"
 
     def after(self, x: Vector, clients: Sequence[Oracle]) -> Vector:
-        """The model that the rule makes of a model; for methods that keep nothing else."""
+        """Model after a round, for algorithms that keep nothing but a model."""
         run = CATALOGUE[self.algorithm].run
         assert isinstance(run, Method)
         return rounds_after(run, self.hyper, x, clients, self.plan)
 
     def kept(self, x: Vector, each: Sequence[Vector], clients: Sequence[Oracle], off: Any = 0) -> list[Vector]:
-        """The model, what the server and what each client keeps after a round; for methods whose clients keep a vector.
+        """Model, server's vector and clients' vectors after a round, for algorithms whose clients keep a vector.
 
         The server begins with the mean of what the clients begin with, or so far off it.
         """
@@ -157,7 +158,7 @@ def rounds_after(
     rounds: int = 1,
     setup: Setup | None = None,
 ) -> Vector:
-    """The model after some rounds from an algorithm's own beginning, by its own functions."""
+    """Model after some rounds from the algorithm's initial state, by its own functions."""
     some = tuple(clients)
     if isinstance(run, Method):
         assert isinstance(plan, Plan)
@@ -172,14 +173,14 @@ def rounds_after(
 
 
 def mean_of(terms: Sequence[Value]) -> Value:
-    """Their mean."""
+    """Mean of some values."""
     return sum(terms, Value()) / len(terms)
 
 
 def clients_of(
     n: int, mu: Fraction = MU, *, unlike: bool = True, star: Form = ORIGIN
 ) -> tuple[list[Function], list[Form]]:
-    """Clients whose mean has its minimiser x* there, and their gradients at it: of sum zero, or all zero."""
+    """Clients whose mean has its minimiser at ``star``, and their gradients there: of sum zero, or all zero."""
     functions = [Function(f"F{i}", strongly_convex(mu, 1)) for i in range(n)]
     slopes = [basis(f"s{i}") if unlike else ORIGIN for i in range(n - 1)]
     slopes.append(sum((-s for s in slopes), ORIGIN))
@@ -193,13 +194,13 @@ def obeyed(functions: Sequence[Function]) -> dict[str, Value]:
 
 
 def from_one(x: Form, functions: Sequence[Function], slopes: Sequence[Form], zeta2: Fraction) -> dict[str, Value]:
-    """The inequalities of clients whose gradients at x* have the mean square zeta^2, or are zero, and |x - x*| <= 1."""
+    """Inequalities for |x - x*| <= 1 and clients whose gradients at x* have the mean square zeta^2 or are zero."""
     unlike = {"zeta": mean_of([square(s) for s in slopes]) - zeta2} if zeta2 else {}
     return {"start": square(x) - 1, **unlike, **obeyed(functions)}
 
 
 def problem_of(r: Round, bound: Any = Fraction(0)) -> Problem:
-    """Problem that the distance after the round, or the sum that falls, is at most so much (times its value before)."""
+    """Problem that the squared distance after the round, or the form's growth factor, is at most ``bound``."""
     functions, slopes = clients_of(len(r.steps), Fraction(r.mu))
     x = basis("x")
     if not r.keeps:
@@ -213,19 +214,19 @@ def problem_of(r: Round, bound: Any = Fraction(0)) -> Problem:
 
 
 def state_of(r: Round) -> tuple[list[Form], list[Form], dict[str, Value], Play]:
-    """x - x* and all c_i - grad F_i(x*), before a round and after it; what the functions obey; and the round."""
+    """State x - x* and all c_i - grad F_i(x*), before and after a round, with inequalities and the round."""
     functions, slopes = clients_of(len(r.steps), Fraction(r.mu))
     x, each = basis("x"), [basis(f"c{i}") for i in range(len(r.steps))]
     played = play(functions, lambda start, clients: r.kept(start(x), [start(c) for c in each], clients))
     end, server, *ends = played.ended
     if server != sum(ends, ORIGIN) / len(ends):
-        raise ValueError(f"contraction: {r.algorithm}'s server does not keep the mean of what its clients keep")
+        raise ValueError(f"contraction: {r.algorithm}'s server vector must be the mean of its clients', and is not")
     before, after = ([y, *(c - s for c, s in zip(cs, slopes, strict=True))] for y, cs in ((x, each), (end, ends)))
     return before, after, obeyed(functions), played
 
 
 def apart(r: Round, bound: Any) -> Problem:
-    """Problem that a round brings two models together by a factor, in squares."""
+    """Problem that a round contracts the squared distance between two models by ``bound``."""
     functions = [Function(f"F{i}", strongly_convex(MU, 1)) for i in range(len(r.steps))]
     x = basis("x")
     played = play(functions, lambda start, clients: [r.after(start(y), clients) for y in (x, ORIGIN)])
@@ -235,7 +236,7 @@ def apart(r: Round, bound: Any) -> Problem:
 
 
 def resting(r: Round, bound: Any) -> Problem:
-    """Problem that a model which a round leaves where it is has |x - x*|^2 <= bound zeta^2; zeta = 1."""
+    """Problem that a fixed point x of the round has |x - x*|^2 <= bound zeta^2, with zeta = 1."""
     functions, slopes = clients_of(len(r.steps), Fraction(r.mu))
     x = basis("x")
 

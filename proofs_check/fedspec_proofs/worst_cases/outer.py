@@ -1,4 +1,4 @@
-"""By which factor two states of a server come closer in a round, by a quadratic form, whatever the clients.
+"""Contraction of two server states in a round, in a quadratic norm, for servers with momentum or late changes.
 
 Clients are any mu-strongly convex functions with 1-Lipschitz gradients, in any dimension; all take part, with equal
 weights, without noise. The state is the server's model and what it keeps beside it:
@@ -36,10 +36,10 @@ from fedspec_proofs.worst_cases.falls import Falls, State, Words
 from fedspec_proofs.worst_cases.one_round import MU
 
 MOMENTA = ("fedavgm", "slowmo")
-"""Servers that keep a buffer v beside their model."""
+"""Algorithms whose server keeps a momentum buffer v."""
 
 LATE = ("cc-fedavg",)
-"""Servers to whom changes come late."""
+"""Algorithms whose server receives late changes."""
 
 MOST_LATE = 8
 """Largest delay of a change, in versions."""
@@ -47,7 +47,7 @@ MOST_LATE = 8
 
 @dataclass(frozen=True)
 class Outer(Falls):
-    """A round of an algorithm whose server keeps something.
+    """A round of an algorithm whose server keeps vectors beside its model.
 
     Attributes:
         algorithm: its id, of :data:`MOMENTA` or :data:`LATE`.
@@ -71,12 +71,12 @@ class Outer(Falls):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The state's vectors: x first."""
+        """Names of the state's vectors, the model first."""
         return ("x", "v") if self.algorithm in MOMENTA else tuple(f"x{k}" for k in range(self.delay + 1))
 
     @property
     def hyper(self) -> Any:
-        """The record of the numbers."""
+        """Hyper-parameters as the algorithm's record."""
         row = CATALOGUE[self.algorithm]
         given = {n: v if n in row.options else Fraction(v) for n, v in self.numbers}
         numbers = {"buffer": self.n} if self.algorithm in LATE else {}
@@ -89,7 +89,7 @@ class Outer(Falls):
         return f"{self.algorithm}, tau = {self.tau}, eta_l = {self.eta_l}{said}"
 
     def after(self, state: Sequence[Vector], clients: Sequence[Oracle]) -> list[Vector]:
-        """The state after a round, by the row's own functions."""
+        """State after a round, by the row's own functions."""
         run: Any = CATALOGUE[self.algorithm].run
         if self.algorithm in MOMENTA:
             plan, begun = Plan(tuple(range(self.n)), (self.tau,) * self.n, (1,) * self.n), ServerMomentum(*state)
@@ -102,11 +102,11 @@ class Outer(Falls):
 
     @property
     def slopes(self) -> list[str]:
-        """None: only differences of gradients are left."""
+        """Empty, since the analysis contains only differences of gradients."""
         return []
 
     def state(self) -> State:
-        """The difference of two states, before a round and after it; what the functions obey; and both runs.
+        """Difference of two states, before and after a round, with the functions' inequalities and both recorded runs.
 
         The second state is zero: what a round makes of a difference does not depend on where it is. The gradients of
         the first run are those of the second and a difference, F0.g2 = F0.g0 + F0.d0.
@@ -115,10 +115,10 @@ class Outer(Falls):
             ParameterError: the algorithm's server keeps nothing of this kind, or the delay is none.
         """
         if self.algorithm not in (*MOMENTA, *LATE):
-            raise ParameterError(f"outer: {self.algorithm} is none of {', '.join((*MOMENTA, *LATE))}")
+            raise ParameterError(f"outer: got {self.algorithm}; it must be one of {', '.join((*MOMENTA, *LATE))}")
         if not 0 <= self.delay <= (MOST_LATE if self.algorithm in LATE else 0):
-            late = f"changes {self.delay} versions old; 0 to {MOST_LATE} where late"
-            raise ParameterError(f"outer: {self.algorithm} with {late}")
+            late = f"delay {self.delay}; it must be 0 to {MOST_LATE} for {', '.join(LATE)}, and 0 otherwise"
+            raise ParameterError(f"outer: got {self.algorithm} with {late}")
         functions = [Function(f"F{i}", strongly_convex(Fraction(self.mu), 1)) for i in range(self.n)]
         before = [basis(name) for name in self.names]
 

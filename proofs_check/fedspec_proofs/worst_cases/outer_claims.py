@@ -1,4 +1,4 @@
-"""The tables of docs/worst-cases.md about servers that keep something: rows, what is wrong with them, and claims."""
+"""Claims about the tables of docs/worst-cases.md on servers with momentum or late changes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TABLE = Table(
 
 
 def grown(r: Outer, curvature: Fraction) -> Fraction:
-    """Growth of the form from 1 in a round of clients F_i = c x^2 / 2, from x = 1 (and before), all else zero."""
+    """Growth of the form in a round with clients F_i = c x^2 / 2, from x = 1 (late models too), the rest zero."""
     first = [Fraction(1)] + [Fraction(r.algorithm in LATE)] * (len(r.names) - 1)
     clients = [lambda k, y: curvature * y] * r.n
     ended = [y[0] for y in r.after([exact.vector(c) for c in first], clients)]
@@ -40,7 +40,7 @@ def _without(row: Row) -> dict[str, Dropped]:
 
 
 def factors(id: str, statement: str, source: Source, which: Sequence[str]) -> Claim:
-    """The claim about the tables' rounds of some algorithms; its assumptions are dropped at one of them."""
+    """Make the claim about the tabled rounds of some algorithms; its assumptions are dropped at one of the rounds."""
     found = [row for row in TABLE.rows() if row["algorithm"] in which]
 
     @claim(

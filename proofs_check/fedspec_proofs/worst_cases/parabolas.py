@@ -1,4 +1,4 @@
-"""Lower bounds by parabolas for all rates of an interval: rounds of FedProx, SCAFFOLD and FedDyn from one coordinate.
+"""Lower bounds at all rates of an interval, by scalar quadratic clients, for FedProx, SCAFFOLD and FedDyn.
 
 Clients are h_i x^2 / 2, with curvatures of [mu, 1] and one minimiser, x* = 0. A round is linear in its state, with
 coefficients that are polynomials in the local rate.
@@ -30,14 +30,14 @@ from fedspec_proofs.engines.worst_case.rates import Polynomial, bernstein, plus,
 from fedspec_proofs.worst_cases.one_round import Round
 
 HALVED = 8
-"""Number of times that an interval is halved."""
+"""Number of times that an interval may be halved."""
 
 DIGITS = 10**6
-"""Denominator of the size of a root, whose square is known in fractions."""
+"""Denominator for rounding the square root of the bound upwards."""
 
 
 def wrong_with(r: Round, curvatures: Sequence[Fraction], low: Fraction, high: Fraction | None, least: Fraction) -> str:
-    """Why parabolas do not show it at every rate of an interval; empty where they do."""
+    """Reason why quadratics with these curvatures don't prove the bound on the interval; empty if they do."""
     words = ", ".join(map(str, curvatures))
     if len(curvatures) != len(r.steps) or not all(Fraction(r.mu) <= h <= 1 for h in curvatures):
         return f"parabolas of curvatures {words} are not of the class"
@@ -46,7 +46,7 @@ def wrong_with(r: Round, curvatures: Sequence[Fraction], low: Fraction, high: Fr
 
 
 def over(r: Round, curvatures: Sequence[Fraction], least: Fraction) -> list[Polynomial]:
-    """Polynomials in the rate: where one of them is at most zero, these parabolas show the number."""
+    """Polynomials in the rate; if any of them is at most zero at a rate, these clients prove the bound there."""
     M = matrix(r, curvatures)
     if not r.keeps:
         ((end,),) = M
@@ -56,7 +56,7 @@ def over(r: Round, curvatures: Sequence[Fraction], least: Fraction) -> list[Poly
 
 
 def matrix(r: Round, curvatures: Sequence[Fraction]) -> list[list[Polynomial]]:
-    """Matrix that a round multiplies its state by, with polynomials in the rate as entries, by the rule itself."""
+    """Transition matrix of the state in a round, with polynomials in the rate as entries, from a run of the rule."""
     names = ["x", *(f"c{i}" for i in range(len(r.steps)) if r.keeps)]
     clients: list[Oracle] = [lambda k, y, h=h: h * y for h in curvatures]  # type: ignore[misc]
     now, (x, *each) = replace(r, eta_l=RATE), [vector(basis(name)) for name in names]
@@ -69,7 +69,7 @@ def matrix(r: Round, curvatures: Sequence[Fraction]) -> list[list[Polynomial]]:
 
 
 def minors(M: Sequence[Sequence[Polynomial]]) -> list[Polynomial]:
-    """Sums of the principal minors of each size, e_0 = 1 first: p(z) = sum (-1)^k e_k z^(m - k)."""
+    """Sums e_k of the k x k principal minors, e_0 = 1 first: p(z) = sum (-1)^k e_k z^(m - k)."""
     n = len(M)
     out = []
     for k in range(n + 1):
@@ -81,7 +81,7 @@ def minors(M: Sequence[Sequence[Polynomial]]) -> list[Polynomial]:
 
 
 def determinant(rows: Sequence[Sequence[Polynomial]]) -> Polynomial:
-    """By all permutations, of which a small matrix has few."""
+    """Determinant as a sum over all permutations, for small matrices."""
     total: Polynomial = []
     for order in permutations(range(len(rows))):
         crossed = sum(a > b for k, a in enumerate(order) for b in order[k + 1 :])
@@ -103,7 +103,7 @@ def _derivatives(e: Sequence[Polynomial], sign: int, size: Fraction) -> list[Pol
 
 
 def nowhere_above(some: Sequence[Polynomial], low: Fraction, high: Fraction | None, halves: int = HALVED) -> bool:
-    """True if one of some polynomials is shown to be at most zero, everywhere on an interval."""
+    """True if, on each piece of the interval, some polynomial is shown to be at most zero."""
     if high is None:
         return any(all(c <= 0 for c in rebased(p, low, low + 1)) for p in some)
     there = [rebased(p, low, high) for p in some]
@@ -116,5 +116,5 @@ def nowhere_above(some: Sequence[Polynomial], low: Fraction, high: Fraction | No
 
 
 def value(p: Polynomial, eta: Fraction) -> Fraction:
-    """A polynomial at a rate."""
+    """Value of a polynomial at the rate eta."""
     return sum((c * eta**k for k, c in enumerate(p)), Fraction(0))

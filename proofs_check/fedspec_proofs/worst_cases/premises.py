@@ -1,4 +1,4 @@
-"""Premises that a proof by linear forms makes about a rule, each tested on the rule itself.
+"""Premises of a proof by linear forms, such as linearity of the rule, each tested on the rule itself.
 
 The proof has the rule's rounds as forms in the model's distance from x* and in gradients, with one coefficient for all
 coordinates. So it is true of a rule only if all of these premises are:
@@ -37,7 +37,7 @@ from fedspec_proofs.engines.worst_case.strict import watching
 
 R = TypeVar("R")
 
-AGAIN = "asked again it ends elsewhere"
+AGAIN = "if it is run again, the result differs"
 
 STAR = "x*"
 
@@ -46,20 +46,20 @@ BLOCKS: dict[int, Mapping[str, tuple[int, ...]]] = {
     2: {"layer.weight": (1,), "layer.bias": (1,)},
     3: {"layer.weight": (2, 1), "layer.bias": ()},
 }
-"""Shapes of models of so many entries."""
+"""Shapes of a model's blocks, by the number of entries."""
 
 DIMENSIONS, SIZES = (1, 4, 33, 100_003), (1e-9, 1.0, 1e9)
 
 NEAR = 1e-9
-"""By how much floating point may be off, in units of the largest number on the way."""
+"""Tolerance of floating-point runs, relative to the largest number that occurs in them."""
 
 SPEC = Path(fedspec.__file__).parent
 BENEATH = ("arith.py", "arrays.py", "rules.py", "scalars.py", "records.py", "functions.py", "params.py", "covers.py")
-"""Files of the specification that compute for a rule."""
+"""Files of the specification with arithmetic that rules call; error messages skip their lines."""
 
 
 class NotLinearError(FedspecError):
-    """A rule does something of which linear forms prove nothing."""
+    """A rule violates a premise of the proof by linear forms, such as linearity."""
 
 
 @dataclass(frozen=True)
@@ -82,11 +82,11 @@ class Given:
 
 
 Way = Callable[[Vector, Sequence[Oracle], Given], Sequence[Vector]]
-"""The models after the rounds, from the one before them and the clients' gradients."""
+"""Models after the rounds, from the model before them, the clients' gradients and the settings."""
 
 
 def ask(name: str, way: Way, clients: Callable[[Form], Sequence[Function]], x: Form) -> Made:
-    """Forms that a rule computes; refuse a rule of which a premise is not true.
+    """Run a rule on forms under many settings; raise if it violates a premise, else return the forms of the first run.
 
     Args:
         name: the algorithm's id, for messages.
@@ -115,31 +115,34 @@ def ask(name: str, way: Way, clients: Callable[[Form], Sequence[Function]], x: F
     first = _tried(name, whole, Given())
     moved = [dict(y.parts).get(STAR, Fraction(0)) for y in first.models]
     if (other := next((c for c in moved if c != 1), None)) is not None:
-        raise _wrong(
-            name, f"it depends on where x* is, as weight decay does: a model is {other} x* + ..., not x* + ..."
-        )
+        raise _wrong(name, f"it depends on where x* is, like weight decay: a model is {other} x* + ..., not x* + ...")
     everyone = range(len(first.points))
     elsewhere: tuple[tuple[str, Callable[..., Made], Any], ...] = (
         (AGAIN, whole, Given()),
-        ("clients are not alike: under other numbers they lead elsewhere", whole, Given(places=(*everyone[::-1],))),
-        ("clients are not alike: under other numbers they lead elsewhere", whole, Given((*everyone[1:], 0))),
-        ("clients are not alike: named in another order they lead elsewhere", whole, Given(backwards=True)),
-        ("it depends on how many examples all clients have", whole, Given(examples=7)),
-        *((f"on arrays of {d} it ends elsewhere than on vectors; does it write into one?", entries, d) for d in BLOCKS),
+        ("if the clients' numbers change, the result differs", whole, Given(places=(*everyone[::-1],))),
+        ("if the clients' numbers change, the result differs", whole, Given((*everyone[1:], 0))),
+        ("if the clients' order changes, the result differs", whole, Given(backwards=True)),
+        ("the result depends on how many examples all clients have", whole, Given(examples=7)),
+        *(
+            (f"on arrays of {d} the result differs from that on forms; does it write into an array?", entries, d)
+            for d in BLOCKS
+        ),
     )
     for words, run, given in elsewhere:
         if _tried(name, run, given) != first:
             raise _wrong(name, words)
     for d, size in product(DIMENSIONS, SIZES):
         if not _tried(name, floats, d, size) <= NEAR:
-            raise _wrong(name, f"in floating point, on {d} numbers of size {size:g}, it ends elsewhere than on forms")
+            raise _wrong(
+                name, f"in floating point, on {d} numbers of size {size:g}, the result differs from that on forms"
+            )
     if _chance() != begun:
-        raise _wrong(name, "it draws random numbers; a plan has all chance of a round")
+        raise _wrong(name, "it draws random numbers; all randomness of a round must come from its plan")
     return first
 
 
 def check_same(name: str, made: Made, played: Play) -> None:
-    """Refuse a run that a proof is about if it is not the one of which the premises were asked.
+    """Raise if the run used by a proof differs from the run whose premises were tested.
 
     Raises:
         NotLinearError: it ends elsewhere, or asks for other gradients.

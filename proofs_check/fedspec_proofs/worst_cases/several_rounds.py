@@ -1,4 +1,4 @@
-"""Several rounds of FedAvg or FedNova at once, and the same rounds one after another.
+"""Several rounds of FedAvg or FedNova: bounded together, and bounded one after another.
 
 Clients are any mu-strongly convex functions with 1-Lipschitz gradients of mean square zeta^2 at x*, the minimiser of
 their mean; all take part, from |x_0 - x*| <= 1. They are the same in every round, and so is zeta. Two numbers bound
@@ -28,7 +28,7 @@ from fedspec_proofs.worst_cases.one_round import MU
 
 @dataclass(frozen=True)
 class Several:
-    """Rounds of one table's row.
+    """Several rounds of one row of a table.
 
     Attributes:
         algorithm: its id.
@@ -48,7 +48,7 @@ class Several:
 
     @property
     def asked(self) -> Rounds:
-        """The question from distance 1."""
+        """The question rescaled to an initial distance of 1."""
         numbers = {"eta_l": Fraction(self.eta_l)}
         return Rounds(CATALOGUE[self.algorithm], self.steps, numbers, MU, self.zeta2 / self.start, self.rounds)
 
@@ -59,5 +59,5 @@ class Several:
 
 
 def problem_of(r: Several, bound: Fraction) -> Problem:
-    """Problem that |x_R - x*|^2 is at most so much."""
+    """Problem whose claim is |x_R - x*|^2 <= bound."""
     return any_rounds.problem_of(r.asked, bound / r.start)

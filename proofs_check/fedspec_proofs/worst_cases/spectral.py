@@ -1,4 +1,4 @@
-"""By which factor a form falls when peers mix by any symmetric matrix whose eigenvalues are in an interval.
+"""Contraction of a Lyapunov function for peers, for any symmetric mixing matrix with eigenvalues in an interval.
 
 W is symmetric, W 1 = 1, and its other eigenvalues are in [low, high]; it may change from one exchange to the next.
 Nothing else of it is known. For stacks A_t that are mixed by one W, let a_t be A_t less the mean of its rows, and b_t
@@ -40,16 +40,16 @@ from fedspec_proofs.worst_cases.falls import State, Words
 from fedspec_proofs.worst_cases.one_round import MU, clients_of, mean_of, obeyed
 
 FARTHEST = 6
-"""The largest whole number in a direction."""
+"""Largest absolute value of an entry of a direction."""
 
 
 class Unknown(np.ndarray[Any, Any]):
-    """A mixing matrix of which only its class is known, run on forms; as an array it is J, which is of every class."""
+    """An unknown mixing matrix, for runs on forms, which records its products; as an array it is J = 11'/n."""
 
     mixed: list[tuple[list[Form], list[Form]]]
 
     def __matmul__(self, A: Any) -> Any:
-        """W A: the mean, and what is left as new vectors of sum zero."""
+        """Product W A on forms: the rows' mean plus new unknown vectors of sum zero; the pair is recorded."""
         n, rows = len(A), [row[0] for row in A]
         mean = sum(rows, ORIGIN) / n
         left = [basis(f"W{len(self.mixed)}.{i}") for i in range(n - 1)]
@@ -62,7 +62,7 @@ class Unknown(np.ndarray[Any, Any]):
 
 
 def unknown(n: int) -> Unknown:
-    """A matrix of n clients."""
+    """Unknown mixing matrix for n clients."""
     W = np.full((n, n), Fraction(1, n), dtype=object).view(Unknown)
     W.mixed = []
     return W
@@ -70,7 +70,7 @@ def unknown(n: int) -> Unknown:
 
 @dataclass(frozen=True)
 class Mixed(Peers):
-    """An exchange by any matrix of a class.
+    """An exchange with any mixing matrix of a class.
 
     Attributes:
         algorithm: its id, of :data:`fedspec_proofs.worst_cases.exchanges.KEPT`.
@@ -96,7 +96,7 @@ class Mixed(Peers):
 
     @property
     def P(self) -> Matrix:
-        """The matrix of the form; without products of x and what is off it."""
+        """Matrix of the form, with zeros for products of x with the other vectors."""
         P = [[Fraction(c) for c in row] for row in self.form]
         P[0][1] = P[0][2] = P[1][0] = P[2][0] = Fraction(0)
         return tuple(map(tuple, P))
@@ -105,7 +105,7 @@ class Mixed(Peers):
         return f"{self.algorithm}, W in [{self.low}, {self.high}], tau = {self.tau}, eta_l = {self.eta_l}"
 
     def forms_of(self) -> tuple[list[list[Form]], list[list[Form]], dict[str, Value], Play]:
-        """X_i - x* and k_i, before and after; what functions and matrix obey; the exchange."""
+        """X_i - x* and k_i before and after an exchange, inequalities of functions and matrix, and the recorded run."""
         functions, slopes = clients_of(self.n, Fraction(self.mu))
         X, c = self.forms()
         W = unknown(self.n)
@@ -120,7 +120,7 @@ class Mixed(Peers):
         return [X, k], [ends, k_after], obeyed(functions) | of_class(self, W.mixed), played
 
     def state(self) -> State:
-        """x, X_1 - x and k_1 of two clients, of which all of the form is made."""
+        """State x, X_1 - x and k_1 for two clients; the quadratic form is built from these vectors."""
         before, after, given, played = self.forms_of()
 
         def seen(some: list[list[Form]]) -> list[Form]:
@@ -131,13 +131,13 @@ class Mixed(Peers):
         return seen(before), seen(after), given, played
 
     def problem(self, bound: Any = Fraction(0)) -> Problem:
-        """Problem that the form of any number of clients is at most so many times its value before."""
+        """Problem that the form of any number of clients is at most ``bound`` times its value before."""
         before, after, given, played = self.forms_of()
         start = self.value(before)
         return Problem(self.value(after) - bound * start, given, bound * start, played)
 
     def value(self, some: Sequence[Sequence[Form]]) -> Value:
-        """The form of any number of clients."""
+        """Value of the form for any number of clients."""
         X, k = some
         x, P = sum(X, ORIGIN) / self.n, self.P
         off = [
@@ -148,7 +148,7 @@ class Mixed(Peers):
 
 
 def of_class(r: Mixed, mixed: Sequence[tuple[list[Form], list[Form]]]) -> dict[str, Value]:
-    """Values that are at most zero for stacks that a matrix of the class has mixed, by name.
+    """Inequalities <= 0 that stacks satisfy before and after multiplication with a matrix of the class, by name.
 
     Raises:
         ParameterError: there are more than two, or the interval is none within [-1, 1].
@@ -156,9 +156,9 @@ def of_class(r: Mixed, mixed: Sequence[tuple[list[Form], list[Form]]]) -> dict[s
     low, high = Fraction(r.low), Fraction(r.high)
     if len(mixed) > 2:
         stacks = f"{r.algorithm} mixes {len(mixed)} stacks in an exchange of {r.tau} steps"
-        raise ParameterError(f"spectral: {stacks}; inequalities are there for two stacks, so ask of fewer steps")
+        raise ParameterError(f"spectral: {stacks}; inequalities exist for at most two, so take fewer steps")
     if not -1 <= low < high <= 1:
-        raise ParameterError(f"spectral: eigenvalues in [{low}, {high}]; two that rise, within [-1, 1]")
+        raise ParameterError(f"spectral: eigenvalues in [{low}, {high}]; the interval must lie in [-1, 1], low < high")
     given = {}
     ways: list[tuple[int, ...]] = [(1,)] if len(mixed) == 1 else [*directions()]
     for way in ways:
@@ -177,6 +177,6 @@ def of_class(r: Mixed, mixed: Sequence[tuple[list[Form], list[Form]]]) -> dict[s
 
 
 def directions() -> list[tuple[int, int]]:
-    """Pairs of whole numbers without a common part, one of each and its opposite."""
+    """Coprime pairs of whole numbers up to :data:`FARTHEST`, without their negatives."""
     span = range(-FARTHEST, FARTHEST + 1)
     return [(p, q) for p, q in product(range(FARTHEST + 1), span) if gcd(p, q) == 1 and (p, q) > (0, 0)]

@@ -1,4 +1,4 @@
-"""The tables of docs/worst-cases.md: the stored rows, the faults of a row, and the sections of a page."""
+"""Tables of docs/worst-cases.md: stored rows, the check of a row, and writing a page's sections."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Q = TypeVar("Q")
 Proof = Mapping[str, Fraction]
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "worst-cases.md"
-"""The page, in a checkout."""
+"""Path of docs/worst-cases.md, in a checkout."""
 
 
 @dataclass(frozen=True)
 class Table(Generic[Q]):
-    """The rows that the ledger keeps of one kind of rounds.
+    """Table of stored rows about one class of rounds.
 
     Attributes:
         name: name of the file that keeps them.
@@ -44,38 +44,38 @@ class Table(Generic[Q]):
 
     @property
     def path(self) -> Path:
-        """The file."""
+        """Path of the table's file."""
         return Path(__file__).with_name(f"{self.name}.json")
 
     @property
     def renew(self) -> str:
-        """The command that writes the file."""
+        """Command that writes the file."""
         return f"python scripts/{self.script}.py"
 
     def rows(self) -> list[Row]:
-        """The rounds, the number of each, and multipliers that prove it."""
+        """Stored rows: rounds, their bounds and the multipliers."""
         found: list[Row] = json.loads(self.path.read_text(encoding="utf-8"))
         return found
 
     def write(self, rows: Iterable[Row]) -> None:
-        """Write a line for each row."""
+        """Write the file, with a line for each row."""
         self.path.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n", encoding="utf-8")
 
     def asked(self, row: Mapping[str, Any]) -> Q:
-        """The rounds of a row."""
+        """Make the record of the rounds from a row."""
         return self.kind(
             **{f.name: _read(row[f.name], "Fraction" in str(f.type)) for f in fields(self.kind) if f.name in row}  # type: ignore[arg-type]
         )
 
     def kept(self, found: Any) -> Row:
-        """A row of what a search has certified."""
+        """Make a row from a certified search result."""
         shown = {name: getattr(found.round, name) for name in self.names}
         shown |= {name: str(c) for name, c in shown.items() if isinstance(c, Fraction)}
         proof = {name: str(c) for name, c in found.proof.items()}
         return {**shown, "worst": round(found.worst, 6), "bound": str(found.bound), "proof": proof}
 
     def wrong_with(self, row: Mapping[str, Any], *more: int) -> str:
-        """The reason why a row proves nothing; empty if its multipliers prove its number, by the rule as it stands.
+        """Reason why a row proves nothing; empty if its multipliers prove its bound with the current rule.
 
         Args:
             row: as it is kept.
@@ -96,7 +96,7 @@ class Table(Generic[Q]):
     def finding(
         self, found: Sequence[Row], without: Callable[[Row], Mapping[str, Dropped]], *more: int, at: int = 0
     ) -> Finding:
-        """Certified if every row is; the assumptions are dropped at one of the rows."""
+        """Certified if every row checks; the assumptions are dropped at one of the rows."""
         for row in found:
             if wrong := self.wrong_with(row, *more):
                 return Finding(Verdict.UNKNOWN, f"{self.asked(row)}: {wrong}; {self.renew}")
@@ -115,42 +115,42 @@ def _read(value: Any, fraction: bool) -> Any:
 
 
 def proof_of(row: Mapping[str, Any]) -> dict[str, Fraction]:
-    """The multipliers of a row."""
+    """Multipliers of a row, as fractions."""
     return {name: Fraction(c) for name, c in row["proof"].items()}
 
 
 def each(found: Iterable[Mapping[str, Any]], name: str) -> str:
-    """The values of a field of some rows, each once, in words."""
+    """Distinct values of a field of some rows, as text."""
     return ", ".join(dict.fromkeys(str(row[name]) for row in found))
 
 
 def grows(ratio: Fraction, row: Mapping[str, Any], words: str) -> Dropped:
-    """An instance at which a form becomes so many times what it was; it matters if that is more than a row's number."""
+    """Dropped assumption, by an instance that multiplies a form by ``ratio``; it matters above the row's bound."""
     bound = Fraction(row["bound"])
     return Dropped(ratio > bound, f"{words}: the form grows by {float(ratio):.4g}, and not {float(bound)}")
 
 
 def value(P: Matrix, u: Sequence[Any]) -> Fraction:
-    """A form at numbers."""
+    """Value of a quadratic form at numbers."""
     return sum((c * a * b for row, a in zip(P, u, strict=True) for c, b in zip(row, u, strict=True)), Fraction(0))
 
 
 def three(number: str | Fraction) -> str:
-    """A number as the page prints it."""
+    """Format a number with three decimals, as the page prints it."""
     return f"{float(Fraction(number)):.3f}"
 
 
 def markdown(heads: Sequence[str], lines: Iterable[Sequence[Any]]) -> str:
-    """A table of the page."""
+    """Markdown table with these headings and lines."""
     return "\n".join(f"| {' | '.join(map(str, line))} |" for line in (heads, ["---"] * len(heads), *lines))
 
 
 def with_sections(text: str, sections: Mapping[str, str]) -> str:
-    """Text of a page with each of these sections in its place, from ``<!-- NAME -->`` to ``<!-- end -->``."""
+    """Replace sections of a page, each from ``<!-- NAME -->`` to ``<!-- end -->``, by new text."""
     place = re.compile(rf"(<!-- ({'|'.join(map(re.escape, sections))}) -->\n).*?(<!-- end -->)", re.DOTALL)
     return place.sub(lambda m: f"{m[1]}{sections[m[2]]}{m[3]}", text)
 
 
 def write_sections(sections: Mapping[str, str], page: Path = PAGE) -> None:
-    """Write sections between their marks on a page."""
+    """Replace sections of a page and write it."""
     page.write_text(with_sections(page.read_text(encoding="utf-8"), sections), encoding="utf-8")

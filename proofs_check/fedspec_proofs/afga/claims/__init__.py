@@ -1,1 +1,1 @@
-"""The claims about AFGA and CAFGA; the package above has their order."""
+"""Claims about AFGA and CAFGA; the package above lists the modules in order."""

@@ -1,4 +1,4 @@
-"""Term I of the proof: what the equalities of eq. (15) lose, since v_hat_r is made of Delta_r.
+"""Term I of the proof: error in the equalities of eq. (15), caused by the dependence of v_hat_r on Delta_r.
 
 The sequence z_r, by which momentum leaves the proof: eq. (13) and the display after it.
 """
@@ -35,7 +35,7 @@ from fedspec_proofs.refutation import refutation
 
 
 def dividing(rule: Any, by: Any) -> Any:
-    """A server rule that divides by this, whatever its root would be."""
+    """Copy of a server rule that divides by ``by`` instead of its root."""
     try:
         return mutate(rule, root=lambda v, eps, place: v * 0 + by)
     except KeyError:
@@ -66,7 +66,7 @@ def _z_identity(draw: Draw, kappa: Callable[[Any], Any]) -> list[Any]:
     extent=Extent.WHOLE,
 )
 def eq_13() -> Finding:
-    """Proof for one coordinate of the server's rule; V_r^(1/2) is the rule's denominator, here any positive number."""
+    """Proof for one coordinate of the server's rule, with its denominator V_r^(1/2) as an arbitrary positive number."""
     return identities({"one coordinate": lambda draw: _z_identity(draw, lambda b: b / (1 - b))})
 
 
@@ -76,12 +76,12 @@ def eq_13() -> Finding:
     statement="The same with z_r = x_r + beta1 (x_r - x_(r-1))",
 )
 def z_with_beta1() -> Finding:
-    """The momentum's sum is 1/(1 - beta1)."""
+    """Refuted: with factor beta1 the identity fails, since momentum sums to 1/(1 - beta1)."""
     return identities({"one coordinate": lambda draw: _z_identity(draw, lambda b: b)})
 
 
 TINY = 1e-12
-"""Largest rounding error of a side that is zero."""
+"""Rounding tolerance for a side that is zero."""
 
 
 EQ15 = "eq. (15), first to last expression (L1320-1352)"
@@ -89,7 +89,7 @@ EQ15 = "eq. (15), first to last expression (L1320-1352)"
 
 @dataclass(frozen=True)
 class Round:
-    """A round of AFGA with one sampled client a step, from a server state.
+    """A round of AFGA with one client sampled per step, from a server state.
 
     Attributes:
         clients: the objectives, all of one kind.
@@ -113,7 +113,7 @@ class Round:
 
     @property
     def slope(self) -> Any:
-        """f'(x)."""
+        """Derivative f'(x) of the global objective."""
         return sum(f.slope(self.x) for f in self.clients) / len(self.clients)
 
 
@@ -150,7 +150,7 @@ STEEP = Round(
     clients=(Well(F(70), F(-1)), Well(F(32), F(1)), Well(F(32), F(1))), W=blended_permutation(3, (0, 1, 2), F(0)),
     steps=1, eta_l=F(1, 560), eps=(F(12, 3) / 560) ** 2, v_hat=F(0), G=F(35), x=F(0),
 )  # fmt: skip
-"""Slopes 35, -16, -16 at x = 0, so that f' = 1; steps of 35/3, 16/3 against a stabiliser of 4, in units of eta_l."""
+"""Slopes 35, -16, -16 at x = 0, so f' = 1; the steps 35/3, 16/3 meet sqrt(eps) = 4, in units of eta_l."""
 
 
 @claim(
@@ -161,7 +161,7 @@ STEEP = Round(
     severity=Severity.PROOF_BREAKS,
 )
 def eq_15() -> Finding:
-    """v_hat_r is made of Delta_r: where one client is steep the step is damped just when it would go the right way.
+    """v_hat_r contains Delta_r: when the steep client is sampled, its large downhill step is also damped most.
 
     The round goes uphill in expectation, and the proof needs the left side to be no larger than the right.
     """
@@ -234,7 +234,7 @@ STEPS = {
 
 
 def term_one(draw: Draw) -> Sum:
-    """The steps over expectations as variables; S is the sum over t on the right, l_1 E||D_r||_1."""
+    """Steps over expectations as variables; S is the sum over t on the right, l_1 = E||D_r||_1."""
     eta_l, p, G, B = (draw(name, positive=True) for name in ("eta_l", "p", "G", "B"))
     whole, A, a_delta, A_bar, S, l_1 = (draw(name) for name in ("whole", "A", "a_delta", "A_bar", "S", "l_1"))
     steps = {
@@ -257,8 +257,8 @@ def term_one(draw: Draw) -> Sum:
     chain="eq-12 eq-9 theorem-4-6-lines",
 )
 def eq_15_repaired() -> Finding:
-    """Four steps, three of which are rows, add up to it. Searched: two or three clients, one drawn, d = 1, one or two
-    local steps, every draw taken in turn, in floating point; compared is what the changed weight adds with its price.
+    """Four steps, three of them claims, add up to the bound. Searched: 2 or 3 clients, one sampled, d = 1, one or
+    two local steps, every draw enumerated, in floats; compares the changed weight's effect with its bound.
     """
     spoiled = {"descent": lambda r: _split(r, False)}
     looked = searched(Inequality(_round, _HOLDS, _split, spoiled), 240, drop=120)

@@ -1,4 +1,4 @@
-"""The explicit bound of Theorems 4.6 and D.3 from its steps: added up with multipliers that are not negative.
+"""Explicit bound of Theorems 4.6 and D.3, as a sum of proof steps with nonnegative multipliers.
 
 Every expectation, summed over the R rounds, is a variable of its own here. A step is an inequality between them, which
 the row that it names shows; the steps, each times its multiplier, add up to :func:`.explicit.terms` exactly, on
@@ -61,11 +61,11 @@ STEPS: dict[str, str] = {
     "third condition": "3 L^2 eta eta_l p/(4 sqrt(eps)) T C_1 eta_l^2 a_1 + C_D e_2 a_2 <= eta eta_l p I/(8 C_0): "
     "likewise",
 }
-"""Every step in words, with the row that it is taken from."""
+"""Every step in words, with the claim that proves it."""
 
 
 def setting(draw: Draw) -> Any:
-    """Any run: what :func:`.explicit.terms` asks for; fac is 0 for n = 1, else m (n - m)/(n (n - 1))."""
+    """Variables of any run, as :func:`.explicit.terms` needs them; fac is m (n - m)/(n (n - 1)), 0 for n = 1."""
     names = "K n m I R L G B d T C_1 eta eta_l root C_0 kappa fac sigma2 sbar2 sigma2_c alpha2 a_1 s_1 a_2 s_2"
     v = SimpleNamespace(**{name: draw(name, positive=True) for name in names.split()})
     v.f_1, v.f_star = draw("f_1"), draw("f_star")
@@ -74,12 +74,12 @@ def setting(draw: Draw) -> Any:
 
 
 def right(draw: Draw) -> Mapping[str, Any]:
-    """The right side, term by term, as the runs are held to it."""
+    """Right side, term by term, by the same function that checks the runs."""
     return terms(setting(draw))
 
 
 def sum_of_steps(draw: Draw, halved: str = "") -> Sum:
-    """The steps over named variables; a term may be halved, for a false variant."""
+    """Steps over named variables; for a false variant, the named term of the bound is halved."""
     v = setting(draw)
     slope2, g2 = draw("sum_slope2", positive=True), draw("sum_g2", positive=True)
     f_end, A, A_bar, a_delta, a_m, a_z, dz2, M2, D2, l_1, l_2 = (
@@ -149,13 +149,13 @@ def sum_of_steps(draw: Draw, halved: str = "") -> Sum:
     "lemma-f-3-assembly eq-86-assembly",
 )
 def assembly() -> Finding:
-    """Expectations summed over the rounds are free variables. A third of the terms of eq. (18) is to spare."""
+    """Expectations, summed over the rounds, are free variables. A third of the terms of eq. (18) is slack."""
     return summed(sum_of_steps, STEPS, right)
 
 
 @false("afga.theorem-4-6-half-e-0", of=assembly, statement="They add up to the bound with half of e_0")
 def half_of_e_0() -> Finding:
-    """Count one square for the draws and the noise together; the proof counts two."""
+    """Refuted: half of e_0 covers sampling and noise as one square; the proof needs two."""
     return spoiled(lambda draw: sum_of_steps(draw, "e_0"))
 
 
@@ -178,7 +178,7 @@ def half_of_e_0() -> Finding:
     chain="amsgrad-order lemma-f-8-gradient lemma-f-8-repaired",
 )
 def lines() -> Finding:
-    """slope, delta, m, D and v are one coordinate; change, length_m and length_delta are lengths of vectors."""
+    """In the variables, slope, delta, m, D and v are one coordinate; change and the lengths are norms of vectors."""
 
     def body(draw: Draw) -> Statement:
         slope, delta, m, D, v = (draw(name) for name in ("slope", "delta", "m", "D", "v"))
@@ -254,7 +254,7 @@ def _slopes(draw: Draw, n: int) -> Statement:
     },
 )
 def slopes() -> Finding:
-    """For any clients, by means over them; then for two clients in one dimension with V = eps, all at once."""
+    """Proof for any number of clients, by means over them; then for two clients in one dimension with V = eps."""
     parts = {f"line {k}": one for k, one in enumerate(slope_lines(), 1)}
     two = decide(lambda draw: _slopes(draw, 2), timeout_ms=5000)
     return all_proved({**parts, "two clients": two}, set(two.dropped))

@@ -1,4 +1,4 @@
-"""Assumptions 4.1-4.5: toys that meet each with constants that are known, and toys that do not."""
+"""Assumptions 4.1-4.5: toy problems that meet each of them with known constants, and some that don't."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fedspec_proofs.engines.smt import every
 
 
 def all_checked(checks: dict[str, bool], verdict: Verdict = Verdict.CHECKED) -> Finding:
-    """A list of exact checks, all of which must come out."""
+    """Finding from a list of exact checks: the given verdict if all are true, else refuted."""
     lines = "\n".join(f"{'yes' if ok else 'NO'}: {words}" for words, ok in checks.items())
     return Finding(verdict if all(checks.values()) else Verdict.REFUTED, lines)
 
@@ -62,7 +62,7 @@ def assumption_4_1() -> Finding:
 )
 @identity("both outcomes")
 def assumption_4_2(draw: Draw) -> list[Any]:
-    """Both outcomes, through the gradient of a client of the toy networks; any nu."""
+    """Both noise outcomes, through the gradient of a client of the toy networks, for any nu."""
     nu, x = draw("nu"), exact.vector(3)
     net = replace(two_tilts((1, -1), 0), nu=nu)
     gradients = [(p, clients(net, tossed({(0, 0): 0}, coin))[0](0, x)[0]) for p, coin in signs(1)]
@@ -78,7 +78,7 @@ def assumption_4_2(draw: Draw) -> list[Any]:
 )
 @decided()
 def assumption_4_3(draw: Draw) -> Statement:
-    """For all x; squares of both sides. The slope of x^2/2 at G + 1 is above any G."""
+    """For all x, comparing squares. For the quadratic x^2/2: its slope at G + 1 exceeds any bound G."""
     x, s, G = draw("x"), draw("s"), draw("G")
     well, bump = Well(1, 0).slope(x), Bump(1, 0).slope(x)
     shown = {
@@ -121,7 +121,7 @@ def _curved(draw: Draw) -> list[Any]:
     sizes="N = 2 and 3 clients for the first, N = 2 for the second, d = 1",
 )
 def assumption_4_4() -> Finding:
-    """Through the gradients of the toy networks; s stands for the common slope at any point."""
+    """Computed through the gradients of the toy networks; s stands for the common slope at any point."""
     return identities(
         {"N = 2": lambda draw: _unlike(draw, 2), "N = 3": lambda draw: _unlike(draw, 3), "two quadratics": _curved}
     )

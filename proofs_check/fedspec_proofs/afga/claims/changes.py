@@ -1,4 +1,4 @@
-"""Lemma F.8: how long Delta_r and the moments can be on a single path, with bounded gradients.
+"""Lemma F.8: bounds of Delta_r and the server's moments on every path, with bounded gradients.
 
 Lemma F.8 on v_hat, the maximum that is taken coordinate by coordinate.
 """
@@ -77,7 +77,7 @@ PATH_WORDS = {
     assumptions={"4.3": "every stochastic gradient is at most G long", "unbiased": "grad f_i is the mean of them"},
 )
 def lemma_f_8_gradient() -> Finding:
-    """Any noise: by linearity G^2 - |E g|^2 = E(G^2 - |g|^2) + E|g - E g|^2, a coordinate at a time; so for clients."""
+    """For any noise, G^2 - |E g|^2 = E(G^2 - |g|^2) + E|g - E g|^2, per coordinate; so too for the mean client."""
 
     def body(draw: Draw) -> list[Any]:
         mean, square, G = draw("E g"), draw("E g^2"), draw("G")
@@ -101,7 +101,7 @@ def lemma_f_8_gradient() -> Finding:
     assumptions=F8_WORDS,
 )
 def lemma_f_8() -> Finding:
-    """The client that sends may be the one that computed: its share of its own step is W_ii, which is above m/n.
+    """A client may both compute and send: it keeps a share W_ii of its own step, which is larger than m/n.
 
     The proof bounds Deltabar_r, the mean over all clients. In mean over the senders the bound is an equality here.
     """
@@ -145,7 +145,7 @@ def lemma_f_8() -> Finding:
     assumptions=PATH_WORDS,
 )
 def lemma_f_8_repaired() -> Finding:
-    """A sender has of the gradients what passed to it, each at most G long; m_r, v_r and v_hat_r are means and maxima.
+    """A sender holds averaged gradients, each at most G long; m_r, v_r and v_hat_r are means and maxima of these.
 
     Searched: d = 2, K <= 2 clusters of n <= 3, I <= 3, two rounds; every set and gradient drawn by the adversary.
     """
@@ -179,14 +179,14 @@ def _split(n: int, m: int, steps: int) -> Body:
     sizes="n = 2 and 3, s <= 2, every doubly stochastic W",
 )
 def lemma_f_8_split() -> Finding:
-    """A sender has (1/m) sum_s 1_S' W^s of the gradients of those who computed s exchanges ago, each at most G long."""
+    """A sender holds (1/m) sum_s 1_S' W^s of the gradients computed s exchanges ago, each at most G long."""
     sizes = ((2, 1, 1), (2, 1, 2), (3, 1, 1), (3, 2, 1), (3, 2, 2))
     return identities({f"n = {n}, m = {m}, s = {s}": _split(n, m, s) for n, m, s in sizes}, instances=4)
 
 
 NOISE = (exact.vector(1, 0), exact.vector(0, 1))
 TOSSED = (*NOISE, *(-g for g in NOISE))
-"""The noise of one client: each of the four alike likely."""
+"""Noise of one client: each of the four vectors has probability 1/4."""
 
 
 def _rounds(beta2: Any, noise: Sequence[Vector]) -> list[AmsGrad]:
@@ -209,7 +209,7 @@ def _rounds(beta2: Any, noise: Sequence[Vector]) -> list[AmsGrad]:
     assumptions=F8_WORDS,
 )
 def lemma_f_8_v_hat() -> Finding:
-    """The maximum is taken coordinate by coordinate, so that it may be longer than every v_j; squares of both sides."""
+    """The maximum acts on each coordinate, so v_hat may be longer than every v_r; squares are compared."""
     (right, up), bound = NOISE, ETA_L**4
     states = _rounds(F(1, 2), (right, right, up, up))
     return refutation(
@@ -239,7 +239,7 @@ def lemma_f_8_v_hat() -> Finding:
 )
 @decided()
 def lemma_f_8_v_hat_repaired(draw: Draw) -> Statement:
-    """Squares of both sides; b stands for B^2. With all coordinates at b it is an equality."""
+    """Squares of both sides; b stands for B^2. Equality holds if all coordinates are b."""
     v, b = draw("v_hat", 3), draw("b")
     given = {"v_hat >= 0": every(*(x >= 0 for x in v)), "v_hat <= B^2": every(*(x <= b for x in v))}
     return Statement(given, {"|v_hat|^2 <= d B^4": sum(x * x for x in v) <= 3 * b * b})

@@ -1,4 +1,4 @@
-"""The table of docs/worst-cases.md about peers that mix by any symmetric matrix with eigenvalues in an interval."""
+"""Table of docs/worst-cases.md on peers that average by any symmetric matrix with eigenvalues in an interval."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TABLE = Table(
 
 
 def grown(r: Mixed, curvature: Fraction, W: Words) -> Fraction:
-    """The value of the form, 1 before, from models 1 and -1, k_i = 0, F_i = c x^2 / 2."""
+    """Ratio of the form after and before an exchange, from models 1 and -1, k_i = 0, F_i = c x^2 / 2."""
     X, zero = [exact.vector(1), exact.vector(-1)], [exact.vector(0)] * 2
     ended = r.mixed(X, zero, [lambda k, y: curvature * y] * 2, mixing_of(W))
     x, k = (ended[0][0] - ended[1][0]) / 2, ended[2][0]

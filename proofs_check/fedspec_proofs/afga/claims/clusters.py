@@ -1,4 +1,4 @@
-"""Effect of an exchange on the models; Assumptions D.1 and D.2 on clients in clusters, and toys that meet them."""
+"""Effect of an exchange on the models; Assumptions D.1 and D.2 on clustered clients, with toy problems."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _contracts(n: int, order: Callable[[Draw, int], Mixing]) -> Body:
     assumptions={"columns of W sum to one": "1'W = 1'"},
 )
 def gossip_contracts() -> Finding:
-    """n = 2 and 3; |(W - J)Y|_F <= ||W - J||_2 |Y|_F column by column is what the norm is."""
+    """For n = 2 and 3; the norm gives |(W - J)Y|_F <= ||W - J||_2 |Y|_F, column by column."""
     bodies = {f"n = {n}": _contracts(n, doubly) for n in (2, 3)}
     weaker = {"n = 2, rows only": _contracts(2, row_stochastic)}
     return identities(bodies, without={"columns of W sum to one": weaker}, instances=5)
@@ -76,7 +76,7 @@ def _tilted(draw: Draw, alike: bool) -> list[Any]:
     sizes="K = n = 2, d = 1",
 )
 def assumption_d_1() -> Finding:
-    """On the whole line, through the gradients of the toy networks. For curvatures 1 and 2 alpha = 2 does."""
+    """For all x, through the gradients of the toy networks. With curvatures 1 and 2, alpha = 2 suffices."""
     found = identities(
         {"one parabola": lambda draw: _tilted(draw, True), "two curvatures": lambda draw: _tilted(draw, False)}
     )
@@ -94,7 +94,7 @@ def assumption_d_1() -> Finding:
     sizes="K = 2 clusters of n = 2 and 3, d = 1",
 )
 def anova() -> Finding:
-    """K = 2 clusters of n = 2 and 3; gradients as free numbers."""
+    """For K = 2 clusters of n = 2 and 3, with gradients as free numbers."""
 
     def body(n: int) -> Any:
         def one(draw: Draw) -> list[Any]:
@@ -119,7 +119,7 @@ def anova() -> Finding:
     sizes="K = n = 2",
 )
 def assumption_d_2() -> Finding:
-    """(1, -1) and (1, 1, -1, -1) keep a half and all of their lengths."""
+    """Eigenvectors (1, -1) and (1, 1, -1, -1), of which W_2 and the whole network keep a half and all of the length."""
     one, two = topology.complete(2, EXACT), blended_permutation(2, (0, 1), F(1, 2))
     whole = topology.clustered([one, two])
     checks = {

@@ -1,4 +1,4 @@
-"""The steps of Lemma F.2, in what is left of the models beside their mean.
+"""Steps of Lemma F.2, on the models' deviations from their mean.
 
 The algebra behind Lemmas F.3 and F.4: powers of the 2 x 2 matrix G = [[a, b], [g, C]], by its eigenvalues.
 
@@ -72,7 +72,7 @@ def _last_line(net: Network) -> Iterable[Sides]:
     severity=Severity.SLIP,
 )
 def eq_44() -> Finding:
-    """The sampled gradient has mean (m/n) grad F, not grad F: that m of n compute spreads even equal clients."""
+    """The sampled gradient has mean (m/n) grad F, not grad F: sampling m of n separates even equal clients."""
     net = two_tilts((1, 1), F(1, 2))
     return refutation(
         instance="two equal clients f_i = x, one drawn at random, W = (I + J)/2, no noise, one step with eta_l = 1/8",
@@ -92,7 +92,7 @@ def eq_44() -> Finding:
     assumptions={**some(ASSUMPTIONS, "4.2", "D.2"), **some(DRAWN, "unbiased")},
 )
 def eq_44_repaired() -> Finding:
-    """Given the set S, |D_S grad F| <= |grad F| and the noise of m clients is at most that of n, for any clients.
+    """Given the set S, |D_S grad F| <= |grad F| and noise of m clients is at most that of n, for any number of clients.
 
     Searched over the same instances.
     """
@@ -120,7 +120,7 @@ def _from(draw: Draw) -> tuple[Array, Any, Any]:
 )
 @identity("all G with g > 0 and lambda_1 < lambda_2")
 def eq_52(draw: Draw) -> list[Any]:
-    """With lambda_1, lambda_2 any two numbers whose sum is the trace and whose product is the determinant of G."""
+    """Proof with lambda_1, lambda_2 as any two numbers whose sum is G's trace and whose product its determinant."""
     G, low, high = _from(draw)
     C, g = G[1, 1], G[1, 0]
     P = np.array([[low - C, high - C], [g, g]], dtype=object)
@@ -131,7 +131,7 @@ def eq_52(draw: Draw) -> list[Any]:
 
 @dataclass(frozen=True)
 class Powers:
-    """s_j, lambda_2^j, lambda_1^j and j."""
+    """Variables s_j, lambda_2^j, lambda_1^j and j."""
 
     s: Any
     P: Any
@@ -153,7 +153,7 @@ class Powers:
     },
 )
 def eq_56() -> Finding:
-    """By induction over j, s_(j+1) = lambda_2 s_j + lambda_1^j; both parts of the minimum, multiplied out."""
+    """By induction over j, with s_(j+1) = lambda_2 s_j + lambda_1^j; both parts of the minimum, without fractions."""
     low, high = real("lambda_1"), real("lambda_2")
     inputs = {
         "lambda_1 >= 0": low >= 0,

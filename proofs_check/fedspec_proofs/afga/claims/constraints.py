@@ -30,7 +30,7 @@ from fedspec_proofs.refutation import refutation
 
 @dataclass(frozen=True)
 class Rates:
-    """Numbers of one network and the learning rates, all exact.
+    """Sizes and learning rates of one network, as exact numbers.
 
     Attributes:
         n: clients.
@@ -56,7 +56,7 @@ class Rates:
 
     @property
     def C(self) -> F:
-        """C_(beta,eta)."""
+        """Constant C_(beta,eta)."""
         return 3 * self.eta * self.L / self.s**2
 
     def sides_26(self) -> tuple[F, F]:
@@ -66,7 +66,7 @@ class Rates:
         return common * (3 / (4 * self.s) + varied), 1 / (8 * self.C_0)
 
     def conditions(self, *numbers: str) -> dict[str, bool]:
-        """True if the learning rates meet the common conditions, and those of these equations."""
+        """Common conditions on the learning rates, and those of the given equations, each with True if it holds."""
         n, m, left, right = self.n, self.m, *self.sides_26()
         bracket = F(4 * (m - 1), n**2 * (n - 1)) + F(2 * (self.I + 2) * m, n**3)
         printed = {
@@ -90,7 +90,7 @@ class Rates:
     verdict=Verdict.REFUTED,
 )
 def eq_25() -> Finding:
-    """It has 2(I + 2)m/(N^2 n) where eq. (24) has 8Im/n, and 4/N^2 (m - 1)/(n - 1) where that has 16(m - 1)/(n - 1)."""
+    """Eq. (25) has 2(I + 2)m/(N^2 n) and 4/N^2 (m - 1)/(n - 1), where eq. (24) needs 8Im/n and 16(m - 1)/(n - 1)."""
     at = Rates(n=4, m=2, I=4, L=F(1), G=F(48), eta=F(6), eta_l=F(1, 1024), s=F(1, 4), C_0=F(5, 16))
     return refutation(
         instance="K = 1, N = n = 4, m = 2, I = 4, L = 1, eta = 6, beta1 = 0, rho = 0, eps = 1/16, G = 48, eta_l = "
@@ -134,5 +134,5 @@ def _sample_needed(rng: np.random.Generator) -> dict[str, F]:
     },
 )
 def eq_25_repaired() -> Finding:
-    """For all reals."""
+    """Proof by real algebra, for all real values."""
     return decide(lambda draw: _needed(draw, 16, 8), sample=_sample_needed)

@@ -1,4 +1,4 @@
-"""Theorems 4.6 and D.3 with explicit constants, and runs that break them, or an assumption.
+"""Theorems 4.6 and D.3 with explicit constants, and runs that break the bound if an assumption is dropped.
 
 The theorems are stated in O(), whose constants hide d, eps, beta1 and C_0; what is shown, and held to runs, is the
 inequality that the repaired proof ends with (:mod:`.explicit`).
@@ -152,10 +152,10 @@ def _shown(runs: list[Setting]) -> Finding:
     chain="theorem-4-6-assembly",
 )
 def theorem_d_3() -> Finding:
-    """The paper's way with its steps corrected. As printed the proof breaks at eq. (15), whose V_r is made of Delta_r;
-    at Lemmas F.1, F.5 and F.8, which are false; at lines of F.2, F.3 and F.4, which stand; at eq. (25), too weak a
-    condition; at the sign of eq. (28); and where eq. (29) drops noise. Eq. (15) costs kappa + 1 in place of kappa with
-    G B d. Of the terms with a_1 sigma_c^2 and s_1 a third is to spare.
+    """The paper's argument with its steps corrected. As printed the proof fails at eq. (15), whose V_r contains
+    Delta_r; at Lemmas F.1, F.5 and F.8, which are false; at lines of F.2, F.3 and F.4, though these lemmas hold; at eq.
+    (25), too weak a condition; at the sign of eq. (28); and where eq. (29) drops noise. The corrected eq. (15) has
+    kappa + 1 for kappa with G B d. Of the terms with a_1 sigma_c^2 and s_1 a third is slack.
 
     Held to runs of clients sum_j 1 - cos(x_j + phi_ij), d <= 2, K = n = 2, which stay far below the bound.
     """
@@ -174,5 +174,5 @@ def theorem_d_3() -> Finding:
     chain="theorem-4-6-assembly",
 )
 def theorem_4_6() -> Finding:
-    """As for Theorem D.3, of which it is a case; runs with d <= 2, N <= 4, I <= 2, R <= 1200, N > M among them."""
+    """A special case of Theorem D.3; runs with d <= 2, N <= 4, I <= 2, R <= 1200, some of them with N > M."""
     return _shown(AFGA_RUNS)

@@ -1,4 +1,4 @@
-"""Term I of the proof: what the first equality of eq. (15) loses, and the algebra of eqs. (16) and (17)."""
+"""Term I of the proof: the algebra of eqs. (16) and (17), and a wrong exponent after eq. (17)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _squares(draw: Draw, half: Any) -> list[Any]:
 )
 @identity("one coordinate")
 def eq_17(draw: Draw) -> list[Any]:
-    """x, y, z stand for f', the mean slope at the models and that at the cluster means, each times V^(-1/4)."""
+    """Here x, y, z are f', the mean slope at the models and the mean slope at cluster means, each times V^(-1/4)."""
     x, y, z = (draw(name, 1) for name in "xyz")
     first = (x @ x + y @ y - (x - y) @ (x - y)) / 4
     second = (x @ x + z @ z - (x - z) @ (x - z)) / 4
@@ -48,7 +48,7 @@ def eq_17(draw: Draw) -> list[Any]:
     severity=Severity.SLIP,
 )
 def eq_17_eps() -> Finding:
-    """eps^(-1/2) is meant."""
+    """A misprint: the exponent should be -1/2."""
     state = init(exact.vector(1))
     eps = F(1, 4)
     return refutation(

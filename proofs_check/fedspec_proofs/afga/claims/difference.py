@@ -1,4 +1,4 @@
-"""Lemma F.5, the second moment of Delta_r: what is printed, and what is tight, with the steps that add up to it.
+"""Lemma F.5, the second moment of Delta_r: the printed bound, and a tight one with the steps that add up to it.
 
 In the sum of the steps every expectation is a variable: D2 and Db2 of Delta_r and Deltabar_r, cons_I and inner of the
 consensus error at I and summed over t < I, at_models of the slopes at the models, summed; e2 = eta_l^2, p = m/n and
@@ -53,8 +53,8 @@ OURS = "ours, for Lemma F.5"
     assumptions=PRINTED,
 )
 def lemma_f_5() -> Finding:
-    """The sampling of a single local step has a variance that no term stands for: the right side is 0, whatever its
-    constants are. Delta_r with the 1/(Km) of eq. (74), which the lemma's first line leaves out; here it is 1.
+    """Sampling in a single local step has a variance that no term contains: the right side is 0, whatever its
+    constants are. Delta_r has the factor 1/(Km) of eq. (74), which the lemma's first line leaves out; here it is 1.
     """
     net = two_tilts((1, -1), 0)
     return refutation(
@@ -68,7 +68,7 @@ def lemma_f_5() -> Finding:
 
 
 def senders_vary(K: int, n: int, m: int, clusters: Any) -> Body:
-    """E over senders of Delta_r^2, less Deltabar_r^2 and the variance said to be left."""
+    """E over senders of Delta_r^2, minus Deltabar_r^2 and the claimed variance; zero if the identity holds."""
 
     def body(draw: Draw) -> list[Any]:
         X = draw("X", K * n, 1)
@@ -100,7 +100,7 @@ SIZES = [(1, 2, 1), (1, 2, 2), (1, 3, 1), (1, 3, 2), (1, 4, 2), (2, 2, 1), (2, 2
     chain="lemma-f-6-exact",
 )
 def eq_75_exact() -> Finding:
-    """The exact moment of Lemma F.6; then K <= 3 clusters of n <= 4, models relative to x_r, d = 1."""
+    """Exact moment of Lemma F.6; then K <= 3 clusters of n <= 4, models relative to x_r, d = 1."""
     sizes = {f"K = {K}, n = {n}, m = {m}": senders_vary(K, n, m, K) for K, n, m in SIZES}
     found = identities({"any K, n and m": senders_by_clusters, **sizes}, instances=6)
     # y are the models relative to x_r, and Delta_r the sum over those drawn, over K m.
@@ -109,7 +109,7 @@ def eq_75_exact() -> Finding:
 
 @false("afga.false-75-one-cluster", of=eq_75_exact, statement="The same without 1/K")
 def without_clusters() -> Finding:
-    """Independent draws in K clusters have a K-th of the variance."""
+    """Refuted: K independently sampled clusters have 1/K of one cluster's variance."""
     return identities({"K = 2, n = 2, m = 1": senders_vary(2, 2, 1, 1)})
 
 
@@ -131,13 +131,13 @@ def _round(draw: Draw) -> Any:
 
 
 def tight_right(draw: Draw) -> Mapping[str, Any]:
-    """The right side that bounds E|Deltabar_r|^2, term by term, as it is searched."""
+    """Terms of the bound of E|Deltabar_r|^2, as the search uses them."""
     v = _round(draw)
     return bounds.change_terms(v, v.inner, v.at_models)
 
 
 def tight(draw: Draw) -> Sum:
-    """The sum in place of eq. (73)."""
+    """Steps that add up to the corrected eq. (73)."""
     v = _round(draw)
     D2, Db2, P, Q, V, spread, cons_I = (draw(name) for name in ("D2", "Db2", "P", "Q", "V", "spread", "cons_I"))
     p, e2, N = v.m / v.n, v.eta_l**2, v.K * v.n
@@ -163,7 +163,7 @@ def tight(draw: Draw) -> Sum:
     chain="eq-75-exact eq-9 eq-76-repaired lemma-f-6-exact lemma-f-1-lines",
 )
 def eq_86() -> Finding:
-    """Without a factor to spare."""
+    """The sum has no slack."""
     jensen = decide(one_more_slope, ablate=False, instances=20)
     return all_proved({"sum": summed(tight, TIGHT, tight_right), "Jensen": jensen})
 
@@ -181,14 +181,14 @@ def eq_86() -> Finding:
     chain="eq-86-assembly",
 )
 def eq_86_tight() -> Finding:
-    """It needs neither C_1 nor alpha, sigma_c, rho or a condition on eta_l."""
+    """The bound needs neither C_1, alpha, sigma_c or rho nor a condition on eta_l."""
     looked = bounds.one_round(bounds.change_tight, "4.1", "4.2", "D.1 within")
     return confirmed((eq_86.body(),), in_setting(looked, DRAWN), bounds.TRIES)
 
 
 @dataclass(frozen=True)
 class Alone:
-    """A client s log(1 + x^2)/2 from x, with noise of plus or minus one."""
+    """A client s log(1 + x^2)/2 that starts from x, with noise of 1 or -1."""
 
     s: Any
     x: Any
@@ -223,8 +223,8 @@ def _split(one: Alone) -> tuple[Any, Any]:
     severity=Severity.CONSTANT,
 )
 def eq_76() -> Finding:
-    """The second gradient is taken where the first noise led: on a concave piece the two pull together, so that the
-    left side is larger, and the inequality that the proof needs fails as well.
+    """The second gradient is evaluated where the first noise led: on a concave piece the two correlate, so the left
+    side is larger, and the inequality that the proof needs fails as well.
     """
     one = Alone(F(1), F(2), F(1, 16), 2)
     whole, parts = _split(one)
@@ -253,6 +253,6 @@ def eq_76() -> Finding:
 )
 @identity("one coordinate")
 def eq_76_repaired(draw: Draw) -> list[Any]:
-    """The two sums are any two numbers, whatever depends on what."""
+    """Proof with the two sums as arbitrary numbers, however they depend on each other."""
     noise, slopes = draw("noise"), draw("slopes")
     return [2 * noise**2 + 2 * slopes**2 - (noise + slopes) ** 2 - (noise - slopes) ** 2]

@@ -1,4 +1,4 @@
-"""Eqs. (62) and (63), how far apart the eigenvalues of G are; and Lemmas F.3 and F.4 from one local step.
+"""Eqs. (62) and (63), the distance of G's eigenvalues; and Lemmas F.3 and F.4, derived from one local step.
 
 M_(t+1) <= G M_t + B entry by entry, G as in :mod:`.consensus`. By induction over t <= I, without eigenvalues:
 
@@ -23,7 +23,7 @@ from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.smt import every
 
 LEAST_C_1 = 56
-"""Lower bound of C_1 that the induction needs; it is at most the C_1 of the bounds."""
+"""Value of C_1 that the induction needs at least; it is at most the C_1 of the bounds."""
 assert LEAST_C_1 <= C_1
 
 GIVEN = {
@@ -55,7 +55,7 @@ def _bounds(e: Any, h: Any, rho_L: Any, b1: Any, b2: Any) -> tuple[Any, Any]:
 
 
 def one_more(draw: Draw, case: str) -> Statement:
-    """After one step more the errors are at most t + 1 times P and Q."""
+    """Induction step: after one more local step the errors are at most t + 1 times P and Q."""
     given, I, e, h, rho_L, keep = _case(draw, case)
     t, b1, b2, inner, away = (draw(name) for name in ("t", "b1", "b2", "inner", "away"))
     inner_after, away_after = draw("inner_after"), draw("away_after")
@@ -71,7 +71,7 @@ def one_more(draw: Draw, case: str) -> Statement:
 
 
 def constants(draw: Draw, case: str) -> Statement:
-    """P + Q and P against the factors of both lemmas; all is over eta_l^2."""
+    """P + Q and P are at most the coefficients of both lemmas; everything is divided by eta_l^2."""
     given, I, e, h, rho_L, _ = _case(draw, case)
     r, shown = draw("r"), {}
     # b1 and b2 are made of: gradients, sbar_l^2, sigma^2, sigma^2/n, fac I sbar_l^2.
@@ -110,7 +110,7 @@ def _sample(rng: np.random.Generator, case: str) -> dict[str, F]:
     chain="lemma-f-1-assembly lemma-f-2-assembly",
 )
 def f_3() -> Finding:
-    """By induction over t, and by twenty coefficients; without the eigenvalues of the paper's way."""
+    """By induction over t, then by comparing twenty coefficients; it avoids the eigenvalues of the paper's proof."""
     parts = {
         f"{case}, {part.__name__}": decide(
             partial(part, case=case), sample=partial(_sample, case=case), instances=40, timeout_ms=TIMEOUT_MS

@@ -1,4 +1,4 @@
-"""The explicit bound at the step sizes of Theorem 4.6: its term 1/sqrt(RIM), and what rho does to it. K = 1.
+"""Explicit bound at the step sizes of Theorem 4.6 for K = 1: its term 1/sqrt(RIM) and the influence of rho.
 
 With w = 1/sqrt(R), eta = n sqrt(I/m), eta_l = w/I and B = w beta the bound of :mod:`.explicit` times sqrt(RIm) is 8 C_0
 (limit + w rest), with no w under a fraction in the rest, and C_0 = sqrt(w^2 beta^2 + eps), which tends to sqrt(eps).
@@ -105,7 +105,7 @@ def _sample(rng: np.random.Generator) -> dict[str, F]:
     chain="eq-32 eq-30",
 )
 def theorem_4_6_rate() -> Finding:
-    """The limit by symbols, its bound by SMT. For M = N the condition on rho is not needed: eq. (30) is 0 <= 1."""
+    """The limit by symbols, its bound by SMT. For M = N no condition on rho is needed: eq. (30) reads 0 <= 1."""
     expanded, found = identities({"limit and rest": _limit}), decide(_uniform, sample=_sample)
     verdict = found.verdict if expanded.verdict is Verdict.PROVED else Verdict.UNKNOWN
     return replace(found, verdict=verdict, evidence=f"{expanded.evidence}\n{found.evidence}")
@@ -121,7 +121,7 @@ def theorem_4_6_rate() -> Finding:
 )
 @identity("all sizes")
 def remark_4_9(draw: Draw) -> list[Any]:
-    """s_2 is affine in sigma_g^2; fac = M(N-M)/(N(N-1)) is a factor of both terms. The bound is that of the rate."""
+    """s_2 is affine in sigma_g^2; both terms have the factor fac = M(N-M)/(N(N-1)), bounded in theorem-4-6-rate."""
     v, _ = _at_the_rate(draw)
     H, rho, more = (draw(name, positive=True) for name in ("H", "rho", "more"))
     i, q, n, fac = (v[name] for name in ("i", "q", "n", "fac"))
@@ -137,8 +137,7 @@ def remark_4_9(draw: Draw) -> list[Any]:
 
 
 GROWING = ("C_0", "B", "a_1", "s_1", "a_2", "s_2")
-"""Quantities that contain rho: each is a sum of products of rho, H = min(I, 1/(1 - rho)) and constants that are not
-negative."""
+"""Quantities that depend on rho: sums of products of rho, H = min(I, 1/(1 - rho)) and nonnegative constants."""
 
 
 def _growth(draw: Draw) -> Any:
@@ -165,7 +164,7 @@ def _growth(draw: Draw) -> Any:
     extent=Extent.PART,
 )
 def remark_4_10() -> Finding:
-    """The difference, multiplied out, is a sum of terms in positive symbols, none of which has a minus sign."""
+    """Expanded, the difference is a sum of terms in positive symbols, all with a plus sign."""
     terms = sympy.Add.make_args(sympy.expand(_growth(symbolic)))
     signs = all(term.is_positive for term in terms)
     rng, count = generator(), 25
@@ -195,7 +194,7 @@ def _dominated(draw: Draw, factor: Any) -> Statement:
     assumptions={"positive": "R, I, M > 0", "R >= IM": "enough rounds"},
 )
 def corollary_4_7() -> Finding:
-    """For all reals."""
+    """Proof by real algebra, for all real values."""
     return decide(lambda draw: _dominated(draw, 1))
 
 
@@ -208,7 +207,7 @@ def corollary_4_7() -> Finding:
 )
 @decided()
 def remark_4_8(draw: Draw) -> Statement:
-    """The other direction of Corollary 4.7 too."""
+    """Proof of both directions; Corollary 4.7 is one of them."""
     R, q = draw("R"), draw("IM")
     one, other = q <= R, R * q <= R * R
     return Statement({"positive": every(R > 0, q > 0)}, {"both or neither": one == other})
@@ -222,7 +221,7 @@ def remark_4_8(draw: Draw) -> Statement:
     engine=Engine.EXACT,
 )
 def rings() -> Finding:
-    """A vector of sum zero that the exchange shortens by less is a lower bound of rho; squares, exactly."""
+    """A zero-sum vector that one exchange shortens too little bounds rho from below; exact squares."""
     lines = []
     for n, m in ((100, 5), (50, 5), (20, 1), (10, 1)):
         wave = exact.vector(*(abs(k - n // 2) - F(n, 4) for k in range(n)))

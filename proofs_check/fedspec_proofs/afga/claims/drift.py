@@ -1,4 +1,4 @@
-"""Lemmas F.1 and F.2: how far the clients' mean model and the single models stray in one local step.
+"""Lemmas F.1 and F.2: distance of the clients' mean model from x_r, and of models from their mean, in one local step.
 
 Proved by adding up their steps (:mod:`.one_step`), and certified at some sizes (:mod:`.one_local_step`), which says how
 loose they are; networks of parabolas, on which expectations are exact, show what becomes of them without an assumption.
@@ -42,7 +42,7 @@ CONSENSUS = ("4.1", "4.2", "D.1 within", "D.1 between", "D.2")
     assumptions=PRINTED,
 )
 def lemma_f_1() -> Finding:
-    """Drawing one of two opposite clients moves the mean model, though f is flat and the clients are one cluster.
+    """Sampling one of two opposite clients of a cluster moves the mean model, though f is constant.
 
     The right side is 0, whatever its constants are.
     """
@@ -150,7 +150,7 @@ def eq_41() -> Finding:
     engine=Engine.WORST_CASE,
 )
 def half_of_41() -> Finding:
-    """By the functions that need nearly all of it at the first of the sizes."""
+    """Refuted by the stored functions that need nearly all of the right side, at the first of the sizes."""
     return with_less(PRINTED_41, F(1, 2))
 
 
@@ -161,7 +161,7 @@ def half_of_41() -> Finding:
     verdict=Verdict.REFUTED,
 )
 def eq_41_step() -> Finding:
-    """It gives 1/(4I) only, which is more for every I >= 1."""
+    """It implies 1/(4I) only, which is larger for every I >= 1."""
     I, L, eta_l = 1, F(1), F(1, 8)
     return refutation(
         instance="I = 1, L = 1, eta_l = 1/8",
@@ -180,7 +180,7 @@ def eq_41_step() -> Finding:
     assumptions={"I >= 1": "there is a local step", "0 < eta_l <= 1/(8IL)": "the lemma's condition, in e = eta_l L"},
 )
 def eq_41_step_repaired() -> Finding:
-    """For every real I >= 1."""
+    """Proof by real algebra, for every real I >= 1."""
 
     def body(draw: Draw) -> Statement:
         steps, e = draw("I", positive=True), draw("e", positive=True)

@@ -1,4 +1,4 @@
-"""The table of docs/worst-cases.md about peers: by which factor a form falls when they mix by a given matrix."""
+"""Table of docs/worst-cases.md on peers: the factor of a quadratic form for averaging with a given matrix."""
 
 from __future__ import annotations
 

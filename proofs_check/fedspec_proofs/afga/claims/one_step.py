@@ -1,4 +1,4 @@
-"""Lemmas F.1 and F.2 by adding up their steps: what one local step does to drift and consensus error.
+"""Lemmas F.1 and F.2 as sums of steps: the effect of one local step on drift and consensus error.
 
 Every expectation is a variable, a mean over the clusters: drift and consensus error before and after the step, H2 of
 |h_k|^2 with h_k the mean of the cluster's slopes at its models, V of the variance of these slopes in the cluster, G2 of
@@ -54,13 +54,13 @@ def _step(draw: Draw, *more: str) -> Any:
 
 
 def drift_right(draw: Draw) -> Mapping[str, Any]:
-    """Eq. (41) with the printed C_I = 1 + (3/2)/(4I-1), term by term, as it is searched."""
+    """Terms of eq. (41) with the printed C_I = 1 + (3/2)/(4I-1), as the search uses them."""
     v = _step(draw)
     return drift_terms(v, printed_growth(v.I), v.away, v.inner)
 
 
 def drift_step(draw: Draw) -> Sum:
-    """Eq. (41) with the printed C_I."""
+    """Steps that add up to eq. (41) with the printed C_I."""
     v = _step(draw)
     after, U, H2, G2, V = (draw(name) for name in ("after", "U", "H2", "G2", "V"))
     I, n, L, fac, het, p, e2 = v.I, v.n, v.L, v.fac, v.heterogeneous, v.m / v.n, v.eta_l**2
@@ -92,8 +92,8 @@ def drift_step(draw: Draw) -> Sum:
     chain="lemma-f-1-step lemma-f-1-lines lemma-f-1-sizes",
 )
 def f_1() -> Finding:
-    """A split in three with weights 4, 2, 4 and the variance of the draws; the paper's split in four does not give this
-    C_I (afga.eq-41-step).
+    """Young's inequality for three summands with weights 4, 2, 4, and the sampling variance; the paper's split in
+    four does not give this C_I (afga.eq-41-step).
     """
     return summed(drift_step, F1_STEPS, drift_right)
 
@@ -107,7 +107,7 @@ def f_1() -> Finding:
 )
 @decided()
 def sizes(draw: Draw) -> Statement:
-    """For all real m and n."""
+    """Proof by real algebra, for all real m and n."""
     n, m = draw("n"), draw("m")
     # fac/n + p^2 <= 1, times n^2 (n - 1).
     shown = {"p <= 1": m * m <= n * n, "draws": m * (n - m) + m * m * (n - 1) <= n * n * (n - 1)}
@@ -166,7 +166,7 @@ def _noise(biased: bool = False, correlated: bool = False) -> Body:
     },
 )
 def f_1_step() -> Finding:
-    """By the chances of one and of two clients; noise adds up one client at a time.
+    """By the probabilities of sampling one and two given clients; noise is added one client at a time.
 
     Through the exchange: n = 2 and 3, d = 1, every doubly stochastic W, slopes and models as free numbers.
     """
@@ -215,7 +215,7 @@ def _parts(draw: Draw) -> list[Any]:
     extent=Extent.PART,
 )
 def lines() -> Finding:
-    """Young's and Jensen's inequalities with their certificates, coordinate by coordinate; of any number of clients."""
+    """Young's and Jensen's inequalities as sums of squares, per coordinate, for any number of clients."""
     return identities({"any n": variances, "n = 3": _parts})
 
 
@@ -229,13 +229,13 @@ F2_STEPS = {
 
 
 def consensus_right(draw: Draw) -> Mapping[str, Any]:
-    """Eq. (42), term by term, as it is searched."""
+    """Terms of eq. (42), as the search uses them."""
     v = _step(draw, "rho_max", "keep", "rho_L", "own")
     return consensus_terms(v, v.keep, v.rho_L, v.own, v.inner, v.away)
 
 
 def consensus_step(draw: Draw) -> Sum:
-    """Eq. (42)."""
+    """Steps that add up to eq. (42)."""
     v = _step(draw, "rho_max", "keep", "rho_L", "own")
     after, slopes, G2, e2 = draw("after"), draw("slopes"), draw("G2"), v.eta_l**2
     steps = {
@@ -257,5 +257,5 @@ def consensus_step(draw: Draw) -> Sum:
     chain="eq-44-repaired lemma-f-1-lines",
 )
 def f_2() -> Finding:
-    """Without a factor to spare: so the paper's constants come about."""
+    """The sum has no slack, which explains the paper's constants."""
     return summed(consensus_step, F2_STEPS, consensus_right)

@@ -1,4 +1,4 @@
-"""Server AMSGrad: the order of its moments for any number of rounds, by SMT induction over the server rules."""
+"""Server AMSGrad: order of its moments after any number of rounds, by SMT induction over the server rules."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _ordered(step: Step, ceiling: Callable[[Any, Any, Any], Any], extra: Formula
 
 
 def below_P(v_hat: Any, P: Any, eps: Any) -> Any:
-    """The ceiling of FedAMSGrad."""
+    """Upper bound of v_hat for FedAMSGrad: v_hat <= P."""
     return v_hat <= P
 
 
@@ -56,12 +56,12 @@ def below_P(v_hat: Any, P: Any, eps: Any) -> Any:
     assumptions=WORDS,
 )
 def amsgrad_order() -> Finding:
-    """v is a mean of squares seen and of zero, v_hat a maximum of such v, m a mean of the Delta and of zero."""
+    """v averages squares and zero, v_hat is a maximum of such v, m averages the Delta and zero."""
     return _ordered(amsgrad, below_P, {"eps >= 0": numbers()["eps"] >= 0})
 
 
 def fedams(state: AmsGrad, delta: Vector, **numbers: Any) -> AmsGrad:
-    """FedAMS, option 1."""
+    """Server rule of FedAMS, option 1."""
     return ams(state, delta, **numbers, option=AmsOption.ONE)
 
 
@@ -73,7 +73,7 @@ def fedams(state: AmsGrad, delta: Vector, **numbers: Any) -> AmsGrad:
     assumptions=WORDS,
 )
 def fedams_order() -> Finding:
-    """eps enters the maximum, so that it is both a floor and, while all Delta^2 are smaller, the ceiling."""
+    """eps is inside the maximum: it is a lower bound of v_hat, and the upper bound while all Delta^2 are smaller."""
 
     least = numbers()["eps"]
 

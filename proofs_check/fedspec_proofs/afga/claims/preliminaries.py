@@ -1,4 +1,4 @@
-"""Appendix C: what is said of doubly stochastic matrices on the way to rho <= 1, and what the mixing does to models.
+"""Appendix C: properties of doubly stochastic matrices that lead to rho <= 1, and their effect on models.
 
 By Birkhoff's theorem every doubly stochastic matrix is a convex combination of permutations; where a claim needs the
 sums only, they are solved for in the last row and column.
@@ -33,7 +33,7 @@ APPENDIX = "Appendix C"
     severity=Severity.PROOF_BREAKS,
 )
 def eq_7() -> Finding:
-    """(W - J)^2 = W^2 - J. Only projections are their own square. Compared is the entry [1, 1]."""
+    """In fact (W - J)^2 = W^2 - J; only projections are their own square. The entries [1, 1] are compared."""
     W = blended_permutation(2, (0, 1), F(1, 2))
     gap = W - topology.complete(2, EXACT)
     return refutation(
@@ -57,7 +57,7 @@ def eq_7() -> Finding:
     assumptions={"columns of W sum to one": "1'W = 1'; the rows are meant to as well"},
 )
 def eq_7_repaired() -> Finding:
-    """n = 2 and n = 3, every doubly stochastic matrix."""
+    """Proof for n = 2 and n = 3, for every doubly stochastic matrix."""
 
     def body(n: int, make: Callable[[Draw, int], Mixing]) -> Body:
         def one(draw: Draw) -> list[Any]:
@@ -96,7 +96,7 @@ def _shrinks(n: int, weight: Any = 1, make: Callable[[Draw, int], Mixing] = doub
     assumptions={"columns of W sum to one": "with rows that do; W'W is then doubly stochastic"},
 )
 def appendix_c() -> Finding:
-    """Every doubly stochastic matrix of n = 2 and 3; the lines hold for any n, since W'W has rows that sum to one."""
+    """Proof for every doubly stochastic matrix, n = 2 and 3; any n would do, since rows of W'W sum to one."""
 
     return identities(
         {"n = 2": _shrinks(2), "n = 3": _shrinks(3)},
@@ -113,7 +113,7 @@ def appendix_c() -> Finding:
     sizes="I and a cyclic permutation for n = 2..5, two parted pairs",
 )
 def maximum() -> Finding:
-    """Not only there. (1, -1, 0, ..), and (1, 1, -1, -1) of the pairs, keep their lengths."""
+    """Other matrices attain it too: (1, -1, 0, ..), and for the pairs (1, 1, -1, -1), keep their lengths."""
     attained = []
     for n in (2, 3, 4, 5):
         x = exact.vector(1, -1, *[0] * (n - 2))

@@ -1,4 +1,4 @@
-"""From eq. (24) on: what the step sizes and rho must meet, and what the printed conditions give."""
+"""Conditions on step sizes and rho after eq. (24), and the consequences of the printed conditions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from fedspec_proofs.refutation import refutation
     repairs="afga.eq-31",
 )
 def eq_30() -> Finding:
-    """For all reals m, n and rho, not only whole numbers."""
+    """Proof for all real m, n and rho, not only whole numbers."""
 
     def body(draw: Draw) -> Statement:
         n, m, rho, H = (draw(name) for name in ("n", "m", "rho", "H"))
@@ -57,7 +57,7 @@ def eq_30() -> Finding:
     severity=Severity.SLIP,
 )
 def eq_31() -> Finding:
-    """The other way round is true, and used. With full participation eq. (30) asks nothing of rho."""
+    """The converse is true, and is the direction used. With full participation eq. (30) does not restrict rho."""
     n, m, rho, I = 3, 2, F(3, 5), 2
     H = min(F(I), 1 / (1 - rho))
     return refutation(
@@ -123,7 +123,7 @@ def _sample_steps(rng: np.random.Generator) -> dict[str, F]:
     },
 )
 def eq_32() -> Finding:
-    """For all reals; at rho = m/(m + n) the second is an equality."""
+    """Proof for all reals; at rho = m/(m + n) the second inequality is an equality."""
     parts = {
         "rho": decide(lambda draw: _rho_condition(draw, 1), sample=_sample_rho),
         "any I": decide(lambda draw: _steps(draw, 1), sample=_sample_steps, ablate=False),
@@ -134,7 +134,7 @@ def eq_32() -> Finding:
 
 @false("afga.false-32-twice", of=eq_32, statement="The same for rho <= 2m/(m + n)")
 def twice_as_sparse() -> Finding:
-    """The condition has no room for a factor of two."""
+    """Refuted: the condition on rho has no slack of a factor of two."""
     return decide(lambda draw: _rho_condition(draw, 2), sample=_sample_rho)
 
 
@@ -151,7 +151,7 @@ def _noise_of_t_2(steps: Any, n: Any, rho: Any, H: Any) -> Any:
     severity=Severity.PROOF_BREAKS,
 )
 def eq_29() -> Finding:
-    """At rho = 0 the right side is 0 for every C: I sigma^2/n is lost, and in T2's last line (L2344) a factor L^2 too.
+    """At rho = 0 the right side is 0 for every C: I sigma^2/n is missing; T2's last line (L2344) lacks L^2 too.
 
     Of the first loss eq. (8) needs no correction: with eta_l = 1/(sqrt(R) I) <= 1/(8IL), L^2 sigma^2/(n I R) is at most
     sqrt(m)/(8 n sqrt(I)) times L sigma^2/sqrt(RIm).
@@ -174,7 +174,7 @@ def eq_29() -> Finding:
 )
 @decided()
 def eq_29_repaired(draw: Draw) -> Statement:
-    """For all reals."""
+    """Proof by real algebra, for all real values."""
     steps, n, rho, H = (draw(name) for name in ("I", "n", "rho", "H"))
     right = steps * (rho**2 * (1 + 1 / n) + 1 / n)
     given = {"sizes": every(n >= 1, steps >= 1), "H": every(H >= 0, steps >= H)}

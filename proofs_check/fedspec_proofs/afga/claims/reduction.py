@@ -1,4 +1,4 @@
-"""Special cases of AFGA and CAFGA, on symbols: FedAMSGrad, one another, and the assumptions at K = 1."""
+"""Special cases of AFGA and CAFGA on symbols: FedAMSGrad, CAFGA with one cluster, and the assumptions at K = 1."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _servers(draw: Draw) -> list[Any]:
     },
 )
 def reduction() -> Finding:
-    """n = 3, I = 2, affine clients; the servers are asked from any state, with any Delta."""
+    """n = 3, I = 2, affine clients; the servers are compared at any state, for any Delta."""
     one, J = topology.alone(3, EXACT), topology.complete(3, EXACT)
     S = (0, 2)
     return identities(
@@ -124,7 +124,7 @@ def _one_cluster(n: int, S: tuple[int, ...], computing: Sets, clusters: Any) -> 
     assumptions={"K = 1": "one cluster of all clients"},
 )
 def one_cluster() -> Finding:
-    """n = 2, I = 2 with every doubly stochastic W; two clusters of one client do not mix."""
+    """n = 2, I = 2 with every doubly stochastic W; two clusters of one client each do not mix."""
     whole = _one_cluster(2, (0,), ((1,), (0,)), ((0, 1),))
     parted = _one_cluster(2, (0, 1), ((1,), (0,)), ((0,), (1,)))
     return identities({"n = 2, I = 2": whole}, without={"K = 1": {"K = 2": parted}})
@@ -139,8 +139,7 @@ def one_cluster() -> Finding:
     extent=Extent.WHOLE,
 )
 def at_k_1() -> Finding:
-    """Proof for the only cluster, where fbar_1 = f, whatever the clients are; at networks of one cluster, on the whole
-    line."""
+    """With one cluster fbar_1 = f, whatever the clients are; checked for all x on some networks of one cluster."""
     checked, halved = 0, False
     for c in ((1, -1), (0, 3), (2, 2)):
         for slope in (F(0), F(1), F(-2)):
@@ -163,7 +162,7 @@ def at_k_1() -> Finding:
     verdict=Verdict.UNDECIDABLE,
 )
 def remark_3_1() -> Finding:
-    """About experiments."""
+    """A statement about experiments, which no run decides."""
     return Finding(
         Verdict.UNDECIDABLE,
         "a motivation without a quantified statement: neither 'impact' nor the runs compared are named; with the "
@@ -173,5 +172,5 @@ def remark_3_1() -> Finding:
 
 @false("afga.false-reduction-mixing", of=reduction, statement="AFGA with S_(r,t) = S_r and W = J is FedAMSGrad")
 def mixing_stays() -> Finding:
-    """The exchange averages the steps of those who do not compute as well."""
+    """Refuted: the exchange also averages the models of clients that compute with those of clients that don't."""
     return identities({"W = J": _against_fedamsgrad(3, (0, 2), ((0, 2), (0, 2)), topology.complete(3, EXACT))})

@@ -21,14 +21,14 @@ L = "Lemma F.6, eq. (87) (L4539)"
 
 
 def summed(y: Any, K: int, n: int, sets: Any) -> Any:
-    """The sum of y over the sets of all clusters, read off what the server takes the mean of."""
+    """Sum of y over the sets of all clusters, computed from the server's mean."""
     zero = y[0] * 0
     parts = [mean_change(y[k * n : (k + 1) * n], zero, S) * len(S) for k, S in enumerate(sets)]
     return cluster_mean(np.stack(parts), exact.vector(*[F(1, K)] * K))[0] * K
 
 
 def expected(y: Any, K: int, n: int, m: int) -> Any:
-    """E|sum over clusters and sampled clients of y|^2, d = 1; every outcome."""
+    """E|sum over clusters and sampled clients of y|^2 for d = 1, by enumerating every outcome."""
     one = list(subsets(n, m))
     return mean(lambda sets: summed(y, K, n, sets) ** 2, independent(*([one] * K)))
 
@@ -43,13 +43,13 @@ def _spread(y: Any, K: int, n: int) -> Any:
 
 
 def moment(y: Any, K: int, n: int, m: int, chance: Any = None) -> Any:
-    """p^2 |sum y|^2 + fac sum |y - ybar_k|^2; p = m/n unless another chance is given."""
+    """Second moment p^2 |sum y|^2 + fac sum |y - ybar_k|^2; p = m/n unless ``chance`` is given."""
     p = F(m, n) if chance is None else chance
     return p**2 * sum(y[:, 0]) ** 2 + F(m * (n - m), n * (n - 1)) * _spread(y, K, n)
 
 
 def exactly(K: int, n: int, m: int, chance: Any = None) -> Body:
-    """The sharper identity."""
+    """Identity between the enumerated second moment and the exact formula."""
 
     def body(draw: Draw) -> list[Any]:
         y = draw("y", K * n, 1)
@@ -59,19 +59,19 @@ def exactly(K: int, n: int, m: int, chance: Any = None) -> Body:
 
 
 def bound(y: Any, K: int, n: int, m: int) -> Any:
-    """The right side of eq. (87)."""
+    """Right side of eq. (87)."""
     return F(m * (m - 1), n * (n - 1)) * sum(y[:, 0]) ** 2 + K * F(m * (n - m), n * (n - 1)) * sum(y[:, 0] ** 2)
 
 
 def slack(y: Any, K: int, n: int, m: int) -> Any:
-    """The difference that the lemma puts between its sides."""
+    """Difference of the two sides as the lemma states it."""
     centres = _centres(y, K, n)
     apart = sum((centres[k] - centres[h]) ** 2 for k in range(K) for h in range(k))
     return F(m * (n - m), n * (n - 1)) * ((K - 1) * _spread(y, K, n) + n * apart)
 
 
 def gap(K: int, n: int, m: int) -> Body:
-    """Right side of eq. (87) less the left one, less a sum of squares with positive weights."""
+    """Right side of eq. (87) minus its left side and the stated difference; zero if the difference is exact."""
 
     def body(draw: Draw) -> list[Any]:
         y = draw("y", K * n, 1)
@@ -87,7 +87,7 @@ def _chances(draw: Draw) -> tuple[Any, Any, Any, Any]:
 
 
 def one_more_cluster(draw: Draw) -> list[Any]:
-    """The exact moment of some clusters and of one more, which draws independently: by sums over clients.
+    """Induction step over clusters for the exact second moment: one more cluster samples independently.
 
     S is the sum of y over the clusters so far, Q and P the new cluster's sum |y|^2 and |sum y|^2.
     """
@@ -99,8 +99,9 @@ def one_more_cluster(draw: Draw) -> list[Any]:
 
 
 def any_gap(draw: Draw) -> list[Any]:
-    """Eq. (87) less the exact moment; C2 is sum |ybar_k|^2, CC |sum ybar_k|^2, and apart = K C2 - CC; and the latter
-    for one cluster more."""
+    """Eq. (87) minus the exact moment, and one more cluster in ``apart`` = K C2 - CC; C2 = sum |ybar_k|^2, CC = |sum
+    ybar_k|^2.
+    """
     n, alone, both, fac = _chances(draw)
     K, spread, C2, CC, c2, along = (draw(name) for name in ("K", "spread", "C2", "CC", "c2", "along"))
     apart = K * C2 - CC
@@ -123,12 +124,12 @@ TWO_PAIRS = exact.vector(1, -1, 1, -1)[:, None]
 
 
 def twice_the_same() -> Any:
-    """E|sum y|^2 where n = m = 2, y = (1, -1), and both draws may be the same client."""
+    """E|sum y|^2 for n = m = 2 and y = (1, -1), sampled with replacement."""
     return sum(F(1, 4) * (PAIR[i, 0] + PAIR[j, 0]) ** 2 for i, j in product((0, 1), repeat=2))
 
 
 def one_for_both() -> Any:
-    """Second moment for two clusters with y = (1, -1) that always draw the same place."""
+    """Second moment for two clusters with y = (1, -1) that always sample the same index."""
     return mean(lambda S: summed(TWO_PAIRS, 2, 2, (S, S)) ** 2, subsets(2, 1))
 
 
@@ -139,12 +140,12 @@ REPLACED, TOGETHER = (
 
 
 def otherwise(words: str, left: Any, right: Any, said: str = "right side") -> Dropped:
-    """An instance by hand at which two numbers are said to be equal, or the first at most the second."""
+    """Dropped assumption, with an explicit instance: it matters if ``left`` exceeds ``right``."""
     return Dropped(left > right, f"by hand: {words}: left side {left}, {said} {right}")
 
 
 def inexact(share: Any = 1) -> dict[str, Dropped]:
-    """The exact moment, or a share of it, where clients are drawn otherwise."""
+    """Dropped assumptions of the exact moment, or of a share of it: sampling with replacement, or jointly."""
     return {
         "without replacement": otherwise(REPLACED, share * twice_the_same(), share * moment(PAIR, 1, 2, 2)),
         "independent": otherwise(TOGETHER, share * one_for_both(), share * moment(TWO_PAIRS, 2, 2, 1)),
@@ -169,7 +170,7 @@ def _not_between() -> Dropped:
     assumptions=DRAWS,
 )
 def lemma_f_6() -> Finding:
-    """From the exact moment, by sums over clients and over clusters, of which one more is taken at a time; any m <= n.
+    """From the exact moment, by sums over clients and by induction over clusters, for any m <= n.
 
     Through the server's mean: every draw at K <= 3, n <= 4, d = 1 (coordinates add up).
     """
@@ -190,7 +191,7 @@ def lemma_f_6() -> Finding:
     assumptions=DRAWS,
 )
 def lemma_f_6_exact() -> Finding:
-    """By the chances of one and of two clients, and one cluster more at a time; then at the same sizes."""
+    """By the probabilities of sampling one and two clients and induction over clusters; then at those sizes."""
     sizes = {f"K = {K}, n = {n}, m = {m}": exactly(K, n, m) for K, n, m in SIZES}
     found = identities({"any clusters": one_more_cluster, **sizes}, instances=6)
     return Finding(found.verdict, found.evidence, inexact(), found.second)
@@ -202,7 +203,7 @@ def lemma_f_6_exact() -> Finding:
     statement="The same with the pair probability m(m-1)/(n(n-1)) in place of (m/n)^2",
 )
 def pair_probability() -> Finding:
-    """Use the pair probability, which goes with sum |y|^2, not with the spread about the cluster's mean."""
+    """Refuted: the pair probability belongs with sum |y|^2, not with the spread about the cluster's mean."""
     return identities({"K = 1, n = 2, m = 1": exactly(1, 2, 1, F(0))})
 
 
@@ -227,7 +228,7 @@ def _around(draw: Draw) -> list[Any]:
     chain="lemma-f-6-exact",
 )
 def eq_39() -> Finding:
-    """Lemma F.6 for y_i = grad f_i - grad fbar_k, whose sum is zero; then at n <= 4, d = 1, by every draw."""
+    """Lemma F.6 for y_i = grad f_i - grad fbar_k, with sum zero; then at n <= 4, d = 1, by enumerating every draw."""
 
     def body(n: int, m: int) -> Body:
         def one(draw: Draw) -> list[Any]:

@@ -1,4 +1,4 @@
-"""The sequences of the proof: mean models, and the mean change that Delta_r is an unbiased draw of.
+"""Sequences of the proof: the mean models, and the mean change, of which Delta_r is an unbiased estimate.
 
 Doubly stochastic matrices are convex combinations of permutations (Birkhoff), so that weights of permutations stand for
 every one of their size.
@@ -29,7 +29,7 @@ from fedspec_proofs.engines.identities import Body, identities
 
 
 def doubly(draw: Draw, n: int) -> Mixing:
-    """Any doubly stochastic n x n matrix: permutations with weights."""
+    """Arbitrary doubly stochastic n x n matrix: a convex combination of all permutations."""
     orders = list(permutations(range(n)))
     share = draw("p", len(orders), positive=True)
     total = sum(share[1:], start=share[0])
@@ -40,7 +40,7 @@ def doubly(draw: Draw, n: int) -> Mixing:
 
 
 def row_stochastic(draw: Draw, n: int) -> Mixing:
-    """Any matrix whose rows sum to one."""
+    """Arbitrary matrix with rows that sum to one."""
     W = draw("p", n, n, positive=True)
     out: Mixing = W / W.sum(axis=1)[:, None]
     return out
@@ -77,7 +77,7 @@ SETS: dict[str, tuple[int, tuple[tuple[int, ...], ...]]] = {
     assumptions={"columns of W sum to one": "1'W = 1', the half of Assumption 4.5 that the mean needs"},
 )
 def eq_9() -> Finding:
-    """An exchange keeps the mean, a column of W at a time, and a step moves it by what those who compute take.
+    """An exchange keeps the mean, as columns of W sum to one; a step moves it by the computing clients' gradients.
 
     Through the algorithm: n = 2 with three steps, n = 3 with two, d = 2, gradients as free numbers.
     """
@@ -126,7 +126,7 @@ def _dependent() -> Dropped:
     },
 )
 def eq_12() -> Finding:
-    """Each client is among the senders with chance m/n; the clusters' means add up.
+    """Each client is among the senders with probability m/n; the clusters' means add up.
 
     Through the server's mean: every set of K <= 3 clusters of n <= 4.
     """

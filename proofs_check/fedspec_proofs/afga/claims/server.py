@@ -153,12 +153,13 @@ def _without_start(bound: Callable[[Any], Any]) -> Mapping[str, Any]:
     assumptions={"v_hat_0 = 0": "the start, which the paper does not print"},
 )
 def lemma_f_9() -> Finding:
-    """Proof for one coordinate, any number of rounds: v_hat never falls, so that the sum telescopes. d coordinates add
-    up."""
+    """Proof for one coordinate and any number of rounds: v_hat never falls, so the sum telescopes. Coordinates add
+    up to d.
+    """
     return _telescope(lambda e: e)
 
 
 @false("afga.false-f-9-half", of=lemma_f_9, statement="The first sum is at most d/(2 sqrt(eps)), the second d/(2 eps)")
 def half_of_the_root() -> Finding:
-    """A large first Delta takes it all the way down."""
+    """Refuted: after a large first Delta, (v_hat + eps)^(-1/2) falls from 1/sqrt(eps) almost to zero."""
     return _telescope(lambda e: e / 2)

@@ -1,4 +1,4 @@
-"""Lemma F.3: bounds of the eigenvalues of G, and how far apart they are. Notation as in :mod:`.consensus`."""
+"""Lemma F.3: bounds of the eigenvalues of G, and of their distance. Notation as in :mod:`.consensus`."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _sample_roots(rng: np.random.Generator) -> dict[str, F]:
 )
 @decided(sample=_sample_roots)
 def eigenvalues(draw: Draw) -> Statement:
-    """The determinant is not negative since a >= b and C_I >= g."""
+    """Proof: the determinant is nonnegative, since a >= b and C_I >= g."""
     given, (low, high, a, C, _, _) = _roots(draw)
     shown = {
         "0 <= lambda_1": low >= 0,
@@ -82,7 +82,7 @@ def _sample_step(rng: np.random.Generator) -> dict[str, F]:
     },
 )
 def eq_60() -> Finding:
-    """For every real I >= 1; the printed terms in between have wrong denominators and are not needed."""
+    """Proof for every real I >= 1; the printed terms in between have wrong denominators and are not needed."""
 
     def body(draw: Draw) -> Statement:
         steps, e, rho, w, q = (draw(name) for name in ("I", "e", "rho", "w", "q"))

@@ -1,4 +1,4 @@
-"""Table 9 (L1002): the rates of the experiments, beside what sec. 6 (L463) and App. B.2 (L993) say of them."""
+"""Table 9 (L1002): learning rates of the experiments, compared with sec. 6 (L463) and App. B.2 (L993)."""
 
 from __future__ import annotations
 
@@ -18,39 +18,39 @@ TABLE = {
     "AFGA": ("0.01 2.0", "0.01 1.0", "0.01 10.0"),
     "CAFGA": ("0.01 2.0", "0.01 1.0", "0.01 10.0"),
 }
-"""The columns eta_l and eta of CIFAR-10, CIFAR-100 and Shakespeare; the same in Settings 1 and 2 (L1007-1014)."""
+"""Columns eta_l and eta for CIFAR-10, CIFAR-100 and Shakespeare; the same in Settings 1 and 2 (L1007-1014)."""
 
 TEXT = {
     **dict.fromkeys(SGD_BASED, ({F(1, 10), F(1)}, {F(1)})),
     **dict.fromkeys(ADAPTIVE, ({F(1), F(2), F(10)}, {F(1, 100)})),
 }
-"""The local and the global rates that sec. 6 names (L463-467)."""
+"""Local and global learning rates that sec. 6 names (L463-467)."""
 
 GRIDS = (
     {F(1, 1000), F(1, 100), F(1, 10), F(1)},
     {F(1, 1000), F(1, 100), F(1, 10), F(1), F(2), F(5), F(10)},
 )
-"""The grids of eta_l and of eta (App. B.2, L993-995)."""
+"""Grids of eta_l and of eta (App. B.2, L993-995)."""
 
 
 def rates(method: str, *, exchanged: bool = False) -> list[tuple[F, F]]:
-    """The local and the global rate of a method on each data set, with the two columns as headed or exchanged."""
+    """Local and global rates of a method on each data set, with the two columns as headed or exchanged."""
     pairs = [tuple(map(F, cell.split())) for cell in TABLE[method]]
     return [(b, a) if exchanged else (a, b) for a, b in pairs]
 
 
 def outside(method: str, local: set[F], server: set[F], *, exchanged: bool) -> bool:
-    """True if a rate of the method is in neither its set of local rates nor its set of global ones."""
+    """True if a local rate of the method is not in ``local`` or a global rate is not in ``server``."""
     return any(a not in local or b not in server for a, b in rates(method, exchanged=exchanged))
 
 
 def against_text(*, exchanged: bool) -> list[str]:
-    """The methods with a rate that sec. 6 does not name."""
+    """Methods with a rate that sec. 6 does not name."""
     return [m for m in TABLE if outside(m, *TEXT[m], exchanged=exchanged)]
 
 
 def against_grids(*, exchanged: bool) -> list[str]:
-    """The methods with a rate that is in no grid of App. B.2."""
+    """Methods with a rate outside the grids of App. B.2."""
     return [m for m in TABLE if outside(m, *GRIDS, exchanged=exchanged)]
 
 
@@ -75,11 +75,11 @@ def _finding(deviating: list[str]) -> Finding:
     engine=Engine.EXACT,
 )
 def columns() -> Finding:
-    """Every rate of the table looked up in the sets of both texts, in both orders of the columns."""
+    """Proof by looking up every rate of the table in the sets of both texts, in both orders of the columns."""
     return _finding(["FedAMSGrad", "AFGA", "CAFGA"])
 
 
 @false("afga.table-9-columns-all", of=columns, statement="As headed, the table agrees with sec. 6")
 def none_deviates() -> Finding:
-    """No method contradicts the text."""
+    """Refuted: some methods contradict the text."""
     return _finding([])

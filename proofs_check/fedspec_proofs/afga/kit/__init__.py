@@ -1,1 +1,1 @@
-"""Kit of AFGA's claims: toy networks, exact expectations over their rounds, both sides of its inequalities."""
+"""Tools for AFGA's claims: toy networks, exact expectations over their rounds, and both sides of its inequalities."""

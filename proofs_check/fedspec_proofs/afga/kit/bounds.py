@@ -1,4 +1,4 @@
-"""Both sides of the paper's inequalities about one round, each with the constants that are in question as arguments."""
+"""Both sides of the paper's inequalities about one round, with the disputed constants as arguments."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from fedspec_proofs.words import as_text, short
 F = Fraction
 
 TRIES, DROP = 360, 80
-"""Numbers of networks in a search, and in a search for an assumption that is dropped."""
+"""Numbers of random networks: in a search, and in a search with an assumption dropped."""
 
 C_1 = 72
-"""Value of the universal constant of Lemmas F.3 and F.4."""
+"""Value used for the universal constant of Lemmas F.3 and F.4."""
 
 
 def printed_growth(steps: Any) -> Any:
@@ -39,12 +39,12 @@ def printed_growth(steps: Any) -> Any:
 
 
 def growth(steps: Any) -> Any:
-    """C_I as the proof gives it under eta_l <= 1/(8IL)."""
+    """C_I as the paper's proof yields it for eta_l <= 1/(8IL)."""
     return 1 + F(1) / (4 * steps - 1) + F(1) / (4 * steps)
 
 
 def drift_as_printed(net: Network) -> Iterable[Sides]:
-    """Eq. (38), step by step."""
+    """Both sides of eq. (38) at each local step."""
     states = path(net)
     rest = 8 * net.I * net.eta_l**2 * net.heterogeneous + net.eta_l**2 * net.sigma2 / net.n
     for before, after in pairwise(states):
@@ -52,7 +52,7 @@ def drift_as_printed(net: Network) -> Iterable[Sides]:
 
 
 def drift_terms(v: Any, C_I: Any, away: Any, inner: Any) -> dict[str, Any]:
-    """The right side of eq. (41), from drift and consensus error before the step."""
+    """Terms of the right side of eq. (41), from drift (``away``) and consensus error (``inner``) before the step."""
     e2 = v.eta_l**2
     return {
         "drift": C_I * away,
@@ -64,20 +64,21 @@ def drift_terms(v: Any, C_I: Any, away: Any, inner: Any) -> dict[str, Any]:
 
 
 def drift_of(net: Network, C_I: Any) -> Iterable[Sides]:
-    """Eq. (41), step by step, with some C_I."""
+    """Both sides of eq. (41) at each local step, with the given C_I."""
     for before, after in pairwise(path(net)):
         yield drift(net, after), drift_terms(net, C_I, drift(net, before), consensus(net, before))
 
 
 def zetas(net: Network) -> list[Any]:
-    """Values of zeta that Lemma F.2 is tried at: those of the two cases of Lemma F.3's proof, and one."""
+    """Values of zeta at which Lemma F.2 is checked: those of the two cases of Lemma F.3's proof, and 1."""
     case = net.rho_max / (1 - net.rho_max) if 0 < net.rho_max < 1 else F(1, 2)
     return [case, F(4 * net.I - 1), F(1)]
 
 
 def consensus_terms(v: Any, keep: Any, rho_L: Any, own: Any, inner: Any, away: Any) -> dict[str, Any]:
-    """The right side of eq. (42), averaged over the clusters: keep is rho_max^2 (1 + 1/zeta), own the mean of rho_k^2
-    (1 + zeta) sigma_k^2."""
+    """Terms of the right side of eq. (42), averaged over clusters: keep is rho_max^2 (1 + 1/zeta), own the mean of
+    rho_k^2 (1 + zeta) sigma_k^2.
+    """
     e2 = v.eta_l**2
     return {
         "consensus error, kept": keep * inner,
@@ -90,7 +91,7 @@ def consensus_terms(v: Any, keep: Any, rho_L: Any, own: Any, inner: Any, away: A
 
 
 def consensus_of(net: Network) -> Iterable[Sides]:
-    """Eq. (42), step by step, at several zeta."""
+    """Both sides of eq. (42) at each local step, for several zeta."""
     for zeta in zetas(net):
         keep, rho_L = net.rho_max**2 * (1 + 1 / F(zeta)), net.rho_max**2 * (1 + zeta)
         own = sum(r**2 * (1 + zeta) * s for r, s in zip(net.rho, net.sigma2_k, strict=True)) / F(net.K)
@@ -100,7 +101,7 @@ def consensus_of(net: Network) -> Iterable[Sides]:
 
 
 def error_factors(I: Any, rho2: Any, H: Any) -> dict[str, Any]:
-    """Factors of gradients, dissimilarities and noise in eq. (47), over (t + 1) C_1 eta_l^2."""
+    """Coefficients of gradients, dissimilarities and noise in eq. (47), divided by (t + 1) C_1 eta_l^2."""
     tail = 1 + H**2 * rho2 / I**2
     return {
         "gradients": I + rho2 * H,
@@ -112,7 +113,7 @@ def error_factors(I: Any, rho2: Any, H: Any) -> dict[str, Any]:
 
 
 def consensus_factors(I: Any, rho2: Any, H: Any) -> dict[str, Any]:
-    """Likewise in eq. (69)."""
+    """Coefficients in eq. (69), divided by (t + 1) C_1 eta_l^2, as :func:`error_factors`."""
     share = H**2 * rho2 / I**2
     return {
         "gradients": rho2 * H,
@@ -124,7 +125,7 @@ def consensus_factors(I: Any, rho2: Any, H: Any) -> dict[str, Any]:
 
 
 def sources(v: Any) -> dict[str, Any]:
-    """Quantities that the factors multiply, except for the gradients; sbar2 is the mean of the sigma_k^2."""
+    """Quantities that the coefficients multiply, apart from gradients; sbar2 is the mean of the sigma_k^2."""
     return {
         "dissimilarity": v.sbar2,
         "noise": v.sigma2,
@@ -134,12 +135,12 @@ def sources(v: Any) -> dict[str, Any]:
 
 
 def both_errors(net: Network, constant: Any, later: int) -> Iterable[Sides]:
-    """Eq. (47) at t = 0, 1, ... with C_1 = constant and t + later in place of t + 1."""
+    """Both sides of eq. (47) at t = 0, 1, ..., with C_1 = constant and t + later in place of t + 1."""
     return _errors(net, error_factors, lambda inner, away: inner + away, constant, later)
 
 
 def consensus_error(net: Network, constant: Any, later: int) -> Iterable[Sides]:
-    """Eq. (69), as :func:`both_errors`."""
+    """Both sides of eq. (69), with arguments as in :func:`both_errors`."""
     return _errors(net, consensus_factors, lambda inner, _: inner, constant, later)
 
 
@@ -153,7 +154,7 @@ def _errors(
 
 
 def change_as_printed(net: Network) -> Iterable[Sides]:
-    """Eq. (73)."""
+    """Both sides of eq. (73) as printed."""
     states, e2, share = path(net), net.eta_l**2, F(net.n - net.m, net.m * max(net.n - 1, 1))
     right = 2 * e2 * net.I * net.sigma2 / net.N
     right += 2 * e2 * (net.I - 1) * sum(slopes_at_models(net, s) for s in states[:-1])
@@ -164,7 +165,7 @@ def change_as_printed(net: Network) -> Iterable[Sides]:
 
 
 def change_terms(v: Any, inner: Any, at_models: Any) -> dict[str, Any]:
-    """Terms that bound E|Deltabar_r|^2, from consensus errors and squared slopes at the models, summed over t < I."""
+    """Terms of the bound of E|Deltabar_r|^2, from consensus errors and squared slopes, both summed over t < I."""
     e2, N = v.eta_l**2, v.K * v.n
     return {
         "noise": 2 * e2 * v.I * v.K * v.m * v.sigma2 / N**2,
@@ -175,12 +176,12 @@ def change_terms(v: Any, inner: Any, at_models: Any) -> dict[str, Any]:
 
 
 def change_by_drawing(v: Any, inner: Any) -> Any:
-    """Addition to E|Delta_r|^2 by drawing the senders: (n-m)/(Km(n-1)) times the consensus error at I."""
+    """Part of E|Delta_r|^2 due to sampling the senders: (n-m)/(Km(n-1)) times the consensus error at I."""
     return v.fac * v.n / v.m**2 / v.K * inner
 
 
 def change_tight(net: Network) -> Iterable[Sides]:
-    """Sides that replace eq. (73): the senders' variance exactly, and a bound of the mean change."""
+    """Both sides of the corrected eq. (73): exact variance of sampling senders, plus a bound of the mean change."""
     *states, last = path(net)
     by_drawing = F(net.n - net.m, net.K * net.m * max(net.n - 1, 1)) * consensus(net, last)
     sums = (sum(f(net, s) for s in states) for f in (consensus, slopes_at_models))
@@ -190,7 +191,7 @@ def change_tight(net: Network) -> Iterable[Sides]:
 
 
 def one_round(sides: Callable[[Network], Iterable[Sides]], *names: str) -> Finding:
-    """The search that every inequality about one round is held to, over the same networks.
+    """Search for a violation of an inequality about one round; all such inequalities use the same random networks.
 
     An assumption that the search does not show to matter is broken by hand where :data:`BREAKING` has a network for it.
 
@@ -204,7 +205,7 @@ def one_round(sides: Callable[[Network], Iterable[Sides]], *names: str) -> Findi
 
 
 def by_hand(sides: Callable[[Network], Iterable[Sides]], *names: str) -> dict[str, Dropped]:
-    """Outcome of an inequality without each assumption, at the networks of :data:`BREAKING`."""
+    """Check the inequality on the networks of :data:`BREAKING`, each of which violates one assumption only."""
     inequality = Inequality(network, some(HOLDS, *names), sides)
     dropped = dict.fromkeys(names, Dropped(False, "none of the networks that break it alone is a counterexample"))
     for name, net in BREAKING:

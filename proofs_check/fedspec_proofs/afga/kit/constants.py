@@ -1,4 +1,4 @@
-"""The constants of a toy network, decided exactly: smoothness, dissimilarity, and how fast its matrices mix.
+"""Constants of a toy network, computed exactly: smoothness, dissimilarity and spectral gap of its mixing matrices.
 
 At the end non-convex clients that meet every assumption of the theorems, with rational gradients:
 
@@ -25,17 +25,17 @@ from fedspec_proofs.solvers import sympy
 
 
 def largest_slope(a: Any) -> Any:
-    """The smoothness of quadratics, from their second derivatives."""
+    """Smoothness constant of quadratics: the largest absolute second derivative."""
     return max(abs(a_i) for a_i in a)
 
 
 def cluster_means(net: Network, of: Any) -> list[Any]:
-    """The mean of one number for each client, cluster by cluster."""
+    """Mean of one number per client, for each cluster."""
     return [sum(of[i] for i in V) / Fraction(net.n) for V in net.clusters]
 
 
 def dissimilar(net: Network, k: int) -> Any:
-    """The smallest sigma_k^2 for every x; None where there is none."""
+    """Smallest sigma_k^2 that holds for every x; None if no constant does."""
     V = net.clusters[k]
     if len({net.a[i] for i in V}) > 1:
         return None
@@ -53,13 +53,13 @@ def _parabola(net: Network, alpha2: Any) -> tuple[Any, Any, Any]:
 
 
 def between(net: Network, alpha2: Any, sigma2_c: Any) -> bool:
-    """True if 1/K sum_k fbar_k'(x)^2 <= alpha^2 f'(x)^2 + sigma_c^2 for all x: a parabola never below 0."""
+    """True if 1/K sum_k fbar_k'(x)^2 <= alpha^2 f'(x)^2 + sigma_c^2 for all x, decided as a nonnegative quadratic."""
     A, B, C = _parabola(net, alpha2)
     return bool(A >= 0 and C + sigma2_c >= 0 and 4 * A * (C + sigma2_c) >= B**2)
 
 
 def least_sigma2_c(net: Network, alpha2: Any) -> Any:
-    """The smallest sigma_c^2 for that alpha, where the clusters' slopes allow one; else 0."""
+    """Smallest sigma_c^2 for the given alpha^2; if none exists, a number >= 0 that :func:`between` rejects."""
     A, B, C = _parabola(net, alpha2)
     return max(Fraction(0), -C + (B**2 / (4 * A) if A > 0 else Fraction(0)))
 
@@ -77,7 +77,7 @@ def mixes(W: Mixing, rho: Any) -> bool:
 
 
 def doubly_stochastic(W: Mixing) -> bool:
-    """Entries in [0, 1], rows and columns that sum to one."""
+    """True if entries are in [0, 1] and rows and columns sum to one."""
     sums = (*W.sum(axis=0), *W.sum(axis=1))
     return all(s == 1 for s in sums) and all(0 <= w <= 1 for w in W.flat)
 
@@ -96,7 +96,7 @@ def keeps(W: Mixing, x: Array, share: Any) -> bool:
 
 
 def least_rho(W: Mixing, denominator: int = 64) -> Fraction:
-    """A bound of ||W - J||_2: a multiple of 1/denominator at most, as small as it can be among those."""
+    """Upper bound of ||W - J||_2, the smallest multiple of 1/denominator that is one; starts at ||W - J||_F."""
     gap = W - topology.complete(len(W), EXACT)
     # ||.||_2 <= ||.||_F, where to start; then down.
     square = sum(g**2 for g in gap.flat)
@@ -108,7 +108,7 @@ def least_rho(W: Mixing, denominator: int = 64) -> Fraction:
 
 @dataclass(frozen=True)
 class Well:
-    """s times a well at b.
+    """Client s log(1 + (x - b)^2) / 2, a "well" with its centre at b.
 
     Attributes:
         s: its depth, >= 0 for one that is bounded below.
@@ -120,53 +120,53 @@ class Well:
 
     @property
     def L(self) -> Any:
-        """The smoothness: f'' = s (1 - u^2)/(1 + u^2)^2 lies in [-|s|, |s|]."""
+        """Smoothness constant |s|: with u = x - b, f'' = s (1 - u^2)/(1 + u^2)^2 lies in [-|s|, |s|]."""
         return abs(self.s)
 
     @property
     def G(self) -> Any:
-        """The largest slope: |u|/(1 + u^2) <= 1/2, with equality at u = 1."""
+        """Bound |s|/2 of the slopes: |u|/(1 + u^2) <= 1/2, with equality at u = 1."""
         return abs(self.s) / Fraction(2)
 
     def slope(self, x: Any) -> Any:
-        """The gradient."""
+        """Gradient at x."""
         u = x - self.b
         return self.s * u / (1 + u * u)
 
 
 @dataclass(frozen=True)
 class Bump:
-    """s times a bump at b; f'' = 2 s (1 - 3 u^2)/(1 + u^2)^3."""
+    """Client s u^2/(1 + u^2) with u = x - b, a "bump"; f'' = 2 s (1 - 3 u^2)/(1 + u^2)^3."""
 
     s: Any
     b: Any
 
     @property
     def L(self) -> Any:
-        """The smoothness, attained at b."""
+        """Smoothness constant 2|s|, attained at b."""
         return 2 * abs(self.s)
 
     @property
     def G(self) -> Any:
-        """A bound of the slopes, whose largest is 3 sqrt(3)/8 < 13/20, at u^2 = 1/3."""
+        """Bound 13/20 |s| of the slopes; their maximum is 3 sqrt(3)/8 |s|, at u^2 = 1/3."""
         return Fraction(13, 20) * abs(self.s)
 
     def value(self, x: Any) -> Any:
-        """The objective."""
+        """Value at x."""
         u = x - self.b
         return self.s * u * u / (1 + u * u)
 
     def slope(self, x: Any) -> Any:
-        """The gradient."""
+        """Gradient at x."""
         u = x - self.b
         return 2 * self.s * u / (1 + u * u) ** 2
 
 
 def oracle(f: Well | Bump) -> Oracle:
-    """Its gradient."""
+    """Gradient of a client as an oracle."""
     return lambda t, x: f.slope(x)
 
 
 def oracles(clients: Sequence[Well | Bump]) -> list[Oracle]:
-    """Their gradients."""
+    """Gradients of clients as oracles."""
     return [oracle(f) for f in clients]

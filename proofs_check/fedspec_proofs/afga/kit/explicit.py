@@ -1,4 +1,4 @@
-"""The theorems with every constant written out, and runs to hold them to.
+"""The theorems with every constant written out, and runs that are compared with these bounds.
 
 With p = m/n, kappa = beta1/(1 - beta1), fac = m(n-m)/(n(n-1)), H = min(I, 1/(1 - rho)), T = I(I-1)/2, C_1 = 72,
 
@@ -33,12 +33,12 @@ from fedspec_proofs.afga.kit.rounds import draws
 
 
 def senders(v: Any) -> Any:
-    """(n - m)/(K m (n - 1)), the share of the consensus error that drawing the senders adds."""
+    """Factor (n - m)/(K m (n - 1)) of the consensus error that sampling the senders adds."""
     return v.fac * v.n / v.m**2 / v.K
 
 
 def changes(v: Any) -> tuple[Any, Any, Any, Any]:
-    """C_D, and e_0, e_1 and e_2 of the second moment of Delta."""
+    """Constants C_D, e_0, e_1 and e_2 of the second moment of Delta."""
     e2, N, M, p = v.eta_l**2, v.K * v.n, v.K * v.m, v.m / v.n
     C_D = v.eta**2 * v.L / (2 * v.root**2) * (v.kappa**2 + 3)
     e_0 = e2 * (2 * v.I * M * v.sigma2 / N**2 + 4 * v.I * v.fac * v.sbar2 / N)
@@ -47,13 +47,13 @@ def changes(v: Any) -> tuple[Any, Any, Any, Any]:
 
 
 def local(v: Any) -> Any:
-    """Cost of consensus error and drift, over their factors a_1 and s_1."""
+    """Coefficient of consensus error and drift in the bound, without their factors a_1 and s_1."""
     step = v.eta * v.eta_l * v.m / v.n
     return 3 * v.L**2 * step / (4 * v.root) * v.T * v.C_1 * v.eta_l**2
 
 
 def conditions(v: Any) -> dict[str, tuple[Any, Any]]:
-    """The three conditions on the learning rates, each a left side and what it must not exceed; root is sqrt(eps)."""
+    """The three conditions on the learning rates, as pairs (left side, its upper limit); root is sqrt(eps)."""
     (C_D, _, e_1, e_2), step = changes(v), v.eta * v.eta_l * v.m / v.n
     return {
         "first condition": (8 * v.I * v.L * v.eta_l, 1),
@@ -63,7 +63,7 @@ def conditions(v: Any) -> dict[str, tuple[Any, Any]]:
 
 
 def terms(v: Any) -> dict[str, Any]:
-    """The summands of the right side, by what each comes from."""
+    """Terms of the right side, by their origin."""
     C_D, e_0, _, e_2 = changes(v)
     kept = v.eta**2 * v.L * v.kappa**2 * v.B**2
     summands = {
@@ -82,7 +82,7 @@ def terms(v: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Setting:
-    """A problem, an algorithm, and what is said of them; the names are those of the module's words.
+    """A problem, an algorithm's parameters, and the constants that the theorem is given, named as in the module's text.
 
     Clients are f_i(x) = sum_j 1 - cos(x_j + phi_ij), smooth with L = 1, with slopes of at most sqrt(d).
 
@@ -126,7 +126,7 @@ class Setting:
     v_hat: float = 0.0
 
     def true(self, name: str) -> float:
-        """True value of a constant, or a bound of it that holds everywhere."""
+        """True value of a constant, or an upper bound of it that holds everywhere."""
         z = np.exp(1j * self.angles).reshape(self.K, self.n, -1)
         centres = z.mean(axis=1)
         d = z.shape[-1]
@@ -153,7 +153,7 @@ class Setting:
 
     @property
     def numbers(self) -> Any:
-        """Numbers for :func:`terms` and :func:`conditions`, alpha = 1."""
+        """Arguments for :func:`terms` and :func:`conditions`, with alpha = 1."""
         v = SimpleNamespace(**{name: getattr(self, name) for name in ("K", "n", "m", "I", "R", "eta", "eta_l")})
         for name in ("L", "G", "sigma2", "sbar2", "sigma2_c", "gap"):
             setattr(v, name, self[name])
@@ -169,41 +169,41 @@ class Setting:
         return v
 
     def small(self) -> bool:
-        """The three conditions on the learning rates."""
+        """True if the three conditions on the learning rates hold."""
         return all(low <= high for low, high in conditions(self.numbers).values())
 
     def terms(self) -> dict[str, float]:
-        """The summands of the right side."""
+        """Terms of the right side."""
         return terms(self.numbers)
 
     def bound(self) -> float:
-        """The right side."""
+        """Right side of the theorem: the sum of its terms."""
         return sum(self.terms().values())
 
     @cached_property
     def W(self) -> Array:
-        """The clusters' matrices in one."""
+        """Mixing matrix of all clients, block diagonal by cluster."""
         one = topology.blended([self.theta, 1 - self.theta], [topology.alone(self.n), topology.complete(self.n)])
         return topology.clustered([one] * self.K)
 
     @cached_property
     def angles(self) -> Array:
-        """The phases, as an array."""
+        """Phases phi as an array."""
         return np.array(self.phi)
 
     @cached_property
     def hyper(self) -> Cafga:
-        """Hyper-parameters."""
+        """Hyper-parameters as the algorithm's record."""
         return Cafga(eta_l=self.eta_l, eta=self.eta, beta1=self.beta1, beta2=self.beta2, eps=self.eps)
 
     def start(self) -> State:
-        """The first state."""
+        """Initial state."""
         x = np.full(len(self.phi[0]), self.x)
         state = cafga.init(self.hyper, x, Setup(examples=(1,) * (self.K * self.n), shapes={}))
         return replace(state, server=replace(state.server, v_hat=state.server.v_hat + self.v_hat))
 
     def step(self, state: State, senders: Any, computing: Any, coins: Array) -> State:
-        """Run one round of the algorithm; the noise of client i at step t is nu times a coin."""
+        """Run one round of the algorithm; the noise of client i at step t is nu times ``coins[t, i]``."""
         clusters = tuple(tuple(range(k * self.n, (k + 1) * self.n)) for k in range(self.K))
 
         def oracle(i: int) -> Oracle:
@@ -219,7 +219,7 @@ class Setting:
 
 
 def sampled(s: Setting) -> float:
-    """1/R sum_r E|grad f(x_r)|^2, by a run with sets and noise drawn; exact where nothing is drawn."""
+    """Mean over rounds of |grad f(x_r)|^2 in one run, with sampled clients and noise; exact if nothing is random."""
     sets = [tuple(k * s.n + i for k in range(s.K) for i in range(s.m))] if s.law == "first" else []
     sets = sets or [S for _, S in draws(s.K, s.n, s.m)]
     rng, state, total = np.random.default_rng(0), s.start(), 0.0

@@ -1,4 +1,4 @@
-"""The effect of a round of exchanges on any number of clients: lines behind eq. (44) and Lemma F.8, added up.
+"""Lines behind eq. (44) and Lemma F.8, about a round of exchanges with any number of clients, added up.
 
 Lengths, inner products and traces are variables, so that no dimension and no number of clients enters.
 """
@@ -29,7 +29,7 @@ ONE_STEP = {
 
 
 def one_step(draw: Draw) -> Sum:
-    """E|Xperp_(t+1)|^2, the last line of eq. (44)."""
+    """Steps that add up to the last line of eq. (44), a bound of E|Xperp_(t+1)|^2."""
     rho2, e2, zeta, n, sigma2, X2, F2 = (
         draw(name, positive=True) for name in ("rho^2", "eta_l^2", "zeta", "n", "sigma^2", "X2", "F2")
     )
@@ -61,7 +61,7 @@ def _rest(draw: Draw) -> list[Any]:
 
 
 def consensus_lines() -> tuple[Finding, ...]:
-    """Eq. (44), last line."""
+    """Proofs of the lines that lead to the last line of eq. (44)."""
     shrunk = identities({"what an exchange leaves beside the mean, any n": _rest})
     return shrunk, added(one_step, ONE_STEP), decide(_young, ablate=False, instances=20)
 
@@ -86,7 +86,7 @@ PASSED = {
 
 
 def passed(draw: Draw) -> Sum:
-    """(1/m) 1_S' W^s 1_T."""
+    """Bound of (1/m) 1_S' W^s 1_T: the part of the set T's gradients that the senders S hold after s exchanges."""
     m, p, power = draw("m", positive=True), draw("p"), draw("rho^s", positive=True)
     got, along = draw("got"), draw("along")
     steps = {"split": Step(1 / m, got, m * p + along), "norm": Step(1 / m, along, power * m * (1 - p))}
@@ -118,18 +118,18 @@ def _numbers(rng: np.random.Generator) -> dict[str, Any]:
 
 
 def passing_lines() -> tuple[Finding, ...]:
-    """The share of T that S gets in s exchanges."""
+    """Proofs of the bound of :func:`passed`, for any n and m."""
     return identities({"any n and m": _passing}), added(passed, PASSED)
 
 
 def reach_lines() -> tuple[Finding, ...]:
-    """Lines that bound the lengths of Delta_r, m_r and v_r."""
+    """Proofs of the lines that bound the lengths of Delta_r, m_r and v_r."""
     lines = (decide(body, sample=_numbers, ablate=False, instances=20) for body in (_longer, _averaged))
     return (*passing_lines(), *lines)
 
 
 def one_more_slope(draw: Draw) -> Statement:
-    """|sum g_t|^2 <= I sum |g_t|^2, one step more at a time, in one coordinate."""
+    """|sum g_t|^2 <= I sum |g_t|^2 in one coordinate: induction step from I to I + 1 local steps."""
     total, squares, g, count = draw("sum"), draw("squares"), draw("g"), draw("I")
     given = {"so far": every(count >= 1, total * total <= count * squares)}
     return Statement(given, {"one more": (total + g) ** 2 <= (count + 1) * (squares + g * g)})
@@ -142,14 +142,14 @@ def _chances(draw: Draw) -> tuple[Any, Any, Any, Any, Any]:
 
 
 def mean_of_senders(draw: Draw) -> list[Any]:
-    """E of the mean over m senders is the mean over n: each is a sender with chance m/n; clusters add up."""
+    """The expected mean over m senders is the mean over all n clients, since each sends with probability m/n."""
     n, m, alone, _, _ = _chances(draw)
     total = draw("sum of changes")
     return [alone * total / m - total / n]
 
 
 def mean_after_exchange(draw: Draw) -> list[Any]:
-    """A column of W at a time: 1' W y = sum_j (1' W)_j y_j; then a step of those who compute, on the mean."""
+    """An exchange keeps the sum of models (columns of W sum to one); a step moves their mean by -eta_l/n sum g."""
     so_far, y, column = draw("so far"), draw("y"), draw("others")
     n, eta_l, total, taken = draw("n", positive=True), draw("eta_l"), draw("sum of x"), draw("sum of g")
     # The last entry of a column is what makes it 1.
@@ -158,7 +158,7 @@ def mean_after_exchange(draw: Draw) -> list[Any]:
 
 
 def one_draw(draw: Draw) -> list[Any]:
-    """E (u - (eta_l/n) sum over S of g)^2 = (u - eta_l p h)^2 + eta_l^2 fac V/n: by the sums of g and of g^2."""
+    """E (u - (eta_l/n) sum over S of g)^2 = (u - eta_l p h)^2 + eta_l^2 fac V/n, by the sums of g and of g^2."""
     n, _, alone, both, fac = _chances(draw)
     u, eta_l, h, V = draw("u"), draw("eta_l", positive=True), draw("h"), draw("V")
     Q, P = n * (V + h**2), (n * h) ** 2
@@ -168,7 +168,7 @@ def one_draw(draw: Draw) -> list[Any]:
 
 
 def senders_by_clusters(draw: Draw) -> list[Any]:
-    """The exact moment of Lemma F.6 over (K m)^2, with ``spread`` the mean of the squared distances in the clusters."""
+    """Exact second moment of Lemma F.6 over (K m)^2; ``spread`` is the mean squared distance to the cluster mean."""
     n, m, alone, _, fac = _chances(draw)
     K, mean2, spread = draw("K", positive=True), draw("mean2"), draw("spread")
     moment = (alone**2 * (K * n) ** 2 * mean2 + fac * K * n * spread) / (K * m) ** 2
@@ -176,11 +176,11 @@ def senders_by_clusters(draw: Draw) -> list[Any]:
 
 
 def variances(draw: Draw) -> list[Any]:
-    """The lines about means and variances, by the means of a, b and of their products, over any number of clients."""
+    """Inequalities about variances, in terms of the means of a, b and their products, for any number of clients."""
     a, b, aa, ab, bb = (draw(name) for name in ("mean a", "mean b", "mean a^2", "mean a b", "mean b^2"))
 
     def spread(p: Any, q: Any) -> Any:
-        """The spread of p a + q b."""
+        """Variance of p a + q b."""
         return p * p * aa + 2 * p * q * ab + q * q * bb - (p * a + q * b) ** 2
 
     share = draw("one") * 0 + 1
@@ -201,7 +201,7 @@ APART = {
 
 
 def slopes_apart(draw: Draw) -> Sum:
-    """|grad f(x_r) - g_t|^2 in V^(-1/2); with one of the two parts left out it is the step for the other pairs."""
+    """Bound of |grad f(x_r) - g_t|^2, weighted by V^(-1/2); the other two differences follow with one part left out."""
     L, root = draw("L", positive=True), draw("sqrt(eps)", positive=True)
     weighted, apart, squares, ways, cons, drift = (
         draw(name) for name in ("weighted", "apart", "squares", "ways", "consensus error", "drift")
@@ -227,6 +227,6 @@ def _shares(rng: np.random.Generator) -> dict[str, Any]:
 
 
 def slope_lines() -> tuple[Finding, ...]:
-    """The steps about slopes of the theorem's assembly."""
+    """Proofs of the steps about slopes in the theorem's assembly."""
     lines = decide(squared_mean, sample=_shares, ablate=False)
     return added(slopes_apart, APART), lines, identities({"ways": _ways})

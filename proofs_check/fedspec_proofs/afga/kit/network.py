@@ -1,4 +1,4 @@
-"""A toy network: clients, clusters, one round's steps, and the constants that a statement is told.
+"""A toy network: clients, clusters, one round's local steps, and the constants that a statement is given.
 
     f_i(x) = a_i x^2 / 2 + c_i x        and a gradient with noise of plus or minus nu, by a fair coin
 
@@ -18,17 +18,17 @@ from fedspec.arith import Mixing
 from fedspec_proofs.engines import exact
 
 EXACT = exact.vector(0)
-"""Array whose arithmetic topologies are made in."""
+"""Array that selects exact arithmetic when topologies are made."""
 
 
 def hyper(eta_l: Any, **more: Any) -> Cafga:
-    """Hyper-parameters of AFGA and CAFGA with this learning rate; the server has no decay and a stabiliser of 1."""
+    """Hyper-parameters of AFGA and CAFGA for this eta_l; by default beta1 = beta2 = 0 and eta = eps = 1."""
     return Cafga(eta_l=eta_l, **{"eta": 1, "beta1": 0, "beta2": 0, "eps": 1, **more})
 
 
 @dataclass(frozen=True)
 class Network:
-    """Clients, their clusters, one round's steps, and the constants that a statement is told.
+    """Clients, clusters, one round's local steps, and the constants that a statement is given.
 
     Attributes:
         K: number of clusters.
@@ -68,22 +68,22 @@ class Network:
 
     @property
     def N(self) -> int:
-        """All clients."""
+        """Number of clients."""
         return self.K * self.n
 
     @property
     def M(self) -> int:
-        """All clients drawn."""
+        """Number of clients sampled per step."""
         return self.K * self.m
 
     @property
     def clusters(self) -> tuple[tuple[int, ...], ...]:
-        """V_k."""
+        """Clusters V_k, as tuples of client indices."""
         return tuple(tuple(range(k * self.n, (k + 1) * self.n)) for k in range(self.K))
 
     @property
     def rho_max(self) -> Any:
-        """The largest of the rho_k."""
+        """Largest rho_k."""
         return max(self.rho)
 
     @property
@@ -93,20 +93,20 @@ class Network:
 
     @property
     def fac(self) -> Any:
-        """m (n - m) / (n (n - 1)), and 0 for clusters of one."""
+        """Factor m (n - m) / (n (n - 1)); 0 for clusters of one client."""
         return Fraction(self.m * (self.n - self.m), self.n * max(self.n - 1, 1))
 
     @property
     def sbar2(self) -> Any:
-        """The mean of the sigma_k^2."""
+        """Mean of the sigma_k^2."""
         return Fraction(sum(self.sigma2_k)) / self.K
 
     @property
     def slope(self) -> Any:
-        """f'(x)."""
+        """Derivative f'(x) of the global objective at x_r."""
         return sum(a * self.x + c for a, c in zip(self.a, self.c, strict=True)) / Fraction(self.N)
 
     @property
     def heterogeneous(self) -> Any:
-        """alpha^2 f'(x)^2 + sigma_c^2."""
+        """Bound alpha^2 f'(x)^2 + sigma_c^2 of Assumption D.1."""
         return self.alpha2 * self.slope**2 + self.sigma2_c

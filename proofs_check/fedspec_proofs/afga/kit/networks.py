@@ -1,4 +1,4 @@
-"""Toy networks on which everything a statement of the paper speaks of is an exact number.
+"""Toy networks on which every quantity in the paper's statements is an exact number.
 
     f_i(x) = a_i x^2 / 2 + c_i x        and a gradient with noise of plus or minus nu, by a fair coin
 
@@ -29,7 +29,7 @@ from fedspec_proofs.engines.choose import Choose
 
 
 def blended_permutation(n: int, order: tuple[int, ...], rho: Any) -> Mixing:
-    """rho P + (1 - rho) J: ||W - J||_2 is rho exactly, since a permutation keeps lengths."""
+    """Matrix rho P + (1 - rho) J, with ||W - J||_2 = rho exactly, since a permutation P keeps lengths."""
     return topology.blended([rho, 1 - rho], [topology.permutation(order, EXACT), topology.complete(n, EXACT)])
 
 
@@ -42,7 +42,7 @@ ORDERS = {
 
 
 def matrix(choose: Choose, n: int) -> tuple[Mixing, Fraction]:
-    """A doubly stochastic matrix with its rho: blended permutations, or a lazy ring, whose rho is bounded in 64ths."""
+    """Random doubly stochastic matrix and its rho: a blended permutation, or a lazy ring with rho bounded in 64ths."""
     rho: Any = choose.of(*(Fraction(k, 8) for k in range(8)), Fraction(99, 100))
     if n > 2 and choose.of(0, 0, 0, 1):
         W = topology.lazy(topology.ring(n, EXACT), rho)
@@ -51,11 +51,11 @@ def matrix(choose: Choose, n: int) -> tuple[Mixing, Fraction]:
 
 
 SHARES = (Fraction(1), Fraction(1), Fraction(1), Fraction(1), Fraction(0), Fraction(1, 4))
-"""Ratios of the constant of a statement to the true one; one ratio in three is below 1."""
+"""Ratios of the constant given to a statement and the true one; one in three is below 1, which breaks an assumption."""
 
 
 def network(choose: Choose) -> Network:
-    """A network; now and then it breaks an assumption, by a constant that is told too small or a step too long."""
+    """Random network; a constant given too small or a step size too large sometimes breaks an assumption."""
     K = choose.of(1, 1, 2)
     n = choose.of(2, 3, 2, 3, 1) if K == 1 else 2
     m, steps = choose.whole(1, n), choose.of(1, 2, 3, 1, 2, 12)
@@ -90,7 +90,7 @@ ASSUMPTIONS: dict[str, str] = {
     "D.2": "every W_k is doubly stochastic with ||W_k - J||_2 <= rho_k < 1",
     "step": "eta_l <= 1/(8 I L)",
 }
-"""Assumptions of the lemmas about one round, by the names of :data:`HOLDS`."""
+"""Assumptions of the lemmas about one round, by the keys of :data:`HOLDS`."""
 
 DRAWN = {
     "draws": "S_r and every S_(r,t) are m of each cluster's n clients, without replacement, all sets as likely "
@@ -98,11 +98,11 @@ DRAWN = {
     "unbiased": "given everything before and who computes, the noise has mean zero",
     "uncorrelated": "and so it has given the noise of all other clients at that step",
 }
-"""Assumptions on random quantities that the paper does not print."""
+"""Assumptions on sampling and noise that the paper uses and does not print."""
 
 
 PRINTED = {"4.1": "", "4.2": "", "4.3": "every stochastic gradient is at most G long"} | ASSUMPTIONS
-"""Assumptions that the paper prints for Lemmas F.1 and F.5, Assumption 4.3 among them."""
+"""Assumptions that the paper prints for Lemmas F.1 and F.5, including 4.3."""
 
 
 def _within(net: Network) -> bool:
@@ -118,21 +118,21 @@ HOLDS: dict[str, Any] = {
     "D.2": lambda net: all(doubly_stochastic(W) and r < 1 and mixes(W, r) for W, r in zip(net.W, net.rho, strict=True)),
     "step": lambda net: net.eta_l * 8 * net.I * net.L <= 1,
 }
-"""Exact tests of a network against each assumption."""
+"""Exact test of each assumption on a network."""
 
 
 def some(table: dict[str, Any], *names: str) -> dict[str, Any]:
-    """Some entries of a table, in the order asked for."""
+    """Select entries of a table, in the order of the names."""
     return {name: table[name] for name in names}
 
 
 def conditions(net: Network, *names: str) -> dict[str, bool]:
-    """The assumptions in words, with whether the network meets them."""
+    """Assumptions in words, each with True if the network meets it."""
     return {f"{name}: {ASSUMPTIONS[name]}": bool(HOLDS[name](net)) for name in names or HOLDS}
 
 
 def two_tilts(c: tuple[int, int], rho: Any, nu: Any = 0, steps: int = 1) -> Network:
-    """Two clients with linear objectives c_i x, of which one is drawn; gradients are bounded, nothing curves."""
+    """Two clients with linear objectives c_i x, one of which is sampled; gradients are bounded, curvature is zero."""
     W = blended_permutation(2, (0, 1), Fraction(rho))
     mean = Fraction(sum(c), 2)
     return Network(
@@ -144,13 +144,13 @@ def two_tilts(c: tuple[int, int], rho: Any, nu: Any = 0, steps: int = 1) -> Netw
 
 
 def apart(pace: int, L: Any = 1) -> Network:
-    """Two clients on -x^2/2, both computing, with noise of size 1, three local steps; eta_l = pace/24, L as told."""
+    """Two clients -x^2/2, both computing, noise of size 1, three local steps; eta_l = pace/24, L as given."""
     net = two_tilts((0, 0), Fraction(1, 2), nu=1, steps=3)
     return replace(net, m=2, a=(Fraction(-1),) * 2, eta_l=Fraction(pace, 24), L=Fraction(L))
 
 
 def opposed() -> Network:
-    """Two clusters with opposite linear objectives, each of two equal clients of which one is drawn."""
+    """Two clusters with opposite linear objectives, each of two equal clients, one of which is sampled."""
     W = blended_permutation(2, (0, 1), Fraction(1, 2))
     return Network(
         K=2, n=2, m=1, I=2, eta_l=Fraction(1, 16), W=(W, W), a=(Fraction(0),) * 4,
@@ -167,4 +167,4 @@ BREAKING: tuple[tuple[str, Network], ...] = (
     ("D.2", replace(two_tilts((0, 0), Fraction(1, 8), nu=1), rho=(Fraction(0),))),
     ("step", apart(128)),
 )
-"""Networks that break one assumption alone."""
+"""Networks that violate exactly one assumption, with that assumption's name."""

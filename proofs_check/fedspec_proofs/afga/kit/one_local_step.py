@@ -1,4 +1,4 @@
-"""Lemmas F.1 and F.2 for one local step, certified: all smooth clients, any models, every matrix W, in every dimension.
+"""Certified Lemmas F.1 and F.2 for one local step: for all smooth clients, models, matrices W and dimensions.
 
 The step is the rule's. What is claimed is quadratic in the models and gradients, so that the noise of the step, whose
 mean is zero whatever the models are, enters by its second moments alone: |xi_i|^2 counts for its expectation, products
@@ -27,7 +27,7 @@ from fedspec_proofs.engines.worst_case.values import Value, function_value, squa
 
 @dataclass(frozen=True)
 class Step:
-    """A local step of CAFGA: K clusters of n clients, of which m are drawn in each; L = 1."""
+    """A local step of CAFGA: K clusters of n clients, m sampled in each; L = 1."""
 
     K: int
     n: int
@@ -35,12 +35,12 @@ class Step:
 
     @property
     def N(self) -> int:
-        """All clients."""
+        """Number of clients."""
         return self.K * self.n
 
     @property
     def fac(self) -> Fraction:
-        """m (n - m) / (n (n - 1))."""
+        """Factor m (n - m) / (n (n - 1))."""
         return Fraction(self.m * (self.n - self.m), self.n * max(self.n - 1, 1))
 
     def __str__(self) -> str:
@@ -52,7 +52,7 @@ def _mean(terms: Sequence[Any]) -> Any:
 
 
 def without_noise(value: Value, variance: Value) -> Value:
-    """Its expectation over noise of mean zero, independent from client to client, of this variance for each."""
+    """Expectation over noise of mean zero that is independent between clients and has this variance at each."""
     out = Value(values=value.values, constant=value.constant)
     for (a, b), c in value.products.items():
         if a.startswith("noise"):
@@ -64,7 +64,7 @@ def without_noise(value: Value, variance: Value) -> Value:
 
 @dataclass(frozen=True)
 class Made:
-    """The quantities of both lemmas.
+    """Quantities in both lemmas: errors before and after the step, and given inequalities.
 
     Attributes:
         drift: mean over the clusters of |xbar^k - x_r|^2, x_r = 0.
@@ -88,7 +88,7 @@ class Made:
 
 
 def made(s: Step, eta: Any) -> Made:
-    """A step from any models x_i, and what is assumed of the clients."""
+    """Run a step from arbitrary models x_i, and collect the assumptions on the clients."""
     functions = [Function(f"F{i}", smooth(1)) for i in range(s.N)]
     clusters = [range(k * s.n, (k + 1) * s.n) for k in range(s.K)]
     x = [basis(f"x{i}") for i in range(s.N)]
@@ -144,7 +144,7 @@ def _within(
 
 
 def drift_of(s: Step, I: int, growth: Fraction) -> Callable[[Any], Problem]:
-    """Eq. (41) at a rate, with a C_I."""
+    """Problem of eq. (41) as a function of the rate, with the given C_I."""
     return _within(
         s,
         lambda v: v.drift_after,
@@ -159,7 +159,7 @@ def drift_of(s: Step, I: int, growth: Fraction) -> Callable[[Any], Problem]:
 
 
 def consensus_of(s: Step, zeta: Fraction) -> Callable[[Any], Problem]:
-    """Eq. (42) at a rate, over rho^2: every term of its right side has it as a factor, if all rho_k are rho."""
+    """Problem of eq. (42) as a function of the rate, divided by rho^2, a common factor if all rho_k are rho."""
     by_gradients = 4 * (1 + zeta)
     return _within(
         s,

@@ -1,4 +1,4 @@
-"""Paths of rounds with everything drawn by an adversary, in two dimensions, for Lemma F.8."""
+"""Random rounds for Lemma F.8, in two dimensions: sampled sets and gradients are chosen by a search."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ETA_L = F(1, 4)
 
 @dataclass(frozen=True)
 class Path:
-    """Some rounds with everything drawn, in two dimensions.
+    """Some rounds with chosen sets and gradients, in two dimensions.
 
     Attributes:
         n: clients in each cluster.
@@ -79,7 +79,7 @@ def any_path(choose: Choose) -> Path:
 
 
 def run(path: Path) -> Iterator[tuple[Vector, AmsGrad]]:
-    """Delta and the server's moments after each round; the model, behind a root, plays no part."""
+    """Yield Delta and the server's moments after each round; the model, which needs a root, is left out."""
     K, n = len(path.W), path.n
     places = [tuple(range(k * n, (k + 1) * n)) for k in range(K)]
     W, zero = topology.clustered(path.W), exact.vector(0, 0)
@@ -97,6 +97,6 @@ def run(path: Path) -> Iterator[tuple[Vector, AmsGrad]]:
 
 
 def reach(path: Path) -> Any:
-    """B = eta_l G sum_(s=1)^I (p + (1 - p) rho^s)."""
+    """Bound B = eta_l G sum_(s=1)^I (p + (1 - p) rho^s)."""
     p = F(path.m, path.n)
     return ETA_L * path.G * sum(p + (1 - p) * path.rho**s for s in range(1, len(path.computing[0]) + 1))

@@ -1,4 +1,4 @@
-"""Round of CAFGA on a toy network, in exact expectation over the sets that are drawn and over the noise.
+"""A round of CAFGA on a toy network, in exact expectation over sampled sets and noise.
 
 Two independent ways: every outcome in turn through the algorithm (:func:`enumerated`), and the mean and covariance of
 all models through the affine maps of its local steps (:func:`path`), read off by running the steps.
@@ -28,16 +28,16 @@ from fedspec_proofs.engines.expectation import independent, mean, signs, subsets
 from fedspec_proofs.engines.moments import Moments, affine, second_moment, start
 
 Bend = Callable[[Any], Any]
-"""Function that replaces x in the gradients a_i x + c_i."""
+"""Function that replaces x in the gradients a_i x + c_i, for clients that are not quadratic."""
 
 
 def straight(x: Any) -> Any:
-    """x itself: quadratic clients."""
+    """Identity: clients stay quadratic."""
     return x
 
 
 def clients(net: Network, noise: Callable[[int, int], Any], bend: Bend = straight) -> list[Oracle]:
-    """The clients' stochastic gradients; noise(t, i) is plus or minus one."""
+    """Stochastic gradients of the clients; noise(t, i) is 1 or -1."""
 
     def oracle(i: int) -> Oracle:
         return lambda t, x: net.a[i] * bend(x) + net.c[i] + net.nu * noise(t, i)
@@ -46,32 +46,32 @@ def clients(net: Network, noise: Callable[[int, int], Any], bend: Bend = straigh
 
 
 def given(g: Array) -> list[Oracle]:
-    """Clients with gradient g[t, i] at local step t, wherever they are."""
+    """Clients with gradient g[t, i] at local step t, wherever they evaluate it."""
     return [quadratic.given(list(g[:, i])) for i in range(g.shape[1])]
 
 
 @cache
 def draws(K: int, n: int, m: int) -> tuple[tuple[Fraction, tuple[int, ...]], ...]:
-    """The sets that m clients drawn from each cluster can be, each with its probability."""
+    """All unions of m sampled clients from each cluster, with their probabilities."""
     one = list(subsets(n, m))
     together = independent(*(one for _ in range(K)))
     return tuple((p, tuple(k * n + i for k, S in enumerate(sets) for i in S)) for p, sets in together)
 
 
 def whole(net: Network) -> Array:
-    """The clusters' matrices in one."""
+    """Mixing matrix of all clients, block diagonal by cluster."""
     return topology.clustered(net.W)
 
 
 def tossed(places: Mapping[tuple[int, int], int], coins: Sequence[Any]) -> Callable[[int, int], Any]:
-    """The noise of client i at step t, by its place among the coins; 0 where there are none."""
+    """Noise of client i at step t, looked up in the coins; 0 if there are no coins."""
     return lambda t, i: coins[places[t, i]] if coins else 0
 
 
 def outcomes(
     net: Network, bend: Bend = straight
 ) -> Iterator[tuple[Fraction, tuple[Stack, Vector, tuple[tuple[int, ...], ...]]]]:
-    """Everything that can happen in one round: the models after it, Delta, and the sets that computed.
+    """Yield every outcome of one round with its probability: models after it, Delta, and the sets that computed.
 
     Senders, sets and signs of the noise are all taken in turn, through the algorithm.
     """
@@ -88,12 +88,12 @@ def outcomes(
 
 
 def enumerated(net: Network, f: Callable[[Stack, Vector], Any]) -> Any:
-    """The expectation of a function of the models after the round and of Delta, by taking every outcome."""
+    """Expectation of a function of the models after the round and of Delta, by enumerating every outcome."""
     return mean(lambda outcome: f(outcome[0], outcome[1]), outcomes(net))
 
 
 def mixed(maps: list[tuple[Fraction, Any]], now: Moments, variance: Any) -> Moments:
-    """The moments after one of several affine steps, each with its probability."""
+    """Moments after one affine step drawn at random with these probabilities."""
     means = [a.M @ now.mean + a.b for _, a in maps]
     centre = sum(p * mu for (p, _), mu in zip(maps, means, strict=True))
     spread = sum(
@@ -105,7 +105,7 @@ def mixed(maps: list[tuple[Fraction, Any]], now: Moments, variance: Any) -> Mome
 
 
 def local_step(net: Network, S: tuple[int, ...], W: Array) -> Callable[[Vector, Vector], Vector]:
-    """Local step of all models for the set S, and the exchange after it."""
+    """Local step of all models with computing set S, followed by the exchange."""
     places = {i: j for j, i in enumerate(S)}
 
     def step(X: Vector, xi: Vector) -> Vector:
@@ -117,19 +117,19 @@ def local_step(net: Network, S: tuple[int, ...], W: Array) -> Callable[[Vector, 
 
 
 def adapt(eta_l: Any, X: Array, oracles: Sequence[Oracle], S: Sequence[int]) -> Array:
-    """Gradient step of the clients of S."""
+    """Gradient step of the clients in S."""
     S = list(S)
     return put(X, S, sgd(X[S], gradients(oracles, S, 0, X[S]), eta_l=eta_l))
 
 
 def models(eta_l: Any, x: Vector, oracles: Sequence[Oracle], sets: Sequence[tuple[int, ...]], W: Mixing) -> Array:
-    """All models after the local steps for these sets, all begun at x: the clients' half of a round of one cluster."""
+    """All models after local steps with these sets, all starting at x: the clients' part of a one-cluster round."""
     X = np.stack([x] * len(oracles))
     return cafga.change(hyper(eta_l), x, X, oracles, Exchange((0,), tuple(sets), W))[1]
 
 
 def path(net: Network) -> list[Moments]:
-    """Mean and covariance of all models after 0, 1, ..., I local steps."""
+    """Means and covariances of all models after 0, 1, ..., I local steps."""
     W = whole(net)
     noises = net.m * net.K if net.nu else 0
     maps = [(p, affine(local_step(net, S, W), net.N, noises)) for p, S in draws(net.K, net.n, net.m)]
@@ -149,25 +149,25 @@ def _rows(K: int, n: int) -> tuple[Array, Array]:
 
 
 def consensus(net: Network, now: Moments) -> Any:
-    """1/N sum_k E ||X^(k,perp)||^2."""
+    """Consensus error 1/N sum_k E ||X^(k,perp)||^2."""
     _, rest = _rows(net.K, net.n)
     return second_moment(now, rest, exact.vector(*[0] * net.N)) / net.N
 
 
 def drift(net: Network, now: Moments) -> Any:
-    """1/K sum_k E |xbar^k - x_r|^2."""
+    """Drift 1/K sum_k E |xbar^k - x_r|^2."""
     means, _ = _rows(net.K, net.n)
     return second_moment(now, means, exact.vector(*[-net.x] * net.N)) / net.N
 
 
 def slopes_at_models(net: Network, now: Moments) -> Any:
-    """E |1/N sum_i f_i'(x^i)|^2."""
+    """Squared mean slope at the models, E |1/N sum_i f_i'(x^i)|^2."""
     row = np.stack([exact.vector(*net.a) / net.N])
     return second_moment(now, row, exact.vector(sum(net.c)) / net.N)
 
 
 def slopes_at_means(net: Network, now: Moments) -> Any:
-    """E |1/K sum_k fbar_k'(xbar^k)|^2."""
+    """Squared mean slope at the cluster means, E |1/K sum_k fbar_k'(xbar^k)|^2."""
     means, _ = _rows(net.K, net.n)
     row = np.stack([exact.vector(*net.a) / net.N]) @ means
     return second_moment(now, row, exact.vector(sum(net.c)) / net.N)
@@ -187,13 +187,13 @@ def _sending(K: int, n: int, S: tuple[int, ...]) -> Array:
 
 
 def change_squared(net: Network, last: Moments) -> Any:
-    """E ||Delta_r||^2 over everything, the senders among it."""
+    """Second moment E ||Delta_r||^2 over noise, computing sets and senders."""
     back = exact.vector(-net.x)
     return sum(p * second_moment(last, _sending(net.K, net.n, S), back) for p, S in draws(net.K, net.n, net.m))
 
 
 def mean_change_squared(net: Network, last: Moments) -> Any:
-    """E ||Deltabar_r||^2, Deltabar_r the mean over all clients."""
+    """Second moment E ||Deltabar_r||^2, where Deltabar_r is the mean change of all clients."""
     row = np.stack([exact.vector(*[Fraction(1, net.N)] * net.N)])
     return second_moment(last, row, exact.vector(-net.x))
 

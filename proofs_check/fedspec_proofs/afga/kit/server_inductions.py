@@ -1,4 +1,4 @@
-"""Inductions over a server rule by SMT, looked at again by running it on fractions from its first state.
+"""Inductions over a server rule by SMT, confirmed by running the rule on fractions from its initial state.
 
 The rules act on each coordinate alone, so one coordinate is enough. P is the largest Delta^2 so far, A the largest
 |Delta|; both are fresh variables that are told to be that maximum. The model x, behind a root, is not asked about.
@@ -25,24 +25,24 @@ WORDS = {"0 <= beta1 < 1": "decay of the first moment", "0 <= beta2 < 1": "decay
 
 
 def numbers() -> dict[str, Any]:
-    """The server's hyper-parameters, as z3 reals."""
+    """Hyper-parameters of the server, as z3 reals."""
     return {name: real(name) for name in ("eta", "beta1", "beta2", "eps")}
 
 
 def domain() -> Formulas:
-    """Conditions on beta1 and beta2."""
+    """Assumptions 0 <= beta1, beta2 < 1."""
     return {f"0 <= {name} < 1": z3.And(real(name) >= 0, real(name) < 1) for name in ("beta1", "beta2")}
 
 
 Step = Callable[..., AmsGrad]
-"""A server rule: state, Delta, and its numbers by name."""
+"""A server rule: maps state, Delta and hyper-parameters by name to the next state."""
 
 Invariant = Callable[["Watched"], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
 class Watched:
-    """A server state with the largest Delta^2 and the largest absolute Delta so far."""
+    """A server state with the largest Delta^2 (P) and largest |Delta| (A) so far."""
 
     state: AmsGrad
     P: Any
@@ -50,7 +50,7 @@ class Watched:
 
 
 def fresh() -> AmsGrad:
-    """A state of free variables."""
+    """A server state of free variables."""
     x, m, v, v_hat = (reals(name, 1) for name in ("x", "m", "v", "v_hat"))
     return AmsGrad(x=x, m=m, v=v, v_hat=v_hat, t=1)
 
@@ -60,7 +60,7 @@ def _largest(new: Any, old: Any, candidate: Any) -> Any:
 
 
 def order(ceiling: Callable[[Any, Any], Any]) -> Invariant:
-    """0 <= v <= v_hat <= the ceiling of P and |m| <= A, of formulas or of numbers."""
+    """Invariant 0 <= v <= v_hat <= ceiling(P) and |m| <= A, on formulas or on numbers."""
 
     def invariant(w: Watched) -> Mapping[str, Any]:
         (m,), (v,), (v_hat,) = w.state.m, w.state.v, w.state.v_hat
@@ -75,7 +75,7 @@ def order(ceiling: Callable[[Any, Any], Any]) -> Invariant:
 
 
 def system(step: Step, invariant: Invariant, given: Formulas) -> Induction[Watched]:
-    """Rounds of a rule with any Delta; v_hat never falls."""
+    """Induction over rounds of a rule with arbitrary Delta; the claim is that v_hat never decreases."""
     delta = reals("Delta", 1)
     d, P, A, size = delta[0], real("P_new"), real("A_new"), real("size")
     inputs = {
@@ -105,7 +105,7 @@ PATHS, ROUNDS = 40, 6
 
 
 def rootless(rule: Step) -> Step:
-    """A rule whose model, behind a root, is left out, so that it runs on fractions; its moments do not look at it."""
+    """Copy of a rule without the root in its model's update, so that it runs on fractions; moments are unchanged."""
 
     def one(v: Vector, *_: Any) -> Vector:
         return v * 0 + 1
@@ -119,7 +119,7 @@ def rootless(rule: Step) -> Step:
 
 
 def simulated(step: Step, holds: Callable[[list[AmsGrad], list[Any], Any], bool], **fixed: Any) -> tuple[int, str]:
-    """Run a rule on random fractions from its first state; how many rounds, and where the claim failed.
+    """Run a rule on random fractions from its initial state; return the number of rounds and any failure in words.
 
     Args:
         step: the rule.
@@ -143,13 +143,13 @@ def simulated(step: Step, holds: Callable[[list[AmsGrad], list[Any], Any], bool]
 
 
 def broken_by(step: Step, holds: Callable[[list[AmsGrad], list[Any], Any], bool], **fixed: Any) -> Dropped:
-    """Outcome of a claim at numbers outside the domain, where the rule on its own refuses them."""
+    """Check a claim with hyper-parameters outside their domain, by simulation."""
     count, where = simulated(step, holds, **fixed)
     return Dropped(bool(where), where or f"no counterexample in {count} rounds with {as_text(fixed)}")
 
 
 def finding(answers: tuple[Proof, Proof], again: tuple[int, str], dropped: Mapping[str, Dropped]) -> Finding:
-    """Proved if base and step are and the simulation agrees; refuted if the simulation shows a reachable failure."""
+    """Proved if base case, step and simulation agree; refuted if the simulation reaches a failure."""
     lines = "\n".join(f"{name}: {p}" for name, p in zip(("base", "step"), answers, strict=True))
     count, disagreement = again
     if disagreement:
@@ -160,7 +160,7 @@ def finding(answers: tuple[Proof, Proof], again: tuple[int, str], dropped: Mappi
 
 
 def in_order(ceiling: Callable[[Any, Any, Any], Any]) -> Callable[[list[AmsGrad], list[Any], Any], bool]:
-    """The order of the moments at the last state of a run."""
+    """Test of the order of the moments at the last state of a run."""
 
     def holds(states: list[AmsGrad], deltas: list[Any], eps: Any) -> bool:
         P, A = max(d * d for d in deltas), max(abs(d) for d in deltas)

@@ -1,1 +1,1 @@
-"""The claims about client-centric optimisation; the package above has their order."""
+"""Claims about client-centric optimisation; the package above lists the modules in order."""

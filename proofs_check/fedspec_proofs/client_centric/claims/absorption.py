@@ -1,4 +1,4 @@
-"""The gradients at delayed models: how often one is used, and the rate at which they are absorbed."""
+"""Gradients at delayed models: in how many rounds a version is used, and the rate that absorbs them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _hits(delays: tuple[int, ...]) -> int:
     severity=Severity.CONSTANT,
 )
 def hits() -> Finding:
-    """In tau + 1: from the round itself to tau rounds later; tau = 0 would leave none. K = 1, n = m = 1."""
+    """A version is used in tau + 1 rounds at most: its own and tau later ones. K = 1, n = m = 1."""
     delays, client = (0, 1), Clients(((huber(0, 1),),))
     h = CCFedSGD(buffer=1, eta_l=exact.number("1/8"), eta=exact.number(4))
     state = init(h, exact.vector(1), Setup((1,), {"w": (1,)}))
@@ -74,7 +74,7 @@ def hits() -> Finding:
     assumptions={"delays": "tau_t <= tau"},
 )
 def hits_repaired() -> Finding:
-    """All delays of up to 6 rounds with tau <= 3, one client; in general only the rounds s .. s + tau can reach x_s."""
+    """All delays of up to 6 rounds with tau <= 3, one client; in general only rounds s .. s + tau can use x_s."""
     worst = {}
     for tau in range(4):
         plans = product(*(range(min(t, tau) + 1) for t in range(6)))
@@ -90,7 +90,7 @@ def hits_repaired() -> Finding:
 
 @dataclass(frozen=True)
 class Absorption:
-    """Squared gradients by round, each weighted by a_t eps in (0, 1]; delays and constants, L = 1.
+    """Squared gradients by round, with weights a_t eps in (0, 1], delays and constants; L = 1.
 
     Attributes:
         squares: |grad f(x_t)|^2.
@@ -165,7 +165,7 @@ def _absorbing(repaired: bool) -> Inequality[Absorption]:
     },
 )
 def delay_rate() -> Finding:
-    """eps should not be there (units), 120 should be 240, tau should be tau + 1; at tau = 0 it demands nothing.
+    """eps does not belong there (units), 120 should be 240, tau should be tau + 1; for tau = 0 it requires nothing.
 
     One round without delay is enough: v_0 = 0, so a_0 = 1 / eps, the best that a_0 can be.
     """
@@ -201,7 +201,7 @@ def delay_rate() -> Finding:
     },
 )
 def delay_rate_repaired() -> Finding:
-    """Each delay is one of tau + 1 lags, and what lies s rounds back adds up to no more than everything.
+    """A delay is one of tau + 1 lags, and the terms s rounds ago sum to at most all terms.
 
     Searched: up to five rounds, all clients with one delay; the same instances that break the printed condition.
     """

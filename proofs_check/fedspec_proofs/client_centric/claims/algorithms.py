@@ -1,4 +1,4 @@
-"""Equation (1), Algorithms 1 to 3 and what the appendix says of their design.
+"""Equation (1), Algorithms 1 to 3, and the appendix on their design.
 
 Assumptions 1 to 4: which of the toy problems meet them, and which do not.
 """
@@ -52,7 +52,7 @@ def _mean(draw: Draw, n: int) -> Any:
     assumptions={"equal": "every client counts alike, however many examples it has"},
 )
 def objective() -> Finding:
-    """For 1 to 4 clients in two dimensions; without equal counts the mean is another one."""
+    """For 1 to 4 clients in two dimensions; with unequal counts the buffer's mean differs."""
 
     def unequal(draw: Draw) -> Any:
         g = draw("g", 2, 2)
@@ -80,7 +80,7 @@ def _fedavg(draw: Draw, K: int, n: int, eta: Any) -> Any:
     assumptions={"eta = 1": "the server's rate is one"},
 )
 def fedavg() -> Finding:
-    """The box is not in the text; the rules of FedAvg are run on any gradients, up to 3 clients and 3 steps."""
+    """The algorithm's box is missing in the text; FedAvg's rules run on any gradients, up to 3 clients and 3 steps."""
     bodies = {f"n = {n}, K = {K}": (lambda draw, n=n, K=K: _fedavg(draw, K, n, 1)) for n in (1, 2, 3) for K in (1, 3)}
     return identities(
         bodies, without={"eta = 1": {"any eta": lambda draw: _fedavg(draw, 1, 2, draw("eta", positive=True))}}
@@ -159,7 +159,7 @@ def _ams(draw: Draw) -> Statement:
     assumptions={"maximum": "v_hat_t = max(v_hat_(t-1), v_t)"},
 )
 def ams_monotone() -> Finding:
-    """Proof for one coordinate, from any state. Without the maximum it is CC-FedAdam, whose v falls at Delta = 0."""
+    """Proof for one coordinate from any state. Without the maximum it is CC-FedAdam, whose v decreases at Delta = 0."""
     proof = decide(_ams)
     zero, four = exact.vector(0), exact.vector(4)
     after = cc_adam(Moments(x=zero, m=zero, v=four), zero, eta=1, beta1=0, beta2=exact.number("1/4"), tau=1)
@@ -184,7 +184,7 @@ def _local(draw: Draw, K: int, normalise: Normalise) -> Any:
     assumptions={"line 9": "the change is divided by K"},
 )
 def local() -> Finding:
-    """Any gradients, K = 1 to 5, two dimensions."""
+    """For any gradients, K = 1 to 5, in two dimensions."""
     bodies = {f"K = {K}": (lambda draw, K=K: _local(draw, K, Normalise.PER_STEP)) for K in range(1, 6)}
     return identities(bodies, without={"line 9": {"K = 2": lambda draw: _local(draw, 2, Normalise.NONE)}})
 
@@ -196,7 +196,7 @@ def local() -> Finding:
 )
 @identity("K = 2")
 def local_sum(draw: Draw) -> Any:
-    """The change before line 9 has been taken for the one after it."""
+    """Refuted: the sum is the change before line 9, which divides it by K."""
     return _local(draw, 2, Normalise.PER_STEP) + draw("eta_l", positive=True) * draw("g", 2, 2).sum(axis=0) / 2
 
 
@@ -260,7 +260,7 @@ def _square(v: Vector) -> Any:
     assumptions={"cut off": "gradients are constant far out"},
 )
 def known_constants() -> Finding:
-    """Up to three clients in up to two dimensions at random points; quadratics have no G and no sigma_g."""
+    """Up to three clients in up to two dimensions at random points; quadratics have no finite G and sigma_g."""
     found = searched(_constants(1), 1500, drop=0)
     return replace(found, dropped={"cut off": _unbounded()})
 

@@ -1,4 +1,4 @@
-"""The appendix on line 9 of Algorithm 3: the fixed points with and without it.
+"""Appendix on line 9 of Algorithm 3: the fixed points with and without it.
 
 Equation (4): the sequence z_t = x_t + C (x_t - x_(t-1)) and how it moves.
 """
@@ -58,7 +58,7 @@ def _stationary(normalise: Normalise, steps: tuple[int, int] = STEPS) -> tuple[V
     assumptions={"unequal": "the clients take unequally many steps"},
 )
 def normalised() -> Finding:
-    """Quadratics with curvature 1 and optima -1 and 2 at eta_l = 1/10; the picture gives no numbers."""
+    """Quadratics with curvature 1 and optima -1 and 2 at eta_l = 1/10; the paper's picture gives no numbers."""
     (with_, moved), (without, moved_) = _stationary(Normalise.PER_STEP), _stationary(Normalise.NONE)
     optimum = TOY.minimiser(exact.vector("1/2", "1/2"))[0]
     holds = not any((*moved, *moved_)) and without[0] - optimum > abs(with_[0] - optimum)
@@ -82,7 +82,7 @@ def normalised() -> Finding:
     verdict=Verdict.REFUTED,
 )
 def debiased() -> Finding:
-    """It removes what does not vanish with eta_l; a bias of order eta_l (K_i - 1) stays."""
+    """Line 9 removes the bias that remains as eta_l -> 0; a bias of order eta_l (K_i - 1) stays."""
     x, moved = _stationary(Normalise.PER_STEP)
     optimum = TOY.minimiser(exact.vector("1/2", "1/2"))[0]
     return refutation(
@@ -106,7 +106,7 @@ def debiased() -> Finding:
     assumptions={"small": "eta_l h <= 1", "positive": "0 < eta_l h"},
 )
 def debiased_repaired() -> Finding:
-    """K up to 5; a = eta_l h. For every pair of two such K the round of CC-FedSGD begun at that point stays there."""
+    """K up to 5; a = eta_l h. For each pair of such K, a round of CC-FedSGD from the stated point stays there."""
 
     def body(draw: Draw) -> Statement:
         a, x, c = draw("a"), draw("x", 1), draw("c")
@@ -129,7 +129,7 @@ def debiased_repaired() -> Finding:
 
 
 MANY = range(1, 6)
-"""The K_i."""
+"""Numbers of local steps K_i."""
 
 
 def _weight(a: Any, K: int) -> Any:
@@ -173,7 +173,7 @@ def _moves(server: str, *, C: str = "beta / (1 - beta)", sign: int = 1, fresh: b
     assumptions={"one beta": "beta does not change"},
 )
 def moves() -> Finding:
-    """Two steps of each adaptive server, from any state, with any roots; Adam and AMSGrad at gamma = 1/2.
+    """Two steps of each adaptive server from any state, with arbitrary roots; Adam and AMSGrad at gamma = 1/2.
 
     Nothing is used of how the second moment grows: the roots of both steps are free variables.
     """
@@ -188,5 +188,5 @@ def moves() -> Finding:
     statement="z_(t+1) - z_t = eta a_(t+1) Delta_t + eta C (a_t - a_(t+1)) d_t",
 )
 def moves_sign() -> Finding:
-    """The second term with the other sign."""
+    """Refuted: the second term has the wrong sign."""
     return identities({"adagrad": _moves("adagrad", sign=-1)})

@@ -1,4 +1,4 @@
-"""The repaired Theorem 4.1 by adding up its steps: one round of z_t, then the rounds together.
+"""The corrected Theorem 4.1 as a sum of steps: one round of z_t, then all rounds.
 
 E = c_1 eps and H = c_2 eps are what sqrt(v_hat_t) + eps lies between. Squared lengths and inner products are variables,
 in expectation over the noise and the draws; so are their sums over t < T in the second part.
@@ -63,7 +63,7 @@ def _sums(draw: Draw) -> Any:
 
 
 def one_round(draw: Draw) -> Sum:
-    """f(z_(t+1)) in terms of lengths."""
+    """Steps that add up to the bound of f(z_(t+1)), in terms of squared lengths."""
     k, v, f, after = _constants(draw), _sums(draw), draw("f"), draw("f'")
     A_1, A_3, A_4, A_5, A_6, along, g_a, u_a, apart = (
         draw(name) for name in ("A_1", "A_3", "A_4", "A_5", "A_6", "along", "g_a", "u_a", "apart")
@@ -95,7 +95,7 @@ def one_round(draw: Draw) -> Sum:
     chain="eq-4 a-2 terms participation-mean a-7 v-0-repaired a-8",
 )
 def round_falls() -> Finding:
-    """delays: the mean over clients of |x_t - x_(t - tau_i)|^2; drift: that of E |x_(t - tau_i) - x^i_k|^2."""
+    """Here delays is the mean over clients of |x_t - x_(t - tau_i)|^2, drift that of E |x_(t - tau_i) - x^i_k|^2."""
     return summed(one_round, ROUND, lambda draw: dict(list(_risen(_constants(draw), _sums(draw)).items())[1:]))
 
 
@@ -133,12 +133,12 @@ def _regime(draw: Draw, start: int) -> Any:
 
 
 def right(draw: Draw, start: int) -> Mapping[str, Any]:
-    """The theorem's right side, term by term, as its search has it."""
+    """Right side of the theorem, term by term, as its search uses it."""
     return corrected_terms(_regime(draw, start), draw("s2", positive=True))
 
 
 def rounds(draw: Draw, start: int, halved: str = "") -> Sum:
-    """v_0 = 0 or eps^2; a term may be halved, for a false variant."""
+    """Steps that add up to the theorem for v_0 = 0 or eps^2; for a false variant, one term is halved."""
     r, v = _regime(draw, start), _sums(draw)
     c_1, c_2 = start_factors(r)
     E, H, length = c_1 * r.eps, c_2 * r.eps, r.eta * r.eta_l
@@ -173,7 +173,7 @@ def rounds(draw: Draw, start: int, halved: str = "") -> Sum:
 
 
 STARTS = {"v_0 = 0": 0, "v_0 = eps^2": 1}
-"""By a number that is 0 or not, which is all that :func:`.regimes.start_factors` looks at."""
+"""Values of v_0 as 0 or nonzero, which is all that :func:`.regimes.start_factors` reads."""
 
 
 @claim(
@@ -188,7 +188,7 @@ STARTS = {"v_0 = 0": 0, "v_0 = eps^2": 1}
     "participation-centred",
 )
 def theorem_adds_up() -> Finding:
-    """The bound is the one that the search of theorem-4-1-repaired looks at, on symbols; none of it is typed again."""
+    """The bound is the same function that the search of theorem-4-1-repaired uses, evaluated on symbols."""
     parts = {
         words: summed(lambda draw, s=s: rounds(draw, s), ROUNDS, lambda draw, s=s: right(draw, s))  # type: ignore[misc]
         for words, s in STARTS.items()
@@ -208,7 +208,7 @@ def _halved(term: str) -> Finding:
     statement="They add up to the bound with half of the term that drawing clients costs",
 )
 def half_of_drawing() -> Finding:
-    """4 c_2 in place of 8 c_2."""
+    """Refuted: 4 c_2 in place of 8 c_2."""
     return _halved("drawing")
 
 
@@ -218,5 +218,5 @@ def half_of_drawing() -> Finding:
     statement="They add up to the bound with half of the term of the local drift",
 )
 def half_of_drift() -> Finding:
-    """5/2 and 15 in place of 5 and 30."""
+    """Refuted: 5/2 and 15 in place of 5 and 30."""
     return _halved("drift")

@@ -1,4 +1,4 @@
-"""H_1 and H_2, the coefficients that are merged, and the constants at the end of the proof."""
+"""H_1 and H_2, the merged coefficients, and the constants at the end of the proof."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _absorbed(draw: Draw, repaired: bool) -> Statement:
     },
 )
 def h_printed() -> Finding:
-    """The first term of H_2 lacks a factor eps: too weak for eps > 1, stronger than needed for eps < 1."""
+    """The first term of H_2 lacks a factor eps: too weak for eps > 1, too strong for eps < 1."""
     v: Any = SimpleNamespace(
         eta=Fraction(1),
         eta_l=Fraction(1, 25),
@@ -93,7 +93,7 @@ def h_printed() -> Finding:
     },
 )
 def h_repaired() -> Finding:
-    """Real algebra in all seven constants."""
+    """Proof by real algebra in all seven constants."""
     return decide(lambda draw: _absorbed(draw, True))
 
 
@@ -112,7 +112,7 @@ def _merged(draw: Draw, half: bool) -> Any:
     assumptions={"A_1": "A_1's term is eta^2 L / (2 eps^2)"},
 )
 def merge() -> Finding:
-    """Typed from the three bounds as printed; with the sharper A_1 of v_0 >= eps^2 it would be less."""
+    """From the three bounds as printed; the sharper bound of A_1 for v_0 >= eps^2 would give less."""
     return identities(
         {"coefficients": lambda draw: _merged(draw, False)},
         without={"A_1": {"halved": lambda draw: _merged(draw, True)}},
@@ -162,7 +162,7 @@ def _averaged(draw: Draw, eight: int) -> Any:
     assumptions={"factor": "the factor is 8 eps / (eta eta_l T)"},
 )
 def phi() -> Finding:
-    """With G where the conversion has G T^-1 (L1060, L1078); the form of Phi at L1100 is the same."""
+    """With G where the text conversion has G T^-1 (L1060, L1078); Phi at L1100 has the same form."""
     return identities(
         {"all terms": lambda draw: _averaged(draw, 8)}, without={"factor": {"4 eps": lambda draw: _averaged(draw, 4)}}
     )

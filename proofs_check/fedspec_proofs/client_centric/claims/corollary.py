@@ -1,4 +1,4 @@
-"""Corollary 4.1.1: what the rates make of Theorem 4.1, and what they do not give when few clients are heard."""
+"""Corollary 4.1.1: the orders of Theorem 4.1's terms at its rates, and why they fail with few clients per round."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _rates(draw: Draw, power: int) -> Any:
     assumptions={"eta": "eta = sqrt(m K)"},
 )
 def terms() -> Finding:
-    """An identity in r = sqrt(m K) and s = sqrt(T); constants written out."""
+    """Identity in r = sqrt(m K) and s = sqrt(T), with constants written out."""
     return identities(
         {"all terms": lambda draw: _rates(draw, 1)},
         without={"eta": {"eta = m K": lambda draw: _rates(draw, 2)}},
@@ -113,12 +113,12 @@ EXPONENTS = {
     assumptions=EXPONENTS,
 )
 def exponents() -> Finding:
-    """Each comparison times r s^2, a polynomial one."""
+    """Each comparison, multiplied by r s^2, is polynomial."""
     return decide(lambda draw: _dominated(draw, 5), sample=long)
 
 
 def corrected_rates(draw: Draw, power: int, start: int) -> Any:
-    """The corrected theorem's right side at these rates, less its terms by their orders."""
+    """Corrected right side at these rates minus its terms by order; zero if the orders are right."""
     n, s2 = draw("n", positive=True), draw("s2", positive=True)
     run = _run(draw, power, n=n + 1, v0=start)
     s, r, K, F, d, eps, L, G, C, tau, l2, g2 = _named(run)
@@ -133,7 +133,7 @@ def corrected_rates(draw: Draw, power: int, start: int) -> Any:
 
 
 def orders(draw: Draw) -> Statement:
-    """Each order times r s: at most K, that of sqrt(K / (m T)); those without the draw are at most 1."""
+    """Each order times r s is at most K, which is the order sqrt(K / (m T)); without sampling it is at most 1."""
     base = _dominated(draw, 5)
     s, r, K, tau, m = draw("s"), draw("r"), draw("K"), draw("tau"), draw("m")
     drawn = {
@@ -145,7 +145,7 @@ def orders(draw: Draw) -> Statement:
 
 
 def members() -> list[Schedule]:
-    """The family: K = 4, 16, ..., 1024 and T = 4 K^5."""
+    """Family of schedules with K = 4, 16, ..., 1024 and T = 4 K^5."""
     return [Schedule(4**j, 4 * 4 ** (5 * j)) for j in range(1, 6)]
 
 
@@ -166,7 +166,7 @@ def members() -> list[Schedule]:
     },
 )
 def rate() -> Finding:
-    """False when one of two clients is heard: along K = 4, 16, ... the quotient grows like K, past every constant.
+    """False if one of two clients is sampled: along K = 4, 16, ... the quotient grows like K, beyond every constant.
 
     So 50 is no special number: for every square K >= 4 and T = 4 K^5 the quotient of CC-FedAMS is at least K / 10 (the
     argument is in the family's own lower bound), and that of CC-FedAdagrad at least K / 20 at the members that are
@@ -222,7 +222,7 @@ def _unbounded(name: str, quotients: list[Any], conditions: dict[str, bool]) -> 
     chain="theorem-4-1-repaired",
 )
 def rate_repaired() -> Finding:
-    """No linear speed-up in K where clients are drawn: the term with s^2 has this order, and runs attain it.
+    """No linear speed-up in K if clients are sampled: the term with s^2 has this order, and runs attain it.
 
     The orders of the theorem's terms are an identity and real algebra; at the members of the family the bounds from
     both sides are fractions. Where both clients are heard the run of the family does not leave x* at all.

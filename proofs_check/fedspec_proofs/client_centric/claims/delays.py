@@ -1,4 +1,4 @@
-"""A_8, and how far the model moves while clients compute."""
+"""Term A_8, and how far the model moves while clients compute."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ def _a_8() -> Inequality[Local]:
     assumptions={"smooth": "assumption 1"},
 )
 def a_8() -> Finding:
-    """Searched over eta eta_l / (2 eps). Weighted by a_t <= 1/E a square is at most itself over E. The square of a mean
-    over clients and steps is at most the mean of the squares, each at most L^2 |x_t - x^i_k|^2, which is parted at
-    x_(t - tau): coordinate by coordinate.
+    """Searched over eta eta_l / (2 eps). The weight a_t <= 1/E bounds a square by itself over E. The square of a mean
+    over clients and steps is at most the mean of squares, each at most L^2 |x_t - x^i_k|^2, which is split at x_(t -
+    tau), per coordinate.
 
     The search has exact gradients, one dimension, up to three clients, any points and steps.
     """
@@ -102,7 +102,7 @@ def _one_more_step(draw: Draw) -> Any:
     assumptions={"s": "the number of rounds between is in front"},
 )
 def delay() -> Finding:
-    """The squares are those of all differences of steps, s y^2 - 2 y sum y_k + sum y_k^2 more for another y: induction.
+    """The squares are those of all differences of steps; a step y adds s y^2 - 2 y sum y_k + sum y_k^2: induction.
 
     At s = 1 to 5 the steps are those of CC-FedSGD on any changes, in two dimensions.
 
@@ -116,7 +116,7 @@ def delay() -> Finding:
 
 @dataclass(frozen=True)
 class Waits:
-    """Squared steps and one delay for every round (the largest among the clients')."""
+    """Squared steps, and one delay per round (the largest among the clients')."""
 
     squares: tuple[Fraction, ...]
     delays: tuple[int, ...]
@@ -138,8 +138,8 @@ def _waits(choose: Choose) -> Waits:
     assumptions={"delays": "tau_(t,i) <= tau"},
 )
 def delay_sum() -> Finding:
-    """Each y_k is counted in at most tau later rounds: what lies s rounds back adds up to no more than everything, by
-    induction over T, and there are tau such s. The search has T up to 6, delays up to 3.
+    """Each y_k is counted in at most tau later rounds: terms s rounds ago sum to at most all terms, by induction
+    over T, and there are tau such s. The search has T up to 6, delays up to 3.
     """
     proof = prove_each(every_size.one_more_round, every_size.one_more_lag, sample=every_size.on_the_line)
 

@@ -1,4 +1,4 @@
-"""The terms A_1 to A_4 and A_7 of the descent inequality in one round of CC-FedAdagrad, and how long changes are."""
+"""Terms A_1 to A_4 and A_7 of the descent inequality in one round of CC-FedAdagrad, and bounds of the changes."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _squares(r: Round) -> tuple[Any, Any]:
     assumptions=assumed("Lipschitz"),
 )
 def a_1() -> Finding:
-    """Young's inequality in every coordinate, with L eta as its weight; a <= 1 / eps is all that is used of the roots.
+    """Young's inequality per coordinate with weight L eta; of the roots it uses only a <= 1 / eps.
 
     The search runs one round in one or two coordinates, in fractions.
     """
@@ -106,7 +106,7 @@ def _split(draw: Draw, sign: int = 1, d: int = 2) -> Any:
     assumptions={"descent": "Delta_t points downhill: the proof's sign"},
 )
 def a_2() -> Finding:
-    """Coordinate by coordinate, and in two together; -Delta_t / eta_l is the mean gradient of A_7.
+    """For one coordinate, and for two together; -Delta_t / eta_l is the mean gradient in A_7.
 
     L668 as converted has the weights without the root, which L680 has.
     """
@@ -134,7 +134,7 @@ def _polarised(draw: Draw, half: bool, d: int = 2) -> Any:
     assumptions={"|u_t|^2": "the middle term"},
 )
 def a_7() -> Finding:
-    """The identity behind it, coordinate by coordinate, and in two together.
+    """Proof of the underlying identity, for one coordinate and for two together.
 
     That the mean over S_t becomes u_t is the claim about participation.
     """
@@ -157,7 +157,7 @@ def a_7() -> Finding:
     assumptions=assumed("v_0, Lipschitz, gradient, changes"),
 )
 def a_3() -> Finding:
-    """|grad f(z_t)| <= G + L |z_t - x_t| <= G + L eta C eta_l G/(2 eps), coordinate by coordinate times a fall of a_t.
+    """|grad f(z_t)| <= G + L |z_t - x_t| <= G + L eta C eta_l G/(2 eps), per coordinate, times a decrease of a_t.
 
     The search runs one round of CC-FedAdagrad in fractions; equality is attained at L = 0.
     """
@@ -180,7 +180,7 @@ def _a_3(r: Round) -> Sides:
     assumptions=assumed("v_0, changes"),
 )
 def a_4() -> Finding:
-    """(p - q)^2 <= 2 p^2 + 2 q^2 in every coordinate; the search runs one round of CC-FedAdagrad in fractions."""
+    """(p - q)^2 <= 2 p^2 + 2 q^2 per coordinate; the search runs one round of CC-FedAdagrad in fractions."""
     return confirmed(_proof("a_4"), round_searched("v_0, changes", _a_4), TRIES)
 
 
@@ -242,7 +242,7 @@ def _small(rng: np.random.Generator) -> dict[str, Fraction]:
     },
 )
 def bounds() -> Finding:
-    """Means stay in a ball, one member more at a time: of K gradients, of m clients, of the momentum and the change.
+    """A mean of vectors in a ball stays in it, by induction: of K gradients, of m clients, of momentum and change.
 
     That is by lengths and an inner product, in every dimension. Through CC-Local: one coordinate, a buffer of two
     clients with two steps each, and a step of an induction over rounds.

@@ -1,4 +1,4 @@
-"""The local drift lemma, per client at one point: certified for all smooth functions and any noise, in every dimension.
+"""Local drift lemma for a client at one point, certified for all smooth functions and noise, in every dimension.
 
 Nothing is known of the other clients but the mean gradient at the point where the run begins, from which the client's
 own deviates by sigma_g^2 at most: so the number of clients plays no part. Noise is as in FedNova's round with noise:
@@ -30,7 +30,7 @@ from fedspec_proofs.refutation import refutation
 
 
 def run_of(K: int) -> Callable[[Any], Problem]:
-    """E|x_(K-1) - x|^2 <= 5 K eta_l^2 (sigma_l^2 + 6 K sigma_g^2) + 30 K^2 eta_l^2 |grad f(x)|^2 at x = 0, L = 1."""
+    """Problem E|x_(K-1) - x|^2 <= 5 K eta_l^2 (sigma_l^2 + 6 K sigma_g^2) + 30 K^2 eta_l^2 |grad f(x)|^2, x = 0."""
 
     def problem(eta: Any) -> Problem:
         f, slope = Function("F", smooth(1)), basis("grad")
@@ -96,7 +96,7 @@ def _crowd(n: int, K: int) -> Local:
     },
 )
 def drift() -> Finding:
-    """Assumption 4 bounds a mean over clients, and one of n may deviate by (n - 1) sigma_g^2 alone."""
+    """Assumption 4 bounds a mean over clients, so a single client of n may deviate by (n - 1) sigma_g^2."""
     r = _crowd(50, 8)
     i, k = r.clients.n - 1, r.steps[0] - 1
     conditions = {WORDS.get(name, "assumption 4"): holds(r) for name, holds in {**ASSUMED, **AVERAGE}.items()}

@@ -1,4 +1,4 @@
-"""A round of CC-FedSGD whose clients come late, for all smooth clients and any noise, in every dimension.
+"""A round of CC-FedSGD with late clients, for all smooth clients and any noise, in every dimension.
 
 This is the descent that the proof of Theorem 4.1 sums, for a server without a preconditioner, which alone is linear:
 the terms A_6 to A_8 with the delays and the drift in them. The clients begin from any older versions y_i, put in place,
@@ -30,19 +30,19 @@ from fedspec_proofs.worst_cases.outer_claims import factors
 
 F = Fraction
 ETA = 4
-"""The server's rate; eta eta_l L <= 1/2 is all that is asked of it."""
+"""Rate of the server; it only needs eta eta_l L <= 1/2."""
 
 NOISE, DEVIATION = square(basis("sigma_l")), square(basis("sigma_g"))
 
 
 @dataclass(frozen=True)
 class Late:
-    """A buffer with one update of each of two clients, which took these numbers of steps from versions of their own."""
+    """A buffer with one update from each of two clients, which took these numbers of steps from older versions."""
 
     steps: tuple[int, int]
 
     def run(self, eta_l: Any, eta: Any, noise: Any) -> Any:
-        """The round, from x with the versions y_1, y_0 before it."""
+        """Function that runs the round, from x and the older versions y_1, y_0."""
 
         def run(start: Start, clients: Sequence[Oracle]) -> list[Vector]:
             x, y = start(ORIGIN), [start(basis(f"y{i}")) for i in (0, 1)]
@@ -58,7 +58,7 @@ class Late:
         return run
 
     def problem(self, eta_l: Any, eta: Any = ETA) -> Problem:
-        """E f(x') - f(x) <= -eta eta_l/2 |grad f(x)|^2 + the terms of the claim, L = 1."""
+        """Problem E f(x') - f(x) <= -eta eta_l/2 |grad f(x)|^2 + the terms of the claim, with L = 1."""
         functions = Function("F0", smooth(1)), Function("F1", smooth(1))
         drawn: list[tuple[int, int]] = []
 
@@ -99,7 +99,7 @@ class Late:
 
     @property
     def largest(self) -> Fraction:
-        """1 / (8 K_max), at which eta eta_l <= 1/2 too."""
+        """Largest local rate 1 / (8 K_max), at which eta eta_l <= 1/2 too."""
         return F(1, 8 * max(self.steps))
 
     def __str__(self) -> str:
@@ -111,7 +111,7 @@ def _noise(i: int, k: int) -> Form:
 
 
 def without() -> Mapping[str, Dropped]:
-    """An instance of one coordinate for each assumption, which breaks it alone, and the claim; y_i = x = 0."""
+    """For each assumption, a scalar instance that violates it alone and breaks the claim; y_i = x = 0."""
     sizes = Late((2, 2))
     rest = {
         name: F(0)

@@ -1,4 +1,4 @@
-"""The steps under the sum of Theorem 4.1 that its proof only sketches, for every size: terms, drift and delays."""
+"""Steps of Theorem 4.1's sum that its proof only sketches, for every size: terms, drift and delays."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ BOUNDS = {
     chain="a-5-roots bounds v-0-repaired",
 )
 def terms() -> Finding:
-    """Coordinate by coordinate; kappa = L eta in A_1, where |grad f(z_t) - grad f(x_t)|^2 <= L^2 eta^2 C^2 |a_t d_t|^2.
+    """Per coordinate; kappa = L eta in A_1, where |grad f(z_t) - grad f(x_t)|^2 <= L^2 eta^2 C^2 |a_t d_t|^2.
 
     A_3 takes the gradient at z_t as a whole, which is no longer than G either, so that it has no term with L.
     """
@@ -57,7 +57,7 @@ DRIFT = {
 
 
 def one_local_step(draw: Draw) -> Sum:
-    """D_(k+1) <= (1 + 1/(2K - 1) + 6 K eta_l^2 L^2) D_k + eta_l^2 (sigma_l^2 + 6 K (sigma_g^2 + |grad f(y)|^2))."""
+    """Steps to D_(k+1) <= (1 + 1/(2K-1) + 6 K eta_l^2 L^2) D_k + eta_l^2 (sigma_l^2 + 6 K (sigma_g^2 + |grad f|^2))."""
     theta, eta, L, l2, g2, square = (
         draw(name, positive=True) for name in ("theta", "eta_l", "L", "sigma_l2", "sigma_g2", "|grad f|^2")
     )
@@ -84,7 +84,7 @@ def one_local_step(draw: Draw) -> Sum:
     assumptions={**DRIFT, "rate": "eta_l <= 1/(8 K L), so that 64 K^2 eta_l^2 L^2 <= 1"},
 )
 def drift_every_k() -> Finding:
-    """Proof of one step by adding up, then induction over k: 5 k (1/(2K - 1) + 6/(64 K)) is at most 4.
+    """Proof of one step as a sum, then induction over k: 5 k (1/(2K - 1) + 6/(64 K)) is at most 4.
 
     client-centric.drift-repaired has the lemma by worst cases of the rule itself, at K up to 6.
     """
@@ -109,8 +109,8 @@ def drift_every_k() -> Finding:
     chain="delay-sum v-0-repaired d-t-squares",
 )
 def delays() -> Finding:
-    """A sum over s rounds squared is at most s times the squares (induction over s), a step is eta |y_k| long, and the
-    terms s rounds ago add up to no more than all terms (induction over T); lags are taken one by one up to tau.
+    """The square of a sum over s rounds is at most s times the squares (induction over s), a step has length eta
+    |y_k|, and terms s rounds ago sum to at most all terms (induction over T); lags are taken one by one up to tau.
     """
     bodies = {"root": each.a_1, "steps": one_more_term, "rounds": each.one_more_round, "lags": each.one_more_lag}
     samples = {"root": each.nearby}

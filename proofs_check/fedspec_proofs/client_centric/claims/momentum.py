@@ -40,7 +40,7 @@ def _harmonic(draw: Draw, reading: str) -> Any:
     assumptions={"harmonic": "1 / K_t is the mean of the 1 / K_(t,i)"},
 )
 def footnote_5() -> Finding:
-    """Three clients, as symbols; and a buffer of pure noise with K = (2, 4) has exactly this second moment.
+    """For three clients, as symbols; and a buffer of pure noise with K = (2, 4) has exactly this second moment.
 
     The conversion of footnote 5 shows a bar over K_(t,i) where the fraction's was, and L914 has no 1 / m.
     """
@@ -62,7 +62,7 @@ def footnote_5() -> Finding:
 
 
 def momenta(changes: list[Vector], betas: list[Any]) -> list[Vector]:
-    """d_0 = 0, d_1, d_2, ... by the servers' rule, one beta for every round."""
+    """Momenta d_0 = 0, d_1, d_2, ... by the servers' rule, with a beta for each round."""
     state = ServerMomentum(x=changes[0] * 0, v=changes[0] * 0)
     out = [state.v]
     for delta, beta in zip(changes, betas, strict=True):
@@ -72,7 +72,7 @@ def momenta(changes: list[Vector], betas: list[Any]) -> list[Vector]:
 
 
 def weights(betas: list[Any], t: int) -> list[Any]:
-    """a_(t,p) = (1 - beta_p) prod_(q = p+1)^t beta_q for p = 0 .. t."""
+    """Weights a_(t,p) = (1 - beta_p) prod_(q = p+1)^t beta_q for p = 0 .. t."""
     out = []
     for p in range(t + 1):
         a = 1 - betas[p]
@@ -115,8 +115,7 @@ def _sum(draw: Draw, T: int, late: bool) -> Any:
     assumptions={"index": "the momentum that holds Delta_t is d_(t+1)"},
 )
 def sums() -> Finding:
-    """Identities for one to four rounds, a beta for each round, two coordinates; CC-FedAdagrad's m is the same
-    momentum.
+    """Identities for one to four rounds in two coordinates, a beta for each round; CC-FedAdagrad's m is this momentum.
 
     L917 has the index of the main text, where d_t holds Delta_t; at L579 it is d_(t+1) that does.
     """

@@ -1,4 +1,4 @@
-"""Squares of the momentum summed over a run, of what it weighs, and of the steps taken along it."""
+"""Sums over a run of the squared momentum, its weights and the squared steps."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from fedspec_proofs.solvers import z3
 
 @dataclass(frozen=True)
 class Sums:
-    """A coordinate: d_t, the weights' sum, the weighted squares, sum of d^2 and of Delta^2."""
+    """A coordinate: d_t, sum of the weights, weighted squares, and sums of d^2 and Delta^2."""
 
     d: Any
     W: Any
@@ -113,7 +113,7 @@ def _total(constant: bool) -> Inequality[Path]:
     repairs="client-centric.d-t-varying",
 )
 def squares() -> Finding:
-    """Induction over rounds, any T, one coordinate; W is the weights' sum, Q the weighted squares."""
+    """Induction over rounds for any T, in one coordinate; W is the sum of the weights, Q the weighted squares."""
     base, step = _system(True)[0].prove(timeout_ms=5000)
     again = searched(_total(True), 600, drop=0)
     other = searched(_total(False), 300, drop=0)
@@ -135,7 +135,7 @@ def squares() -> Finding:
     verdict=Verdict.REFUTED,
 )
 def varying() -> Finding:
-    """beta_0 = 0 and 9/10 from then on: the first change enters whole and is then kept."""
+    """With beta_0 = 0 and then 9/10, the first change enters fully and then decays slowly."""
     betas = [Fraction(0), *[Fraction(9, 10)] * 9]
     whole = sum((weights(betas, t)[0] for t in range(10)), Fraction(0))
     d = momenta([exact.vector(1), *[exact.vector(0)] * 9], betas)
@@ -163,7 +163,7 @@ def varying() -> Finding:
     severity=Severity.SLIP,
 )
 def steps_taken() -> Finding:
-    """An index that is off by one: d_t has not seen what d_(t+1) has. With d_(t+1) on the right it holds."""
+    """The index is off by one: d_t does not contain Delta_t, d_(t+1) does. With d_(t+1) on the right it holds."""
     left, _, later = _taken(Fraction(0))
     conditions = {
         "v_0 = 5^2 - 4^2 >= eps^2": ROOT[0] ** 2 - CHANGE[0] ** 2 >= EPS**2,
@@ -188,7 +188,7 @@ def steps_taken() -> Finding:
 
 
 EPS, CHANGE, ROOT = Fraction(3), exact.vector(4), exact.vector(5)
-"""eps, Delta_0 and the root of v_1 of one round, whose v_0 is ROOT^2 - CHANGE^2."""
+"""Values of eps, Delta_0 and the root of v_1 in one round with v_0 = ROOT^2 - CHANGE^2."""
 
 
 def _taken(beta: Fraction) -> tuple[Fraction, Fraction, Fraction]:
@@ -227,7 +227,7 @@ def _rounds(index: int) -> Inequality[Path]:
     assumptions={"v_0": "v_0 >= eps^2"},
 )
 def steps_taken_repaired() -> Finding:
-    """A coordinate of a step is that of the momentum over a root of at least 2 eps, round by round.
+    """A step's coordinate is that of the momentum over a root of at least 2 eps, in every round.
 
     Looked at: up to five rounds of CC-FedAdagrad in fractions, v_0 = eps^2 = 1; the printed index falls over the same.
     """

@@ -1,4 +1,4 @@
-"""Draw of clients: the mean and the square of the changes of m of n clients, and the proof's loss by merging them."""
+"""Sampling m of n clients: mean and mean square of their changes, and the error of merging both in the proof."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SIZES = [(n, m) for n in (2, 3, 4, 5) for m in range(1, n + 1)]
 
 
 def buffers(v: Array, m: int) -> Any:
-    """The mean and the mean square of the buffer's mean, over every draw of m of n, through the rule."""
+    """Mean and mean square of the buffer's mean over every sample of m of n clients, through the rule."""
 
     def one(S: tuple[int, ...]) -> Any:
         return weighted_mean(v[list(S)], shares([1] * m, v[0]))
@@ -100,12 +100,12 @@ def _one_more(draw: Draw) -> Any:
 
 
 def at_any_size(form: str) -> Any:
-    """The identity for symbols n and m, then at sizes through the rule."""
+    """Bodies of the identity: for symbols n and m, then at some sizes through the rule."""
     return {"any n and m": lambda draw: _any_size(draw, form), **each(form)}
 
 
 def everybody_at_any_size() -> Any:
-    """The first identity, by induction over the vectors, then at sizes."""
+    """Bodies of the first identity: an induction over the vectors, then some sizes."""
     return {"any n": _one_more, **each("all")}
 
 
@@ -122,7 +122,7 @@ def one(form: str) -> Any:
     assumptions={"uniform": "every set of m clients is equally likely"},
 )
 def unbiased() -> Finding:
-    """By the chance m/n of being drawn, which all have; then up to five clients, every draw, through the rule.
+    """Each client is sampled with probability m/n; then up to five clients, every sample, through the rule.
 
     A first client that is always drawn is not the mean.
     """
@@ -138,7 +138,7 @@ def unbiased() -> Finding:
     assumptions={"ordered": "the sum runs over ordered pairs"},
 )
 def everybody() -> Finding:
-    """By induction over the vectors, from one to the next; then up to five vectors in two dimensions."""
+    """By induction over the number of vectors; then up to five vectors in two dimensions."""
     return identities(everybody_at_any_size(), without={"ordered": one("all, once")}, instances=5)
 
 
@@ -151,7 +151,7 @@ def everybody() -> Finding:
     assumptions={"without replacement": "P(i in S) = m/n and P(i and j in S) = m (m-1) / (n (n-1))"},
 )
 def drawn() -> Finding:
-    """By the chances of one and of two clients; then every draw of up to five, through the rule.
+    """By the probabilities of sampling one and two clients; then every sample of up to five, through the rule.
 
     Clients drawn independently of each other do not have it.
     """
@@ -179,7 +179,7 @@ def drawn() -> Finding:
     verdict=Verdict.REFUTED,
 )
 def independently() -> Finding:
-    """Independent clients make buffers of any size, also empty ones, and a larger second moment.
+    """Independent sampling gives buffers of any size, also empty ones, and a larger second moment.
 
     Read of the rounds the word is no contradiction; the identities are read so. The theorem is refuted in both.
     """
@@ -209,13 +209,13 @@ def independently() -> Finding:
     repairs="client-centric.participation-independent",
 )
 def centred() -> Finding:
-    """From the chances, for symbols n and m; then every draw of m of n = 2..5; with replacement the factor is 1 / m."""
+    """By sampling probabilities, for symbols n and m; then all samples of n = 2..5; with replacement 1/m."""
     return identities(at_any_size("centred"), without={"without replacement": one("with replacement")}, instances=5)
 
 
 @dataclass(frozen=True)
 class Vectors:
-    """Changes that the clients would send, one number each, and the size of the buffer."""
+    """Changes that the clients would send, one number each, and the buffer size."""
 
     v: Array
     m: int
@@ -227,17 +227,17 @@ class Vectors:
 
     @property
     def G_1(self) -> Any:
-        """sum |v_i|^2."""
+        """Sum of |v_i|^2."""
         return sum(one @ one for one in self.v)
 
     @property
     def G_2(self) -> Any:
-        """sum over ordered pairs of |v_i - v_j|^2."""
+        """Sum over ordered pairs of |v_i - v_j|^2."""
         return sum((one - other) @ (one - other) for one in self.v for other in self.v)
 
     @property
     def bracket(self) -> Any:
-        """(1/(8 m^2)) E |sum over S|^2 - (1/(4 n^2)) |sum|^2, by every draw."""
+        """(1/(8 m^2)) E |sum over S|^2 - (1/(4 n^2)) |sum|^2, by enumerating every sample."""
         total = self.v.sum(axis=0)
         return buffers(self.v, self.m)[1] / 8 - (total @ total) / (4 * self.n**2)
 
@@ -259,7 +259,7 @@ def _opposed() -> Vectors:
     severity=Severity.PROOF_BREAKS,
 )
 def bracket() -> Finding:
-    """Positive wherever m < n and the vectors add up to zero: this loses the variance of drawing clients."""
+    """Positive whenever m < n and the vectors sum to zero: the bracket loses the variance of sampling clients."""
     v = _opposed()
     return refutation(
         instance="n = 2, m = 1, the clients of the refuted theorem at x = 0 send 1 and -1; both draws",
@@ -288,5 +288,5 @@ def _combination(v: Vectors) -> Any:
     assumptions={"uniform": "every set of m clients is equally likely"},
 )
 def bracket_repaired() -> Finding:
-    """For symbols n and m, then at sizes through the rule; equality where the vectors add up to zero."""
+    """For symbols n and m, then at some sizes through the rule; equality if the vectors sum to zero."""
     return identities(at_any_size("bracket"), without={"uniform": one("bracket, first")}, instances=5)

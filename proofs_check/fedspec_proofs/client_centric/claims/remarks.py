@@ -1,4 +1,4 @@
-"""Footnote 4 and Remarks 4.1.1 to 4.1.3: delays, clients that never come, speed-up in the number of local steps."""
+"""Footnote 4 and Remarks 4.1.1 to 4.1.3: delays, absent clients, and speed-up in the number of local steps."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TWO = Setup((1, 1), {"w": (1,)})
 )
 @decided()
 def footnote_4(draw: Draw) -> Statement:
-    """Proof in this sense alone that the constraint is easily met."""
+    """The constraint is shown to be easily met in this sense only."""
     H_1, H_2, eta_l, eps = (draw(name) for name in ("H_1", "H_2", "eta_l", "eps"))
     return Statement(
         {
@@ -53,7 +53,7 @@ def footnote_4(draw: Draw) -> Statement:
 )
 @decided()
 def delays_vanish(draw: Draw) -> Statement:
-    """In roots s, r, so that all is polynomial: tau^2 / s^2 <= 1 / (r s) against tau^4 r^2 <= s^2.
+    """In the roots s, r all is polynomial: tau^2 / s^2 <= 1 / (r s) is equivalent to tau^4 r^2 <= s^2.
 
     That the rate itself is not slowed is what Theorem 4.1 would give, and stands or falls with it.
     """
@@ -96,9 +96,7 @@ def _stranded(draw: Draw) -> Any:
     assumptions={"never": "client 1 never comes"},
 )
 def arbitrary_participation() -> Finding:
-    """CC-FedSGD, K = 1 to 4. The remark's upper bound with Omega(sigma_g^2) has no proof in the paper, and none
-    here.
-    """
+    """CC-FedSGD, K = 1 to 4. The remark's bound with Omega(sigma_g^2) is proved neither in the paper nor here."""
     bodies = {f"K = {K}": (lambda draw, K=K: _absent(draw, K, 1)) for K in (1, 2, 3, 4)}
     return identities(
         {**bodies, "at the limit": _stranded}, without={"never": {"client 1": lambda draw: _absent(draw, 1, 0)}}
@@ -113,7 +111,7 @@ def arbitrary_participation() -> Finding:
     verdict=Verdict.UNDECIDABLE,
 )
 def arbitrary_rate() -> Finding:
-    """Announced, not derived."""
+    """The paper states the rate and does not derive it."""
     return Finding(
         Verdict.UNDECIDABLE,
         "no multiple of sigma_g^2 and no conditions on the rates are printed, and no proof: as an upper bound with an "
@@ -130,7 +128,7 @@ def arbitrary_rate() -> Finding:
     verdict=Verdict.REFUTED,
 )
 def speedup() -> Finding:
-    """Half of the clients are heard; what drawing them costs grows with the step eta eta_l, hence with K.
+    """Half of the clients are sampled; the sampling variance grows with the step eta eta_l, hence with K.
 
     The remark says that a larger K can shorten the convergence, as the bound reveals; that the bound is false is the
     claim about the corollary. With m = n nothing is contradicted. CC-FedAMS; exact moments, between bounds.

@@ -1,4 +1,4 @@
-"""A_5: how much the preconditioner falls in a round, and footnote 3: what of it the other servers keep."""
+"""Term A_5: the preconditioner's decrease in a round; and footnote 3, for the other servers."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _triples(rng: np.random.Generator) -> dict[str, Fraction]:
 
 
 def maxima(rng: np.random.Generator) -> dict[str, Fraction]:
-    """v so that gamma v + (1 - gamma) Delta^2 is a square, or below v_hat."""
+    """Draw v so that gamma v + (1 - gamma) Delta^2 is a square, or below v_hat."""
     (p, delta, eps), (gamma, s) = (
         exact.rationals(rng, 3, low=1),
         exact.rationals(rng, 2, low=1, high=1, denominators=(2, 3, 4)),
@@ -92,7 +92,7 @@ ROOTS = {
     assumptions=ROOTS,
 )
 def a_5_roots() -> Finding:
-    """Each coordinate by itself, through the servers' rules, any gamma in [0, 1); L641 leaves sqrt(v_t) + eps out."""
+    """Per coordinate, through the servers' rules, any gamma in [0, 1); L641 leaves sqrt(v_t) + eps out."""
     parts = {
         "CC-FedAdagrad": decide(lambda draw: _scalar(draw, "adagrad"), sample=_triples),
         "CC-FedAMS": decide(lambda draw: _scalar(draw, "ams"), sample=maxima, instances=40),
@@ -101,7 +101,7 @@ def a_5_roots() -> Finding:
 
 
 OWN = {"v <= v_hat": "v_t <= v_hat_t", "gamma >= 0": "0 <= gamma", "gamma < 1": "gamma < 1"}
-"""Assumptions of :func:`bounded_fall` on CC-FedAMS."""
+"""Assumptions of :func:`bounded_fall` for CC-FedAMS."""
 
 PARTS = {
     "old root": "v_hat_t >= eps^2",
@@ -113,7 +113,7 @@ PARTS = {
     "gradient too": "and minus it, too",
     "eps > 0": "eps is positive",
 }
-"""Assumptions of :func:`bounded_fall` on both servers."""
+"""Assumptions of :func:`bounded_fall` for both servers."""
 
 
 def _grown(draw: Draw, server: str) -> Statement:
@@ -170,7 +170,7 @@ def _part_2(rng: np.random.Generator) -> dict[str, Fraction]:
 
 
 def bounded_fall(server: str) -> Finding:
-    """A_5 <= (eta G / (4 eps^2)) |Delta_t|^2 in one coordinate, in three parts; the coordinates add up.
+    """A_5 <= (eta G / (4 eps^2)) |Delta_t|^2 in one coordinate, proved in three parts; coordinates add up.
 
     With eta = 1, A_5 = -g Delta (q - p) / ((p + eps) (q + eps)). The rule's root grows by at most |Delta|; numerator
     and denominators are bounded from that; then they are multiplied.
@@ -195,7 +195,7 @@ def bounded_fall(server: str) -> Finding:
     assumptions=PARTS,
 )
 def a_5() -> Finding:
-    """Without v_0 >= eps^2 the constant is eta G / eps^2. L765 and L976, which use the bound, have the G."""
+    """Without v_0 >= eps^2 the constant is eta G / eps^2. L765 and L976, which use the bound, contain the G."""
     return bounded_fall("adagrad")
 
 
@@ -206,7 +206,7 @@ def a_5() -> Finding:
     verdict=Verdict.REFUTED,
 )
 def footnote_3() -> Finding:
-    """CC-FedAdam's v may fall, a_(t+1) - a_t is then positive, and A_5 is of the first order in Delta_t.
+    """CC-FedAdam's v may decrease, so that a_(t+1) - a_t > 0 and A_5 is of first order in Delta_t.
 
     A bound of another form may exist: what is refuted is this step, which uses that v_hat does not fall (L659).
     """
@@ -237,5 +237,5 @@ def footnote_3() -> Finding:
     assumptions={**PARTS, **OWN},
 )
 def footnote_3_repaired() -> Finding:
-    """As for CC-FedAdagrad: all that A_5 needs of the root is that it grows, by at most |Delta_t|."""
+    """As for CC-FedAdagrad: A_5 needs only that the root increases, and by at most |Delta_t|."""
     return bounded_fall("ams")

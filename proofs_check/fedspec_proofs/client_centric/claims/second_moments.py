@@ -1,4 +1,4 @@
-"""E |Delta_t|^2: noise and gradients taken apart."""
+"""Second moment E |Delta_t|^2: separating noise and gradients."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from fedspec_proofs.refutation import refutation
 
 @dataclass(frozen=True)
 class Buffer:
-    """The clients of one buffer and their noise; constants that are claimed.
+    """Clients of one buffer with their noise, and the constants that a claim gives them.
 
     Attributes:
         clients: clients in the buffer.
@@ -45,7 +45,7 @@ class Buffer:
 
     @property
     def hyper(self) -> CCFedSGD:
-        """CC-Local takes its rate from here."""
+        """Hyper-parameters that contain the local rate of CC-Local."""
         return CCFedSGD(buffer=len(self.steps), eta_l=self.eta_l, eta=exact.number(1))
 
     @property
@@ -54,7 +54,7 @@ class Buffer:
         return Fraction(sum(Fraction(1, k) for k in self.steps), len(self.steps))
 
     def expected(self) -> tuple[Any, Any]:
-        """E |Delta_t|^2, and E |the mean of the clients' mean exact gradients|^2, over all noise."""
+        """E |Delta_t|^2 and E |mean of the clients' mean exact gradients|^2, over all noise."""
         m, h = len(self.steps), self.hyper
         state = init(h, self.x, Setup((1,) * m, {"w": self.x.shape}))
         draws = [list(signs(k)) for k in self.steps]
@@ -122,7 +122,7 @@ HILL = Buffer(Clients(((dip(),),), Fraction(1)), exact.vector(0), (2,), Fraction
     },
 )
 def apart() -> Finding:
-    """The noise of one local step moves the points at which the later gradients are taken: they are correlated.
+    """Noise of a local step moves the points at which later gradients are evaluated, so the two are correlated.
 
     On a hill (f'' < 0, which the assumptions allow) noise and later gradients have the same sign. With K = 1, or with
     convex quadratics, the inequality holds.
@@ -158,8 +158,7 @@ def apart() -> Finding:
     },
 )
 def apart_repaired() -> Finding:
-    """|a + b|^2 <= 2 |a|^2 + 2 |b|^2 with the noises, of variance sigma_l^2 / (m K_t), as a: neither rate nor L
-    is used.
+    """|a + b|^2 <= 2 |a|^2 + 2 |b|^2, where a is noise of variance sigma_l^2 / (m K_t); neither rate nor L is used.
 
     Since noises have no mean given the others their squares add up, to at most sigma_l^2/K_(t,i) of a client. The
     search takes expectations by all signs of the noise; one or two clients, up to three steps, one dimension.

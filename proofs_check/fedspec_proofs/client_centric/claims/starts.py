@@ -1,4 +1,4 @@
-"""Effect of v_0 on the preconditioner: two lines of the proof that exclude each other, and the bounds that hold."""
+"""Effect of v_0 on the preconditioner: two lines of the proof that contradict each other, and valid bounds."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from fedspec_proofs.solvers import z3
     verdict=Verdict.REFUTED,
 )
 def conflict() -> Finding:
-    """The second line is that of v_0 = 0. Both hold only where v_hat stays at eps^2 and eta_l = eps / (sqrt(T) G)."""
+    """The second line assumes v_0 = 0. Both hold only if v_hat stays at eps^2 and eta_l = eps / (sqrt(T) G)."""
     eps, eta_l, G, T = Fraction(1), Fraction(1, 2), Fraction(1), 2
     v_0 = exact.vector(1)
     after = increments("adagrad", v_0, v_0, v_0 * 0)
@@ -50,7 +50,7 @@ def conflict() -> Finding:
 
 @dataclass(frozen=True)
 class Grown:
-    """A coordinate: v, v_hat and the number of rounds."""
+    """Variables of one coordinate: v, v_hat and the number of rounds."""
 
     v: Any
     v_hat: Any
@@ -58,7 +58,7 @@ class Grown:
 
 
 def growth(server: str) -> Induction[Grown]:
-    """v_0 <= v_hat <= v_0 + t D^2 (CC-FedAdagrad), v_0 <= v_hat <= M (CC-FedAMS), D = eta_l G."""
+    """Induction for v_0 <= v_hat <= v_0 + t D^2 (CC-FedAdagrad) or v_0 <= v_hat <= M (CC-FedAMS), D = eta_l G."""
     v_0, D, M, delta, gamma, t, v, p = (real(n) for n in ("v_0", "D", "M", "Delta", "gamma", "t", "v", "p"))
 
     def step(s: Grown) -> Grown:
@@ -124,7 +124,7 @@ def _if(a: Any, b: Any) -> Any:
     assumptions={"eps > 0": "eps is positive", "root": "roots are not negative", "horizon": "T eta_l^2 G^2 <= eps^2"},
 )
 def between() -> Finding:
-    """CC-FedAdagrad: v_hat_t <= v_0 + t eta_l^2 G^2; CC-FedAMS: v_hat_t <= max(v_0, eta_l^2 G^2). Induction over
+    """CC-FedAdagrad: v_hat_t <= v_0 + t eta_l^2 G^2; CC-FedAMS: v_hat_t <= max(v_0, eta_l^2 G^2). By induction over
     rounds.
     """
     answers = [proof for server in ("adagrad", "ams") for proof in growth(server).prove(timeout_ms=5000)]

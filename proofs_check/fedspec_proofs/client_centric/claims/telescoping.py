@@ -1,4 +1,4 @@
-"""Falls of the preconditioner a_t = 1 / (sqrt(v_hat_t) + eps): their sums, and two norms of one."""
+"""Decreases of the preconditioner a_t = 1 / (sqrt(v_hat_t) + eps): sums over the rounds, in two norms."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ ROUNDS = 6
 
 
 CHANGES = (15, 0, 0, 0)
-"""Changes of CC-FedAdam with gamma = 1/4, from v_0 = 1: the roots are then 1, 13, 13/2, 13/4, 13/8."""
+"""Changes for CC-FedAdam with gamma = 1/4 from v_0 = 1; the roots are then 1, 13, 13/2, 13/4, 13/8."""
 
 
 @dataclass(frozen=True)
 class Fallen:
-    """A coordinate: the root p of v_hat, v (CC-FedAMS), a, and the sums of |falls| and of their squares so far."""
+    """Variables of one coordinate: root p of v_hat, v (CC-FedAMS), a, sums of |decreases| and of their squares."""
 
     p: Any
     v: Any
@@ -91,14 +91,14 @@ def _induction(server: str) -> Induction[Fallen]:
 
 
 def path(rng: np.random.Generator, rounds: int) -> tuple[list[Fraction], list[Fraction]]:
-    """Roots of CC-FedAdagrad's v along a run with Pythagorean changes, and those changes."""
+    """Roots of CC-FedAdagrad's v in a run with Pythagorean changes, and those changes."""
     roots, changes = [exact.rationals(rng, 1, low=1, high=3)[0]], []
     for _ in range(rounds):
         (s,) = exact.rationals(rng, 1, low=-3, high=3, denominators=(4, 5))
         delta = 2 * s * roots[-1] / (1 - s**2)
         q = roots[-1] * (1 + s**2) / (1 - s**2)
         if increments("adagrad", exact.vector(roots[-1]), exact.vector(0), exact.vector(delta))[0] != q**2:
-            raise ValueError("path: the root is not the rule's")
+            raise ValueError(f"path: the rule's new v is not {q}^2, as constructed")
         roots.append(q)
         changes.append(delta)
     return roots, changes
@@ -115,7 +115,7 @@ def path(rng: np.random.Generator, rounds: int) -> tuple[list[Fraction], list[Fr
     assumptions={"monotone": "v_hat never falls", "v_0": "v_0 >= eps^2, for the bounds with eps"},
 )
 def telescoping() -> Finding:
-    """Induction over rounds, one coordinate; the coordinates add up. Any T, any changes, any gamma in [0, 1)."""
+    """Induction over rounds for one coordinate; coordinates add up. Any T, any changes, any gamma in [0, 1)."""
     answers = [(server, *_induction(server).prove(timeout_ms=5000)) for server in ("adagrad", "ams")]
     evidence = "\n".join(f"{server}: base {base.outcome}, step {step.outcome}" for server, base, step in answers)
     rng, runs = exact.generator(), 0

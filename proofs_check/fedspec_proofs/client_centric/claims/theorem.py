@@ -1,4 +1,4 @@
-"""Theorem 4.1: false for partial participation, and corrected; runs of two clients that break it, or an assumption."""
+"""Theorem 4.1: false for partial participation, and corrected; runs that break it, or violate an assumption."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fedspec_proofs.refutation import refutation
 
 
 def two_clients(v0: int, eta_l: Fraction, m: int = 1) -> Regime:
-    """Two clients that pull to 1 and to -1, of which each round hears one; the run begins at the minimum of f."""
+    """Run of two clients with minimisers 1 and -1, one sampled per round, from the minimum of f."""
     clients = Clients(((huber(1, 2),), (huber(-1, 2),)))
     return Regime(
         clients=clients,
@@ -55,7 +55,7 @@ def long(
     nu: Fraction | int = 0,
     **changed: Any,
 ) -> Regime:
-    """Longer run of the same kind: two Huber clients that pull to the given points."""
+    """Longer run of two Huber clients with the given minimisers, with some settings changed."""
     clients = Clients(tuple((huber(c, 2),) for c in at), Fraction(nu))
     rows = tuple((min(t, delay),) * 2 for t in range(T))
     own = {"G": clients.bound, "sigma_l2": clients.local_variance, "sigma_g2": clients.per_client_variance}
@@ -65,20 +65,20 @@ def long(
 
 
 def unlike() -> tuple[str, Regime]:
-    """Clients that differ, in numbers of steps too, and are said not to."""
+    """Run of clients that differ, also in numbers of steps, while sigma_g = 0 is claimed."""
     both = two_clients(0, Fraction(1, 1000), m=2)
     return "K = (1, 4), c = (1, -1), T = 2, sigma_g = 0", long(both, 2, (1, -1), x0=0, K=(1, 4), sigma_g2=Fraction(0))
 
 
 def swings() -> tuple[str, Regime]:
-    """A server rate at which the run does not settle."""
+    """Run at a server rate that is too large to settle."""
     both = two_clients(0, Fraction(1, 1000), m=2)
     r = long(both, 60, (0, 0), x0=Fraction(1, 100), eta=Fraction(5000), tau=0)
     return "eta = 5000, eta_l = 1/1000, one quadratic, x_0 = 1/100, T = 60", r
 
 
 def broken_by_hand() -> dict[str, tuple[str, Regime]]:
-    """Runs that break one of the assumptions that both forms of the theorem make, and the bound."""
+    """Runs that break an assumption common to both versions of the theorem, and the bound."""
     both = two_clients(0, Fraction(1, 1000), m=2)
     late = long(both, 400, (0, 0), x0=Fraction(1, 100), delay=30, eta=Fraction(80), tau=0)
     return {
@@ -99,7 +99,7 @@ def broken_by_hand() -> dict[str, tuple[str, Regime]]:
 
 
 def broken_corrections() -> dict[str, tuple[str, Regime]]:
-    """Runs that break the additional assumptions of the corrected theorem, one each."""
+    """Runs that each break one of the additional assumptions of the corrected theorem."""
     alone = two_clients(0, Fraction(1, 10**5), m=1)
     return {
         "uniform": (
@@ -116,7 +116,7 @@ def broken_corrections() -> dict[str, tuple[str, Regime]]:
 
 
 def far(T: int, x0: int, eta_l: Fraction, **changed: Any) -> Regime:
-    """Two equal clients far out, where their gradients are 2: v grows, and the run slows down, for all T rounds."""
+    """Run of two equal clients far out, where gradients are 2: v grows and steps shrink over all T rounds."""
     r = long(two_clients(0, eta_l, m=2), T, (0, 0), x0=x0, eta=Fraction(5), tau=0)
     clients = Clients(((huber(0, 2, Fraction(1, 100)),),) * 2)
     return replace(r, clients=clients, L=clients.smoothness, **changed)
@@ -151,7 +151,7 @@ PRINTED_PROOF = (
     "eq-4 a-1 a-2 a-5 v-0 a-7 a-8 drift delay a-3 a-4 telescoping delta-square d-t-squares y-t merge delay-sum "
     "participation-all participation-drawn h bracket delay-rate hits phi"
 )
-"""The lines of its proof, in their order."""
+"""Claims about the lines of the theorem's printed proof, in order."""
 
 
 def _refuted(r: Regime) -> Finding:
@@ -171,7 +171,7 @@ def _refuted(r: Regime) -> Finding:
 
 
 def typed(r: Regime) -> Fraction:
-    """L233-L246 once more for these runs: a start at the minimum, beta = sigma_l = 0, K = L = sigma_g = 1."""
+    """Right side L233-L246 typed again for these runs, from the minimum, beta = sigma_l = 0, K = L = sigma_g = 1."""
     return 240 * r.eta_l**2
 
 
@@ -211,7 +211,7 @@ def _independently(r: Regime) -> Finding:
     chain=PRINTED_PROOF,
 )
 def theorem() -> Finding:
-    """Begun at the minimum of f the run is thrown out of it by whichever client is drawn, which no term pays for.
+    """From the minimum of f, whichever client is sampled moves the model away, and no term of the bound covers this.
 
     The variance of drawing m of n clients is of order eta eta_l L sigma_g^2 / (m eps); the bound has sigma_g^2 only
     with eta_l^2. The second instance has v_0 = eps^2; its eta_l makes 1 + eta_l^2 a square. beta = 0, T = 2 and a
@@ -257,8 +257,8 @@ ALL_ASSUMED = {
     chain="theorem-4-1-assembly",
 )
 def theorem_repaired() -> Finding:
-    """The paper's way with its steps corrected: the claims about A_1 to A_8 and the sums add up to it, for every n, m,
-    d, K, T and tau.
+    """The paper's proof with its steps corrected: claims about A_1 to A_8 and the sums add up to it, for every n, m, d,
+    K, T and tau.
 
     The preconditioner lies between 1 / (c_2 eps) and 1 / (c_1 eps); the noise is separated from the gradients at the
     price of a factor 2, since with several local steps it is not uncorrelated with them; the variance of drawing
@@ -282,7 +282,7 @@ def theorem_repaired() -> Finding:
 
 
 def one_coin() -> Dropped:
-    """400 equal clients that share the noise of every round send what one of them sends."""
+    """Dropped assumption: 400 equal clients that share each round's noise send what one of them sends."""
     clients = Clients(((huber(0, 1),),) * 400, Fraction(1))
     many = replace(
         two_clients(0, Fraction(1, 10**9), m=400),

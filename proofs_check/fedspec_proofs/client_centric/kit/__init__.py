@@ -1,1 +1,1 @@
-"""Kit of the claims: clients and runs of the algorithms, the terms of the bounds, lines of every size."""
+"""Tools for the claims: clients, runs of the algorithms, terms of the bounds, and inequalities for every size."""

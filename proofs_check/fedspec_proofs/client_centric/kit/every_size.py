@@ -1,4 +1,4 @@
-"""The lines that Theorem 4.1 adds up, for every number of coordinates, clients, rounds and local steps, by z3.
+"""Inequalities that Theorem 4.1 adds up, proved by z3 for any number of coordinates, clients, rounds and local steps.
 
 Lengths are sums over coordinates, so that an inequality of one coordinate is one of vectors; what a sum of many terms
 needs is an induction that takes one term more. E bounds every sqrt(v_hat) + eps from below, H from above.
@@ -18,12 +18,12 @@ from fedspec_proofs.engines.smt import every
 
 
 def prove_each(*bodies: Body, sample: Sample | None = None) -> list[Finding]:
-    """Each body, by z3."""
+    """Decide each statement by z3, without dropping assumptions."""
     return [decide(body, sample=sample, ablate=False, instances=20) for body in bodies]
 
 
 def nearby(rng: np.random.Generator) -> Mapping[str, Fraction]:
-    """Denominators, bounds and rates that meet what is asked of them; the rest is drawn at random."""
+    """Draw denominators, bounds and rates that meet the assumptions; other variables are left to the random draw."""
     E, G, more, rise, tau, eta = (Fraction(int(rng.integers(1, 9)), 2) for _ in range(6))
     sign = (1, 0, -1)[int(rng.integers(0, 3))]
     size = rise * 2
@@ -34,7 +34,7 @@ def nearby(rng: np.random.Generator) -> Mapping[str, Fraction]:
 
 
 def a_1(draw: Draw) -> Statement:
-    """u w <= u^2/(2 kappa) + kappa w^2/2; a step divided by its root is at most the step over E."""
+    """u w <= u^2/(2 kappa) + kappa w^2/2 (Young); d/root is at most d/E in absolute value, if root >= E."""
     u, w, kappa, d, root, E = (draw(name) for name in ("u", "w", "kappa", "d", "root", "E"))
     given = {"kappa > 0": kappa > 0, "root >= E": every(E > 0, root >= E)}
     shown = {
@@ -52,7 +52,7 @@ def a_3(draw: Draw) -> Statement:
 
 
 def a_4(draw: Draw) -> Statement:
-    """(p - q)^2 <= 2 p^2 + 2 q^2, and (fall d)^2 <= fall^2 D^2."""
+    """(p - q)^2 <= 2 p^2 + 2 q^2, and d^2 <= D^2, hence (fall d)^2 <= fall^2 D^2."""
     p, q, d, D, fall = (draw(name) for name in ("p", "q", "d", "D", "fall"))
     given = {"|d| <= D": every(d <= D, -d <= D)}
     shown = {
@@ -64,7 +64,7 @@ def a_4(draw: Draw) -> Statement:
 
 
 def a_5(draw: Draw) -> Statement:
-    """The fall of 1/root, (next - root)/(root next), is at most |Delta|/E^2, and -g Delta fall <= G Delta^2/E^2."""
+    """The decrease (next - root)/(root next) of 1/root is at most |Delta|/E^2, and -g Delta times it G Delta^2/E^2."""
     root, later, E, size, delta, g, G = (draw(name) for name in ("root", "next", "E", "size", "Delta", "g", "G"))
     given = {
         "root >= E": every(E > 0, root >= E),
@@ -87,20 +87,20 @@ def quotient(draw: Draw) -> Statement:
 
 
 def one_more_noise(draw: Draw) -> Statement:
-    """E |sum xi|^2 <= s, from one noise to the next, which has no mean given those before; then over (m K_i)^2."""
+    """Induction step for E |sum xi|^2 <= s: one more noise vector, with mean zero given the earlier ones."""
     total, s, product, square, sigma2 = (draw(name) for name in ("total", "s", "product", "square", "sigma2"))
     given = {"so far": total <= s, "unbiased": product == 0, "variance": square <= sigma2}
     return Statement(given, {"after it": total + 2 * product + square <= s + sigma2})
 
 
 def by_way_of(draw: Draw) -> Statement:
-    """(x - z)^2 <= 2 (x - y)^2 + 2 (y - z)^2."""
+    """(x - z)^2 <= 2 (x - y)^2 + 2 (y - z)^2, with an intermediate point y."""
     x, y, z = draw("x"), draw("y"), draw("z")
     return Statement({}, {"(x - z)^2": (x - z) ** 2 <= 2 * (x - y) ** 2 + 2 * (y - z) ** 2})
 
 
 def one_more_round(draw: Draw) -> Statement:
-    """The sum of w_(t - s) over t < T is that of w_t less the newest s of them; from T to T + 1."""
+    """Induction step over T: the sum of w_(t - s) over t < T is the sum of all w_t minus the newest s terms."""
     late, all_, newest, w, oldest = (draw(name) for name in ("late", "all", "newest", "w", "oldest"))
     later = newest + w - oldest
     given = {"so far": late == all_ - newest, "terms are not negative": later >= 0}
@@ -109,14 +109,14 @@ def one_more_round(draw: Draw) -> Statement:
 
 
 def one_more_lag(draw: Draw) -> Statement:
-    """The sum of s lags is at most s times the whole; from s to s + 1, and a delay takes one lag or none of it."""
+    """Induction step over s: a sum over s lags is at most s times the total; a delay includes each lag or not."""
     lags, late, all_, s, part = (draw(name) for name in ("lags", "late", "all", "s", "part"))
     given = {"so far": lags <= s * all_, "one lag": every(late <= all_, late >= 0), "part": every(part >= 0, part <= 1)}
     return Statement(given, {"(s + 1) times": every(lags + part * late <= (s + 1) * all_)})
 
 
 def on_the_line(rng: np.random.Generator) -> Mapping[str, Fraction]:
-    """Squares and products of two numbers, for the ball; partial sums of equal terms, for the inductions."""
+    """Draw squares and products of two numbers (for balls), and partial sums of equal terms (for inductions)."""
     u, v, n = (Fraction(int(rng.integers(-8, 9)), 4) for _ in range(3))
     n, w = abs(n), Fraction(int(rng.integers(0, 5)), 4)
     given = {"u2": u * u, "v2": v * v, "uv": u * v, "r": max(abs(u), abs(v)), "w": w, "n": n}
@@ -135,7 +135,7 @@ def drift_step(draw: Draw) -> Statement:
 
 
 def drift_again(draw: Draw) -> Statement:
-    """From D_k <= 5 k b to D_(k+1) <= 5 (k + 1) b, where D_(k+1) <= (1 + 1/(2K - 1) + 6 share/K) D_k + b.
+    """Induction step from D_k <= 5 k b to D_(k+1) <= 5 (k + 1) b, for D_(k+1) <= (1 + 1/(2K - 1) + 6 share/K) D_k + b.
 
     share = K^2 eta_l^2 L^2 is at most 1/64 at rates up to 1/(8 K L).
     """
@@ -151,7 +151,7 @@ def drift_again(draw: Draw) -> Statement:
 
 
 def drifting(rng: np.random.Generator) -> Mapping[str, Fraction]:
-    """A client after k of K steps, at most as far as it may be."""
+    """Draw a client's drift after k of K steps, within the bound."""
     k, more = Fraction(int(rng.integers(0, 6))), Fraction(int(rng.integers(1, 4)))
     K, b, share = k + more, Fraction(int(rng.integers(1, 9)), 4), Fraction(1, int(rng.integers(64, 99)))
     D = 5 * k * b / int(rng.integers(1, 4))

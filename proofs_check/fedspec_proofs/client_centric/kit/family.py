@@ -1,4 +1,4 @@
-"""Two clients, one of them heard in each round, with the rates of Corollary 4.1.1: exact mean squared gradients.
+"""Two clients, one of them sampled in each round, at the rates of Corollary 4.1.1: exact mean squared gradients.
 
 The clients pull to 1 and to -1 (Huber, curvature 1, gradients cut off at 2), the server is CC-FedAMS with v_0 = eps^2
 and beta = 0, so that v_hat never moves and the model's recursion is linear in the model and in the draw.
@@ -28,24 +28,24 @@ PAIR = Clients(((huber(1, 2),), (huber(-1, 2),)))
 
 @dataclass(frozen=True)
 class Schedule:
-    """eta_l = 1 / sqrt(T) and eta = sqrt(m K), with m = 1; K and T are squares."""
+    """Rates eta_l = 1 / sqrt(T) and eta = sqrt(m K), with m = 1 and perfect squares K and T."""
 
     K: int
     T: int
 
     @property
     def eta(self) -> Any:
-        """sqrt(m K)."""
+        """Server rate sqrt(m K)."""
         return Fraction(isqrt(self.K))
 
     @property
     def eta_l(self) -> Any:
-        """1 / sqrt(T)."""
+        """Local rate 1 / sqrt(T)."""
         return Fraction(1, isqrt(self.T))
 
     @property
     def regime(self) -> Regime:
-        """Its first rounds as a run; T is the number of all of them only where that is small."""
+        """The first rounds as a run of at most 4 rounds, with the constants of the problem."""
         rounds = min(self.T, 4)
         return Regime(
             clients=PAIR,
@@ -70,7 +70,7 @@ class Schedule:
 
     @property
     def conditions(self) -> dict[str, bool]:
-        """Conditions of the corollary and of the theorem."""
+        """Conditions of the corollary and of the theorem, each with True if it holds."""
         met = {
             f"the theorem's condition: {name}": holds(self.regime)
             for name, holds in PRINTED.items()
@@ -85,7 +85,7 @@ class Schedule:
         }
 
     def recursion(self) -> Affine:
-        """x' = M x + N c, with the drawn client's centre c = 1 or -1, read off one arrival at CC-FedAMS."""
+        """Recursion x' = M x + N c, with the sampled client's centre c = 1 or -1, from one arrival at CC-FedAMS."""
         return self._read
 
     @cached_property
@@ -105,7 +105,7 @@ class Schedule:
         return affine(scaled, 1, 1)
 
     def bounds(self) -> tuple[Fraction, Fraction]:
-        """Below and above (1/T) sum_t E x_t^2, x_0 = 0, where grad f(x) = x on [-1, 1].
+        """Lower and upper bound of (1/T) sum_t E x_t^2 from x_0 = 0, where grad f(x) = x on [-1, 1].
 
         E x_t^2 = s (1 - rho^(2 t)) with rho = M and s = N^2 / (1 - rho^2), so the mean is s less s / T times a
         geometric sum that lies between 0 and 1 / (1 - rho^2).
@@ -117,7 +117,7 @@ class Schedule:
 
     @property
     def least(self) -> Fraction:
-        """A lower bound of the mean times sqrt(m K T), for every square K >= 4 and T = 4 K^5; at least K / 10.
+        """Lower bound of sqrt(m K T) times the mean, for every square K >= 4 and T = 4 K^5; at least K / 10.
 
         With u = sqrt(K) and a = N the mean is at least a / 2 - 1 / T, and a >= (1 - 1 / (4 u^3)) / (8 u^4), since
         1 - (1 - x)^K >= K x - K (K - 1) x^2 / 2. Times sqrt(m K T) = 2 u^6 that is u^2 / 8 - 1 / (32 u) - 1 / (2 u^4).
@@ -126,7 +126,7 @@ class Schedule:
         return u**2 / 8 - 1 / (32 * u) - 1 / (2 * u**4)
 
     def adagrad(self, v0: Fraction, rounds: int | None = None) -> Fraction:
-        """Below (1/T) sum_t E x_t^2 for CC-FedAdagrad, whose preconditioner depends on the draws.
+        """Lower bound of (1/T) sum_t E x_t^2 for CC-FedAdagrad, whose preconditioner depends on the sampled clients.
 
         c_1 eps <= sqrt(v_t) + eps <= c_2 eps, so a step x + alpha (c - x) has 2 N / c_2 <= alpha <= 2 N / c_1, and
         alpha is larger where the drawn c has the sign of x (its change is then smaller): E 2 alpha x c >= 0. So
@@ -143,17 +143,17 @@ class Schedule:
 
     @property
     def spread(self) -> Fraction:
-        """(1/n) sum_i |v_i - mean|^2 of the clients' mean gradients, the same at every x in [-1, 1]."""
+        """Spread (1/n) sum_i |v_i - mean|^2 of the clients' mean gradients, the same at every x in [-1, 1]."""
         return Fraction((2 * EPS * self.recursion().N[0, 0] / (self.eta * self.eta_l)) ** 2)
 
     def stays(self) -> bool:
-        """True if v_t <= v_0 + eps^2 over all T rounds, and steps end within [-1, 1], where changes are at most 2 w."""
+        """True if v_t <= v_0 + eps^2 over all T rounds and steps stay within [-1, 1], where changes are at most 2 w."""
         N = self.recursion().N[0, 0]
         w = 2 * EPS * N / self.eta
         return bool(self.T * (2 * w) ** 2 <= EPS**2 and 2 * N <= 1)
 
     def agrees(self, rounds: int = 4) -> bool:
-        """The closed form against the recursion of moments, and against every draw through the specification."""
+        """True if the closed form agrees with the recursion of moments, and with every draw in the specification."""
         a, r = self.recursion(), self.regime
         rho, noise = a.M[0, 0], a.N[0, 0]
         now, squares = start(np.array([Fraction(0)], dtype=object)), []

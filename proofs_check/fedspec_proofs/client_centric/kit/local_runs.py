@@ -1,4 +1,4 @@
-"""Clients that compute from points of their own, and what is assumed of them."""
+"""Clients that compute from different points, and assumptions on them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fedspec_proofs.kit.piecewise import Piecewise
 
 @dataclass(frozen=True)
 class Local:
-    """Clients that compute from points of their own.
+    """Clients that compute from different points, and the constants that a claim gives them.
 
     Attributes:
         clients: the objectives.
@@ -40,11 +40,11 @@ class Local:
 
     @property
     def hyper(self) -> CCFedSGD:
-        """CC-Local takes its rate from here."""
+        """Hyper-parameters that contain the local rate of CC-Local."""
         return CCFedSGD(buffer=1, eta_l=self.eta_l, eta=exact.number(1))
 
     def drift(self, i: int, k: int) -> Any:
-        """E |x^i_k - x_(t - tau)|^2 after k steps of client i."""
+        """Drift E |x^i_k - x_(t - tau)|^2 after k steps of client i."""
         x = self.points[i]
 
         def apart(noise: tuple[int, ...]) -> Any:
@@ -54,11 +54,11 @@ class Local:
         return mean(apart, signs(k)) if self.clients.nu else apart(())
 
     def bound(self, i: int) -> Any:
-        """The lemma's right side for client i."""
+        """Right side of the lemma for client i."""
         return sum(self.terms(i).values())
 
     def terms(self, i: int) -> dict[str, Any]:
-        """Terms of the bound's sum."""
+        """Terms of the right side for client i."""
         K, g, square = self.steps[i], self.clients.gradient(self.points[i]), self.eta_l**2
         return {
             "noise": 5 * K * square * self.sigma_l2,
@@ -77,7 +77,7 @@ def _slope(choose: Choose, side: int) -> Piecewise:
 
 
 def local_run(choose: Choose, apart: bool, per_client: bool) -> Local:
-    """Up to three clients, or many of which one deviates; at one point or at several."""
+    """Random clients: up to three, or many with one outlier; at one point or at several."""
     crowd = choose.of(1, 1, 1, 50)
     if crowd > 1:
         clients, K = Clients((*((flat(-1),) for _ in range(crowd - 1)), (flat(crowd - 1),))), choose.of(8, 4)

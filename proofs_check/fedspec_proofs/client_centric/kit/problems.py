@@ -1,4 +1,4 @@
-"""Clients with known constants: every coordinate's gradient is piecewise linear and constant far out.
+"""Clients with known constants: each coordinate's gradient is piecewise linear, and constant far out.
 
 Such clients are smooth and have bounded gradients everywhere, they may be non-convex, and every constant that the
 paper's assumptions speak about is a maximum over the kinks: exact in fractions.
@@ -22,29 +22,29 @@ from fedspec_proofs.kit.piecewise import Piecewise, average
 
 
 def through(*knots: tuple[Any, Any]) -> Piecewise:
-    """The function whose derivative goes through the points (x, y)."""
+    """Function whose derivative is piecewise linear through the points (x, y)."""
     return Piecewise(tuple(x for x, _ in knots), tuple(y for _, y in knots))
 
 
 def huber(c: Any, bound: Any, h: Any = 1) -> Piecewise:
-    """h (x - c)^2 / 2 where its derivative is at most ``bound``, straight beyond."""
+    """Huber's function: h (x - c)^2 / 2 while its derivative is at most ``bound``, linear beyond."""
     return piecewise.huber(Fraction(h), c, Fraction(bound) / Fraction(h))
 
 
 def flat(y: Any) -> Piecewise:
-    """x y: the derivative is y everywhere."""
+    """Linear function y x, with constant derivative y."""
     return through((Fraction(0), Fraction(y)))
 
 
 def dip(a: Any = 1) -> Piecewise:
-    """A function with a hill at zero between two valleys: L = 1, bounded below."""
+    """Non-convex function with a maximum at zero between two minima: L = 1, bounded below."""
     a = Fraction(a)
     return through((-3 * a, -a), (-a, a), (a, -a), (3 * a, a))
 
 
 @dataclass(frozen=True)
 class Clients:
-    """n clients in d dimensions, the sums of functions of one coordinate, with additive noise in their gradients.
+    """n clients in d dimensions, sums of functions of one coordinate, with additive gradient noise.
 
     Attributes:
         slopes: for every client its function of every coordinate.
@@ -61,42 +61,42 @@ class Clients:
 
     @property
     def d(self) -> int:
-        """The dimension."""
+        """Dimension d."""
         return len(self.slopes[0])
 
     @property
     def smoothness(self) -> Fraction:
-        """L of assumption 1: gradients are separable, so the steepest coordinate decides."""
+        """Constant L of assumption 1: gradients are separable, so the steepest coordinate decides."""
         return max(Fraction(s.smoothness) for one in self.slopes for s in one)
 
     @property
     def bound(self) -> Fraction:
-        """G of assumption 2, noise included; the supremum, rounded up to a multiple of 1/1000."""
+        """Constant G of assumption 2, including noise: the supremum, rounded up to a multiple of 1/1000."""
         squares = max(sum(((s.largest + self.nu) ** 2 for s in one), Fraction(0)) for one in self.slopes)
         return Fraction(ceil(1000 * sqrt_above(squares)), 1000)
 
     @property
     def local_variance(self) -> Fraction:
-        """sigma_l^2 of assumption 3."""
+        """Constant sigma_l^2 of assumption 3."""
         return self.d * self.nu**2
 
     def _points(self, j: int) -> list[Fraction]:
         return sorted({Fraction(x) for one in self.slopes for x in one[j].at})
 
     def deviations(self, x: Vector) -> list[Any]:
-        """The squared distance of every client's gradient at x from their mean."""
+        """Squared distance of each client's gradient at x from the mean gradient."""
         g = np.array([[s.gradient(x_j) for s, x_j in zip(one, x, strict=True)] for one in self.slopes], dtype=object)
         apart = g - g.sum(axis=0) / self.n
         return [row @ row for row in apart]
 
     @property
     def per_client_variance(self) -> Fraction:
-        """The least sigma_g^2 that bounds every client's deviation everywhere."""
+        """Smallest sigma_g^2 that bounds every client's deviation at every point."""
         return self._worst(max)
 
     @property
     def global_variance(self) -> Fraction:
-        """sigma_g^2 of assumption 4: the supremum of the mean squared deviation.
+        """Constant sigma_g^2 of assumption 4: the supremum of the mean squared deviation.
 
         The deviations are linear between kinks and constant outside, so their squares are largest at kinks; the
         coordinates do not know of each other, so the suprema add up.
@@ -111,13 +111,13 @@ class Clients:
         return total
 
     def gradient(self, x: Vector) -> Vector:
-        """The gradient of f, the mean of the f_i."""
+        """Gradient of f, the mean of the f_i, at x."""
         rows = [[s.gradient(x_j) for s, x_j in zip(one, x, strict=True)] for one in self.slopes]
         out: Vector = np.array(rows, dtype=x.dtype).sum(axis=0) / self.n
         return out
 
     def oracle(self, i: int, noise: Sequence[int] = ()) -> Oracle:
-        """The gradients that client i sees, with the sign of the noise for every local step."""
+        """Stochastic gradients of client i, given the sign of the noise at each local step."""
 
         def gradient(k: int, x: Vector) -> Vector:
             exact = [s.gradient(x_j) for s, x_j in zip(self.slopes[i], x, strict=True)]
@@ -133,7 +133,7 @@ class Clients:
         return all(g <= 0 for g in left) and all(g >= 0 for g in right)
 
     def gap(self, x: Vector) -> Fraction:
-        """f(x) - f*, where f has a minimum; else the most that it falls below f(x) at a bend."""
+        """f(x) - f* if f has a minimum; else f(x) minus the smallest value at a kink."""
         return sum((self._gap(j, Fraction(x[j])) for j in range(self.d)), Fraction(0))
 
     def _gap(self, j: int, x: Fraction) -> Fraction:

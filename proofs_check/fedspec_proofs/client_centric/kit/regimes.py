@@ -1,4 +1,4 @@
-"""Theorem 4.1: its conditions, its right side, the corrected ones, and the runs that an adversary may choose."""
+"""Theorem 4.1: its conditions and right side, as printed and as corrected, and random runs for the search."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Conditions = Mapping[str, Callable[[Regime], bool]]
 
 
 def start_factors(r: Regime) -> tuple[Fraction, Fraction]:
-    """c_1 and c_2 with c_1 eps <= sqrt(v_hat_t) + eps <= c_2 eps; 29/12 is a little more than 1 + sqrt(2)."""
+    """Constants c_1, c_2 with c_1 eps <= sqrt(v_hat_t) + eps <= c_2 eps; 29/12 is slightly more than 1 + sqrt(2)."""
     return (Fraction(1), Fraction(2)) if r.v0 == 0 else (Fraction(2), Fraction(29, 12))
 
 
@@ -40,18 +40,18 @@ PRINTED: Conditions = {
     "delay rate": lambda r: 120 * r.L**2 * r.eps * r.tau * r.K_max**2 * r.eta_l**2 <= 1,
     "H": lambda r: H(r) <= r.eps**2,
 }
-"""The conditions of the theorem as printed; K_max over all rounds and clients, since eta_l does not vary."""
+"""Conditions of the theorem as printed; K_max is over all rounds and clients, since eta_l does not vary."""
 
 
 def H(r: Regime) -> Fraction:
-    """H_1 eta_l^2 + H_2 eta_l, as printed."""
+    """Left side H_1 eta_l^2 + H_2 eta_l of the printed condition."""
     H_1 = 2 * (r.eta * r.L * r.tau) ** 2
     H_2 = 4 * r.eta * r.L * r.C**2 + 6 * r.eta * r.L * r.eps + 2 * r.G * r.eps
     return H_1 * r.eta_l**2 + H_2 * r.eta_l
 
 
 def printed(r: Regime) -> Fraction:
-    """The right side of Theorem 4.1; the phi, which are random where K_(t,i) differ, in expectation."""
+    """Right side of Theorem 4.1 as printed; the phi, which are random if K_(t,i) differ, in expectation."""
     d, eta, eta_l, eps, L, G, C = r.clients.d, r.eta, r.eta_l, r.eps, r.L, r.G, r.C
     Phi = 4 * d * G**2 * C + L * eta * eta_l * G**2 * C**2 * 4 * d / eps
     Phi_g = 240 * eta_l**2 * L**2 * r.phi(2)
@@ -77,18 +77,18 @@ CORRECTED: Conditions = {
 
 
 def B(r: Regime) -> Fraction:
-    """eta L (C^2 + 3) / 2 + G + eta^2 eta_l L^2 tau^2 / (c_1 eps)."""
+    """Constant B = eta L (C^2 + 3) / 2 + G + eta^2 eta_l L^2 tau^2 / (c_1 eps) of the corrected theorem."""
     c_1, _ = start_factors(r)
     return r.eta * r.L * (r.C**2 + 3) / 2 + r.G + (r.eta * r.L * r.tau) ** 2 * r.eta_l / (c_1 * r.eps)
 
 
 def corrected(r: Regime, s2: Any) -> Any:
-    """The right side of the corrected theorem; s2 bounds the spread of the clients' mean gradients in any round."""
+    """Right side of the corrected theorem; s2 bounds the spread of the clients' mean gradients in every round."""
     return sum(corrected_terms(r, s2).values())
 
 
 def corrected_terms(r: Regime, s2: Any) -> dict[str, Any]:
-    """Its terms."""
+    """Terms of the corrected right side."""
     (c_1, c_2), d, eta, eta_l, eps, G, C = start_factors(r), r.clients.d, r.eta, r.eta_l, r.eps, r.G, r.C
     Phi = 4 * c_2 / c_1 * d * G**2 * C + 8 * c_2 / c_1**2 * d * r.L * eta * eta_l * G**2 * C**2 / eps
     excess = Fraction(1) * (r.n - r.m) / (r.m * (r.n - 1)) if r.n != 1 else Fraction(0)
@@ -109,7 +109,7 @@ def _slope(choose: Choose, side: int) -> Piecewise:
 
 
 def regime(choose: Choose) -> Regime:
-    """Two or three clients, mostly on both sides of zero, a few rounds, any constants, true or too small."""
+    """Random run: two or three clients, mostly on both sides of zero, a few rounds, constants true or too small."""
     n, d = choose.of(2, 2, 3), choose.of(1, 1, 1, 2)
     m = choose.whole(1, n)
     nu = choose.of(Fraction(0), Fraction(0), Fraction(0), Fraction(1, 2))
@@ -153,7 +153,7 @@ def _floats(terms: Mapping[str, Any]) -> dict[str, float]:
 
 
 def as_corrected() -> Inequality[Regime]:
-    """The corrected theorem over the same runs."""
+    """Inequality of the corrected theorem, on random runs."""
 
     def sides(r: Regime) -> Iterable[Sides]:
         yield r.measured[0], _floats(corrected_terms(r, r.measured[1]))

@@ -1,4 +1,4 @@
-"""Expectations over whole runs of the client-centric algorithms: every draw of clients and noise, through the spec.
+"""Expectations over whole runs of the client-centric algorithms, by enumerating every draw of clients and noise.
 
 Delays and numbers of local steps are fixed in advance for every round and every client, also for those who do not
 take part, as the proof has them; the buffer's clients are drawn uniformly without replacement.
@@ -26,7 +26,7 @@ from fedspec_proofs.engines.expectation import signs, subsets
 
 @dataclass(frozen=True)
 class Regime:
-    """Run of T rounds, and the constants that are claimed of it.
+    """Run of T rounds, with the constants that a claim gives it.
 
     Attributes:
         clients: the objectives.
@@ -66,12 +66,12 @@ class Regime:
 
     @property
     def T(self) -> int:
-        """Number of models that are averaged over."""
+        """Number of models that the mean runs over."""
         return len(self.steps)
 
     @property
     def K_max(self) -> int:
-        """The most local steps that anybody takes."""
+        """Largest number of local steps."""
         return max(max(row) for row in self.steps)
 
     @property
@@ -80,12 +80,12 @@ class Regime:
         return self.beta / (1 - self.beta)
 
     def phi(self, power: int) -> Fraction:
-        """The mean of K_(t,i)^power over rounds and clients: phi_1, phi_2, and phi_3 for -1, in expectation."""
+        """Mean of K_(t,i)^power over rounds and clients: phi_1, phi_2, and phi_3 for power -1, in expectation."""
         return Fraction(sum(Fraction(K) ** power for row in self.steps for K in row), self.T * self.n)
 
     @cached_property
     def measured(self) -> tuple[Any, Any]:
-        """The mean of E |grad f(x_t)|^2 over t, and the largest E (1/n) sum_i |v_(t,i) - mean|^2; floating point."""
+        """Mean of E |grad f(x_t)|^2 over t, and largest E (1/n) sum_i |v_(t,i) - mean|^2, in floating point."""
         return measure(self, exact=False)
 
 
@@ -148,7 +148,7 @@ def _rounds(r: Regime, run: _Run, state: Waiting) -> Iterator[tuple[int, Fractio
 
 
 def gradient_after(r: Regime, S: Sequence[int]) -> Vector:
-    """The gradient of f, in fractions, at the model that the first round leaves when these clients are in; no noise."""
+    """Gradient of f, in fractions, at the model after a noiseless first round with these clients in the buffer."""
     if not S:
         return r.clients.gradient(r.x0)
     run, state = _run(replace(r, m=len(S)), exact=True)
@@ -157,7 +157,7 @@ def gradient_after(r: Regime, S: Sequence[int]) -> Vector:
 
 
 def measure(r: Regime, *, exact: bool) -> tuple[Any, Any]:
-    """(1/T) sum_t E |grad f(x_t)|^2, and max_t E (1/n) sum_i |v_(t,i) - v_bar_t|^2."""
+    """Mean (1/T) sum_t E |grad f(x_t)|^2, and spread max_t E (1/n) sum_i |v_(t,i) - v_bar_t|^2."""
     run, state = _run(r, exact)
     squares, spread = run.like(0), [run.like(0)] * r.T
     for t, chance, now in _rounds(r, run, state):
@@ -183,7 +183,7 @@ def _spread(r: Regime, run: _Run, now: Waiting, t: int) -> Any:
 
 
 def mean_gradient(h: Any, clients: Clients, i: int, x: Vector, K: int, noise: Sequence[int] = ()) -> Vector:
-    """v_i, the mean over the local steps of the exact gradients at the points that client i passes."""
+    """Mean v_i of the exact gradients at the points of client i's local steps."""
     seen: list[Vector] = []
     exact, noisy = clients.oracle(i), clients.oracle(i, noise)
 

@@ -1,4 +1,4 @@
-"""Steps of the adaptive servers with known roots, from states that a claim is about.
+"""Steps of the adaptive servers from states that are chosen so that the square roots are known.
 
 A rule takes the root of v_t, which for exact numbers must be rational and for symbols must simplify. So the root is
 what is chosen, and v_(t-1) is set to make it come out: the rule then runs as it is.
@@ -20,7 +20,7 @@ HALF: Any = Fraction(1, 2)
 
 
 def rooted(server: str, x: Vector, m: Vector, delta: Vector, q: Any, *, eta: Any, beta: Any, eps: Any) -> Any:
-    """Take a server step after which the root of the second moment is q, whatever it was before; gamma = 1/2."""
+    """Take a server step after which the second moment's root is q, with v_(t-1) chosen to fit; gamma = 1/2."""
     if server == "adagrad":
         return cc_adagrad(Moments(x=x, m=m, v=q**2 - delta**2), delta, eta=eta, beta1=beta, tau=eps)
     v = 2 * q**2 - delta**2
@@ -31,7 +31,7 @@ def rooted(server: str, x: Vector, m: Vector, delta: Vector, q: Any, *, eta: Any
 
 
 def moments(server: str, p: Vector, v: Vector, delta: Vector, *, gamma: Any = HALF) -> tuple[Vector, Vector]:
-    """v and v_hat after one step of the rule itself, from v_hat = p^2 (and v, where the server has both)."""
+    """v and v_hat after one step of the rule from v_hat = p^2 (and from v, if the server keeps both)."""
     zero = p * 0
     if server == "ams":
         state = Maxima(x=zero, m=zero, v=v, v_hat=p**2)
@@ -46,13 +46,13 @@ def moments(server: str, p: Vector, v: Vector, delta: Vector, *, gamma: Any = HA
 
 
 def increments(server: str, p: Vector, v: Vector, delta: Vector, *, gamma: Any = HALF) -> Vector:
-    """v_hat after one step, the same."""
+    """v_hat after one step, as in :func:`moments`."""
     return moments(server, p, v, delta, gamma=gamma)[1]
 
 
 @dataclass(frozen=True)
 class Round:
-    """Round of CC-FedAdagrad: the state before, the change, gradients at x_t and z_t, and the claimed constants.
+    """A round of CC-FedAdagrad: state before it, change, gradients at x_t and z_t, and given constants.
 
     Attributes:
         p, q: the roots of v_t and v_(t+1); Delta^2 is their difference.
@@ -78,32 +78,32 @@ class Round:
 
     @property
     def C(self) -> Any:
-        """beta / (1 - beta)."""
+        """Constant C = beta / (1 - beta)."""
         return self.beta / (1 - self.beta)
 
     @property
     def before(self) -> Vector:
-        """a_t = 1 / (sqrt(v_t) + eps)."""
+        """Preconditioner a_t = 1 / (sqrt(v_t) + eps)."""
         out: Vector = 1 / (self.p + self.eps)
         return out
 
     @property
     def moved(self) -> Vector:
-        """z_t - x_t = C (x_t - x_(t-1)), the last step having been made along d_t with the root p."""
+        """z_t - x_t = C (x_t - x_(t-1)), where the last step went along d_t with root p."""
         last = rooted("adagrad", self.p * 0, self.d, self.d, self.p, eta=self.eta, beta=Fraction(0), eps=self.eps).x
         out: Vector = self.C * last
         return out
 
     @property
     def a(self) -> Vector:
-        """a_(t+1), read off the rule: what one step with momentum only moves by, per unit."""
+        """Preconditioner a_(t+1), as the change of x per unit of momentum in a step of the rule."""
         one = self.p * 0 + 1
         zero = self.p * 0
         v = self.q**2 - one**2
         return cc_adagrad(Moments(x=zero, m=zero, v=v), one, eta=1, beta1=0, tau=self.eps).x
 
     def met(self) -> dict[str, bool]:
-        """Assumptions of the proof on a round, by the names of the claims."""
+        """Assumptions of the proof, each with True if the round meets it."""
         length = (self.eta_l * self.G) ** 2
         return {
             "v_0": all(self.p >= self.eps),
@@ -114,7 +114,7 @@ class Round:
 
 
 def a_round(choose: Choose) -> Round:
-    """Any round; Delta_t makes both roots rational, by Pythagorean triples p^2 + Delta^2 = q^2."""
+    """Random round; Delta_t makes both roots rational, by Pythagorean triples p^2 + Delta^2 = q^2."""
     n = choose.of(1, 2)
     eps = choose.of(Fraction(1), Fraction(1, 2), Fraction(3))
     p, q, delta = [], [], []

@@ -1,4 +1,4 @@
-"""Sums of the lines of :mod:`.every_size` that bound single terms: inequalities times multipliers.
+"""Bounds of single terms, as sums of the inequalities in :mod:`.every_size` times multipliers.
 
 The lines are of one coordinate, the sums are over coordinates; E bounds sqrt(v_hat) + eps from below.
 """
@@ -20,7 +20,7 @@ def _known(draw: Draw, *names: str) -> tuple[Any, ...]:
 
 
 def a_1(draw: Draw) -> Sum:
-    """Young with the weight L eta; u = grad f(z_t) - grad f(x_t), z_t - x_t = eta C a_t d_t."""
+    """Bound of A_1 by Young with weight L eta; u = grad f(z_t) - grad f(x_t), z_t - x_t = eta C a_t d_t."""
     eta, L, C, E, d2, delta2 = _known(draw, "eta", "L", "C", "E", "|d|^2", "|Delta|^2")
     A, u2, ad2, moved2 = (draw(name) for name in ("A_1", "|u|^2", "|a d|^2", "|a Delta|^2"))
     steps = {
@@ -33,7 +33,7 @@ def a_1(draw: Draw) -> Sum:
 
 
 def a_3(draw: Draw) -> Sum:
-    """By the gradient at x_t and its change up to z_t, where |z_t - x_t| <= eta C eta_l G/E."""
+    """Bound of A_3, by the gradient at x_t and its change up to z_t, where |z_t - x_t| <= eta C eta_l G/E."""
     eta, eta_l, L, G, C, E, fall = _known(draw, "eta", "eta_l", "L", "G", "C", "E", "fall")
     A, slope, change, way = (draw(name) for name in ("A_3", "slope", "change", "way"))
     steps = {
@@ -47,7 +47,7 @@ def a_3(draw: Draw) -> Sum:
 
 
 def a_4(draw: Draw) -> Sum:
-    """|a_(t+1) Delta_t - C fall d_t|^2 in two."""
+    """Bound of A_4: |a_(t+1) Delta_t - C fall d_t|^2 is at most twice the sum of both squares."""
     eta, eta_l, L, G, C, E, delta2, fall2 = _known(draw, "eta", "eta_l", "L", "G", "C", "E", "|Delta|^2", "|fall|^2")
     A, moved2, other2 = (draw(name) for name in ("A_4", "|a Delta|^2", "|fall d|^2"))
     steps = {
@@ -59,7 +59,7 @@ def a_4(draw: Draw) -> Sum:
 
 
 def a_8(draw: Draw) -> Sum:
-    """(eta eta_l/2) |grad f(x_t) - u_t|_a^2 by the mean over clients and steps of |x_t - x^i_k|^2."""
+    """Bound of (eta eta_l/2) |grad f(x_t) - u_t|_a^2 by the mean over clients and steps of |x_t - x^i_k|^2."""
     eta, eta_l, L, E = _known(draw, "eta", "eta_l", "L", "E")
     weighted, apart, squares, ways, late, drift = (
         draw(name) for name in ("weighted", "apart", "squares", "ways", "late", "drift")
@@ -75,7 +75,7 @@ def a_8(draw: Draw) -> Sum:
 
 
 def delays(draw: Draw) -> Sum:
-    """The sum over t of |x_t - x_(t - tau_t)|^2."""
+    """Bound of the sum over t of |x_t - x_(t - tau_t)|^2."""
     eta, tau, E, changes = _known(draw, "eta", "tau", "E", "changes")
     late, counted, squares, momenta = (draw(name) for name in ("late", "counted", "squares", "momenta"))
     steps = {
@@ -88,7 +88,7 @@ def delays(draw: Draw) -> Sum:
 
 
 def absorbed(draw: Draw) -> Sum:
-    """The delayed gradients, of which a weight of at least 1/(2 eps) leaves 1/(8 eps); all times eps/(eta eta_l)."""
+    """Absorption of delayed gradients: weights of at least 1/(2 eps) leave 1/(8 eps); times eps/(eta eta_l)."""
     share, lags, squares = _known(draw, "K^2 eta_l^2 L^2", "tau + 1", "squares")
     late, weighted = draw("late"), draw("weighted")
     steps = {
@@ -100,7 +100,7 @@ def absorbed(draw: Draw) -> Sum:
 
 
 def change(draw: Draw) -> Sum:
-    """E |Delta_t|^2 by the mean gradients and the noises of m clients."""
+    """Bound of E |Delta_t|^2 by the mean gradients and the noise of m clients."""
     eta_l, m, sigma2, inverse, gradients = _known(draw, "eta_l", "m", "sigma_l^2", "1/K_t", "gradients")
     square, noise, total = (draw(name) for name in ("|Delta|^2", "noise", "sum"))
     steps = {
@@ -112,7 +112,7 @@ def change(draw: Draw) -> Sum:
 
 
 def added_up(**makes: Any) -> Finding:
-    """Proved if each adds up, and none does without one of its steps."""
+    """Proved if every sum adds up, and none does without one of its steps."""
     found = identities({name: adds_up(make) for name, make in makes.items()}, without=_each_left_out(makes))
     if all(one.matters for one in found.dropped.values()):
         return found

@@ -1,4 +1,4 @@
-"""Functions at which a claim is as near to failing as can be, in numbers: the other side of a certificate.
+"""Functions of a class, given by exact numbers, at which a claim's left side comes closest to its right side.
 
 A certificate says that no function of the class breaks a claim. Vectors and values in fractions that obey every given
 inequality are a function of the class, which :mod:`interpolation` builds; the rule is replayed on it.
@@ -23,7 +23,7 @@ from fedspec_proofs.engines.worst_case.values import Value
 
 @dataclass(frozen=True)
 class Attained:
-    """Functions of the class in numbers.
+    """Functions of the class as numbers: vectors for the basis names, and function values.
 
     Attributes:
         vectors: the basis vectors; what does not occur in the claim, such as a model from which only differences are
@@ -36,18 +36,18 @@ class Attained:
 
     @property
     def d(self) -> int:
-        """Number of coordinates."""
+        """Dimension of the vectors."""
         return len(next(iter(self.vectors.values())))
 
     def at(self, x: Form) -> tuple[Fraction, ...]:
-        """A vector."""
+        """Vector of a linear form at these numbers."""
         total = (Fraction(0),) * self.d
         for name, c in x.parts:
             total = added(total, c, self.vectors.get(name, (Fraction(0),) * self.d))
         return total
 
     def of(self, value: Value) -> Fraction:
-        """A number."""
+        """Number of an expression in inner products and function values."""
         total = value.constant + sum((c * self.values[name] for name, c in value.values.items()), Fraction(0))
         return total + sum(
             (c * dot(self.vectors[a], self.vectors[b]) for (a, b), c in value.products.items()), Fraction(0)
@@ -55,13 +55,13 @@ class Attained:
 
 
 def share(problem: Problem, found: Attained) -> Fraction:
-    """Left side over right side at these functions."""
+    """Ratio of the left side to the right side at these functions."""
     right = found.of(problem.right)
     return (found.of(problem.claimed) + right) / right
 
 
 def unfit(problem: Problem, found: Attained) -> str:
-    """Why these are no functions of the class that meet what is given; empty where they are."""
+    """Reason why the numbers violate a given inequality or make the right side negative; empty if they don't."""
     if found.of(problem.right) < 0:
         return "the right side is negative there"
     broken = [name for name, q in problem.given.items() if found.of(q) > 0]
@@ -69,7 +69,7 @@ def unfit(problem: Problem, found: Attained) -> str:
 
 
 def replayed(played: Play, found: Attained) -> str:
-    """Why the rule, run on the functions that are built through the points, does not end where its forms do."""
+    """Reason why the rule, run on interpolating functions, disagrees with its run on forms; empty if it agrees."""
     built = [
         Through(f.of, [(found.at(p.x), found.at(p.g), found.of(p.f)) for p in f.points.values()])
         for f in played.functions

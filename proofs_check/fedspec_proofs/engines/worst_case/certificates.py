@@ -1,4 +1,4 @@
-"""Multipliers on disk, found once, and the finding that rests on them: checked with fractions, bound to the rules.
+"""Stored multipliers, found once by a solver, and the check in fractions that they still prove their claims.
 
 A certificate holds multipliers and nothing that the check believes. To check it the rules are run on linear forms
 again, as they stand: what a changed rule makes false no multipliers prove.
@@ -28,12 +28,12 @@ from fedspec_proofs.words import as_text
 PATH = Path(__file__).with_name("certificates.json")
 
 RENEW = "fedspec claims certify {}"
-"""Command that finds certificates again; needs the extra ``certify``."""
+"""Command that recomputes the certificates of a claim; it needs the extra ``certify``."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """Case to be certified at every rate of an interval, or to be refuted at its end.
+    """A case to certify at every rate from low to high or, if ``holds`` is False, to refute at ``high``.
 
     Attributes:
         make: the claim at a rate: a fraction, or :data:`~fedspec_proofs.engines.worst_case.open_rate.RATE`.
@@ -51,15 +51,15 @@ class Case:
 
 
 Cases = Mapping[str, Case]
-"""By their sizes in words."""
+"""Cases of a claim, by their sizes in words."""
 
 CERTIFIED: dict[str, Cases] = {}
-"""Every claim that rests on certificates, by its id; filled as the ledger is imported."""
+"""Cases of every claim that rests on certificates, by claim id; filled when the ledger is imported."""
 
 
 @dataclass(frozen=True)
 class Needs:
-    """Part of its right side that a case needs at the largest rate, from both sides.
+    """Lower and upper estimate of the part of the right side that a case needs at the largest rate.
 
     Attributes:
         most: a sufficient part of the right side.
@@ -74,7 +74,7 @@ class Needs:
 
 @dataclass(frozen=True)
 class Certificate:
-    """Certificate of one case.
+    """Certificate of one case: multipliers at some rates, and how much of the right side is needed.
 
     Attributes:
         multipliers: multipliers of the inequalities, at some rates, from the smallest to the largest.
@@ -95,7 +95,7 @@ def _stored() -> dict[str, dict[str, Any]]:
 
 
 def load(id: str, case: str) -> Certificate:
-    """The stored certificate of one case.
+    """Load the stored certificate of one case.
 
     Raises:
         FedspecError: the case has no stored certificate.
@@ -117,13 +117,13 @@ def load(id: str, case: str) -> Certificate:
 
 
 def attained_of(row: Mapping[str, Any]) -> Attained | None:
-    """Functions as they are stored; none where a row has none."""
+    """Read functions from a stored row; None if the row has none."""
     vectors = {n: tuple(map(Fraction, v)) for n, v in row.get("vectors", {}).items()}
     return Attained(vectors, _fractions(row["values"])) if vectors else None
 
 
 def numbers_of(found: Attained | None) -> dict[str, Any]:
-    """Functions as they are stored; without functions, no vectors and values."""
+    """Write functions as JSON values; empty mappings if there are no functions."""
     vectors = {name: [*map(str, v)] for name, v in found.vectors.items()} if found else {}
     return {"vectors": vectors, "values": _words(found.values) if found else {}}
 
@@ -133,7 +133,7 @@ def _fractions(of: Mapping[str, str]) -> dict[str, Fraction]:
 
 
 def save(found: Mapping[str, Mapping[str, Certificate]]) -> None:
-    """Write the certificates of some claims; those of others stay, also of those that this process does not know."""
+    """Write the certificates of some claims to disk; stored certificates of other claims stay."""
     # Another process may have written since the file was read.
     _stored.cache_clear()
     body = {**_stored(), **{id: {case: _row(c) for case, c in cases.items()} for id, cases in found.items()}}
@@ -168,7 +168,7 @@ def _words(of: Mapping[str, Fraction]) -> dict[str, str]:
 
 
 def fault(case: Case, certificate: Certificate) -> str:
-    """Why a certificate does not prove its case; empty where it does."""
+    """Reason why a certificate does not prove its case; empty if it does."""
     rates = list(certificate.multipliers)
     if (rates[0], rates[-1]) != (case.low, case.high) or rates != sorted(rates):
         return f"it is about the rates {rates[0]} to {rates[-1]}"
@@ -178,7 +178,7 @@ def fault(case: Case, certificate: Certificate) -> str:
 
 
 def lenient(problem: Problem, proof: Mapping[str, Fraction]) -> str:
-    """Wrong proof that the check accepts, in words; empty if it accepts none."""
+    """Description of a deliberately wrong proof that the check accepts; empty if the check rejects all of them."""
     first, more = next(iter(proof)), 10**6 * square(basis("F0.g1"))
     spoiled = {
         "a multiplier twice": (problem, {**proof, first: 2 * proof[first]}),
@@ -188,7 +188,7 @@ def lenient(problem: Problem, proof: Mapping[str, Fraction]) -> str:
 
 
 def misjudged(problem: Problem, needs: Needs) -> str:
-    """Why a case does not need what is said; empty where it does."""
+    """Reason why the stated part of the right side is wrong; empty if it is right."""
     enough = flaw(problem.within(needs.most), needs.multipliers) if needs.multipliers else ""
     if enough or not (needs.multipliers or needs.most == 1):
         return f"{needs.most} of the right side is not shown to be enough: {enough or 'no multipliers'}"
@@ -199,7 +199,7 @@ def misjudged(problem: Problem, needs: Needs) -> str:
 
 
 def noticeable(problem: Problem, one: Attained | Mapping[str, Fraction] | None) -> tuple[bool, str]:
-    """True if a claim without a term is broken, and the evidence for it."""
+    """True if dropping a term of the bound breaks the claim, with the evidence in words."""
     if isinstance(one, Attained):
         wrong = unfit(problem, one)
         ratio = share(problem, one)
@@ -213,11 +213,11 @@ def noticeable(problem: Problem, one: Attained | Mapping[str, Fraction] | None) 
 
 
 TIGHT = Fraction(999, 1000)
-"""The part of its right side that a claim must need to be called tight."""
+"""Part of its right side that a claim must need at least to be called tight."""
 
 
 def certified(id: str, cases: Cases, without: Callable[[], Mapping[str, Dropped]]) -> Callable[[], Finding]:
-    """Finding on a claim whose cases have certificates: certified if every certificate still proves its case.
+    """Evidence of a claim by certificates: certified if every stored certificate still proves its case.
 
     Tight, if in every case functions of the class need all but a thousandth of the right side at the largest rate.
 
@@ -264,7 +264,7 @@ def certified(id: str, cases: Cases, without: Callable[[], Mapping[str, Dropped]
 
 
 def refuted(case: Case, found: Attained, part: Fraction = Fraction(1)) -> Finding:
-    """Refuted, by functions of the class at which a case fails, with a part of its right side: the program's own.
+    """Refute a case, with a part of its right side, by functions of the class on which the rule is replayed.
 
     Args:
         case: claim at its largest rate.
@@ -287,7 +287,7 @@ def refuted(case: Case, found: Attained, part: Fraction = Fraction(1)) -> Findin
 
 
 def with_less(id: str, part: Fraction) -> Finding:
-    """The first case of a claim with a part of its right side, refuted by the functions that need nearly all of it."""
+    """Refute a claim's first case with a smaller right side, by stored functions that need nearly all of it."""
     name, case = next(iter(CERTIFIED[id].items()))
     needs = load(id, name).needs
     if needs is None or needs.attained is None:

@@ -1,4 +1,4 @@
-"""Semidefinite programs, handed to Clarabel as they are: a modelling library takes longer to load than to solve."""
+"""Semidefinite programs, passed to the solver Clarabel directly; a modelling library takes longer to load."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 FOUND = ("Solved", "AlmostSolved")
-"""Statuses of Clarabel that count as an answer; the second is less exact, and all answers are rounded and checked."""
+"""Solver statuses that count as an answer; the second is less exact, but every answer is rounded and checked."""
 
 
 @dataclass(frozen=True)
 class Linear:
-    """c z + b, or several of them: z are the unknowns of a program, the last axis of c.
+    """Affine function c z + b of a program's unknowns z, or an array of such functions; z is the last axis of c.
 
     Attributes:
         c: coefficients.
@@ -42,12 +42,12 @@ class Linear:
 
 
 def unknowns(n: int) -> list[Linear]:
-    """Each of n unknowns."""
+    """List of the n unknowns, as affine functions."""
     return [Linear(row) for row in np.eye(n)]
 
 
 def symmetric(n: int) -> Floats:
-    """The symmetric matrices of which the entries of a triangle make all: [n, n, n (n + 1) / 2]."""
+    """Basis of the symmetric n x n matrices, one per entry of a triangle: [n, n, n (n + 1) / 2]."""
     E = np.zeros((n, n, n * (n + 1) // 2))
     for k, (i, j) in enumerate(zip(*np.triu_indices(n), strict=True)):
         E[i, j, k] = E[j, i, k] = 1
@@ -57,7 +57,7 @@ def symmetric(n: int) -> Floats:
 def largest(
     aim: Linear, *, zero: Sequence[Linear] = (), above: Sequence[Linear] = (), semidefinite: Sequence[Linear] = ()
 ) -> tuple[float, Floats] | None:
-    """The largest value of a linear function, and where it is attained; None where Clarabel finds none.
+    """Maximise a linear function under linear and semidefinite constraints; None if Clarabel finds no solution.
 
     Args:
         aim: the function.

@@ -1,4 +1,4 @@
-"""A rule's run on vectors of other kinds than forms: whole ones, arrays of a few unrelated entries, floating point.
+"""Runs of a linear rule on whole vectors, on arrays of symbolic entries and on floats, compared with its forms.
 
 A linear rule makes the same of all of them. Each run is read as forms, or held to them.
 """
@@ -20,20 +20,20 @@ from fedspec_proofs.engines.worst_case.forms import ORIGIN, Form, form
 from fedspec_proofs.engines.worst_case.whole import form_of, whole
 
 Rounds = Callable[[Vector, Sequence[Oracle]], Sequence[Vector]]
-"""The models after some rounds, from the one before them and the clients' gradients."""
+"""Maps the initial vector and the clients' gradient functions to the models after some rounds."""
 
 
 MANY = 100
-"""Coordinates."""
+"""Dimension above which random clients get diagonal matrices."""
 
 
 class MixedError(TypeError):
-    """The entries of an array are not one form, each in its own names."""
+    """A rule does not treat all coordinates alike, or mixes coordinates."""
 
 
 @dataclass(frozen=True)
 class Made:
-    """Forms that a rule computes.
+    """Forms that a rule computes: final models, evaluated points, and gradients at the first points.
 
     Attributes:
         ends: the models.
@@ -47,12 +47,12 @@ class Made:
 
     @property
     def models(self) -> list[Form]:
-        """All of these."""
+        """Final models and evaluated points in one list."""
         return [*self.ends, *(x for some in self.points for x in some)]
 
 
 def of_whole(rounds: Rounds, functions: Sequence[Function], x: Form) -> Made:
-    """The run on whole vectors."""
+    """Run the rounds on whole vectors and return the forms."""
 
     def oracle(f: Function) -> Oracle:
         return lambda k, y: whole(f.at(form_of(y)).g)
@@ -62,7 +62,7 @@ def of_whole(rounds: Rounds, functions: Sequence[Function], x: Form) -> Made:
 
 
 def of_entries(rounds: Rounds, functions: Sequence[Function], x: Form, entries: int) -> Made:
-    """The run on arrays whose entries have nothing in common.
+    """Run the rounds on arrays whose entries are symbolic and unrelated, and return the forms.
 
     Raises:
         MixedError: it does not do the same to each.
@@ -92,23 +92,23 @@ def _joined(y: Any, entries: int) -> Form:
     """The one form of an array."""
     if not isinstance(y, np.ndarray) or y.shape != (entries,):
         shape = y.shape if isinstance(y, np.ndarray) else type(y).__name__
-        raise MixedError(f"of {entries} coordinates it makes {shape}")
+        raise MixedError(f"if vectors have {entries} coordinates, the result is {shape}")
     found = []
     for j, entry in enumerate(y):
         if isinstance(entry, Rational) and not entry:
             entry = ORIGIN
         if not isinstance(entry, Form) or entry.constant:
-            raise MixedError(f"coordinate {j} is {entry}, which is no vector's")
+            raise MixedError(f"coordinate {j} is {entry}, which is no combination of vectors")
         if others := [name for name, _ in entry.parts if not name.endswith(f"@{j}")]:
             raise MixedError(f"coordinate {j} reads coordinate {others[0].rpartition('@')[2]}")
         found.append(form({name.rpartition("@")[0]: c for name, c in entry.parts}))
     if other := next((j for j, one in enumerate(found) if one != found[0]), 0):
-        raise MixedError(f"coordinate {other} is {found[other]} where coordinate 0 is {found[0]}")
+        raise MixedError(f"coordinate {other} is {found[other]}, but coordinate 0 is {found[0]}")
     return found[0]
 
 
 def off(rounds: Rounds, made: Made, x: Form, d: int, size: float) -> float:
-    """Distance of the end of the run in floating point from the forms' end, over the largest number on the way.
+    """Relative distance between the end of a run in floating point and the end that the forms predict.
 
     Clients are quadratics with random matrices, no two alike; x*, the distance from it and the gradients there are
     random.

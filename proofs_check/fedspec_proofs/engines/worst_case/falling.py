@@ -1,4 +1,4 @@
-"""A quadratic form that falls in every round, found by a linear matrix inequality in floats, to be certified.
+"""Search in floats for a quadratic Lyapunov function that decreases in every round, by a linear matrix inequality.
 
 With the state's vectors u before a round and u_+ after it, P is looked for with
 
@@ -24,16 +24,16 @@ from fedspec_proofs.engines.worst_case.values import Value, inner
 Matrix = tuple[tuple[Fraction, ...], ...]
 
 FLAT, STEEP = 1e-3, 1e3
-"""Between these, P_11 = 1, all eigenvalues of P are kept: nothing is gained by a form that nearly forgets a vector."""
+"""Bounds on the eigenvalues of P, relative to P_11 = 1; a form that nearly ignores a vector gains nothing."""
 
 
 def quadratic(P: Matrix, u: Sequence[Form]) -> Value:
-    """<P, Gram(u)>."""
+    """Inner product <P, Gram(u)> of P with the Gram matrix of the vectors u."""
     return sum((c * inner(a, b) for row, a in zip(P, u, strict=True) for c, b in zip(row, u, strict=True)), Value())
 
 
 def positive(P: Matrix) -> bool:
-    """True if P less a little of the identity has no negative eigenvalue: <P, Gram(u)> is then above that |u|^2."""
+    """True if P is symmetric with smallest eigenvalue at least 1e-6, so that <P, Gram(u)> >= 1e-6 |u|^2."""
     n = len(P)
     symmetric = all(P[i][j] == P[j][i] for i in range(n) for j in range(n))
     return symmetric and semidefinite(
@@ -42,7 +42,7 @@ def positive(P: Matrix) -> bool:
 
 
 def without(value: Value, names: Collection[str]) -> Value:
-    """A value where some vectors are zero."""
+    """Drop the inner products that contain one of these vectors: the value if these vectors are zero."""
     return Value(
         {pair: c for pair, c in value.products.items() if not {*pair} & {*names}}, value.values, value.constant
     )
@@ -51,7 +51,7 @@ def without(value: Value, names: Collection[str]) -> Value:
 def fitted(
     before: Sequence[Form], after: Sequence[Form], given: Mapping[str, Value], factor: float
 ) -> tuple[float, Floats]:
-    """The P for which the inequality has most room, and the room: none that is below zero.
+    """P with the largest slack in the inequality, and that slack; a negative slack means that no P was found.
 
     Args:
         before: u.
@@ -84,7 +84,7 @@ def fitted(
 
 
 def rounded(P: Floats, alike: Sequence[Sequence[int]], denominator: int) -> Matrix:
-    """P in fractions, the same whoever of those that are alike is called first."""
+    """Round P to fractions, averaging entries that belong to interchangeable vectors."""
     n = len(P)
     of = {i: k for k, group in enumerate(alike) for i in group}
     found: dict[tuple[int, int, bool], list[float]] = {}

@@ -1,4 +1,4 @@
-"""Vectors of unknown dimension: linear forms over a basis of names, and the numbers that a rule makes beside them."""
+"""Vectors of unknown dimension, as linear forms over named basis vectors, and scalars that a rule computes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _by_entry(operation: Callable[[Form, Any], Form]) -> Callable[[Form, Any], F
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """sum_k c_k b_k + c: a vector (c = 0) over basis vectors b_k of which only inner products are known, or a number.
+    """Linear form sum_k c_k b_k + c: a vector (c = 0) over basis vectors b_k with unknown coordinates, or a number.
 
     A rule runs on it as on a number. What is not linear in its vectors is refused. Coefficients are fractions, or
     polynomials in a rate that is left open.
@@ -105,12 +105,12 @@ class Form:
 
 
 def form(parts: Mapping[str, Fraction], constant: Fraction = Fraction(0)) -> Form:
-    """The form with these coefficients."""
+    """Make the form with these coefficients; zero coefficients are dropped."""
     return Form(tuple(sorted((name, c) for name, c in parts.items() if c)), constant)
 
 
 def basis(name: str) -> Form:
-    """A vector of which nothing is known."""
+    """Basis vector of that name, about which nothing else is known."""
     return form({name: Fraction(1)})
 
 
@@ -119,7 +119,7 @@ ORIGIN = form({})
 
 
 def vector(x: Form) -> Vector:
-    """As a rule takes it: an array of one entry."""
+    """Wrap a form as an array with one entry, which rules accept as a vector."""
     out = np.empty(1, dtype=object)
     out[0] = x
     return out
@@ -145,7 +145,7 @@ def _known(value: Any) -> Fraction:
 
 
 def coefficient(value: Any) -> Any:
-    """A number as a fraction; one that depends on an open rate as itself.
+    """Convert a number to a fraction; a polynomial in an open rate is returned unchanged.
 
     Raises:
         TypeError: it is no such number.

@@ -1,4 +1,4 @@
-"""A function of a class through given points: made by hand, so that its gradient and value can be asked anywhere.
+"""Explicit function of a class through given points, whose gradient and value can be computed anywhere.
 
 With low = 0 the lower convex hull of the parabolas f_j + <g_j, y - x_j> + high |y - x_j|^2 / 2 is convex with gradients
 that are Lipschitz with constant high (Drori 2017; Taylor, Hendrickx and Glineur 2017), and where the inequalities of
@@ -18,18 +18,18 @@ Vector = tuple[Fraction, ...]
 
 
 def dot(a: Sequence[Fraction], b: Sequence[Fraction]) -> Fraction:
-    """<a, b>."""
+    """Inner product <a, b>."""
     return sum((p * q for p, q in zip(a, b, strict=True)), Fraction(0))
 
 
 def added(a: Sequence[Fraction], c: Fraction | int, b: Sequence[Fraction]) -> Vector:
-    """a + c b."""
+    """Vector a + c b."""
     return tuple(p + c * q for p, q in zip(a, b, strict=True))
 
 
 @dataclass(frozen=True)
 class Through:
-    """A function of a class, and the points that it is made of.
+    """A function of a class, constructed from the points that it interpolates.
 
     Attributes:
         of: the class.
@@ -40,7 +40,7 @@ class Through:
     points: Sequence[tuple[Vector, Vector, Fraction]]
 
     def at(self, y: Vector) -> tuple[Vector, Fraction]:
-        """Its gradient and its value, exactly.
+        """Gradient and value of the function at y, exactly.
 
         The hull at y is the minimum over shares s_j of bend |y - sum s_j z_j|^2 / 2 + sum s_j b_j; the parabola of j is
         lowest at z_j = x_j - g_j / bend, with b_j. The best shares are found by trying which of them are not zero.
@@ -65,7 +65,7 @@ class Through:
                     height = sum((s * heights[j] for j, s in zip(chosen, shares, strict=True)), Fraction(0))
                     value = bend / 2 * dot(off, off) + height + low / 2 * dot(y, y)
                     return added([bend * c for c in off], low, y), value
-        raise ValueError(f"interpolation: no share of the {len(deepest)} points is best at {y}")
+        raise ValueError(f"interpolation: no weights of the {len(deepest)} points are optimal at {y}")
 
 
 def _balanced(z: Sequence[Vector], b: Sequence[Fraction], y: Vector, bend: Fraction) -> list[Fraction]:
@@ -89,5 +89,5 @@ def _balanced(z: Sequence[Vector], b: Sequence[Fraction], y: Vector, bend: Fract
 
 
 def added_row(a: list[Fraction], c: Fraction, b: list[Fraction]) -> list[Fraction]:
-    """a + c b, a row of equations."""
+    """Row a + c b of a linear system."""
     return [p + c * q for p, q in zip(a, b, strict=True)]

@@ -1,4 +1,4 @@
-"""A rate that is left open: sums of its whole powers, below zero too, with coefficients in fractions."""
+"""Laurent polynomials in a rate that is left symbolic, with coefficients in fractions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _with_numbers(operation: Callable[[Powers, Powers], Any]) -> Callable[[Power
 
 @dataclass(frozen=True)
 class Powers:
-    """sum c_k rate^k.
+    """Laurent polynomial sum c_k rate^k.
 
     A rule computes with it as with a number. What divides by more than one power of it is refused.
 
@@ -81,17 +81,17 @@ class Powers:
 
 
 def powers(parts: Mapping[int, Fraction]) -> Any:
-    """The sum with these coefficients; a fraction where it does not depend on the rate."""
+    """Polynomial with these coefficients; a fraction if it does not depend on the rate."""
     kept = tuple(sorted((k, c) for k, c in parts.items() if c))
     return Powers(kept) if any(k for k, _ in kept) else sum((c for _, c in kept), Fraction(0))
 
 
 RATE: Any = powers({1: Fraction(1)})
-"""A rate that is left open."""
+"""Symbolic rate."""
 
 
 def _inverse(value: Powers) -> Any:
     if len(value.parts) != 1:
-        raise TypeError(f"worst case: the method divides by {value}; the claim is no polynomial in the rate")
+        raise TypeError(f"worst case: the method divides by {value}; the claim is then no polynomial in the rate")
     ((k, c),) = value.parts
     return powers({-k: 1 / c})

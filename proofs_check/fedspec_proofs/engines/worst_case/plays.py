@@ -1,4 +1,4 @@
-"""The run of a rule as a value: it is run on linear forms, and can be run again on numbers."""
+"""Recorded runs of a rule: the run on linear forms, and the function that repeats it on numbers."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from fedspec_proofs.engines.worst_case.classes import Function
 from fedspec_proofs.engines.worst_case.forms import Form, vector
 
 Start = Callable[[Form], Vector]
-"""A form as the vector that a rule begins with."""
+"""Converts a form to the vector that a rule starts from."""
 
 Run = Callable[[Start, Sequence[Oracle]], Sequence[Vector]]
-"""Function from a rule's first vectors, named by their forms, and the clients' gradients to the rule's results."""
+"""Runs a rule: maps a converter for its initial vectors and the clients' gradient functions to its results."""
 
 
 @dataclass(frozen=True)
 class Play:
-    """A rule's run on forms, which can be run again on numbers.
+    """A rule's run on forms, with the function that repeats it on numbers.
 
     Attributes:
         functions: the clients'.
@@ -33,6 +33,6 @@ class Play:
 
 
 def play(functions: Sequence[Function], run: Run) -> Play:
-    """Run a rule on forms."""
+    """Run a rule on forms and record it."""
     ended = run(vector, [f.oracle for f in functions])
     return Play(tuple(functions), run, tuple(x for out in ended for x in out.ravel()))

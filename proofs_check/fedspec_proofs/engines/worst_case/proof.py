@@ -1,4 +1,4 @@
-"""A claim about all functions of a class, and what proves it: multipliers, checked with fractions alone."""
+"""A claim about all functions of a class, and the check that multipliers prove it, in exact fractions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fedspec_proofs.engines.worst_case.values import Value
 
 @dataclass(frozen=True)
 class Problem:
-    """Claim that a value is at most zero if all given values are at most zero.
+    """Claim that an expression is at most zero if all given expressions are at most zero.
 
     Attributes:
         claimed: a number, for every Gram matrix and all values.
@@ -31,21 +31,21 @@ class Problem:
     relaxed: bool = False
 
     def within(self, part: Fraction) -> Problem:
-        """Claim with only a part of its right side."""
+        """Claim with its right side multiplied by ``part``."""
         return replace(self, claimed=self.claimed + (1 - part) * self.right, right=part * self.right)
 
     def lacking(self, term: str) -> Problem:
-        """Claim without a term of its right side, which still is the measure of both sides."""
+        """Claim without one term of its right side; ``right`` stays, as the unit of both sides."""
         return replace(self, claimed=self.claimed + self.terms[term])
 
     @property
     def basis(self) -> list[str]:
-        """The basis vectors that occur, in order."""
+        """Names of the basis vectors that occur, sorted."""
         return sorted({name for v in (self.claimed, *self.given.values()) for pair in v.products for name in pair})
 
 
 def remainder(problem: Problem, multipliers: Mapping[str, Fraction]) -> Value:
-    """sum lambda_k q_k - s: what is left of the given inequalities when the claimed one is taken off."""
+    """Difference sum lambda_k q_k - s of the weighted given expressions and the claimed one."""
     total = -problem.claimed
     for name, multiplier in multipliers.items():
         total += multiplier * problem.given[name]
@@ -53,7 +53,7 @@ def remainder(problem: Problem, multipliers: Mapping[str, Fraction]) -> Value:
 
 
 def flaw(problem: Problem, multipliers: Mapping[str, Fraction]) -> str:
-    """Why the multipliers prove nothing; empty where they prove the claim.
+    """Reason why the multipliers don't prove the claim; empty if they do.
 
     With lambda_k >= 0 and sum lambda_k q_k - s = <R, G> + r, R positive semidefinite and r >= 0, s is at most zero
     wherever all q_k are.
@@ -73,7 +73,7 @@ def flaw(problem: Problem, multipliers: Mapping[str, Fraction]) -> str:
 
 
 def ill_formed(problem: Problem, multipliers: Mapping[str, Fraction]) -> str:
-    """Fault of multipliers: a negative one, or one that belongs to no given inequality; empty if there is none."""
+    """Reason why multipliers are invalid (negative, or without a given inequality); empty if they are valid."""
     unknown = [name for name in multipliers if name not in problem.given]
     if unknown:
         return f"there is no inequality {unknown[0]!r}"
@@ -84,7 +84,7 @@ def ill_formed(problem: Problem, multipliers: Mapping[str, Fraction]) -> str:
 
 
 def matrix(value: Value, names: Sequence[str]) -> list[list[Fraction]]:
-    """The symmetric matrix R of <R, G>."""
+    """Symmetric matrix R with <R, G> equal to the products of a value, G the Gram matrix."""
     at = {name: k for k, name in enumerate(names)}
     R = [[Fraction(0)] * len(names) for _ in names]
     for (a, b), c in value.products.items():
@@ -94,7 +94,7 @@ def matrix(value: Value, names: Sequence[str]) -> list[list[Fraction]]:
 
 
 def semidefinite(R: list[list[Fraction]]) -> bool:
-    """True if a symmetric matrix has no negative eigenvalue, by exact LDL^T: a pivot of zero has a row of zeros."""
+    """True if a symmetric matrix has no negative eigenvalue, by exact LDL^T elimination."""
     R = [row[:] for row in R]
     while R:
         pivot, first = R[0][0], R[0]

@@ -1,4 +1,4 @@
-"""A claim about every rate of an interval: multipliers at some rates, mixed linearly between neighbours.
+"""Claims about every rate of an interval: multipliers at some rates, interpolated linearly between neighbours.
 
 What is left over is then a matrix of polynomials in the share s of the way from one rate to the next. In Bernstein's
 basis, whose members are not negative on [0, 1], it is positive semidefinite there if all its coefficients are.
@@ -19,11 +19,11 @@ from fedspec_proofs.engines.worst_case.values import Value
 Multipliers = Mapping[str, Fraction]
 
 Polynomial = list[Fraction]
-"""Its coefficients, that of the power 0 first."""
+"""Coefficients of a polynomial, constant term first."""
 
 
 def flaw_between(open_: Problem, at: Mapping[Fraction, Multipliers]) -> str:
-    """Why the multipliers do not prove the claim at every rate from the first to the last; empty where they do.
+    """Reason why the multipliers don't prove the claim at every rate of their interval; empty if they do.
 
     Args:
         open_: the claim at the rate :data:`~fedspec_proofs.engines.worst_case.open_rate.RATE`.
@@ -43,7 +43,7 @@ def flaw_between(open_: Problem, at: Mapping[Fraction, Multipliers]) -> str:
 
 
 Entries = Mapping[Any, Polynomial]
-"""The coefficients of a number: of products by two names, of function values by one, and the constant by none."""
+"""Coefficients of a value, as polynomials in the rate: keyed by two names (product), one (function value) or ()."""
 
 
 def _entries(value: Value) -> Entries:
@@ -76,14 +76,14 @@ def _left(
 
 
 def plus(p: Polynomial, c: Fraction, q: Polynomial) -> Polynomial:
-    """p + c q."""
+    """Polynomial p + c q."""
     long = max(len(p), len(q))
     p, q = p + [Fraction(0)] * (long - len(p)), q + [Fraction(0)] * (long - len(q))
     return [a + c * b for a, b in zip(p, q, strict=True)]
 
 
 def times(p: Polynomial, q: Polynomial) -> Polynomial:
-    """p q."""
+    """Polynomial p q."""
     out = [Fraction(0)] * max(0, len(p) + len(q) - 1)
     for i, a in enumerate(p):
         for j, b in enumerate(q):
@@ -92,7 +92,7 @@ def times(p: Polynomial, q: Polynomial) -> Polynomial:
 
 
 def rebased(p: Polynomial, low: Fraction, high: Fraction) -> Polynomial:
-    """A polynomial of the rate as one of s, at low + s (high - low), by Horner's rule."""
+    """Rewrite a polynomial in the rate as one in s, with rate = low + s (high - low), by Horner's rule."""
     out: Polynomial = []
     for c in reversed(p):
         before = out
@@ -118,19 +118,19 @@ def _flaw_along(left: Entries, names: Sequence[str]) -> str:
 
 
 def polynomial(c: Any) -> Polynomial:
-    """A coefficient as a polynomial in the rate.
+    """Convert a coefficient to a polynomial in the rate.
 
     Raises:
         TypeError: the rate stands below a fraction stroke.
     """
     parts = dict(c.parts) if isinstance(c, Powers) else {0: c} if c else {}
     if any(k < 0 for k in parts):
-        raise TypeError(f"worst case: {c} is no polynomial in the rate")
+        raise TypeError(f"worst case: got the coefficient {c}, which is no polynomial in the rate")
     return [parts.get(k, Fraction(0)) for k in range(max(parts, default=-1) + 1)]
 
 
 def bernstein(p: Polynomial, degree: int) -> Polynomial:
-    """Its coefficients in Bernstein's basis of a degree that is not below its own."""
+    """Coefficients of a polynomial in Bernstein's basis of the given degree, at least its own."""
     return [
         sum((Fraction(comb(k, j), comb(degree, j)) * c for j, c in enumerate(p[: k + 1])), Fraction(0))
         for k in range(degree + 1)
@@ -138,7 +138,7 @@ def bernstein(p: Polynomial, degree: int) -> Polynomial:
 
 
 def between(value: Value, low: Fraction, high: Fraction, least: int = 0) -> list[Value]:
-    """Its coefficients in Bernstein's basis of at least such a degree: a polynomial in the rate from low to high.
+    """Bernstein coefficients, in a degree of at least ``least``, of a polynomial in the rate on [low, high].
 
     It is at most zero between the two wherever all of these are.
     """

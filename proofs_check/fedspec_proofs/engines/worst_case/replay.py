@@ -1,4 +1,4 @@
-"""A problem at functions that are given: what becomes of it where an assumption does not hold."""
+"""A problem evaluated at given functions, to show that it fails if an assumption is dropped."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from fedspec_proofs.engines.worst_case.values import Value
 
 @dataclass(frozen=True)
 class Parabola:
-    """c (x - e)^2 / 2, of one coordinate."""
+    """Scalar quadratic c (x - e)^2 / 2."""
 
     c: Fraction
     e: Fraction = Fraction(0)
 
     def gradient(self, x: Fraction) -> Fraction:
-        """Its derivative."""
+        """Derivative at x."""
         return self.c * (x - self.e)
 
     def value(self, x: Fraction) -> Fraction:
-        """Its value."""
+        """Value at x."""
         return self.c * (x - self.e) ** 2 / 2
 
 
 def valued(problem: Problem, parabolas: Sequence[Parabola], start: Mapping[str, Fraction], value: Value) -> Fraction:
-    """Number that a value has if the functions are these parabolas and the free vectors these numbers."""
+    """Evaluate a value with these parabolas as the functions and these numbers as the free vectors."""
     assert problem.play is not None, "a claim about a run of a rule"
     asked = {f.name: (list(f.points.values()), p) for f, p in zip(problem.play.functions, parabolas, strict=True)}
 
@@ -63,7 +63,7 @@ def dropped(
     words: str,
     **start: Fraction,
 ) -> Dropped:
-    """An instance that breaks the claim and, of what is given, only the inequalities whose names begin so.
+    """Check that an instance breaks the claim and violates only given inequalities whose names start with ``but``.
 
     Args:
         problem: the claim.

@@ -1,4 +1,4 @@
-"""Multipliers that prove a claim, and the worst case itself, by semidefinite programming.
+"""Search for multipliers that prove a claim, and for its worst-case functions, by semidefinite programming.
 
 What is found is in floating point and shows nothing by itself: multipliers are rounded to fractions and then checked by
 :mod:`proof`. Needs Clarabel, which checking does not.
@@ -23,15 +23,15 @@ from fedspec_proofs.engines.worst_case.rates import flaw_between
 from fedspec_proofs.engines.worst_case.values import Value
 
 SMALL = 60
-"""Denominators tried first: a tight proof has no room, but its multipliers are often such fractions."""
+"""Largest denominator tried first: a tight proof leaves no slack, but its multipliers often have small denominators."""
 
 COMMON = (10**3, 10**4, 10**6, 10**9, 10**12)
-"""Common denominators, tried one after another."""
+"""Common denominators for rounding, tried in this order."""
 
 
 @dataclass(frozen=True)
 class Worst:
-    """The largest value of what is claimed to be at most zero, in floating point; or of left over right side.
+    """Solution of a worst-case program in floating point: its value, Gram matrix and function values.
 
     Attributes:
         value: that value; infinite where there is none.
@@ -47,7 +47,7 @@ class Worst:
 
 
 def in_floats(value: Value, basis: list[str], names: list[str]) -> tuple[Floats, Floats, float]:
-    """The matrix of its products over a basis, its function values by name, its constant."""
+    """Convert a value to floats: matrix of its products over a basis, coefficients of function values, constant."""
     R = np.array(matrix(value, basis), dtype=float).reshape(len(basis), len(basis))
     return R, np.array([float(value.values.get(n, 0)) for n in names]), float(value.constant)
 
@@ -70,7 +70,7 @@ def _closer(basis: list[str], scale: float) -> Floats:
 
 
 def worst(problem: Problem, room: float | None = None, scale: float = 0.1) -> Worst:
-    """The largest value of what is claimed, over all Gram matrices and values that obey what is given.
+    """Maximise the claimed expression over all Gram matrices and values that satisfy the given inequalities.
 
     With a room, what is given holds with that much of the right side to spare, and the value is left over right side.
     """
@@ -88,7 +88,7 @@ def worst(problem: Problem, room: float | None = None, scale: float = 0.1) -> Wo
 def unknown(
     problem: Problem, scale: float = 0.1, more: int = 0
 ) -> tuple[Callable[[Value], Linear], Linear, Callable[[tuple[float, Floats] | None], Worst]]:
-    """An unknown Gram matrix and unknown values: a number of them in a program, the matrix, and both when it is solved.
+    """Unknown Gram matrix and values of a program: converter of values, the matrix, and reader of the solution.
 
     Args:
         problem: the problem.
@@ -114,11 +114,11 @@ def unknown(
 
 
 SPARED = (0.5, 0.1, 0.02, 0.005)
-"""Parts of a constant on the right side, of which the largest that can be is spared."""
+"""Parts of the right side's constant to keep as slack, tried from the largest."""
 
 
 def prove(problem: Problem, spared: Sequence[float] = SPARED) -> dict[str, Fraction]:
-    """Multipliers that prove the claim exactly; none where none were found.
+    """Search for multipliers that prove the claim exactly; empty if none were found.
 
     What can be spared of a constant on the right side is, so that the same multipliers serve rates nearby.
     """
@@ -137,7 +137,7 @@ def first_proved(
     more: Mapping[str, Fraction] | None = None,
     spared: Sequence[float] = SPARED,
 ) -> tuple[Fraction, dict[str, Fraction]] | None:
-    """First bound of a few, from so many units on, that multipliers prove, with these; None if no bound is proved.
+    """First of the bounds ``first * unit``, ... that multipliers prove, with these; None if four bounds are not proved.
 
     Multipliers are looked for on a problem that may be simpler, and checked on the claim itself; some may be added that
     the simpler problem does not need.
@@ -181,7 +181,7 @@ def _proof(problem: Problem, spared: float) -> dict[str, Fraction]:
 
 
 MOST = 6
-"""Number of times that an interval of rates is halved."""
+"""Number of times that an interval of rates may be halved."""
 
 
 def certificate(case: Case) -> Certificate | None:
@@ -248,23 +248,23 @@ def _needs(problem: Problem, proof: Mapping[str, Fraction]) -> Needs | None:
 
 
 PARTS = (*(Fraction(1, k) for k in (100, 50, 20, 10, 5, 4, 3, 2)), Fraction(3, 4), Fraction(9, 10))
-"""Parts of a right side of which the smallest that is enough is said, where no functions are built."""
+"""Parts of a right side to try, in increasing order, if no worst-case functions are constructed."""
 
 ROOMS = (1e-7, 1e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3)
-"""By how much of the right side what is given is kept free, so that the functions can be rounded."""
+"""Slacks, relative to the right side, in the given inequalities, which leave room to round the functions."""
 
 SCALES = (0.1, 1.0, 0.01)
-"""By what later gradients are made comparable with the first; others are tried where one leads nowhere."""
+"""Scales of later gradients relative to the first one; the second and third are tried if the first finds nothing."""
 
 RANKS = (1e-3, 1e-5, 1e-7, 1e-9)
-"""Eigenvalues of the Gram matrix, over the largest, below which directions are left out."""
+"""Relative size below which eigenvalues of the Gram matrix, and their directions, are dropped."""
 
 NEAR = 1 - 2e-4
-"""The part of the worst case with which the search for functions that attain it is content."""
+"""Part of the worst case at which the search for functions stops."""
 
 
 def attaining(problem: Problem) -> Attained | None:
-    """Functions, in fractions, that come near the worst case of a claim; none where none were found."""
+    """Search for functions, in fractions, that come near the worst case of a claim; None if none were found."""
     best: Attained | None = None
     goal = 0.0
     for scale, room in product(SCALES, ROOMS):
@@ -283,7 +283,7 @@ def attaining(problem: Problem) -> Attained | None:
 
 
 def fractions_of(there: Worst) -> Iterator[Attained]:
-    """A Gram matrix and values as vectors in fractions, with more and more directions and digits."""
+    """Round a Gram matrix and values to vectors in fractions, with more and more directions and digits."""
     size, ways = np.linalg.eigh(there.gram)
     for rank in RANKS:
         kept = size > rank * size.max()
@@ -307,7 +307,7 @@ def _near(c: float, denominator: int) -> Fraction:
 
 
 def restored(problem: Problem, multipliers: Mapping[str, Fraction]) -> dict[str, Fraction]:
-    """Multipliers with no function value left over: the largest ones take up the remainder of rounding."""
+    """Adjust multipliers so that function values cancel exactly; the largest ones absorb the rounding error."""
     left = dict(remainder(problem, multipliers).values)
     out = dict(multipliers)
     if not left:

@@ -1,4 +1,4 @@
-"""Base of vectors of unknown dimension: an object that refuses every look at it, and reports this to its watcher."""
+"""Base class for vectors of unknown dimension: every operation that reads coordinates raises and is recorded."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 
 class NotWholeError(TypeError):
-    """A rule does with a vector what is not linear in the vector as a whole."""
+    """A rule performs an operation that is not linear in the whole vector."""
 
 
 _CAUGHT: ContextVar[list[NotWholeError] | None] = ContextVar("caught", default=None)
@@ -17,7 +17,7 @@ _CAUGHT: ContextVar[list[NotWholeError] | None] = ContextVar("caught", default=N
 
 @contextmanager
 def watching() -> Iterator[list[NotWholeError]]:
-    """All refusals, so that a rule which catches one has not got around it."""
+    """Context that records every refused operation, even if the rule catches the error."""
     caught: list[NotWholeError] = []
     token = _CAUGHT.set(caught)
     try:
@@ -27,7 +27,7 @@ def watching() -> Iterator[list[NotWholeError]]:
 
 
 def refuse(words: str) -> NoReturn:
-    """Refuse an operation.
+    """Raise the error for a refused operation, and record it for :func:`watching`.
 
     Raises:
         NotWholeError: always, and it is kept for who watches.
@@ -39,7 +39,7 @@ def refuse(words: str) -> NoReturn:
 
 
 def refusing(words: str) -> Any:
-    """A method that refuses."""
+    """Make a method that raises for every call."""
 
     def refused(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
         refuse(words)
@@ -48,7 +48,7 @@ def refusing(words: str) -> Any:
 
 
 class Strict:
-    """Refuses whatever looks at a value."""
+    """Base class that refuses comparison, conversion, hashing and every other operation that reads a value."""
 
     __slots__ = ()
 
@@ -73,7 +73,7 @@ class Strict:
 
 
 class Dimension(Strict):
-    """Number of coordinates, on which nothing may depend."""
+    """Symbolic number of coordinates; every operation that depends on its value is refused."""
 
     __slots__ = ()
 

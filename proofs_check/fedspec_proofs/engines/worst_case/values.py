@@ -1,4 +1,4 @@
-"""Numbers that are linear in a Gram matrix and in function values: what a statement is made of."""
+"""Expressions that are linear in a Gram matrix and in function values; claims consist of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Value:
-    """sum c_ab <a, b> + sum c_f f + c.
+    """Expression sum c_ab <a, b> + sum c_f f + c.
 
     Attributes:
         products: c_ab by the names of two basis vectors, in order; none is zero.
@@ -72,7 +72,7 @@ def _sum(a: Mapping[Any, Fraction], b: Mapping[Any, Fraction]) -> dict[Any, Frac
 
 
 def inner(a: Form, b: Form) -> Value:
-    """<a, b>."""
+    """Inner product <a, b>."""
     total: dict[Pair, Fraction] = {}
     for m, c in a.parts:
         for n, d in b.parts:
@@ -82,10 +82,10 @@ def inner(a: Form, b: Form) -> Value:
 
 
 def square(a: Form) -> Value:
-    """|a|^2."""
+    """Squared norm |a|^2."""
     return inner(a, a)
 
 
 def function_value(name: str) -> Value:
-    """A function's value at a point, by its name."""
+    """Function value with this name, as an expression."""
     return Value(values={name: Fraction(1)})

@@ -1,4 +1,4 @@
-"""Vectors of unknown dimension as a rule may take them: whole, in linear operations, and in no other way.
+"""Opaque vectors of unknown dimension, which allow linear operations on the whole vector and nothing else.
 
 An array of one linear form has a length, entries and an order, and what reads these looks like something linear: of one
 entry the sum, the largest and the reverse are the entry itself. Here they raise. A stack has its rows, which are
@@ -17,7 +17,7 @@ from fedspec_proofs.engines.worst_case.strict import D, Strict, refuse, refusing
 
 
 class Whole(Strict):
-    """A vector, or a stack of them.
+    """A vector of unknown dimension, or a stack of such vectors.
 
     Attributes:
         shape: the stack's axes, and the unknown dimension.
@@ -85,7 +85,7 @@ class Whole(Strict):
         return self
 
     def copy(self) -> Any:
-        """Copy that changes by itself."""
+        """Independent copy."""
         return Whole(self._rows.copy())
 
     __copy__ = copy
@@ -94,12 +94,12 @@ class Whole(Strict):
         return self.copy()
 
     def sum(self, axis: Any = None, **more: Any) -> Any:
-        """The sum of a stack's rows."""
+        """Sum of a stack's vectors."""
         self._along(axis, more)
         return Whole(_array(self._rows.sum(axis=0)))
 
     def mean(self, axis: Any = None, **more: Any) -> Any:
-        """The mean of a stack's rows."""
+        """Mean of a stack's vectors."""
         return self.sum(axis, **more) / len(self)
 
     def _along(self, axis: Any, more: Any) -> None:
@@ -107,7 +107,7 @@ class Whole(Strict):
             refuse("a sum over coordinates")
 
     def reshape(self, *shape: Any) -> Any:
-        """The rows end to end, as peers' models are handed on."""
+        """Concatenate the vectors of a stack; only (-1,) is allowed as shape."""
         if shape in ((-1,), ((-1,),)) and self._rows.ndim == 1:
             return Laid(self._rows)
         refuse("the entries of a vector")
@@ -138,7 +138,7 @@ class Whole(Strict):
 
 
 class Laid(Strict):
-    """Vectors end to end: nothing but to be taken apart again."""
+    """Concatenated vectors, which can only be split into a stack again."""
 
     __slots__ = ("_rows",)
 
@@ -155,7 +155,7 @@ class Laid(Strict):
         return len(self._rows)
 
     def reshape(self, *shape: Any) -> Any:
-        """The vectors as a stack."""
+        """Split into a stack of the vectors."""
         if shape not in ((len(self), -1), ((len(self), -1),)):
             refuse("the entries of a vector")
         return Whole(self._rows.copy())
@@ -217,12 +217,12 @@ NAMESPACE = _Namespace()
 
 
 def whole(x: Form) -> Any:
-    """A form as a vector."""
+    """Wrap a form as an opaque vector."""
     return Whole(_array(x))
 
 
 def form_of(x: Any) -> Form:
-    """The form that a rule has made of vectors.
+    """Linear form of an opaque vector.
 
     Raises:
         NotWholeError: it is no vector.

@@ -1,1 +1,1 @@
-"""The claims about Fed-LAMB; the package above has their order."""
+"""Claims about Fed-LAMB; the package above lists the modules in order."""

@@ -1,4 +1,4 @@
-"""The box itself: what its lines do as printed, and as the specification reads them. Fed-LAMB, Alg. 1 (L127-156)."""
+"""The algorithm's box: its lines as printed, and as the specification reads them. Fed-LAMB, Alg. 1 (L127-156)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from fedspec_proofs.refutation import refutation
     verdict=Verdict.REFUTED,
 )
 def rest() -> Finding:
-    """Steps of equal length need not cancel where gradients do."""
+    """Normalised steps of equal length need not cancel, although the gradients do."""
     problem, x = Problem(tuple((huber(F(1), F(b), F(4)),) for b in (0, 0, 0, 4)), (1,)), vector(1)
     h = lamb(v0=F(16))
     return refutation(
@@ -47,7 +47,7 @@ def rest() -> Finding:
     verdict=Verdict.REFUTED,
 )
 def shrinking() -> Finding:
-    """Half of the model is left when one of two clients takes part."""
+    """If one of two clients takes part, half of the model remains."""
     h = lamb(averaged=Averaged.ALL)
     after = one_round(h, begin(h, vector(1), 2), [constant(0)] * 2, who=(0,))
     return refutation(
@@ -88,7 +88,7 @@ def _resting(draw: Draw, more: int = 0) -> Statement:
     assumptions=SAME,
 )
 def resting() -> Finding:
-    """Any model; each coordinate alone."""
+    """Proof for any model; coordinates are independent."""
     found = decide(_resting, sample=lambda rng: _equal(int(rng.integers(-9, 10))))
     larger = decide(lambda draw: _resting(draw, more=1), ablate=False)
     by_three = Dropped(larger.verdict is Verdict.REFUTED, f"divided by 3 it moves: {larger.evidence.splitlines()[0]}")

@@ -1,4 +1,4 @@
-"""The repaired theorems by adding up their steps: the inequality per layer, one round, and the rounds together.
+"""The corrected theorems as sums of steps: the inequality per layer, one round, and all rounds.
 
 beta1 = lam = 0 and everybody takes part; D = 1/(sqrt(v_hat) + eps), s = sqrt(v0) + eps, so that s D <= 1 in every
 coordinate. Inner products, lengths and expectations are variables.
@@ -36,7 +36,7 @@ KEY = {
 
 
 def key(draw: Draw) -> Sum:
-    """||D g|| (s ||D h|| - 2 ||h - g||) <= <h, D g>."""
+    """Steps that add up to ||D g|| (s ||D h|| - 2 ||h - g||) <= <h, D g>."""
     Dg, Dh, Dd, gap, s = (draw(name, positive=True) for name in ("Dg", "Dh", "Dd", "gap", "s"))
     whole, own, cross = draw("whole"), draw("own"), draw("cross")
     steps = {
@@ -50,7 +50,7 @@ def key(draw: Draw) -> Sum:
 
 
 def at_rest(draw: Draw) -> Sum:
-    """Case D g = 0, so that g = 0 and the layer stays: s ||D h|| - 2 ||h - g|| <= 0."""
+    """Steps in the case D g = 0, where g = 0 and the layer stays: s ||D h|| - 2 ||h - g|| <= 0."""
     Dh, gap, s = (draw(name, positive=True) for name in ("Dh", "gap", "s"))
     return Sum({"s D <= 1, again": Step(1, s * Dh, gap)}, s * Dh - 2 * gap, 0, gap)
 
@@ -65,7 +65,7 @@ def at_rest(draw: Draw) -> Sum:
     chain="key-inequality-lines",
 )
 def key_inequality() -> Finding:
-    """Multiplied by ||D g||; where that is 0, h - g is h, and s ||D h|| <= ||h||."""
+    """Proof after multiplication by ||D g||; if that is 0, then h - g = h and s ||D h|| <= ||h||."""
     rest = {"s D <= 1, again": KEY["s D <= 1, again"]}
     return all_proved({"a layer that moves": added(key, KEY), "one that stays": added(at_rest, rest)})
 
@@ -79,7 +79,7 @@ def key_inequality() -> Finding:
 )
 @decided()
 def lines(draw: Draw) -> Statement:
-    """Both sides are sums over the coordinates, the second one squared."""
+    """Proof per coordinate; both sides are sums over the coordinates, the second one squared."""
     g, d, D, s = draw("g"), draw("d"), draw("D"), draw("s")
     given = {"s D <= 1": every(s >= 0, D >= 0, s * D <= 1)}
     return Statement(given, {"own": s * (D * g) * (D * g) <= g * D * g, "gap": (s * D * d) * (s * D * d) <= d * d})
@@ -139,7 +139,7 @@ ROUND = {
 
 
 def one_round(draw: Draw) -> Sum:
-    """fed-lamb.round-repaired; ``gain`` is sum_l ||D f'^l||, ``errors`` the mean over clients of the summed ones."""
+    """Steps of fed-lamb.round-repaired; ``gain`` is sum_l ||D f'^l||, ``errors`` a mean over clients of sums."""
     alpha, T, phi_m, phi_M, s, L_bar = (
         draw(name, positive=True) for name in ("alpha", "T", "phi_m", "phi_M", "s", "L_bar")
     )
@@ -157,7 +157,7 @@ def one_round(draw: Draw) -> Sum:
 
 
 def errors_and_rate(draw: Draw) -> dict[str, Any]:
-    """Loss terms of a round."""
+    """Terms of a round that increase f."""
     alpha, T, phi_M, L_bar = (draw(name, positive=True) for name in ("alpha", "T", "phi_M", "L_bar"))
     return {"errors": 2 * alpha * phi_M * draw("errors"), "rate": alpha**2 * T**2 * phi_M**2 / 2 * L_bar}
 
@@ -171,7 +171,7 @@ def errors_and_rate(draw: Draw) -> dict[str, Any]:
     chain="key-inequality-scaled lemma-1-repaired",
 )
 def round_falls() -> Finding:
-    """In every outcome."""
+    """The sum holds in every outcome of the noise."""
     return summed(one_round, ROUND, errors_and_rate)
 
 
@@ -185,7 +185,7 @@ ROUNDS = {
 
 
 def right(draw: Draw) -> dict[str, Any]:
-    """The right side is that of :func:`.bounds.per_layer_terms`; v0 = w^2 and Lay = side^2 have roots."""
+    """Terms of :func:`.bounds.per_layer_terms`, the right side; v0 = w^2 and Lay = side^2 have rational roots."""
     names = ("alpha", "T", "R", "phi_m", "phi_M", "w", "side", "L_bar", "sigma", "roots", "zeta", "Lam")
     alpha, T, R, phi_m, phi_M, w, side, L_bar, sigma, roots, zeta, Lam = (draw(name, positive=True) for name in names)
     own = {"sigma": sigma, "R": R, "T": T, "phi_m": phi_m, "phi_M": phi_M, "L_bar": L_bar}
@@ -195,7 +195,7 @@ def right(draw: Draw) -> dict[str, Any]:
 
 
 def rounds(draw: Draw, halved: str = "") -> Sum:
-    """The steps over the sums of all rounds; a term of the right side may be halved, for a false variant."""
+    """Steps over the sums of all rounds; for a false variant, the named term of the right side is halved."""
     names = ("alpha", "T", "R", "phi_m", "phi_M", "w", "side", "L_bar", "sigma", "roots", "zeta", "Lam")
     alpha, T, R, phi_m, phi_M, w, side, L_bar, sigma, roots, zeta, Lam = (draw(name, positive=True) for name in names)
     f_0, f_R, f_star, mean, error, drift = (draw(name) for name in ("f_0", "f_R", "f_star", "mean", "error", "drift"))
@@ -223,7 +223,7 @@ def rounds(draw: Draw, halved: str = "") -> Sum:
     chain="round-assembly errors",
 )
 def theorems() -> Finding:
-    """Sum for the lengths; the squares follow by ||D f'|| <= M/s and ||f'|| <= M."""
+    """The sum gives the bound for lengths; that for squares follows from ||D f'|| <= M/s and ||f'|| <= M."""
     return summed(rounds, ROUNDS, right)
 
 
@@ -233,7 +233,7 @@ def theorems() -> Finding:
     statement="They add up to the bound with half of the term alpha T phi_M^2 L_bar/(2 phi_m s)",
 )
 def half_of_rate() -> Finding:
-    """1/4 in place of 1/2."""
+    """Refuted: the coefficient 1/4 in place of 1/2."""
     return spoiled(lambda draw: rounds(draw, "rate"))
 
 
@@ -243,5 +243,5 @@ def half_of_rate() -> Finding:
     statement="They add up to the bound with zeta in place of 2 zeta",
 )
 def half_of_heterogeneity() -> Finding:
-    """The 2 comes from the inequality per layer."""
+    """Refuted: the factor 2 is needed, by the inequality per layer."""
     return spoiled(lambda draw: rounds(draw, "heterogeneity"))

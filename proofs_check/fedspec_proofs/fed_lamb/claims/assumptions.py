@@ -1,4 +1,4 @@
-"""H1 to H5: what meets them, with which constants, and what does not. Fed-LAMB, L180-188 and L282."""
+"""Assumptions H1 to H5: objectives that meet them, with constants, and some that don't. Fed-LAMB, L180-188 and L282."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ COLUMN = {"column": "the column of the Hessian that belongs to the layer is no l
 )
 @decided()
 def smooth_quadratic(draw: Draw) -> Statement:
-    """Through the gradients of the specification's quadratic clients."""
+    """Proof through the gradients of the specification's quadratic clients."""
     # Two layers of one coordinate; the first is moved.
     (a, b, c), d, L = draw("H", 3), draw("d"), draw("L")
     x, e = draw("x", 2), draw("e", 2)
@@ -49,7 +49,7 @@ def smooth_quadratic(draw: Draw) -> Statement:
 )
 @decided()
 def bounded_gradient(draw: Draw) -> Statement:
-    """Beyond B: at (1 + M) / c the gradient is 1 + M."""
+    """Outside |x| <= B: at (1 + M) / c the gradient is 1 + M."""
     c, B, x = draw("c", 1), draw("B"), draw("x", 1)
     (gradient,) = QuadraticClients(c.reshape(1, 1, 1), (c * 0).reshape(1, 1)).clients
     g = gradient(0, x)[0]
@@ -87,7 +87,7 @@ def _variance(draw: Draw) -> Statement:
     assumptions=NOISE,
 )
 def bounded_variance() -> Finding:
-    """Proof for one coordinate. For any law the variance is at most E g^2 <= M^2 < sigma^2, in words."""
+    """Proof for one coordinate. For any distribution, the variance is at most E g^2 <= M^2 < sigma^2, in words."""
     return decide(_variance, sample=_outcomes)
 
 
@@ -106,7 +106,7 @@ def _outcomes(rng: np.random.Generator) -> dict[str, F]:
 )
 @decided(timeout_ms=3000)
 def clipped(draw: Draw) -> Statement:
-    """Through the specification's own phi; the number of coordinates only enters through the length."""
+    """Proof through the specification's phi; the number of coordinates enters through the length only."""
     x, phi_m, phi_M = draw("x", 2), draw("phi_m"), draw("phi_M")
     value = scaling(x, Phi.CLIP, phi_m, phi_M)
     return Statement({"phi_m <= phi_M": phi_m <= phi_M}, {"H4": every(value >= phi_m, value <= phi_M)})
@@ -131,7 +131,7 @@ def _floor(draw: Draw) -> Statement:
     assumptions={"so far": "v_hat starts at v0; induction over the rounds"},
 )
 def floor() -> Finding:
-    """The maximum of v_hat and anything, of which the mean of one or two clients' moments are instances."""
+    """Proof for the maximum of v_hat and any value; the mean of one or two clients' moments is such a value."""
     return decide(_floor)
 
 
@@ -182,7 +182,7 @@ def _small(rng: np.random.Generator) -> dict[str, F]:
     assumptions=CEILING,
 )
 def ceiling() -> Finding:
-    """Proof for one round from any state within the bounds, which hold at the start: so V^4 = p max(v0, M^2) will do.
+    """Proof for one round from any state within the bounds, which hold initially; so V^4 = p max(v0, M^2) suffices.
 
     Two clients through the rules; the mean of more is between 0 and C as well, one client more at a time.
     """

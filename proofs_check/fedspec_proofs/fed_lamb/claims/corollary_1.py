@@ -1,4 +1,4 @@
-"""Corollary 1, eq. (6) (L284-286, L690-694), and what the text quotes and says beside it. Fed-LAMB, L262-294."""
+"""Corollary 1, eq. (6) (L284-286, L690-694), and quoted results and remarks near it. Fed-LAMB, L262-294."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TYPESET = {"H2": "||f'(x_R)|| <= M", "R >= 1": "there is a round"}
 )
 @decided()
 def typeset(draw: Draw) -> Statement:
-    """Multiplied by R = s^2, for the length of the gradient in any dimension."""
+    """Proof after multiplication by R = s^2, for the length of the gradient in any dimension."""
     length, M, s = draw("length"), draw("M"), draw("s")
     holds = (every(length >= 0, length <= M), s >= 1)
     return Statement(dict(zip(TYPESET, holds, strict=True)), {"eq. (6) in R": length * length <= M * M * s})
@@ -48,7 +48,7 @@ def typeset(draw: Draw) -> Statement:
     assumptions={**THEOREM, "H5": H5},
 )
 def intended() -> Finding:
-    """The instance of Theorem 1 with fewer rounds; its first rate is (1/20) / (Lay sqrt(R))."""
+    """The counterexample of Theorem 1 with fewer rounds; its first rate is (1/20) / (Lay sqrt(R))."""
     R = 25
     h = hill(F(1, 10), R=R)
     V_4 = max(s.v_hat[0] for s in h.states)
@@ -72,7 +72,7 @@ def intended() -> Finding:
     verdict=Verdict.UNDECIDABLE,
 )
 def remark_lamb() -> Finding:
-    """Comparison of two criteria that are assumed to be of one order, and of another paper's constants."""
+    """It compares two criteria, assumed to have the same order, and constants of another paper."""
     words = "two criteria are assumed to be of one order, and the other bound is not printed here"
     return Finding(Verdict.UNDECIDABLE, words)
 
@@ -86,7 +86,7 @@ def remark_lamb() -> Finding:
     verdict=Verdict.UNDECIDABLE,
 )
 def theorem_2() -> Finding:
-    """Quoted from another paper, under regularity conditions that are not printed, and with a constant that is not."""
+    """Quoted from another paper, with regularity conditions and a constant that are not printed."""
     return Finding(
         Verdict.UNDECIDABLE,
         "cst is not specified, nor are the conditions or the rate; fed-lamb.theorem-2-cst has cst = 0",
@@ -102,7 +102,7 @@ def theorem_2() -> Finding:
     assumptions={"H1": H1, "H2": H2, "H3": H3},
 )
 def theorem_2_cst() -> Finding:
-    """The scale law holds of Fed-AMS as well, and both printed terms are of degree 1 in c."""
+    """Both printed terms have degree 1 in c, while the left side of Fed-AMS does not depend on c (scale law)."""
     c, R, sigma = F(1, 100), 25, F(1, 10**6)
     problem = Problem(((huber(c),),), (1,))
     rates: dict[str, Any] = {"eta_l": 1 / sqrt(F(R)), "beta1": F(0), "beta2": F(99, 100), "eps": F(0), "v0": c**2}

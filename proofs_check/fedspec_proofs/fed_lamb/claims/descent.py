@@ -1,4 +1,4 @@
-"""The start of Theorem 1's proof: descent, and the auxiliary sequence. Fed-LAMB, eqs. (7)-(9) and (12) (L561-586)."""
+"""Start of Theorem 1's proof: descent, and the auxiliary sequence. Fed-LAMB, eqs. (7)-(9) and (12) (L561-586)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from fedspec_proofs.refutation import refutation
 
 @dataclass(frozen=True)
 class Pair:
-    """Two points, and constants that are claimed for a sum of bent-line functions."""
+    """Two points, and constants claimed for a sum of piecewise functions."""
 
     problem: Problem
     x: Vector
@@ -63,7 +63,7 @@ def _claimed(p: Pair) -> bool:
     assumptions={"H1": H1},
 )
 def descent() -> Finding:
-    """At any two points, so at the auxiliary sequence too."""
+    """Searched at any two points, hence also at points of the auxiliary sequence."""
     return searched(Inequality(_pair, {"H1": _claimed}, _descent), 1000, drop=200)
 
 
@@ -85,7 +85,7 @@ def _step_of(H: list[list[int]], start: Vector) -> tuple[Any, Any, Any]:
     assumptions={"H1": H1},
 )
 def blocks() -> Finding:
-    """(x1 + x2)^2/2: the layers' changes add up, the L_l do not see it."""
+    """For (x1 + x2)^2/2 the layers' changes add up, which the separate L_l do not capture."""
     after, linear, step = _step_of([[1, 1], [1, 1]], vector(1, 1))
     L = F(3, 2)
     return refutation(
@@ -125,7 +125,7 @@ def _quadratic(draw: Draw, factor: int = 2) -> Statement:
     assumptions=COLUMNS,
 )
 def blocks_repaired() -> Finding:
-    """In words for any number of layers: |d_k H_kl d_l| <= sqrt(L_k L_l) |d_k| |d_l|, and 2ab <= a^2 + b^2."""
+    """For any number of layers, in words: |d_k H_kl d_l| <= sqrt(L_k L_l) |d_k| |d_l|, and 2ab <= a^2 + b^2."""
     return decide(_quadratic)
 
 
@@ -137,7 +137,7 @@ def blocks_repaired() -> Finding:
     verdict=Verdict.REFUTED,
 )
 def auxiliary_start() -> Finding:
-    """It is x_1 + beta1/(1 - beta1) (x_1 - x_0); with x_0 = x_1 the initial model all is well, fed-lamb.eq-9."""
+    """In fact it starts at x_1 + beta1/(1 - beta1) (x_1 - x_0); x_0 = x_1 as initial model gives (9), fed-lamb.eq-9."""
     problem, h = Problem(((huber(F(1)),),), (1,)), lamb(beta1=F(1, 2))
     states = run(h, begin(h, vector(1), 1), problem.clients, 1)
     return refutation(
@@ -170,7 +170,7 @@ def _sequence(draw: Draw, *, resting: bool = True) -> Iterable[Any]:
     assumptions={"x_0 = x_1": "x_1 is the initial model, without another before it"},
 )
 def auxiliary_step() -> Finding:
-    """By coordinate; any three models."""
+    """Identity per coordinate, for any three models."""
     bodies = {"three models": _sequence}
     return identities(bodies, without={"x_0 = x_1": {"three models": lambda draw: _sequence(draw, resting=False)}})
 
@@ -184,7 +184,7 @@ def auxiliary_step() -> Finding:
 )
 @decided()
 def whole_norm(draw: Draw) -> Statement:
-    """Loose and sound."""
+    """The bound (12) is valid and looser."""
     L, step = draw("L", 2), draw("step", 2)
     by_layer = L[0] * step[0] * step[0] + L[1] * step[1] * step[1]
     return Statement({"L >= 0": every(L[0] >= 0, L[1] >= 0)}, {"(12)": by_layer <= (L[0] + L[1]) * (step @ step)})

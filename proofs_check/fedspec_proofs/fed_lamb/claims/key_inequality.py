@@ -1,4 +1,4 @@
-"""The inequality per layer, and what a round gains by it, for every gradient: in place of the displays (16)-(21).
+"""Inequality per layer, and the descent in a round that follows for every gradient, in place of the displays (16)-(21).
 
 Links of the repaired theorems: lengths of steps, errors of gradients, and squares by lengths; in every size.
 
@@ -39,7 +39,7 @@ KEY = {
 
 
 def along_rule(m: Vector, g: Vector, v_hat: Vector, beta1: Any, eps: Any) -> Vector:
-    """The direction of a step: minus the rule's own step of length 1 from 0, along the rule's own ratio."""
+    """Direction of a step: minus a step of length 1 from 0 by the rule, along the rule's own ratio."""
     kw = {"beta1": beta1, "beta2": 0, "eps": eps, "bias_correction": LocalCorrection.NONE}
     _, p = precondition(Moments(m, g * g, 0), g, v_hat, **kw)
     return -layer_step(g * 0, p, eta_l=1, phi=Phi.CONSTANT)
@@ -47,7 +47,7 @@ def along_rule(m: Vector, g: Vector, v_hat: Vector, beta1: Any, eps: Any) -> Vec
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer's gradients and denominators, in floating point."""
+    """Gradients and denominators of a layer, in floating point."""
 
     h: Vector
     g: Vector
@@ -97,26 +97,26 @@ F = Fraction
 
 
 def layers(draw: Draw) -> Statement:
-    """The squares of Lay layers, none above a^2, add up to Lay a^2 at most: one layer more at a time."""
+    """Induction step: the squares of n layers, each at most a^2, sum to at most n a^2."""
     total, n, square, a = (draw(name) for name in ("total", "n", "s2", "a"))
     given = {"so far": total <= n * a * a, "one layer": square <= a * a}
     return Statement(given, {"(n + 1) a^2": total + square <= (n + 1) * a * a})
 
 
 def on_the_line(rng: np.random.Generator) -> Mapping[str, F]:
-    """Squares and products of two numbers."""
+    """Draw squares and products of two numbers."""
     u, s, n = (F(int(rng.integers(-8, 9)), 4) for _ in range(3))
     given = {"u2": u * u, "v2": s * s, "uv": u * s, "r": max(abs(u), abs(s)), "a": abs(s), "w": abs(n) / 2, "s2": s * s}
     return given | {"n": abs(n), "total": abs(n) * s * s, "h": abs(u) + abs(s), "M": abs(u) + abs(s)}
 
 
 def shown(*bodies: Body) -> list[Finding]:
-    """Each, by z3."""
+    """Decide each statement by z3, without dropping assumptions."""
     return [decide(body, sample=on_the_line, ablate=False, instances=20) for body in bodies]
 
 
 def one_more_coordinate(draw: Draw) -> list[Any]:
-    """Some coordinates of alpha phi p/||p|| have the squares alpha^2 phi^2 s/||p||^2, s those of p; at last ||p||^2."""
+    """Squares of coordinates of alpha phi p/||p|| sum to alpha^2 phi^2 s/||p||^2, s the sum of p_j^2: induction."""
     alpha, phi, length = (draw(name, positive=True) for name in ("alpha", "phi", "length"))
     s, p = draw("s"), draw("p")
     so_far = (alpha * phi) ** 2 * s / length**2
@@ -138,7 +138,7 @@ ERRORS = {
 
 
 def errors(draw: Draw) -> Sum:
-    """The mean over clients and local steps of sum_l E||f'(x)^l - g^l||; Lam and roots are sums over layers."""
+    """Steps to the mean over clients and local steps of sum_l E||f'(x)^l - g^l||; Lam, roots are sums over layers."""
     alpha, phi_M, side, Lam, sigma, roots, zeta = (
         draw(name, positive=True) for name in ("alpha", "phi_M", "side", "Lam", "sigma", "roots", "zeta")
     )
@@ -158,7 +158,7 @@ def errors(draw: Draw) -> Sum:
 
 
 def counted(draw: Draw) -> list[Any]:
-    """0 + 1 + ... + (T - 1) = T (T - 1)/2, from T to T + 1; nothing at T = 1."""
+    """Induction step from T to T + 1 for 0 + 1 + ... + (T - 1) = T (T - 1)/2."""
     T = draw("T")
     return [T * (T - 1) / 2 + T - (T + 1) * T / 2]
 
@@ -173,7 +173,7 @@ def counted(draw: Draw) -> list[Any]:
     chain="lemma-1-repaired",
 )
 def gradients_err() -> Finding:
-    """For all n, T and layers; the mean of t is counted by induction, and a mean's square taken outcome by outcome."""
+    """Proof for all n, T and layers; the mean of t by induction, the square of a mean by induction over outcomes."""
     parts = {
         "sum": added(errors, ERRORS),
         "mean of t": identities({"any T": counted}),
@@ -223,5 +223,5 @@ def _lengths(rng: np.random.Generator) -> Mapping[str, F]:
     chain="v-hat-floor",
 )
 def squares_by_lengths() -> Finding:
-    """Layer by layer; the layers add up, since all three left sides are sums over them."""
+    """Proof per layer; layers add up, since all three left sides are sums over layers."""
     return all_proved({"a layer": decide(_squares, sample=_lengths)}, {"s D <= 1", "M", "Cauchy", "H5"})

@@ -1,4 +1,4 @@
-"""Lemma 1: how far local models are from the server's. Fed-LAMB, eq. (2) (L198) and L521-534.
+"""Lemma 1: distance of local models from the server's. Fed-LAMB, eq. (2) (L198) and L521-534.
 
 A local step has length alpha phi in every layer, whatever the gradients, v and beta2 are; the printed bound has them,
 and not the number of layers.
@@ -71,7 +71,7 @@ def _whole_lengths(rng: np.random.Generator) -> dict[str, F]:
     assumptions=NONZERO,
 )
 def length() -> Finding:
-    """p / ||p|| is a unit vector: its squares add up to 1, one coordinate more at a time; no M, beta2, v0 is left.
+    """p / ||p|| is a unit vector: its squares sum to 1, by induction over coordinates; M, beta2 and v0 do not enter.
 
     Two coordinates through the rule, with phi = 1, which multiplies the step, and with phi the length of the layer.
     """
@@ -95,7 +95,7 @@ ONE_D = Problem(((huber(F(1)),),), (1,))
     assumptions={"H2": H2, "H4": H4, "setting": SETTING},
 )
 def lemma_1() -> Finding:
-    """A step has length alpha phi, which no M, beta2 or v0 makes shorter; two clients may take opposite ones."""
+    """A step has length alpha phi, whatever M, beta2 and v0 are; two clients may step in opposite directions."""
     h = lamb(eta_l=F(9, 10), beta2=F(999, 1000))
     state = begin(h, of([F(1)]), 1)
     k = Constants(M=F(1), alpha=h.eta_l, beta2=h.beta2)
@@ -169,7 +169,7 @@ WITHOUT = {
         problem=APART, options=(("eta_l", F(1, 2)), ("normalisation", Normalisation.NONE)), largest=F(2)
     ),
 }
-"""Two clients that pull a model at 3 apart with gradients 2 and -2: steps 3/2 with phi the identity, 1 unnormalised."""
+"""Two clients that pull a model at 3 apart with gradients 2 and -2: steps of 3/2 with phi(a) = a, of 1 unnormalised."""
 PRINTED = Inequality(lambda c: walk(c, simple=True), {**HOLDS, "H2": lambda w: w.bounded_as_claimed}, _printed)
 
 
@@ -179,7 +179,7 @@ def _proved(*bodies: algebra.Body, looked: Finding) -> Finding:
 
 
 def around_mean(draw: Draw) -> Statement:
-    """sum_i |x_i - y|^2 - sum_i |x_i - mean|^2 = n |mean - y|^2 >= 0, by the sums over clients."""
+    """sum_i |x_i - y|^2 - sum_i |x_i - mean|^2 = n |mean - y|^2 >= 0, in terms of sums over clients."""
     n, squares, mean, y = (draw(name) for name in ("n", "squares", "mean", "y"))
     around_y = squares - 2 * y * n * mean + n * y * y
     around = squares - 2 * mean * n * mean + n * mean * mean
@@ -196,7 +196,7 @@ def around_mean(draw: Draw) -> Statement:
     assumptions=LENGTHS,
 )
 def from_start() -> Finding:
-    """The triangle inequality over steps of length at most alpha phi_M in each layer; the squares of Lay layers.
+    """Triangle inequality over steps of length at most alpha phi_M in each layer; then the squares of Lay layers.
 
     The mean of the clients' models stays as near.
     """
@@ -214,7 +214,7 @@ def from_start() -> Finding:
     repairs="fed-lamb.lemma-1",
 )
 def from_mean() -> Finding:
-    """n (x_i - mean) is the sum of x_i - x_j over the n - 1 others, none longer than two ways from the start.
+    """n (x_i - mean) is the sum of x_i - x_j over n - 1 other clients, each at most twice the distance from the start.
 
     Attained by one client against n - 1 that go the other way.
     """
@@ -231,7 +231,7 @@ def from_mean() -> Finding:
     repairs="fed-lamb.lemma-1",
 )
 def spread() -> Finding:
-    """The mean is the point with the least mean square, which at the round's start is at most this."""
+    """The mean minimises the mean squared distance, which from the round's start is at most the right side."""
     return _proved(farther, layers, around_mean, looked=checked(Inequality(walk, HOLDS, _spread), TRIES, WITHOUT))
 
 
@@ -256,5 +256,5 @@ def _alike(n: int, moved: int = 0) -> Body:
     assumptions={"alike": "all participants end at one model"},
 )
 def alike() -> Finding:
-    """The means of v_i are alike too, by the same line; so the next round is that of one client."""
+    """Means of the v_i agree too, by the same identity; so the next round is that of one client again."""
     return identities({f"n = {n}": _alike(n) for n in range(2, 6)}, without={"alike": {"n = 2": _alike(2, moved=1)}})

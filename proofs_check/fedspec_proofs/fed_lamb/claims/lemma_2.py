@@ -1,4 +1,4 @@
-"""Lemma 2: from the mean of gradients to the gradient at the mean. Fed-LAMB, eq. (3) (L213) and L538-551."""
+"""Lemma 2: from the mean of the gradients to the gradient at the mean. Fed-LAMB, eq. (3) (L213) and L538-551."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ TRIES = 800
 
 
 def at_locals(problem: Problem, models: Iterable[Vector]) -> Vector:
-    """1/n sum_i f_i'(x_i): the second of the paper's two definitions (L675)."""
+    """Mean 1/n sum_i f_i'(x_i) at local models: the second of the paper's two definitions (L675)."""
     rows = [along(row, x) for row, x in zip(problem.parts, models, strict=True)]
     mean: Vector = np.stack(rows).sum(axis=0) / len(rows)
     return mean
@@ -66,7 +66,7 @@ def _young(factor: int = 1) -> Any:
     extent=Extent.WHOLE,
 )
 def young() -> Finding:
-    """Young's inequality with its certificate; both sides are sums over the coordinates."""
+    """Young's inequality as an identity with a square; both sides are sums over coordinates."""
     return identities({"one coordinate": _young()})
 
 
@@ -77,7 +77,7 @@ def _false_young() -> Finding:
 
 @dataclass(frozen=True)
 class Forked:
-    """Two clients alike with noise, after one step of an outcome in which they part.
+    """Two equal clients with noise, after a step with an outcome that separates them.
 
     f' is -1, 1/2, 1 at -9/10, 0, 9/10 and linear between; noise is 1 or -1 with equal chances; from 0, alpha = 9/10.
     """
@@ -90,13 +90,13 @@ class Forked:
 
     @property
     def constants(self) -> Constants:
-        """The constants of the bounds."""
+        """Constants of the bounds."""
         h = self.h
         return Constants(M=F(2), alpha=h.eta_l, beta2=h.beta2, L_bar=F(5, 3), n=F(2), v0=h.v0)
 
     @property
     def conditions(self) -> dict[str, bool]:
-        """The printed assumptions, decided."""
+        """Printed assumptions, each with True if it holds."""
         f, k = self.problem.whole[0], self.constants
         return {
             "H1: L = 5/3": self.problem.lipschitz == (k.L_bar,),
@@ -122,7 +122,7 @@ def _noisy(problem: Problem, xi: F) -> Oracle:
 
 
 def forked() -> Forked:
-    """The local models are -9/10 and 9/10, where f' is -1 and 1; their mean is 0, where it is 1/2."""
+    """Make the instance: local models are -9/10 and 9/10 with f' = -1 and 1; at their mean 0, f' is 1/2."""
     alpha = F(9, 10)
     problem = Problem(((Piecewise((-alpha, F(0), alpha), (F(-1), HALF, F(1))),),) * 2, (1,))
     h = lamb(eta_l=alpha, beta2=F(999, 1000))
@@ -141,7 +141,7 @@ def forked() -> Forked:
     assumptions={"H1": H1, "H2": H2, "H4": H4, "setting": SETTING},
 )
 def lemma_2() -> Finding:
-    """Counterexamples: one client steps to the minimum; two clients alike step apart, and their gradients cancel."""
+    """Counterexamples: one client steps to the minimum; two equal clients step apart, and their gradients cancel."""
     problem, h = Problem(((huber(F(1)),),), (1,)), lamb(eta_l=F(9, 10), beta2=F(999, 1000))
     state = begin(h, vector([F(9, 10)]), 1)
     k = Constants(alpha=h.eta_l, beta2=h.beta2, L_bar=F(1))
@@ -224,7 +224,7 @@ WITHOUT = {
         problem=SLOPED, x=vector([F(9)]), options=(("eta_l", F(1, 2)), ("normalisation", Normalisation.NONE))
     ),
 }
-"""Two clients: claimed to be smoother than they are, with phi the identity, without normalisation."""
+"""Two clients: with too small a Lipschitz constant claimed, with phi(a) = a, without normalisation."""
 
 
 @claim(
@@ -237,5 +237,5 @@ WITHOUT = {
     assumptions=MET,
 )
 def repaired() -> Finding:
-    """L546, the Lipschitz constant squared, v_hat >= v0 and the repaired Lemma 1."""
+    """Uses L546, the squared Lipschitz constant, v_hat >= v0 and the corrected Lemma 1."""
     return checked(Inequality(pulled, HOLDS, _repaired), TRIES, WITHOUT)

@@ -1,4 +1,4 @@
-"""The statements in place of the theorems: chains of links, and searches that break the printed ones.
+"""Corrected statements in place of the theorems, each with its chain, and searches that break the printed ones.
 
 Throughout beta1 = 0, lam = 0, everybody takes part, D_r = 1/(sqrt(v_hat_r) + eps) and s = sqrt(v0) + eps, so that
 s D_r <= 1. The inequality per layer is <h, D g>/||D g|| >= s ||D h|| - 2 ||h - g||: as <g, D g> >= s ||D g||^2, and
@@ -59,7 +59,7 @@ ROUND = {name: SETTING[name] for name in ("setting", "H1", "H4", "everybody", "b
     chain="round-assembly",
 )
 def one_round_falls() -> Finding:
-    """By fed-lamb.round-assembly. Searched: up to two clients, layers and local steps; noise may turn a gradient."""
+    """By fed-lamb.round-assembly. Searched: up to two clients, layers and local steps; noise may reverse a gradient."""
     met = {name: HOLDS[name] for name in ROUND}
     without = {**{name: WITHOUT[name] for name in ROUND}, "H4": TOO_LONG}
     spoiled = {"phi_M of the errors": partial(climbs.descended, by_least=True)}
@@ -74,7 +74,7 @@ def one_round_falls() -> Finding:
     engine=Engine.EXACT,
 )
 def by_the_least_phi() -> Finding:
-    """Noise turns a gradient where phi is largest: the step goes uphill by alpha phi_M."""
+    """Refuted: noise reverses a gradient where phi is largest, so the step goes uphill by alpha phi_M."""
     problem, noise = Problem(((huber(F(1)),),), (1,)), F(-5, 4)
     h = lamb(eta_l=F(1, 100), v0=F(4), phi=Phi.CLIP, phi_m=F(1, 2), phi_M=F(3, 2))
     before = begin(h, vector([F(5)]), 1)
@@ -103,7 +103,7 @@ TOO_LONG = replace(
     problem=inexact(Problem(((huber(F(1), F(7), F(20)),),), (1,))),
     options=(("eta_l", 1.0), ("v0", 64.0), ("phi", Phi.IDENTITY)),
 )
-"""phi the identity at 8: a step of length 8 from 1 above the minimum."""
+"""An instance with phi(a) = a at 8: a step of length 8 from a point at distance 1 from the minimum."""
 
 
 def _with(finding: Finding, words: str, inequality: Inequality[Climb]) -> Finding:
@@ -136,7 +136,7 @@ def _added_up(looked: Finding) -> Finding:
     chain="theorem-3-assembly squares",
 )
 def theorem_1() -> Finding:
-    """All outcomes of the noise. With alpha ~ 1/sqrt(R): O(1/sqrt(R)), and a floor that no R or n removes."""
+    """Every outcome of the noise. With alpha ~ 1/sqrt(R): O(1/sqrt(R)), plus a constant that no R or n removes."""
     found = checked(Inequality(single, HOLDS, climbs.summed), TRIES, WITHOUT)
     return _added_up(_with(found, "(4)", Inequality(single, HOLDS, climbs.printed)))
 
@@ -152,7 +152,7 @@ def theorem_1() -> Finding:
     chain="theorem-3-assembly squares",
 )
 def theorem_3() -> Finding:
-    """T = 1 and 2; the drift is the repaired Lemma 1. ||f'/v_hat^(1/4)||^2 <= sum_l ||f'^l|| ||D f'^l||, eps = 0."""
+    """T = 1 and 2; the drift is the corrected Lemma 1. ||f'/v_hat^(1/4)||^2 <= sum_l ||f'^l|| ||D f'^l||, eps = 0."""
     found = checked(Inequality(climb, HOLDS, climbs.summed), TRIES, WITHOUT)
     return _added_up(_with(found, "(22)", Inequality(climb, HOLDS, climbs.printed_third)))
 

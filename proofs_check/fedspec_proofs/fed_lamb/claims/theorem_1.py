@@ -1,4 +1,4 @@
-"""Theorem 1, as the main text and as the appendix print it: one local step, no decay. Eq. (4) (L252) and L559.
+"""Theorem 1, as the main text and the appendix print it: one local step, no decay. Eq. (4) (L252) and L559.
 
 The instance is c x^2/2, which goes on as a line beyond |x| = 1, so that its gradient is bounded by M = c on the whole
 line; v0 = c^2. There is no noise, so that H3 holds with any sigma > 0; L = c, p = Lay = 1, phi = 1. Bias corrections
@@ -37,12 +37,12 @@ THEOREM = {
     "rate": "alpha_r falls, or is constant as in the proof (L582)",
     "T, lam": "T = 1 and lam = 0",
 }
-"""Printed assumptions of Theorem 1, and the setting."""
+"""Printed assumptions of Theorem 1, and the setting of its proof."""
 
 
 @dataclass(frozen=True)
 class Hill:
-    """n clients alike on c x^2/2 from 1, and what the bounds make of them.
+    """n equal clients on c x^2/2 from 1, and both sides of the bounds.
 
     Attributes:
         problem: the clients.
@@ -57,13 +57,13 @@ class Hill:
     h: FedLamb
 
     def mean(self, power: Callable[[Any], Any]) -> Any:
-        """The mean over rounds of f'(x_r)^2 / power(v_hat_r), x_1 the start."""
+        """Mean over rounds of f'(x_r)^2 / power(v_hat_r); x_1 is the initial model."""
         total = sum(self.problem.gradient(s.x)[0] ** 2 / power(s.v_hat[0]) for s in self.states)
         return total / len(self.states)
 
     @property
     def conditions(self) -> dict[str, bool]:
-        """The assumptions, decided."""
+        """Printed assumptions, each with True if it holds."""
         k, problem = self.k, self.problem
         return {
             f"H1: L = {k.L_bar}": problem.lipschitz == (k.L_bar,) and sum(problem.smoothness) == k.L_bar,
@@ -79,7 +79,7 @@ class Hill:
 
 
 def hill(c: F, n: int = 1, R: int = 50, beta1: F = ZERO, sigma: F | None = None, **how: Any) -> Hill:
-    """R rounds with rates that fall from 1/100 to 9/10 of it."""
+    """Run R rounds with rates that decrease from 1/100 to almost 9/10 of it."""
     problem = Problem(((huber(c),),) * n, (1,))
     rate: Callable[[int], F] = lambda r: HUNDREDTH * (1 - F(r - 1, 10 * R))  # noqa: E731
     h = lamb(eta_l=HUNDREDTH, beta1=beta1, v0=c**2, **how)
@@ -101,7 +101,7 @@ def hill(c: F, n: int = 1, R: int = 50, beta1: F = ZERO, sigma: F | None = None,
 
 
 def instance_of(h: Hill) -> str:
-    """The instance in words, read off what runs."""
+    """Description of the instance, from its numbers."""
     k = h.k
     return (
         f"{k.M} x^2/2 near 0, n = {k.n} clients alike, from 1, R = {k.R}, rates {k.alpha} to {k.least_alpha}, beta1 = "
@@ -117,7 +117,7 @@ def _refuted(h: Hill, bound: Callable[[Constants], Any], again: F | None = None)
 
 
 def typed(c: F, R: int, first: F, last: F) -> F:
-    """Eq. (4) once more: n = p = Lay = phi_M = 1, beta2 = 99/100, M = L = c, v0 = c^2, sigma = c/1000, gap c/2."""
+    """Eq. (4) typed again: n = p = Lay = phi_M = 1, beta2 = 99/100, M = L = c, v0 = c^2, sigma = c/1000, gap c/2."""
     drift = HUNDREDTH * c * first**2 * c**2 / c**2
     return c * (c / 2) / (last * R) + (drift + (c / 1000) ** 2 * F(1, 10) / c) / R
 
@@ -132,7 +132,7 @@ def typed(c: F, R: int, first: F, last: F) -> F:
     chain=PROOF_1,
 )
 def theorem_1() -> Finding:
-    """c = 1/10, one client; by the scale law the left side does not depend on c."""
+    """Instance with c = 1/10 and one client; by the scale law the left side does not depend on c."""
     again = typed(F(1, 10), 50, HUNDREDTH, HUNDREDTH * F(451, 500))
     return all_refuted(_refuted(hill(F(1, 10)), bounds.theorem_1, again), _as_in_the_box())
 
@@ -171,7 +171,7 @@ def _as_in_the_box() -> Finding:
     chain=PROOF_1,
 )
 def theorem_1_appendix() -> Finding:
-    """beta1 = 9/10: even the term that no rate makes smaller is too small, since it falls with c as well."""
+    """For beta1 = 9/10: even the term that does not depend on the rate is too small, since it is proportional to c."""
     # The last three terms of L559: alpha sigma, L beta1^2 (1 - beta2)/(2 (1 - beta1)^2), alpha 9/10 M^2/sqrt(v0).
     more = F(1, 100) * F(1, 10**4) + F(1, 10) * F(81, 100) * F(1, 100) / (2 * F(1, 100)) + F(1, 100) * 9 * F(1, 100)
     again = typed(F(1, 10), 50, HUNDREDTH, HUNDREDTH * F(451, 500)) + more
@@ -179,13 +179,13 @@ def theorem_1_appendix() -> Finding:
 
 
 FIFTHS = ((1, F(4)), (4, F(-1)))
-"""Noise of mean zero and median -1, with its probabilities in fifths."""
+"""Noise values of mean zero and median -1, with their probabilities in fifths."""
 
 WIDE = huber(F(1), reach=F(2))
 
 
 def landing(x: Fraction, xi: Fraction, alpha: Fraction) -> Fraction:
-    """The model after one round of one client from x when its gradient is f'(x) + xi."""
+    """Model after one round of one client from x with gradient f'(x) + xi."""
     h = lamb(eta_l=alpha, v0=F(36))
     oracle: Oracle = lambda k, at: vector([WIDE.gradient(a) + xi for a in at])  # noqa: E731
     after = one_round(h, begin(h, vector([x]), 1), [oracle])
@@ -196,7 +196,7 @@ def landing(x: Fraction, xi: Fraction, alpha: Fraction) -> Fraction:
 
 
 def law_of_walk(x: Fraction, alpha: Fraction, R: int) -> list[dict[Fraction, int]]:
-    """The exact law of the model before each of R rounds: that of round r = 0, 1, ... in units of 5^(-r)."""
+    """Exact distribution of the model before each of R rounds; that of round r = 0, 1, ... in units of 5^(-r)."""
     laws, known = [{x: 1}], {}
     for _ in range(R - 1):
         after: dict[Fraction, int] = {}
@@ -219,7 +219,7 @@ def law_of_walk(x: Fraction, alpha: Fraction, R: int) -> list[dict[Fraction, int
     assumptions=THEOREM,
 )
 def noise_floor() -> Finding:
-    """x^2/2 with noise 4 once and -1 four times in five: the walk stays about 1, where gradients have median 0."""
+    """x^2/2 with noise 4 in one of five draws, else -1: the model stays near 1, where gradients have median 0."""
     alpha, R = F(1), 200
     laws = law_of_walk(F(1), alpha, R)
     # v_hat = v0 = 36 in every round, which landing() makes sure of.

@@ -1,4 +1,4 @@
-"""Theorem 3, for T >= 1 local steps, its second display and the discussion of it. Fed-LAMB, eq. (22) (L706-729).
+"""Theorem 3, for T >= 1 local steps, its second display and its discussion. Fed-LAMB, eq. (22) (L706-729).
 
 How the auxiliary sequence moves. Fed-LAMB, eq. (10) (L577), where the printed proof of Theorem 1 breaks first.
 
@@ -43,7 +43,7 @@ from fedspec_proofs.refutation import refutation
     assumptions=FOUR,
 )
 def eq_10() -> Finding:
-    """Both signs are wrong and beta1 is missing from the second term."""
+    """Both signs are wrong, and the second term lacks beta1."""
     a = bump(F(1, 10))
     unit = [now.p / abs(now.p) for now in a.rounds]
     printed = a.h.eta_l / (1 - a.h.beta1) * (unit[1] - unit[0]).sum(axis=0)
@@ -58,7 +58,7 @@ def eq_10() -> Finding:
     verdict=Verdict.UNDECIDABLE,
 )
 def printed() -> Finding:
-    """A bound with a constant that may be anything refuses nothing."""
+    """With an unspecified constant, no instance contradicts the bound."""
     return Finding(
         Verdict.UNDECIDABLE,
         "cst is not specified; with the one that its proof ends with (L808) it falls, fed-lamb.theorem-3; "
@@ -76,7 +76,7 @@ def printed() -> Finding:
     chain=f"{PROOF_1} {PROOF_3}",
 )
 def theorem_3() -> Finding:
-    """c = 1/10 of x^2/2; sigma = 3c/4, so that the root in (22) is rational, which only makes the right side larger."""
+    """x^2/2 times c = 1/10; sigma = 3c/4 makes the root in (22) rational, and only increases the right side."""
     h = hill(F(1, 10), sigma=F(3, 40))
     return refutation(
         instance="x^2/20 near 0 from 1, one client, R = tau = 50, T = 1, rates 1/100 to 451/50000, beta1 = 0, v0 = "
@@ -109,7 +109,7 @@ def _balance(power: int = 5) -> Body:
     assumptions={"L^(5/4)": "the power of L, which is smoothness in one term and the number of layers in the other"},
 )
 def balance() -> Finding:
-    """So the remark follows from the display; the display does not hold."""
+    """The remark follows from the display, but the display is false."""
     return identities({"fourth powers": _balance()}, without={"L^(5/4)": {"fourth powers": _balance(power=4)}})
 
 
@@ -123,7 +123,7 @@ def balance() -> Finding:
     assumptions=FOUR,
 )
 def order() -> Finding:
-    """At T = 1 it falls as 1/sqrt(n), and clients alike walk as one: left over right grows without bound."""
+    """At T = 1 the right side falls as 1/sqrt(n), but equal clients move as one: left/right grows without bound."""
     h, more = hill(F(1), n=400, R=4), hill(F(1), n=1600, R=4)
     rights = [
         sqrt(F(k.M**2 * k.p, k.n)) / sqrt(k.Lay * k.R) + k.sigma**2 / (k.R * k.n * sqrt(F(k.p))) for k in (h.k, more.k)
@@ -176,8 +176,8 @@ def _in_rounds(power: int = 1, sigma: Any = 0, zeta: Any = 0) -> Body:
     },
 )
 def order_in_rounds() -> Finding:
-    """Order of the bound alone, whose own evidence is fed-lamb.theorem-3-repaired; that noise does leave a floor under
-    the left side, at a constant rate, is fed-lamb.theorem-1-noise.
+    """Order of the bound only, which fed-lamb.theorem-3-repaired proves; at a constant rate, noise does keep the
+    left side above a positive constant (fed-lamb.theorem-1-noise).
     """
     without = {"rate": _in_rounds(power=2), "sigma = 0": _in_rounds(sigma=F(1)), "zeta = 0": _in_rounds(zeta=F(1))}
     return identities({"all sizes": _in_rounds()}, without={name: {"all sizes": b} for name, b in without.items()})
@@ -190,7 +190,7 @@ def order_in_rounds() -> Finding:
 )
 @decided()
 def looser(draw: Draw) -> Statement:
-    """It loses half of ||a - b||^2."""
+    """Read as >=, the identity drops ||a - b||^2/2."""
     a, b = draw("a", 1), draw("b", 1)
     return Statement({}, {"(23) as >=": a @ b >= squared(a) / 2 + squared(b) / 2 - squared(a - b)})
 
@@ -213,7 +213,7 @@ def _doubled(draw: Draw, factor: int = 2) -> Statement:
     sizes="two clients, d = 1",
 )
 def doubled() -> Finding:
-    """(24) writes f and f_i in turn; nothing is assumed of either."""
+    """Proof without any assumption on f or f_i, between which (24) alternates."""
     return decide(_doubled)
 
 
@@ -231,7 +231,7 @@ def _false_doubled() -> Finding:
     assumptions=FOUR,
 )
 def eq_25() -> Finding:
-    """Steps have length alpha, whatever M and beta2 are. T = 2, after one local step that parts the clients."""
+    """Steps have length alpha, whatever M and beta2 are. T = 2, after one local step that separates the clients."""
     h, problem, coin = lamb(), Problem(((huber(F(1)),),) * 2, (1,)), ((F(1, 2), F(1)), (F(1, 2), F(-1)))
     # At 0, where they are, f' is 0 and a gradient is the noise alone.
     models = local_models(h, begin(h, vector(0), 2), [constant(g) for _, g in coin], 1)
@@ -283,7 +283,7 @@ WITHOUT = {
     },
 )
 def consensus() -> Finding:
-    """The variance form of the repaired Lemma 1, and the Lipschitz constant squared."""
+    """Uses the variance form of the corrected Lemma 1, and the squared Lipschitz constant."""
     met = {
         "H1": lambda w: w.smooth_as_claimed,
         "H4": lambda w: w.scaled_as_claimed,

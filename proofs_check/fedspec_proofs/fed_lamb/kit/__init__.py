@@ -1,1 +1,1 @@
-"""Kit of Fed-LAMB's claims: problems, rounds of its algorithm, the right sides of its bounds, walks."""
+"""Tools for Fed-LAMB's claims: problems, rounds of the algorithm, right sides of its bounds, and random instances."""

@@ -1,4 +1,4 @@
-"""The right sides of the paper's bounds, as printed, and of the repaired ones."""
+"""Right sides of the paper's bounds, as printed and as corrected."""
 
 from __future__ import annotations
 
@@ -57,49 +57,49 @@ class Constants:
     v0: Any = ONE
 
     def scaled(self, c: Any) -> Constants:
-        """Constants for the objective c f from v0 = c^2 v0."""
+        """Constants for the objective c f, with c^2 v0 in place of v0."""
         return replace(
             self, gap=c * self.gap, M=c * self.M, sigma=c * self.sigma, L_bar=c * self.L_bar, v0=c**2 * self.v0
         )
 
 
 def lemma_1(k: Constants) -> Any:
-    """Bound of ||x_r - x_(r,i)||^2: eq. (2), L198."""
+    """Bound of ||x_r - x_(r,i)||^2 in eq. (2), L198."""
     return k.alpha**2 * k.M**2 * k.phi_M**2 * (1 - k.beta2) * k.p / k.v0
 
 
 def lemma_2(k: Constants) -> Any:
-    """Term that eq. (3), L213, subtracts: it has L_bar once more."""
+    """Term that eq. (3), L213, subtracts: Lemma 1's bound times L_bar."""
     return k.L_bar * lemma_1(k)
 
 
 def initial(k: Constants) -> Any:
-    """The term of the start, the same in (4) and (22)."""
+    """Term of the initial gap, the same in (4) and (22)."""
     return sqrt(k.M**2 * k.p / k.n) * k.gap / (k.Lay * k.least_alpha * k.R)
 
 
 def noise(k: Constants) -> Any:
-    """The term of the noise, the same in (4), L559 and (22)."""
+    """Term of the noise, the same in (4), L559 and (22)."""
     return k.phi_M * k.sigma**2 / (k.R * k.n) * sqrt((1 - k.beta2) / (k.M**2 * k.p))
 
 
 def theorem_1(k: Constants) -> Any:
-    """Eq. (4), L252."""
+    """Right side of eq. (4), L252."""
     return initial(k) + lemma_2(k) / k.R + noise(k)
 
 
 def momentum_floor(k: Constants) -> Any:
-    """The term of (21) and L559 that no rate and no number of rounds makes smaller."""
+    """Term of (21) and L559 that depends on neither the rate nor the number of rounds."""
     return k.L_bar * k.beta1**2 * k.Lay * (1 - k.beta2) * k.M**2 * k.phi_M**2 * k.n / (2 * (1 - k.beta1) ** 2 * k.v0)
 
 
 def a3(k: Constants) -> Any:
-    """Eq. (20), L651."""
+    """Right side of eq. (20), L651."""
     return k.alpha * k.beta1 / (1 - k.beta1) * sqrt((1 - k.beta2) * k.p) * k.Lay * k.M**2 / sqrt(k.v0)
 
 
 def theorem_1_appendix(k: Constants) -> Any:
-    """L559: (4) and three terms more."""
+    """Right side of L559: that of (4) plus three terms."""
     return theorem_1(k) + k.alpha * k.phi_M * k.sigma * k.Lay * k.p * sqrt(k.n) + momentum_floor(k) + a3(k)
 
 
@@ -111,14 +111,14 @@ def bracket(k: Constants, L: Any) -> Any:
 
 
 def theorem_3(k: Constants, L: Any) -> Any:
-    """Eq. (22), L712, with its cst. as L808 has it."""
+    """Right side of eq. (22), L712, with cst as L808 has it."""
     cst = a3(k) + lemma_2(k) / k.T + momentum_floor(k)
     cst += 2 * k.alpha**3 * L * k.p * k.phi_M**2 / sqrt(k.v0) * k.beta1**2 / (1 - k.beta1) ** 2
     return initial(k) + noise(k) + 4 * k.alpha * bracket(k, L) + cst
 
 
 def per_layer_terms(k: Constants, errors: Mapping[str, Any]) -> dict[str, Any]:
-    """Ours: of the mean over rounds of sum_l ||D_r f'(x_(r-1))^l||, D_r = 1 / (sqrt(v_hat_r) + eps), eps = 0.
+    """Terms of our bound of the mean over rounds of sum_l ||D_r f'(x_(r-1))^l||, D_r = 1 / sqrt(v_hat_r), eps = 0.
 
     ``errors`` together bound the mean over clients and local steps of sum_l E||f'(x_(r-1))^l - g^l||.
     """
@@ -131,6 +131,6 @@ def per_layer_terms(k: Constants, errors: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def errors(k: Constants, zeta: Any, roots: Any, lipschitz: Sequence[Any]) -> dict[str, Any]:
-    """Heterogeneity, noise and drift: ``roots`` is the sum of sqrt(p_l), ``lipschitz`` has Lam_l."""
+    """Terms of the gradient error: heterogeneity, noise, drift; ``roots`` is the sum of sqrt(p_l)."""
     drift = k.alpha * (k.T - 1) / 2 * k.phi_M * sqrt(k.Lay) * sum(lipschitz)
     return {"heterogeneity": zeta, "noise": k.sigma * roots, "drift": drift}

@@ -1,4 +1,4 @@
-"""Instances for the theorems: some rounds of Fed-LAMB with noise, all of whose outcomes are run.
+"""Random instances for the theorems: some rounds of Fed-LAMB with noise, with every outcome enumerated.
 
 Noise is +s or -s in every coordinate of a gradient at once, a coin of its own for every client, step and round, so that
 an expectation is a mean over at most 16 runs. Rounds run on floating-point numbers; v_hat grows as it will.
@@ -33,12 +33,12 @@ from fedspec_proofs.fed_lamb.kit.walks import inexact
 from fedspec_proofs.kit.piecewise import Piecewise, huber
 
 COINS = 4
-"""At most so many draws, n T R, where there is noise."""
+"""Largest number n T R of draws, if there is noise."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """An outcome: the states before and after each round, and the gradients taken in it, [round][client][step]."""
+    """Outcome of the noise: states before and after each round, and gradients, indexed [round][client][step]."""
 
     states: tuple[State, ...]
     taken: tuple[tuple[tuple[Vector, ...], ...], ...]
@@ -46,7 +46,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Climb:
-    """Fed-LAMB on clients with noise, and the constants that are claimed of it.
+    """Fed-LAMB on noisy clients, with the constants that a claim gives them.
 
     Attributes:
         problem: the clients, in floating point.
@@ -82,12 +82,12 @@ class Climb:
 
     @property
     def h(self) -> FedLamb:
-        """Its hyper-parameters."""
+        """Hyper-parameters as the algorithm's record."""
         return lamb(**{"beta1": 0.0, "beta2": 0.5, "eps": 0.0, **dict(self.options)})
 
     @cached_property
     def runs(self) -> tuple[Run, ...]:
-        """Every outcome; they are equally likely."""
+        """Every outcome of the noise; all are equally likely."""
         n = len(self.problem.parts)
         draws = n * self.T * self.R if self.s else 0
         return tuple(self._run(np.array(coins)) for coins in product((1.0, -1.0), repeat=draws))
@@ -112,12 +112,12 @@ class Climb:
         return Run(tuple(states), tuple(taken))
 
     def mean(self, value: Any) -> float:
-        """The expectation of something of a run."""
+        """Expectation of a function of the outcome."""
         return float(sum(map(value, self.runs)) / len(self.runs))
 
     @property
     def constants(self) -> Constants:
-        """The constants of the bounds, as claimed."""
+        """Constants of the bounds, as given."""
         h, p = self.h, len(self.x)
         return Constants(
             gap=self.problem.value(self.x) - self.problem.least,
@@ -140,19 +140,19 @@ class Climb:
 
     @property
     def steepest(self) -> float:
-        """A bound of ||f'||, everywhere."""
+        """Upper bound of ||f'|| everywhere."""
         return sqrt(sum(f.largest**2 for f in self.problem.whole))
 
     @property
     def per_layer(self) -> dict[str, float]:
-        """The terms of the repaired right side."""
+        """Terms of the corrected right side."""
         k, lipschitz = self.constants, [self.slack * L for L in self.problem.lipschitz]
         roots = sum(sqrt(size) for size in self.problem.sizes)
         terms = bounds.per_layer_terms(k, bounds.errors(k, self.zeta, roots, lipschitz))
         return {name: float(value) for name, value in terms.items() if name != "drift" or self.T > 1}
 
     def lengths(self, run: Run) -> float:
-        """The mean over rounds of sum_l ||D f'(x)^l||."""
+        """Mean over rounds of sum_l ||D f'(x)^l||."""
         total = 0.0
         for state in run.states[:-1]:
             scaled = self.problem.gradient(state.x) / np.sqrt(state.v_hat)
@@ -160,12 +160,12 @@ class Climb:
         return total / self.R
 
     def squares(self, run: Run, power: float = 1.0) -> float:
-        """The mean over rounds of ||f'(x)/v_hat^(power/2)||^2."""
+        """Mean over rounds of ||f'(x)/v_hat^(power/2)||^2."""
         return float(sum(sum(self.problem.gradient(s.x) ** 2 / s.v_hat**power) for s in run.states[:-1]) / self.R)
 
 
 def downhill(choose: Choose, c: Any) -> Piecewise:
-    """A bent line that is bounded below, c times; x^2/2 with lines is the simplest."""
+    """Random piecewise function times c, bounded below; the simplest is Huber's."""
     if choose.of(True, False):
         return huber(c * choose.of(F(1), F(1, 2), F(4)), choose.rational(-2, 2, 2), choose.of(F(1), F(2), F(1, 2)))
     a, width = choose.rational(-2, 1, 2), choose.of(F(1), F(1, 2), F(2))
@@ -174,7 +174,7 @@ def downhill(choose: Choose, c: Any) -> Piecewise:
 
 
 def climb(choose: Choose, steps: int = 2) -> Climb:
-    """Instances whose claims are mostly true; ``steps`` is the largest number of local steps."""
+    """Random instance, with mostly true constants; ``steps`` is the largest number of local steps."""
     n, sizes, T = choose.whole(1, 2), choose.of((1,), (1, 1), (2,)), choose.whole(1, steps)
     s = choose.of(0.0, 0.0, 0.5, 2.0, 1.25)
     R = choose.of(*range(1, max(1, COINS // (n * T)) + 1)) if s else choose.of(6, 1, 3)
@@ -194,12 +194,12 @@ def climb(choose: Choose, steps: int = 2) -> Climb:
 
 
 def single(choose: Choose) -> Climb:
-    """Instance with one local step."""
+    """Random instance with one local step."""
     return climb(choose, 1)
 
 
 def plain(problem: Problem, x: float, R: int, **changes: Any) -> Climb:
-    """A walk on one coordinate, steps of length 1, v0 = 64, every claim true."""
+    """Instance in one coordinate with steps of length 1 and v0 = 64, where every assumption holds."""
     options = (("eta_l", 1.0), ("v0", 64.0), ("phi", Phi.CONSTANT))
     zeta = inexact(problem).heterogeneity()
     made = Climb(inexact(problem), vector([x]), 0.0, 1, R, 1.0, 0.0, zeta, 1.0, 1.0, 8.0, options)
@@ -241,24 +241,25 @@ WITHOUT: Mapping[str, Climb] = {
     "everybody": plain(AWAY, 3.0, 60, who=(0,), options=(("eta_l", 0.25), ("v0", 64.0), ("phi", Phi.CONSTANT))),
     "beta1 = 0": plain(HILL, 3.0, 60, options=(("eta_l", 1.0), ("v0", 64.0), ("phi", Phi.CONSTANT), ("beta1", 0.9))),
 }
-"""A decay to 0, where the minimum is not; x^2/2 said to be flatter; gradients with the wrong sign, of which none is
-noisy; noise left out; phi that vanishes at 0, behind which the minimum lies; clients that differ; of sixteen clients
-only the one that differs; momentum, which overshoots."""
+"""For each assumption, an instance that violates it alone: decay to 0, which is not the minimum; x^2/2 with too
+small an L; noiseless gradients of the wrong sign; noise with sigma = 0; phi that vanishes at 0, in front of the
+minimum; clients that differ; only the odd one of sixteen clients taking part; momentum that overshoots.
+"""
 
 
 def printed(c: Climb) -> Iterator[Sides]:
-    """Theorem 1 as eq. (4) has it."""
+    """Both sides of Theorem 1, eq. (4)."""
     yield c.mean(c.squares), float(bounds.theorem_1(c.constants))
 
 
 def printed_third(c: Climb) -> Iterator[Sides]:
-    """Theorem 3 as eq. (22) has it, with the cst of L808."""
+    """Both sides of Theorem 3, eq. (22), with the cst of L808."""
     k = c.constants
     yield c.mean(lambda run: c.squares(run, 0.5)), float(bounds.theorem_3(k, k.L_bar))
 
 
 def summed(c: Climb, rate: float = 1.0, squared: bool = True) -> Iterator[Sides]:
-    """The repaired theorems: lengths, and both squares by M. ``rate`` spoils the term with alpha."""
+    """Both sides of the corrected theorems: lengths, and both squares by M. ``rate`` spoils the term with alpha."""
     right = {**c.per_layer, "rate": rate * c.per_layer["rate"]}
     yield c.mean(c.lengths), right
     if squared:
@@ -271,12 +272,12 @@ def _times(factor: float, terms: Mapping[str, float], line: str = "") -> dict[st
 
 
 def converted(c: Climb) -> Iterator[Sides]:
-    """The repaired corollary: the gradient itself, by V^2 >= ||sqrt(v_hat)||."""
+    """Both sides of the corrected corollary, for the gradient itself, with V^2 >= ||sqrt(v_hat)||."""
     yield c.mean(lambda run: c.squares(run, 0.0)), _times(c.root * c.steepest, c.per_layer)
 
 
 def descended(c: Climb, by_least: bool = False) -> Iterator[Sides]:
-    """The fall of f in one round of one outcome, with the errors of the gradients that were taken.
+    """Both sides of the descent of f in one round of each outcome, with the errors of its stochastic gradients.
 
     ``by_least`` spoils the factor of the errors: phi_m in place of phi_M.
     """

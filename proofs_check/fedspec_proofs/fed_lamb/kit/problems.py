@@ -1,4 +1,4 @@
-"""Clients with bounded gradients whose constants are exact numbers: sums of piecewise functions of single coordinates.
+"""Clients with bounded gradients and exactly known constants: sums of piecewise functions of single coordinates.
 
 They are smooth in every reading of the paper's first assumption.
 """
@@ -18,7 +18,7 @@ from fedspec_proofs.kit.piecewise import Piecewise, average
 
 
 def vector(values: Iterable[Any]) -> Vector:
-    """Numbers as a vector: of objects if they are exact, of floats if they are floats."""
+    """Vector of numbers: with dtype float if one of them is a float, else object."""
     listed = list(values)
     if any(isinstance(v, float) for v in listed):
         return np.array(listed, dtype=float)
@@ -29,7 +29,7 @@ def vector(values: Iterable[Any]) -> Vector:
 
 @dataclass(frozen=True)
 class Problem:
-    """Clients whose objectives are sums of such functions, one for each coordinate.
+    """Clients with objectives that are sums of piecewise functions, one per coordinate.
 
     Attributes:
         parts: part j of client i's objective at [i][j].
@@ -47,44 +47,44 @@ class Problem:
 
     @property
     def whole(self) -> tuple[Piecewise, ...]:
-        """The parts of f, the mean over clients."""
+        """Summands of f, the mean over clients, by coordinate."""
         return tuple(average(column) for column in zip(*self.parts, strict=True))
 
     @property
     def clients(self) -> tuple[Oracle, ...]:
-        """The gradient of every client."""
+        """Gradients of the clients, as oracles."""
         return tuple(lambda k, x, row=row: along(row, x) for row in self.parts)
 
     def gradient(self, x: Vector) -> Vector:
-        """The gradient of f."""
+        """Gradient of f at x."""
         return along(self.whole, x)
 
     def value(self, x: Vector) -> Any:
-        """f(x), up to the same constant everywhere."""
+        """Value f(x), up to a constant that does not depend on x."""
         return sum(f.value(a) for f, a in zip(self.whole, x, strict=True))
 
     @property
     def least(self) -> Any:
-        """min f, up to the same constant."""
+        """Minimum of f, up to the same constant as :meth:`value`."""
         return sum(f.least for f in self.whole)
 
     @property
     def smoothness(self) -> tuple[Any, ...]:
-        """L_l for f: f(y) <= f(x) + <f'(x), y - x> + sum of L_l / 2 ||y^l - x^l||^2."""
+        """Constants L_l of f with f(y) <= f(x) + <f'(x), y - x> + sum of L_l / 2 ||y^l - x^l||^2."""
         return tuple(max(f.smoothness for f in self.whole[at]) for at in self.layers)
 
     @property
     def lipschitz(self) -> tuple[Any, ...]:
-        """Lam_l: no client's gradient changes faster within layer l."""
+        """Constants Lam_l: Lipschitz constants within layer l that hold for every client's gradient."""
         return tuple(max(f.smoothness for row in self.parts for f in row[at]) for at in self.layers)
 
     @property
     def largest_squared(self) -> Any:
-        """A bound of ||f_i'||^2 for every client, everywhere."""
+        """Upper bound of ||f_i'||^2 for every client, everywhere."""
         return max(sum(f.largest**2 for f in row) for row in self.parts)
 
     def heterogeneity(self) -> Any:
-        """zeta, the largest of 1/n sum_i sum_l ||f_i'(x)^l - f'(x)^l|| over all x.
+        """Heterogeneity zeta: the largest of 1/n sum_i sum_l ||f_i'(x)^l - f'(x)^l|| over all x.
 
         Each difference is linear between the bends, so the mean of lengths is convex there and largest at a corner.
         """
@@ -100,5 +100,5 @@ class Problem:
 
 
 def along(parts: Sequence[Piecewise], x: Array) -> Vector:
-    """The derivative of each part at its coordinate."""
+    """Derivative of each summand at its coordinate."""
     return vector(f.gradient(a) for f, a in zip(parts, x, strict=True))

@@ -1,4 +1,4 @@
-"""Rounds of the specification's Fed-LAMB, and the quantities of the proofs read off them."""
+"""Rounds of the specification's Fed-LAMB, and the proofs' quantities computed from them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ SETTING: dict[str, Any] = {
     "averaged": Averaged.PARTICIPANTS,
     "normalisation": Normalisation.LAYER,
 }
-"""Setting of the proofs: no stabiliser in the denominator, no bias correction, lam = 0; phi = 1 meets H4.
+"""Hyper-parameters of the proofs: no stabiliser in the denominator, no bias correction, lam = 0; phi = 1 meets H4.
 
 Every reading is named, so that these claims do not depend on the specification's canonical readings: moments are
 carried over the rounds. Nothing counts t here; a claim that corrects a bias names what t counts, too.
@@ -55,18 +55,18 @@ In a layer of one coordinate a step is alpha phi times a sign, whatever the stab
 
 
 def lamb(**changes: Any) -> FedLamb:
-    """Fed-LAMB in the setting of the proofs, with changes."""
+    """Hyper-parameters of Fed-LAMB as in the proofs, with changes."""
     return FedLamb(**{**SETTING, **changes})
 
 
 def begin(h: FedLamb, x: Vector, n: int, sizes: Sequence[int] = ()) -> State:
-    """n clients before the first round; layers of one coordinate unless sizes are given."""
+    """Initial state for n clients; layers of one coordinate unless sizes are given."""
     shapes = {f"l{k}": (size,) for k, size in enumerate(sizes or [1] * len(x))}
     return fedlamb.init(h, x, Setup((1,) * n, shapes))
 
 
 def one_round(h: FedLamb, state: State, clients: Sequence[Oracle], T: int = 1, who: Sequence[int] = ()) -> State:
-    """The state after a round of everybody, or of some."""
+    """State after a round in which all clients take part, or those in ``who``."""
     S = tuple(who or range(len(clients)))
     return fedlamb.step(h, state, clients, Plan(S, (T,) * len(S), (1,) * len(S)))[0]
 
@@ -79,7 +79,7 @@ def run(
     T: int = 1,
     rate: Callable[[int], Any] | None = None,
 ) -> list[State]:
-    """The states before the first and after each of R rounds; with ``rate`` round r = 1, 2, ... has its own."""
+    """States before the first and after each of R rounds; ``rate(r)``, if given, is the rate of round r = 1, 2, ..."""
     states = [state]
     for r in range(1, R + 1):
         now = replace(h, eta_l=rate(r)) if rate else h
@@ -88,13 +88,13 @@ def run(
 
 
 def local_models(h: FedLamb, state: State, clients: Sequence[Oracle], T: int) -> Stack:
-    """Each client's model after T local steps: what a round makes that only it takes part in."""
+    """Model of each client after T local steps, as the result of a round with this client alone."""
     return np.stack([one_round(h, state, clients, T, (i,)).x for i in range(len(clients))])
 
 
 @dataclass(frozen=True)
 class Seen:
-    """Round of one step, T = 1, in the quantities of the proofs; arrays are [client, coordinate].
+    """Quantities of the proofs for a round with T = 1; arrays are [client, coordinate].
 
     Attributes:
         x: the model at the beginning of the round.
@@ -118,7 +118,7 @@ class Seen:
 
 
 def round_quantities(h: FedLamb, state: State, clients: Sequence[Oracle]) -> Seen:
-    """Quantities of the round that begins with a state."""
+    """Quantities of the proofs for the round that begins with this state."""
     rows: list[list[Vector]] = [[], [], [], [], [], []]
     for i, oracle in enumerate(clients):
         g = oracle(0, state.x)
@@ -137,24 +137,24 @@ def _factor(h: FedLamb, x: Vector, p: Vector) -> Vector:
 
 
 def shifted(xs: Sequence[Vector], beta1: Any, before: Vector | None = None) -> list[Vector]:
-    """The auxiliary sequence (8) of the models; the first comes after ``before``, or after itself."""
+    """Auxiliary sequence (8) of the models; the model before the first is ``before``, or the first itself."""
     earlier = [xs[0] if before is None else before, *xs[:-1]]
     return [x + beta1 / (1 - beta1) * (x - y) for x, y in zip(xs, earlier, strict=True)]
 
 
 def squared(x: Vector) -> Any:
-    """||x||^2."""
+    """Squared norm ||x||^2."""
     return x @ x
 
 
 def as_in_proofs(h: FedLamb) -> dict[str, bool]:
-    """The setting of the proofs, decided."""
+    """True, by name, if the hyper-parameters are those of the proofs."""
     none = h.bias_correction is LocalCorrection.NONE
     return {"setting: lam = eps = 0, no bias correction": h.lam == 0 and h.eps == 0 and none}
 
 
 def noiseless(h: FedLamb, problem: Problem, M: Any, sigma: Any = ONE) -> dict[str, bool]:
-    """H1 to H4 of an instance whose gradients are exact, decided."""
+    """Assumptions H1 to H4, each with True if an instance with exact gradients meets it."""
     pairs = zip(problem.smoothness, problem.lipschitz, strict=True)
     return {
         f"H1: L_l = {as_text(problem.lipschitz)}": all(whole <= each for whole, each in pairs),
@@ -167,7 +167,7 @@ def noiseless(h: FedLamb, problem: Problem, M: Any, sigma: Any = ONE) -> dict[st
 
 
 def noisy(h: FedLamb, coin: Sequence[tuple[Fraction, Any]], gradient: Any, M: Any, variance: Any) -> dict[str, bool]:
-    """H1 to H4 where a gradient does not depend on the model: f is a line, and the coin has its outcomes."""
+    """Assumptions H1 to H4, each with True if it holds for a linear f whose noise has the coin's outcomes."""
     spread = sum(q * (g - gradient) ** 2 for q, g in coin)
     return {
         f"H1: f' = {gradient} everywhere, L = 0": all(constant(g)(0, vector([ZERO])) == g for _, g in coin),

@@ -1,4 +1,4 @@
-"""The common part of the claims: the paper, its assumptions in words, and conjunctions of formulas or truth values."""
+"""Common parts of the claims: the paper, its assumptions in words, and conjunctions of formulas or truth values."""
 
 from __future__ import annotations
 
@@ -22,27 +22,26 @@ V_READ = (
     "step is divided: in (11) it stands in that place"
 )
 FOUR = {"H1": H1, "H2": H2, "H3": H3, "H4": H4, "setting": SETTING}
-"""The printed assumptions, and what the proofs take beside them."""
+"""Printed assumptions, and the additional ones that the proofs use."""
 
 PROOF_1 = "eq-7 eq-9 eq-10 eq-8"
-"""The printed proof of Theorem 1 down to (10), where it breaks first, and (8), which all of it is for."""
+"""Claims of Theorem 1's printed proof down to (10), where it first breaks, and (8), which the proof is about."""
 PROOF_3 = "eq-23-bound l-744 eq-25"
-"""Lines of the proof of Theorem 3 down to (25), where it breaks again, after the lines that it shares with Theorem 1.
-"""
+"""Claims of Theorem 3's proof down to (25), where it breaks again, apart from lines shared with Theorem 1."""
 
 
 def at(place: str) -> Source:
-    """A place in the paper."""
+    """Source at this place in the paper."""
     return Source(FED_LAMB, place)
 
 
 def within(x: Any, M: Any) -> Any:
-    """|x| <= M."""
+    """Condition |x| <= M."""
     return every(x <= M, -x <= M)
 
 
 def quiet(clients: Sequence[Oracle], x: Vector) -> bool:
-    """True if two draws of every gradient are the same: its variance is 0, below every sigma^2 > 0."""
+    """True if two evaluations of every gradient at x agree, so that the variance is 0, below every sigma^2 > 0."""
     return all(bool((gradient(0, x) == gradient(1, x)).all()) for gradient in clients)
 
 

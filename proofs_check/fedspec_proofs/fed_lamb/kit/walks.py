@@ -1,4 +1,4 @@
-"""Instances for searches: clients with bent-line gradients, some rounds of Fed-LAMB, and one round more to look at.
+"""Random instances for searches: clients with piecewise linear gradients, some rounds of Fed-LAMB, one more to check.
 
 Where every layer has one coordinate and v0 is at least every squared gradient, v_hat stays v0, all lengths are rational
 and the whole instance is exact; with larger layers it runs on floating-point numbers.
@@ -32,7 +32,7 @@ from fedspec_proofs.words import as_text, short
 
 @dataclass(frozen=True)
 class Walk:
-    """Fed-LAMB on a problem.
+    """Fed-LAMB on a problem, up to the round that is checked.
 
     Attributes:
         problem: the clients.
@@ -58,18 +58,18 @@ class Walk:
 
     @property
     def h(self) -> FedLamb:
-        """Its hyper-parameters."""
+        """Hyper-parameters as the algorithm's record."""
         return lamb(v0=self.w * self.w, **dict(self.options))
 
     @cached_property
     def start(self) -> State:
-        """Before the round that is looked at."""
+        """State before the round that is checked."""
         first = begin(self.h, self.x, len(self.problem.parts), self.problem.sizes)
         return run(self.h, first, self.problem.clients, self.before, self.T)[-1]
 
     @cached_property
     def path(self) -> tuple[Stack, ...]:
-        """All local models of the round, after each number of local steps from 1 on."""
+        """Local models of the round after 1, 2, ..., T local steps."""
         met: list[list[Vector]] = [[] for _ in range(self.T)]
 
         def asked(gradient: Oracle) -> Oracle:
@@ -84,22 +84,22 @@ class Walk:
 
     @property
     def ends(self) -> Stack:
-        """The local models that the server averages."""
+        """Local models that the server averages."""
         return self.path[-1]
 
     @cached_property
     def mean(self) -> Vector:
-        """The model after the round."""
+        """Model after the round."""
         return run(self.h, self.start, self.problem.clients, 1, self.T)[-1].x
 
     @property
     def n(self) -> int:
-        """Clients."""
+        """Number of clients."""
         return len(self.problem.parts)
 
     @property
     def Lay(self) -> int:
-        """Layers."""
+        """Number of layers."""
         return len(self.problem.sizes)
 
     @property
@@ -120,7 +120,7 @@ class Walk:
 
     @property
     def scaled_as_claimed(self) -> bool:
-        """H4: phi <= phi_M at every model that a local step of the round begins from."""
+        """True if H4 holds: phi <= phi_M at every model from which a local step of the round starts."""
         h, froms = self.h, [self.start.x, *(x for models in self.path[:-1] for x in models)]
         return all(scaling(x[at], h.phi, h.phi_m, h.phi_M) <= self.phi_M for x in froms for at in self.start.layers)
 
@@ -131,17 +131,17 @@ class Walk:
 
     @property
     def smooth_as_claimed(self) -> bool:
-        """H1, of every client: no layer's gradient changes faster than claimed."""
+        """True if H1 holds for every client: no layer's gradient changes faster than the given constant."""
         return bool(max(self.problem.lipschitz) <= self.lipschitz)
 
     @property
     def bounded_as_claimed(self) -> bool:
-        """H2: no gradient is longer than claimed."""
+        """True if H2 holds: no gradient is longer than the given bound."""
         return bool(self.problem.largest_squared <= self.largest**2)
 
 
 def bent(choose: Choose) -> Piecewise:
-    """A bent line with two or three corners."""
+    """Random function with piecewise linear derivative, with two or three kinks."""
     corners = choose.whole(2, 3)
     first = choose.rational(-3, 1, 2)
     widths = [choose.of(F(1), F(1, 2), F(2), F(1, 4)) for _ in range(corners - 1)]
@@ -150,7 +150,7 @@ def bent(choose: Choose) -> Piecewise:
 
 
 def inexact(problem: Problem) -> Problem:
-    """Problem in floating point."""
+    """Convert a problem to floating point."""
 
     def turned(f: Piecewise) -> Piecewise:
         return f.floats()
@@ -159,12 +159,12 @@ def inexact(problem: Problem) -> Problem:
 
 
 def root_above(q: Any) -> F:
-    """A whole number whose square is at least q."""
+    """Whole number with a square of at least q."""
     return F(isqrt(int(q)) + 1)
 
 
 def walk(choose: Choose, *, simple: bool = False) -> Walk:
-    """Any instance; ``simple`` ones have one local step, no momentum and no decay, as in the paper's proof."""
+    """Random instance; ``simple`` ones have one local step, no momentum and no decay, as in the paper's proof."""
     n, T, sizes = choose.whole(1, 3), 1 if simple else choose.whole(1, 3), choose.of((1,), (1, 1), (2,), (1, 2))
     problem = Problem(tuple(tuple(bent(choose) for _ in range(sum(sizes))) for _ in range(n)), sizes)
     phi, phi_M = choose.of(Phi.CONSTANT, Phi.CLIP, Phi.IDENTITY), choose.of(F(1), F(2), F(3, 2))
@@ -189,7 +189,7 @@ def walk(choose: Choose, *, simple: bool = False) -> Walk:
 
 
 def floating(made: Walk) -> Walk:
-    """Instance in floating point."""
+    """Convert an instance to floating point."""
     options = tuple((name, float(v) if isinstance(v, F) else v) for name, v in made.options)
     return replace(
         made,
@@ -204,7 +204,7 @@ def floating(made: Walk) -> Walk:
 
 
 def pulled(choose: Choose, T: int = 0) -> Walk:
-    """Gradients that bend just where the local models of a round of one step are: nothing is lost between corners."""
+    """Random instance whose gradients have their kinks exactly at the local models after one step, the worst case."""
     n, layers, alpha = choose.whole(2, 3), choose.whole(1, 2), choose.of(F(1), F(1, 2), F(1, 8))
     x, rise = choose.vector(layers, -2, 2, 2), choose.rational(1, 3, 1)
 
@@ -228,7 +228,7 @@ P = TypeVar("P")
 
 
 def checked(inequality: Inequality[P], tries: int, without: Mapping[str, P]) -> Finding:
-    """A search, with a counterexample made by hand for each assumption, which breaks only that one.
+    """Search, with a given counterexample for each assumption, which violates only that assumption.
 
     Raises:
         ValueError: an instance meets another assumption too little, or does not break the bound.
@@ -238,15 +238,13 @@ def checked(inequality: Inequality[P], tries: int, without: Mapping[str, P]) -> 
     for name, instance in without.items():
         sides = [pair for pair in inequality.summed(instance) if broken(pair)]
         if not inequality.met(instance, but=(name,)) or not sides:
-            raise ValueError(
-                f"without: the instance for {name} meets it, breaks another assumption, or breaks no claim"
-            )
+            raise ValueError(f"without: the instance for {name} must violate {name} alone and break the bound")
         left, right = sides[0]
         dropped[name] = Dropped(True, f"{as_text(instance)}: left side {short(left)}, right side {short(right)}")
     return replace(found, dropped=dropped)
 
 
 def plain(**changes: Any) -> Walk:
-    """Walk of one client on x^2/2 (a line beyond |x| = 1) from x = 3, one step of length 1/2."""
+    """Instance with one client on x^2/2 (linear beyond |x| = 1) from x = 3, one step of length 1/2."""
     made = Walk(Problem(((huber(F(1)),),), (1,)), vector([F(3)]), F(1), 1, 0, F(1), F(1), F(1), (("eta_l", F(1, 2)),))
     return replace(made, **changes)

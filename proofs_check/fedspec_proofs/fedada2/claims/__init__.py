@@ -1,1 +1,1 @@
-"""The claims about FedAda2; the package above has their order."""
+"""Claims about FedAda2; the package above lists the modules in order."""

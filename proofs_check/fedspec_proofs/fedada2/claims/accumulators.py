@@ -1,4 +1,4 @@
-"""Lemma 17: how large SM3's accumulators get."""
+"""Lemma 17: upper bounds of SM3's accumulators."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _bounded(factor: int | None, clock: str) -> Finding:
     assumptions={**ASSUMED, **START},
 )
 def lemma() -> Finding:
-    """An update adds at most G^2 to a minimum of accumulators, of any cover: by folds, one set or coordinate at a time.
+    """An update adds at most G^2 to a minimum of accumulators, of any cover: induction over sets and coordinates.
 
     Steps between updates change nothing. Through the whole rule: z = 2, any number of steps, every cover of one or two
     coordinates and small ones of three.
@@ -99,5 +99,5 @@ def lemma() -> Finding:
     assumptions={**ASSUMED, **START},
 )
 def sharper() -> Finding:
-    """As Lemma 17, with a clock that counts updates. Equality: every coordinate G at every step."""
+    """As Lemma 17, counting updates in place of steps. Equality if every coordinate of every gradient is G."""
     return _bounded(1, "updates")

@@ -1,4 +1,4 @@
-"""Algorithms 6 and 7: Adam, and Adam with delayed moment updates, which without delay is the same.
+"""Algorithms 6 and 7: Adam, and Adam with delayed moment updates, which coincide without delay.
 
 Appendix E: the moments of Adam with delayed updates in closed form, and the correction of their bias.
 """
@@ -61,7 +61,7 @@ def _unlike(z: int) -> int:
     assumptions={"z = 1": "the second moment is updated at every step"},
 )
 def without_delay() -> Finding:
-    """Random fractions, by coordinate, t = 2 and 4; states whose corrected second moment is a square."""
+    """Random fractions, per coordinate, t = 2 and 4, in states with a rational root of the second moment."""
     same, other = _unlike(1), _unlike(2)
     return Finding(
         Verdict.REFUTED if same else Verdict.CHECKED,
@@ -120,7 +120,7 @@ def _moments(state: Admu, g: Any, beta1: Any, beta2: Any, z: int) -> Admu:
     sizes="t <= 5, z <= 3, d = 1, as every coordinate is by itself",
 )
 def closed_form() -> Finding:
-    """For t up to 5 and z up to 3, all values of rates, moments and gradients."""
+    """For t up to 5 and z up to 3, for all values of rates, moments and gradients."""
     if any((t - 1) // z + 1 != -(-t // z) for t in range(1, 200) for z in range(1, 50)):
         return Finding(Verdict.REFUTED, "floor((t - 1)/z) + 1 is not ceil(t/z)")
     return identities({f"t = {t}, z = {z}": _unrolled(t, z) for t, z in SIZES}, instances=4)
@@ -128,5 +128,5 @@ def closed_form() -> Finding:
 
 @false("fedada2.eq-19-shifted", of=closed_form, statement="Eq. (19) with exponents of beta2 one larger")
 def closed_form_shifted() -> Finding:
-    """An index that starts at 0."""
+    """Refuted: the exponents belong to an index that starts at 0."""
     return identities({"t = 2, z = 1": _unrolled(2, 1, shift=1)}, instances=4)

@@ -1,4 +1,4 @@
-"""The repaired Theorem 20 by adding up its steps: one round, eq. (11), then the rounds together.
+"""The corrected Theorem 20 as a sum of steps: one round, eq. (11), then all rounds.
 
 In any number of coordinates: squares and products are summed over them, W bounds 1/theta of a local step from above,
 ``rate`` is eta_l times the number n of gradients in a client's change, Z = 2 rate W^2/(gamma1 tau). Lengths |Phi1| and
@@ -38,7 +38,7 @@ def _risen(k: Any, shares: Any, lags: Any, weights: Any) -> Any:
 
 
 def one_round(draw: Draw) -> Sum:
-    """Eq. (11), with Phi1 as its proof has it, L^2 in the third sum and D in place of Ltilde |Phi1|^2."""
+    """Steps to eq. (11), with Phi1 as its proof has it, L^2 in the third sum and D in place of Ltilde |Phi1|^2."""
     k = SimpleNamespace(**{name: draw(name, positive=True) for name in NAMES})
     shares, lags, weights = (draw(name, positive=True) for name in ("shares", "lags", "weights"))
     f, after, T_1, T_2, plain, cross, moved = (
@@ -76,7 +76,7 @@ def _round_terms(draw: Draw) -> Mapping[str, Any]:
     chain="round-lines lemma-16",
 )
 def round_falls() -> Finding:
-    """For any clients, participants, weights b^(t-r) and constants."""
+    """The sum holds for any clients, participants, weights b^(t-r) and constants."""
     return summed(one_round, ROUND, _round_terms)
 
 
@@ -94,7 +94,7 @@ ROUNDS = {
 
 
 def setting(draw: Draw) -> tuple[Any, Constants, Functions, Any]:
-    """Any setting with d = side^2, b = 1 - fresh and v_0 = top^2 - T |Phi1|^2; phi1, gamma1 and Z are any as well."""
+    """Symbolic setting with d = side^2, b = 1 - fresh, v_0 = top^2 - T |Phi1|^2; phi1, gamma1 and Z are free."""
     names = ("T", "eta", "eta_l", "L", "G", "tau", "ends", "lags", "fresh", "Phi1", "gamma1", "rate", "W", "D")
     v = SimpleNamespace(**{name: draw(name, positive=True) for name in names})
     side, top, log, phi2 = (draw(name, positive=True) for name in ("side", "top", "log", "Phi2"))
@@ -110,13 +110,13 @@ def setting(draw: Draw) -> tuple[Any, Constants, Functions, Any]:
 
 
 def right(draw: Draw) -> Mapping[str, Any]:
-    """Psi1/Psi6 to Psi5/Psi6."""
+    """Terms Psi1/Psi6 to Psi5/Psi6 of the right side."""
     s, k, by, v = setting(draw)
     return terms(s, k, by, v.D)
 
 
 def rounds(draw: Draw, halved: str = "") -> Sum:
-    """The sums over all rounds; a term may be halved, for a false variant."""
+    """Steps over the sums of all rounds; for a false variant, the named term is halved."""
     _, _, _, v = setting(draw)
     f_T, f_0, f_star, least = draw("f_T"), draw("f_0"), draw("f*"), draw("least")
     shares, lags, weights, plain = (draw(name) for name in ("shares", "lags", "weights", "plain"))
@@ -151,7 +151,7 @@ def rounds(draw: Draw, halved: str = "") -> Sum:
     chain="round-assembly round-lines lemma-21 lemma-22",
 )
 def theorem_adds_up() -> Finding:
-    """With their constants it is the bound of Theorem 25 and of Corollaries 27 and 29 as well."""
+    """With other constants, the same sum gives the bounds of Theorem 25 and of Corollaries 27 and 29."""
     return summed(rounds, ROUNDS, right)
 
 
@@ -161,7 +161,7 @@ def theorem_adds_up() -> Finding:
     statement="They add up to the bound with half of Psi3",
 )
 def half_of_psi3() -> Finding:
-    """D in place of 2 D, which the parallelogram costs."""
+    """Refuted: it has D in place of 2 D, the factor from |a + b|^2 <= 2 |a|^2 + 2 |b|^2."""
     return spoiled(lambda draw: rounds(draw, "Psi3/Psi6"))
 
 
@@ -171,5 +171,5 @@ def half_of_psi3() -> Finding:
     statement="They add up to the bound with half of Psi5",
 )
 def half_of_psi5() -> Finding:
-    """In one coordinate there is nothing to spare in it."""
+    """Refuted: in one coordinate Psi5 has no slack."""
     return spoiled(lambda draw: rounds(draw, "Psi5/Psi6"))

@@ -1,4 +1,4 @@
-"""Assumptions 1 and 2, and the inequality that the paper draws from them for clients whose arguments lie apart."""
+"""Assumptions 1 and 2, and the paper's consequence of them for clients at two distant points."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _client(scale: Any, centre: Any) -> Callable[[int, Any], Any]:
     assumptions={"s > 0": "the scale", "L >= s": "the constant"},
 )
 def smoothness() -> Finding:
-    """On the line; in d dimensions coordinate by coordinate. F(x) = x^4 meets it with no L: see the evidence."""
+    """Proof in one dimension; in d dimensions per coordinate. F(x) = x^4 satisfies it for no L: see the evidence."""
 
     def body(draw: Draw) -> Statement:
         x, y, s, c, L = draw("x", 1), draw("y", 1), draw("s"), draw("c"), draw("L")
@@ -58,7 +58,7 @@ def smoothness() -> Finding:
 )
 @decided()
 def boundedness(draw: Draw) -> Statement:
-    """The quadratic's gradient is 2 G at some point, for whatever G; so FedAda2's theory leaves out its own Prop. 9."""
+    """For any G a quadratic's gradient is 2 G at some point; so FedAda2's theory excludes its own Prop. 9."""
     x, s, c, G = draw("x", 1), draw("s"), draw("c"), draw("G")
     (g,) = _client(s, c)(0, x)
     H, e = np.array([[[F(1)]]], dtype=object), np.array([[F(0)]], dtype=object)
@@ -104,7 +104,7 @@ def _apart(d: int) -> Callable[[Draw], Statement]:
     },
 )
 def apart() -> Finding:
-    """In squares, for d = 1; the same for d = 2 beside it. It says 2 sqrt(d) G <= 2 sqrt(d) G |x - y|/(eta_l eps_s)."""
+    """Compared in squares for d = 1, and for d = 2. It says 2 sqrt(d) G <= 2 sqrt(d) G |x - y|/(eta_l eps_s)."""
     found, plane = decide(_apart(1)), decide(_apart(2), ablate=False)
     if plane.verdict is not Verdict.PROVED:
         return plane

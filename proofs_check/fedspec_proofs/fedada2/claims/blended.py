@@ -1,4 +1,4 @@
-"""Theorem 25, blended optimisation, and Lemma 26: what is left of its bound under the relaxed rule."""
+"""Theorem 25, blended optimisation, and Lemma 26: false as printed, and a bound under the relaxed rule."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ LEMMA = Source(FEDADA2, "Lemma 26 (L1213)")
     assumptions={"bounded": "Assumption 2: |g| <= G"},
 )
 def lemma_26() -> Finding:
-    """Induction over the gradients of a step and over the steps; looked at again through the specification's solvers.
+    """Induction over a step's gradients and over the steps; confirmed by a search through the specification's solvers.
 
     It is loose, (K + 1)/2 times what one weight a step gives. The bound on the server's step is that of Lemma 16 with
     this Phi_1.
@@ -63,7 +63,7 @@ def lemma_26() -> Finding:
 
 
 def lemma_26_parts() -> tuple[Finding, ...]:
-    """The two inductions."""
+    """Proofs of the two inductions."""
     return decide(_one_more_gradient, sample=_same_sign, ablate=False), decide(_one_more_step, ablate=False)
 
 
@@ -108,7 +108,7 @@ def _changes(factor: float) -> Inequality[Local2]:
 
 
 def constants(s: Setting, *, a: Any, A: Any, m: Any, M: Any, low: Any, high: Any) -> Constants:
-    """Constants of Theorem 25 (L1189): low and high are Xi- and Xi+."""
+    """Constants of Theorem 25 (L1189), where low and high are Xi- and Xi+."""
     alpha1 = low * a / (s.K * (s.K + 1) * M)
     C = high**2 * s.K * (s.K + 1) * A**2 / (2 * alpha1 * s.tau * m**2)
     phi = s.eta_l * high * s.K * (s.K + 1) * A * s.G / (2 * m)
@@ -129,7 +129,7 @@ def constants(s: Setting, *, a: Any, A: Any, m: Any, M: Any, low: Any, high: Any
     chain="theorem-25-sgd theorem-25-adagrad theorem-25-adam lemma-26 l882 l922 eq-11 lemma-22 lemma-21",
 )
 def theorem_25() -> Finding:
-    """Everybody runs AdaGrad for one step, which is in the printed rule: a_1 = 1, theta_1 = |g_1| + eps."""
+    """All clients run AdaGrad for one step, which satisfies the printed rule: a_1 = 1, theta_1 = |g_1| + eps."""
     h = fedblended.FedBlended(**rates(), beta1_l=F(0), beta2_l=F(0))
     a, m, M, low, high, w = F(1), F(1), F(2), F(1, 2), F(2), F(1)
     k = constants(setting(h), a=a, A=a, m=m, M=M, low=low, high=high)
@@ -159,7 +159,7 @@ def _strategies(choose: Choose, common: dict[str, Any]) -> tuple[Any, dict[str, 
 
 
 def blended_constants(case: Case, s: Setting) -> Constants:
-    """Constants of the strategy that all clients run, with Xi- and Xi+ as near to its weight as one likes."""
+    """Constants of the strategy that all clients run, with Xi- and Xi+ arbitrarily close to its weight."""
     strategy, w = case.who.strategies[0], case.who.scales[0]
     eps, G = case.h.eps, s.G
     if strategy == "sgd":
@@ -218,7 +218,7 @@ RULE = {
     assumptions=RULE,
 )
 def gamma_lower() -> Finding:
-    """A step by its newest gradient alone, then one step and one client more at a time."""
+    """By the newest gradient of a step alone, then by induction over steps and clients."""
     bodies = {"a step": _smallest_weight, "one more": _one_more_weight}
     return all_proved({name: decide(body, sample=_at_least) for name, body in bodies.items()}, RULE)
 
@@ -243,7 +243,7 @@ SETTING = {
     chain="theorem-20-assembly lemma-26 theorem-25-strategies-relaxed gamma-lower",
 )
 def theorem_25_repaired() -> Finding:
-    """SGD, AdaGrad or Adam for all, any weight: Theorem 20's sum with K (K + 1)/2 gradients in a change.
+    """SGD, AdaGrad or Adam for all clients, any weight: Theorem 20's sum with K (K + 1)/2 gradients in a change.
 
     Clients with strategies of their own have it too, with a, A, m and M that hold of all.
     """
@@ -269,7 +269,7 @@ def _broken() -> dict[str, Dropped]:
 
 
 def gamma_1() -> list[Finding]:
-    """Proofs of gamma_1 of Theorem 25, eta_l Xi- a/M."""
+    """Proofs that gamma_1 of Theorem 25 is eta_l Xi- a/M."""
 
     def least(draw: Draw, s: Any) -> Any:
         low, a, M = (draw(name, positive=True) for name in ("low", "a", "M"))
@@ -279,7 +279,7 @@ def gamma_1() -> list[Finding]:
 
 
 def of_theorem_25(draw: Draw) -> tuple[Any, Constants, Any, Any]:
-    """K (K + 1)/2 gradients, each with a weight of at most Xi A/m."""
+    """Symbols of Theorem 25: K (K + 1)/2 gradients per change, each with a weight of at most Xi A/m."""
     s, _ = symbols(draw)
     ends = {name: draw(name, positive=True) for name in ("a", "A", "m", "M", "low", "high")}
     return s, constants(s, **ends), s.K * (s.K + 1) / F(2), ends["high"] * ends["A"] / ends["m"]

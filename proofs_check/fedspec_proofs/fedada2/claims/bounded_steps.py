@@ -1,4 +1,4 @@
-"""Proposition 14 (5 in the main text): client AdaGrad keeps to a ball, so that nothing it does is remorseful."""
+"""Proposition 14 (5 in the main text): models of client AdaGrad stay in a ball, so client AdaGrad is not remorseful."""
 
 from __future__ import annotations
 
@@ -68,5 +68,5 @@ def _ball() -> Finding:
     sizes=SIZES,
 )
 def no_remorse() -> Finding:
-    """The radius is eta_l K t; with delayed updates there is none (claim l1510)."""
+    """The radius is eta_l K t; with delayed updates no such radius exists (claim l1510)."""
     return _ball()

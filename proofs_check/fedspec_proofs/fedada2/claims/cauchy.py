@@ -1,4 +1,4 @@
-"""Proposition 10: Cauchy noise in one client, normal noise in the others."""
+"""Proposition 10: Cauchy noise at one client, normal noise at the other clients."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fedspec_proofs.solvers import sympy
 SOURCE = Source(FEDADA2, "Proposition 10 (i) (L475)")
 BOUND = Source(FEDADA2, "proof of Proposition 10 (ii) (L516)")
 PI_ABOVE, PI_BELOW = F(22, 7), F(333, 106)
-"""Bounds of pi."""
+"""Rational upper and lower bound of pi."""
 
 
 def _one_step(N: int) -> Body:
@@ -46,7 +46,7 @@ def _one_step(N: int) -> Body:
     assumptions={"Cauchy": "density gamma/(pi (xi^2 + gamma^2))"},
 )
 def no_mean() -> Finding:
-    """Its derivative is twice R times the density, by sympy; at gamma = 1 it passes 10, 20, 40, from above pi."""
+    """The derivative is twice R times the density, by sympy; at gamma = 1 the integral passes 10, 20 and 40."""
     R, gamma = sympy.symbols("R gamma", positive=True)
     stem = gamma / sympy.pi * sympy.log(1 + R**2 / gamma**2)
     off = sympy.cancel(sympy.together(sympy.diff(stem, R) - 2 * R * gamma / (sympy.pi * (R**2 + gamma**2))))
@@ -99,7 +99,7 @@ def _mean_of_t2() -> Any:
     assumptions={"client 1 is drawn": "the Cauchy client takes part"},
 )
 def fedavg_has_no_mean() -> Finding:
-    """Stronger than printed, where one of E|x_t|, E|x_(t+1)| is. The identity for |S| up to 3, all rates and noises.
+    """Stronger than printed, where E|x_t| or E|x_(t+1)| is infinite. For |S| up to 3, all rates and noises.
 
     |x_(t+1)| = |rest - (eta/|S|) xi_1| >= (eta/|S|) |xi_1| - |rest|, for all reals, and E|xi_1| up to R is that of
     ``fedada2.proposition-10-cauchy``.
@@ -141,8 +141,8 @@ def _apart(draw: Draw) -> Statement:
     verdict=Verdict.REFUTED,
 )
 def constant() -> Finding:
-    """The normal clients' variances are free, and with them B grows as log(sigma/eps). The proposition itself, which
-    asks for some problem only, may choose them.
+    """The normal clients' variances are free, and B grows with them as log(sigma/eps). The proposition itself, which
+    only asks for some problem, may choose them.
 
     At x = sigma: where |x + xi| <= sigma/2 the noise is at least sigma/2 long and its density at least that at
     3 sigma/2.
@@ -199,5 +199,5 @@ def constant_repaired() -> Finding:
     assumptions={**START, **RATES},
 )
 def bounded_gradient() -> Finding:
-    """As Proposition 9 (ii): both laws are symmetric, and ``fedada2.proposition-9-square`` needs no more."""
+    """As for Proposition 9 (ii): ``fedada2.proposition-9-square`` uses only the symmetry of the noise."""
     return decide(limit(F(4), F(7, 5)))

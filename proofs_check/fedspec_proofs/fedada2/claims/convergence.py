@@ -26,7 +26,7 @@ from fedspec_proofs.fedada2.kit.rational import F
     },
 )
 def lemma() -> Finding:
-    """Induction over T; a is the length of the next gradient.
+    """Induction over T, where a is the length of the next gradient.
 
     In Corollaries 23 and 24 the client rate depends on T, so that bounds for different T are about different runs: to
     them the lemma does not apply as it stands.
@@ -62,6 +62,6 @@ def _so_far(rng: np.random.Generator) -> dict[str, Fraction]:
 )
 @decided()
 def definition(draw: Draw) -> Statement:
-    """All y_phi(n) are the element y then, at distance 0. A phi that rises leaves it behind."""
+    """With constant phi, all y_phi(n) are the element y, at distance 0. An increasing phi leaves the element behind."""
     y, visited = draw("y"), draw("y_phi(n)")
     return Statement({"phi": visited == y}, {"|y_phi(n) - y| = 0": (visited - y) ** 2 == 0})

@@ -1,4 +1,4 @@
-"""Corollaries 23 and 24 (7 and 8 in the main text): which rates make the bound of Theorem 20 fall, and how fast.
+"""Corollaries 23 and 24 (7 and 8 in the main text): rates at which the bound of Theorem 20 falls, and how fast.
 
 With eta = T^p1 and eta_l = T^p2 every quotient Psi_i/Psi6 is a power of T; its exponents are linear in p1 and p2, and
 differ where T eta_l^2 stays bounded and where it grows. What is said of exponents is linear arithmetic, decided by z3.
@@ -33,12 +33,12 @@ RANGES_A = {"-1 < p1 + p2 < 0": "Omega(1/T) < eta eta_l < O(1)", "p2 <= -1/2": "
 
 
 def bounded_case(p1: Any, p2: Any) -> list[Any]:
-    """Exponents of Psi_i/Psi6 where T eta_l^2 stays bounded (L1094-1098)."""
+    """Exponents of T in Psi_i/Psi6 if T eta_l^2 stays bounded (L1094-1098)."""
     return [-(p1 + p2 + 1), p1 + p2, p2, 2 * p1 + 2 * p2, p1 * 0 - 1]
 
 
 def growing_case(p1: Any, p2: Any, squared: int = 2) -> list[Any]:
-    """Exponents where T eta_l^2 grows (L1104-1108), logarithms left out; ``squared`` is the power of eta_l in Psi3."""
+    """Exponents if T eta_l^2 grows (L1104-1108), without logarithms; ``squared`` is the power of eta_l in Psi3."""
     half = F(1, 2)
     return [-p1 - half, p1 + 2 * p2 + half, squared * p2 + half, 2 * p1 + 3 * p2 + half, p2 - half]
 
@@ -94,7 +94,7 @@ def _never(rate: str) -> Finding:
     assumptions={**PRINTED, "(A)": "eta_l <= O(T^(-1/2)) and Omega(1/T) < eta eta_l < O(1)"},
 )
 def convergence() -> Finding:
-    """Three clients, all of which take part: what AdaGrad makes of their gradients cancels, the gradients do not.
+    """Three clients, all of which take part: their AdaGrad steps cancel, their gradients do not.
 
     So every x_t is x_0, where f' is 1/9, whatever T is and however small eta_l.
     """
@@ -109,7 +109,7 @@ def convergence() -> Finding:
     assumptions=PRINTED,
 )
 def rate() -> Finding:
-    """As Corollary 23: no constant C will do, since C T^(-1/2) falls below 1/81."""
+    """As for Corollary 23: no constant C works, since C T^(-1/2) falls below 1/81."""
     return _never("C T^(-1/2), any C: left over right grows as T^(1/2)")
 
 
@@ -122,7 +122,7 @@ def rate() -> Finding:
 )
 @decided(logic="QF_LRA")
 def range_a(draw: Draw) -> Statement:
-    """For all real exponents."""
+    """Proof by linear arithmetic, for all real exponents."""
     p1, p2 = draw("p1"), draw("p2")
     given = {"-1 < p1 + p2 < 0": every(p1 + p2 > -1, p1 + p2 < 0), "p2 <= -1/2": p2 <= F(-1, 2)}
     return Statement(given, _negative(bounded_case(p1, p2)))
@@ -155,5 +155,5 @@ def _in_b(rng: Any) -> dict[str, Fraction]:
     },
 )
 def range_b() -> Finding:
-    """12/25 is exactly where Psi2/Psi6 stops falling."""
+    """The bound 12/25 is sharp: there Psi2/Psi6 stops falling."""
     return decide(_range_b(F(12, 25)), logic="QF_LRA", sample=_in_b)

@@ -85,12 +85,12 @@ def _accumulated(state: Agdu, g: Any, z: int) -> Agdu:
     sizes="t in 1, 2, 4, 6 and z <= 3, d = 1, as every coordinate is by itself",
 )
 def closed_form() -> Finding:
-    """For t in 1, 2, 4, 6 and z up to 3."""
+    """Identity for t in 1, 2, 4, 6 and z up to 3."""
     return identities({f"t = {t}, z = {z}": _unrolled(t, z) for t, z in SIZES}, instances=4)
 
 
 UPDATES, BETWEEN = ((2, 0), (3, 3), (4, 8)), ((2, 1), (3, 2), (4, 1), (4, 3))
-"""Delays z, and how many steps were taken before: one that is an update follows, or one between updates."""
+"""Pairs (z, steps taken before): the next step is an update, or lies between updates."""
 
 
 def _step(d: int, *, update: bool, z: int = 2, t: int | None = None, by_G: bool = False) -> Callable[[Draw], Statement]:
@@ -106,7 +106,7 @@ def _step(d: int, *, update: bool, z: int = 2, t: int | None = None, by_G: bool 
         x, g, v = draw("x", d), draw("g", d), draw("v", d)
         eta, eps, eps_s, G, r0 = (draw(name) for name in ("eta", "eps", "eps_s", "G", "r0"))
         if isinstance(eta, F) and min(eta, eps) <= 0:
-            raise ValueError("the rule refuses such rates")
+            raise ValueError(f"eta_l, eps: got {eta} and {eps}; the rule needs both > 0")
         with roots() as known:
             after = agdu(Agdu(x=x, v=v, t=taken), g, eta_l=eta, eps=eps, z=z, eps_s=eps_s)
         most, times = (eta, 1) if free else (eta * G, r0 + eps)
@@ -154,7 +154,7 @@ def _proved(*, update: bool) -> list[Finding]:
     assumptions={"z = 1": "the preconditioner is updated at every step"},
 )
 def unbounded_steps() -> Finding:
-    """Proof for one step from any accumulator; the search finds a longer step with delay."""
+    """Proof for one step from any accumulator; with delay, the search finds a longer step."""
 
     def sides(c: Local) -> Iterable[Sides]:
         state = begin(c.g[0].astype(float) * 0, v0=float(c.v0))
@@ -275,7 +275,7 @@ LENGTHS = {
     assumptions=LENGTHS,
 )
 def lemma() -> Finding:
-    """From ``fedada2.lemma-30-sharper``, with K for the K - ceil(K/z) steps between updates.
+    """From ``fedada2.lemma-30-sharper``, with K in place of the K - ceil(K/z) steps between updates.
 
     The first term, floor((K-1)/z) + 1, is not needed beside the second: no step at all is longer than eta_l
     G/(sqrt(v_0) + eps), an update's neither (z3), since v never falls below v_0.
@@ -295,7 +295,7 @@ def lemma() -> Finding:
     assumptions=LENGTHS,
 )
 def sharper() -> Finding:
-    """Steps at updates are at most eta_l, the others at most eta_l G/(sqrt(v_0) + eps); v never falls below v_0.
+    """Steps at updates are at most eta_l, other steps at most eta_l G/(sqrt(v_0) + eps), since v never falls below v_0.
 
     Through the rule: one step, at an update and between updates, z = 2, 3 and 4. The rule asks of z only whether the
     number of a step less 1 is a multiple of it, so that of K steps ceil(K/z) = floor((K - 1)/z) + 1 are updates. Then
@@ -305,7 +305,7 @@ def sharper() -> Finding:
 
 
 def corollary_29(s: Setting, by: Functions, *, low: Any, B: Any, carried: bool, fewest: Any) -> Constants:
-    """gamma1 and alpha1 of Corollary 29, Phi_1 of Lemma 30.
+    """Constants gamma1 and alpha1 of Corollary 29, with Phi_1 of Lemma 30.
 
     Args:
         s: the setting; its K is the most steps of anybody.
@@ -330,7 +330,7 @@ def corollary_29(s: Setting, by: Functions, *, low: Any, B: Any, carried: bool, 
     assumptions={**PRINTED, "eps_w < Xi <= B": "the weights", "1 <= Kbar <= K": "local steps"},
 )
 def corollary() -> Finding:
-    """The three clients of Theorem 20."""
+    """Refuted by the three clients of Theorem 20."""
     h = fedadaadagrad.FedAdaAdagrad(**rates())
     low, B = F(1, 2), F(1)
     k = corollary_29(setting(h), ABOVE, low=low, B=B, carried=False, fewest=1)
@@ -382,14 +382,14 @@ def _in_reach(rng: np.random.Generator) -> dict[str, F]:
     assumptions=WORDS,
 )
 def ceiling() -> Finding:
-    """Induction over the steps, through the rule: an update adds g^2, the steps between add nothing."""
+    """Induction over steps through the rule: an update adds g^2 to v, a step between updates adds nothing."""
     later = [decide(partial(_ceiling, z=z), sample=_in_reach, ablate=False) for z in (3, 4)]
     parts = {"a step": decide(_ceiling, sample=_in_reach), "z = 3": later[0], "z = 4": later[1]}
     return all_proved({**parts, "roots": decide(ends, ablate=False, instances=10)}, WORDS)
 
 
 def of_corollary_29(draw: Draw) -> tuple[Any, Constants, Any, Any]:
-    """At most K gradients, each with a weight of at most B/(sqrt(v_0) + eps)."""
+    """Symbols of Corollary 29: at most K gradients per change, each with a weight of at most B/(sqrt(v_0) + eps)."""
     s, by = symbols(draw)
     low, B, fewest = (draw(name, positive=True) for name in ("low", "B", "fewest"))
     return s, corollary_29(s, by, low=low, B=B, carried=True, fewest=fewest), s.K, B / (by.sqrt(s.v0) + s.eps)
@@ -420,7 +420,7 @@ SETTING = {
     chain="theorem-20-assembly lemma-30 agdu-ceiling gamma-lower",
 )
 def corollary_repaired() -> Finding:
-    """The weights enter the drift squared, as in Corollary 27; one gradient a step, whose W is B times Theorem 20's."""
+    """The drift contains the squared weights, as in Corollary 27; one gradient a step, W is B times Theorem 20's."""
     looked = searched(inequality(_unequal, _agdu_constants, printed=False), 400, drop=250)
     looked = replace(looked, dropped={**looked.dropped, **_broken()})
     parts = [*derived(of_corollary_29), ceiling.body(), gamma_lower.body(), fits_gamma(of_corollary_29, _gamma_1)]

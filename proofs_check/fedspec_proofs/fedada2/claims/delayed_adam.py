@@ -61,7 +61,7 @@ def _run(gradient: Callable[[Any], Any], K: int, **more: Any) -> tuple[list[Any]
     assumptions=LOCAL,
 )
 def lemma() -> Finding:
-    """The box divides the first moment by 1 - beta1^k, the proof does not.
+    """The algorithm's box divides the first moment by 1 - beta1^k, the proof does not.
 
     The gradients are those of a smooth convex function at the models of the run: full-batch clients are meant as well.
     """
@@ -105,7 +105,7 @@ def _changes(bound: Callable[[Local], float]) -> Inequality[Local]:
     assumptions=WORDS,
 )
 def lemma_repaired() -> Finding:
-    """The corrected first moment is a mean of gradients, hence at most G, and no denominator is below eps.
+    """The corrected first moment is a mean of gradients, hence at most G, and every denominator is at least eps.
 
     Equality: gradients of 0 at every update and of G elsewhere, with beta1 = 0.
     """
@@ -120,7 +120,7 @@ def lemma_repaired() -> Finding:
     assumptions={**PRINTED, "eps_w < Xi <= B": "the weights", "1 <= Kbar <= K": "local steps"},
 )
 def corollary() -> Finding:
-    """With K = 1 Adam takes AdaGrad's step, so that the three clients of Theorem 20 stay where they are."""
+    """With K = 1 Adam takes AdaGrad's step, so the three clients of Theorem 20 leave the model where it is."""
     beta1, beta2, low, B = F(1, 2), F(3, 4), F(1, 2), F(1)
     h = fedadaadam.FedAdaAdam(**rates(), beta1_l=beta1, beta2_l=beta2)
     s = setting(h)
@@ -166,7 +166,7 @@ SETTING = {
     chain="theorem-20-assembly lemma-26 theorem-25-strategies-relaxed gamma-lower",
 )
 def corollary_repaired() -> Finding:
-    """The constants of Corollary 27 belong to uncorrected moments; those of Theorem 25 do not need them."""
+    """The constants of Corollary 27 belong to uncorrected moments; those of Theorem 25 apply to corrected ones."""
     looked = searched(inequality(drawn_rounds(_adam_clients), _adam_constants, printed=False), 400, drop=150)
     looked = replace(looked, dropped={**looked.dropped, **_broken()})
     return confirmed([*derived(of_theorem_25), *gamma_1()], in_setting(looked, SETTING), 400)

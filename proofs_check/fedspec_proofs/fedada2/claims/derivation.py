@@ -1,4 +1,4 @@
-"""Derivation of the repaired eq. (11) and Theorem 20 from the lemmas: the inequalities between them.
+"""Derivation of the corrected eq. (11) and Theorem 20 from the lemmas: the inequalities between them.
 
 Round t starts from x_(t-1), where f has the slope g. Its server has q = 1/(sqrt(v_(t-1)) + tau) before it. A local step
 of round r uses a gradient g - h and has w = 1/(sqrt(v) + eps) <= W = 1/(sqrt(v_0) + eps), so that Delta_r =
@@ -66,7 +66,7 @@ def _times(draw: Draw) -> Statement:
 
 
 def apart(draw: Draw) -> Statement:
-    """h = A + B: A what f' changes from x_(r-1) to x_(t-1), B what it differs there from the gradient that was used."""
+    """Bound of h = A + B: A is f's change of slope from x_(r-1) to x_(t-1), B its gap there to the gradient used."""
     A, B, L, gap, move, D = (draw(name) for name in ("A", "B", "L", "t - r", "Phi2", "D"))
     far, one, other, w = (draw(name) for name in ("far", "B_1", "B_2", "w"))
     given = {
@@ -129,18 +129,19 @@ def _gathered(draw: Draw) -> Statement:
 
 
 Bounds = Callable[[Draw], tuple[Any, Constants, Any, Any]]
-"""On symbols: the setting, the constants that a statement is typed with, how many gradients a client's change adds up,
-and W, which bounds the weight of each over its denominator."""
+"""Returns symbols: the setting, a statement's constants, the number of gradients in a client's change, and W, which
+bounds a gradient's weight over its denominator.
+"""
 
 
 def of_theorem_20(draw: Draw) -> tuple[Any, Constants, Any, Any]:
-    """A gradient a step; v_0 = w^2."""
+    """Symbols of Theorem 20: one gradient per step; v_0 = w^2."""
     s, by = symbols(draw)
     return s, theorem_20(s, by, printed=False), s.K, 1 / (by.sqrt(s.v0) + s.eps)
 
 
 def symbols(draw: Draw) -> tuple[Any, Functions]:
-    """Any setting, with a root of its v_0; every other root is one variable."""
+    """Symbolic setting with a rational root of v_0; every other root is one variable."""
     names = ("K", "d", "eta_l", "eps", "tau", "G", "updates", "z")
     w, root, log = (draw(name, positive=True) for name in ("w", "root", "log"))
     s = SimpleNamespace(**{name: draw(name, positive=True) for name in names}, v0=w**2)
@@ -148,7 +149,7 @@ def symbols(draw: Draw) -> tuple[Any, Functions]:
 
 
 def fitting(of: Bounds) -> Finding:
-    """True if the factor of Psi3 and Psi4 is that of the assembly, 2 rate^2 W^2/(eta_l gamma1 tau), rate = eta_l n."""
+    """Proved if the factor of Psi3 and Psi4 is the assembly's 2 rate^2 W^2/(eta_l gamma1 tau) with rate = eta_l n."""
 
     def off(draw: Draw) -> list[Any]:
         s, k, n, W = of(draw)
@@ -158,7 +159,7 @@ def fitting(of: Bounds) -> Finding:
 
 
 def fits_gamma(of: Bounds, least: Callable[[Draw, Any], Any]) -> Finding:
-    """True if a statement's gamma_1 is the lower end of gamma_r that fedada2.gamma-lower has, with its own M.
+    """Proved if a statement's gamma_1 is the lower bound of gamma_r in fedada2.gamma-lower, with the statement's M.
 
     Args:
         of: the statement.
@@ -173,11 +174,11 @@ def fits_gamma(of: Bounds, least: Callable[[Draw, Any], Any]) -> Finding:
 
 
 ROUND: tuple[Part, ...] = (_smooth, _first, _times, apart, _young, _gathered, ends)
-"""Lines that eq. (11) puts together."""
+"""Lines that add up to eq. (11)."""
 
 
 def derived(of: Bounds) -> list[Finding]:
-    """Findings that the links of a theorem add up: a round, all rounds, and the statement's own constants in them."""
+    """Findings that add up to a theorem: one round, all rounds, and the theorem's own constants."""
     return [round_falls.body(), theorem_adds_up.body(), fitting(of)]
 
 
@@ -200,6 +201,6 @@ def derived(of: Bounds) -> list[Finding]:
     chain="l882 lemma-16",
 )
 def round_lines() -> Finding:
-    """Coordinate by coordinate, or in lengths; means over clients and sums over steps take one more at a time."""
+    """Per coordinate, or for lengths; means over clients and sums over steps by induction."""
     bodies = {body.__name__.strip("_"): decide(body, instances=10, timeout_ms=TIMEOUT_MS) for body in ROUND}
     return all_proved(bodies, {"Assumption 1", "Assumption 2", "D", "L882", "Lemma 15", "alpha", "w"})

@@ -1,4 +1,4 @@
-"""Steps of the proof of Theorem 20 that hold: the change of the server's denominator, Young's inequality, gamma_r."""
+"""Valid steps of the proof of Theorem 20: change of the server's denominator, Young's inequality, gamma_r."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _roots(rng: np.random.Generator) -> Mapping[str, Fraction]:
     },
 )
 def denominators() -> Finding:
-    """v_t is that of the server's step; T_(1,r) is this difference times |Delta_r| <= Phi_1 and |grad f| <= G.
+    """v_t is from the server's step; T_(1,r) is this difference times |Delta_r| <= Phi_1 and |grad f| <= G.
 
     Half of the right side would do, and with it half of Psi5 in Theorem 20.
     """
@@ -95,7 +95,7 @@ def _young_sample(rng: np.random.Generator) -> Mapping[str, Fraction]:
     assumptions={"alpha > 0": "alpha_r may be any positive number", "alpha = gamma/(2 eta_l K)": "the choice made"},
 )
 def young() -> Finding:
-    """Coordinate by coordinate: gamma_r and alpha_r are vectors, which the text writes as numbers."""
+    """Per coordinate: gamma_r and alpha_r are vectors, though the text writes them as numbers."""
     found = decide(_young, sample=_young_sample)
     u = w = F(1)
     alpha = F(-1)
@@ -105,7 +105,7 @@ def young() -> Finding:
 
 
 def ends(draw: Draw) -> Statement:
-    """The lower end of w, and of q with v_(t-1) <= vt_0 + T Phi1^2: both fall as their roots rise."""
+    """Lower bounds of w, and of q with v_(t-1) <= vt_0 + T Phi1^2: both decrease in their roots."""
     a, top, add = draw("root"), draw("largest root"), draw("stabiliser")
     given = {"roots": every(a >= 0, top >= 0, a * a <= top * top), "stabiliser > 0": add > 0}
     return Statement(given, {"1/(root + stabiliser) >= its lower end": 1 / (a + add) >= 1 / (top + add)})
@@ -131,7 +131,7 @@ def _terms(c: Local) -> list[float]:
     chain="l752-carried lemma-17-sharper",
 )
 def gamma() -> Finding:
-    """Step by step and coordinate by coordinate, from which the mean over clients and the sum over steps follow.
+    """Per step and coordinate, which implies the mean over clients and the sum over steps.
 
     v_0 <= v_k(j) <= v_0 + n G^2 for any cover, and 1/(root + eps) falls as the root rises.
 
@@ -158,7 +158,7 @@ def gamma() -> Finding:
     verdict=Verdict.REFUTED,
 )
 def lost_root() -> Finding:
-    """It holds for v_0 <= 1 only, the default v_0 = 0 among them; the theorem itself has the root."""
+    """It holds only for v_0 <= 1, including the default v_0 = 0; the theorem itself has the root."""
     v0, root, eps = F(4), F(2), F(1)
     return refutation(
         instance="v_0 = 4, eps = 1",

@@ -1,4 +1,4 @@
-"""The drift of the clients, L917-925, and eq. (11) into which it goes: where the proof of Theorem 20 breaks."""
+"""The drift of the clients, L917-925, and eq. (11), which uses it: here the proof of Theorem 20 fails."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ PAIR = problem((1, 1), (1, -1))
     verdict=Verdict.REFUTED,
 )
 def lost_square() -> Finding:
-    """Squaring Assumption 1 gives L^2."""
+    """Squaring Assumption 1 gives L^2 in place of L."""
     f = problem((10, 0))
     (client,) = f.clients
     x, y = exact.vector("1/2"), exact.vector(0)
@@ -77,7 +77,7 @@ def _drift_right(s: Setting, by: Functions, gap: int) -> Any:
     assumptions=PRINTED,
 )
 def drift() -> Finding:
-    """Before the first step, where t = r = p = 1: nothing has moved, and the clients differ."""
+    """Counterexample before the first step, where t = r = p = 1: nothing has moved, but the clients differ."""
     x, eta_l = exact.vector("1/2"), F(1, 1000)
     h = fedada2.FedAda2(eta_l=eta_l, eps=F(1), eta=F(1), beta1=F(0), tau=F(1), v0=F(1), eps_s=F(1, 4))
     s = Setting(1, 1, 1, 1, h.eta, eta_l, h.eps, h.eps_s, h.tau, h.beta1, F(0), h.v0, PAIR.L, PAIR.G, PAIR.gap(x))
@@ -136,7 +136,7 @@ def _drift(*, as_printed: bool) -> Inequality[Case]:
     chain="round-lines lemma-16",
 )
 def drift_repaired() -> Finding:
-    """L and Ltilde squared, and Ltilde^2 |Phi1|^2 replaced by what has to be bounded; by way of grad f(x_(r-1)).
+    """L and Ltilde are squared, and Ltilde^2 |Phi1|^2 becomes the drift D; triangle inequality via grad f(x_(r-1)).
 
     The search has d = 1 and up to three rounds.
     """
@@ -156,8 +156,9 @@ def _roots(case: Case, x: Any, i: int) -> Iterator[Any]:
 
 
 RISES = ("T_1", "server", "clients")
-"""Names of the results of :func:`_rises`: the bound of T_(1,r), the server's drift since round r, the clients' drift in
-it."""
+"""Names of the results of :func:`_rises`: bound of T_(1,r), drift of the server since round r, drift of the clients
+in round r.
+"""
 
 
 def _rises(s: Setting, by: Functions, phi: Any, alpha: Any, gap: int, square: Any, D: Any) -> tuple[Any, Any, Any]:
@@ -184,8 +185,8 @@ def _rises(s: Setting, by: Functions, phi: Any, alpha: Any, gap: int, square: An
     },
 )
 def descent() -> Finding:
-    """Counterexample of one round in which only the client takes part that f must not follow: f rises, the right side
-    is below 0.
+    """Counterexample: in the only round just one client takes part, which points uphill for f: f rises, while the right
+    side is below 0.
 
     v_0 = 1 and Delta = 2n/(n^2 - 1) make the root of v_1 rational.
     """
@@ -257,7 +258,7 @@ def _descent(*, as_printed: bool) -> Inequality[Case]:
     chain="round-assembly lemma-15-repaired",
 )
 def descent_repaired() -> Finding:
-    """With the gamma_r of every round: the lines of a round added up, in every dimension.
+    """With the gamma_r of every round: a sum of the lines of a round, in every dimension.
 
     The search measures gamma_r, on the line, in up to three rounds, and stays far below the bound.
     """

@@ -1,4 +1,4 @@
-"""The experiments: floats that a client of each baseline sends, receives and keeps, Table 2 (App. G.4, L1627).
+"""Experiments: floats that a client of each baseline sends, receives and keeps, Table 2 (App. G.4, L1627).
 
 Their privacy, sec. 6.1 and App. H.1.
 """
@@ -27,15 +27,15 @@ PRINTED = {
     "mime": (5, 4),
     "mime-lite": (4, 3),
 }
-"""The columns "Communication" and "Memory (client)" of Table 2, in units of d; fedada2 and its cover stand apart."""
+"""Columns "Communication" and "Memory (client)" of Table 2, in units of d; fedada2 is treated separately."""
 
 D, TAU = 2, 3
 SLOPES = ((F(1), F(2)), (F(-1, 2), F(3)), (F(5, 2), F(1, 3)))
-"""Slopes of the three batches of a client, each in two coordinates."""
+"""Slopes of a client's three batches, each in two coordinates."""
 
 
 def gradient(shift: Fraction) -> Oracle:
-    """The gradient of a client whose k-th batch has slopes of its own."""
+    """Gradient of a client whose k-th batch has the slopes ``SLOPES[k]``."""
 
     def at(k: int, x: Any) -> Any:
         return np.array([a * (x[j] - shift) for j, a in enumerate(SLOPES[k])])
@@ -44,7 +44,7 @@ def gradient(shift: Fraction) -> Oracle:
 
 
 class Memory:
-    """Vectors of d numbers by name; knows the largest number of them that there was at once."""
+    """Dictionary of vectors of d numbers that records the largest number of vectors held at once."""
 
     def __init__(self) -> None:
         self.held: dict[str, Any] = {}
@@ -58,12 +58,12 @@ class Memory:
         return self.held[name]
 
     def sent(self, name: str) -> Any:
-        """A vector that leaves, and with it its place."""
+        """Remove a vector that is sent, which frees its memory."""
         return self.held.pop(name)
 
 
 def frugal(oracle: Oracle, x: Any, m: Any, h: MimeLite, *, late: bool = False, alive: bool = False) -> Any:
-    """A client of MimeLite that has sent the gradient at x before it asks for m, and steps in the place of x.
+    """Run a MimeLite client that sends the gradient at x before it requests m, and updates x in place.
 
     Args:
         oracle: its gradient.
@@ -97,14 +97,14 @@ def _mean(held: Memory, oracle: Oracle) -> Any:
 
 
 def instances() -> Iterator[tuple[MimeLite, list[Oracle], Any, Any]]:
-    """Rates, clients, a model and a momentum."""
+    """Yield hyper-parameters, clients, a model and a momentum."""
     for beta, shifts in ((F(1, 2), (F(1), F(-2))), (F(9, 10), (F(0), F(3), F(1, 7))), (F(0), (F(4),))):
         x, m = np.array([F(2), F(-1)]), np.array([F(1, 3), F(5)])
         yield MimeLite(eta_l=F(1, 10), beta=beta), [gradient(s) for s in shifts], x, m
 
 
 def agrees(**spoiled: bool) -> tuple[bool, int]:
-    """True if rounds of such clients are those of the box, to the last digit, and how many vectors one held."""
+    """True if rounds with such clients equal the algorithm's exactly; also the largest number of vectors held."""
     same, most = True, 0
     for h, clients, x, m in instances():
         plan = Plan(tuple(range(len(clients))), (TAU,) * len(clients), (1,) * len(clients))
@@ -117,7 +117,7 @@ def agrees(**spoiled: bool) -> tuple[bool, int]:
 
 
 def float_counts(name: str) -> tuple[int, int]:
-    """The numbers that one client sends, receives and needs while it works, by the row, in units of d."""
+    """Numbers that a client sends and receives, and that it keeps while it works, from the row, in units of d."""
     costs = CATALOGUE[name].costs
     sizes = {"d": 60, "m": 1, "tau": TAU}
     ways, kept = (costs.down, costs.up), (costs.client, costs.working)
@@ -152,13 +152,13 @@ def _needs(vectors: int) -> Finding:
     verdict=Verdict.CHECKED,
 )
 def mimelite() -> Finding:
-    """A client with counted memory beside the box, in fractions; and the costs of the rows beside the table."""
+    """Compared in fractions: a client with counted memory and the algorithm; the rows' costs and the table."""
     return _needs(2)
 
 
 @false("fedada2.table-2-mimelite-three", of=mimelite, statement="It holds three vectors at once")
 def three() -> Finding:
-    """Count the table's three vectors."""
+    """Refuted: a client needs two vectors, not the table's three."""
     return _needs(3)
 
 
@@ -199,7 +199,7 @@ def _stated(rounds: int) -> Finding:
     assumptions={"500 rounds": "the number of rounds of App. H.1"},
 )
 def stated_budget() -> Finding:
-    """By the closed form at order 2 in rational bounds, and by the accountant, which knows whole orders from 2 on.
+    """By the closed form at order 2 with rational bounds, and by the accountant, which uses whole orders from 2 on.
 
     External: Mironov, Talwar and Zhang (2019), and Canonne, Kamath and Steinke (2020) for the conversion.
     """
@@ -215,5 +215,5 @@ def stated_budget() -> Finding:
 
 @false("fedada2.privacy-budget-600", of=stated_budget, statement="The same budget for 600 rounds")
 def longer() -> Finding:
-    """A hundred rounds more."""
+    """Refuted: a hundred more rounds exceed the budget."""
     return _stated(600)

@@ -34,7 +34,7 @@ RATES = tuple(F(k, 20) for k in range(20))
 
 
 def double_sum(b: Fraction, T: int) -> Fraction:
-    """sum over t <= T and r <= t of b^(t-r) (t-r)^2, term by term."""
+    """Sum over t <= T and r <= t of b^(t-r) (t-r)^2, term by term."""
     return sum((b ** (t - r) * (t - r) ** 2 for t in range(1, T + 1) for r in range(1, t + 1)), start=F(0))
 
 
@@ -71,7 +71,7 @@ def _tail() -> tuple[Proof, Proof]:
     assumptions={"0 <= b < 1": "the server's beta1", "1 in N": "u_0 >= 1: with u_0 = 0 the integral is infinite"},
 )
 def lemma_21() -> Finding:
-    """Induction over T from u_0 + 1 on: the sum of b^u u^2 below T is at most its part up to u_0 and 1/u_0 - 1/(T - 1).
+    """Induction over T from u_0 + 1 on: sum of b^u u^2 below T <= its part up to u_0 plus 1/u_0 - 1/(T - 1).
 
     Up to T = u_0 + 1 every inner sum is a part of the one up to u_0, since its terms are not negative. That b^u u^4 < 1
     from u_0 on is what u_0 is defined by. The typed double sum, term by term, is then compared at 20 rates and T <= 40.
@@ -104,7 +104,7 @@ LEMMA_22 = Source(FEDADA2, "Lemma 22 (L1067)")
 
 @dataclass(frozen=True)
 class Changes:
-    """Mean changes of T rounds in one coordinate.
+    """Mean changes of T rounds in one coordinate, with constants.
 
     Attributes:
         deltas: Delta_1, ..., Delta_T.
@@ -176,7 +176,7 @@ def _logarithm(draw: Draw) -> Induction[Any]:
     chain="log-step",
 )
 def sharper_22() -> Finding:
-    """Induction over the server's rounds; log(v_T/v_0) is the logarithm of the right side, since v is a sum.
+    """Induction over the server's rounds; log(v_T/v_0) is the right side, since v is a sum.
 
     v_0 = 1: changes in units of sqrt(v_0) alter neither side. The weight 1 - b^t of a round is any number of [0, 1].
     Rational bounds of the logarithm then look at whole runs.
@@ -242,7 +242,7 @@ def _sums(rng: np.random.Generator) -> dict[str, Fraction]:
     },
 )
 def lemma_22() -> Finding:
-    """From ``fedada2.lemma-22-sharper``: what stands in the logarithm is at most T Phi^2/tau^2, and 1 - b is positive.
+    """From ``fedada2.lemma-22-sharper``: the logarithm's argument is at most T Phi^2/tau^2, and 1 - b is positive.
 
     The second engine looks for violations through the server's own second moment.
     """

@@ -1,4 +1,4 @@
-"""Proposition 9 (ii)-(iv): clients whose steps are bounded keep heavy-tailed noise in check.
+"""Proposition 9 (ii)-(iv): bounded steps of clients limit the effect of heavy-tailed noise.
 
 The clients' rule divides a gradient by its own length; with noise that is symmetric about 0 it is looked at in pairs.
 """
@@ -27,7 +27,7 @@ SYMMETRIC = {"symmetric": "noise xi and -xi are equally likely, as for Student's
 
 
 def step(x: Any, xi: Any, eta: Any, eps: Any) -> Any:
-    """The client's own step on x^2/2 + xi x."""
+    """A client's step on x^2/2 + xi x, by the rule."""
     with roots():
         (after,) = normalised_sgd(x, noisy([xi])(0, x), eta_l=eta, eps=eps)
     return after
@@ -54,7 +54,7 @@ def _pair(bound: Callable[[Any, Any, Any], Any], words: str) -> Callable[[Draw],
 
 
 def positive(draw: Draw, name: str) -> Any:
-    """A rate or a stabiliser, which the rule wants positive: other fractions are no instance."""
+    """Variable that must be positive: fractions <= 0 raise ValueError, so that the instance is skipped."""
     value = draw(name)
     if isinstance(value, F) and value <= 0:
         raise ValueError(f"{name} must be positive")
@@ -94,7 +94,7 @@ SQUARE = _pair(lambda eta, eps, x: eta * eta, "(x_+^2 + x_-^2)/2 <= x^2 + eta^2"
     assumptions={**STEPS, **SYMMETRIC},
 )
 def second_moment() -> Finding:
-    """For every pair xi, -xi and every x, by z3; then for every symmetric law, in words, and for means over clients.
+    """For every pair xi, -xi and every x, by z3; for every symmetric law and for means over clients, in words.
 
     The length of a step is at most eta, and x pulls: x (u(x + xi) + u(x - xi)) >= 0 for u(y) = y/(|y| + eps).
     """
@@ -115,7 +115,7 @@ def second_moment() -> Finding:
 )
 @decided()
 def recursion(draw: Draw) -> Statement:
-    """Induction over t; the limit is b. What the recursion rests on (L401) is refuted."""
+    """Induction over t; the limit is b. The recursion itself rests on L401, which is refuted."""
     # (t + t_0) E_(t+1) <= (t + t_0 - 1) E_t + b gives (t + t_0) E_(t+1) <= (t_0 - 1) E_0 + (t + 1) b.
     t, t0, now, later, first, b = (draw(name) for name in ("t", "t0", "E", "later", "E0", "b"))
     given = {
@@ -126,7 +126,7 @@ def recursion(draw: Draw) -> Statement:
 
 
 def limit(top: Fraction, start: Fraction) -> Callable[[Draw], Statement]:
-    """x_0^2 + sum eta_t^2 <= top^2/(1 - ehat)^2 with eta_t = 1/((t + t_0)(1 - ehat)), |x_0| <= start."""
+    """Statement x_0^2 + sum eta_t^2 <= top/(1 - ehat)^2 with eta_t = 1/((t + t_0)(1 - ehat)), |x_0| <= start."""
 
     def body(draw: Draw) -> Statement:
         x0, s, kept = draw("x0"), draw("S"), draw("kept")
@@ -175,7 +175,7 @@ def bounded_error() -> Finding:
 
 @false("fedada2.proposition-9-ii-half", of=bounded_error, statement="The same with sqrt(3)/(1 - ehat) and |x_0| <= 3")
 def bounded_error_half() -> Finding:
-    """The first model alone may be larger."""
+    """Refuted: the first model alone may be larger."""
     return decide(limit(F(3), F(3)), ablate=False)
 
 
@@ -189,7 +189,7 @@ def bounded_error_half() -> Finding:
     assumptions={**STEPS, "|x| <= delta": "the region"},
 )
 def region() -> Finding:
-    """Nearly void, since x_t itself is within delta; but simple: no step is longer than eta."""
+    """Almost trivial, since x_t itself is within delta: no step is longer than eta."""
 
     def body(draw: Draw) -> Statement:
         x, xi, delta = draw("x", 1), draw("xi", 1), draw("delta")
@@ -216,7 +216,7 @@ def region() -> Finding:
     assumptions={**STEPS, **SYMMETRIC},
 )
 def stabilised() -> Finding:
-    """True, though not by the printed proof: ``fedada2.proposition-9-square`` summed over the rounds.
+    """True, but not by the printed proof: sum ``fedada2.proposition-9-square`` over the rounds.
 
     sum 1/t^4 <= 1 + 1/16 + 1/81 + int_3^oo dx/x^4 < 1.09 (it tends to pi^4/90), so the sharper bound is x_0^2 + 1.09.
     """

@@ -51,7 +51,7 @@ BOUND = "|Delta_i| <= Phi_1^K in every coordinate, for Algorithm 2"
     severity=Severity.PROOF_BREAKS,
 )
 def literal_sum() -> Finding:
-    """The box sets every mu to 0 at every step (L675) and fills it at updates only, so that a sum begins anew."""
+    """The box sets every mu to 0 at every step (L675) and fills it at updates only, so the sum restarts."""
     cover, g = Cover(((0,),), 1), (3, 1, 1)
     state, mus = begin(exact.vector(0), cover), []
     for value in g:
@@ -116,7 +116,7 @@ def _delayed(cover: Cover, z: int = 2) -> Build:
     repairs="fedada2.l752",
 )
 def carried_sum() -> Finding:
-    """The accumulators of any cover by folds of their minimum and maximum, one set and one coordinate more at a time.
+    """Accumulators of any cover, by induction over the members of their minima and maxima: sets and coordinates.
 
     A step between updates leaves mu and v as they are, so that no z matters. Through the whole rule, any number of
     steps: z = 2 on every cover of at most three coordinates, z = 3 and 4 on a chain; z = 1 is
@@ -151,7 +151,7 @@ def _begun_at_0() -> Any:
     assumptions={"x >= 0": "what is added is a square over a positive number"},
 )
 def log_step() -> Finding:
-    """The difference is 0 at 0 and its derivative, 1 / (1 + x) - 1 / (1 + x)^2, is never negative from there on.
+    """The difference is 0 at 0 and its derivative, 1 / (1 + x) - 1 / (1 + x)^2, is nonnegative for x >= 0.
 
     The derivative is that of the typed right side by sympy; its sign is by z3; the inequality itself is looked at on
     fractions with rational bounds of the logarithm. (It holds for all x > -1; only x >= 0 is used.)
@@ -192,7 +192,7 @@ def _sampled(rng: Any) -> dict[str, Fraction]:
     assumptions=LOCAL,
 )
 def printed() -> Finding:
-    """A small gradient at the update, then one of G: the second step is almost G / eps, of which the bound keeps eta_l.
+    """A gradient of G after a small one at the update makes a step near eta_l G/eps; the bound has eta_l^2 G/eps.
 
     Without delay the term is 0 and nothing follows; with delay Phi_1^K is too small wherever it is used (Lemma 16,
     Psi2 to Psi6 of Theorem 20). Theorem 20 falls without delay too, so that its fall does not rest on the slip. The
@@ -244,8 +244,8 @@ def _inequality() -> Inequality[Local]:
     chain="l752-carried lemma-22-sharper log-step",
 )
 def repaired() -> Finding:
-    """Without the second eta_l, which the line of the proof (L766) does not have. A coordinate at a time: what others
-    do to its v is in fedada2.l752-carried, and in the dead zone the step is 0.
+    """Without the second eta_l, which the proof's line (L766) lacks. Per coordinate: the effect of other coordinates on
+    v is in fedada2.l752-carried, and in the dead zone the step is 0.
 
     The shares of the updates add up to a logarithm by ``fedada2.lemma-22-sharper`` with v_0 = eps^2 and weights 1. The
     search looks at d = 1 and 2, at z of 1, 2, 3 and 8 and at K up to 16.

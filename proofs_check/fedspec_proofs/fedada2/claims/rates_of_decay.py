@@ -1,4 +1,4 @@
-"""Corollary 24: the best exponent of T that the bound of Theorem 20 allows, as printed and repaired."""
+"""Corollary 24: the best exponent of T that the bound of Theorem 20 allows, as printed and as corrected."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from fedspec_proofs.fedada2.kit.rational import F
     assumptions={"p2 as the case wants": "p2 <= -1/2 where T eta_l^2 stays bounded, p2 >= -1/2 where it grows"},
 )
 def best_exponent() -> Finding:
-    """Psi1/Psi6 and Psi2/Psi6 alone decide: their exponents sum to -1 in the first case and to 2 p2 in the second."""
+    """Psi1/Psi6 and Psi2/Psi6 suffice: their exponents sum to -1 in the first case and to 2 p2 in the second."""
 
     def body(draw: Draw) -> Statement:
         p1, p2, q1, q2, best = draw("p1"), draw("p2"), draw("q1"), draw("q2"), draw("best")
@@ -63,7 +63,7 @@ def best_exponent() -> Finding:
     chain="theorem-20-repaired lemma-15-repaired",
 )
 def identical() -> Finding:
-    """Psi3 then has eta_l^3 T in place of eta_l^2 T, so that Psi3/Psi6 has exponent 2 p2 and not p2.
+    """Psi3 then contains eta_l^3 T in place of eta_l^2 T, so that Psi3/Psi6 has exponent 2 p2 instead of p2.
 
     The numbers of the repaired right side itself are then compared at T = 10^6 and 10^10: they fall a hundredfold.
     """
@@ -109,7 +109,7 @@ def _in_ranges(rng: Any) -> dict[str, Fraction]:
 )
 @decided(logic="QF_LRA", sample=_in_ranges)
 def identical_ranges(draw: Draw) -> Statement:
-    """Corollary 23's statement on the printed bound, for the repaired bound and clients that do not differ."""
+    """Corollary 23's statement about the printed bound, proved for the corrected bound and identical clients."""
     # Ranges (A), in p1 and p2, and (B), in q1, with Psi3 of the order eta eta_l^3 T.
     p1, p2, q1 = draw("p1"), draw("p2"), draw("q1")
     bounded, growing = bounded_case(p1, p2), growing_case(q1, F(-49, 100), squared=3)

@@ -53,7 +53,7 @@ def _signs(N: int, K: int) -> Body:
     assumptions={"eta, eps > 0": "the client's rate and stabiliser"},
 )
 def remorse() -> Finding:
-    """Deeply remorseful: infinite expected regret. z3 for client AdaGrad's own step, an identity for FedAvg."""
+    """Deeply remorseful means infinite expected regret. By z3 for client AdaGrad's step, by an identity for FedAvg."""
     fedavg = identities({f"|S| = {N}, K = {K}": _signs(N, K) for N, K in ((1, 1), (2, 2))}, instances=6)
     if fedavg.verdict is not Verdict.PROVED:
         return fedavg
@@ -61,7 +61,7 @@ def remorse() -> Finding:
     def body(draw: Draw) -> Statement:
         x, s, eta, eps, size = draw("x", 1), draw("s", 1), draw("eta"), draw("eps"), draw("size")
         if isinstance(eta, F) and not (eta > 0 and eps > 0):
-            raise ValueError("no instance")
+            raise ValueError(f"eta_l, eps: got {eta} and {eps}; both must be > 0")
         given = {
             "eta, eps > 0": every(eta > 0, eps > 0),
             "|x|": every(size >= x[0], size >= -x[0]),
@@ -76,7 +76,7 @@ def remorse() -> Finding:
 
 
 def energy(H: Array, x: Vector, eta_l: Any, noise: Vector, N: int) -> Any:
-    """f(x_1) = x_1'Hx_1/2 after a round of FedAvg with K = 1 in which client 1 of N has the given noise."""
+    """f(x_1) = x_1'Hx_1/2 after a round of FedAvg with K = 1 where client 1 of N has the given noise."""
     quiet = noise * 0
     clients = [lambda k, at, own=own: H @ at + own for own in (noise, *[quiet] * (N - 1))]
     end = fedavg_clients(x, eta_l, clients, 1)
@@ -118,7 +118,7 @@ def _affine(d: int, N: int, K: int) -> Body:
     sizes="d, |S|, K <= 3 for the round; the lower bound is strong convexity at a itself, integrated over xi",
 )
 def fedavg_remorse() -> Finding:
-    """An identity through rounds of FedAvg; given all else, and hence for the whole expectation of f less its least.
+    """An identity through rounds of FedAvg, given all other noise; hence it holds for the expected gap of f.
 
     The printed proof writes grad f for the clients' gradients (L557), which does no harm.
     """
@@ -150,7 +150,7 @@ def fedavg_remorse() -> Finding:
     verdict=Verdict.REFUTED,
 )
 def minorant() -> Finding:
-    """Only one coordinate of y need be beyond R; the quadratic of another may be negative, while its f~_j is 0.
+    """Only one coordinate of y need exceed R; the quadratic in another may be negative where its f~_j is 0.
 
     A larger R would do, see the repair; the text asks for none.
     """
@@ -191,7 +191,7 @@ def minorant() -> Finding:
     },
 )
 def minorant_repaired() -> Finding:
-    """For any values of the quadratics; f~_j by eq. (7) itself. For any d by the same sum, in words."""
+    """For any values of the quadratics, with f~_j from eq. (7); for other d by the same sum, in words."""
 
     def body(draw: Draw) -> Statement:
         q, y, M, a, b, R = draw("q", 2), draw("y", 2), draw("M", 2), draw("a"), draw("b"), draw("R")
@@ -234,6 +234,6 @@ def _beyond(rng: np.random.Generator) -> Mapping[str, Fraction]:
 )
 @decided()
 def variance(draw: Draw) -> Statement:
-    """(f - 1)^2 >= 0."""
+    """Equivalent to (f - 1)^2 >= 0."""
     f = draw("f")
     return Statement({}, {"f^2 >= 2 f - 1": f * f >= 2 * f - 1})

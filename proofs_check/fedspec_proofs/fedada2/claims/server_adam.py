@@ -1,4 +1,4 @@
-"""Appendix C.2: Adam on the server and, compressed by SM3, on the clients: the steps that its sketch prints."""
+"""Appendix C.2: Adam on the server and, compressed by SM3, on the clients: the steps of its printed sketch."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def mean_of_squares() -> Finding:
     severity=Severity.PROOF_BREAKS,
 )
 def decayed_moment() -> Finding:
-    """It takes v_t >= tau, but server Adam's v_t decays from tau^2 while nothing happens.
+    """It assumes v_t >= tau, but server Adam's v_t decays from tau^2 in rounds with zero change.
 
     Fifteen rounds of a client that is at its minimiser, then one of another client: only the last term of the left sum
     is not 0. Phi1 is taken as large as Lemma 28 may mean it, with Phi_0.
@@ -182,8 +182,8 @@ def _pythagorean(rng: np.random.Generator) -> Mapping[str, Fraction]:
 )
 @decided(sample=_pythagorean)
 def bounded_moment(draw: Draw) -> Statement:
-    """Bound for one round of server Adam; T_(1,r) is 1/(sqrt(beta2 v_(t-1)) + tau) - 1/(sqrt(v_t) + tau) times
-    |Delta_r| <= Phi1 and |grad f| <= G, and the difference is that of the roots over the product of the denominators.
+    """Bound of one round of server Adam: T_(1,r) is 1/(sqrt(beta2 v_(t-1)) + tau) - 1/(sqrt(v_t) + tau) times |Delta_r|
+    <= Phi1 and |grad f| <= G; the difference is that of the roots, divided by the product of the denominators.
 
     Divided by Psi6 of order eta eta_l T this falls as eta_l, so that the rate O(T^(-1/2)) is not touched by it.
     """

@@ -1,4 +1,4 @@
-"""Lemma 16: how far one step of the server goes, for any number of rounds by induction over its own step."""
+"""Lemma 16: length of one server step, for any number of rounds by induction over the server's rule."""
 
 from __future__ import annotations
 

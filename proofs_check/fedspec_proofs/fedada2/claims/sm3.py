@@ -1,4 +1,4 @@
-"""SM3: its bound on AdaGrad's accumulator, for any number of steps, by SMT induction over the rules themselves.
+"""SM3 bounds AdaGrad's accumulator from above, for any number of steps: SMT inductions over the rules.
 
 ``accumulate_i`` and ``accumulate_ii`` of :mod:`fedspec.client.sm3` are run on z3 reals: one step from an arbitrary
 state. The squared gradients are fresh variables g2 >= 0, which is all that a square of a real number is. What is known
@@ -44,7 +44,7 @@ def _at(rule: Accumulate, cover: Cover | Slices) -> Sized:
     },
 )
 def upper_bound() -> Finding:
-    """s <= nu for both rules.
+    """Proof of s <= nu for both rules.
 
     For any cover: let s(j) <= mu(r) whenever j is in S_r. SM3-I: mu'(r) >= mu(r) + g2(j) >= s'(j) for every set that
     holds j, so the smallest of them, nu'(j), is too. SM3-II: nu'(j) = min mu(r) + g2(j) >= s'(j), and mu'(r) is at

@@ -1,4 +1,4 @@
-"""Strategies that meet the condition of Theorem 25: as printed none that it names, in a relaxed form all of them."""
+"""Strategies and Theorem 25's condition: none that it names meets it as printed, all meet a relaxed form."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STRATEGIES = Source(FEDADA2, "after Theorem 25 (L1211), and footnote 4 of sec. 4
 
 @dataclass(frozen=True)
 class Local:
-    """The hyper-parameters of a client's solver."""
+    """Hyper-parameters of a client's solver."""
 
     eta_l: Scalar
     eps: Scalar
@@ -37,7 +37,7 @@ class Local:
 
 
 def steps(strategy: Strategy, h: Local, g: Iterable[Any]) -> list[Vector]:
-    """The changes of the local model, one for each gradient; run from 0 for 1, 2, ... steps."""
+    """Changes of the local model per gradient, from runs of 1, 2, ... steps that start at 0."""
     rows = [np.atleast_1d(np.asarray(row, dtype=object)) for row in g]
     origin = rows[0] * 0
     ends = [origin]
@@ -81,7 +81,7 @@ def _literal(strategy: Strategy, h: Local, words: str, *, forgets: bool = False)
     severity=Severity.FALSE_RESULT,
 )
 def literal_sgd() -> Finding:
-    """SGD forgets: where the second gradient is 0 its second step is 0, while the rule repeats the first one.
+    """SGD's step is its newest gradient: if that is 0, so is the step, while the rule repeats the first step.
 
     That the rule is meant to sum over all gradients in every step is seen from the double sum of Lemma 26 (L1226).
     """
@@ -97,7 +97,7 @@ def literal_sgd() -> Finding:
     severity=Severity.FALSE_RESULT,
 )
 def literal_adagrad() -> Finding:
-    """As SGD."""
+    """As for SGD: if the second gradient is 0, so is the second step."""
     return _literal(Strategy.ADAGRAD, _hyper(), "AdaGrad, eps = 1", forgets=True)
 
 
@@ -110,7 +110,7 @@ def literal_adagrad() -> Finding:
     severity=Severity.FALSE_RESULT,
 )
 def literal_adam() -> Finding:
-    """Adam's weights and its denominator change from step to step, also for old gradients.
+    """Adam's weights and denominator of an old gradient change from step to step.
 
     Were weights a_(p,l) meant, for beta1 > 0 it would satisfy the rule.
     """
@@ -119,7 +119,7 @@ def literal_adam() -> Finding:
 
 @dataclass(frozen=True)
 class Local2:
-    """A strategy on given gradients in one coordinate.
+    """A strategy on given gradients in one coordinate, with constants.
 
     Attributes:
         strategy: the strategy.
@@ -150,7 +150,7 @@ def local(choose: Choose) -> Local2:
 
 
 def bounds(s: Local2) -> tuple[float, float, float]:
-    """a <= a_(p,p), a_(p,l) <= A and m <= theta for the strategy: a, A, m."""
+    """Constants a, A, m of the strategy with a <= a_(p,p), a_(p,l) <= A and m <= theta."""
     if s.strategy is Strategy.SGD:
         return 1.0, 1.0, 1.0
     if s.strategy is Strategy.ADAM:
@@ -190,9 +190,10 @@ def _weights(s: Local2) -> Iterator[tuple[float, list[float]]]:
     repairs="fedada2.theorem-25-sgd",
 )
 def relaxed() -> Finding:
-    """a = A = m = M = 1 for SGD; a = A = 1, theta in [eps, sqrt(K) G + eps] for AdaGrad; a = 1 - beta1, A = 1, theta in
-    [eps, G + eps] for Adam: inductions over the steps of the rules. Searched: the steps of the specification's solvers
-    against their closed form."""
+    """SGD: a = A = m = M = 1; AdaGrad: a = A = 1, theta in [eps, sqrt(K) G + eps]; Adam: a = 1 - beta1, A = 1, theta
+    in [eps, G + eps]; by inductions over steps of the rules. Searched: steps of the specification's solvers,
+    compared with their closed form.
+    """
 
     def sides(s: Local2, **times: float) -> Iterable[Sides]:
         a, A, m = (times.get(name, 1.0) * end for name, end in zip("aAm", bounds(s), strict=True))

@@ -1,4 +1,4 @@
-"""Heavy tails: Definitions 1 and 11, Student's noise of Proposition 9, and FedAvg's first round under it.
+"""Heavy tails: Definitions 1 and 11, Student's noise in Proposition 9, and FedAvg's first round with it.
 
 The steps of Proposition 9 (ii) about Student's law: where |xi| p(xi) peaks, a majorant of it, and a contraction.
 """
@@ -37,14 +37,14 @@ def _point(draw: Draw) -> Any:
 
 
 def quantile(u: Any) -> Any:
-    """The specification's quantile of t_2 at one u of any kind."""
+    """Quantile of t_2 in the specification, at one u of any number type."""
     at = np.empty(1, dtype=object)
     at[0] = u
     return student_2(at)[0]
 
 
 def squared(u: Any) -> Any:
-    """The square of the quantile at u."""
+    """Square of the quantile at u."""
     return 1 / (2 * u * (1 - u)) - 2
 
 
@@ -61,12 +61,12 @@ def _density(draw: Draw) -> Iterable[Any]:
 
 
 def integral(a: Any, log: Callable[[Any], Any]) -> Any:
-    """E xi^2 for t_2 over the quantiles from a to 1 - a: log((1 - a)/a) - 2 (1 - 2a)."""
+    """E xi^2 for t_2, restricted to quantiles from a to 1 - a: log((1 - a)/a) - 2 (1 - 2a)."""
     return log((1 - a) / a) - 2 * (1 - 2 * a)
 
 
 def within(a: Fraction) -> Fraction:
-    """A rational lower bound of it."""
+    """Rational lower bound of :func:`integral`."""
     return Fraction(integral(a, lambda q: enclosure.log(q)[0]))
 
 
@@ -93,7 +93,7 @@ def _below_a_power(draw: Draw) -> Statement:
     assumptions={"two degrees of freedom": "the first client of Proposition 9"},
 )
 def heavy_tailed() -> Finding:
-    """The square of the quantile is 1/(2u(1-u)) - 2, whose integral log((1-a)/a) - 2(1 - 2a), by its derivative in a,
+    """The squared quantile is 1/(2u(1-u)) - 2; its integral log((1-a)/a) - 2(1 - 2a), verified by its derivative in a,
     is unbounded.
 
     Below 2: the density (2 + xi^2)^(-3/2) is at most |xi|^(-3), so that E|xi|^alpha <= 1 + 2/(2 - alpha). The Cauchy
@@ -128,7 +128,7 @@ def heavy_tailed() -> Finding:
 )
 @decided()
 def heavy_tailed_cauchy(draw: Draw) -> Statement:
-    """There xi^2 times the density is at least gamma/(2 pi), whose integral up to R is gamma (R - gamma)/pi.
+    """For |xi| >= gamma, xi^2 times the density is at least gamma/(2 pi), with integral gamma (R - gamma)/pi up to R.
 
     The normal law is not heavy-tailed: its second moment is its variance.
     """
@@ -138,7 +138,7 @@ def heavy_tailed_cauchy(draw: Draw) -> Statement:
 
 
 def fedavg_clients(x: Vector, eta_l: Any, clients: Sequence[Oracle], K: int) -> Vector:
-    """The model after a round of FedAvg in which every client takes K steps."""
+    """Model after a round of FedAvg in which every client takes K steps."""
     N = len(clients)
     h, plan = fedavg.FedAvg(eta_l=eta_l), Plan(tuple(range(N)), (K,) * N, (1,) * N)
     trace = run_round(h, x, clients, plan, local=local_sgd, norm=sgd_norm, server=fedavg.server)
@@ -147,7 +147,7 @@ def fedavg_clients(x: Vector, eta_l: Any, clients: Sequence[Oracle], K: int) -> 
 
 
 def fedavg_round(x: Vector, eta_l: Any, noise: list[list[Vector]]) -> Vector:
-    """Round of FedAvg on x^2/2, each client with its own noise at every step."""
+    """Round of FedAvg on x^2/2, with separate noise for each client and step."""
     return fedavg_clients(x, eta_l, [noisy(own) for own in noise], len(noise[0]))
 
 
@@ -171,7 +171,7 @@ def _unrolled(N: int, K: int, sign: int = -1) -> Body:
     assumptions={"client 1 is drawn": "the client with two degrees of freedom takes part"},
 )
 def fedavg_explodes() -> Finding:
-    """The identity, for |S| and K up to 2 and 3, all rates and noises; the last noise of client 1 has factor -eta/|S|.
+    """Identity for |S| <= 2 and K <= 3, all rates and noises; client 1's last noise has the factor -eta/|S|.
 
     It is independent of the rest, which has a mean, so that E x^2 is at least (eta/|S|)^2 times its own second moment,
     infinite by ``fedada2.definition-1``. All other noises have mean 0 and finite variance 3, 2, ... (L312).
@@ -188,7 +188,7 @@ def fedavg_explodes() -> Finding:
 
 @false("fedada2.proposition-9-i-sign", of=fedavg_explodes, statement="The same with + eta/|S| before the sum (L367)")
 def plus_sign() -> Finding:
-    """The sign that is printed once; it makes no difference to the second moment."""
+    """Refuted: the wrong sign, which is printed once; the second moment is the same."""
     return identities({"|S| = 1, K = 2": _unrolled(1, 2, sign=1)}, instances=8)
 
 
@@ -200,7 +200,7 @@ def plus_sign() -> Finding:
     severity=Severity.PROOF_BREAKS,
 )
 def majorant() -> Finding:
-    """At the end of its ramp h is -1 + sup |xi| p + epsilon, which is negative; so is its integral over the ramp.
+    """At the end of its ramp h is -1 + sup |xi| p + epsilon, which is negative, and so is its integral over the ramp.
 
     Beyond x_1 both sides have the same integrand at x_t = 0. Over [0, x_1] that of h is (s + 1/x_1) log(1 + x_1) - 1
     with s = sup |xi| p + epsilon, for eps = 1, and that of |xi| p is not negative.
@@ -222,7 +222,7 @@ def majorant() -> Finding:
 
 
 def at_one(nu: int) -> Fraction:
-    """p_nu(1) from above, by interval arithmetic."""
+    """Rational upper bound of the density p_nu(1), by interval arithmetic."""
     before = mpmath.iv.dps
     mpmath.iv.dps = 30
     try:
@@ -249,7 +249,7 @@ def at_one(nu: int) -> Fraction:
     repairs="fedada2.l407",
 )
 def constant() -> Finding:
-    """The second term is at most P(|xi| > 1) <= 1, and the first falls as eps grows: every number of degrees in turn,
+    """The second term is at most P(|xi| > 1) <= 1, and the first decreases in eps: each number of degrees of freedom
     by intervals. That B bounds the mean for every x is a rearrangement, in words, and not claimed here.
     """
     worst = F(0)
@@ -273,7 +273,7 @@ def constant() -> Finding:
     severity=Severity.PROOF_BREAKS,
 )
 def contraction() -> Finding:
-    """I depends on x_t and falls to 0 as |x_t| grows; at x_t = 10 and eps = 1 it is below 1/5.
+    """I_i depends on x_t and tends to 0 as |x_t| grows; at x_t = 10 and eps = 1 it is below 1/5.
 
     P(xi <= -49/10) = 1/51 by the specification's quantile; beyond that |x_t + xi| is at least 51/10.
     """

@@ -1,4 +1,4 @@
-"""Theorem 20, the convergence of FedAda2: as printed it is false, also where everybody takes part in every round.
+"""Theorem 20, the convergence of FedAda2: as printed it is false, even with full participation in every round.
 
 What breaks it stays put: a round from some x_0 leaves the whole state of the server as it was, or an induction over
 the round, run on z3 reals, shows that no x_t leaves a half-line on which the gradient of f is bounded away from 0. So
@@ -35,13 +35,13 @@ from fedspec_proofs.kit.adding import confirmed, in_setting
 from fedspec_proofs.refutation import refutation
 
 PRINTED_PROOF = "lemma-15 lemma-16 l882 l901 l906 l922 eq-11 lemma-22 lemma-21 lemma-17"
-"""The lines of its proof, in their order."""
+"""Claims about the lines of its printed proof, in order."""
 SOURCE = Source(FEDADA2, "Theorem 20 (L842); Theorem 6 (L146) in short")
 STATEMENT = "min over t <= T of |grad f(x_(t-1))|^2 <= (Psi1 + ... + Psi5) / Psi6 for Algorithm 2"
 
 
 def hyper(T: int, eps_s: Any, beta1: Any = 0) -> fedada2.FedAda2:
-    """eta_l = T^(-1/2) for a square T; everything else 1, no momentum unless asked for."""
+    """Hyper-parameters with eta_l = T^(-1/2) for a square T; others are 1, no momentum by default."""
     one = F(1)
     return fedada2.FedAda2(eta_l=F(1, _root(T)), eps=one, eta=one, beta1=F(beta1), tau=one, v0=one, eps_s=eps_s)
 
@@ -53,18 +53,18 @@ def _root(T: int) -> int:
 
 
 def setting(f: Huber, h: fedada2.FedAda2, x: Any, T: int) -> Setting:
-    """The setting of the bound, from a problem, the hyper-parameters and the first model."""
+    """Setting of the bound, from a problem, the hyper-parameters and the first model."""
     return Setting(T, 1, h.z, len(x), h.eta, h.eta_l, h.eps, h.eps_s, h.tau, h.beta1, F(0), h.v0, f.L, f.G, f.gap(x))
 
 
 def printed_right(f: Huber, h: fedada2.FedAda2, x: Any, T: int) -> Any:
-    """A rational upper bound of the printed right side."""
+    """Rational upper bound of the printed right side."""
     s = setting(f, h, x, T)
     return right(s, theorem_20(s, ABOVE), ABOVE)
 
 
 def first_below(f: Huber, eps_s: Any, beta1: Any, left: Any) -> int:
-    """The least square T at which the printed right side, which falls with T, is below a left side, by halving."""
+    """Smallest square T at which the printed right side, which decreases in T, is below ``left``, by bisection."""
     x = exact.vector(0)
 
     def below(root: int) -> bool:
@@ -87,7 +87,7 @@ def first_below(f: Huber, eps_s: Any, beta1: Any, left: Any) -> int:
     chain=PRINTED_PROOF,
 )
 def theorem() -> Finding:
-    """Three clients, all of which take part: what AdaGrad makes of their gradients cancels, the gradients do not.
+    """Three clients, all of which take part: their AdaGrad steps cancel, their gradients do not.
 
     The bound has large constants, so that this instance breaks it for long runs alone; Corollaries 23 and 24, which
     conclude from it that the gradient falls to 0, are false of the same instance at every T: there one looks first.
@@ -217,7 +217,7 @@ def _moving(f: Huber, who: Plan, edge: Fraction, slope: Fraction, T: int, words:
     assumptions=PRINTED,
 )
 def moving() -> Finding:
-    """The three clients again, all of them in every round, from x_0 = 2: x_t falls towards 0, where f' is 1/9."""
+    """The three clients again, all in every round, from x_0 = 2: x_t decreases towards 0, where f' is 1/9."""
     words = "three Huber clients of scale 1 about -1, 1/3, 1/3, all in every round"
     return _moving(BALANCED, everybody(BALANCED, 1), F(0), F(1, 9), 10**12, words)
 
@@ -233,7 +233,7 @@ def moving() -> Finding:
     chain="theorem-20-assembly lemma-15-repaired l901",
 )
 def repaired() -> Finding:
-    """D bounds what L922 wants bounded, with the square that it loses, and the proof goes through.
+    """The constant D bounds what L922 must bound, with L^2 in place of L; with both, the proof is valid.
 
     For every d, T, K, z, cover, clients and participants. The search, on the line, stays far below the bound. For
     identical clients and no dead zone D = L^2 |Phi1|^2 will do, by Lemma 15, and the bound falls as T^(-1/2).

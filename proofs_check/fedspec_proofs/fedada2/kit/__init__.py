@@ -1,1 +1,1 @@
-"""Kit of FedAda2's claims: clients with known constants, the right sides of its bounds, inductions."""
+"""Tools for FedAda2's claims: clients with known constants, right sides of its bounds, inductions."""

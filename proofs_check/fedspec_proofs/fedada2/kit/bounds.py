@@ -1,4 +1,4 @@
-"""The right sides of the convergence bounds: Theorem 20 and what Theorem 25 and Corollaries 27 and 29 change in it.
+"""Right sides of the convergence bounds: Theorem 20, and the changes of Theorem 25 and Corollaries 27 and 29.
 
     (Psi1 + Psi2 + Psi3 + Psi4 + Psi5) / Psi6    (L842)
 
@@ -24,7 +24,7 @@ from fedspec_proofs.engines import enclosure
 
 @dataclass(frozen=True)
 class Functions:
-    """A root, a logarithm and the smaller of two."""
+    """Functions for the bounds: root, logarithm and minimum, exact or as bounds."""
 
     sqrt: Callable[[Any], Any]
     log: Callable[[Any], Any]
@@ -35,12 +35,12 @@ FLOAT = Functions(math.sqrt, math.log)
 ABOVE = Functions(enclosure.sqrt_above, lambda q: enclosure.log(q)[1])
 
 LONG = 200
-"""From this many rounds on 1 - beta1^T is bounded by 1."""
+"""Number of rounds from which 1 - beta1^T is replaced by its bound 1."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Numbers that the bound depends on.
+    """Numbers that the bounds depend on.
 
     Attributes:
         T, K, z, d: rounds, local steps, delay, dimension.
@@ -67,22 +67,22 @@ class Setting:
 
     @property
     def updates(self) -> int:
-        """ceil(K/z)."""
+        """Number ceil(K/z) of preconditioner updates."""
         return -(-self.K // self.z)
 
     @property
     def ends(self) -> Any:
-        """1 - b^T, or 1 above it."""
+        """Factor 1 - b^T, or its bound 1 for many rounds."""
         return 1 - self.b**self.T if self.T < LONG else 1
 
     @property
     def lags(self) -> Any:
-        """c(b)."""
+        """Constant c(b)."""
         return c(self.b)
 
 
 def phi1(s: Setting, by: Functions, *, printed: bool = True) -> Any:
-    """Phi_1^K of Lemma 15 (L741), with its stray eta_l or without."""
+    """Phi_1^K of Lemma 15 (L741), with its stray factor eta_l if ``printed``."""
     n = s.updates
     first = by.sqrt(n * by.log(1 + n * s.G**2 / s.eps**2))
     other = (s.K - n) * s.G / (by.sqrt(s.v0) + s.eps)
@@ -95,13 +95,13 @@ def phi2(s: Setting, by: Functions, phi: Any) -> Any:
 
 
 def c(b: Any) -> Any:
-    """c(beta1) (L859), the natural numbers from 1 on: the partial sum of b^u u^2 up to u_0, and 1/u_0."""
+    """c(beta1) (L859), with natural numbers from 1 on: the partial sum of b^u u^2 up to u_0, plus 1/u_0."""
     u0 = cut(b)
     return sum((b**u * u**2 for u in range(u0 + 1)), start=Fraction(1, u0))
 
 
 def cut(b: Any) -> int:
-    """u_0: from it on b^u u^4 < 1. That falls once u is beyond 4 / ln(1/b), which (4 + 1)/(1 - b) exceeds."""
+    """Index u_0 from which on b^u u^4 < 1; this decreases for u > 4 / ln(1/b), which (4 + 1)/(1 - b) exceeds."""
     last = 0
     for u in range(1, int(5 / (1 - b)) + 2):
         if b**u * u**4 >= 1:
@@ -114,7 +114,7 @@ def cut(b: Any) -> int:
 
 @dataclass(frozen=True)
 class Constants:
-    """Constants that differ between the statements.
+    """Constants that differ between the theorems.
 
     Attributes:
         phi1: the bound on a client's change, a coordinate.
@@ -136,7 +136,7 @@ def theorem_20(s: Setting, by: Functions, *, printed: bool = True) -> Constants:
 
 
 def psis(s: Setting, k: Constants, by: Functions, D: Any = None) -> tuple[Any, ...]:
-    """Psi1 to Psi6; as printed without D, else with L^2 and D."""
+    """Psi1 to Psi6: as printed if D is None, else with L^2 and D."""
     squared = s.d * k.phi1**2
     length = by.sqrt(s.d) * k.phi1
     Ltilde = None if D is not None else 2 * by.sqrt(s.d) * s.G / (s.eta_l * s.eps_s)
@@ -154,11 +154,11 @@ def psis(s: Setting, k: Constants, by: Functions, D: Any = None) -> tuple[Any, .
 
 
 def terms(s: Setting, k: Constants, by: Functions, D: Any = None) -> dict[str, Any]:
-    """The right side of the bound, term by term."""
+    """Terms of the right side of the bound."""
     *above, below = psis(s, k, by, D)
     return {f"Psi{i}/Psi6": psi / below for i, psi in enumerate(above, 1)}
 
 
 def right(s: Setting, k: Constants, by: Functions) -> Any:
-    """The printed right side of the bound."""
+    """Right side of the bound as printed."""
     return sum(terms(s, k, by).values())

@@ -1,4 +1,4 @@
-"""The printed assumptions of the convergence theorems, decided on an instance: the entries of a refutation."""
+"""Printed assumptions of the convergence theorems, tested on an instance, as the conditions of a refutation."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ PRINTED = {
     "objective": "f is the mean of the F_i (eq. (1)) and has a minimiser (L90)",
     "server": "m_0 = 0, v_0 >= tau^2, eps, tau > 0, beta1 in [0, 1); any x_0 and any rates",
 }
-"""Assumptions of Theorem 20 and its relatives, in words; :func:`printed` decides them."""
+"""Assumptions of Theorem 20 and related theorems in words; :func:`printed` tests them."""
 
 LOCAL = {
     "Assumption 2": "every gradient is at most G in every coordinate",
     "eps, eps_s > 0": "the clients' stabiliser, and the length below which a step is dropped",
 }
-"""Assumptions of the lemmas about a client's change; the instances are full-batch and smooth as well."""
+"""Assumptions of the lemmas about a client's change; the instances also have full-batch gradients and are smooth."""
 
 
 def ramp(x: Vector, L: Any, start: Any) -> Vector:
-    """The gradient at x of an L-smooth convex function on the line whose slope is ``start`` at 0 and at most 1."""
+    """Gradient at x of an L-smooth convex scalar function; it is ``start`` at 0, clipped to [-1, 1]."""
     out: Vector = slope(L * x + start)
     return out
 
 
 def lipschitz(gradient: Callable[[Any], Any], L: Any) -> bool:
-    """|gradient(x) - gradient(y)| <= L |x - y| for all x and y on the line, by z3."""
+    """True if |gradient(x) - gradient(y)| <= L |x - y| for all real x and y, by z3."""
     x, y = reals("x", 1), reals("y", 1)
     (change,), (apart,) = gradient(x) - gradient(y), x - y
     return bool(prove({"Lipschitz": change**2 <= (L * apart) ** 2}))
 
 
 def smooth(f: Huber, L: Any) -> bool:
-    """Assumption 1 on the line: |grad F_i(x) - grad F_i(y)| <= L |x - y| for all x, y and i, by z3."""
+    """True if Assumption 1 holds on the line: |grad F_i(x) - grad F_i(y)| <= L |x - y| for all x, y and i, by z3."""
     return all(lipschitz(partial(client, 0), L) for client in f.clients)
 
 
 def bounded(f: Huber, G: Any) -> bool:
-    """Assumption 2 on the line: |grad F_i(x)| <= G for all x and i, by z3."""
+    """True if Assumption 2 holds on the line: |grad F_i(x)| <= G for all x and i, by z3."""
     x = reals("x", 1)
     return bool(prove({f"client {i}": every(g[0] <= G, -g[0] <= G) for i, g in _all(f, x)}))
 
@@ -58,7 +58,7 @@ def _all(f: Huber, x: Any) -> list[tuple[int, Any]]:
 
 
 def printed(f: Huber, L: Any, G: Any, h: Any) -> dict[str, bool]:
-    """The assumptions of Theorem 20 and its relatives of the clients and of the server's start."""
+    """Assumptions of Theorem 20 and related theorems on clients and server's start, each with True if it holds."""
     third = exact.vector(Fraction(1, 3))
     return {
         f"Assumption 1: every F_i is {L}-smooth (z3, for all x and y)": smooth(f, L),

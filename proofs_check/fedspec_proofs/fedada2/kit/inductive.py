@@ -1,4 +1,4 @@
-"""Inductions with everything that a claim of the ledger wants beside them: a second look and what each input is for.
+"""Inductions with the evidence that a claim needs: a simulation as confirmation, and the effect of dropping each input.
 
 The builders of inductions take their variables from a :class:`~fedspec_proofs.engines.draw.Draw`, so that the same
 step, invariant and claim run on z3 reals and, from the first state on, on random fractions.
@@ -23,7 +23,7 @@ from fedspec_proofs.words import as_text
 S = TypeVar("S")
 
 Build = Callable[[Draw], Induction[Any]]
-"""An induction over the variables of a draw."""
+"""An induction as a function of its draw of variables."""
 
 RUN = 6
 """Steps of one simulated run."""
@@ -33,17 +33,17 @@ RUNS = 20
 LINEAR = "QF_LRA"
 
 TURNS = 5
-"""Number of times that an undecided query is asked."""
+"""Number of attempts for an undecided query."""
 
 ABLATION_MS = 1500
-"""Limit of the queries that only tell what an assumption is for."""
+"""Time limit of queries about dropped assumptions, in milliseconds."""
 
 TRIES = 40
-"""Number of draws of inputs until they satisfy the known conditions."""
+"""Number of draws of inputs until they satisfy the conditions."""
 
 
 class Small(Rationals):
-    """Random rationals of [0, 3] with small denominators: what inductions ask of their inputs is often met.
+    """Random rationals of [0, 3] with small denominators, which often satisfy the conditions on an induction's inputs.
 
     Rules that take a root which the claim does not look at get numerals of z3 instead, whose roots stay unevaluated.
     """
@@ -55,11 +55,11 @@ class Small(Rationals):
         self.numerals = numerals
 
     def drawn(self, positive: bool) -> Fraction:
-        """A rational of [0, 3]."""
+        """Draw a rational of [0, 3]."""
         return Fraction(exact.rationals(self.rng, 1, low=int(positive), high=3, denominators=(1, 2, 3, 4))[0])
 
     def shown(self, value: Fraction) -> Any:
-        """The rational, or a numeral of z3."""
+        """Return the rational, or a numeral of z3 if ``numerals``."""
         return Real(value) if self.numerals else value
 
 
@@ -70,7 +70,7 @@ def _holds(formulas: Mapping[str, Any]) -> list[str]:
 def simulated(
     build: Build, *, kept: tuple[str, ...] = (), runs: int = RUNS, steps: int = RUN, numerals: bool = False
 ) -> tuple[int, str]:
-    """Run the system from its first state on random fractions: the steps made, and what broke, if anything.
+    """Run the system from its initial state on random fractions; return the number of steps and any failure in words.
 
     Args:
         build: the induction.
@@ -111,7 +111,7 @@ def _drawn(
 
 
 def reachable(build: Build, without: str, *, steps: int = 3) -> Dropped:
-    """True if some run of equal steps from the first state breaks the claim once an input may be anything."""
+    """Drop an assumption on the inputs: it matters if a run of equal steps from the initial state breaks the claim."""
     induction = build(variables)
     inputs = {words: formula for words, formula in induction.inputs.items() if words != without}
     state = induction.initial
@@ -135,7 +135,7 @@ def inductive(
     steps: int = RUN,
     numerals: bool = False,
 ) -> Finding:
-    """Proved if every induction goes through and every simulated run agrees.
+    """Proved if every induction is proved and every simulated run agrees.
 
     Args:
         builds: the induction at each of its sizes, by a label.
@@ -175,7 +175,7 @@ def inductive(
 
 
 def patient(claims: Formulas, known: Formulas, *, logic: str | None, timeout_ms: int = TIMEOUT_MS) -> Proof:
-    """A query that is put again where z3 gives up: how fast it decides polynomials depends on what it did before.
+    """Repeat a query if z3 gives up, since its speed on polynomials depends on its earlier queries.
 
     The solvers of the logic and of no logic take turns, each within a part of the limit.
     """

@@ -1,4 +1,4 @@
-"""The proof of Lemma 15 on the line, where SM3 has one set: what a local step adds, and how the steps add up.
+"""Proof of Lemma 15 in one dimension, where SM3 has one set: size of a local step, and sum of the steps.
 
 At an update v' is at least v_0 + s + g^2, s the sum of the squares at earlier updates, so that the step's square is at
 most eta_l^2 g^2/(eps^2 + s + g^2); these shares add up to a logarithm (Lemma 22, sharper), and the steps to the root
@@ -33,7 +33,7 @@ def _step(*, update: bool) -> Callable[[Draw], Statement]:
         x, g, v = draw("x", 1), draw("g", 1), draw("v", 1)
         eta, eps, eps_s, G, r0, s, c = (draw(name) for name in ("eta", "eps", "eps_s", "G", "r0", "s", "c"))
         if isinstance(eta, F) and min(eta, eps) <= 0:
-            raise ValueError("the rule refuses such rates")
+            raise ValueError(f"eta_l, eps: got {eta} and {eps}; the rule needs both > 0")
         with roots() as known:
             before = DelayedSm3(x=x, mu=v, nu=v, t=0 if update else 1)
             after = sm3_ii_delayed(before, g, LINE, eta_l=eta, eps=eps, z=2, eps_s=eps_s)
@@ -62,6 +62,6 @@ def _squares(rng: np.random.Generator) -> dict[str, Fraction]:
 
 
 def parts() -> list[Finding]:
-    """The two kinds of steps and the inequality that adds them up, by z3."""
+    """Proofs by z3 of both kinds of steps, and of the inequality that adds them up."""
     steps = [decide(_step(update=update), sample=_squares, ablate=False) for update in (True, False)]
     return [*steps, decide(one_more_term, ablate=False)]

@@ -1,4 +1,4 @@
-"""Local runs on given gradients, for an adversary: SM3, AdaGrad or Adam with delayed updates, and their constants."""
+"""Random local runs on given gradients: SM3, AdaGrad or Adam with delayed updates, and their constants."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COVERS: Mapping[int, tuple[Cover, ...]] = {
 
 @dataclass(frozen=True)
 class Local:
-    """Gradients that one client draws in one round, and its hyper-parameters.
+    """A client's gradients in one round, and its hyper-parameters.
 
     Attributes:
         g: [K, d].
@@ -51,17 +51,17 @@ class Local:
 
     @property
     def K(self) -> int:
-        """The number of steps."""
+        """Number of steps."""
         return len(self.g)
 
     @property
     def n(self) -> int:
-        """ceil(K/z), the number of updates of the preconditioner."""
+        """Number ceil(K/z) of preconditioner updates."""
         return -(-self.K // self.z)
 
 
 MET: Mapping[str, Callable[[Local], bool]] = {BOUNDED: lambda c: bool((abs(c.g) <= c.G).all())}
-"""Assumption 2 of an instance."""
+"""Test of Assumption 2 on an instance."""
 
 HELD: Mapping[str, Callable[[Local], bool]] = {CARRIED: lambda c: c.idle is not Idle.RESET}
 
@@ -81,7 +81,7 @@ def _unit(choose: Choose, kind: str, due: bool) -> Any:
 
 
 def drawn(*, longest: int = 16, v0: bool = True) -> Callable[[Choose], Local]:
-    """An instance maker."""
+    """Return a maker of random instances."""
 
     def instance(choose: Choose) -> Local:
         d = choose.whole(1, 2)
@@ -117,7 +117,7 @@ def _floats(c: Local) -> tuple[Vector, Array]:
 
 
 def sm3_change(c: Local) -> Vector:
-    """|Delta_i| of Algorithm 2 in floating point, v_0 in every accumulator."""
+    """Change |Delta_i| of Algorithm 2 in floating point, with v_0 in every accumulator."""
     x, g = _floats(c)
     state = sm3_delayed.begin(x, c.cover, v0=float(c.v0))
     for row in g:
@@ -128,7 +128,7 @@ def sm3_change(c: Local) -> Vector:
 
 
 def agdu_change(c: Local) -> Vector:
-    """|Delta_i| of Algorithm 10 in floating point, its weight included."""
+    """Change |Delta_i| of Algorithm 10 in floating point, including its weight."""
     x, g = _floats(c)
     state = agdu.begin(x, v0=float(c.v0))
     for row in g:
@@ -137,7 +137,7 @@ def agdu_change(c: Local) -> Vector:
 
 
 def admu_change(c: Local) -> Vector:
-    """|Delta_i| of Algorithm 8 in floating point, its weight included."""
+    """Change |Delta_i| of Algorithm 8 in floating point, including its weight."""
     x, g = _floats(c)
     state = admu.begin(x)
     rates: dict[str, Any] = {
@@ -152,7 +152,7 @@ def admu_change(c: Local) -> Vector:
 
 
 def lemma_15(c: Local) -> dict[str, float]:
-    """Phi_1^K (L741) without the eta_l inside the bracket, as in the proof (L766)."""
+    """Terms of Phi_1^K (L741) without the eta_l inside the bracket, as in the proof (L766)."""
     G, eps, rate = float(c.G), float(c.eps), float(c.eta_l)
     rest = (c.K - c.n) * G / (sqrt(c.v0) + eps)
     first = rate * sqrt(c.n * log(1 + c.n * G**2 / eps**2))

@@ -1,4 +1,4 @@
-"""Clients that meet Assumptions 1 and 2 with known constants, in rationals: Huber's function, scaled and shifted.
+"""Clients that meet Assumptions 1 and 2 with known rational constants: Huber's function, scaled and shifted.
 
     F_i(x) = s_i sum_j H(x_j - c_ij),    H(y) = y^2/2 where |y| <= 1, else |y| - 1/2
     [grad F_i(x)]_j = s_i max(-1, min(1, x_j - c_ij))
@@ -26,13 +26,13 @@ from fedspec_proofs.kit.piecewise import Piecewise, average, huber
 
 
 def slope(y: Any) -> Any:
-    """H'(y) of a number or a vector of any kind."""
+    """Derivative H'(y) = clip(y, -1, 1) of Huber's function, for a number or vector of any type."""
     return maximum(minimum(y, 1), -1)
 
 
 @dataclass(frozen=True)
 class Huber:
-    """N clients in d dimensions.
+    """N clients in d dimensions, each a scaled and shifted Huber function.
 
     Attributes:
         centres: [N, d].
@@ -44,17 +44,17 @@ class Huber:
 
     @property
     def clients(self) -> tuple[Oracle, ...]:
-        """The full-batch gradient of each client, the same at every local step."""
+        """Full-batch gradient of each client, the same at every local step."""
         return tuple(lambda k, x, s=s, c=c: s * slope(x - c) for s, c in zip(self.scales, self.centres, strict=True))
 
     @property
     def L(self) -> Any:
-        """The smoothness that all clients share."""
+        """Smoothness constant of all clients."""
         return max(self.scales)
 
     @property
     def G(self) -> Any:
-        """The bound on every coordinate of a gradient."""
+        """Bound of every coordinate of every client's gradient."""
         return max(self.scales)
 
     def gradient(self, x: Vector) -> Vector:
@@ -68,24 +68,24 @@ class Huber:
         return [average([huber(s, c) for s, c in zip(self.scales, cs, strict=True)]) for cs in self.centres.T]
 
     def value(self, x: Vector) -> Any:
-        """f(x), up to the same constant everywhere."""
+        """Value f(x), up to a constant that does not depend on x."""
         return sum(f.value(y) for f, y in zip(self._along, x, strict=True))
 
     def minimiser(self) -> Vector:
-        """A point where the gradient of f vanishes, exactly."""
+        """Point where the gradient of f vanishes, exactly."""
         return np.array([f.minimiser for f in self._along], dtype=self.centres.dtype)
 
     def gap(self, x: Vector) -> Any:
-        """f(x) - f(x*)."""
+        """Gap f(x) - f(x*)."""
         return self.value(x) - self.value(self.minimiser())
 
     def floats(self) -> Huber:
-        """Clients in floating point."""
+        """Copy of the clients in floating point."""
         return Huber(self.centres.astype(float), self.scales.astype(float))
 
 
 def problem(*clients: tuple[Any, Any]) -> Huber:
-    """Clients on the line, each a scale and a centre."""
+    """Make scalar clients from pairs (scale, centre)."""
     centres = np.empty((len(clients), 1), dtype=object)
     scales = np.empty(len(clients), dtype=object)
     for i, (scale, centre) in enumerate(clients):
@@ -97,12 +97,12 @@ BALANCED = problem((1, -1), (1, Fraction(1, 3)), (1, Fraction(1, 3)))
 """At 0 the clients' steps 1/2, -1/4, -1/4 cancel (eps = 1), while their gradients 1, -1/3, -1/3 do not."""
 
 Round = Callable[[Any, Any, Sequence[Oracle], Plan], tuple[Any, dict[str, Any]]]
-"""A round of one of FedAda2's algorithms: the step function of its box."""
+"""Function of a round: the step function of an algorithm of FedAda2."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """Result of some rounds.
+    """Result of some rounds: the models, and whether the last round changed nothing.
 
     Attributes:
         xs: x_0, x_1, ...
@@ -116,28 +116,28 @@ class Run:
 
     @property
     def starts(self) -> tuple[Vector, ...]:
-        """The models from which the rounds started."""
+        """Models from which the rounds started."""
         return self.xs[:-1]
 
     def least(self, f: Huber) -> Any:
-        """The smallest squared length of the gradient of f over x_0, x_1, ..., the last point left out if not still."""
+        """Smallest squared gradient length of f over x_0, x_1, ...; without the last model, unless it is still."""
         points = self.xs if self.still else self.xs[:-1]
         g = [f.gradient(x) for x in points]
         return min((v * v).sum() for v in g)
 
     def floor(self, f: Huber) -> Any:
-        """A rational lower bound of the smallest squared length over x_0, x_1, ... for ever; 0 where none is known."""
+        """Rational lower bound of the smallest squared gradient length over all rounds; 0 if none is known."""
         return self.least(f) if self.still and self.exact else Fraction(0)
 
 
 def everybody(f: Huber, K: int, **more: Any) -> Plan:
-    """A round in which every client takes K steps."""
+    """Plan of a round in which every client takes K steps."""
     N = len(f.scales)
     return Plan(tuple(range(N)), (K,) * N, (1,) * N, **more)
 
 
 def rounds(step: Round, h: Any, f: Huber, x: Vector, plan: Plan, T: int) -> Run:
-    """At most T rounds from x; the server's state is compared after each, and a round that changes nothing is the last.
+    """Run at most T rounds from x; stop after a round that leaves the server's state unchanged.
 
     Fractions are tried first; where a root is not rational everything runs in floating point instead.
     """
@@ -148,12 +148,12 @@ def rounds(step: Round, h: Any, f: Huber, x: Vector, plan: Plan, T: int) -> Run:
 
 
 def floating(h: Any) -> Any:
-    """The hyper-parameters in floating point."""
+    """Copy of the hyper-parameters in floating point."""
     return type(h)(**{n: float(v) if isinstance(v, Fraction) else v for n, v in vars(h).items()})
 
 
 def gradients(step: Round, h: Any, f: Huber, x: Vector, plan: Plan) -> list[list[tuple[Vector, bool]]]:
-    """The gradients of a round from x in floating point, client by client, and whether the step was taken.
+    """Gradients of a round from x in floating point, by client, each with True if its step was taken.
 
     It is dropped where the model stays. Every client is asked once more than it takes steps, so that the model after
     its last one is seen.

@@ -1,4 +1,4 @@
-"""Fractions for the rules, and second moments whose root, which the step takes, need not be rational.
+"""Fractions for rules, and second moments whose roots, which the step takes, need not be rational.
 
 On fractions a server's rule is run on numerals of z3, whose roots stay unevaluated, and the moment is read back.
 """
@@ -15,11 +15,11 @@ from fedspec_proofs.engines.reals import constants
 from fedspec_proofs.engines.smt import number
 
 F: Any = Fraction
-"""A fraction of a whole number, of two of them, or of a word such as ``"1/3"``."""
+"""Makes a fraction from a whole number, two whole numbers, or a string such as ``"1/3"``."""
 
 
 def second_moment(rule: Callable[..., Adaptive], v: Vector, delta: Vector, **rates: Any) -> Vector:
-    """v after one step of the rule from v with the mean change delta; no momentum, and a rate of 1."""
+    """Second moment v after one step of the rule with mean change delta; no momentum, rate 1."""
     fractions = all(isinstance(q, Fraction) for q in (*v, *delta))
     before, change = (constants(v), constants(delta)) if fractions else (v, delta)
     one = Fraction(1)

@@ -1,4 +1,4 @@
-"""SGD, AdaGrad and Adam in the relaxed rule of Theorem 25, after any number of steps: inductions over the rules' steps.
+"""SGD, AdaGrad and Adam in the relaxed rule of Theorem 25, after any number of steps: inductions over their steps.
 
 Weights of gradients and bounds of denominators, one coordinate; q is beta1^p, Q is beta2^n after n updates of v.
 """
@@ -96,7 +96,7 @@ def _fresh(rng: np.random.Generator) -> Mapping[str, F]:
 
 
 def relaxed_lines() -> list[Finding]:
-    """All of them, by z3."""
+    """Proofs of all these statements by z3."""
     bodies = {_plain: None, _weights: _first, _second_moment: _fresh, _squares: _moments, _denominator: _moments}
     return [decide(body, sample=sample, ablate=False, instances=20) for body, sample in bodies.items()]
 

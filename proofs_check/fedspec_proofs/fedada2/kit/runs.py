@@ -1,4 +1,4 @@
-"""Instances of the convergence theorems, for an adversary: Huber clients, any of the algorithms, any horizon.
+"""Random instances of the convergence theorems: Huber clients, any of the algorithms, any horizon.
 
 The left side is known for horizons of any length where a round leaves the server's state as it was; elsewhere the
 horizon is cut to the rounds that are run. Everything starts at the origin.
@@ -26,7 +26,7 @@ from fedspec_proofs.fedada2.kit.problems import Huber, Round, Run, gradients, pr
 from fedspec_proofs.fedada2.kit.rational import F
 
 ROUNDS, LONG = 8, 16
-"""Number of rounds that are run if the horizon is longer than ``LONG``; shorter horizons are run whole."""
+"""Number of rounds that are run if the horizon exceeds ``LONG``; shorter horizons are run completely."""
 
 STEPS: Mapping[type, Round] = {
     fedada2.FedAda2: fedada2.step,
@@ -38,7 +38,7 @@ STEPS: Mapping[type, Round] = {
 
 @dataclass(frozen=True)
 class Case:
-    """Instance of a convergence theorem.
+    """An instance of a convergence theorem.
 
     Attributes:
         f: the clients, on the line.
@@ -60,7 +60,7 @@ class Case:
 
 
 def drawn(make: Callable[[Choose, dict[str, Any]], tuple[Any, dict[str, Any]]]) -> Callable[[Choose], Case]:
-    """An instance maker for one algorithm, which gets the hyper-parameters that all have, and gives what it adds.
+    """Return a maker of random instances of an algorithm; ``make`` adds its hyper-parameters to the common ones.
 
     Args:
         make: from choices and the common hyper-parameters: the record, and what the plan holds beside participants
@@ -101,14 +101,15 @@ def drawn(make: Callable[[Choose, dict[str, Any]], tuple[Any, dict[str, Any]]]) 
 
 
 def outcome(case: Case, T: int) -> tuple[Run, float]:
-    """The run, and D of its rounds."""
+    """Run T rounds; return the run and its constant D."""
     run = rounds(STEPS[type(case.h)], case.h, case.f, exact.vector(0), case.who, T)
     return run, largest_drift(case, run.starts)
 
 
 def largest_drift(case: Case, starts: Iterable[Vector]) -> float:
-    """D: the largest squared distance between a gradient of a client at the start of a round and one that a step of
-    that round used, 0 where the step was dropped. With momentum a step uses the gradients before it as well."""
+    """D: the largest squared distance between a client's gradient at the start of a round and a gradient used by a
+    step of that round, 0 for a dropped step. With momentum, a step also uses the earlier gradients.
+    """
     f, step = case.f.floats(), STEPS[type(case.h)]
     remembers = isinstance(case.h, fedadaadam.FedAdaAdam) or "adam" in case.who.strategies
     apart = [0.0]
@@ -123,7 +124,7 @@ def largest_drift(case: Case, starts: Iterable[Vector]) -> float:
 
 
 def setting(case: Case, T: int) -> Setting:
-    """Setting that the bound takes from an instance."""
+    """Arguments of the bound for an instance."""
     h, f = case.h, case.f
     L, G = f.L * case.L, f.G * case.G
     gap = f.gap(exact.vector(0))
@@ -135,7 +136,7 @@ MET: Mapping[str, Callable[[Case], bool]] = {
     "bounded": lambda c: c.G == 1,
     "v~_0 >= tau^2": lambda c: bool(c.h.v0 >= c.h.tau**2),
 }
-"""The printed assumptions, for :func:`inequality`."""
+"""Tests of the printed assumptions, for :func:`inequality`."""
 
 DRIFT: Mapping[str, Callable[[Case], bool]] = {"drift": lambda c: c.D == 1}
 
@@ -156,11 +157,11 @@ SETTING_WORDS = {
     "whichever they are",
     "pace": "the delay z counts steps, not epochs; the rate is eta_l at every step, without warm-up",
 }
-"""Conditions that every instance meets."""
+"""Conditions that every instance meets by construction."""
 
 
 def steps_of(how_many: str) -> dict[str, str]:
-    """Number of steps of the drawn clients, as an assumption."""
+    """Assumption on the number of steps of the sampled clients."""
     return {"steps": f"everybody drawn takes {how_many} in every round"}
 
 
@@ -179,7 +180,7 @@ def inequality(
     *,
     printed: bool,
 ) -> Inequality[Case]:
-    """min |grad f(x_(t-1))|^2 <= the right side, as printed or repaired."""
+    """Inequality min |grad f(x_(t-1))|^2 <= right side, as printed or corrected."""
 
     def sides(case: Case) -> Iterable[Sides]:
         T = case.T if case.T <= LONG else ROUNDS
@@ -194,7 +195,7 @@ def inequality(
 
 
 def astray(h: Any, words: str, constants: Callable[[Case, Setting], Constants], K: int = 1, **plan: Any) -> Dropped:
-    """1600 rounds of one client on x^2/2, a line beyond 1, that takes a step a round and hardly moves from its start.
+    """Dropped assumption: 1600 rounds of one Huber client with one step a round, which hardly moves from its start.
 
     Args:
         h: the hyper-parameters.
@@ -226,21 +227,21 @@ SLOW: Mapping[str, Any] = {
 }
 """Hyper-parameters for :func:`astray`."""
 TIRED: Mapping[str, Any] = {**SLOW, "eps": F(100), "z": 100}
-"""Hyper-parameters under which a hundred steps go as far as one step does under the usual ones."""
+"""Hyper-parameters with which a hundred steps move as far as one step with :data:`SLOW`."""
 
 
 def dawdling(h: Any, constants: Callable[[Case, Setting], Constants], **plan: Any) -> dict[str, Dropped]:
-    """Without the words on the pace: one step of a rate that warms up."""
+    """Dropped assumption ``pace``: a warm-up of the rate, so that the client hardly moves."""
     return {"pace": astray(replace(h, warm_up=10**6), "the rate warms up over 10^6 steps", constants, **plan)}
 
 
 def algorithm_2(choose: Choose, common: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Algorithm 2; one coordinate has only one cover."""
+    """Hyper-parameters of Algorithm 2; one coordinate has only one cover."""
     return fedada2.FedAda2(**common), {}
 
 
 def known(printed: bool) -> Inequality[Case]:
-    """Theorem 20, as printed or repaired."""
+    """Inequality of Theorem 20, as printed or corrected."""
 
     def constants(case: Case, s: Setting) -> Constants:
         return theorem_20(s, FLOAT, printed=printed)

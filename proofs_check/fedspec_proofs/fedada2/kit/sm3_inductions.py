@@ -1,4 +1,4 @@
-"""The induction behind :mod:`fedspec_proofs.fedada2.claims.sm3`: covers, states of z3 reals, an invariant and a claim.
+"""Induction behind :mod:`fedspec_proofs.fedada2.claims.sm3`: covers, states of z3 reals, invariant and claim.
 
 Variables come from a draw: z3 reals for a proof, fractions for a run of the same lines. Notation: s(j) is the sum of
 g2(j) so far.
@@ -35,10 +35,10 @@ State: TypeAlias = dict[str, Vector]
 
 
 class Build(Protocol):
-    """An induction for a cover."""
+    """Function that builds an induction for a cover."""
 
     def __call__(self, cover: Cover | Slices, draw: Draw = variables) -> Induction[State]:
-        """Over the variables of the draw; z3 reals if not given."""
+        """Build the induction over the variables of the draw; z3 reals by default."""
         ...
 
 
@@ -46,7 +46,7 @@ BOTH: dict[str, Accumulate] = {"SM3-I": accumulate_i, "SM3-II": accumulate_ii}
 
 
 def families(d: int) -> Iterator[Cover]:
-    """Every cover of d coordinates by different non-empty sets."""
+    """Yield every cover of d coordinates by distinct non-empty sets."""
     sets = [s for n in range(1, d + 1) for s in combinations(range(d), n)]
     for n in range(1, len(sets) + 1):
         for chosen in combinations(sets, n):
@@ -76,7 +76,7 @@ def larger_covers() -> dict[str, Cover | Slices]:
 
 
 def covers() -> dict[str, Cover | Slices]:
-    """All covers that the proofs run over."""
+    """All covers used in the proofs."""
     return {**small_covers(), **larger_covers()}
 
 
@@ -86,7 +86,7 @@ def _squares(cover: Cover | Slices, draw: Draw) -> tuple[Vector, Formulas]:
 
 
 def upper_bound_induction(rule: Accumulate) -> Build:
-    """s(j) <= nu(j), from the invariant s(j) <= mu(r) for j in S_r."""
+    """Induction for s(j) <= nu(j), from the invariant s(j) <= mu(r) for j in S_r."""
 
     def build(cover: Cover | Slices, draw: Draw = variables) -> Induction[State]:
         g2, squares = _squares(cover, draw)
@@ -146,6 +146,6 @@ def _between(rng: np.random.Generator) -> Mapping[str, F]:
 
 
 def any_cover() -> Finding:
-    """v_0 + s(j) <= v_k(j) <= v_0 + n G^2 after n updates, by z3; of the accumulators with it."""
+    """Proof by z3 of v_0 + s(j) <= v_k(j) <= v_0 + n G^2 after n updates, and of the same for the accumulators."""
     bodies = {"least": _fewest, "update": _update, "largest": _most}
     return all_proved({name: decide(body, sample=_between, instances=20) for name, body in bodies.items()}, ())

@@ -1,4 +1,4 @@
-"""The three clients of Theorem 20 under the relatives of Algorithm 2: with K = 1 their clients take the same step."""
+"""The three clients of Theorem 20 under variants of Algorithm 2, whose client steps agree with it for K = 1."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ HORIZON = 10**16
 
 
 def rates(T: int = HORIZON) -> dict[str, Any]:
-    """eta_l = T^(-1/2), T a square; everything else 1."""
+    """Hyper-parameters with eta_l = T^(-1/2), T a square, and others of 1, 1/2 or 1/4."""
     one = F(1)
     rate = F(1, round(T**0.5))
     return {"eta_l": rate, "eps": one, "eta": one, "beta1": F(1, 2), "tau": one, "v0": one, "eps_s": F(1, 4)}
 
 
 def setting(h: Any, T: int = HORIZON) -> Setting:
-    """Setting of the bounds for these hyper-parameters."""
+    """Arguments of the bounds for these hyper-parameters."""
     gap = BALANCED.gap(exact.vector(0))
     return Setting(T, 1, 1, 1, h.eta, h.eta_l, h.eps, h.eps_s, h.tau, h.beta1, F(0), h.v0, F(1), F(1), gap)
 
@@ -32,7 +32,7 @@ def setting(h: Any, T: int = HORIZON) -> Setting:
 def unmoved(
     step: Round, h: Any, constants: Constants, more: dict[str, bool], words: str, again: Typed, **plan: Any
 ) -> Finding:
-    """Every x_t is x_0 = 0, where the gradient of f is 1/9, and the printed right side is smaller than 1/81.
+    """Refutation: every x_t is x_0 = 0, where the gradient of f is 1/9, and the printed right side is below 1/81.
 
     Args:
         step: a round of the algorithm.

@@ -1,4 +1,4 @@
-"""The printed right sides of Theorem 20 and its relatives, once more, from the numbers of an instance."""
+"""Printed right sides of Theorem 20 and related theorems, computed a second time from an instance's numbers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Typed:
-    """Numbers that differ between the statements: Phi1 and gamma1 over eta_l, and the factor of Psi3 and Psi4.
+    """Numbers that differ between the theorems: Phi1 and gamma1 over eta_l, and the factor of Psi3 and Psi4.
 
     The defaults are those of Theorem 20 with d = K = z = eps = tau = G = 1 and v_0 = 0: Phi1 = sqrt(log 2), gamma1 =
     1/2, 1/alpha1 = 4.
@@ -20,8 +20,8 @@ class Typed:
 
 
 def typed(T: int, beta1: float, eps_s: float, gap: float, c: float, of: Typed = Typed()) -> float:
-    """The printed right side once more (L848-870), in floating point: eta = eps = tau = G = L = d = 1, the server's v_0
-    = 1, eta_l = T^(-1/2); c is c(beta1) and gap f(x_0) - f*.
+    """Printed right side, computed again (L848-870) in floating point: eta = eps = tau = G = L = d = 1, the server's
+    v_0 = 1, eta_l = T^(-1/2); c is c(beta1) and gap f(x_0) - f*.
     """
     eta_l: float = T**-0.5
     Phi1 = eta_l * of.phi
@@ -37,4 +37,4 @@ def typed(T: int, beta1: float, eps_s: float, gap: float, c: float, of: Typed = 
 
 
 HALF_C = sum(u**2 / 2**u for u in range(18)) + 1 / 17
-"""c(1/2), whose u_0 is 17: 2^(-16) 16^4 is 1."""
+"""Constant c(1/2) with u_0 = 17, since 2^(-16) 16^4 is 1."""

@@ -1,1 +1,1 @@
-"""The claims about FedNova; the package above has their order."""
+"""Claims about FedNova; the package above lists the modules in order."""

@@ -1,4 +1,4 @@
-"""FedNova's accumulation vectors (App. B): every local solver of the specification, for all values of everything.
+"""FedNova's accumulation vectors (App. B), for every local solver and all values of all parameters.
 
 Models have two coordinates, which is enough to see that coordinates do not mix.
 """
@@ -45,7 +45,7 @@ def _change(solver: Solver, tau: int, vector: Solver | None = None) -> Body:
     assumptions={"own": "a is the vector of the solver that takes the steps"},
 )
 def accumulation_vectors() -> Finding:
-    """Every local solver, tau = 1..4; without the assumption momentum with the vector of SGD.
+    """Proof for every local solver, tau = 1..4; counterexample without the assumption: momentum, vector of SGD.
 
     The identity contains the impulse responses: the coefficient of g_k is a_k. For any tau see
     :func:`accumulation_every_tau`.
@@ -156,7 +156,7 @@ def _every_tau() -> Mapping[str, Body]:
     assumptions={"own": "the closed form is that of the solver that takes the steps"},
 )
 def accumulation_every_tau() -> Finding:
-    """Superposition and impulse response, both of the rule itself, which local training does nothing but repeat.
+    """Proof by superposition and impulse response of a single local step, which local training only repeats.
 
     (1) A step of a solver is linear in the state, the gradient and the anchor together; so the end point is the sum
     of what each gradient alone brings about from x = anchor = u = 0, plus x when there is no gradient at all (which
@@ -177,7 +177,7 @@ NORMS: dict[Solver, Callable[[Hyper, Any, Any, Any, Any], Any]] = {
     Solver.DECAYED: lambda h, n, B, R, C: (1 - C) / (1 - h.gamma),
     Solver.MOMENTUM: lambda h, n, B, R, C: (n - h.rho * (1 - R) / (1 - h.rho)) / (1 - h.rho),
 }
-"""||a||_1 as App. B prints it, from tau, (1 - alpha)^tau, rho^tau and gamma^tau."""
+"""Closed forms of ||a||_1 printed in App. B, as functions of tau, (1 - alpha)^tau, rho^tau and gamma^tau."""
 
 
 def _norm(solver: Solver, of: Solver | None = None) -> Body:
@@ -203,7 +203,7 @@ def _norm(solver: Solver, of: Solver | None = None) -> Body:
     assumptions={"own": "the closed form is that of the solver"},
 )
 def a_norms() -> Finding:
-    """SGD, proximal, decayed and momentum; without the assumption momentum with the norm of SGD.
+    """Proof for SGD, proximal, decay and momentum; counterexample: momentum with SGD's norm.
 
     The specification's ``a_norm`` equals the closed form for tau = 1..6, and the closed form grows from tau to tau + 1
     by the entry that is new (the largest age for the solvers with constant coefficients, gamma^tau for decay), with

@@ -1,4 +1,4 @@
-"""Theorems 1 and 3 by adding up their steps: one round, then rounds whose steps and tau_eff may change.
+"""Theorems 1 and 3 as sums of their steps: one round, then T rounds whose local steps and tau_eff may change.
 
 Expectations are variables: of F~ and |grad F~|^2 at the model of a round, of the clients' mean h = sum w_i h_i, of
 their drift S = sum_i w_i sum_k a_(i,k) E|x - x_(i,k)|^2/||a_i||_1. D = 4 eta^2 L^2 C is r/(1 + r), so that 0 < D < 1;
@@ -47,7 +47,7 @@ def _round(draw: Draw) -> Any:
 
 
 def round_terms(draw: Draw) -> Mapping[str, Any]:
-    """The bound of what a round adds, but for what |grad F~|^2 takes off: (95) and (96) times eta tau_eff."""
+    """Terms that one round adds to the bound, without the one in |grad F~|^2: (95) and (96) times eta tau_eff."""
     v = _round(draw)
     length = v.eta * v.tau_eff
     return {
@@ -58,7 +58,7 @@ def round_terms(draw: Draw) -> Mapping[str, Any]:
 
 
 def one_round(draw: Draw, halved: str = "") -> Sum:
-    """(96) for any clients, steps, weights w and tau_eff; a term may be halved, for a false variant."""
+    """Steps that add up to (96) for any clients, steps, w, tau_eff; for a false variant, the named term is halved."""
     v = _round(draw)
     f, after, along, inner, moved2, noise2, apart2, each2, S, slopes2 = (
         draw(n) for n in ("f", "f'", "along", "inner", "moved2", "noise2", "apart2", "each2", "S", "slopes2")
@@ -95,19 +95,19 @@ def one_round(draw: Draw, halved: str = "") -> Sum:
     chain="eq-56 drift-lines lemma-2 drift-assembly eq-90",
 )
 def round_falls() -> Finding:
-    """The drift is solved for S as (87) does, which 1 - D > 0 allows."""
+    """Proof by adding the steps; the drift bound is solved for S as in (87), possible since 1 - D > 0."""
     return summed(one_round, ROUND, round_terms)
 
 
 @false("fednova.theorem-1-half-b", of=round_falls, statement="They add up to it with half of B")
 def half_of_b() -> Finding:
-    """Noise inside the drift is paid at 1/(1 - D) = 3/2."""
+    """Refuted: noise inside the drift enters with factor 1/(1 - D) = 3/2."""
     return spoiled(lambda draw: one_round(draw, "B"))
 
 
 @false("fednova.theorem-1-half-c", of=round_falls, statement="They add up to it with half of C")
 def half_of_c() -> Finding:
-    """kappa^2 inside the drift likewise."""
+    """Refuted: kappa^2 inside the drift enters with 1/(1 - D) = 3/2."""
     return spoiled(lambda draw: one_round(draw, "C"))
 
 
@@ -123,14 +123,14 @@ def _rounds(draw: Draw) -> Any:
 
 
 def rounds_terms(draw: Draw) -> Mapping[str, Any]:
-    """(97), term by term, as the searches have it."""
+    """Terms of (97), from the same code as the random searches."""
     v = _rounds(draw)
     c = Constants(v.A, v.B, v.C, v.tau_eff)
     return theorem_1_terms(c, gap=v.gap, eta=v.eta, L=v.L, sigma2=v.sigma2, kappa2=v.kappa2, m=v.m, T=v.T)
 
 
 def rounds(draw: Draw) -> Sum:
-    """The sum over T rounds; A, B, C and |grad F~|^2 are averages weighted by tau_eff, whose own average is tau_eff."""
+    """Steps that add up to (97) over T rounds; A, B, C, |grad F~|^2 are averaged with weights tau_eff^(t)."""
     v, f_T, low = _rounds(draw), draw("f_T"), draw("inf F~")
     each = v.eta * v.L * v.sigma2 * v.A / v.m + (v.eta * v.L) ** 2 * (F(3, 2) * v.sigma2 * v.B + 3 * v.kappa2 * v.C)
     length = v.eta * v.tau_eff * v.T
@@ -152,5 +152,5 @@ def rounds(draw: Draw) -> Sum:
     chain="round-assembly",
 )
 def rounds_add_up() -> Finding:
-    """With one tau_eff the averages are plain; where nothing changes they are A, B, C themselves: (97)."""
+    """Proof by adding the steps. With one tau_eff the averages are plain; if nothing changes, it is (97)."""
     return summed(rounds, ROUNDS, rounds_terms)

@@ -1,4 +1,4 @@
-"""Assumptions 1 to 3: what meets them, with which constants, and what does not."""
+"""Assumptions 1 to 3: functions that satisfy them, with explicit constants, and functions that do not."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class _Bare:
     assumptions={"eigenvalues": "0 <= a, c <= L for H = diag(a, c)"},
 )
 def smoothness() -> Finding:
-    """The Lipschitz bound, coordinate by coordinate where H is diagonal; one smaller by sqrt(2) is refuted beside it.
+    """Proof of the Lipschitz bound per coordinate for diagonal H; with L / sqrt(2) for L it is refuted.
 
     For the quartic, x = L + 1 and y = 0 give |x^3 - 0| > L |x - 0|, whatever L >= 0.
     """
@@ -106,8 +106,9 @@ def _grown(draw: Draw) -> Iterable[Any]:
     assumptions={"additive": "the noise does not grow with the model"},
 )
 def variance() -> Finding:
-    """Exact expectations over the coin, for the noisy quadratic of the specification, at every x and s; the variance
-    with noise that grows is s^2 x^2, which no sigma^2 bounds."""
+    """Exact expectations over the coin for the specification's noisy quadratic, at every x and s; if the noise grows
+    with x, the variance is s^2 x^2, which no sigma^2 bounds.
+    """
     found = identities({"added coins": _added, "coins times x": _grown})
     _, far = _moments(rational(3, 2), exact.vector(1000), True)
     words = f"coins of size 3/2 x: variance {far} at x = 1000, not 9/4"
@@ -116,7 +117,7 @@ def variance() -> Finding:
 
 @dataclass(frozen=True)
 class Clients:
-    """QuadraticClients, weights, a point, and the constants that are said to hold."""
+    """QuadraticClients, weights, a point, and the beta^2 and kappa^2 to be tested on them."""
 
     problem: QuadraticClients
     w: Any
@@ -167,8 +168,9 @@ def _opposite() -> int:
     },
 )
 def dissimilarity() -> Finding:
-    """An adversary chooses clients, weights and the point. The constants depend on the weights; the assumption may be
-    read with constants for all weights at once, which is stronger."""
+    """Random search over clients, weights and points. The constants depend on the weights; the assumption can also
+    be read as one pair of constants for all weights, which is stronger.
+    """
     found = searched(Inequality(_clients, {"constants": lambda c: c.enough}, _sides), 800, drop=300)
     none = _opposite()
     ok = found.verdict is Verdict.CHECKED and none == 6
@@ -191,5 +193,5 @@ def _same(draw: Draw) -> Statement:
     assumptions={"sum": "the weights sum to one"},
 )
 def identical() -> Finding:
-    """Any number of clients and coordinates: both sides are |g|^2."""
+    """Proof for any number of clients and coordinates: both sides equal |g|^2."""
     return all_proved({"both sides": decide(_same)}, ("sum",))

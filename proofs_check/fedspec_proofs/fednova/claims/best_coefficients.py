@@ -1,4 +1,4 @@
-"""The numbers of docs/worst-cases.md about a server's coefficients: proved from above, and shown from below."""
+"""Best coefficients of a server, as in docs/worst-cases.md: upper bounds proved, lower bounds by examples."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from fedspec_proofs.worst_cases.coefficients import Ways, Weighed, free, least, 
 from fedspec_proofs.worst_cases.tabled import Table
 
 TABLE: Table[Weighed] = Table("coefficients", "worst_cases", Weighed, (), problem_of)
-"""The rounds, the best coefficients of each, and what proves their numbers."""
+"""Rounds with their best coefficients and the multipliers that prove each bound."""
 
 WAYS: dict[str, Callable[[Weighed], Ways]] = {"free": free, "nova": nova}
-"""Any coefficients; FedNova's with any tau_eff."""
+"""Families of coefficients to optimise over: free, or FedNova's with any tau_eff."""
 
 
 def _fedavg(r: Weighed) -> tuple[Fraction, ...]:
@@ -32,13 +32,13 @@ def _fednova(r: Weighed) -> tuple[Fraction, ...]:
 
 
 OWN: dict[str, Callable[[Weighed], tuple[Fraction, ...]]] = {"fedavg": _fedavg, "fednova": _fednova}
-"""Coefficients of algorithms as they stand."""
+"""Coefficients that FedAvg and FedNova use by default."""
 
 WHICH = (*OWN, *WAYS)
 
 
 def wrong_with(row: dict[str, Any]) -> str:
-    """Why a row shows nothing; empty where multipliers prove its number.
+    """Reason why a row proves nothing; empty if its multipliers prove the bound.
 
     And where its coefficients are an algorithm's own, or functions show what no others are below.
     """

@@ -1,4 +1,4 @@
-"""The numbers of docs/worst-cases.md about best local rates: proved at the best rate, shown at every other one."""
+"""Best local rates, as in docs/worst-cases.md: an upper bound at the best rate, lower bounds at all others."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from fedspec_proofs.worst_cases.tabled import Row, Table, proof_of
 
 NAMES = ("algorithm", "steps", "eta_l", "zeta2", "share", "form")
 FOLLOWED: Table[Round] = Table("following_rates", "worst_rates", Round, NAMES, problem_of)
-"""The best rates of FedProx, SCAFFOLD and FedDyn, the number of each and what proves it, and intervals of all rates."""
+"""Best rates of FedProx, SCAFFOLD and FedDyn with proved bounds, and intervals that cover all other rates."""
 
 AVERAGED: Table[Round] = Table("between_rates", "worst_cases", Round, NAMES, problem_of)
-"""Intervals of all rates of FedAvg and FedNova, whose numbers are rows of :data:`round_numbers.TABLE`."""
+"""Intervals that cover all rates of FedAvg and FedNova; their bounds are rows of :data:`round_numbers.TABLE`."""
 
 KEPT = ((1, 1), (2, 2), (4, 4), (8, 8), (1, 3))
 PULLED = ((2, 2), (4, 4))
-"""Local steps: of methods whose clients keep a vector, of FedAvg and FedNova; of FedProx, which is FedAvg with one."""
+"""Local steps: KEPT for SCAFFOLD, FedDyn, FedAvg and FedNova; PULLED for FedProx, with one step FedAvg."""
 
 APART = (Fraction(0), Fraction(1, 16), Fraction(1, 4), Fraction(1))
-"""zeta^2."""
+"""Values of zeta^2."""
 
 ASKED = {
     "kept": [Round(algorithm, steps, "") for steps in KEPT for algorithm in HELD],
     "fedprox": [Round("fedprox", steps, "", zeta2) for steps in PULLED for zeta2 in APART],
     "averaged": [Round(method_of(steps), steps, "", zeta2) for steps in KEPT for zeta2 in APART],
 }
-"""The cells of the tables, claim by claim."""
+"""Rounds that the tables must contain, for each claim."""
 
 
 @dataclass(frozen=True)
 class Best:
-    """A cell: some steps of a method.
+    """Best rate for a method and numbers of local steps, with proofs that no rate does better.
 
     Attributes:
         round: at the best rate, with its form where one falls.
@@ -58,18 +58,18 @@ class Best:
 
     @property
     def asked(self) -> Round:
-        """The cell of the table."""
+        """Round without rate and form, which is the key of the cell."""
         return replace(self.round, eta_l="", form=())
 
     def wrong(self) -> str:
-        """The reason why this shows nothing; empty if it proves the number, and that no rate is below the least."""
+        """Reason why this proves nothing; empty if it proves the bound, and that no rate does better than ``least``."""
         return round_numbers.flawed(self.round, self.bound, self.proof) or following_rates.wrong_with(
             self.stretches, self.least
         )
 
 
 def row_of(stretch: Stretch) -> Row:
-    """An interval, as the ledger keeps it."""
+    """Row of the ledger for an interval of rates."""
     return {
         "low": str(stretch.low),
         "high": str(stretch.high) if stretch.high else None,
@@ -89,14 +89,14 @@ def _stretch(r: Round, row: Mapping[str, Any]) -> Stretch:
 
 
 def best_of(row: Mapping[str, Any]) -> Best:
-    """The cell of a row of :data:`FOLLOWED`."""
+    """Best rate and intervals read from a row of :data:`FOLLOWED`."""
     one = FOLLOWED.asked(row["best"])
     some = [_stretch(replace(one, eta_l="", form=()), interval) for interval in row["stretches"]]
     return Best(one, Fraction(row["best"]["bound"]), proof_of(row["best"]), Fraction(row["least"]), some)
 
 
 def averaged(found: Sequence[Row] | None = None, numbers: Sequence[Row] | None = None) -> list[Best]:
-    """The cells of FedAvg and FedNova; of several numbers in one cell the largest is to be shown."""
+    """Cells of FedAvg and FedNova; if a cell has several lower bounds, the largest must be proved."""
     cells: dict[Round, list[Row]] = {}
     for row in found or AVERAGED.rows():
         steps = tuple(row["steps"])
@@ -111,13 +111,13 @@ def averaged(found: Sequence[Row] | None = None, numbers: Sequence[Row] | None =
 
 
 def best(found: Iterable[Row], r: Round) -> Row:
-    """The certified round with such steps that has the least number."""
+    """Row with the smallest certified bound among all rates for the round ``r``."""
     mine = [one for one in found if replace(round_numbers.TABLE.asked(one), eta_l="", form=()) == r]
     return min(mine, key=lambda row: Fraction(row["bound"]))
 
 
 def cells(kind: str) -> list[Best]:
-    """The cells of a claim, as the ledger keeps them."""
+    """Cells of the claim ``kind``, read from the ledger."""
     if kind == "averaged":
         return averaged()
     return [best_of(row) for row in FOLLOWED.rows() if (row["best"]["algorithm"] in HELD) is (kind == "kept")]

@@ -1,4 +1,4 @@
-"""False variants of a certified round: what a check of certificates that lets anything pass would prove.
+"""False variants of a certified round, which a certificate check that is too weak would accept.
 
 Each is about one way in which the check may be too weak: multipliers, the matrix that is left over, its elimination,
 the sign of multipliers, and the inequalities of the class and of the noise, which functions must meet with equality.
@@ -43,7 +43,7 @@ def _first() -> tuple[Any, Any, Problem]:
     statement="Multipliers of which one is doubled prove the round as well",
 )
 def doubled() -> Finding:
-    """At the largest rate, and along the interval."""
+    """Refuted at the largest rate, and as a certificate for the interval."""
     case, at, problem = _first()
     first = next(iter(at[case.high]))
     spoiled = {rate: {**proof, first: 2 * proof[first]} for rate, proof in at.items() if first in proof}
@@ -57,7 +57,7 @@ def doubled() -> Finding:
     statement="The same multipliers prove that a round takes off 10^6 |g|^2 more, g the gradient of a client after it",
 )
 def more() -> Finding:
-    """Everything linear cancels as before; the matrix that is left over has a negative entry on its diagonal."""
+    """Refuted: the linear terms still cancel, but the remaining matrix has a negative diagonal entry."""
     case, at, problem = _first()
     extra = 10**6 * square(basis("F0.g1"))
     opened = case.make(RATE)
@@ -72,7 +72,7 @@ def more() -> Finding:
     statement="|a + 2 b|^2 >= 3 |b|^2 for all vectors a and b",
 )
 def eliminated() -> Finding:
-    """The matrix [[1, 2], [2, 1]] has positive diagonal entries; what is left of it after one step of LDL^T is -3."""
+    """Refuted: [[1, 2], [2, 1]] has positive diagonal entries, but its second pivot in LDL^T is -3."""
     a, b = basis("a"), basis("b")
     claimed = -(square(a) + 4 * inner(a, b) + square(b))
     there = Attained({"a": (-2 * ONE,), "b": (ONE,)}, {})
@@ -85,7 +85,7 @@ def eliminated() -> Finding:
     statement="|x| >= 1 wherever |x| <= 1, by the multiplier -1",
 )
 def negative() -> Finding:
-    """Leave nothing over; only the sign is wrong."""
+    """Refuted: no remainder is left, but the multiplier is negative."""
     inside = square(basis("x")) - 1
     problem = Problem(-inside, {"inside": inside})
     return _judged("multiplier -1", flaw(problem, {"inside": -ONE}))
@@ -110,7 +110,7 @@ CLASSES = (smooth(1), convex(1), strongly_convex(Fraction(1, 10), 1))
     statement="Functions of each class meet its inequality with its square of gradients counted twice",
 )
 def classes() -> Finding:
-    """The parabolas of the least and of the largest curvature meet the inequality that is used with equality.
+    """Parabolas of the smallest and largest curvature satisfy the inequality of each class with equality.
 
     A stronger one excludes one of them, and would certify what is false of it.
     """
@@ -132,7 +132,7 @@ def classes() -> Finding:
     statement="Clients and noise that meet Assumptions 2 and 3 meet them with half of kappa^2 and of sigma^2",
 )
 def assumptions() -> Finding:
-    """Gradients and noise at which the inequalities that are used of them hold with equality, in two coordinates."""
+    """Gradients and noise in two coordinates that satisfy Assumptions 2 and 3 with equality, as used in the proof."""
     _, _, problem = _first()
     zero = 0 * ONE
     still = {"sigma": (ONE, zero), "F0.noise0": (zero, ONE), "x": (zero, zero)}

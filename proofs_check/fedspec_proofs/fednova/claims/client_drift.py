@@ -1,4 +1,4 @@
-"""App. C.5 for every number of steps: how far a client gets from the model of a round, added up from its lines.
+"""App. C.5 for every number of steps: a client's distance from the model it started at, as a sum of steps.
 
 One client i of a round that begins at x; every expectation is given x. Entry s of a is the coefficient of the gradient
 g_s after all tau steps, entry s of a^(k) that after k of them. Where a solver's a^(k)_s never exceed a_s the lines of
@@ -75,7 +75,7 @@ def _proximal() -> Dropped:
     },
 )
 def every_k() -> Finding:
-    """By induction over k: the rules' own step from any state, with every other gradient in ``rest`` and ``held``.
+    """Proof by induction over k: one local step from any state; ``rest`` and ``held`` contain all other gradients.
 
     The coefficient of a gradient of SGD stays what it is; that of momentum becomes c + rho b >= c. Two coordinates are
     run, which do not mix.
@@ -90,13 +90,13 @@ def every_k() -> Finding:
 
 
 def young(draw: Draw) -> Statement:
-    """|u + v|^2 <= 2 |u|^2 + 2 |v|^2, coordinate by coordinate."""
+    """Young's inequality |u + v|^2 <= 2 |u|^2 + 2 |v|^2, in one coordinate."""
     u, v = draw("u"), draw("v")
     return Statement({}, {"Young": (u + v) ** 2 <= 2 * u**2 + 2 * v**2})
 
 
 def one_more(draw: Draw) -> Statement:
-    """|sum a_s g_s|^2 <= (sum a_s) sum a_s |g_s|^2, one gradient more at a time, in one coordinate."""
+    """Induction step of |sum a_s g_s|^2 <= (sum a_s) sum a_s |g_s|^2 in one coordinate, adding a gradient."""
     total, weight, squares, a, g = (draw(name) for name in ("sum", "weight", "squares", "a", "g"))
     given = {
         "so far": every(total**2 <= weight * squares, weight >= 0, squares >= 0),
@@ -106,7 +106,7 @@ def one_more(draw: Draw) -> Statement:
 
 
 def slopes(draw: Draw) -> Statement:
-    """|grad F(y)|^2 <= 2 L^2 |y - x|^2 + 2 |grad F(x)|^2, in lengths and inner products."""
+    """|grad F(y)|^2 <= 2 L^2 |y - x|^2 + 2 |grad F(x)|^2, from squared lengths and inner products."""
     here2, change2, both, L, away2 = (draw(name) for name in ("here2", "change2", "both", "L", "away2"))
     given = {
         "smooth": change2 <= L**2 * away2,
@@ -136,7 +136,7 @@ def _numbers(rng: np.random.Generator) -> dict[str, Fraction]:
     },
 )
 def lines() -> Finding:
-    """Coordinate by coordinate or in lengths, so for every dimension; sums by one summand more at a time."""
+    """Proof per coordinate or in squared lengths, so for every dimension; sums by induction over the summands."""
     parts = {
         "Young": decide(young, ablate=False),
         "Cauchy": decide(one_more, sample=_numbers),
@@ -164,7 +164,7 @@ def _client(draw: Draw) -> Any:
 
 
 def client(draw: Draw, halved: str = "") -> Sum:
-    """(82)-(86) before they are solved for S; b is ||a||_2^2 - a_(-1)^2, before ||a||_1 - a_(-1), G |grad F_i(x)|^2."""
+    """Steps (82)-(86), not solved for S; b is ||a||_2^2 - a_(-1)^2, before ||a||_1 - a_(-1), G |grad F_i(x)|^2."""
     eta, L, sigma2, C, b, before, last, S, G, P = _client(draw)
     M, V, U, N1, N2 = (draw(name) for name in ("M", "V", "U", "N1", "N2"))
     norm = before + last
@@ -183,7 +183,7 @@ def client(draw: Draw, halved: str = "") -> Sum:
 
 
 def client_terms(draw: Draw) -> Mapping[str, Any]:
-    """The right side of (86), times what (87) divides by."""
+    """Terms on the right side of (86) times the divisor of (87)."""
     eta, L, sigma2, C, b, _, _, S, G, _ = _client(draw)
     return {"noise": 2 * eta**2 * sigma2 * b, "drift": 4 * eta**2 * L**2 * C * S, "slope": 4 * eta**2 * C * G}
 
@@ -198,11 +198,11 @@ def client_terms(draw: Draw) -> Mapping[str, Any]:
     chain="eq-69-every-k drift-lines lemma-2 eq-76 eq-78",
 )
 def assembly() -> Finding:
-    """With the weights w_i summed over the clients, B stands in the first term; C bounds all of them."""
+    """Proof by adding the steps. Summed over clients with weights w_i, B is in the first term; C bounds all."""
     return summed(client, DRIFT, client_terms)
 
 
 @false("fednova.drift-half-slope", of=assembly, statement="They add up with 2 eta^2 C |grad F_i(x)|^2")
 def half_of_the_slope() -> Finding:
-    """Young's inequality is paid twice: for the noise, and for the gradients at later models."""
+    """Refuted: Young's inequality is used twice, for the noise and for the gradients at later models."""
     return spoiled(lambda draw: client(draw, "slope"))

@@ -1,4 +1,4 @@
-"""The table of docs/worst-cases.md about EF21: by which factor a form falls under any compressor of a kind."""
+"""EF21's table in docs/worst-cases.md: contraction factors of a quadratic form for all compressors of a kind."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TABLE = Table("compressed", "worst_compressed", Compressed, ("alpha", "eta", "fo
 
 
 def grown(r: Compressed, curvature: Fraction, sent: Fraction) -> Fraction:
-    """Growth of the form from 1 at w = 1, g_i = grad F_i(w); F_i = c x^2 / 2, and a part of each vector is sent."""
+    """Factor by which the form grows from w = 1, g_i = grad F_i(w), if F_i = c x^2 / 2 and C(v) = sent v."""
     known = [exact.vector(curvature)] * r.n
     x = exact.vector(1 - Fraction(r.eta) * curvature)
     _, ended = r.after(x, known, [lambda k, y: curvature * y] * r.n, lambda i, p: sent * p)
@@ -34,7 +34,7 @@ def _without(row: Row) -> dict[str, Dropped]:
 _FOUND = TABLE.rows()
 
 MORE = (3, 5)
-"""Numbers of clients among which the checked multipliers are divided; two clients come first."""
+"""Numbers of clients for which the two-client multipliers, divided among them, are checked too."""
 
 
 @claim(

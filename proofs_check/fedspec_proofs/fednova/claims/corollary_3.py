@@ -1,4 +1,4 @@
-"""Corollary 3: FedNova with clients drawn with replacement (App. G)."""
+"""Corollary 3: FedNova with clients sampled with replacement (App. G)."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _claimed() -> Inequality[Sampled]:
 
 
 def without() -> dict[str, Dropped]:
-    """An instance for each condition of (182) that breaks it alone, and the bound; some round of it does too."""
+    """For each condition of (182), an instance that violates it alone and breaks the bound, in some round too."""
     one = QuadraticClients(exact.vector(1, 1).reshape(2, 1, 1), exact.vector(0, 0).reshape(2, 1))
     same = replace(opposite((1, 1)), problem=one, kappa2=rational(0))
     far = replace(same, h=replace(same.h, eta_l=ONE, tau_eff=4 * ONE))
@@ -89,8 +89,9 @@ def without() -> dict[str, Dropped]:
     assumptions=CONDITIONS,
 )
 def bound_holds() -> Finding:
-    """Two clients of one coordinate, one or two draws, up to 32 rounds, SGD, decay and momentum; every sample is
-    enumerated, noise and draws enter by their exact moments. Scheme (i) of footnote 1."""
+    """Random search: two clients of one coordinate, one or two draws, up to 32 rounds, SGD, decay and momentum,
+    sampling scheme (i) of footnote 1; every sample is enumerated, noise and draws enter by exact moments.
+    """
     return replace(searched(_claimed(), 300, drop=0), dropped=without())
 
 
@@ -109,20 +110,21 @@ class Long:
 
     @property
     def run(self) -> Sampled:
-        """From x_0 = 1."""
+        """Run of T rounds from x_0 = 1."""
         s = opposite((self.tau, self.tau), q=self.q, T=self.q * self.tau * self.k**2)
         return replace(s, h=replace(s.h, eta_l=rational(self.off, self.tau * self.k), tau_eff=self.tau))
 
     def settled(self) -> Any:
-        """The second moment that the round keeps, the mean being 0; above it from x_0 = 1, so below every E|grad
-        F|^2."""
+        """Stationary second moment of the model, whose mean is 0; from x_0 = 1 it bounds every E|grad F|^2 from
+        below.
+        """
         maps = sample_maps(self.run)
         kept = mean(lambda m: m[1] ** 2, maps) / (1 - mean(lambda m: m[0] ** 2, maps))
         assert mean(lambda m: m[1], maps) == 0 and mean(lambda m: m[0] * m[1], maps) == 0 and kept <= 1
         return kept
 
     def right(self, share: Fraction) -> dict[str, Any]:
-        """(183) with the constants of (182), written with T; its second term times ``share``. The gap is 1/2."""
+        """Terms of (183) with the constants of (182), its second term times ``share``, in T. The gap is 1/2."""
         root = self.q * self.tau * self.k  # sqrt(q tau~ T)
         C = self.tau * (self.tau - 1)
         return {
@@ -212,6 +214,7 @@ def factor_lost() -> Finding:
     assumptions=RATES,
 )
 def right_order() -> Finding:
-    """Runs of ``fednova.corollary-3`` at many sizes; for clients that differ in more see ``fednova.eq-182``. The order
-    is the right one: for kappa^2 = 1, sigma^2 = 0 the left side is about 1/48 of the second term at every tau and T."""
+    """Random search over sizes of ``fednova.corollary-3``'s runs (other clients: ``fednova.eq-182``). The order is
+    exact: for kappa^2 = 1, sigma^2 = 0 the left side is about 1/48 of the second term at every tau and T.
+    """
     return searched(_rate(lambda x: ONE), 150, drop=60, least=20)

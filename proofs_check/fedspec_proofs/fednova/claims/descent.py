@@ -1,4 +1,4 @@
-"""App. C: the steps of the proof of Theorem 1."""
+"""Steps of the proof of Theorem 1 (App. C)."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def _outcome(draw: Draw) -> Iterable[Any]:
     assumptions={"martingale": "the mean of A_k is zero, given those before"},
 )
 def martingale() -> Finding:
-    """By induction over the steps, given the sum S of those before: E|S + A|^2 = |S|^2 + 2 <S, E A> + E|A|^2, outcome
-    by outcome, and E A = 0. The same inner products serve matrices of any shape.
+    """Proof by induction over the steps, given the sum S of earlier ones: E|S + A|^2 = |S|^2 + 2 <S, E A> + E|A|^2, one
+    outcome at a time, with E A = 0. Only inner products are used, so it holds for matrices of any shape.
 
     Beside it every outcome of trees of depth 1 to 3 with two branches at each node, matrices of two entries; all values
     and probabilities are variables.
@@ -84,7 +84,7 @@ def _polar(draw: Draw) -> Iterable[Any]:
     extent=Extent.WHOLE,
 )
 def polarisation() -> Finding:
-    """Coordinate by coordinate: both sides are sums over any number of them."""
+    """Proof per coordinate; both sides are sums over coordinates."""
     return identities({"one coordinate": _polar})
 
 
@@ -129,7 +129,7 @@ def drift_step(factor: int, least: Fraction, share: Fraction) -> Any:
 
 
 def small_drift(factor: int) -> Any:
-    """Values of D and beta^2 that meet the condition."""
+    """Random D and beta^2 with D <= 1 / (factor beta^2 + 1)."""
 
     def sample(rng: np.random.Generator) -> dict[str, Fraction]:
         beta2 = 1 + rational(int(rng.integers(0, 9)), 4)
@@ -150,7 +150,7 @@ DRIFT = {"drift": "D <= 1 / (2 beta^2 + 1)", "beta": "beta^2 >= 1"}
     assumptions=DRIFT,
 )
 def drift_constants() -> Finding:
-    """For all reals."""
+    """Proof for all reals."""
     return decide(drift_step(2, rational(3, 2), rational(1, 2)), sample=small_drift(2))
 
 
@@ -160,6 +160,6 @@ def drift_constants() -> Finding:
     statement="D <= 1 / (beta^2 + 1) is enough for the same",
 )
 def weaker_drift() -> Finding:
-    """z3 finds where."""
+    """Refuted: z3 finds a counterexample."""
     body = drift_step(1, rational(3, 2), rational(1, 2))
     return decide(body, sample=small_drift(1), ablate=False)

@@ -1,4 +1,4 @@
-"""App. C.5: how far a client gets from the model that it starts from: eqs. (69)-(79)."""
+"""Distance of a client's local model from its start, eqs. (69)-(79) of App. C.5."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _distance(solver: Solver) -> Finding:
     severity=Severity.PROOF_BREAKS,
 )
 def not_proximal() -> Finding:
-    """The right side is a quarter of the left one, so that <= fails as well, and with it C of Theorem 1."""
+    """Counterexample: the right side is a quarter of the left, so <= fails too, and with it Theorem 1's C."""
     return _distance(Solver.PROXIMAL)
 
 
@@ -76,7 +76,7 @@ def not_proximal() -> Finding:
     assumptions={"own": "the vector is that of k steps, not the first k entries of that of tau steps"},
 )
 def own_vector() -> Finding:
-    """Every solver of the specification, k = 1, 2, 3, any gradients; without the assumption proximal SGD, tau = 2.
+    """Proof for every solver, k = 1, 2, 3, any gradients; counterexample: proximal SGD with the first entries of a.
 
     For every k see ``fednova.accumulation-every-tau``.
     """
@@ -94,7 +94,7 @@ def own_vector() -> Finding:
     assumptions={"rho": "rho >= 0"},
 )
 def momentum_bound() -> Finding:
-    """The rule's vectors for tau <= 4 and every k < tau, and for every tau by induction.
+    """Proof on the vectors for tau <= 4 and every k < tau, and for every tau by induction.
 
     a^(k)_s = S_(k-s) with S_n = 1 + rho + ... + rho^(n-1), and S grows with n: S_(n+1) = S_n + rho^n, rho^n >= 0.
     """
@@ -198,7 +198,7 @@ POSITIVE = {"positive": "a_k >= 0, not all of them 0"}
     assumptions=POSITIVE,
 )
 def squares_before() -> Finding:
-    """Every number of steps: the inner sum is largest for the last k."""
+    """Proof for every number of steps: the inner sum is largest for the last k."""
     return _vectors(2, a_0=-1, a_1=2)
 
 
@@ -211,5 +211,5 @@ def squares_before() -> Finding:
     assumptions=POSITIVE,
 )
 def entries_before() -> Finding:
-    """Every number of steps: the inner sum is largest for the last k."""
+    """Proof for every number of steps: the inner sum is largest for the last k."""
     return _vectors(1, a_0=-2, a_1=1)

@@ -1,4 +1,4 @@
-"""Corollary 2, eqs. (134)-(137): how large FedProx's accumulation vectors are."""
+"""Bounds on FedProx's accumulation vectors, Corollary 2, eqs. (134)-(137)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from fedspec_proofs.solvers import z3
 
 
 def constants(steps: tuple[int, ...], alpha: Any) -> Constants:
-    """A, B, C and tau_eff of FedProx with p = 1/m; C is that of the most steps, ||a||_1 growing with them."""
+    """A, B, C and tau_eff of FedProx for p = 1/m; C is the largest tau's, since ||a||_1 grows with tau."""
     m = len(steps)
     p = np.array([rational(1, m)] * m, dtype=object)
     a = [accumulation(Solver.PROXIMAL, tau, alpha=alpha) for tau in steps]
@@ -43,8 +43,9 @@ def constants(steps: tuple[int, ...], alpha: Any) -> Constants:
     severity=Severity.PROOF_BREAKS,
 )
 def not_one_over_alpha() -> Finding:
-    """Counterexample to alpha tau_i >> 1: alpha tau_bar = (m tau_bar)^(1/2) T^(-1/6) tends to 0 with T, so that 1 /
-    (alpha tau_eff) is at least T^(1/6) / (m tau_bar)^(1/2), since tau_eff <= tau."""
+    """Counterexample: alpha tau_i >> 1 fails, since alpha tau_bar = (m tau_bar)^(1/2) T^(-1/6) tends to 0 as T
+    grows, so 1 / (alpha tau_eff) is at least T^(1/6) / (m tau_bar)^(1/2), as tau_eff <= tau.
+    """
     tau, T = 100, 10**18
     alpha = rational(2, 10) / 10**3
     length = a_norm(Solver.PROXIMAL, tau, alpha=alpha)
@@ -90,7 +91,7 @@ def _floor() -> Induction[tuple[Any, Any]]:
     repairs="fednova.eq-134",
 )
 def floor() -> Finding:
-    """By induction over tau: A_1 = 1, A_(n+1) = (1 - alpha) A_n + 1, which the specification's ``a_norm`` obeys."""
+    """Proof by induction over tau: A_1 = 1, A_(n+1) = (1 - alpha) A_n + 1, checked on ``a_norm``."""
     induction = _floor()
     # The base case needs the range of alpha as well: 1 + alpha >= 1 and alpha <= 1.
     base, step = decide(_base), induction.prove()[1]
@@ -169,7 +170,7 @@ def _in_norms(draw: Draw) -> Iterable[Any]:
     assumptions={"alpha": "0 <= alpha <= 1"},
 )
 def ceilings() -> Finding:
-    """||a||_2^2 <= ||a||_1 <= 1/alpha for every tau, by induction from a = (1).
+    """Proof of ||a||_2^2 <= ||a||_1 <= 1/alpha for every tau, by induction from a = (1).
 
     A is sum ||a_i||_2^2 / sum ||a_i||_1, B a mean of the ||a_i||_2^2 - 1, C the largest of the ||a_i||_1 (||a_i||_1 -
     1). Beside it the rule's vectors for tau up to 4.

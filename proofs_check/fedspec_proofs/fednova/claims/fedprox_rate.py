@@ -1,4 +1,4 @@
-"""Corollary 2, eq. (138): the rate of FedProx at the alpha that its proof calls best."""
+"""FedProx's rate (138) of Corollary 2, at the alpha that its proof calls best."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class Slow:
 
     @property
     def problem(self) -> QuadraticClients:
-        """L x^2 / 2."""
+        """Quadratic L x^2 / 2."""
         return QuadraticClients(exact.vector(self.L).reshape(1, 1, 1), exact.vector(0).reshape(1, 1))
 
     @property
     def lower(self) -> Any:
-        """Below |grad F|^2 at every round: |x_t| >= 1 - T (1 - M) (Bernoulli), M from the round as it runs."""
+        """Lower bound of |grad F|^2 in all rounds: |x_t| >= 1 - T (1 - M) (Bernoulli), M the factor of a round."""
         s = Setting(FedProx(eta_l=self.eta, mu=self.alpha / self.eta), self.problem, (self.tau,), (1,))
         M: Fraction = s.linear_part(exact.vector(0))[0, 0]
         # Where |M| >= 1 the model never gets nearer.
@@ -99,7 +99,7 @@ SLOW = {"best": "alpha = (m / tau_bar)^(1/2) T^(-1/6)", "rate": "eta L <= 1 / (2
     assumptions=SLOW,
 )
 def no_bound() -> Finding:
-    """tau_eff <= 1/alpha, so that alpha tau_bar in place of tau_bar / tau_eff makes the bound too small.
+    """Counterexample: tau_eff <= 1/alpha, so with alpha tau_bar for tau_bar / tau_eff the bound is too small.
 
     Where the gap is inside the O() the second term of (138) makes up for it, and the rate (133) stands
     (``fednova.corollary-2``): it is the step from (134) that fails.
@@ -170,8 +170,8 @@ def _one(eta: int, **of: Any) -> Run:
     repairs="fednova.eq-138",
 )
 def rate_survives() -> Finding:
-    """Two searches: that which breaks (138), one client that hardly moves, and the runs of Theorem 1's search with
-    p = 1/m, up to two clients and exact noise, where sqrt(m tau_bar T) is written m / eta.
+    """Two random searches: over the slow single clients that break (138), and over the runs for Theorem 1 with p = 1/m,
+    up to two clients and exact noise, where sqrt(m tau_bar T) is written as m / eta.
 
     What it rests on: tau_bar / tau_eff <= 1 + alpha tau_max (``fednova.norm-floor``), A <= 1, B', C' <= 1/alpha^2
     (``fednova.fedprox-ceilings``), and (97) in its repaired form. At the best alpha alpha tau_bar / sqrt(m tau_bar T)

@@ -1,4 +1,4 @@
-"""Lemma 1: FedAvg on F_i = |x - e_i|^2 / 2, at finite rates and as the rate tends to zero."""
+"""Lemma 1: FedAvg on F_i = |x - e_i|^2 / 2, at fixed rates and in the limit eta -> 0."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def _unequal(steps: tuple[int, ...], *, mixed: bool = False) -> Body:
     assumptions={"curvature": "H_i = I for both clients"},
 )
 def finite_rate() -> Finding:
-    """Every tau_i by induction over the rule's own step; the round with the changes that come of it. That the point
-    attracts for 0 < eta < 1 is in ``fednova.lemma-1``.
+    """Proof for every tau_i by induction over a local step; then the round, from the changes it yields. For 0 < eta < 1
+    the fixed point attracts, by ``fednova.lemma-1``.
 
     Beside it whole rounds, for two clients of one coordinate and four pairs of tau up to 4; without the assumption H =
     (1, 2)."""
@@ -80,7 +80,7 @@ def nearer(draw: Draw) -> Iterable[Any]:
 
 
 def mean_round(draw: Draw, m: int) -> Iterable[Any]:
-    """The server with the changes -r_i (x - e_i), r_i = 1 - (1 - eta)^tau_i: x' - x~ = (1 - mean r) (x - x~)."""
+    """Server step for changes -r_i (x - e_i), r_i = 1 - (1 - eta)^tau_i: x' - x~ = (1 - mean r) (x - x~)."""
     x, e, r = draw("x", 2), draw("e", m, 2), draw("r", m, positive=True)
     messages = [Message(delta=-r_i * (x - e_i), examples=1, steps=1, a_norm=1) for r_i, e_i in zip(r, e, strict=True)]
     after, _ = fedavg.server(FedAvg(eta_l=1), x, messages)
@@ -125,9 +125,9 @@ def _rate_below_one(rng: np.random.Generator) -> dict[str, Fraction]:
     assumptions={"small": "eta -> 0", "rate": "0 < eta < 1"},
 )
 def every_tau() -> Finding:
-    """Every tau_i. The round is x' - x~ = (1 - mean r) (x - x~), x~ = sum r_i e_i / sum r_i, r_i = 1 - (1 - eta)^tau_i
-    (``fednova.eq-29``); the mean of the r_i is in (0, 1] for any number of clients; and r_i = eta q_i with polynomials
-    q_i of eta that are tau_i at 0. Without the first assumption eta = 1/4; without the second eta = 5/2.
+    """Proof for every tau_i. The round is x' - x~ = (1 - mean r) (x - x~), x~ = sum r_i e_i / sum r_i, r_i = 1 - (1
+    - eta)^tau_i (``fednova.eq-29``); the mean of the r_i is in (0, 1] for any number of clients; r_i = eta q_i, q_i
+    polynomials in eta that are tau_i at 0. Counterexamples: eta = 1/4 and eta = 5/2.
     """
     bodies: dict[str, Body] = {"from n to n + 1 steps": nearer, "q_(n+1)": slow_down}
     bodies |= {f"round, m = {m}": partial(mean_round, m=m) for m in (1, 2, 3)}
@@ -164,7 +164,7 @@ def _weighted_mean(draw: Draw, m: int) -> Iterable[Any]:
     },
 )
 def not_at_a_fixed_rate() -> Finding:
-    """Only the limit of the limits is that point (eq. (30), which holds); at no rate is it the limit itself.
+    """Counterexample: only the limit as eta -> 0 is that point (eq. (30), which holds); no fixed rate gives it.
 
     The limit is (2 - eta) / (3 - eta) for e = (0, 1), tau = (1, 2), which differs from 2/3 by eta / (3 (3 - eta)). Ten
     rates are run; the double limit is ``fednova.limit-small-rate``.

@@ -1,4 +1,4 @@
-"""Lemma 5: the mean of q draws, its expectation and its second moment."""
+"""Lemma 5: expectation and second moment of the mean of q draws."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _moments(m: int, q: int, *, independent: bool = True) -> Body:
     assumptions={"independent": "the q draws are independent, each l_j is i with chance p_i"},
 )
 def both_moments() -> Finding:
-    """By induction over the draws, in inner products; then every sample of up to three clients and draws.
+    """Proof by induction over the draws, in inner products; then for all samples of up to three clients.
 
     Without the assumption one draw is taken q times.
     """
@@ -129,7 +129,7 @@ LEMMA_5 = {
     assumptions=LEMMA_5,
 )
 def second_moment() -> Finding:
-    """Any number of clients, draws and coordinates, of which only inner products occur.
+    """Proof for any number of clients, draws and coordinates; only inner products are used.
 
     The second moment of the mean of q draws, by induction over q; sums over the clients by one client's share of them;
     and (166) from these and Assumption 3 (by z3).

@@ -1,4 +1,4 @@
-"""Fixed points of FedAvg, FedProx and FedNova on quadratics, through the algorithms as they run: Lemma 1 and App. A.
+"""Fixed points of FedAvg, FedProx and FedNova on quadratics, computed by the algorithms: Lemma 1 and App. A.
 
 What is under test are the closed forms of the specification, ``local_matrix`` and ``limit``, and with them FedNova's
 eqs. (24)-(30). For single numbers see :mod:`fedspec_proofs.fednova.claims.small_rate`.
@@ -56,7 +56,7 @@ def _instance(rng: np.random.Generator) -> Iterator[Setting]:
 
 
 def own_weights(s: Setting) -> bool:
-    """True if it is FedNova with w = p."""
+    """True if the algorithm is FedNova with w = p."""
     return isinstance(s.h, FedNova) and s.h.nova_weights is NovaWeights.NOVA
 
 
@@ -71,7 +71,7 @@ def own_weights(s: Setting) -> bool:
     assumptions={"weights": "W_i is p_i / ||a_i||_1 where FedNova's own weights are used"},
 )
 def instances() -> Finding:
-    """Every algorithm and every local solver on random quadratics with different Hessians and numbers of steps.
+    """Test of every algorithm and local solver on random quadratics with different Hessians and numbers of steps.
 
     All equalities are exact. The iteration is run for T rounds from a random start, whether it converges or not.
     """
@@ -111,7 +111,7 @@ def instances() -> Finding:
 
 
 def scalar(draw: Draw, h: Hyper, steps: tuple[int, ...], *, unit: bool = False, equal: bool = False) -> Setting:
-    """Two clients of one coordinate; curvatures 1 and equal sample sizes if asked for."""
+    """Two clients of one coordinate; curvatures 1 if ``unit``, equal sample sizes if ``equal``."""
     H, e = draw("h", 2, positive=True), draw("e", 2)
     curvature = H * 0 + 1 if unit else H
     problem = QuadraticClients(curvature.reshape(2, 1, 1), e.reshape(2, 1))
@@ -120,7 +120,7 @@ def scalar(draw: Draw, h: Hyper, steps: tuple[int, ...], *, unit: bool = False, 
 
 
 def hyper(draw: Draw) -> dict[str, Any]:
-    """At fractions the rate is small, so that no denominator vanishes."""
+    """Variables for the parameters; if sampled, eta_l is small, so that no denominator vanishes."""
     eta, mu, rho, gamma, steps = (draw(n, positive=True) for n in ("eta", "mu", "rho", "gamma", "tau_eff"))
     small = eta / 97 if isinstance(eta, Fraction) else eta
     return {"eta_l": small, "mu": mu, "rho": below_one(rho), "gamma": below_one(gamma), "tau_eff": steps}
@@ -157,7 +157,7 @@ def _fixed(steps: tuple[int, ...], number: int, *, plain: bool = False) -> Body:
     assumptions={"weights": "W_i is p_i / ||a_i||_1 where FedNova's own weights are used"},
 )
 def symbolic_limits() -> Finding:
-    """FedAvg, FedProx, and FedNova with every solver in three readings, tau = (1, 2); three of them, tau = (2, 3).
+    """Proof for FedAvg, FedProx and FedNova with every solver and reading at tau = (1, 2); three at (2, 3).
 
     FedNova's reading with a constant tau_eff has it as a variable, so that its limit does not depend on tau_eff. For
     any number of coordinates: R(x) = x + c sum W_i K_i (e_i - H_i x), which leaves x where the sum vanishes.
@@ -177,7 +177,7 @@ LONGER = ("FedAvg", "FedProx", "FedNova(momentum, nova, weighted-norm)")
 
 
 def blank() -> tuple[QuadraticClients, tuple[int, ...], tuple[int, ...]]:
-    """A problem, steps and sample sizes where nothing depends on them."""
+    """Placeholder problem, steps and sample sizes, for results that do not depend on them."""
     return QuadraticClients(exact.vector(1, 1).reshape(2, 1, 1), exact.vector(0, 0).reshape(2, 1)), (1, 2), (1, 1)
 
 
@@ -213,8 +213,8 @@ def _one_more(draw: Draw) -> Iterable[Any]:
     assumptions={"pull": "mu is the same on both sides"},
 )
 def proximal_matrix() -> Finding:
-    """By induction over the rule's own step, from x_0, where the power is I; in two coordinates every polynomial in H,
-    as powers of I - eta mu I - eta H are, is b_0 I + b_1 H.
+    """Proof by induction over a local step from x_0, where the power is I; in two coordinates every polynomial in H,
+    such as a power of I - eta mu I - eta H, is b_0 I + b_1 H.
 
     Beside it the specification's K, by its recursion, for tau = 1..4; without the assumption mu = 0 in K.
     """
@@ -243,8 +243,8 @@ def proximal_matrix() -> Finding:
     assumptions={"rate": "eta_l > 0", "stable": "h_i > 0 and eta_l h_i < 2", "sizes": "n_i > 0"},
 )
 def contraction() -> Finding:
-    """M, read off the round, is sum p_i (1 - eta_l h_i)^tau_i (an identity, tau = (1, 2) and (2, 3)); each power is in
-    (-1, 1) and so is their mean (by z3). For any number of clients M is a mean of numbers of (-1, 1).
+    """Proof: the round's M is sum p_i (1 - eta_l h_i)^tau_i (an identity, tau = (1, 2) and (2, 3)); each power lies
+    in (-1, 1), and so does their mean (z3). For any number of clients M is a mean of numbers in (-1, 1).
     """
     form = identities({f"tau = {steps}": _factor(steps) for steps in STEPS}, instances=10)
     powers = [decide(_power(tau)) for tau in (1, 2, 3)]

@@ -1,4 +1,4 @@
-"""Lemma 4: the error floor of Theorem 2 is attained by FedAvg on two quadratics."""
+"""Lemma 4: FedAvg attains the error floor of Theorem 2 on two quadratics."""
 
 from __future__ import annotations
 
@@ -67,10 +67,9 @@ def _at_zero() -> Iterator[tuple[tuple[int, ...], Any]]:
     assumptions={"rate": "eta -> 0"},
 )
 def floor_attained() -> Finding:
-    """The limit is a (r_1 - r_2) / (r_1 + r_2), r_i = 1 - (1 - eta)^tau_i, and tends to a (tau_1 - tau_2) / (tau_1 +
-    tau_2), for every tau (as in ``fednova.lemma-1``); that its square is chi^2 kappa^2 is an identity in tau_1, tau_2
-    and a. w and kappa^2 depend on tau, as in the lemma, with the constant 1. Beside it whole rounds for five pairs of
-    tau.
+    """Proof: the limit a (r_1 - r_2) / (r_1 + r_2), r_i = 1 - (1 - eta)^tau_i, tends to a (tau_1 - tau_2) / (tau_1 +
+    tau_2) for every tau (as in ``fednova.lemma-1``); its square is chi^2 kappa^2, an identity in tau_1, tau_2 and a. w
+    and kappa^2 depend on tau, as in the lemma, with constant 1. Also whole rounds for five pairs of tau.
 
     kappa^2 is that of these weights. For kappa^2 = a^2, which serves all weights, the ratio is 4 w_1 w_2 and tends to 0
     with w_1: Omega in the lemma is not uniform then.
@@ -121,5 +120,5 @@ def _round(draw: Draw) -> Iterable[Any]:
 
 
 def half_of(draw: Draw) -> Any:
-    """Half, in the numbers that are drawn."""
+    """1/2 as a sympy number or a fraction, whichever ``draw`` gives."""
     return sympy.Rational(1, 2) if draw is symbolic else HALF

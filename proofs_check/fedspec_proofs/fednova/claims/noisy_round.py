@@ -1,4 +1,4 @@
-"""A round of FedNova with noise against (90), for all smooth clients in every dimension: Theorem 1, round by round.
+"""FedNova's round with noise against (90), for all smooth clients in every dimension: Theorem 1, per round.
 
 Random vectors of finite second moment are vectors too, with E<a, b> for their product; points, gradients and noise of a
 round are such vectors, given the model x that it begins with. At every outcome the clients' gradients and values obey
@@ -39,16 +39,16 @@ from fedspec_proofs.fednova.kit.bounds import Constants, printed, rational, repa
 from fedspec_proofs.fednova.kit.settings import Setting
 
 SIGMA2 = square(basis("sigma"))
-"""sigma^2, any number that is not negative; kappa^2 and L are 1."""
+"""sigma^2, any number >= 0; kappa^2 = L = 1."""
 
 
 def noise(i: int, k: int) -> str:
-    """The noise of client i at its step k."""
+    """Name of the noise of client i at its local step k."""
     return f"F{i}.noise{k}"
 
 
 def noisy(functions: tuple[Function, ...]) -> list[Oracle]:
-    """The clients' gradients with the noise of each step added."""
+    """Oracles that return the gradients of ``functions`` plus the noise of each step."""
 
     def oracle(i: int) -> Oracle:
         def at(k: int, y: Vector) -> Vector:
@@ -101,7 +101,7 @@ def _without(sizes: Sizes, constants: Callable[[Setting], Constants]) -> Mapping
 
 
 def biased(sizes: Sizes, constants: Callable[[Setting], Constants]) -> Dropped:
-    """Clients (x - 3)^2/2 whose noise is the constant 4, so that they go away from 3; it does not vary, sigma^2 = 0."""
+    """Counterexample with biased noise: clients (x - 3)^2/2 pushed away from 3 by noise 4, which has sigma^2 = 0."""
     eta = rational(sizes.eta)
     s, c = sizes.setting(), constants(sizes.setting())
     run = round_from(s, sizes)
@@ -127,7 +127,7 @@ def claimed(
     constants: Callable[[Setting], Constants],
     share: Any,
 ) -> Claim:
-    """The claim about these sizes, from a share of their rates on."""
+    """Claim that the bound holds for these sizes, at rates from ``share`` times the largest to the largest."""
 
     return of_rounds(
         id,

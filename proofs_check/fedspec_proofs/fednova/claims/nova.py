@@ -1,4 +1,4 @@
-"""FedNova's general rule and its weights, as identities over the server rules.
+"""FedNova's general rule and weights, as identities of the server rules.
 
 Models have two coordinates, which is enough to see that coordinates do not mix; the argument for any number of clients
 is in the docstrings. For the accumulation vectors see :mod:`fedspec_proofs.fednova.claims.accumulation`.
@@ -65,7 +65,7 @@ def _rewritten(draw: Draw, m: int, w: NovaWeights = NovaWeights.IMPLIED) -> Iter
     assumptions={"implied": "w_i = p_i ||a_i||_1 / tau_eff"},
 )
 def general_rule() -> Finding:
-    """Both sides through the rules of the server, m = 1, 2, 3 clients; without the assumption w = p.
+    """Proof on the server rules for m = 1, 2, 3 clients; counterexample without the assumption: w = p.
 
     For any m: tau_eff w_i eta_l d_i = p_i ||a_i||_1 eta_l (-Delta_i) / (eta_l ||a_i||_1) = -p_i Delta_i, client by
     client.
@@ -97,7 +97,7 @@ def _steps(draw: Draw, norms: Sequence[Any] | Vector, w: NovaWeights) -> Iterabl
     assumptions={"implied": "w_i = p_i ||a_i||_1 / tau_eff"},
 )
 def implied_weights() -> Finding:
-    """As :func:`general_rule`, through the algorithms; without the assumption w = p."""
+    """Proof as in :func:`general_rule`, on the algorithms; counterexample: w = p."""
 
     def body(draw: Draw, m: int, w: NovaWeights = NovaWeights.IMPLIED) -> Iterable[Any]:
         return _steps(draw, draw("A", m, positive=True), w)
@@ -114,7 +114,7 @@ def implied_weights() -> Finding:
     assumptions={"equal": "||a_i||_1 is the same for all clients"},
 )
 def equal_norms() -> Finding:
-    """For any m: tau_eff = ||a||_1, so that tau_eff w_i eta_l d_i = -p_i Delta_i."""
+    """Proof for m = 1, 2, 3; for any m, tau_eff = ||a||_1, so tau_eff w_i eta_l d_i = -p_i Delta_i."""
 
     def body(draw: Draw, m: int) -> Iterable[Any]:
         return _steps(draw, [draw("A", positive=True)] * m, NovaWeights.NOVA)
@@ -148,7 +148,7 @@ def _coefficients(draw: Draw, m: int, w: NovaWeights = NovaWeights.IMPLIED) -> I
     assumptions={"implied": "w_i = p_i ||a_i||_1 / tau_eff in chi^2"},
 )
 def coefficients() -> Finding:
-    """The server's rule is run on changes that are all one.
+    """Proof on the server rule, with all changes equal to 1.
 
     For any m, with E = sum p_j ||a_j||_1: the coefficient of Delta_i is p_i E / ||a_i||_1, and (p_i - w_i)^2 / w_i =
     p_i E / ||a_i||_1 - 2 p_i + w_i.
@@ -184,8 +184,8 @@ def _accumulated(G: Any, a: Vector, n: Any, eta: Any) -> Message:
     assumptions={"fixed": "tau_eff does not depend on the a_i"},
 )
 def local_scale() -> Finding:
-    """Changes -eta_l G_i a_i with any gradients G_i and accumulation vectors a_i, two local steps each; without the
-    assumption tau_eff = sum p_i ||a_i||_1. For any m, tau_i: d_i contains a_i only as a_i / ||a_i||_1.
+    """Proof for changes -eta_l G_i a_i, any gradients G_i and accumulation vectors a_i, two local steps each;
+    counterexample: tau_eff = sum p_i ||a_i||_1. For any m and tau_i, d_i depends on a_i only by a_i / ||a_i||_1.
     """
     default = {"m = 2, default": lambda draw: _scaled(draw, 2, TauEff.WEIGHTED_NORM)}
     return identities(_sizes(_scaled), without={"fixed": default})

@@ -1,4 +1,4 @@
-"""A round of FedNova against (91), for all smooth clients in every dimension.
+"""FedNova's round against (91), for all smooth clients in every dimension.
 
 Without noise (91) says F~(x') - F~(x) <= eta tau_eff (-|grad F~(x)|^2 / 4 + 3 eta^2 L^2 kappa^2 C), and its sum over
 rounds is (97) for every T. The clients are any functions with Lipschitz gradients; the round is the rule's.
@@ -38,7 +38,7 @@ from fedspec_proofs.refutation import refutation
 
 @dataclass(frozen=True)
 class Sizes:
-    """A round: a solver with its parameters, the clients' local steps, eta and beta^2.
+    """Parameters of a round: solver, local steps of the clients, eta and beta^2.
 
     L and kappa^2 are 1, which is no restriction: F(x) becomes c F(x / r), eta becomes eta r^2 / c.
     """
@@ -51,7 +51,7 @@ class Sizes:
     weights: NovaWeights = NovaWeights.IMPLIED
 
     def setting(self, rate: Any = None) -> Setting:
-        """The rule, at its largest rate or another one, on a problem that plays no part."""
+        """Setting at the largest rate, or at ``rate``; its problem is a placeholder."""
         n, eta = len(self.steps), rational(self.eta) if rate is None else rate
         more = {name: rational(value) / (eta if name == "mu" else 1) for name, value in self.of}
         plain = {"mu": rational(0), "rho": rational(0), "gamma": rational(1)}
@@ -66,7 +66,7 @@ class Sizes:
 
 
 def round_from(s: Setting, sizes: Sizes) -> Run:
-    """A round of the rule from any x."""
+    """Function that runs a round from any x."""
     plan, method = Plan(tuple(range(len(sizes.steps))), sizes.steps, s.examples), s.method
 
     def run(start: Start, clients: Sequence[Oracle]) -> list[Vector]:
@@ -80,7 +80,7 @@ def round_from(s: Setting, sizes: Sizes) -> Run:
 def round_of(
     sizes: Sizes, constants: Callable[[Setting], Constants] = printed, part: Any = 1, eta: Any = None
 ) -> Problem:
-    """(91) without noise for one round from any model, at the largest rate or another one, C multiplied by a part."""
+    """(91) without noise for one round from any model, at ``eta`` or the largest rate, C multiplied by ``part``."""
     eta = rational(sizes.eta) if eta is None else eta
     functions = tuple(Function(f"F{i}", smooth(1)) for i in range(len(sizes.steps)))
     played = play(functions, round_from(sizes.setting(eta), sizes))
@@ -99,7 +99,7 @@ def compared(
     end: Form,
     terms: Callable[[Constants, Any], Mapping[str, Value]],
 ) -> Problem:
-    """F~(x') - F~(x) <= -eta tau_eff |grad F~(x)|^2 / 4 and terms, for a round that was run on functions.
+    """F~(x') - F~(x) <= -eta tau_eff |grad F~(x)|^2 / 4 + terms, for a round already run on ``functions``.
 
     Args:
         sizes: the round.
@@ -124,20 +124,20 @@ def compared(
 def problem_of(
     sizes: Sizes, constants: Callable[[Setting], Constants] = printed, part: Any = 1, eta: Any = None
 ) -> Problem:
-    """The bound that is claimed of a round of these sizes."""
+    """Bound (91) for these sizes, after a check of their rates."""
     check_rates(sizes, constants)
     return round_of(sizes, constants, part, eta)
 
 
 def check_rates(sizes: Sizes, constants: Callable[[Setting], Constants]) -> None:
-    """See that the rates are those that are asked for.
+    """Check that the largest rate satisfies (98) and (99).
 
     Raises:
         ValueError: the largest rate does not meet (98) and (99), and so not every smaller one.
     """
     c = constants(sizes.setting())
     if not all(theorem_1_rates(c, eta=rational(sizes.eta), L=1, beta2=rational(sizes.beta2))):
-        raise ValueError(f"one round: {sizes} meets (98) and (99) not")
+        raise ValueError(f"one round: got {sizes}; its rate must satisfy (98) and (99)")
 
 
 SCHEDULES = (
@@ -188,7 +188,7 @@ def _still(sizes: Sizes, apart: int) -> tuple[list[Parabola], Any]:
 
 
 def without(sizes: Sizes, constants: Callable[[Setting], Constants] = printed) -> Mapping[str, Dropped]:
-    """Instances of one coordinate that break the inequality, each without one assumption."""
+    """For each assumption, an instance in one coordinate without it that breaks the inequality."""
     one, n = rational(1), len(sizes.steps)
     made, fast = round_of(sizes, constants), round_of(replace(sizes, eta="4"), constants)
     apart, still = _still(sizes, 10**4)
@@ -215,7 +215,7 @@ def of_rounds(
     *,
     drop: bool = False,
 ) -> Claim:
-    """The claim about rounds of these sizes, from a share of their rates on.
+    """Claim about these sizes, at rates from ``share`` times the largest to the largest.
 
     Args:
         id: its id.
@@ -286,7 +286,7 @@ CERTIFIED[FALSE] = {
     statement="The same with the C of eq. (9), which is 0 at alpha = 1 and two steps",
 )
 def printed_for_fedprox() -> Finding:
-    """Two parabolas from the model that a round of theirs leaves, where the gradient of F~ is not zero; others."""
+    """Refuted by two parabolas at their round's fixed point, where grad F~ is not zero; and by stored functions."""
     made = round_of(PROXIMAL[0])
     parabolas, x = _still(PROXIMAL[0], 1)
     given = {name: valued(made, parabolas, {"x": x}, q) for name, q in made.given.items()}
@@ -314,5 +314,5 @@ def printed_for_fedprox() -> Finding:
     statement="The same with C divided by 100",
 )
 def hundredth() -> Finding:
-    """By the functions that need most of the right side at the first of the sizes."""
+    """Refuted by the functions that need most of the right side at the first size."""
     return with_less("fednova.eq-91-certified", rational("1/100"))

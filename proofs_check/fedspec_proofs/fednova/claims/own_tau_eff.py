@@ -1,4 +1,4 @@
-"""Two readings of Theorem 3 that are false: remarks of ours, about rounds that have a tau_eff of their own each.
+"""Two false readings of Theorem 3, ours, not the paper's, in which each round has its own tau_eff^(t).
 
 As printed the theorem has one tau_eff, and then it holds (:mod:`.theorem_3`). FedNova's own tau_eff^(t) = sum p_i
 ||a_i^(t)||_1 changes with the steps; here the mean of tau_eff^(t) stands in its place, with plain averages.
@@ -32,21 +32,21 @@ from fedspec_proofs.fednova.kit.settings import Setting
 from fedspec_proofs.refutation import refutation
 
 Rounds = list[tuple[Any, Any]]
-"""tau_eff^(t) and |grad F(x_t)|^2 of every round."""
+"""Pairs of tau_eff^(t) and |grad F(x_t)|^2, for all rounds."""
 
 
 def unweighted(rounds: Rounds) -> Any:
-    """The average of |grad F|^2 over the rounds, as printed."""
+    """Average of |grad F|^2 over the rounds, as printed."""
     return sum(square for _, square in rounds) / len(rounds)
 
 
 def weighted(rounds: Rounds) -> Any:
-    """Mean of the squares, weighted by tau_eff^(t)."""
+    """Average of |grad F|^2 with weights tau_eff^(t)."""
     return sum(length * square for length, square in rounds) / sum(length for length, _ in rounds)
 
 
 def eq_151(s: Setting, L: Any, beta2: Any) -> bool:
-    """Eta L <= min(1 / (max ||a_i||_1 sqrt(2 beta^2 + 1)), 1 / tau_eff) / 2, the root by its square."""
+    """True if eta L <= min(1 / (max ||a_i||_1 sqrt(2 beta^2 + 1)), 1 / tau_eff) / 2, tested by squares."""
     y, largest = rate(s) * L, max(map(sum, vectors(s)))
     return bool(4 * y**2 * largest**2 * (2 * beta2 + 1) <= 1 and 2 * y * tau_eff(s) <= 1)
 
@@ -70,7 +70,7 @@ def _alone(tau: int) -> Setting:
     assumptions=ASSUMPTIONS,
 )
 def fails_as_printed() -> Finding:
-    """FedNova at its default tau_eff^(t): rounds that go far count as much as rounds that hardly move.
+    """Counterexample at the default tau_eff^(t): rounds with large and with tiny steps get the same weight.
 
     The proof divides the sum over rounds by one tau_eff, and where there is one the bound holds
     (``fednova.theorem-3``). What it is to mean otherwise the paper does not say: the mean is our reading.
@@ -126,7 +126,7 @@ def fails_as_printed() -> Finding:
     assumptions=ASSUMPTIONS,
 )
 def fails_for_the_minimum() -> Finding:
-    """Rounds that hardly move thin out the average of C, which the other rounds have made necessary.
+    """Counterexample: rounds that hardly move lower the average of C, which other rounds have made large.
 
     Twenty rounds with tau = (4, 1) and tau_eff = 64 from the fixed point of such a round, which they keep, as a replay
     shows; then tau = (1, 1), where C = 0, with a tau_eff so small that all of these rounds together hardly move: |M|^n

@@ -1,4 +1,4 @@
-"""The numbers of docs/worst-cases.md: a round from distance 1, and one of methods whose clients keep a vector.
+"""Tables of docs/worst-cases.md for a round: distances from 1, and factors of methods with client state.
 
 The numbers of docs/worst-cases.md for every number of clients: the same multipliers, divided among them.
 """
@@ -29,7 +29,7 @@ def by_round(found: Iterable[Mapping[str, Any]]) -> dict[tuple[str, tuple[int, .
 
 
 def flawed(r: Round, bound: Fraction, proof: Mapping[str, Fraction]) -> str:
-    """The reason why multipliers do not prove the number of a round; empty if they do."""
+    """Reason why multipliers do not prove the bound of a round; empty if they do."""
     if r.keeps and not positive(r.P):
         return "its form is not positive definite"
     return flaw(problem_of(r, bound), proof)

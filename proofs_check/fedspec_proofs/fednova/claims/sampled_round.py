@@ -1,4 +1,4 @@
-"""A round of FedNova with drawn clients against (182), for all smooth clients and any noise in every dimension.
+"""FedNova's round with sampled clients against (182), for all smooth clients and any noise, in every dimension.
 
 Every sample is gone through, so that the expectation over the draws is a sum; a client that is drawn twice trains once
 for each draw, with noise of its own. Noise is as in :mod:`.noisy_round`. In the mean over x the bound telescopes: its
@@ -39,24 +39,24 @@ BETA2 = rational(3, 2)
 
 @dataclass(frozen=True)
 class Drawn:
-    """Two clients of the same chance with these local steps of SGD, q draws, tau_eff fixed; L and kappa^2 are 1."""
+    """Two equally likely clients with these local steps of SGD, q draws, tau_eff fixed; L = kappa^2 = 1."""
 
     steps: tuple[int, int]
     q: int
 
     @property
     def tau_eff(self) -> Any:
-        """The mean number of steps, fixed."""
+        """Mean number of local steps, fixed over the draws."""
         return rational(sum(self.steps), 2)
 
     @property
     def vectors(self) -> list[list[Any]]:
-        """The accumulation vectors of SGD."""
+        """Accumulation vectors of SGD."""
         return [[rational(1)] * tau for tau in self.steps]
 
     @property
     def largest(self) -> Any:
-        """The largest rate with 6 tau_eff eta L (1 + beta^2 / q) <= 1/2; it meets the other condition."""
+        """Largest rate with 6 tau_eff eta L (1 + beta^2 / q) <= 1/2; the other condition holds there too."""
         eta = 1 / (12 * self.tau_eff * (1 + BETA2 / self.q))
         assert 4 * eta**2 * max(map(reach, self.vectors)) * (12 * BETA2 + 1) <= 1, "D <= 1/(12 beta^2 + 1)"
         return eta
@@ -67,13 +67,13 @@ class Drawn:
 
 @dataclass
 class Runs:
-    """The local runs of every draw: a client's run of the l-th draw is the same one in every sample."""
+    """Local runs of all draws; a client's run for the l-th draw is the same in every sample."""
 
     functions: tuple[Function, ...]
     asked: dict[tuple[int, int, int], Form]
 
     def clients(self) -> list[Oracle]:
-        """The clients of one sample, in whose gradients every draw has noise of its own."""
+        """Oracles for one sample, with separate noise for every draw."""
         draws = iter(range(len(self.functions) ** 9))
         now = [0]
 
@@ -90,7 +90,7 @@ class Runs:
         return [of(i) for i in range(len(self.functions))]
 
     def noise_is(self) -> dict[str, Value]:
-        """Values of the noise that are at most zero: variance, and right angles to all vectors except later ones."""
+        """Values that are <= 0 by the noise assumptions: variance, and orthogonality to all vectors but later ones."""
         given = {}
         for one in self.asked:
             xi, name = noise(*one), "draw {1} of client {0}, step {2}".format(*one)
@@ -104,7 +104,7 @@ class Runs:
 
 
 def noise(i: int, draw: int, k: int) -> Form:
-    """The noise of a client's step k in its run for a draw."""
+    """Vector of the noise of client i at step k in its run for a draw."""
     return basis(f"noise {i},{draw},{k}")
 
 
@@ -174,5 +174,5 @@ drawn_round = claim(
     assumptions={"drift": "D <= 1 / (12 beta^2 + 1)", "beta": "beta^2 >= 1"},
 )
 def drift_constants() -> Finding:
-    """For all reals."""
+    """Proof for all reals."""
     return decide(drift_step(12, rational(2), rational(1, 12)), sample=small_drift(12))

@@ -1,4 +1,4 @@
-"""Sampled clients: footnote 1, and Algorithm 1's weights and step length."""
+"""Sampled clients: footnote 1, and weights and step length of Algorithm 1."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fedspec_proofs.fednova.kit.responses import shares
 from fedspec_proofs.refutation import refutation
 
 SIZES = ((2, 1), (2, 2), (3, 1), (3, 2), (3, 3))
-"""Clients, and how many are drawn."""
+"""Pairs of the number of clients and the number of draws."""
 
 
 def _unbiased(m: int, q: int, weights: SampledWeights, *, replace: bool) -> Body:
@@ -53,8 +53,7 @@ def _scheme(weights: SampledWeights, *, replace: bool) -> Mapping[str, Body]:
     assumptions={"law": "the chances are p_i", "fixed": "tau_eff does not depend on the sample"},
 )
 def with_replacement_unbiased() -> Finding:
-    """Every sample is enumerated, for two and three clients and up to three draws; p, d_i, x, tau_eff, eta are
-    variables.
+    """Proof over every sample, for two and three clients and up to three draws, in variables p, d_i, x, tau_eff, eta.
 
     Without the law: the draws of scheme (ii). Without a fixed tau_eff: sum over the sample of w_i ||a_i||_1.
     """
@@ -78,7 +77,7 @@ def with_replacement_unbiased() -> Finding:
     assumptions={"law": "the draws are uniform"},
 )
 def without_replacement_unbiased() -> Finding:
-    """As above; without the law, the draws of scheme (i)."""
+    """Proof over every sample; counterexample without the assumption: the draws of scheme (i)."""
     weights = SampledWeights.WITHOUT_REPLACEMENT
     other = {"m = 2, q = 1, chances p": _unbiased(2, 1, weights, replace=True)}
     return identities(_scheme(weights, replace=False), without={"law": other}, instances=10)
@@ -106,7 +105,7 @@ def _algorithm_1(p: tuple[int, int], who: tuple[int, ...], tau: tuple[int, int],
     verdict=Verdict.REFUTED,
 )
 def box_is_biased() -> Finding:
-    """The weights p_i / sum over S of p_j are unbiased neither for uniform draws nor for draws with chances p_i.
+    """Counterexample: weights p_i / sum over S of p_j are biased, for uniform draws and for draws by p_i.
 
     The paper does not say that this box is unbiased; it says that convergence needs an update that is, and analyses
     another one, (153), in App. G.

@@ -1,4 +1,4 @@
-"""The table of docs/worst-cases.md about several rounds: at once, and one after another.
+"""Several rounds, as in docs/worst-cases.md: bounded jointly, and by chaining one-round bounds.
 
 A server's momentum over clients with SGD: by which factor two of its states come closer in a round.
 """
@@ -22,19 +22,19 @@ TABLE: Table[Several] = Table(
     ("algorithm", "steps", "eta_l", "zeta2", "rounds", "start"),
     problem_of,
 )
-"""The rounds, the number of each, and multipliers that prove it; then the links of the chains, in order."""
+"""Rounds with their bounds and multipliers; after them the links of the chains, in order."""
 
 Key = tuple[str, tuple[int, ...], str, Fraction]
-"""An algorithm, steps, a rate and zeta^2."""
+"""Algorithm, local steps, rate and zeta^2."""
 
 
 def key_of(r: Several) -> Key:
-    """Key of the rounds: algorithm, steps, rate and zeta^2."""
+    """Key of the rounds: algorithm, local steps, rate and zeta^2."""
     return r.algorithm, r.steps, r.eta_l, r.zeta2
 
 
 def at_once(found: Sequence[Mapping[str, Any]]) -> dict[tuple[Key, int], Fraction]:
-    """The numbers of R rounds as one program."""
+    """Bounds of R rounds, each from a single program over all of them."""
     return {
         (key_of(r), r.rounds): Fraction(row["bound"])
         for row in found
@@ -43,7 +43,7 @@ def at_once(found: Sequence[Mapping[str, Any]]) -> dict[tuple[Key, int], Fractio
 
 
 def chains(found: Sequence[Mapping[str, Any]]) -> dict[Key, list[Fraction]]:
-    """The end of each link of a chain.
+    """Bounds after each link, for all chains.
 
     Raises:
         ValueError: a link does not begin where the one before it ends.
@@ -55,7 +55,7 @@ def chains(found: Sequence[Mapping[str, Any]]) -> dict[Key, list[Fraction]]:
         r = TABLE.asked(row)
         ends = out.setdefault(key_of(r), [])
         if r.rounds != 1 or r.start != (ends[-1] if ends else 1):
-            raise ValueError(f"several rounds: {r} is no next link of its chain")
+            raise ValueError(f"several rounds: got {r}; a link must be one round from the bound before it")
         ends.append(Fraction(row["bound"]))
     return out
 

@@ -1,4 +1,4 @@
-"""Limit of the fixed points as the rate tends to zero: eq. (30), and the same for every solver and for FedNova.
+"""Limits of the fixed points as the rate tends to zero: eq. (30), extended to every solver and to FedNova.
 
 Beside it exact numbers: where the iteration diverges, and FedProx's limit at alpha = 1 and a finite rate.
 """
@@ -35,12 +35,12 @@ from fedspec_proofs.solvers import sympy
 
 
 def small() -> Any:
-    """The rate, as a symbol: eta > 0."""
+    """Symbol eta > 0 of the rate."""
     return sympy.Symbol("eta", positive=True)
 
 
 Case = tuple[str, Setting, Vector]
-"""Words, the setting at a rate, and the point that its limit is claimed to tend to."""
+"""Label, setting at a rate, and the claimed limit of its fixed point."""
 
 
 def _cases(draw: Draw, eta: Any, steps: tuple[int, ...]) -> Iterator[Case]:
@@ -142,7 +142,7 @@ def small_rate() -> Finding:
     assumptions={"alpha": "alpha = eta_l mu = 1"},
 )
 def alpha_one() -> Finding:
-    """Proof for one coordinate, two clients, tau = (1, 2) and (2, 3); without the assumption alpha = 1/2."""
+    """Proof for one coordinate, two clients, tau = (1, 2) and (2, 3); counterexample: alpha = 1/2."""
 
     def body(steps: tuple[int, ...], alpha: Any = 1) -> Body:
         def run(draw: Draw) -> Iterable[Any]:
@@ -163,7 +163,7 @@ def alpha_one() -> Finding:
 
 
 def iso(h: Hyper, steps: tuple[int, ...], e: tuple[int, int] = (0, 1)) -> Setting:
-    """H = 1, two clients of equal sample sizes."""
+    """Two clients with H = 1 and equal sample sizes."""
     return Setting(
         h, QuadraticClients(exact.vector(1, 1).reshape(2, 1, 1), exact.vector(*e).reshape(2, 1)), steps, (1, 1)
     )
@@ -182,7 +182,7 @@ def _rounded(q: Fraction, like: str) -> str:
     assumptions={"default": "tau_eff = sum p_i ||a_i||_1"},
 )
 def divergence() -> Finding:
-    """The factor M of one round: 0.450 against -1.777, and -2.02. With tau_eff = 1 FedNova converges as well."""
+    """Factors M of a round: 0.450 against -1.777, 0.000 against -2.02. With tau_eff = 1 FedNova converges too."""
     cases = (((1, 100), "1/10", "0.450", "-1.777"), ((10, 100), "1/2", "0.000", "-2.02"))
     lines, small = [], []
     for steps, rate, avg, nova in cases:
@@ -213,7 +213,7 @@ def proximal_example(eta: Scalar) -> Setting:
     assumptions={"finite": "the rate is not taken to zero"},
 )
 def proximal_numbers() -> Finding:
-    """The minimiser of F is 2/3. At eta_l = 1/16 the gradient of F at the limit is -1/43, and less at smaller rates."""
+    """The minimiser is 2/3. At eta_l = 1/16 the gradient of F at the limit is -1/43, and it shrinks with the rate."""
     lines = []
     for rate, gradient in (("1/8", rational(-1, 19)), ("1/16", rational(-1, 43))):
         s = proximal_example(exact.number(rate))

@@ -1,4 +1,4 @@
-"""App. E: the constants of FedAvg and FedProx in closed form; Corollary 1, and which alpha is best in Corollary 2."""
+"""App. E: FedAvg's and FedProx's constants in closed form; Corollary 1, and the best alpha of Corollary 2."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _fedavg(steps: tuple[int, ...], solver: Solver = Solver.SGD) -> Body:
     assumptions={"sgd": "the local solver is SGD: a_i is a vector of ones"},
 )
 def fedavg_constants() -> Finding:
-    """Five choices of tau_i for two or three clients, every p. For p = 1/m it is (125): A = 1, and so on.
+    """Proof for five choices of tau_i, every p. With p = 1/m it is (125): A = 1, and so on.
 
     For any tau: ||a||_1 = ||a||_2^2 = tau. Without the assumption momentum.
     """
@@ -99,8 +99,9 @@ def _fedprox(steps: tuple[int, ...], solver: Solver = Solver.PROXIMAL) -> Body:
     assumptions={"proximal": "the local solver is proximal SGD"},
 )
 def fedprox_constants() -> Finding:
-    """Five choices of tau_i, every p and alpha. That (131) is at tau_max: ||a||_1 grows with tau. Without the
-    assumption SGD."""
+    """Proof for five choices of tau_i, every p and alpha. (131) is at tau_max, since ||a||_1 grows with tau.
+    Counterexample: SGD.
+    """
     bodies = {f"tau = {steps}": _fedprox(steps) for steps in STEPS}
     return identities(bodies, without={"proximal": {"SGD, tau = (1, 2)": _fedprox((1, 2), Solver.SGD)}}, instances=10)
 
@@ -128,8 +129,9 @@ def _no_pull(steps: tuple[int, ...], alpha: Any = 0) -> Body:
     assumptions={"alpha": "alpha -> 0"},
 )
 def no_pull() -> Finding:
-    """The specification's vectors have no 0/0 at alpha = 0: they are polynomials in alpha, so that the limit of the
-    closed forms, which equal them (``fednova.eq-127``), is their value at 0. Without the assumption alpha = 1/2."""
+    """Proof: the specification's vectors are polynomials in alpha, so the limit of the closed forms, which equal
+    them (``fednova.eq-127``), is their value at 0, with no 0/0. Counterexample without the assumption: alpha = 1/2.
+    """
     bodies = {f"tau = {steps}": _no_pull(steps) for steps in STEPS}
     return identities(bodies, without={"alpha": {"tau = (1, 2)": _no_pull((1, 2), rational(1, 2))}})
 
@@ -155,7 +157,7 @@ def _as_in_126(steps: tuple[int, ...], examples: tuple[int, ...]) -> bool:
     assumptions={"equal": "p = 1/m"},
 )
 def constants() -> Finding:
-    """All numbers of steps, through the rules for a_i, w and tau_eff; in words for all: w_i = tau_i / sum tau_j."""
+    """Proof on the rules for a_i, w and tau_eff for all these steps; for any steps, w_i = tau_i / sum tau_j."""
     sizes = [steps for m in (1, 2, 3) for steps in product((1, 2, 3, 4), repeat=m)]
     held = all(_as_in_126(steps, (1,) * len(steps)) for steps in sizes)
     other = Dropped(not _as_in_126((1, 2), (3, 1)), "tau = (1, 2), p = (3/4, 1/4): they are not those")
@@ -186,9 +188,10 @@ def _best(draw: Draw, *, cube: bool = True) -> Iterable[Any]:
     assumptions={"cube": "c^3 = 2"},
 )
 def best_alpha() -> Finding:
-    """The value and the vanishing derivative are identities in m, tau_bar, T, written as powers; that it is the least
-    is x + 1/(2 x^2) >= 3/2 for x > 0 (z3), x being alpha over that one. T^(-2/3) <= 1/sqrt(m tau_bar T) is tau_bar <=
-    K^(1/4) m^(-3/4), K = tau_bar T, to the sixth power."""
+    """Proof: value and zero derivative are identities in m, tau_bar, T, written as powers; it is the minimum since x
+    + 1/(2 x^2) >= 3/2 for x > 0 (z3), x being alpha over the best alpha. T^(-2/3) <= 1/sqrt(m tau_bar T) is tau_bar
+    <= K^(1/4) m^(-3/4), K = tau_bar T, to the sixth power.
+    """
     exactly = identities({"value": _best}, without={"cube": {"c free": lambda draw: _best(draw, cube=False)}})
 
     def least(draw: Draw) -> Statement:

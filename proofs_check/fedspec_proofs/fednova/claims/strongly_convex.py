@@ -1,4 +1,4 @@
-"""Strongly convex clients: how near rounds come to the minimiser, certified for all of them in every dimension.
+"""Strongly convex clients: distance of rounds from the minimiser, certified for all clients, in every dimension.
 
 FedAvg, FedProx and FedNova go to a limit, which is not the minimiser x* where clients differ. What it depends on is
 the clients' mean squared gradient zeta^2 at x*. SCAFFOLD and FedDyn keep a vector at each client and go to x* itself.
@@ -37,7 +37,7 @@ LOCAL_RATE = {"rate": "eta_l is in the interval"}
 
 
 def without(made: Problem, r: Any) -> dict[str, Dropped]:
-    """Outcomes of a number for clients that are less convex, steeper or more unlike, or a server's vector that is off.
+    """For each assumption, clients (less convex, steeper, more unlike) or a server's vector that break the bound.
 
     Args:
         made: the claim.
@@ -50,7 +50,7 @@ def without(made: Problem, r: Any) -> dict[str, Dropped]:
 
 
 def flatter_or_steeper(made: Problem, r: object, n: int, **zeros: Fraction) -> dict[str, Dropped]:
-    """Outcomes of a number for n equal clients that are less convex or steeper, from these other vectors."""
+    """Counterexamples with n equal clients, less convex or steeper, with other kept vectors equal to ``zeros``."""
     out = {}
     for name, c in (("strong", -1), ("smooth", 100)):
         words = f"F_i = {c} x^2/2, {r}, from x = 1"
@@ -60,7 +60,7 @@ def flatter_or_steeper(made: Problem, r: object, n: int, **zeros: Fraction) -> d
 
 
 def more_unlike(made: Problem, r: object) -> Dropped:
-    """The instances that break a number where two clients have minimisers far apart."""
+    """Counterexample with two clients whose minimisers are far apart."""
     far = [Parabola(Fraction(1), Fraction(-100)), Parabola(Fraction(1, 10), Fraction(1000))]
     words = f"F_1 = (x + 100)^2/2, F_2 = (x - 1000)^2/20, {r}, from x = 1"
     return dropped(made, far, but="zeta", words=words, x=Fraction(1), s0=Fraction(100))
@@ -68,7 +68,7 @@ def more_unlike(made: Problem, r: object) -> Dropped:
 
 @dataclass(frozen=True)
 class Listed:
-    """The bound that is claimed of a round at the rates of an interval.
+    """Polynomial bound of a round for the rates of an interval.
 
     Attributes:
         round: the round, with its rate open.
@@ -84,15 +84,15 @@ class Listed:
 
     @property
     def letter(self) -> str:
-        """The clients' rate, eta to the paper; for methods with a server's rate eta beside it, eta_l."""
+        """Symbol of the clients' rate: eta as in the paper; eta_l for methods with a server's rate eta."""
         return "eta_l" if self.round.keeps else "eta"
 
     def value(self, eta: Any) -> Any:
-        """The bound at a rate."""
+        """Value of the polynomial bound at a rate."""
         return sum(Fraction(c) * eta**k for k, c in enumerate(self.bound))
 
     def case(self, claimed: Callable[[Round, Any], Problem]) -> Case:
-        """The claim at a rate."""
+        """Certificate case: the bound over the interval of rates."""
         return Case(
             lambda eta: claimed(replace(self.round, eta_l=eta), self.value(eta)),
             Fraction(self.low),
@@ -205,7 +205,7 @@ def _limit_without(
 
 
 def elsewhere(r: Round) -> Dropped:
-    """A server's vector 1 away from the mean of the clients', all else where it belongs."""
+    """Counterexample with the server's vector 1 away from the clients' mean, all else at its fixed point."""
     still = [exact.vector(0)] * len(r.steps)
     clients = [lambda k, y: y] * len(r.steps)
     moved, held, *_ = replace(r, eta_l="1/2").kept(still[0], still, clients, off=rational(1))
@@ -347,11 +347,11 @@ duals = _claim(
 
 @false("fednova.limit-error-less", of=limits, statement="The same with nineteen twentieths of the polynomial")
 def nearer_limit() -> Finding:
-    """By the functions that need nearly all of it."""
+    """Refuted by functions that need nearly the whole polynomial."""
     return with_less(limits.id, Fraction(19, 20))
 
 
 @false("fednova.scaffold-contracts-faster", of=variates, statement="The same with 99 hundredths of the polynomial")
 def faster() -> Finding:
-    """By the functions that need nearly all of it."""
+    """Refuted by functions that need nearly the whole polynomial."""
     return with_less(variates.id, Fraction(99, 100))

@@ -1,4 +1,4 @@
-"""Theorem 1: the rate to a stationary point of the surrogate, with the explicit constants of its proof.
+"""Theorem 1: convergence to a stationary point of the surrogate, with the explicit constants of its proof.
 
 The bound (97) at a fixed rate is what is judged; (8) is (97) at one rate. For SGD at any rates and for momentum it is
 added up from its steps (:mod:`.assembly`) and held to runs with exact second moments; for FedProx see
@@ -44,18 +44,18 @@ def _alone(h: FedNova, curvature: int, steps: int, **of: Any) -> Run:
 
 
 def thrown() -> Run:
-    """Local steps that throw the client to the other side, farther each time: eta L = 4, but tau_eff = 1/8."""
+    """Run whose local steps overshoot by a growing factor: eta L = 4, but tau_eff = 1/8."""
     h = FedNova(eta_l=4 * ONE, mu=0 * ONE, tau_eff=ONE / 8, tau_eff_choice=TauEff.FIXED)
     return _alone(h, 1, 2)
 
 
 def far(**of: Any) -> Run:
-    """A local step, and a server that goes four times as far."""
+    """Run with one local step, and a server step four times as long."""
     return _alone(FedNova(eta_l=ONE, mu=0 * ONE, tau_eff=4 * ONE, tau_eff_choice=TauEff.FIXED), 1, 1, **of)
 
 
 def two_unlike(solver: Solver) -> Run:
-    """Two clients that differ, from the fixed point of the round, and kappa^2 said to be 0."""
+    """Two different clients, started at the fixed point of their round, with kappa^2 taken as 0."""
     curvatures, e = exact.vector(1, 2).reshape(2, 1, 1), exact.vector(0, 2).reshape(2, 1)
     h = record_of(FedNova, eta_l=ONE / 64, mu=64 * ONE, rho=ONE / 2, gamma=ONE / 2, solver=solver)
     s = Setting(h, QuadraticClients(curvatures, e), (4, 1), (1, 1))
@@ -63,7 +63,7 @@ def two_unlike(solver: Solver) -> Run:
 
 
 def search_bound(solvers: tuple[Solver, ...], constants: Any) -> Finding:
-    """A search; most assumptions take an instance built for them."""
+    """Random search for a violation of the bound; most assumptions are dropped at instances built for it."""
     claimed = bound(solvers, constants)
     found = searched(claimed, TRIES, drop=60)
     return with_dropped(
@@ -76,7 +76,7 @@ def search_bound(solvers: tuple[Solver, ...], constants: Any) -> Finding:
 
 
 def bound_over_rounds(looked: Finding) -> Finding:
-    """A bound over rounds: the sum of its steps, looked at again at runs, without each assumption too."""
+    """Proof of a bound over rounds by adding its steps, confirmed at runs, also without each assumption."""
     proof = identities({SUMMED.format("fednova.rounds-assembly"): adds_up(rounds)})
     found = confirmed((proof,), looked, 1)
     if found.verdict is not Verdict.PROVED:
@@ -97,7 +97,7 @@ def bound_over_rounds(looked: Finding) -> Finding:
     chain="rounds-assembly eq-101 eq-8",
 )
 def holds_for_schedules() -> Finding:
-    """By the steps of the paper's proof, which stand wherever a^(k)_s <= a_s, for all clients, w, steps and dimensions.
+    """Proof by the paper's steps, valid if a^(k)_s <= a_s, for all clients, w, steps and dimensions.
 
     Held to quadratics of one or two coordinates, one or two clients, up to four local steps, up to 64 rounds. Hessians
     need not commute, the smallest kappa^2 for beta^2 is computed, the noise is additive with its exact covariance. Half
@@ -139,8 +139,9 @@ def _other_rate(draw: Draw) -> Iterable[Any]:
     assumptions={"rate": "eta = sqrt(m / (tau_bar T))"},
 )
 def at_the_rate() -> Finding:
-    """Identity of the two right sides only; whether either bounds anything is ``fednova.theorem-1``. tau_bar is written
-    m / (eta^2 T), so that no root occurs. That (98) and (99) hold then takes T large enough."""
+    """Identity of the two right sides only; their validity as bounds is ``fednova.theorem-1``. To avoid a root,
+    tau_bar is written as m / (eta^2 T). (98) and (99) then need T large enough.
+    """
     return identities({"(8)": _at_rate}, without={"rate": {"eta free": _other_rate}})
 
 
@@ -158,7 +159,7 @@ def at_the_rate() -> Finding:
 )
 @decided(sample=lambda rng: {"eta_L": rational(int(rng.integers(1, 9)), 64)})
 def sufficient_rate(draw: Draw) -> Statement:
-    """The root enters by its square: 4 (eta L)^2 max ||a||_1^2 (2 beta^2 + 1) <= 1."""
+    """Proof with the root squared: 4 (eta L)^2 max ||a||_1^2 (2 beta^2 + 1) <= 1."""
     y, steps, largest, norm, last, beta2 = (draw(n) for n in ("eta_L", "tau_eff", "a_max", "a_norm", "a_last", "beta2"))
     rates = 2 * y * steps <= 1, 4 * y**2 * (norm * (norm - last)) * (2 * beta2 + 1) <= 1
     return Statement(
@@ -194,8 +195,9 @@ def _leading(draw: Draw, *, spread: bool = False) -> Iterable[Any]:
     assumptions={"spread": "A, tau_bar, tau_eff, the gap and sigma^2 are the same with more clients"},
 )
 def speed_up() -> Finding:
-    """A = 1 for FedAvg with equal sizes, but m times the largest p_i where one client has nearly everything; without
-    the assumption A grows with m. That these terms dominate takes T large, which nothing here shows."""
+    """Proof as an identity; A = 1 for FedAvg with equal sizes, but A = m max p_i if one client has nearly all data,
+    a counterexample. For these terms to dominate, T must be large, which is not shown here.
+    """
     return identities(
         {"two terms": _leading}, without={"spread": {"A grows": lambda draw: _leading(draw, spread=True)}}
     )
@@ -210,7 +212,7 @@ def speed_up() -> Finding:
     verdict=Verdict.UNDECIDABLE,
 )
 def experiments() -> Finding:
-    """Table of accuracies, which no run here decides."""
+    """Accuracies of trained networks, which no proof or exact run can decide."""
     return Finding(
         Verdict.UNDECIDABLE,
         "accuracies of trained networks: data, seeds, the factor by which the rate decays and the sampling law are not "

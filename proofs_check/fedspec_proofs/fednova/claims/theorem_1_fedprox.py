@@ -1,4 +1,4 @@
-"""Theorem 1 for FedProx: (97) fails with its constants, what becomes of (8), and both with two constants repaired."""
+"""Theorem 1 for FedProx: (97) is false as printed; (8) has no uniform constant; (97) with B, C corrected."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def dissimilar(draw: Draw, apart: int = 1) -> Statement:
     assumptions=ASSUMPTIONS,
 )
 def fails_for_fedprox() -> Finding:
-    """Two clients with two proximal steps each at alpha = 1, where C = 0: as T grows the right side tends to 0 at a
-    fixed eta, the left does not.
+    """Counterexample: two clients, two proximal steps each at alpha = 1, where C = 0: at a fixed eta the right side
+    tends to 0 as T grows, the left does not.
 
     Started from the fixed point x = 28/43 of the round, each of the rounds leaves the model there, as a replay shows,
     where grad F~ = grad F = -1/43: the least gradient is above the bound as the average is. From any other start the
@@ -113,7 +113,7 @@ def fails_for_fedprox() -> Finding:
     assumptions=ASSUMPTIONS,
 )
 def repaired_for_fedprox() -> Finding:
-    """The search that breaks the printed bound, with the two constants changed, in the bound and in (99).
+    """Random search that breaks the printed bound, with both constants changed, in the bound and in (99).
 
     Why it holds: x_0 - x_k = eta sum_(s<k) a^(k)_s g_s, so that M = max_(k<tau) E|x_0 - x_k|^2 is at most 2 eta^2
     sigma^2 max ||a^(k)||_2^2 + 4 eta^2 max ||a^(k)||_1^2 (L^2 M + |grad F_i(x_0)|^2), which takes the place of (84).
@@ -122,7 +122,7 @@ def repaired_for_fedprox() -> Finding:
 
 
 def uniform_share(k: int) -> tuple[Run, Any, Any]:
-    """The example with c = k, eta = 1/k and T = k^2: its squared gradient and what (8) has but for its O().
+    """Example with c = k, eta = 1/k, T = k^2: its squared gradient, and the expression inside the O() of (8).
 
     C = 0 and sigma^2 = 0, so that (8) is O((tau_bar / tau_eff) / sqrt(m tau_bar T)); the root is m / eta.
     """
@@ -140,7 +140,7 @@ def uniform_share(k: int) -> tuple[Run, Any, Any]:
     assumptions=ASSUMPTIONS,
 )
 def no_uniform_constant() -> Finding:
-    """Consequence for (8) where (97) fails: with kappa^2 fixed (8) stands, uniformly in kappa^2 it does not.
+    """Counterexample: for fixed kappa^2, (8) is not contradicted; with one constant for all kappa^2 it fails.
 
     The clients of ``fednova.theorem-1-fedprox`` at alpha = 1, where C = 0 leaves kappa^2 out of (8), from the fixed
     point of the round. With minimisers 1 apart the squared gradient there is eta^2 / (3 - 5 eta)^2, of order 1/T, and

@@ -1,4 +1,4 @@
-"""Lemma 3, how far the gradient of the surrogate is from that of the objective; Theorem 2, by it."""
+"""Lemma 3, the distance between the gradients of surrogate and objective; Theorem 2, which follows from it."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _concludes(draw: Draw) -> Statement:
     assumptions=LEMMA,
 )
 def any_clients() -> Finding:
-    """Any number of clients, and of coordinates, of which only inner products occur.
+    """Proof for any number of clients and coordinates; only inner products are used.
 
     sum w_i |v_i - theta u_i S|^2 >= 0 is a sum over the clients whose single summands are expanded (an identity of one
     client, by sympy); at theta = 1 / chi^2 it is Cauchy-Schwarz, and Lemma 3 follows from that and Assumption 3 (by
@@ -151,7 +151,7 @@ def _passes(draw: Draw) -> Statement:
     },
 )
 def true_objective() -> Finding:
-    """Any number of coordinates: only |a|^2, a.b and |b|^2 enter, and |a - b|^2 >= 0."""
+    """Proof for any number of coordinates, from |a|^2, a.b, |b|^2 and |a - b|^2 >= 0."""
 
     return all_proved({"in inner products": decide(_passes)}, ("Lemma 3",))
 
@@ -181,7 +181,7 @@ def _averages(draw: Draw) -> Statement:
     assumptions=DISSIMILAR,
 )
 def by_lemma_3() -> Finding:
-    """Lemma 3 and (110) at every model, averaged over rounds and outcomes, one after the other.
+    """Proof by Lemma 3 and (110) at every model, averaged over rounds and outcomes by induction.
 
     The other assumptions of Theorem 1 only enter eps_opt, which is the average itself here.
     """
@@ -201,9 +201,10 @@ def by_lemma_3() -> Finding:
     severity=Severity.FALSE_RESULT,
 )
 def a_third_case() -> Finding:
-    """Decayed rates that differ from client to client can make the ||a_i||_1 equal though the steps differ: w = p, and
-    the surrogate is F whatever the functions are. Beside it different functions with one minimiser: whatever the
-    weights of the surrogate, its minimiser is that one."""
+    """Counterexample: with decayed rates that differ between clients the ||a_i||_1 can be equal for different steps:
+    w = p, and the surrogate is F for all functions. Also different functions with the same minimiser, which every
+    surrogate shares.
+    """
     quarter, three = rational(1, 4), rational(3, 4)
     norms = numbers(
         [a_norm(Solver.DECAYED, 3, gamma=rational(1, 2)), a_norm(Solver.DECAYED, 2, gamma=three)], exact.vector(1)

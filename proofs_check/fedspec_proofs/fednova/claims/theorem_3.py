@@ -125,7 +125,7 @@ def _at_rest() -> Dropped:
     chain="rounds-assembly",
 )
 def holds_for_changing_steps() -> Finding:
-    """The rounds of Theorem 1 one after the other: what one adds asks nothing of the others.
+    """Proof by chaining the rounds of Theorem 1: the bound of each round needs nothing of the others.
 
     Held to runs of two clients with three kinds of rounds.
     """

@@ -37,13 +37,13 @@ def _two(e: tuple[int, int]) -> QuadraticClients:
 
 @dataclass
 class Watched:
-    """A client's gradient that keeps what it has given."""
+    """Oracle of a client that records the gradients it returns."""
 
     plain: Oracle
     seen: list[Vector] = field(default_factory=list)
 
     def __call__(self, k: int, x: Vector) -> Vector:
-        """The gradient."""
+        """Gradient of ``plain`` at step k, recorded in ``seen``."""
         self.seen.append(self.plain(k, x))
         return self.seen[-1]
 
@@ -56,8 +56,8 @@ class Watched:
     severity=Severity.FALSE_RESULT,
 )
 def holds_the_correction() -> Finding:
-    """From the second round on it is that plus c_i, since the local steps went along g_i + c_i. Whoever reads G_i with
-    the corrected gradients has line 13 right and the correction of L204 made from corrected ones.
+    """Counterexample: from round two on, d_i is the normalised gradient plus c_i, since local steps follow g_i + c_i.
+    If G_i has the corrected gradients, line 13 is right, and L204's correction is then made of corrected ones.
 
     F_i = (x -+ 1)^2 / 2, tau = 5, eta = 1/1000, rho = 1/2, from x = 0. The correction swings between about 1 and
     about 0 where -grad F_1(x*) = 1 is wanted.
@@ -124,7 +124,7 @@ def _stored_as_printed(tau: int) -> Body:
     assumptions={"uncorrected": "c_i is taken off what is stored"},
 )
 def without_the_correction() -> Finding:
-    """Every solver, tau = 1..3, any gradients and any c_i; without the assumption line 13 as printed."""
+    """Proof for every solver, tau = 1..3, any gradients and c_i; counterexample: line 13 as printed."""
     bodies = {f"{s}, tau = {tau}": _stored(s, tau) for s in Solver for tau in (1, 2, 3)}
     printed = {"momentum, tau = 2, as printed": _stored_as_printed(2)}
     return identities(bodies, without={"uncorrected": printed}, instances=8)
@@ -140,8 +140,9 @@ def without_the_correction() -> Finding:
     verdict=Verdict.REFUTED,
 )
 def one_step_short() -> Finding:
-    """u^(0) and x^(0) are given, so that k = 1..tau-1 are left, and the gradient of step k is at its own result: the
-    one reading that runs makes tau - 1 steps."""
+    """Counterexample: u^(0), x^(0) are given, which leaves k = 1..tau-1, and the gradient of step k is at its own
+    result: the only executable reading makes tau - 1 steps.
+    """
     g, rho = given([exact.vector(1)] * 2), HALF
     moved = {}
     for loop in Loop:
@@ -179,5 +180,5 @@ def _cancel(m: int, *, sums: bool = True) -> Body:
     assumptions={"sums": "the p_i sum to one"},
 )
 def cancel() -> Finding:
-    """Two, three, four clients."""
+    """Proof for two, three and four clients."""
     return identities({f"m = {m}": _cancel(m) for m in (2, 3, 4)}, without={"sums": {"m = 2": _cancel(2, sums=False)}})

@@ -1,4 +1,4 @@
-"""Distance of FedProx's weights from p: chi^2(p||w) as alpha changes."""
+"""Distance of FedProx's weights w from p, chi^2(p||w), as a function of alpha."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _pairs(draw: Draw, m: int, *, sums: bool = True) -> Iterable[Any]:
     assumptions={"sums": "the p_i sum to one"},
 )
 def by_pairs() -> Finding:
-    """Two, three, four clients. It grows with every ratio q >= 1 of a larger norm to a smaller one."""
+    """Proof for two to four clients. chi^2 grows with every ratio q >= 1 of a larger norm to a smaller one."""
     bodies: Mapping[str, Body] = {f"m = {m}": partial(_pairs, m=m) for m in (2, 3, 4)}
     return identities(bodies, without={"sums": {"m = 2": lambda draw: _pairs(draw, 2, sums=False)}}, instances=10)
 
@@ -109,7 +109,7 @@ def _grows(draw: Draw) -> Statement:
     assumptions={"order": "0 <= alpha <= alpha'", "one": "alpha' <= 1"},
 )
 def falls() -> Finding:
-    """The ratio of the norms for n and for fewer steps falls, for every n by induction.
+    """Proof: ||a||_1 for n steps over that for fewer falls with alpha, for every n by induction.
 
     It starts at one step, where N = M = 1, and for the ratio at n = the fewer steps, where it is 1. chi^2 is a sum over
     pairs of clients that grows with each ratio (``fednova.chi-by-pairs``, which has the numbers of clients). Beside it
@@ -134,7 +134,7 @@ def falls() -> Finding:
     assumptions={"order": "0 <= alpha <= alpha'", "one": "alpha' <= 1"},
 )
 def shorter() -> Finding:
-    """Every number of steps by induction; the rule's own norms, and both ends, up to tau = 4."""
+    """Proof for every number of steps by induction; the rule's own norms, and both ends, up to tau = 4."""
 
     def body(draw: Draw) -> Statement:
         whole = _ratios(2)(draw)

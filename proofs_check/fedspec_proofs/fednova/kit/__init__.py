@@ -1,1 +1,1 @@
-"""Kit of FedNova's claims: rounds of its algorithms on quadratics, the constants of its bounds, instances."""
+"""Tools for FedNova's claims: rounds of its algorithms on quadratics, constants of its bounds, random instances."""

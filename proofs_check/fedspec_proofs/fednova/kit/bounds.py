@@ -1,4 +1,4 @@
-"""The constants of FedNova's bounds, exactly: A, B, C of eq. (9), the dissimilarity of quadratics, the gap."""
+"""Constants of FedNova's bounds, exactly: A, B, C of eq. (9), dissimilarity of quadratics, initial gap."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from fedspec.problems.quadratic import QuadraticClients
 from fedspec_proofs.fednova.kit.settings import Setting
 
 rational: Callable[..., Any] = Fraction
-"""A fraction; a scalar to the type checker, as in :data:`fedspec.arith.Scalar`."""
+"""Makes a fraction; type checkers see a scalar, as in :data:`fedspec.arith.Scalar`."""
 
 
 @dataclass(frozen=True)
 class Constants:
-    """A, B and C, and how many effective steps a round has."""
+    """Constants A, B and C, and the effective number of steps in a round."""
 
     A: Any
     B: Any
@@ -30,7 +30,7 @@ class Constants:
 
 
 def vectors(s: Setting, *, less: int = 0) -> list[list[Any]]:
-    """a_i of every client, or that of its first tau_i - less steps."""
+    """Accumulation vectors a_i of all clients, or those of their first tau_i - ``less`` steps."""
     h = s.h
     assert isinstance(h, FedNova)
     return [
@@ -40,45 +40,45 @@ def vectors(s: Setting, *, less: int = 0) -> list[list[Any]]:
 
 
 def weights(s: Setting) -> Weights:
-    """w, by the rule."""
+    """Weights w, by the rule."""
     assert isinstance(s.h, FedNova)
     return general_weights(s.shares(), s.norms(), s.h.nova_weights)
 
 
 def tau_eff(s: Setting) -> Any:
-    """tau_eff, by the rule."""
+    """Effective steps tau_eff, by the rule."""
     assert isinstance(s.h, FedNova)
     return effective_steps(s.shares(), s.norms(), s.steps, s.h.tau_eff_choice, s.h.tau_eff)
 
 
 def spread(a: Sequence[Sequence[Any]], w: Any, tau_eff: Any) -> Any:
-    """A = m tau_eff sum w_i^2 ||a_i||_2^2 / ||a_i||_1^2."""
+    """Constant A = m tau_eff sum w_i^2 ||a_i||_2^2 / ||a_i||_1^2."""
     return len(a) * tau_eff * sum(w_i**2 * squares(a_i) / sum(a_i) ** 2 for w_i, a_i in zip(w, a, strict=True))
 
 
 def squares(a: Sequence[Any]) -> Any:
-    """||a||_2^2."""
+    """Squared norm ||a||_2^2."""
     return sum(a_k**2 for a_k in a)
 
 
 def drift(a: Sequence[Sequence[Any]], w: Any) -> Any:
-    """B = sum w_i (||a_i||_2^2 - a_(i,-1)^2)."""
+    """Constant B = sum w_i (||a_i||_2^2 - a_(i,-1)^2)."""
     return sum(w_i * (squares(a_i) - a_i[-1] ** 2) for w_i, a_i in zip(w, a, strict=True))
 
 
 def reach(a: Sequence[Any]) -> Any:
-    """||a||_1 (||a||_1 - a_(-1)), of which C is the largest."""
+    """||a||_1 (||a||_1 - a_(-1)); the constant C is its maximum over clients."""
     return sum(a) * (sum(a) - a[-1])
 
 
 def printed(s: Setting) -> Constants:
-    """A, B, C of eq. (9)."""
+    """Constants A, B, C of eq. (9)."""
     a, w, steps = vectors(s), weights(s), tau_eff(s)
     return Constants(spread(a, w, steps), drift(a, w), max(map(reach, a)), steps)
 
 
 def repaired(s: Setting) -> Constants:
-    """Constants with the vector a^(k) that belongs to the first k steps, k < tau, where (69) puts the first k of tau.
+    """Constants with the accumulation vector a^(k) of the first k steps, k < tau; (69) uses the first k entries of a.
 
     B' = sum w_i max_k ||a_i^(k)||_2^2 and C' = max_i max_k ||a_i^(k)||_1^2, k <= tau_i - 1.
     """
@@ -89,19 +89,19 @@ def repaired(s: Setting) -> Constants:
 
 
 def mixed(w: Weights, stack: Array) -> Array:
-    """sum w_i of the stack."""
+    """Weighted sum of a stack, with weights w_i."""
     total: Array = sum(w_i * part for w_i, part in zip(w, stack, strict=True))
     return total
 
 
 def gap(problem: QuadraticClients, w: Weights, x: Vector) -> Any:
-    """F_w(x) - inf F_w."""
+    """Gap F_w(x) - inf F_w."""
     z = x - problem.minimiser(w)
     return z @ mixed(w, problem.H) @ z / 2
 
 
 def gradient(problem: QuadraticClients, w: Weights, x: Vector) -> Vector:
-    """grad F_w(x), from the clients' gradients."""
+    """Gradient of F_w at x, from the clients' gradients."""
     total: Vector = sum(w_i * g(0, x) for w_i, g in zip(w, problem.clients, strict=True))
     return total
 
@@ -112,7 +112,7 @@ def _definite(Q: Array) -> bool:
 
 
 def least_kappa(problem: QuadraticClients, w: Weights, beta2: Any) -> Any:
-    """The smallest kappa^2 with sum w_i |grad F_i|^2 <= beta^2 |grad F_w|^2 + kappa^2 everywhere; None: there is none.
+    """Smallest kappa^2 with sum w_i |grad F_i|^2 <= beta^2 |grad F_w|^2 + kappa^2 everywhere; None if there is none.
 
     With x = x_w + z, r_i = grad F_i(x_w) and b = sum w_i H_i r_i it is sum w_i |r_i|^2 plus the supremum over z of
     2 b'z - z'Qz, Q = beta^2 H_w^2 - sum w_i H_i^2: b' Q^(-1) b where Q is positive definite. A singular Q is answered
@@ -130,14 +130,14 @@ def least_kappa(problem: QuadraticClients, w: Weights, beta2: Any) -> Any:
 
 
 def chi_squared(p: Any, w: Any) -> Any:
-    """chi^2(p||w) = sum (p_i - w_i)^2 / w_i."""
+    """Divergence chi^2(p||w) = sum (p_i - w_i)^2 / w_i."""
     return sum((p_i - w_i) ** 2 / w_i for p_i, w_i in zip(p, w, strict=True))
 
 
 def theorem_1_terms(
     c: Constants, *, gap: Any, eta: Any, L: Any, sigma2: Any, kappa2: Any, m: int, T: int
 ) -> dict[str, Any]:
-    """The terms of the right side of eq. (97), by what they are about."""
+    """Terms of the right side of eq. (97), by origin."""
     return {
         "gap": 4 * gap / (eta * c.tau_eff * T),
         "A": 4 * eta * L * sigma2 * c.A / m,
@@ -147,12 +147,12 @@ def theorem_1_terms(
 
 
 def theorem_1(c: Constants, **of: Any) -> Any:
-    """The right side of eq. (97)."""
+    """Right side of eq. (97)."""
     return sum(theorem_1_terms(c, **of).values())
 
 
 def theorem_1_rates(c: Constants, *, eta: Any, L: Any, beta2: Any) -> tuple[bool, bool]:
-    """Eqs. (98) and (99): eta L <= 1 / (2 tau_eff), and D = 4 eta^2 L^2 C <= 1 / (2 beta^2 + 1)."""
+    """True, each, if eqs. (98) and (99) hold: eta L <= 1 / (2 tau_eff), and D = 4 eta^2 L^2 C <= 1 / (2 beta^2 + 1)."""
     first = eta * L * 2 * c.tau_eff <= 1
     second = 4 * (eta * L) ** 2 * c.C * (2 * beta2 + 1) <= 1
     return bool(first), bool(second)

@@ -1,4 +1,4 @@
-"""Responses of FedNova's local solvers to a unit gradient, in closed form, with their hyper-parameters as variables."""
+"""Responses of FedNova's local solvers to a unit gradient, in closed form, with symbolic hyper-parameters."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Step = Callable[[Momentum, Vector, Vector], Momentum]
 
 @dataclass(frozen=True)
 class Hyper:
-    """The hyper-parameters of all solvers; alpha = eta mu."""
+    """Hyper-parameters of all solvers; alpha = eta mu."""
 
     eta: Any
     mu: Any
@@ -35,31 +35,31 @@ class Hyper:
 
     @property
     def alpha(self) -> Any:
-        """The proximal product."""
+        """Proximal product alpha = eta mu."""
         return self.eta * self.mu
 
 
 def hyper(draw: Draw) -> Hyper:
-    """All of them variables; at fractions alpha, rho and gamma are brought below one, which the rules ask for."""
+    """Hyper-parameters as variables; fractions for alpha, rho and gamma are mapped below one, as the rules require."""
     eta, mu, rho, gamma = (draw(name, positive=True) for name in ("eta", "mu", "rho", "gamma"))
     mu = below_one(mu) / eta if isinstance(mu, Fraction) else mu
     return Hyper(eta, mu, below_one(rho), below_one(gamma))
 
 
 def shares(draw: Draw, m: int) -> Any:
-    """Positive weights that sum to one."""
+    """Positive weights p_i that sum to one."""
     n = draw("n", m, positive=True)
     return n / sum(n)
 
 
 def below_one(value: Any) -> Any:
-    """A positive number in (0, 1); a symbol stays as it is."""
+    """Map a positive fraction into (0, 1); a symbol is returned unchanged."""
     return value / (1 + value) if isinstance(value, Fraction) else value
 
 
 @dataclass(frozen=True)
 class Response:
-    """Response of a solver with constant coefficients to a unit gradient, n steps after it, in closed form.
+    """Response of a solver with constant coefficients to a unit gradient, n steps later, in closed form.
 
     Attributes:
         step: function of a step of the solver, from a state, a gradient and the anchor.
@@ -75,7 +75,7 @@ def _plain(rule: Callable[[Vector, Vector, Vector], Vector]) -> Step:
 
 
 def responses(h: Hyper) -> dict[Solver, Response]:
-    """The solvers whose response has a closed form."""
+    """Responses of the solvers that have a closed form."""
     eta, mu, rho, alpha = h.eta, h.mu, h.rho, h.alpha
     return {
         Solver.SGD: Response(
@@ -116,5 +116,5 @@ CLOSED = (
 
 
 def inside_buffer(h: Hyper) -> Step:
-    """Momentum with the proximal pull inside the buffer, whose response is a recurrence."""
+    """Step of momentum with the proximal pull inside the buffer; its response is a recurrence."""
     return lambda state, g, anchor: momentum_proximal_inside(state, g, anchor, eta_l=h.eta, rho=h.rho, mu=h.mu)

@@ -1,4 +1,4 @@
-"""Instances for a search: FedNova's general rule on quadratics with noise, and what the bounds are told about them.
+"""Random instances for searches: FedNova's general rule on noisy quadratics, and the constants that a bound is given.
 
 The averages over rounds are exact: the round of the specification is an affine map with additive noise, read off by
 running it, and means and covariances go through it.
@@ -37,17 +37,17 @@ from fedspec_proofs.fednova.kit.settings import Setting, record_of
 P = TypeVar("P")
 
 SCHEDULES = (Solver.SGD, Solver.DECAYED, Solver.MOMENTUM)
-"""Solvers whose rounds are searched at any rates; FedProx has claims of its own."""
+"""Solvers whose rounds are searched at any rate; FedProx has separate claims."""
 
 BETAS = tuple(map(rational, ("1", "9/8", "5/4", "3/2", "2", "4")))
 
 TURN: Array = np.array([[rational(3, 5), rational(-4, 5)], [rational(4, 5), rational(3, 5)]])
-"""A rotation with rational entries, so that matrices that do not commute have rational eigenvalues."""
+"""Rotation with rational entries, so that matrices that do not commute have rational eigenvalues."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """An algorithm on quadratics, its noise, its start, and the constants that the bound uses.
+    """An algorithm on quadratics, its noise, its start, and the constants that the bound is given.
 
     Attributes:
         s: the algorithm on its problem.
@@ -72,12 +72,12 @@ class Run:
 
     @property
     def w(self) -> Weights:
-        """The weights of the surrogate."""
+        """Weights of the surrogate objective."""
         return weights(self.s)
 
 
 def quadratics(choose: Choose, m: int, d: int) -> tuple[QuadraticClients, Fraction]:
-    """Clients with rational eigenvalues, and the largest of these."""
+    """Random clients with rational eigenvalues, and the largest eigenvalue."""
     H, top = [], rational(0)
     for _ in range(m):
         eigenvalues = [choose.of(*map(rational, ("1", "2", "1/2", "3", "1/4"))) for _ in range(d)]
@@ -88,7 +88,7 @@ def quadratics(choose: Choose, m: int, d: int) -> tuple[QuadraticClients, Fracti
 
 
 def dissimilarity_constants(choose: Choose, problem: QuadraticClients, w: Weights) -> tuple[Fraction, Fraction, bool]:
-    """beta^2 and kappa^2 of Assumption 3 for these weights, mostly the smallest that will do."""
+    """Constants beta^2 and kappa^2 of Assumption 3 for these weights, mostly the smallest valid ones."""
     fit = [(b, k) for b in BETAS if (k := least_kappa(problem, w, b)) is not None]
     if not fit:
         return rational(1), rational(0), False
@@ -98,7 +98,7 @@ def dissimilarity_constants(choose: Choose, problem: QuadraticClients, w: Weight
 
 
 def run(solvers: tuple[Solver, ...]) -> Callable[[Choose], Run]:
-    """Makes instances with one of the solvers; everything may be wrong about what the bound is told."""
+    """Return a maker of random instances with one of the solvers; any constant given to the bound may be wrong."""
 
     def make(choose: Choose) -> Run:
         m, d = choose.of(2, 1, 2), choose.of(1, 1, 1, 2)
@@ -131,13 +131,13 @@ def run(solvers: tuple[Solver, ...]) -> Callable[[Choose], Run]:
 
 
 def rate(s: Setting) -> Any:
-    """eta, the clients' learning rate."""
+    """Learning rate eta of the clients."""
     assert isinstance(s.h, FedNova)
     return s.h.eta_l
 
 
 def start(s: Setting) -> Vector:
-    """The fixed point of the round, where the gradient never gets smaller; the minimiser where there is none."""
+    """Fixed point of the round, where the gradient stops decreasing; the minimiser if there is no fixed point."""
     try:
         return s.limit()
     except ShapeError:
@@ -145,7 +145,7 @@ def start(s: Setting) -> Vector:
 
 
 def average(run: Run, w: Weights) -> Any:
-    """(1/T) sum over t < T of E |grad F_w(x_t)|^2."""
+    """Mean (1/T) sum over t < T of E |grad F_w(x_t)|^2, exactly."""
     d = len(run.x)
     noises = sum(run.s.steps) * d if run.variance else 0
     step = moments.affine(lambda x, xi: run.s.round(x, xi if noises else None), d, noises)
@@ -167,7 +167,7 @@ ASSUMPTIONS = {
 
 
 def bound(solvers: tuple[Solver, ...], constants: Callable[[Setting], Constants]) -> Inequality[Run]:
-    """Eqs. (97) with (98) and (99), for one choice of the constants."""
+    """Inequality of eq. (97) under (98) and (99), for a choice of the constants."""
 
     def rates(r: Run) -> tuple[bool, bool]:
         return theorem_1_rates(constants(r.s), eta=rate(r.s), L=r.L, beta2=r.beta2)
@@ -200,11 +200,11 @@ def bound(solvers: tuple[Solver, ...], constants: Callable[[Setting], Constants]
 
 
 def by_hand(inequality: Inequality[P], name: str, instance: P, words: str) -> Dropped:
-    """Outcome of a given instance for an assumption: it meets every other one and breaks the claim, or it does not."""
+    """Outcome of dropping an assumption at a given instance, which must violate it alone and break the claim."""
     missed = Dropped(False, f"the instance built for it shows nothing: {words}")
     return combine.by_hand(inequality, name, words, instance) or missed
 
 
 def with_dropped(found: Finding, **dropped: Dropped) -> Finding:
-    """A finding with other answers about some assumptions; as it is where there are none."""
+    """Finding with replaced outcomes of some dropped assumptions; unchanged if it has none."""
     return replace(found, dropped={**found.dropped, **dropped}) if found.dropped else found

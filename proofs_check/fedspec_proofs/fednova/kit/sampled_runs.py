@@ -1,4 +1,4 @@
-"""Instances for Corollary 3: clients drawn with replacement, and the exact average over rounds, draws and noise."""
+"""Random instances for Corollary 3: sampling with replacement, and exact means over rounds, samples and noise."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ONE = rational(1)
 
 @dataclass(frozen=True)
 class Sampled:
-    """Clients of one coordinate, q draws with replacement, and the constants that the bound uses."""
+    """Scalar clients, q draws with replacement, and the constants that the bound is given."""
 
     h: FedNovaSampled
     problem: QuadraticClients
@@ -44,26 +44,27 @@ class Sampled:
 
     @property
     def p(self) -> Any:
-        """The chances."""
+        """Sampling probabilities."""
         return exact.vector(*(rational(n, sum(self.examples)) for n in self.examples))
 
     @property
     def vectors(self) -> list[list[Any]]:
-        """The accumulation vectors."""
+        """Accumulation vectors."""
         return [accumulation(self.h.solver, tau, rho=self.h.rho, gamma=self.h.gamma) for tau in self.steps]
 
     @property
     def top(self) -> Any:
-        """The largest second derivative."""
+        """Largest second derivative."""
         return max(rational(H[0, 0]) for H in self.problem.H)
 
     def samples(self) -> Iterator[tuple[Fraction, tuple[int, ...]]]:
-        """Every sample with its chance."""
+        """Every sample with its probability."""
         return with_replacement(self.p, self.q)
 
     def round(self, x: Any, who: tuple[int, ...], noise: Vector | None = None) -> Any:
-        """The model after a round of the algorithm; every gradient takes the next entry of the noise, also where a
-        client is drawn twice."""
+        """Model after a round of the algorithm; every gradient consumes the next entry of the noise, also if a
+        client is sampled twice.
+        """
         calls = iter(noise if noise is not None else ())
 
         def client(i: int) -> Oracle:
@@ -77,7 +78,7 @@ class Sampled:
 
 
 def sample_maps(s: Sampled) -> list[tuple[Fraction, tuple[Any, Any, Any]]]:
-    """For every sample: its chance, and M, b and the squared norm of N of x' = M x + b + N xi."""
+    """For every sample: its probability, and M, b and the squared norm of N of x' = M x + b + N xi."""
     out = []
     for chance, who in s.samples():
         b = s.round(0, who)
@@ -88,7 +89,7 @@ def sample_maps(s: Sampled) -> list[tuple[Fraction, tuple[Any, Any, Any]]]:
 
 
 def average(s: Sampled) -> Any:
-    """(1/T) sum E|grad F|^2: mean and second moment of the model go through the maps exactly."""
+    """Mean (1/T) sum E|grad F|^2: the model's mean and second moment are propagated through the maps exactly."""
     maps = sample_maps(s)
     slope, at = sum(s.p * s.problem.H[:, 0, 0]), sum(s.p * s.problem.e[:, 0])
     M, b = mean(lambda m: m[0], maps), mean(lambda m: m[1], maps)
@@ -102,7 +103,7 @@ def average(s: Sampled) -> Any:
 
 
 def right_side(s: Sampled) -> dict[str, Any]:
-    """The terms of the right side of eq. (182)."""
+    """Terms of the right side of eq. (182)."""
     eta, length = s.h.eta_l, s.h.tau_eff
     B, C = drift(s.vectors, s.p), max(map(reach, s.vectors))
     return {
@@ -115,7 +116,7 @@ def right_side(s: Sampled) -> dict[str, Any]:
 
 
 def rates(s: Sampled) -> tuple[bool, bool]:
-    """6 tau_eff eta L (1 + beta^2 / q) <= 1/2, and D <= 1 / (12 beta^2 + 1)."""
+    """True, each, if 6 tau_eff eta L (1 + beta^2 / q) <= 1/2 and D <= 1 / (12 beta^2 + 1)."""
     y = s.h.tau_eff * s.h.eta_l * s.L
     C = max(map(reach, s.vectors))
     return bool(12 * y * (1 + s.beta2 / s.q) <= 1), bool(4 * (s.h.eta_l * s.L) ** 2 * C * (12 * s.beta2 + 1) <= 1)
@@ -132,7 +133,7 @@ CONDITIONS = {
 
 
 def sampled(choose: Choose) -> Sampled:
-    """Two clients that differ, one or two draws; everything may be wrong about what the bound is told."""
+    """Random instance: two clients that differ, one or two draws; any constant given to the bound may be wrong."""
     problem, top = quadratics(choose, 2, 1)
     eta = choose.of(*(rational(2) ** k for k in (-6, -7, -5, -3, 1))) / top
     h = record_of(
@@ -156,7 +157,7 @@ def sampled(choose: Choose) -> Sampled:
 
 
 def opposite(steps: tuple[int, int], **of: Any) -> Sampled:
-    """F_i = (x -+ 1)^2 / 2, p = 1/2, one draw, x_0 = 1, no noise, tau_eff the mean of tau."""
+    """Instance with F_i = (x -+ 1)^2 / 2, p = 1/2, one draw, x_0 = 1, no noise, tau_eff the mean of tau."""
     h = FedNovaSampled(
         eta_l=ONE / 64,
         tau_eff=rational(sum(steps), 2),

@@ -1,4 +1,4 @@
-"""An algorithm on quadratics: its round as it runs, and its closed forms, side by side.
+"""An algorithm on quadratics: its round as it runs, and its closed forms.
 
 A round is always :func:`fedspec.algorithms.synchronous.run_round` with the functions of the catalogue: local training
 on the gradients H_i x - e_i, messages, server. On quadratics it is an affine map R(x) = M x + b; M is found from R
@@ -30,14 +30,14 @@ H = TypeVar("H", bound=Hyper)
 
 
 def record_of(kind: type[H], **given: Any) -> H:
-    """The record of what plays a part under the options that are given; the rest is left out."""
+    """Make the record of the hyper-parameters that matter under the given options; others are dropped."""
     options = {f.name: str(given.get(f.name, f.default)) for f in fields(kind)}
     return kind(**{n: v for n, v in given.items() if plays_part(kind.plays, n, options)})
 
 
 @dataclass(frozen=True)
 class Setting:
-    """An algorithm on a problem: everything that its round and its closed forms need.
+    """An algorithm with hyper-parameters, problem, steps and examples, for its round and its closed forms.
 
     Attributes:
         h: its hyper-parameters.
@@ -53,14 +53,14 @@ class Setting:
 
     @property
     def method(self) -> Method:
-        """The functions of the algorithm, from the catalogue."""
+        """Functions of the algorithm, from the catalogue."""
         run = CATALOGUE[type(self.h).__name__.lower()].run
         assert isinstance(run, Method)
         return run
 
     @property
     def solver(self) -> dict[str, Any]:
-        """The local solver with its parameters, as ``local_matrix`` takes them."""
+        """Local solver with its parameters, as ``local_matrix`` takes them."""
         match self.h:
             case FedNova(eta_l=eta_l, mu=mu, rho=rho, gamma=gamma, solver=solver):
                 return {"solver": solver, "eta_l": eta_l, "mu": mu, "rho": rho, "gamma": gamma}
@@ -68,10 +68,10 @@ class Setting:
                 return {"solver": Solver.PROXIMAL, "eta_l": eta_l, "mu": mu}
             case FedAvg(eta_l=eta_l):
                 return {"solver": Solver.SGD, "eta_l": eta_l}
-        raise TypeError(f"no closed form for {type(self.h).__name__}")
+        raise TypeError(f"solver: got {type(self.h).__name__}; closed forms are for FedNova, FedProx and FedAvg")
 
     def round(self, x: Vector, xi: Vector | None = None) -> Vector:
-        """The model after one round of the algorithm from x, with noise xi added to the gradients if given.
+        """Model after one round of the algorithm from x, with noise xi added to the gradients if given.
 
         The noise has d entries for each local step of each client, client after client.
         """
@@ -91,38 +91,38 @@ class Setting:
         return client
 
     def linear_part(self, zero: Vector) -> Array:
-        """M of R(x) = M x + b, by running R at zero and at every basis vector."""
+        """Matrix M of R(x) = M x + b, by running R at zero and at every basis vector."""
         b = self.round(zero)
         identity_matrix = eye(self.problem.H[0])
         return np.stack([self.round(zero + basis) - b for basis in identity_matrix], axis=1)
 
     def shares(self) -> Weights:
-        """p_i."""
+        """Weights p_i of the clients."""
         return shares(self.examples, self.problem.e[0])
 
     def norms(self) -> Weights:
-        """||a_i||_1."""
+        """Norms ||a_i||_1 of the accumulation vectors."""
         return numbers([self.method.norm(self.h, tau) for tau in self.steps], self.problem.e[0])
 
     def local_matrices(self) -> Array:
-        """K_i."""
+        """Matrices K_i of the clients' local training."""
         pairs = zip(self.problem.H, self.steps, strict=True)
         return np.stack([local_matrix(H=H_i, tau=t, **self.solver) for H_i, t in pairs])
 
     def client_weights(self) -> Weights:
-        """W_i: p_i where changes are averaged, p_i / ||a_i||_1 for FedNova's own weights."""
+        """Weights W_i of the changes: p_i in a plain average, p_i / ||a_i||_1 with FedNova's weights."""
         nova = isinstance(self.h, FedNova) and self.h.nova_weights is NovaWeights.NOVA
         return self.shares() / self.norms() if nova else self.shares()
 
     def limit(self) -> Vector:
-        """x~ in closed form."""
+        """Limit x~ of the rounds, in closed form."""
         return limit(self.client_weights(), self.local_matrices(), self.problem)
 
 
 def algorithms(
     problem: QuadraticClients, steps: tuple[int, ...], examples: tuple[Any, ...], **h: Any
 ) -> Iterator[Setting]:
-    """FedAvg, FedProx, and FedNova with every solver: implied weights, its own, and its own with a constant tau_eff."""
+    """Yield FedAvg, FedProx, and FedNova with every solver: implied weights, own, and own with constant tau_eff."""
     yield Setting(FedAvg(eta_l=h["eta_l"]), problem, steps, examples)
     yield Setting(FedProx(eta_l=h["eta_l"], mu=h["mu"]), problem, steps, examples)
     for solver in Solver:
@@ -132,7 +132,7 @@ def algorithms(
 
 
 def label(s: Setting) -> str:
-    """Its name, with the readings of FedNova."""
+    """Name of the algorithm, with FedNova's readings."""
     if not isinstance(s.h, FedNova):
         return type(s.h).__name__
     return f"FedNova({s.h.solver}, {s.h.nova_weights}, {s.h.tau_eff_choice})"

@@ -1,4 +1,4 @@
-"""Search by semidefinite programs for the questions of :mod:`fedspec_proofs.worst_cases`; needs Clarabel.
+"""Search by semidefinite programs for certificates of :mod:`fedspec_proofs.worst_cases`; needs Clarabel.
 
 Each result is rounded to fractions and checked by the question's own module, which does not import this package.
 """

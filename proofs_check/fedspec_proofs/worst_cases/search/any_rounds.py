@@ -1,4 +1,4 @@
-"""The worst case of rounds of any algorithm, found by semidefinite programming and proved; needs Clarabel."""
+"""Worst case of rounds of any algorithm: found by semidefinite programming, then proved; needs Clarabel."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fedspec_proofs.worst_cases.search.forms import R, certified
 from fedspec_proofs.worst_cases.search.one_round import UNIT, Certified
 
 DIGITS = 3
-"""Significant digits to which a bound below 1 is rounded up; above it is to a thousandth."""
+"""Significant digits to which a bound is rounded up if it is below 1; larger bounds are rounded up to a thousandth."""
 
 
 class NoWorstCaseError(FedspecError):
@@ -27,7 +27,7 @@ class NoWorstCaseError(FedspecError):
 
 @dataclass(frozen=True)
 class Found:
-    """The answer.
+    """Certified worst case: a bound, its multipliers, and functions that come near it.
 
     Attributes:
         asked: the question.
@@ -55,7 +55,7 @@ def worst_case(asked: R) -> Certified[R]: ...
 
 
 def worst_case(asked: Any) -> Any:
-    """The worst case, rounded up to a thousandth or in its third digit to what is proved, and functions that come near.
+    """Find the worst case: a rounded bound that multipliers prove, and functions that come near it.
 
     Of an exchange, a server that keeps something, a compressor or a class of matrices (Exchanged, Outer, Compressed,
     Mixed) it is the factor of a form that falls, found by :func:`fedspec_proofs.worst_cases.search.forms.certified`.
@@ -70,7 +70,7 @@ def worst_case(asked: Any) -> Any:
     problem = problem_of(asked)
     value = worst(problem).value
     if not math.isfinite(value):
-        raise NoWorstCaseError(f"worst-case: {asked.row.id}: the program found no largest distance at these numbers")
+        raise NoWorstCaseError(f"worst-case: {asked.row.id}: the program found no finite bound for these parameters")
     unit = min(UNIT, Fraction(10) ** (math.floor(math.log10(max(value, 1e-9))) - DIGITS + 1))
 
     def claim_of(bound: Fraction) -> Problem:
@@ -79,7 +79,7 @@ def worst_case(asked: Any) -> Any:
 
     proved = first_proved(math.ceil(value / float(unit)), unit, claim_of)
     if proved is None:
-        raise NoWorstCaseError(f"worst-case: {asked.row.id}: no certificate was found near {value:.6g}")
+        raise NoWorstCaseError(f"worst-case: {asked.row.id}: found no certificate of a bound near {value:.6g}")
     bound, proof = proved
     claim = claim_of(bound)
     found = attaining(claim)

@@ -1,4 +1,4 @@
-"""The best coefficients of a server, and functions that allow none better; by semidefinite programming.
+"""Search for the best server coefficients, and for functions that prove them optimal, by semidefinite programming.
 
 Whatever is found is rounded to fractions and checked as :mod:`fedspec_proofs.worst_cases.coefficients` says.
 """
@@ -32,16 +32,16 @@ from fedspec_proofs.worst_cases.coefficients import Ways, Weighed, least, off_pl
 from fedspec_proofs.worst_cases.search.one_round import DIGITS, UNIT, UncertifiedError
 
 DENOMINATORS = (1, 2, 4, 8, 10, 20, 50, 100, 1000)
-"""Denominators of the coefficients: the first that costs no more than :data:`LOST` is kept."""
+"""Denominators of coefficients to try; the first whose bound is worse by at most :data:`LOST` is used."""
 
 LOST = 5e-4
 NONE = 1e-3
-"""A part of a thousandth: what a number in floats may be too large by, where the proof has no room."""
+"""Numerical error, in thousandths, that a float is assumed to have before it is rounded up."""
 
 
 @dataclass(frozen=True)
 class Best:
-    """Best coefficients with their proofs.
+    """Best coefficients with proofs of their upper and lower bound.
 
     Attributes:
         round: the round with them.
@@ -59,7 +59,7 @@ class Best:
 
 
 def best(r: Weighed, ways: Ways) -> Best:
-    """The best coefficients, of all or of those that are made so; those of the round do not count.
+    """Find the best coefficients within the span of these directions; the coefficients of ``r`` are ignored.
 
     Raises:
         UncertifiedError: no multipliers or no functions were found.
@@ -79,7 +79,7 @@ def best(r: Weighed, ways: Ways) -> Best:
 
 
 def proved(r: Weighed) -> tuple[Fraction, dict[str, Fraction]]:
-    """The number of a round, rounded up to a thousandth that multipliers prove, and these.
+    """Bound of a round, rounded up to a thousandth that multipliers prove, and the multipliers.
 
     Raises:
         UncertifiedError: none were found.
@@ -87,12 +87,12 @@ def proved(r: Weighed) -> tuple[Fraction, dict[str, Fraction]]:
     first = math.ceil(worst(problem_of(r)).value * DIGITS - NONE)
     found = first_proved(first, UNIT, partial(problem_of, r))
     if found is None:
-        raise UncertifiedError(f"coefficients: no certificate for {r} near {first / DIGITS}")
+        raise UncertifiedError(f"coefficients: found no certificate of a bound near {first / DIGITS} for {r}")
     return found
 
 
 Plane = tuple[Problem, Form, list[Form]]
-"""Given inequalities, x - x*, and the move of x by each way."""
+"""Given inequalities, the form x - x*, and the change of x along each direction of w."""
 
 
 def _upper(plane: Plane) -> tuple[float, list[float]]:
@@ -119,7 +119,7 @@ def _upper(plane: Plane) -> tuple[float, list[float]]:
     aim = Linear(np.array([*(float(c) for _, _, c in parts), *none]))
     found = largest(aim, zero=left, above=unknowns(len(aim.c))[: len(parts)], semidefinite=[M])
     if found is None:
-        raise UncertifiedError("coefficients: the program found no best ones")
+        raise UncertifiedError("coefficients: the semidefinite program found no optimal coefficients")
     return -found[0], [float(c) for c in found[1][len(parts) :]]
 
 
@@ -130,7 +130,7 @@ def _lower(plane: Plane) -> Attained:
         fit = [found for found in fractions_of(_spread(plane, room)) if not unfit(problem, found)]
         if fit:
             return max(fit, key=lambda found: off_plane(found.at(x), [found.at(move) for move in moves]))
-    raise UncertifiedError("coefficients: no functions that allow none better were rounded")
+    raise UncertifiedError("coefficients: found no functions in fractions that prove the lower bound")
 
 
 def _spread(plane: Plane, room: float) -> Worst:

@@ -1,4 +1,4 @@
-"""The best local rates of methods, and what shows that no other one is better; needs Clarabel.
+"""Search for the best local rates, and for functions that prove that no rate is better; needs Clarabel.
 
 Whatever is found is rounded to fractions and checked as :mod:`fedspec_proofs.worst_cases.following_rates` says.
 """
@@ -26,32 +26,32 @@ from fedspec_proofs.worst_cases.one_round import MU, Round, method_of
 from fedspec_proofs.worst_cases.search.one_round import UncertifiedError, largest, least_factor
 
 LARGEST = 40
-"""Denominators of the rates that are looked at."""
+"""Largest denominator of the rates that are tried."""
 
 LOST = 1e-3
-"""Largest loss of a simple rate against the best one."""
+"""Largest accepted loss of a simple rate compared with the best rate."""
 
 NEAR = 0.05
 """Largest relative distance of a simple rate from the best one."""
 
 UNIT = Fraction(1, 10000)
-"""Unit of the ends of intervals."""
+"""Unit to which the ends of intervals are rounded."""
 
 ROOM = 1e-4
-"""Margin in floats, of distances and of eigenvalues, for an interval to be tried in fractions."""
+"""Margin, of distances and of eigenvalues in floats, above which an interval is tried in fractions."""
 
 SPARED = (1e-5, 1e-6, 1e-7)
-"""Margins of the inequalities of the class, so that functions can be rounded."""
+"""Slacks in the inequalities of the class, which leave room to round the functions."""
 
 FAR = Fraction(4)
-"""Beyond it coefficients of polynomials are looked at, where the rule takes all rates."""
+"""Rate above which a single unbounded interval is used, for algorithms that admit every rate."""
 
 ALIKE = (MU, Fraction(1))
-"""Curvatures of the parabolas, all alike, that are tried."""
+"""Curvatures of the quadratic clients to try; all clients get the same curvature."""
 
 
 def refined(r: Round, low: Fraction, high: Fraction) -> Round:
-    """Round with a rate near the best between two, in a fraction as simple as possible.
+    """Round with a simple fraction as its rate, near the best rate between ``low`` and ``high``.
 
     The search assumes that the worst case falls and then rises; its result is certified in any case.
 
@@ -70,7 +70,7 @@ def refined(r: Round, low: Fraction, high: Fraction) -> Round:
 def simplest(
     at: Callable[[Fraction], float], low: Fraction, high: Fraction, largest: int, lost: float, near: float = math.inf
 ) -> Fraction:
-    """The fraction with the least denominator that is hardly worse than the best between two rates.
+    """Fraction with the smallest denominator whose value is within ``lost`` of the best between two rates.
 
     Args:
         at: function that falls and then rises.
@@ -88,7 +88,7 @@ def simplest(
         rate = Fraction(round(best * denominator), denominator)
         if low < rate < high and abs(rate - best) < near * best and at(rate) <= least + lost:
             return rate
-    raise UncertifiedError(f"between rates: no simple rate near {best}")
+    raise UncertifiedError(f"between rates: no denominator <= {largest} gives a rate near {best}")
 
 
 def _golden(at: Callable[[Fraction], float], low: float, high: float) -> tuple[float, float]:
@@ -111,7 +111,7 @@ def _golden(at: Callable[[Fraction], float], low: float, high: float) -> tuple[f
 
 
 def cover(r: Round, least: Fraction, *, plain: bool = False) -> list[Stretch]:
-    """Intervals of all rates that the rule takes, with parabolas where they show the number and functions elsewhere.
+    """Cover all rates of the algorithm by intervals: quadratics where they prove the bound, other functions elsewhere.
 
     Raises:
         UncertifiedError: at some rate there are none, or parabolas alone are asked for and do not show it.
@@ -130,7 +130,7 @@ def _cover(r: Round, least: Fraction, plain: bool) -> Iterator[Stretch]:
         if ends[curvatures] > low:
             one = Stretch(r, low, ends[curvatures], curvatures)
         elif plain:
-            raise UncertifiedError(f"following: parabolas do not show {float(least)} at {low}: {r}")
+            raise UncertifiedError(f"following: no parabolas prove {float(least)} at the rate {low}: {r}")
         else:
             one = _longest(Stretch(r, low, _next([*alike.values()], low, reach)), least)
         assert one.high
@@ -177,7 +177,7 @@ def _longest(one: Stretch, least: Fraction) -> Stretch:
             return replace(tried, functions=found)
         high = UNIT * math.floor((one.low + (high - one.low) * Fraction(7, 10)) / UNIT)
         high = min(high, UNIT * math.floor(one.low * Fraction(13, 10) / UNIT))
-    raise UncertifiedError(f"following: nothing shows {float(least)} from {one.low}: {one.round}")
+    raise UncertifiedError(f"following: no functions prove {float(least)} from the rate {one.low}: {one.round}")
 
 
 def _functions(one: Stretch, least: Fraction) -> Attained | None:

@@ -1,4 +1,4 @@
-"""Forms that fall among peers, at a server that keeps something, under a compressor, with proofs; needs Clarabel."""
+"""Search for certified Lyapunov functions of peers, stateful servers, compressors and classes of matrices."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ R = TypeVar("R", Exchanged, Outer, Compressed, Mixed)
 
 
 def certified(r: R) -> Certified[R]:
-    """The least factor for which a form was found, rounded up to the next thousandth that multipliers prove.
+    """Smallest factor for which a form was found, rounded up to the next thousandth that multipliers prove.
 
     Raises:
         UncertifiedError: none were found.
@@ -40,7 +40,7 @@ def certified(r: R) -> Certified[R]:
 
 
 def renew(table: Table[Any], asked: Iterable[Any], mark: str, tables: Callable[[list[Row]], Mapping[str, str]]) -> None:
-    """Certify every round that is asked about, write the file that the ledger keeps, and the tables of the page."""
+    """Certify the given rounds and write the results to the ledger's file and the page's tables."""
     with ProcessPoolExecutor(2) as pool:
         table.write(map(table.kept, pool.map(certified, asked)))
     tabled.write_sections({f"{mark}: {name}": f"{text}\n" for name, text in tables(table.rows()).items()})

@@ -1,4 +1,4 @@
-"""The worst cases of rounds, found by semidefinite programming, with multipliers that prove them; needs Clarabel."""
+"""Worst cases of rounds: found by semidefinite programming, with multipliers that prove them; needs Clarabel."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from fedspec_proofs.worst_cases.one_round import Round, problem_of, state_of
 DIGITS = 1000
 UNIT = Fraction(1, DIGITS)
 MOST = 4
-"""The largest factor that a form is looked for with."""
+"""Upper limit of the search for a form's factor."""
 ROOM = 1e-6
-"""Margin of a linear matrix inequality, so that its solution may be rounded."""
+"""Slack of a linear matrix inequality, so that its solution can be rounded."""
 FREE = Fraction(10**9)
-"""A multiplier of mean |s_i|^2 <= 0, which costs nothing."""
+"""Multiplier of the inequality mean |s_i|^2 <= 0; a large one does no harm."""
 
 
 class UncertifiedError(FedspecError):
-    """No multipliers were found that prove a number."""
+    """The search found no multipliers that prove a bound."""
 
 
 Q = TypeVar("Q")
@@ -37,7 +37,7 @@ Q = TypeVar("Q")
 
 @dataclass(frozen=True)
 class Certified(Generic[Q]):
-    """A certified number of a round, or of several.
+    """Certified bound of a question, with its multipliers.
 
     Attributes:
         round: the round, with its form if one is searched for.
@@ -53,7 +53,7 @@ class Certified(Generic[Q]):
 
 
 def stilled(problem: Problem, r: Round) -> Problem:
-    """Problem with clients whose gradients at x* are zero, if they keep a vector or zeta is 0.
+    """Simplify a problem by setting clients' gradients at x* to zero, if clients keep a vector or zeta is 0.
 
     Such methods do not see a linear function that is added to an F_i if its vector moves with it, which a test shows on
     forms. So the program has directions in which nothing changes, and no room in them. The result is checked without
@@ -63,29 +63,29 @@ def stilled(problem: Problem, r: Round) -> Problem:
 
 
 def tilted(problem: Problem, slopes: Sequence[str]) -> Problem:
-    """Problem with zero gradients at x* in the directions that a round does not see."""
+    """Simplify a problem by setting the named gradients at x* to zero."""
     given = {name: without(q, slopes) for name, q in problem.given.items()}
     return Problem(without(problem.claimed, slopes), given, without(problem.right, slopes))
 
 
 def slopes_of(r: Round) -> list[str]:
-    """The names of the clients' gradients at x*; the last is minus the sum of the others."""
+    """Names of the clients' gradients at x* but the last, which is minus the sum of the others."""
     return [f"s{i}" for i in range(len(r.steps) - 1)]
 
 
 def greatest(problem: Problem, falls: bool) -> float:
-    """The left side of a claim at most, in floating point; of a form that falls, from where it is 1."""
+    """Largest left side of a claim, in floats; for a form's factor, relative to a form of 1 before the round."""
     given = {**problem.given, **({"start": problem.right - 1} if falls else {})}
     return worst(Problem(problem.claimed + problem.right, given)).value
 
 
 def largest(r: Round) -> float:
-    """The worst case, in floating point."""
+    """Worst case of a round, in floating point."""
     return greatest(stilled(problem_of(r, Fraction(1)), r), r.keeps)
 
 
 def falling(r: Round) -> Iterator[Round]:
-    """The round with forms of its own, those with the least factor first; rounding costs each of them something."""
+    """Yield the round with quadratic forms from the search, those with the smallest factor first."""
     before, after, given, _ = state_of(r)
     alike = [[0], *([i + 1 for i in kind] for kind in r.kinds)]
     for found in forms_that_fall(before, after, given, slopes_of(r), alike):
@@ -99,7 +99,7 @@ def forms_that_fall(
     slopes: Sequence[str],
     alike: Sequence[Sequence[int]],
 ) -> Iterator[Matrix]:
-    """Positive definite matrices in fractions of forms that fall, those with the least factor first.
+    """Yield positive definite matrices, in fractions, of Lyapunov functions, those with the smallest factor first.
 
     Args:
         before: the state's vectors.
@@ -135,13 +135,13 @@ def _first(before: Sequence[Form], after: Sequence[Form], given: Mapping[str, Va
 
 
 def least_factor(r: Round) -> float:
-    """The least factor by which a form is found to fall in a round, in floating point."""
+    """Smallest factor for which the search finds a Lyapunov function of the round, in floating point."""
     before, after, given, _ = state_of(r)
     return _first(*_without_slopes(before, after, given, slopes_of(r)), 10 * DIGITS) / (10 * DIGITS)
 
 
 def certified(r: Round) -> Certified[Round]:
-    """The worst case of a round, rounded up to the next thousandth for which there is a certificate.
+    """Worst case of a round, rounded up to the next thousandth that multipliers prove.
 
     Raises:
         UncertifiedError: none was found.
@@ -159,7 +159,7 @@ def first_certified(
     simpler: Callable[[Problem, Q], Problem],
     more: Mapping[str, Fraction] | None = None,
 ) -> Certified[Q]:
-    """The rounds with the least value whose number, rounded up to a thousandth, multipliers prove.
+    """Certify the candidate with the smallest value whose bound, rounded up to a thousandth, multipliers prove.
 
     Args:
         asked: the rounds, for messages.
@@ -177,4 +177,4 @@ def first_certified(
         way = partial(claim, one), lambda problem, one=one: simpler(problem, one)
         if first and (found := first_proved(first, UNIT, *way, more or {})):
             return Certified(one, value, *found)
-    raise UncertifiedError(f"worst cases: no certificate for {asked}")
+    raise UncertifiedError(f"worst cases: found no certificate of a bound for {asked}")

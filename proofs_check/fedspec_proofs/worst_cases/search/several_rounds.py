@@ -1,4 +1,4 @@
-"""Several rounds at once and chains of single ones, found by semidefinite programming."""
+"""Several rounds as one program, and as a chain of single rounds, by semidefinite programming."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fedspec_proofs.worst_cases.several_rounds import Several, problem_of
 
 
 def certified(r: Several) -> Certified[Several]:
-    """The worst case, rounded up to the next thousandth that multipliers prove.
+    """Worst case, rounded up to the next thousandth that multipliers prove.
 
     Raises:
         UncertifiedError: none were found.
@@ -29,12 +29,12 @@ def certified(r: Several) -> Certified[Several]:
 
     found = first_proved(math.ceil(value * DIGITS), UNIT, claim_of, spared=()) if math.isfinite(value) else None
     if found is None:
-        raise UncertifiedError(f"several rounds: no certificate for {r} near {value}")
+        raise UncertifiedError(f"several rounds: found no certificate of a bound near {value} for {r}")
     return Certified(r, value, *found)
 
 
 def chain(r: Several) -> Iterator[Certified[Several]]:
-    """As many single rounds, each from the number of the one before it."""
+    """Certify the rounds one after another, each starting from the bound of the previous one."""
     start = r.start
     for _ in range(r.rounds):
         link = certified(replace(r, rounds=1, start=start))
