@@ -73,6 +73,7 @@ def test_a_shape_is_read_off_the_rates_of_torch(schedule: str) -> None:
     assert not [*shapes_of(np.array(s), "client")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schedule", ["step/round period=7 factor=0.5", "cosine/round period=20 floor=0.1"])
 def test_the_schedule_of_a_server(schedule: str) -> None:
     offer = offer_of("fedavgm", "server", "hsu-2019", dtypes=("float64",), intermediates=())
@@ -80,18 +81,21 @@ def test_the_schedule_of_a_server(schedule: str) -> None:
     assert yours(subject) == [f'eta has the schedule "{schedule}"']
 
 
+@pytest.mark.slow
 def test_a_schedule_of_no_shape_is_printed_as_numbers() -> None:
     offer = offer_of("fedavgm", "server", "hsu-2019", dtypes=("float64",), intermediates=())
     d = diagnosed(written(offer, lambda case: server(case, lambda t, eta: eta / (1 + t * t))), further=False)
     assert "eta is multiplied by 1, 0.5, 0.2, 0.1, 0.05882 in rounds 1 to 5" in d.seen
 
 
+@pytest.mark.slow
 def test_a_rate_that_is_wrong_by_one_factor_is_no_schedule() -> None:
     offer = offer_of("fedavgm", "server", "hsu-2019", dtypes=("float64",), intermediates=())
     subject = written(offer, lambda case: server(case, lambda t, eta: eta * eta))
     assert not any("schedule" in words for words in yours(subject))
 
 
+@pytest.mark.slow
 def test_the_schedule_of_a_client() -> None:
     schedule = "step/step period=3 factor=0.1"
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from itertools import islice
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +14,11 @@ from test_judge.diagnosing import diagnosed, offer_of, server, written
 
 from fedspec.arith import Array
 from fedspec.contract import Case, Round
+from fedspec_suite.diagnosis.written.plays import Play, played
+from fedspec_suite.diagnosis.written.weights import observed, weighted
+from fedspec_suite.measure.bench import bench_of
+from fedspec_suite.measure.in_process import InProcess
+from fedspec_suite.measure.setting import Setting, setting_of
 
 Weights = Callable[[Array, Array], Array]
 
@@ -37,8 +44,16 @@ def own(weights: Weights) -> Callable[[Case, Any, str], Array]:
     return move
 
 
+def plays_of(subject: Any) -> tuple[list[Play], Setting]:
+    setting = setting_of(subject.info.offers[0])
+    with np.errstate(all="ignore"):
+        return played(bench_of(InProcess(subject), subject.info.offers[0], setting), setting), setting
+
+
 def yours(subject: Any) -> list[str]:
-    return [f.names[0].get("yours", f.words) for f in diagnosed(subject, further=False).found]
+    """The smallest formula."""
+    with np.errstate(all="ignore"):
+        return [v.names[0]["yours"] for v in islice(weighted(*plays_of(subject)), 1)]
 
 
 @pytest.mark.parametrize("formula", YOURS)
@@ -97,6 +112,26 @@ def test_weights_of_a_round(formula: str, weights: Any) -> None:
     assert yours(written(offer, start)) == [formula]
 
 
+@pytest.mark.slow
+def test_they_are_named_in_a_diagnosis() -> None:
+    d = diagnosed(server("fedavg", own(YOURS["sqrt(n_i) / sum(sqrt(n_j))"])), further=False)
+    assert [f.words for f in d.found] == ["yours: p_i = sqrt(n_i) / sum(sqrt(n_j)), wanted: p_i = n_i / sum(n_j)"]
+
+
 def test_a_mean_that_is_none_has_no_weights() -> None:
-    found = yours(server("fedavg", lambda case, messages, n: np.median([m.delta[n] for m in messages], axis=0)))
-    assert not any("p_i" in f for f in found)
+    def cubic(case: Case, messages: Any, n: str) -> Array:
+        total: Array = sum(m.delta[n] ** 3 + m.delta[n] for m in messages)  # type: ignore[assignment]
+        return total
+
+    plays, setting = plays_of(server("fedavg", cubic))
+    assert not [*weighted(plays, setting)]
+    assert not observed(plays)
+
+
+def test_weights_of_no_formula_are_printed_as_numbers() -> None:
+    plays, _ = plays_of(server("fedavg", own(lambda n, tau: np.cos(n))))
+    n, b = (
+        [float(v) for v in part.split(" and ")]
+        for part in re.findall(r"clients with (.*) examples weigh (.*), not", observed(plays))[0]
+    )
+    assert np.allclose(np.cos(n), b, atol=1e-3)

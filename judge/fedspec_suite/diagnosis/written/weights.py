@@ -162,7 +162,8 @@ def _rounds(play: Play) -> Iterator[Round]:
             y = reach(taken, np.asarray(answer["x"], float), w @ rows, plain)
         except KeyError:
             return
-        if len(w) <= rows.shape[1] and np.linalg.cond(rows) < CONDITION:
+        # With one coordinate more than clients, a vector that is no weighted sum of the rows shows.
+        if len(w) < rows.shape[1] and np.linalg.cond(rows) < CONDITION:
             b = np.linalg.lstsq(rows.T, y, rcond=None)[0]
             if not _near(b @ rows, y).all():
                 # No weighted sum of the rows.
