@@ -1,4 +1,4 @@
-"""The cases of laws as JSON, exact to the bit: a case is made of few kinds of values, and each is listed here.
+"""Codec of laws' cases as JSON, exact to the bit, for a closed list of value types.
 
 What JSON has stands for itself; everything else is an object with one tag: ``{"array": [...], "shape": [2], "dtype":
 "float32"}``, ``{"tuple": [...]}``, ``{"dict": {...}}``, ``{"record": "Case", "fields": {...}}``, ``{"word": ["Solver",
@@ -42,12 +42,12 @@ _RECORDS: tuple[type[Any], ...] = (
     Renaming,
 )
 RECORDS: dict[str, type[Any]] = {cls.__name__: cls for cls in _RECORDS}
-"""The records that cases are made of."""
+"""Record classes that a case may contain, by name."""
 
 READINGS: dict[str, type[Enum]] = {
     name: cls for name, cls in inspect.getmembers(readings, inspect.isclass) if issubclass(cls, Enum)
 }
-"""The enumerations whose values may stand among the options of a case."""
+"""Enumerations whose members may be option values of a case, by name."""
 
 DTYPES = {"float64", "float32", "int64"}
 
@@ -55,16 +55,16 @@ DEEPEST = 32
 """Deepest nesting of values."""
 
 LARGEST = 2**53
-"""Whole numbers reach so far."""
+"""Largest magnitude of an integer."""
 
 LONGEST_RUN = 10_000
-"""Local steps that a client takes at most, and versions that an update is late: no check draws more."""
+"""Largest number of local steps of a client and largest delay of an update; no check draws larger ones."""
 
 _COUNTED = {"steps", "delay"}
 
 
 def encoded(value: Any) -> Any:
-    """A case as JSON values.
+    """Return a case as JSON values.
 
     Raises:
         ContractError: it holds a value of a kind that is not listed.
@@ -101,7 +101,7 @@ def _may_be_left_out(cls: type, name: str) -> bool:
 
 
 def decoded(value: Any, where: str, depth: int = 0) -> Any:
-    """A case from JSON values, strictly.
+    """Decode a case from JSON values, and reject everything that is not in the list of types.
 
     Raises:
         ContractError: a value is of no kind that is listed, or not what its kind or its record asks.
