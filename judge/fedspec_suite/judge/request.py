@@ -98,8 +98,7 @@ class OfferLike(Declares, Protocol):
 
 
 def chosen(offers: Sequence[OfferLike], only: Sequence[str]) -> list[int]:
-    """Return the numbers of offers that match a pattern ``[VARIANT:]ALGORITHM[/LEVEL[/READING]]``; all without
-    patterns.
+    """Return the numbers of the offers that match a pattern ``[VARIANT:]ALGORITHM[/LEVEL[/READING]]``, or of all.
 
     READING stands for the reading with the choices declared and what is pinned, as the table prints it; where that
     matches nothing, for the two first, or for the reading alone.
