@@ -20,11 +20,11 @@ from fedspec_suite.report import offer_page, page
 from fedspec_suite.report.terminal import Json, console, emit, table
 
 WIDE = 140
-"""Columns of a terminal that shows a list whole; a narrower one has a line for each, without sources."""
+"""Terminal width from which ``fedspec list`` prints the whole table; narrower terminals get no sources."""
 
 
 class Form(StrEnum):
-    """Output format of a graph; an enumeration, since Typer before 0.19 knows no literal types."""
+    """Output format of the graph."""
 
     TEXT = "text"
     MERMAID = "mermaid"

@@ -1,4 +1,4 @@
-"""The command ``fedspec lora``: whether a server's mixing of low-rank adapters is the rule that it claims."""
+"""The command ``fedspec lora``: check whether a server aggregates low-rank adapters by the rule that it claims."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KINDS = "FILE.py:FUNCTION, MODULE:FUNCTION, spec or mutant:ID"
 
 
 def found(name: str, claim: Claim) -> Mixer:
-    """The function of that name: ``FILE.py:NAME``, ``MODULE:NAME``, ``spec``, or ``mutant:ID``.
+    """Return the aggregation function named ``FILE.py:NAME``, ``MODULE:NAME``, ``spec`` or ``mutant:ID``.
 
     Raises:
         UnknownNameError: there is no such file or module, or it or the list of mistakes has no such name.
@@ -57,7 +57,7 @@ def found(name: str, claim: Claim) -> Mixer:
 
 
 def listed() -> str:
-    """The rules with their laws, and the mistakes that have a name."""
+    """Return the text of ``--list``: the rules with their laws, and the named mistakes."""
     lines = []
     for rule in FUNCTIONS:
         asked = {law.id: None for w in (Weighting.EXAMPLES, Weighting.UNIFORM) for law in asked_of(Claim(rule, w))}

@@ -1,4 +1,4 @@
-"""The command ``fedspec vectors``: cases on disk, made, checked, looked through and exported."""
+"""The command ``fedspec vectors``: make, check, lint and export cases on disk."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Names = Annotated[list[str] | None, typer.Argument(metavar="ALGORITHM...", help=
 
 
 def chosen(patterns: Sequence[str] | None) -> list[str]:
-    """The algorithms that some pattern matches.
+    """Return the algorithms that match some pattern; all without patterns.
 
     Raises:
         UnknownNameError: a pattern matches none.
