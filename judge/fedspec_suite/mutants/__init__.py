@@ -75,9 +75,7 @@ class _Session:
 
 
 class Mutated:
-    """Subject: the specification with one edited rule; sessions share the edited function unless it leaks per
-    session.
-    """
+    """Subject: the specification with one edited rule; sessions share it unless it leaks per session."""
 
     def __init__(self, mutant: Mutant) -> None:
         inner = SUBJECT.info
