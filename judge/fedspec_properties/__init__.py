@@ -1,4 +1,4 @@
-"""Properties that hold the rules to the papers: invariants, closed forms, reductions, scales, limits.
+"""Properties: laws that check the rules against the papers, such as invariants, closed forms, reductions and limits.
 
 Each is a :class:`fedspec_suite.laws.Law` that does not run the specification's rule. The tests of the specification and
 of the mirror ask them, ``fedspec check spec`` asks them of an own row, and ``fedspec check --properties`` or ``--law
@@ -50,7 +50,7 @@ PROPERTIES: dict[str, Law] = {
         *symmetries.LAWS,
     )
 }
-"""Every property by its id."""
+"""All properties by id."""
 
 for _name in ADDED:
     for _what in find(_name).denies:

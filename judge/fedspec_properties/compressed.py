@@ -1,4 +1,4 @@
-"""Laws of clients that compress what they send."""
+"""Laws of clients that compress their messages."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _one_a_round(draw: st.DrawFn, setting: Setting) -> Scenario:
 
 @dataclass(frozen=True)
 class Sending:
-    """Compression of a client in a round: the whole change, the sent part and the rest.
+    """Compression by a client in a round: the whole change, the part sent and the rest.
 
     Attributes:
         round: the number of the round, from 0.
