@@ -55,5 +55,7 @@ PROPERTIES: dict[str, Law] = {
 for _name in ADDED:
     for _what in find(_name).denies:
         if not any(_what in known for known in (LAWS, PROPERTIES, retired(), {*Fact})):
-            raise PluginError(f"plugin: row {_name!r} denies {_what!r}, no fact and no law; `fedspec laws` lists laws")
+            raise PluginError(
+                f"plugin: row {_name!r} denies {_what!r}, neither a fact nor a law; `fedspec laws` lists laws"
+            )
 plugin_tables.check()

@@ -137,7 +137,7 @@ def _at_right_angles(bench: Bench, s: Scenario) -> None:
     for r in _sendings(bench, s):
         c, slack = r.sent, eps * r.bounds
         if not (np.abs(r.whole) > slack).all():
-            raise Undecided("a sign hangs on rounding")
+            raise Undecided("a sign depends on rounding")
         size = float(np.mean(np.abs(c)))
         dot, room = float(r.left @ c), float((np.abs(c) + np.abs(r.left)) @ slack)
         for broken, note in (

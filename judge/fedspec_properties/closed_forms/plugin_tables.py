@@ -32,9 +32,9 @@ def check() -> None:
         rows = {row.id: row for row in rows_of(module)}
         for name in TABLES:
             for id, form in getattr(module, name, {}).items():
-                where = f"plugin: {name} of {plugins.where(module)} is of {id!r}"
+                where = f"plugin: {name} of {plugins.where(module)} has an entry for {id!r}"
                 if id not in rows:
-                    raise PluginError(f"{where}, no row of that file")
+                    raise PluginError(f"{where}, but the file has no such row")
                 if wrong := _wrong(name, rows[id], form):
                     raise PluginError(f"{where}: {wrong}")
 
@@ -53,7 +53,7 @@ def kinds(row: Algorithm) -> set[str]:
 def _wrong(name: str, row: Algorithm, form: Any) -> str:
     if name not in (read := kinds(row)):
         instead = f"; its second route is {' or '.join(sorted(read))}" if read else ""
-        return f"no law reads it of an algorithm of this kind{instead} (docs/own-algorithms.md)"
+        return f"no law reads this table for such an algorithm{instead} (docs/own-algorithms.md)"
     said = ", ".join(TABLES[name])
     if not callable(form):
         return f"got {type(form).__name__}; want a function of {said}"

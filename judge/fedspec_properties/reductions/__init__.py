@@ -48,7 +48,7 @@ def _added() -> Iterator[Edge]:
             unknown += [n for n in r.hyper or () if n not in target.numbers]
             unknown += [n for n in r.options or () if n not in target.options]
             if unknown or not {*r.levels} <= {*row.levels} & {*target.levels}:
-                about = f"names {', '.join(unknown)}, which it has not" if unknown else "has other levels"
+                about = f"names {', '.join(unknown)}, which it lacks" if unknown else "has other levels"
                 raise PluginError(
                     f"plugin: the Reduction of {row.id} to {r.target} {about}; see `fedspec show {r.target}`"
                 )

@@ -273,7 +273,7 @@ def law_of(edge: Edge) -> Law:
         try:
             there = edge.carry(s)
         except ZeroDivisionError as error:
-            raise Beyond(f"skipped: {edge.target} would be told a number that is divided by 0") from error
+            raise Beyond(f"skipped: a hyper-parameter of {edge.target} would be a division by 0") from error
         want = [
             from_floats(flatten(s.case.x0), s.case.dtype),
             *(edge.back(s, answer["x"]) for answer in reference(there)),

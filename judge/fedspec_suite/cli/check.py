@@ -44,7 +44,7 @@ def check_limit(limit: float, name: str = "limit") -> None:
         ParameterError: it is not a positive number of seconds.
     """
     if not 0 < limit < math.inf:
-        raise ParameterError(f"{name}: got {limit:g}; it is a finite number of seconds > 0")
+        raise ParameterError(f"{name}: got {limit:g}; it must be a finite number of seconds > 0")
 
 
 def seed_of(said: str) -> int:
@@ -58,7 +58,7 @@ def seed_of(said: str) -> int:
     try:
         return int(said)
     except ValueError:
-        raise ParameterError(f"seed: got {said!r}; it is a whole number, or random") from None
+        raise ParameterError(f"seed: got {said!r}; it must be a whole number, or random") from None
 
 
 class Capsules:

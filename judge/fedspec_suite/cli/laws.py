@@ -47,7 +47,7 @@ def laws(
 ) -> None:
     """List the laws, or print everything about one."""
     if patterns and (statements or paper or why):
-        raise FedspecError("PATTERN: chooses laws; leave it out, or --invariants, --paper and --why")
+        raise FedspecError("PATTERN: got it together with --invariants, --paper or --why; leave it out, or these")
     if statements or paper:
         return _invariants(paper, as_json)
     if why:
@@ -75,7 +75,7 @@ def laws(
     )
     gone = {id: said for id, said in retired().items() if id in (patterns or ())}
     rows += [
-        {"id": id, "levels": [], "words": said["says"], "source": f"asked no more; instead, {said['instead']}"}
+        {"id": id, "levels": [], "words": said["says"], "source": f"no longer exists; instead, {said['instead']}"}
         for id, said in gone.items()
     ]
     names = chosen(patterns or (), [row["id"] for row in rows], "law", "fedspec laws")

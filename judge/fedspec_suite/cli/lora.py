@@ -37,7 +37,7 @@ def found(name: str, claim: Claim) -> Mixer:
         return following(claim)
     if where == "mutant":
         if (mutant := next((m for m in mutants() if m.id == what), None)) is None:
-            raise UnknownNameError(f"mutant: none is called {what!r}; fedspec lora --list names them")
+            raise UnknownNameError(f"mutant: none is called {what!r}; fedspec lora --list prints all")
         return following(claim, spoilt(mutant))
     file = Path(where)
     if not where or (file.suffix == ".py" and not file.is_file()):
@@ -87,13 +87,13 @@ def lora_(
         typer.echo(listed())
         return
     if weights is Weighting.STEPS:
-        raise ParameterError("--weights steps: a round says no steps; give examples or uniform")
+        raise ParameterError("--weights: got steps, which a round doesn't state; give examples or uniform")
     claim = Claim(named(rule), weights, first, own_ranks)
     if rounds:
         typer.echo(json.dumps(cases(claim, seed), indent=1))
         return
     if mixer is None:
-        raise UnknownNameError(f"mixer: none is given; give {KINDS}")
+        raise UnknownNameError(f"mixer: got none; give {KINDS}")
     finding = judge(found(mixer, claim), claim, seed=seed)
     if as_json:
         emit([finding.record()])

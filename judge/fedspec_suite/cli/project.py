@@ -182,7 +182,7 @@ def _table(path: Path) -> dict[str, Any]:
     for name in ("tool", "fedspec"):
         found, where = found.get(name, {}), f"{where}.{name}".lstrip(".")
         if not isinstance(found, dict):
-            raise FedspecError(f"{path}: {where} = {_short(found)}; it is a table, [{where}]")
+            raise FedspecError(f"{path}: {where} = {_short(found)}; it must be a table, [{where}]")
     if unknown := found.keys() - {"plugins", "check"}:
         raise FedspecError(f"{path}: [tool.fedspec] has {', '.join(sorted(unknown))}; known: plugins, check")
     table: dict[str, Any] = found
@@ -205,13 +205,13 @@ def defaults(folder: Path) -> dict[str, Any]:
         return {}
     path, said = found.path, found.table.get("check", {})
     if not isinstance(said, dict):
-        raise FedspecError(f"{path}: [tool.fedspec] check = {_short(said)}; it is a table, [tool.fedspec.check]")
+        raise FedspecError(f"{path}: [tool.fedspec] check = {_short(said)}; it must be a table, [tool.fedspec.check]")
     for name, value in said.items():
         if name not in CHECK:
             raise FedspecError(f"{path}: [tool.fedspec.check] has {name}; known: {', '.join(CHECK)}")
         if not _is_of(CHECK[name], value):
             of = "list of str" if CHECK[name] is list else CHECK[name].__name__
-            raise FedspecError(f"{path}: [tool.fedspec.check] {name} = {_short(value)}; it is of type {of}")
+            raise FedspecError(f"{path}: [tool.fedspec.check] {name} = {_short(value)}; it must be of type {of}")
     if said:
         words = ", ".join(f"{name} = {value}" for name, value in said.items())
         sys.stderr.write(f"fedspec: check with {words}, as {path} says; what stands on the command line counts\n")

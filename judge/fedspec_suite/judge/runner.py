@@ -253,8 +253,8 @@ def unshown(name: str, setting: Setting, cases: int) -> str:
     if isinstance(row.run, Program) and row.run.event == "arrival":
         return said
     raise PluginError(
-        f"{said}; a name in shows=(...) of its row is a number or vector of its state, or an entry of what its step "
-        f"returns beside that: rename it, return it, or leave it out"
+        f"{said}; each name in shows=(...) of its row must be a field of its state or an entry that its step "
+        f"returns: rename the field, return the entry, or remove the name"
     )
 
 
@@ -365,11 +365,11 @@ def laws_named(patterns: str) -> str:
     """Return the patterns if each matches some law; raise otherwise.
 
     Raises:
-        UnknownNameError: one matches none, or a law that is asked no more.
+        UnknownNameError: a pattern matches no law, or is the id of a law that no longer exists.
     """
     for pattern in map(str.strip, patterns.split(",")):
         if gone := retired().get(pattern):
-            raise UnknownNameError(f"law: {pattern} is asked no more; instead, {gone['instead']}")
+            raise UnknownNameError(f"law: {pattern} no longer exists; instead, {gone['instead']}")
         if not matching(pattern) and not asks(pattern, REQUIREMENT):
             raise none_called("law", pattern, all_laws(), "fedspec laws")
     return patterns

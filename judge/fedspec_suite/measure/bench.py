@@ -106,8 +106,8 @@ class Bench:
         zero = stabiliser_of_zero(s.case.hyper)
         if zero and not all(np.isfinite(bounds_of(want["x"])).all() for want in self.expect(s)):
             if zero in self.offer.fixed:
-                raise Beyond(f"skipped: {zero} is fixed at 0, and what is divided by may be 0, too")
-            raise Undecided(f"{zero} is 0: what is divided by may be 0, too")
+                raise Beyond(f"skipped: {zero} is fixed at 0, so that the rule may divide by 0")
+            raise Undecided(f"{zero} is 0, so that the rule may divide by 0")
 
     def read(self, answer: Mapping[str, Any], s: Scenario, k: int, kind: str) -> Shown:
         """Convert an answer to flat vectors by name.

@@ -1,4 +1,4 @@
-"""One-line summary of a failing case: algorithm and level, round or step, and hyper-parameters."""
+"""Summary of a failing case: algorithm and level, round or step, and hyper-parameters."""
 
 from __future__ import annotations
 

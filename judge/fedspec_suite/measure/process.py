@@ -108,7 +108,7 @@ class Process:
         self._launch()
         reply = self._ask({"cmd": "hello", "protocol": PROTOCOL}, self.start_limit)
         if reply.get("protocol", PROTOCOL) != PROTOCOL:
-            raise SubjectError(f"adapter: it speaks protocol {reply['protocol']}, the judge speaks {PROTOCOL}")
+            raise SubjectError(f"adapter: it uses protocol {reply['protocol']}; this fedspec uses {PROTOCOL}")
         return decode_info(escape_values(reply["info"]))
 
     def request(self, message: Mapping[str, Any]) -> dict[str, Any]:
@@ -123,7 +123,7 @@ class Process:
                 self._hello()
             except ContractError as error:
                 self.close()
-                raise SubjectError(f"adapter: started again, it says: {error}") from error
+                raise SubjectError(f"adapter: after a restart, its handshake is invalid: {error}") from error
         return self._ask(message, self.limit)
 
     def _ask(self, message: Mapping[str, Any], limit: float) -> dict[str, Any]:
@@ -132,7 +132,7 @@ class Process:
             raise SubjectError("adapter: it is not running")
         try:
             if stray := pipes.stray():
-                raise self._stopped(f"said {_quoted(stray)} without being asked; print one line for each request")
+                raise self._stopped(f"said {_quoted(stray)} without a request; print one line for each request")
             asked = json.dumps(message).encode() + b"\n"
             self._longest_request = max(self._longest_request, len(asked))
             line = pipes.exchange(asked, limit, self._most(message["cmd"]))
@@ -161,7 +161,7 @@ class Process:
         if wrong:
             # The error is gone by now, and with it what it held of the answer: that is read a second time.
             if _says_ok(line):
-                raise SubjectError(f"adapter: its answer to {command!r} is no answer: {escape_controls(wrong)}")
+                raise SubjectError(f"adapter: its answer to {command!r} is invalid: {escape_controls(wrong)}")
             raise self._stopped(
                 f"answered {_quoted(line)}, which is not a JSON object with 'ok'; print nothing else on standard output"
             )

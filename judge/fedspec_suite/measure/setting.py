@@ -307,8 +307,8 @@ def setting_of(offer: Offer, dtype: str = "", reach: Reach = USUAL_REACH) -> Set
     algorithm = find(offer.algorithm)
     if offer.algorithm != algorithm.id:
         raise UnknownNameError(
-            f"algorithm: a claim says {offer.algorithm!r}, another name of {algorithm.id}; its cases carry the id, so "
-            f"that the claim must say {algorithm.id!r} too"
+            f"algorithm: a claim says {offer.algorithm!r}, an alias of {algorithm.id}; cases contain the id, so "
+            f"write {algorithm.id!r}"
         )
     if offer.level not in algorithm.levels:
         raise UnknownNameError(
@@ -318,8 +318,8 @@ def setting_of(offer: Offer, dtype: str = "", reach: Reach = USUAL_REACH) -> Set
     reading = algorithm.reading(offer.reading)
     if reading not in (there := algorithm.readings_at(offer.level)):
         raise UnknownNameError(
-            f"reading: {offer.reading!r} of {algorithm.id} cannot be judged at level {offer.level!r}, where not all "
-            f"that it needs is known; known there: {', '.join(r.name for r in there)}"
+            f"reading: {offer.reading!r} of {algorithm.id} cannot be judged at level {offer.level!r}, which lacks "
+            f"inputs that it needs; known there: {', '.join(r.name for r in there)}"
         )
     tied, options = untied(algorithm, offer.options)
     resolved = algorithm.resolve(offer.reading, {**unclaimed(algorithm, offer), **options})

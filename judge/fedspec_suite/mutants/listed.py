@@ -41,7 +41,7 @@ def _check(m: Mutant) -> None:
     except (UnknownNameError, SyntaxError) as error:
         raise PluginError(f"plugin: the text of mistake {m.id} cannot be run: {error}") from error
     if before == after:
-        raise PluginError(f"plugin: mutant: {m.id} puts there what stands there; say another text")
+        raise PluginError(f"plugin: mutant: {m.id} has equal old and new texts; give another new text")
 
 
 MUTANTS: dict[str, Mutant] = {m.id: m for m in written.mutants()}

@@ -123,7 +123,7 @@ def texts(mutant: Mutant) -> tuple[str, str]:
         where = f"{Path(code.co_filename).name}, line{'s' * (count > 1)} {lines or code.co_firstlineno}"
         raise UnknownNameError(
             f"mutant: {mutant.id} edits {mutant.old!r}, found {count} times in {mutant.rule} ({where}); give text that "
-            f"is there once, its docstring counted"
+            f"occurs exactly once, docstring included"
         )
     return source, source.replace(mutant.old, mutant.new)
 

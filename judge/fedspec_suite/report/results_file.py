@@ -60,7 +60,7 @@ class Run:
 
     @property
     def said(self) -> str:
-        """One-line description of the run; fields that an older file lacks are left out."""
+        """Description of the run on one line; fields that an older file lacks are left out."""
         judge = f"fedspec {self.fedspec}" if self.fedspec else ""
         beside = ", ".join(f"{n} {v}" for n, v in (("Python", self.python), ("NumPy", self.numpy)) if v)
         seed = "" if self.seed is None else f"seed {self.seed}"
@@ -150,7 +150,7 @@ def _line(text: str, where: str) -> tuple[Result, Run]:
             raise refuse("schema", form, f"a whole number up to {SCHEMA}")
         if form > SCHEMA:
             raise ContractError(
-                f"its form is number {form}, and fedspec {__version__} reads up to {SCHEMA}; "
+                f"its schema is {form}, and fedspec {__version__} reads schemas up to {SCHEMA}; "
                 f"take the fedspec that wrote it, or"
             )
         if "obligations" not in body:
@@ -188,14 +188,14 @@ def _check_follows(r: Result, told: bool) -> None:
             verdict = Conformity.CONFORMS if r.seen and not r.unseen else Conformity.IN_PART
             known = all(o.law in LAWS for o in r.obligations if o.reads)
             if known and (beyond := {*r.seen} - {*compared_quantities(r.obligations)}):
-                raise ContractError(f"seen: got {', '.join(sorted(beyond))}, which no check that passed compares")
+                raise ContractError(f"seen: got {', '.join(sorted(beyond))}, which no passed check compares")
         else:
             verdict = r.verdict
     if r.verdict is not verdict:
-        raise ContractError(f"verdict: got {r.verdict}; its checks come to {verdict}")
+        raise ContractError(f"verdict: got {r.verdict}; its checks give {verdict}")
     for name, count in zip(("passed", "exercised", "required"), counts, strict=True):
         if getattr(r, name) != count:
-            raise ContractError(f"{name}: got {getattr(r, name)}; its checks come to {count}")
+            raise ContractError(f"{name}: got {getattr(r, name)}; its checks give {count}")
 
 
 def _record(kind: type[T], value: Any, where: str) -> T:
@@ -248,7 +248,7 @@ def _named(read: Callable[[Any, str], Any], value: Any, where: str) -> dict[str,
 def _span(value: Any, where: str) -> tuple[float, ...]:
     found = _each(_number, value, where)
     if len(found) != 2:
-        raise refuse(where, value, "the least and the greatest")
+        raise refuse(where, value, "two numbers: the least and the greatest")
     return found
 
 

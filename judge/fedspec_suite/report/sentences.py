@@ -55,7 +55,7 @@ TOLD = {
 """Verdicts whose offers the summary describes, with phrases for one offer and for several."""
 
 TALLIED = {**TOLD, Conformity.EXPECTED: ("fails as expected", "fail as expected")}
-"""The same verdicts and expected failures, with phrases for one offer and for several."""
+"""Verdicts and expected failures again, with phrases for one offer and for several."""
 
 SEEN = "seen"
 """Law id for an unseen part of a claim, in file formats that need a law."""

@@ -117,8 +117,8 @@ def file_of(algorithm: str) -> str:
     stored = make_vectors(algorithm, chosen(algorithm) if algorithm in ADDED else picked())
     if not stored.vectors:
         raise FedspecError(
-            f"vectors: {algorithm} has none: a vector is a case that tells a mistake or another reading from the rule, "
-            f"and no case tells one; say what could be got wrong (MUTANTS of its file, docs/own-algorithms.md)"
+            f"vectors: {algorithm} has none, since no case tells a mistake or another reading from the rule; "
+            f"declare a possible mistake in MUTANTS of its file (docs/own-algorithms.md)"
         )
     return text(stored)
 

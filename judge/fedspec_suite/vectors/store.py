@@ -93,7 +93,7 @@ def decoded(body: bytes, where: str) -> dict[str, Any]:
         out = dict(found)
         if len(out) != len(found):
             twice = next(n for n, _ in found if [m for m, _ in found].count(n) > 1)
-            raise FedspecError(f"{where}: says {twice[:60]!r} twice in one object; {REMEDY}")
+            raise FedspecError(f"{where}: has {twice[:60]!r} twice in one object; {REMEDY}")
         return out
 
     def constant(word: str) -> Any:
@@ -137,7 +137,7 @@ def read(path: Path, schema: str) -> tuple[dict[str, Any], bytes]:
     except OSError as error:
         raise FedspecError(f"{where}: cannot be read ({error.strerror}); {REMEDY}") from error
     if len(body) > LARGEST:
-        raise FedspecError(f"{where}: is larger than {LARGEST} bytes, which all vectors together are not; {REMEDY}")
+        raise FedspecError(f"{where}: is larger than {LARGEST} bytes, the limit of all vectors together; {REMEDY}")
     value = decoded(body, where)
     if value.get("version") != VERSION:
         of = f"is of version {said(value['version'])}" if "version" in value else "does not say its version"
@@ -189,7 +189,7 @@ def _one(path: Path, sha256: str, size: int, count: int) -> AlgorithmVectors:
             f"vectors: {path}: was changed: its sha256 begins with {found[:12]}, the index says {sha256[:12]}; {REMEDY}"
         )
     if f"{value['algorithm']}.json" != path.name:
-        raise FedspecError(f"vectors: {path}: is about {value['algorithm']!r}, not what its name says; {REMEDY}")
+        raise FedspecError(f"vectors: {path}: is about {value['algorithm']!r}, unlike its name; {REMEDY}")
     if (len(body), len(value["vectors"])) != (size, count):
         raise FedspecError(
             f"vectors: {path.parent / INDEX}: says {size} bytes and {count} vectors of {path.name}, which has "

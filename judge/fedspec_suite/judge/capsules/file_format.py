@@ -152,7 +152,7 @@ def _parsed(data: bytes) -> dict[str, Any]:
     except ValueError as error:
         raise ContractError(f"it is cut off or no JSON in UTF-8 ({' '.join(str(error).split())[:120]})") from error
     if not isinstance(whole, dict) or "capsule" not in whole:
-        raise ContractError("it is no capsule: an object with the field 'capsule'")
+        raise ContractError("it is no capsule, which is an object with the field 'capsule'")
     if whole["capsule"] != VERSION or isinstance(whole["capsule"], bool):
         raise ContractError(
             f"it is of version {said(whole['capsule'])}, and fedspec {__version__} reads version {VERSION}; "
@@ -163,14 +163,14 @@ def _parsed(data: bytes) -> dict[str, Any]:
     except ValueError as error:
         raise ContractError("it holds a number that JSON does not have") from error
     if whole.get("digest") != found:
-        raise ContractError("its digest is not that of its text: it was edited or damaged")
+        raise ContractError("its digest doesn't match its content: it was edited or damaged")
     return whole
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("an object says a name twice")
+        raise ValueError("an object has a name twice")
     return found
 
 
@@ -198,7 +198,7 @@ def _capsule(whole: dict[str, Any]) -> Capsule:
     names = ("nonzero", "intermediates", "dtypes")
     offer = Offer(**{**whole["offer"], **{n: tuple(whole["offer"][n]) for n in names if n in whole["offer"]}})
     if not whole["failures"]:
-        raise ContractError("failures: there is none")
+        raise ContractError("failures: got an empty list; a capsule has at least one")
     failures = tuple(_failure(value, f"failures[{i}]") for i, value in enumerate(whole["failures"]))
     return Capsule(whole["fedspec"], whole["implementation"], whole["subject"], whole["version"], offer, failures)
 

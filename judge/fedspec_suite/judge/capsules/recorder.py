@@ -68,7 +68,7 @@ class _Session:
         return answer
 
     def save(self) -> bytes:
-        raise ContractError("save: no script plays what comes after a restore")
+        raise ContractError("save: a script can't replay a restored session")
 
     def stop(self) -> None:
         getattr(self.session, "stop", lambda: None)()

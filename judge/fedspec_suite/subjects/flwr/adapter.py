@@ -240,7 +240,7 @@ def record(x: Mapping[str, Any]) -> Any:
 
 
 class Flower:
-    """One of Flower's interfaces as a subject."""
+    """An interface of Flower as a subject."""
 
     def __init__(self, variant: str, session: Callable[[Case], FlowerSession]) -> None:
         self.info = SubjectInfo("flwr", version("flwr"), OFFERS, variant=variant)
