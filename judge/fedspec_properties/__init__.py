@@ -1,4 +1,4 @@
-"""Properties that hold the rules to the papers: invariants, closed forms, reductions, scales, limits.
+"""Properties: laws that check the rules against the papers, such as invariants, closed forms, reductions and limits.
 
 Each is a :class:`fedspec_suite.laws.Law` that does not run the specification's rule. The tests of the specification and
 of the mirror ask them, ``fedspec check spec`` asks them of an own row, and ``fedspec check --properties`` or ``--law
@@ -50,10 +50,12 @@ PROPERTIES: dict[str, Law] = {
         *symmetries.LAWS,
     )
 }
-"""Every property by its id."""
+"""All properties by id."""
 
 for _name in ADDED:
     for _what in find(_name).denies:
         if not any(_what in known for known in (LAWS, PROPERTIES, retired(), {*Fact})):
-            raise PluginError(f"plugin: row {_name!r} denies {_what!r}, no fact and no law; `fedspec laws` lists laws")
+            raise PluginError(
+                f"plugin: row {_name!r} denies {_what!r}, neither a fact nor a law; `fedspec laws` lists laws"
+            )
 plugin_tables.check()

@@ -1,4 +1,4 @@
-"""Laws of late updates: sums over all arrivals, what a delay and a block mean, how long a step can be."""
+"""Laws of late updates: closed forms over all arrivals, the effects of delays and blocks, bounds of a step."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _convergent(draw: st.DrawFn, setting: Setting) -> Scenario:
 
 
 def longest(s: Scenario) -> float:
-    """The longest step that a coordinate can take: Cauchy-Schwarz on the sums that m and v are."""
+    """Return the upper bound of a coordinate's step, by Cauchy-Schwarz on the sums that m and v are."""
     h = s.case.hyper
     b1 = h["beta1"]
     if "beta2" not in h:
@@ -117,7 +117,7 @@ def _unrolled(s: Scenario) -> list[Array]:
 
 
 def constant(setting: Setting) -> st.SearchStrategy[Scenario]:
-    """Clients whose gradient is -e_i everywhere."""
+    """Draw arrivals of clients whose gradient is -e_i everywhere."""
     return arrival_scenarios(setting).map(linear)
 
 

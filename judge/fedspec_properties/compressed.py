@@ -1,4 +1,4 @@
-"""Laws of clients that compress what they send."""
+"""Laws of clients that compress their messages."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _one_a_round(draw: st.DrawFn, setting: Setting) -> Scenario:
 
 @dataclass(frozen=True)
 class Sending:
-    """Compression of a client in a round: the whole change, the sent part and the rest.
+    """Compression by a client in a round: the whole change, the part sent and the rest.
 
     Attributes:
         round: the number of the round, from 0.
@@ -137,7 +137,7 @@ def _at_right_angles(bench: Bench, s: Scenario) -> None:
     for r in _sendings(bench, s):
         c, slack = r.sent, eps * r.bounds
         if not (np.abs(r.whole) > slack).all():
-            raise Undecided("a sign hangs on rounding")
+            raise Undecided("a sign depends on rounding")
         size = float(np.mean(np.abs(c)))
         dot, room = float(r.left @ c), float((np.abs(c) + np.abs(r.left)) @ slack)
         for broken, note in (

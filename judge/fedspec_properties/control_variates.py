@@ -1,4 +1,4 @@
-"""Laws of control variates: what they sum to, at the clients and in the server, and where they hold the model."""
+"""Laws of control variates: their sums at the clients and the server, and fixed points of the model."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ROUND: tuple[Level, ...] = ("round",)
 
 
 def shares(s: Scenario) -> list[Fraction]:
-    """The weights of all clients, under the options of the case."""
+    """Return the weights of all clients under the case's options."""
     assert s.case.problem is not None
     n = [Fraction(float(n_i)) for n_i in s.case.problem.examples]
     if s.case.options.get("weights", "uniform") == "uniform":
@@ -47,7 +47,7 @@ def _largest_rate(setting: Setting, rounds: tuple[int, int] = (1, 2)) -> st.Sear
 
 
 def cancels(name: str, weights: Callable[[Scenario], list[Any]]) -> Callable[[Bench, Scenario], None]:
-    """The last client's is what cancels the others': sum_i W_i c_i = 0."""
+    """Return a check that sum_i W_i c_i = 0: the last client's value cancels the others."""
 
     def check(bench: Bench, s: Scenario) -> None:
         *others, own = (float(W_i) for W_i in weights(s))

@@ -1,4 +1,4 @@
-"""Laws of algorithms with a server whose clients mix: explicit matrices, conservation, consensus, scale.
+"""Laws of gossip with a server: explicit matrices, conservation, consensus, scale.
 
 On quadratic clients a local step and an exchange are one affine map of all models, exactly:
 
@@ -43,27 +43,27 @@ TRACE: tuple[Level, ...] = ("trace",)
 
 
 def exactly(x: Array) -> Array:
-    """Floats as fractions."""
+    """Convert floats to fractions."""
     return np.array([Fraction(float(v)) for v in x], dtype=object)
 
 
 def zeros(*shape: int) -> Array:
-    """Fractions, all zero."""
+    """Return an array of zero fractions."""
     return np.full(shape, Fraction(0), dtype=object)
 
 
 def unit(n: int) -> Array:
-    """The identity matrix."""
+    """Return the n x n identity matrix."""
     return eye(zeros(n, n))
 
 
 def stacked(matrix: Array, d: int) -> Array:
-    """The Kronecker product with the identity on d coordinates."""
+    """Return the Kronecker product with the identity on d coordinates."""
     return np.asarray(np.kron(matrix, unit(d)))
 
 
 def descent(problem: Quadratics, S: Sequence[int], eta_l: Any) -> tuple[Array, Array]:
-    """I - eta_l D_S H and eta_l D_S e."""
+    """Return I - eta_l D_S H and eta_l D_S e."""
     n, d = problem.e.shape
     A, b = unit(n * d), zeros(n * d)
     for i in S:
@@ -74,7 +74,7 @@ def descent(problem: Quadratics, S: Sequence[int], eta_l: Any) -> tuple[Array, A
 
 
 def mixings(s: Scenario, e: Exchange, n: int) -> Iterator[Array]:
-    """The matrix [n, n] of each local step's exchange."""
+    """Yield the mixing matrix [n, n] after each local step."""
     for S in e.computing:
         if "senders" not in find(s.case.algorithm).takes:
             yield e.mixing
@@ -86,7 +86,7 @@ def mixings(s: Scenario, e: Exchange, n: int) -> Iterator[Array]:
 
 
 def steps(s: Scenario, e: Exchange) -> Iterator[tuple[Array, Array]]:
-    """The affine maps of an exchange's local steps."""
+    """Yield the affine map of each local step of an exchange, as matrix and offset."""
     problem, o = s.case.problem, s.case.options
     assert problem is not None
     n, d = problem.e.shape
@@ -104,7 +104,7 @@ def steps(s: Scenario, e: Exchange) -> Iterator[tuple[Array, Array]]:
 
 
 def exchanged(s: Scenario, e: Exchange, start: Array) -> tuple[Array, Array]:
-    """Models after an exchange, as the matrix that multiplies ``start``, and an offset."""
+    """Return the models after an exchange as a matrix, already multiplied by ``start``, and an offset."""
     A, b = start, zeros(len(start))
     for A_t, b_t in steps(s, e):
         A, b = A_t @ A, A_t @ b + b_t
@@ -112,7 +112,7 @@ def exchanged(s: Scenario, e: Exchange, start: Array) -> tuple[Array, Array]:
 
 
 def votes(s: Scenario, e: Exchange) -> Array:
-    """Weight of each client's change in Delta."""
+    """Return the weight of each client's change in Delta."""
     problem = problem_of(s)
     n = len(problem.e)
     clusters = e.clusters or (tuple(range(n)),)
@@ -126,7 +126,7 @@ def votes(s: Scenario, e: Exchange) -> Array:
 
 
 def served_models(s: Scenario) -> list[Array]:
-    """The model after each round: Delta by matrices, the server's steps summed."""
+    """Return the model after each round: Delta by matrices, the server's steps summed."""
     exact, lifted, number = lift(s, Fraction), running(s), np.frompyfunc(RUNNING[s.case.dtype], 1, 1)
     h, n = lifted.case.hyper, size(s)
     x = start = flatten(lifted.case.x0)

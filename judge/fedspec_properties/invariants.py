@@ -22,7 +22,7 @@ from fedspec_suite.measure.setting import setting_of
 
 @cache
 def rows(law: str) -> tuple[str, ...]:
-    """The algorithms of the catalogue that a law is asked of, under any reading and option that is offered."""
+    """Return the algorithms to which a law applies, under any reading and option that the specification offers."""
     asked = {
         offer.algorithm
         for offer in SUBJECT.info.offers
@@ -33,7 +33,7 @@ def rows(law: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Invariant:
-    """A statement that must hold.
+    """Statement of a paper that must hold, with the laws, tests and proofs that check it.
 
     Attributes:
         paper: its key among ``fedspec.papers.PAPERS``.
@@ -57,7 +57,7 @@ class Invariant:
 
     @property
     def id(self) -> str:
-        """Paper and number."""
+        """Identifier: paper and number."""
         return f"{self.paper}.{self.number}"
 
     @property
@@ -67,17 +67,17 @@ class Invariant:
 
     @property
     def algorithms(self) -> tuple[str, ...]:
-        """The rows that its laws run on."""
+        """Algorithms on which its laws run."""
         run = {name for law in self.laws for name in rows(law)}
         return tuple(name for name in CATALOGUE if name in run)
 
     @property
     def equations(self) -> tuple[str, ...]:
-        """The equations of these rows."""
+        """Equations of these algorithms."""
         return tuple(dict.fromkeys(e.id for name in self.algorithms for e in CATALOGUE[name].equations))
 
     def record(self) -> dict[str, Any]:
-        """The entry as JSON has it."""
+        """Return the entry as a JSON object."""
         return {
             "id": self.id,
             "paper": PAPERS[self.paper].name,
@@ -95,7 +95,7 @@ class Invariant:
 
 @dataclass(frozen=True)
 class Beyond:
-    """Laws that no statement of the papers asks for, and what they are for."""
+    """Laws that check no statement of a paper, and their purpose."""
 
     laws: tuple[str, ...]
     why: str
@@ -109,7 +109,7 @@ def _entry(where: str, kind: type[Any], table: dict[str, Any], **more: Any) -> A
 
 
 def read(text: str) -> tuple[tuple[Invariant, ...], tuple[Beyond, ...]]:
-    """The table: the invariants, and the laws beyond them.
+    """Parse the table and return the invariants, and the laws beyond them.
 
     Raises:
         FedspecError: a paper or a key is not known, or one is missing.
@@ -135,7 +135,7 @@ BEYOND = (*_BEYOND, _uncited())
 
 
 def of_paper(paper: str = "") -> tuple[Invariant, ...]:
-    """The invariants of one paper, or of all.
+    """Return the invariants of one paper, or of all.
 
     Raises:
         UnknownNameError: no paper has that key.

@@ -1,4 +1,4 @@
-"""Laws of FedAda2's methods: adaptive clients under an adaptive server, clients whose changes have bounded length."""
+"""Laws of FedAda2's methods: adaptive clients with an adaptive server, and clients whose changes are bounded."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from fedspec_suite.measure.verdict import Deviates, Deviation, NotOffered
 ROUND: tuple[Level, ...] = ("round",)
 FAR = 2.0**20
 BOUNDED = (Fact.NORMALISED, Fact.PRIVATE)
-"""Clients whose changes have bounded length."""
+"""Facts of algorithms whose clients' changes have bounded length."""
 
 
 def rounds_of(s: Scenario) -> list[Round]:
-    """The events, which are rounds."""
+    """Return the events of a scenario that are rounds."""
     return [e for e in s.events if isinstance(e, Round)]
 
 
 def slack_of(s: Scenario, want: Shown, name: str) -> Array:
-    """Allowance for rounding in an inequality."""
+    """Return the rounding allowance of a quantity for an inequality."""
     return THRESHOLD * float(np.finfo(s.case.dtype).eps) * bounds_of(want[name])
 
 
 def vectors_of(got: Shown, *names: str) -> list[Array]:
-    """The named vectors of an answer, in double precision.
+    """Return the named vectors of an answer in double precision.
 
     Raises:
         NotOffered: a named vector is missing.
@@ -53,7 +53,7 @@ def vectors_of(got: Shown, *names: str) -> list[Array]:
 
 
 def refuse(bench: Bench, name: str, k: int, broken: Array, got: Array, want: Array, note: str) -> None:
-    """Raise a deviation at the first broken entry, if there is one."""
+    """Raise a deviation at the first entry for which ``broken`` is true, if there is one."""
     if broken.any():
         j = int(np.argmax(broken))
         equation = bench.equation_of(name)
@@ -78,14 +78,14 @@ def _reach(bench: Bench, s: Scenario) -> None:
 
 
 def law(id: str, words: str, source: str, cases: Any, check: Check, applies: Word, **more: Any) -> Law:
-    """A law of whole rounds from FedAda2."""
+    """Return a law of whole rounds whose source is FedAda2."""
     return Law(
         id=id, words=words, levels=ROUND, source=f"FedAda2, {source}", cases=cases, check=check, applies=applies, **more
     )
 
 
 TURN = np.array([[1, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]]) / 2
-"""An orthogonal matrix of dyadic numbers that mixes all coordinates."""
+"""Orthogonal matrix of dyadic numbers that mixes all coordinates."""
 
 
 @st.composite

@@ -1,4 +1,4 @@
-"""Laws of local solvers and of adaptive memory: rounds start afresh, bounds hold, ties stay, singular values.
+"""Laws of local solvers: rounds reset the state, bounds hold, ties stay, steps act on singular values.
 
 And of FedAda2's, whose preconditioner is updated every z steps and who do not take short steps. Where a step is O(M) of
 a matrix M, O acts on its singular values alone.
@@ -136,7 +136,7 @@ def _stays(bench: Bench, s: Scenario) -> None:
 
 
 def one_round(setting: Setting, zeroed: tuple[str, ...] = (), **values: float) -> st.SearchStrategy[Scenario]:
-    """Draw a round of at least two steps with some hyper-parameters at zero or as given."""
+    """Draw a round of at least two steps, with some hyper-parameters set to zero or to given values."""
     given = {**dict.fromkeys((n for n in zeroed if n in setting.numbers), 0.0), **values}
     return client_scenarios(setting, steps=(2, 6), rounds=(1, 1)).map(lambda s: with_hyper(s, **given))
 
@@ -150,7 +150,7 @@ def _gradients(s: Scenario) -> list[Array]:
 
 
 def displacements(bench: Bench, s: Scenario) -> Iterator[tuple[int, Array, Array]]:
-    """Number, displacement and rounding of every step of a run of one round."""
+    """Yield the number, displacement and rounding allowance of every step in a one-round run."""
     expected = bench.expect(s)
     x, before = flatten(s.case.x0).astype(float), np.abs(flatten(s.case.x0).astype(float))
     for k, got in enumerate(bench.play(s)):
@@ -161,7 +161,7 @@ def displacements(bench: Bench, s: Scenario) -> Iterator[tuple[int, Array, Array
 
 
 def deviates(bench: Bench, k: int, broken: Array, got: Array, want: Array, note: str) -> None:
-    """Report the first broken coordinate of step k as a deviation."""
+    """Raise a deviation at the first coordinate of step k for which ``broken`` is true, if there is one."""
     if broken.any():
         j = int(np.argmax(broken))
         raise Deviates(

@@ -1,4 +1,4 @@
-"""Laws of who takes part in a round, and of who is counted in its mean and how much."""
+"""Laws of participation: which clients take part in a round, and their weights in its mean."""
 
 from __future__ import annotations
 

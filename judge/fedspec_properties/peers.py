@@ -1,4 +1,4 @@
-"""Laws of algorithms without a server: explicit matrices, conservation, sums over the whole history."""
+"""Laws of algorithms without a server: explicit matrices, conservation, closed forms over the whole history."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _weighed(matrices: Sequence[Array], rows: Sequence[Array]) -> Array:
 
 
 def adaptive_models(s: Scenario) -> list[Array]:
-    """Decentralised Adam from its whole history: moments as sums, mixing as products of matrices."""
+    """Return decentralised Adam's models in closed form: moments as sums, mixing as matrix products."""
     lifted, n = running(s), size(s)
     problem, h = lifted.case.problem, lifted.case.hyper
     assert problem is not None

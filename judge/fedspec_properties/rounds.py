@@ -1,4 +1,4 @@
-"""Laws of rounds on quadratic clients: paths in closed form, units, translations; and of FedNova's general rule."""
+"""Laws of rounds on quadratics: closed forms, changes of units, translations; and of FedNova's general rule."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _setting_of(bench: Bench, s: Scenario) -> Setting:
 
 
 def path(s: Scenario, setting: Setting) -> list[Array]:
-    """x_T = x~ + M^T (x_0 - x~) in exact arithmetic: limit and contraction from the closed-form matrices K_i."""
+    """Return x_T = x~ + M^T (x_0 - x~) in exact arithmetic; limit and contraction come from the matrices K_i."""
     exact = lift(s, Fraction)
     h, o, problem = exact.case.hyper, s.case.options, exact.case.problem
     assert problem is not None
@@ -73,7 +73,7 @@ def _follows_path(bench: Bench, s: Scenario) -> None:
 
 
 def everywhere(s: Scenario, point: Array) -> dict[str, Array]:
-    """The model of a scenario at a point: as its blocks, or as one row for each client."""
+    """Return the scenario's model at a point: as its blocks, or as one row per client."""
     x0 = s.case.x0
     size = sum(a.size for a in x0.values())
     return unflatten(np.tile(point, size // len(point)), x0)

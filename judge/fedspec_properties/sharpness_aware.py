@@ -1,4 +1,4 @@
-"""Laws of clients that step by a gradient which lies uphill: where they look, and how far."""
+"""Laws of sharpness-aware clients, which evaluate the gradient at a point uphill of the model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fedspec_suite.measure.scenario import Scenario, posed, problem_of, running,
 from fedspec_suite.measure.setting import Setting
 
 FAR = 64.0
-"""Start so far up a bowl that no step of a round comes near its bottom."""
+"""Distance from an isotropic quadratic's minimum that no step of a round overcomes."""
 
 
 @st.composite

@@ -1,4 +1,4 @@
-"""Laws that need no formula: what any implementation does when its input is at rest, moved, scaled or permuted."""
+"""Laws without formulas: invariance of an implementation under rest, negation, scaling, regrouping and permutation."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _regroups(bench: Bench, drawn: tuple[Scenario, Scenario]) -> None:
 
 
 STILL = by_level(client=unless(fact(Fact.DECAYING), "its decay moves the model by itself"), server=always)
-"""A decay is the clients' own: what a server adds to the model does not shrink."""
+"""Condition for the law ``rests``: at level client, weight decay must not move the model."""
 
 
 def _rests(bench: Bench, s: Scenario) -> None:

@@ -1,4 +1,4 @@
-"""Laws of whole histories: models against their closed forms as sums, instead of recursions."""
+"""Laws that compare models with their closed forms, which are sums over the whole history."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _with_pauses(draw: st.DrawFn, setting: Setting) -> Scenario:
 
 
 def follows(models: Callable[[Scenario], Iterable[Array]], lifted: bool = True) -> Check:
-    """The comparison with a closed form, in 50 digits; of numbers that know their error if ``lifted``."""
+    """Return a check against a closed form in 50 digits; if ``lifted``, in numbers that carry error bounds."""
 
     def check(bench: Bench, s: Scenario) -> None:
         # What is known no more of a path that has gone far is no warning: the law then says nothing.
@@ -64,7 +64,7 @@ WRITTEN = by_level(
     server=entry(servers.known, "closed form of its server (STEPS or MOVES in its file)"),
     round=entry(servers.known, "closed form of its server (STEPS or MOVES in its file)"),
 )
-"""A new row is judged before its closed form is written."""
+"""Condition that the algorithm has a closed form; a new row is judged before it has one."""
 
 
 TOGETHER = (Fact.ORDERED, Fact.ELECTING, Fact.DISTANT, Fact.CENTRED, Fact.EXTRAPOLATING)

@@ -1,4 +1,4 @@
-"""The suite that judges implementations against fedspec; ``check_subject`` judges one from a script or a test."""
+"""Test suite that checks implementations against fedspec; ``check_subject`` does it from a script or a test."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["DoesNotConform", "check_subject"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import what judges when it is asked for, so that importing the package stays light."""
+    """Import ``fedspec_suite.api`` when one of its names is first used, so that importing the package stays fast."""
     if name in __all__:
         return getattr(importlib.import_module("fedspec_suite.api"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

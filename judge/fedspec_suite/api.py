@@ -1,4 +1,4 @@
-"""Judging from a script or a test: :func:`check_subject`."""
+"""Python API: :func:`check_subject` checks an adapter from a script or a test."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fedspec_suite.report import verdicts
 
 
 class DoesNotConform(AssertionError):
-    """Error raised if a judged offer doesn't conform; its text is the report that the command prints.
+    """Error raised if a checked claim doesn't conform; its text is the report that ``fedspec check`` prints.
 
     Attributes:
         results: what came of each offer.
@@ -46,7 +46,7 @@ def check_subject(
     strict: bool = False,
     algorithms: Sequence[Algorithm] = (),
 ) -> list[Result]:
-    """Judge a subject; return what came of each offer if all conform, in what was seen of it, or fail as expected.
+    """Check the claims of an adapter; return one result per claim if each claim conforms or fails only as expected.
 
     Args:
         subject: what the command takes, such as ``py:mine.py:Subject``, which runs in a process of its own; or an

@@ -1,4 +1,4 @@
-"""Commands, subjects and options of ``fedspec show`` that other distributions bring, found by their entry points."""
+"""Entry points by which other distributions add commands, subjects and options of ``fedspec show``."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from importlib.metadata import EntryPoint, entry_points
 from fedspec.errors import FedspecError, to_install
 
 COMMANDS = "fedspec.commands"
-"""The group of commands; each names what adds it to the command line.
+"""Entry-point group of commands; each entry point names the object that adds its command to the command line.
 
 Only names of :mod:`fedspec_suite.cli.manual` are looked up, since its lines of the help import nothing.
 """
 
 SUBJECTS = "fedspec.subjects"
-"""The group of subjects that ``fedspec check`` knows by one word; each names a subject, as ``py:`` does."""
+"""Entry-point group of the subjects that ``fedspec check`` accepts by a single word, without ``py:``."""
 
 SHOW = "fedspec.show"
-"""The group of options of ``fedspec show``; each names a module with ``parts`` and ``show``."""
+"""Entry-point group of options of ``fedspec show``; each names a module with ``parts`` and ``show``."""
 
 OURS: Mapping[tuple[str, str], tuple[str, str]] = {
     (COMMANDS, "simulate"): ("fedspec-torch", "simulate"),
@@ -33,17 +33,17 @@ OURS: Mapping[tuple[str, str], tuple[str, str]] = {
 
 @cache
 def installed(group: str) -> Mapping[str, EntryPoint]:
-    """Entry points of the installed distributions, by name."""
+    """Entry points of the installed distributions in a group, by name."""
     return {point.name: point for point in entry_points(group=group)}
 
 
 def names(group: str) -> tuple[str, ...]:
-    """Names that are installed or could be, this project's first."""
+    """Names of a group that are installed or that this project's distributions could install, the latter first."""
     return tuple(dict.fromkeys([*(name for of, name in OURS if of == group), *installed(group)]))
 
 
 def found(group: str, name: str, words: str) -> EntryPoint:
-    """The entry point of a name.
+    """Return the entry point of a name, or raise an error that tells which distribution to install.
 
     Args:
         group: one of the groups above.

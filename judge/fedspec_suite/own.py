@@ -1,4 +1,4 @@
-"""Records that a plugin file may declare beside its row; this module imports nothing else of the suite.
+"""Records that a plugin file may declare beside its row; this module imports no other module of the suite.
 
 Such a file is imported while the catalogue is put together (:mod:`fedspec.plugins`); whatever needs the catalogue does
 not exist yet.
@@ -15,7 +15,7 @@ from fedspec.contract import Level
 
 @dataclass(frozen=True, kw_only=True)
 class Mistake:
-    """A mistake in ``MUTANTS``: an edit of one function of the plugin file.
+    """Wrong version of a plugin's rule, declared in ``MUTANTS``: a text edit of one function of the plugin file.
 
     Attributes:
         id: stable slug.
@@ -40,7 +40,7 @@ class Mistake:
 
 @dataclass(frozen=True, kw_only=True)
 class Reduction:
-    """With some hyper-parameters at a value, the algorithm is another one; stands in ``EDGES``.
+    """Declaration in ``EDGES`` that the algorithm equals another one if some hyper-parameters have given values.
 
     Attributes:
         target: the other one.

@@ -1,4 +1,4 @@
-"""The pytest plugin: ``pytest --pyargs fedspec_suite --fedspec-impl IMPL`` has a test for each obligation.
+"""The pytest plugin: ``pytest --pyargs fedspec_suite --fedspec-impl ADAPTER`` runs one test per check.
 
 It does nothing unless it is asked, and imports the judge only then.
 """
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 HERE = Path(__file__).resolve()
 
 OPEN = pytest.StashKey[ExitStack]()
-"""The subjects that run."""
+"""Stash key of the running subjects, which ``pytest_unconfigure`` closes."""
 
 JUDGED = pytest.StashKey[dict[str, "OneByOne"]]()
-"""The offers, by what they are called."""
+"""Stash key of the collected offers, by label."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options."""
+    """Add the ``--fedspec-...`` options to pytest."""
     group = parser.getgroup("fedspec", "fedspec: judge an implementation, with `--pyargs fedspec_suite`")
     group.addoption("--fedspec-impl", metavar="ADAPTER", help="what to judge, as `fedspec check` takes it")
     group.addoption("--fedspec-only", metavar="P", action="append", help="[VARIANT:]ALGORITHM[/LEVEL[/READING]]")
@@ -44,30 +44,30 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """The tests of the implementation, where one is given."""
+    """Return the collector of the implementation's tests if ``--fedspec-impl`` is given."""
     if parent.config.getoption("fedspec_impl") and file_path.resolve() == HERE:
         return Implementation.from_parent(parent, path=file_path)
     return None
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Stop the subjects."""
+    """Close the subjects that the plugin opened."""
     if OPEN in config.stash:
         config.stash[OPEN].close()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Say of each offer of which obligations were left out that a part is not the whole."""
+    """Write one line per offer that was checked only in part."""
     for label, asking in config.stash.get(JUDGED, {}).items():
         if said := asking.told():
             terminalreporter.write_line(f"fedspec: {label}: {said}")
 
 
 class Implementation(pytest.File):
-    """Collector of an implementation: its offers, and the expected failures."""
+    """Collector of an implementation's tests: its offers, then the file of expected failures."""
 
     def collect(self) -> Iterator[pytest.Collector]:
-        """A collector for each offer, and one for the entries."""
+        """Yield a collector for each offer, and one for the entries of the expected failures."""
         from fedspec.errors import FedspecError, to_install
 
         try:
@@ -122,20 +122,20 @@ class Implementation(pytest.File):
 
 
 class Offered(pytest.Collector):
-    """An offer."""
+    """Collector of the checks of one offer."""
 
     def __init__(self, *, asking: OneByOne, **more: Any) -> None:
         super().__init__(**more)
         self.asking = asking
 
     def collect(self) -> Iterator[pytest.Item]:
-        """A test for each obligation."""
+        """Yield one test for each obligation, that is each law and dtype of the offer."""
         for law, dtype in self.asking.rows:
             yield Asked.from_parent(self, name=f"{law}/{dtype}", asking=self.asking, row=(law, dtype))
 
 
 class Unmet(AssertionError):
-    """Failure of an obligation, reported by its text alone, without a traceback of the judge."""
+    """Failure of an obligation; pytest prints its text alone, without a traceback of the judge."""
 
 
 class _Test(pytest.Item):
@@ -151,14 +151,14 @@ class _Test(pytest.Item):
 
 
 class Asked(_Test):
-    """An obligation."""
+    """Test of one obligation of an offer."""
 
     def __init__(self, *, asking: OneByOne, row: tuple[str, str], **more: Any) -> None:
         super().__init__(**more)
         self.asking, self.row = asking, row
 
     def runtest(self) -> None:
-        """Ask the law."""
+        """Run the law on the offer; skip, expect the failure or raise :class:`Unmet` by its status."""
         from fedspec_suite.measure.verdict import Status
         from fedspec_suite.report import sentences, verdicts
         from fedspec_suite.report.partial_conformance import refusal
@@ -192,27 +192,27 @@ class Asked(_Test):
 
 
 class Entries(pytest.Collector):
-    """The file of expected failures."""
+    """Collector of the entries in the file of expected failures."""
 
     def __init__(self, *, entries: tuple[Expectation, ...], asked: list[OneByOne], **more: Any) -> None:
         super().__init__(**more)
         self.entries, self.asked = entries, asked
 
     def collect(self) -> Iterator[pytest.Item]:
-        """A test for each entry: it excuses something that is asked and fails."""
+        """Yield one test for each entry, which passes if the entry excuses an obligation that ran and failed."""
         for entry in self.entries:
             yield Entry.from_parent(self, name=str(entry.number), entry=entry, asked=self.asked)
 
 
 class Entry(_Test):
-    """An entry of it."""
+    """Test of one entry in the file of expected failures."""
 
     def __init__(self, *, entry: Expectation, asked: list[OneByOne], **more: Any) -> None:
         super().__init__(**more)
         self.entry, self.asked = entry, asked
 
     def runtest(self) -> None:
-        """Look for a failure that it excuses."""
+        """Raise :class:`Unmet` if the entry is out of date, for example if it excuses no failure."""
         from fedspec_suite.judge.expected_failures import Complaint, wrong
 
         mine = [o for asking in self.asked for o in asking.about(self.entry)]

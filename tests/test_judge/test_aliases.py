@@ -66,7 +66,7 @@ def test_the_judge_takes_it_in_patterns_and_prints_the_id() -> None:
 def test_an_offer_says_the_id() -> None:
     offer = Offer("fedada2", "round", "fedada2")
     assert setting_of(offer).algorithm.id == "fedada2"
-    with pytest.raises(UnknownNameError, match="the claim must say 'fedada2' too"):
+    with pytest.raises(UnknownNameError, match="write 'fedada2'"):
         setting_of(replace(offer, algorithm=WITH_SM3))
 
 

@@ -216,8 +216,8 @@ def test_a_law_that_is_asked_no_more_is_told_with_what_shows_the_same() -> None:
     for id in retired():
         assert id not in all_laws()
         said = " ".join(inside("laws", id).out.split())
-        assert said.startswith(f"{id}: ") and "asked no more; instead, " in said
-    inside("check", "spec", "--law", "buffers-order").refused("buffers-order", "asked no more", "buffers-follow")
+        assert said.startswith(f"{id}: ") and "no longer exists; instead, " in said
+    inside("check", "spec", "--law", "buffers-order").refused("buffers-order", "no longer exists", "buffers-follow")
 
 
 def test_of_a_law_that_everybody_is_asked_the_first_names_stand() -> None:

@@ -255,9 +255,9 @@ def test_the_command(tmp_path: Path) -> None:
         ([f"{broken}:mean"], "cannot be run: ModuleNotFoundError: No module named 'a_package_that_is_missing'"),
         (["mutant:none"], "none is called 'none'"),
         (["mine"], "give FILE.py:FUNCTION"),
-        ([], "mixer: none is given"),
+        ([], "mixer: got none"),
         (["spec", "--rule", "fed"], "rule: none is called 'fed'"),
-        (["spec", "--weights", "steps"], "a round says no steps"),
+        (["spec", "--weights", "steps"], "a round doesn't state"),
         (["no_such_module:f"], "No module named"),
     ):
         ran = inside("lora", *words)

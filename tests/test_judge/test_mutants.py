@@ -115,7 +115,7 @@ def test_an_edit_that_is_not_found_is_refused() -> None:
     common = Mutant(
         id="common", words="everywhere", algorithms=("sgd",), rule="fedspec.client.sgd.sgd", old="eta_l", new="eta"
     )
-    with pytest.raises(UnknownNameError, match=r"found \d+ times .*\(sgd\.py, lines \d+, .*its docstring counted"):
+    with pytest.raises(UnknownNameError, match=r"found \d+ times .*\(sgd\.py, lines \d+, .*docstring included"):
         mutants.edited(common)
 
 

@@ -132,7 +132,10 @@ BROKEN = {
     "readings": (changed("readings=(Reading", "readings=() and (Reading"), "readings: the tuple is empty"),
     "rule": (changed("@rule\n", ""), "rules: own_step is no rule; put @rule (fedspec.rules) above it"),
     "base": (changed("class Own(Hyper):", "class Own:"), "hyper: Own is no frozen dataclass derived from"),
-    "denial": (changed("denies={}", 'denies={"client-splitt": ""}'), "denies 'client-splitt', no fact and no law"),
+    "denial": (
+        changed("denies={}", 'denies={"client-splitt": ""}'),
+        "denies 'client-splitt', neither a fact nor a law",
+    ),
     "usual": (changed("denies={}", 'usual={"betta": 1}'), "usual: 'betta' is none of its hyper-parameters"),
     "dimension": (changed("denies={}", 'dimensions={"betta": 1}'), "dimensions: 'betta' is none of its hyper-param"),
     "cost": (changed('up="m d"', 'up="m dd"'), "'dd' is no symbol; known: d, p, n, m, k, tau"),
@@ -144,18 +147,21 @@ BROKEN = {
     "edit-twice": (
         # The last part of an equation stands in the docstring, too.
         changed('old="(1 - beta) * delta"', 'old="beta"'),
-        "docstring counted",
+        "docstring included",
     ),
-    "no-edit": (changed('new="delta"', 'new="(1 - beta) * delta"'), "puts there what stands there"),
+    "no-edit": (changed('new="delta"', 'new="(1 - beta) * delta"'), "has equal old and new texts"),
     "edit-syntax": (changed('new="delta"', 'new="delta *"'), "the text of mistake own-undamped cannot be run"),
-    "steps": (changed('STEPS = {"own"', 'STEPS = {"one"'), "STEPS of own.py is of 'one', no row of that file"),
+    "steps": (
+        changed('STEPS = {"own"', 'STEPS = {"one"'),
+        "STEPS of own.py has an entry for 'one', but the file has no such row",
+    ),
     "steps-arguments": (
         changed("past: Any, h: Any, o: Any", "past: Any, h: Any"),
         "it is called with past, h, o: too many",
     ),
     "steps-kind": (
         changed("STEPS = {", "MAPS = {"),
-        "no law reads it of an algorithm of this kind; its second route is ",
+        "no law reads this table for such an algorithm; its second route is ",
     ),
     "unlisted": (
         changed("return own_step(state, delta, **h.of(own_step))", "return State(x=state.x + delta, m=state.m)"),
@@ -481,7 +487,7 @@ def test_the_mirror_trains_with_it_as_the_specification_says(monkeypatch: pytest
 def test_what_is_stored_in_fedspec_stays_its_own(written: Path) -> None:
     plugin = ("--plugin", "fed_mean.py")
     made = with_own("vectors", "make", "fed-mean", *plugin, cwd=written)
-    assert made.code == 2 and "name a --folder" in made.err
+    assert made.code == 2 and "give a --folder" in made.err
     picks = HOME / "judge/fedspec_suite/vectors/picks.json"
     before = picks.read_bytes()
     made = with_own("vectors", "make", "fed-mean", "--choose", "--folder", "vectors", *plugin, cwd=written)

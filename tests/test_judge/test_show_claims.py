@@ -104,7 +104,7 @@ def test_a_claim_is_printed_without_what_runs_under_other_options() -> None:
     ("asked", "said"),
     [
         (("--reading", "mine"), "reading: lamb has no reading 'mine'; known: you-2020"),
-        (("--reading", "assigned", "--general"), "--general and --mirror print what is the same for every claim"),
+        (("--reading", "assigned", "--general"), "--general and --mirror don't depend on the claim"),
         (("--option", "phi"), "--option: got 'phi'; write NAME=VALUE"),
         (("--option", "colour=red"), "option: lamb has no option 'colour'"),
         (

@@ -356,5 +356,5 @@ def test_who_has_no_stabiliser_is_judged_where_nothing_is_divided_by_zero(offer:
 
     found = judge_offer(InProcess(written(offer, SUBJECT.start)), offer, cases=8)
     assert conclude(found)[0] is Conformity.CONFORMS, found
-    beyond = [o.reason for o in found if "is fixed at 0, and what is divided by may be 0, too" in o.reason]
+    beyond = [o.reason for o in found if "is fixed at 0, so that the rule may divide by 0" in o.reason]
     assert len(beyond) < len(found) / 2

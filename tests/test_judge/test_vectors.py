@@ -104,7 +104,7 @@ def test_what_has_no_vectors_yet_is_chosen_first(tmp_path: Path, monkeypatch: py
     path.write_text('{"gone/client/x": [1]}')
     monkeypatch.setattr(generation, "PICKS", path)
     words = ("vectors", "make", "sgd", "--jobs", "1", "--folder", str(tmp_path / "v"))
-    inside(*words, "--check").refused("sgd", "chosen first", "leave it out")
+    inside(*words, "--check").refused("sgd", "has no vectors yet", "run without --check")
     assert inside(*words).code == 0 and [*generation.picked()] == ["sgd/client/fednova"]
     (made_now,) = store.load(tmp_path / "v")
     shown = {name for v in made_now.vectors for names in v["kills"].values() for name in names}

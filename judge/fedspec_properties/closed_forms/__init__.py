@@ -1,4 +1,4 @@
-"""Closed forms: every model as a sum over the whole history, where the rules have a recursion.
+"""Closed forms: every model as a sum over the whole history, in place of the rules' recursions.
 
 ==================  =================================================================================================
 ``servers``         FedAvg, FedProx, FedAvgM, FedNova, FedNova with momentum, FedAdagrad, FedAdam, FedYogi, FedAMSGrad,

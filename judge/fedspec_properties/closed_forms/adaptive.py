@@ -1,4 +1,4 @@
-"""Adaptive steps from all inputs so far: AdaGrad, Adam, Yogi and AMSGrad, at a server or a client, as sums.
+"""Adaptive steps as sums over all inputs so far: AdaGrad, Adam, Yogi and AMSGrad, at a server or a client.
 
 m_T = (1 - beta1) sum over s of beta1^(T-s) Delta_s
 AdaGrad   v_T = v_0 + sum over s of Delta_s^2
@@ -18,11 +18,11 @@ Numbers = Mapping[str, Any]
 Options = Mapping[str, str]
 
 AMSGRAD = "amsgrad"
-"""The kind of the servers of AFGA."""
+"""Kind of second moment that AFGA's servers use."""
 
 
 def second_moment(kind: str, rows: Sequence[Array], h: Numbers, o: Options) -> Array:
-    """Second moment whose root divides the step, corrected if moments are."""
+    """Return the second moment whose root divides the step, bias-corrected if the options say so."""
     squares = [row * row for row in _squared(rows, h, o)]
     beta2, start = h.get("beta2", 0), rows[0] * 0 + h.get("v0", 0)
     fix = [1 - beta2**s if o.get("bias_correction") == "moments" else 1 for s in range(1, len(rows) + 1)]
@@ -58,7 +58,7 @@ def _squared(rows: Sequence[Array], h: Numbers, o: Options) -> Sequence[Array]:
 
 
 def direction(kind: str, rows: Sequence[Array], h: Numbers, o: Options, small: Any) -> Array:
-    """The last step's m / (sqrt(v) + eps) after the given inputs, with ``small`` for eps."""
+    """Return m / (sqrt(v) + eps) of the last step, given all inputs so far, with ``small`` for eps."""
     T, beta1, beta2 = len(rows), h.get("beta1", 0), h.get("beta2", 0)
     v = second_moment(kind, rows, h, o)
     rate: Any = 1

@@ -1,4 +1,4 @@
-"""Asynchronous algorithms from all arrivals so far, on quadratic clients: the model after each arrival, as a sum.
+"""Asynchronous algorithms in closed form: on quadratics, the model after each arrival as a sum over all arrivals.
 
 x_i - x_mu = -eta_l (I + B + ... + B^(K-1)) (H_i x_mu - e_i),    B = I - eta_l (H_i + mu I)
 x_T = x_0 + eta sum_t m_t / (sqrt(v_t) + eps),    m_t = (1 - beta1) sum_s beta1^(t-s) Delta_s, ...
@@ -28,12 +28,12 @@ Change = Callable[[Arrival, Array], Array]
 
 
 def buffer_of(s: Scenario) -> int:
-    """Number of updates that the server of a scenario waits for."""
+    """Return the number of updates for which the server of a scenario waits."""
     return int(s.case.hyper.get("buffer", 1))
 
 
 def local_run(H: Array, e: Array, steps: int, h: Numbers) -> tuple[Array, Array]:
-    """S H and S e: a client's change is S e - S H x_mu, S = eta_l (I + B + ... + B^(K-1))."""
+    """Return S H and S e: a client's change is S e - S H x_mu, with S = eta_l (I + B + ... + B^(K-1))."""
     one = eye(H)
     B = one - h["eta_l"] * (H + h.get("mu", 0) * one)
     powers = [one]
@@ -44,7 +44,7 @@ def local_run(H: Array, e: Array, steps: int, h: Numbers) -> tuple[Array, Array]
 
 
 def change_on(s: Scenario) -> Change:
-    """The change of an arrival's client from the version that it downloaded."""
+    """Return the function that computes an arrival's change from the version that its client downloaded."""
     problem = problem_of(s)
 
     def change(e: Arrival, x_mu: Array) -> Array:
@@ -56,7 +56,7 @@ def change_on(s: Scenario) -> Change:
 
 
 def discount(s: Scenario, delay: int) -> Any:
-    """s(u) of a late update, through logarithms."""
+    """Return the discount s(u) of an update with the given delay, computed by logarithms."""
     h, o = s.case.hyper, s.case.options
     u = delay + (o.get("age") == "literal")
     match o.get("staleness"):
@@ -68,7 +68,7 @@ def discount(s: Scenario, delay: int) -> Any:
 
 
 def step(rows: Sequence[Array], h: Numbers, o: Options) -> Array:
-    """Direction of the server's step, after all aggregates so far: plain, with momentum, or adaptive."""
+    """Return the direction of the server's step, given all aggregates so far: plain, with momentum, or adaptive."""
     if "beta" in h:
         v = np.asarray(average(h["beta"], rows))
         return v if o["momentum_sum"] == "average" else v / (1 - h["beta"])
@@ -107,21 +107,21 @@ Move = Callable[[Any, Any, Any], Any]
 
 _ADAPTIVE = ("cc-fedadagrad", "cc-fedadam", "cc-fedams")
 MOVES: dict[str, Move] = dict.fromkeys(("cc-fedavg", "cc-fedsgd", "cc-fedavgm", *_ADAPTIVE, "fedbuff"), _along)
-"""The last move of a server with a buffer, from the means of all buffers so far."""
+"""Last move of a server with a buffer, from the means of all buffers so far."""
 
 AT_ONCE: dict[str, Move] = {"delayed-nesterov": _delayed}
-"""Moves of a server that takes every change as it comes, from all changes so far."""
+"""Last move of a server that uses each change on arrival, from all changes so far."""
 
 LATE: dict[str, Callable[[Any, int, Any, Any], Any]] = {"fadas": _slowed}
-"""Moves of a server with a buffer that reads the delay of the latest update in the last buffer."""
+"""Last move of a server with a buffer, from the means so far and the largest delay in the last buffer."""
 
 MIXES = ("fedasync",)
-"""Algorithms that mix in every model as it comes, and no means of changes."""
+"""Algorithms that mix each arriving model into the server's instead of averaging changes."""
 
 
 @cache
 def moves() -> dict[str, Move]:
-    """Moves of fedspec's algorithms, and of plugins whose events are arrivals."""
+    """Return the moves of fedspec's algorithms, and of plugins whose events are arrivals."""
     return (
         MOVES
         | AT_ONCE
@@ -130,12 +130,12 @@ def moves() -> dict[str, Move]:
 
 
 def known() -> list[str]:
-    """The algorithms that have a closed form here."""
+    """Return the algorithms that have a closed form here."""
     return [*moves(), *LATE, *MIXES]
 
 
 def models(s: Scenario, change: Change) -> list[Array]:
-    """The model after each arrival of a scenario."""
+    """Return the model after each arrival of a scenario; ``change`` computes a client's change."""
     h, o = s.case.hyper, s.case.options
     move, slowed = moves().get(s.case.algorithm), LATE.get(s.case.algorithm)
     versions, out = [flatten(s.case.x0)], []

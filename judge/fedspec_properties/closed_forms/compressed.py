@@ -1,4 +1,4 @@
-"""Clients that compress what they send, on quadratics: what they would send comes from powers of I - eta_l H_i.
+"""Compression on quadratics: the change before compression comes from powers of I - eta_l H_i.
 
 What is rounded at random is the least whole number that is not below a - u; no level is counted.
 """
@@ -18,29 +18,29 @@ from fedspec_properties.closed_forms.round_matrices import Place
 from fedspec_suite.measure.scenario import Scenario, lift
 
 PLAIN = "fedavg"
-"""Algorithm whose clients move alike and send everything."""
+"""Algorithm with the same local steps and no compression."""
 
 
 def decimal(x: Fraction) -> Decimal:
-    """A fraction in as many digits as the context has."""
+    """Convert a fraction to a decimal with the context's precision."""
     return Decimal(x.numerator) / Decimal(x.denominator)
 
 
 def place(s: Scenario) -> Place:
-    """The problem and the hyper-parameters of a case, in decimals."""
+    """Return the problem and hyper-parameters of a case as decimals."""
     exact = lift(s, decimal).case
     assert exact.problem is not None
     return Place(exact.problem, exact.hyper, exact.options, 0)
 
 
 def change(z: Place, i: int, x: Array, tau: int) -> Array:
-    """Change of client i by tau steps of SGD from x."""
+    """Return the change of client i after tau steps of SGD from x."""
     moved: Array = -(z.reach(i, tau) @ (z.problem.H[i] @ x - z.problem.e[i]))
     return moved
 
 
 def to_levels(v: Array, u: Any, s: int, unit: str) -> Array:
-    """The vector in whole s-ths of its length, or of its largest entry."""
+    """Quantise a vector to multiples of 1/s of its length, or of its largest entry."""
     R = max(map(abs, v)) if unit == "largest" else sum(a * a for a in v).sqrt()
     if not R:
         return v * 0
@@ -49,7 +49,7 @@ def to_levels(v: Array, u: Any, s: int, unit: str) -> Array:
 
 
 def rounded_path(s: Scenario) -> list[Array]:
-    """FedPAQ's model after each round."""
+    """Return FedPAQ's model after each round."""
     z, x = place(s), np.array([Decimal(float(a)) for a in flatten(s.case.x0)], dtype=object)
     out = []
     for e in lift(s, decimal).events:

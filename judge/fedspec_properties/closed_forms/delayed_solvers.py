@@ -1,4 +1,4 @@
-"""FedAda2's local solvers from the whole history of a round: sums over the steps that update the preconditioner.
+"""FedAda2's local solvers as sums over the steps of a round that update the preconditioner.
 
 v_k = v_0 + sum over r <= ceil(k/z) of g_((r-1)z+1)^2,   m_hat_k = mean of g_1 .. g_k with weights beta1^(k-s), ...
 """
@@ -17,13 +17,13 @@ from fedspec_properties.closed_forms.sums import each, total
 Sets = Sequence[Sequence[int]]
 
 AVERAGING = {"admu", "sm3-adam"}
-"""Solvers with momentum and averages; other solvers sum."""
+"""Solvers with momentum and exponential averages; the other solvers sum squares."""
 
 NAMES = {"agdu", "sm3-i-delayed", "sm3-ii-delayed", *AVERAGING}
 
 
 def updating(steps: int, z: int, epoch: int) -> list[int]:
-    """List the updating steps among 0, 1, ...: those of every z-th epoch."""
+    """List the steps, from 0, that update the preconditioner: those of every z-th epoch."""
     return [k for e in range(0, steps, z * epoch) for k in range(e, min(e + epoch, steps))]
 
 
@@ -38,7 +38,7 @@ def _powers(beta: Any, n: int) -> list[Any]:
 
 
 def second_moment(name: str, rows: Sequence[Array], sets: Sets, h: Numbers, idle: str = "carried") -> Array:
-    """Second moment whose root divides the step, after all gradients of a round so far."""
+    """Return the second moment whose root divides the step, given all gradients of a round so far."""
     z, epoch = h.get("z", 1), h.get("epoch", 1)
     at = updating(len(rows), z, epoch)
     squares = [rows[k] * rows[k] for k in at]
@@ -69,7 +69,7 @@ def second_moment(name: str, rows: Sequence[Array], sets: Sets, h: Numbers, idle
 
 
 def first_moment(rows: Sequence[Array], beta1: Any, forgotten: int, m0: Any = 0) -> Array:
-    """The mean of the gradients with weights beta1^(k-s), the first ``forgotten`` as zeros; before them all m_0."""
+    """Average the gradients with weights beta1^(k-s); the first ``forgotten`` count as zeros, earlier ones as m_0."""
     weights = _powers(beta1, len(rows))
     kept = [w * g for w, g in zip(weights, rows, strict=True)][forgotten:]
     start = 0 if forgotten else beta1 ** len(rows) * m0 / (1 - beta1)
@@ -77,7 +77,7 @@ def first_moment(rows: Sequence[Array], beta1: Any, forgotten: int, m0: Any = 0)
 
 
 def steps(name: str, rows: Sequence[Array], sets: Sets, h: Numbers, o: Options) -> list[Array]:
-    """Direction of each step of a round, before the factor eta_l; 0 if the dead zone holds the model."""
+    """Return the direction of each step of a round, without the factor eta_l; 0 in the dead zone."""
     out, forgotten = [], 0
     for k in range(1, len(rows) + 1):
         past = rows[:k]

@@ -1,4 +1,4 @@
-"""DiLoCo from its whole history: moments as sums over gradients, the outer step as a sum over mean changes.
+"""DiLoCo in closed form: moments as sums over gradients, the outer step as a sum over mean changes.
 
 m_i = (1 - beta1) sum of w beta1^age g,    v_i = (1 - beta2) sum of w beta2^age g^2
 x_i = b^k x - eta_l sum over j = 1 .. k of b^(k-j) r_j,    b = 1 - eta_l wd
@@ -21,14 +21,14 @@ from fedspec_properties.closed_forms.sums import counts, decayed, events_of, tot
 from fedspec_suite.measure.scenario import Scenario, problem_of, said_by
 
 Log = list[tuple[Any, int, Array]]
-"""The gradients that a client's moments hold, each with its weight among them and the number of steps since."""
+"""Gradients in a client's moments, each with its weight and its age in steps."""
 
 KNOWN = ("diloco",)
-"""Algorithms whose rounds this file computes."""
+"""Algorithms whose rounds this module computes."""
 
 
 def outer(past: Sequence[Array], rates: Sequence[Any], h: Numbers, o: Options) -> Array:
-    """The last outer move from the mean changes of all rounds so far, and their outer rates."""
+    """Return the last outer move, from the mean changes and outer rates of all rounds so far."""
     reached = rates if o["rated"] == Rated.BUFFER else [rates[-1]] * len(rates)
     moved = [eta * delta for eta, delta in zip(reached, past, strict=True)]
     v = decayed(h["beta"], moved)
@@ -47,7 +47,7 @@ def _shares(o: Options, examples: Sequence[Any], steps: Sequence[int]) -> list[A
 
 
 def servers(s: Scenario) -> Iterator[Array]:
-    """The model after each outer step, whose rates the events may say anew."""
+    """Yield the model after each outer step; events may change the rate."""
     h, o, x = s.case.hyper, s.case.options, flatten(s.case.x0)
     past: list[Array] = []
     rates: list[Any] = []
@@ -68,7 +68,7 @@ def _ratio(log: Log, T: int, h: Numbers) -> Array:
 
 
 def local(s: Scenario, i: int, x: Array, steps: int, log: Log, seen: int) -> tuple[Array, Log]:
-    """Final model of client i, which has seen so many gradients, and the gradients in its moments."""
+    """Return client i's final model, given its earlier number of gradients, and the gradients in its moments."""
     h, problem = s.case.hyper, problem_of(s)
     b, ratios, end = 1 - h["eta_l"] * h["wd"], list[Array](), x
     for k in range(1, steps + 1):
@@ -80,7 +80,7 @@ def local(s: Scenario, i: int, x: Array, steps: int, log: Log, seen: int) -> tup
 
 
 def rounds(s: Scenario) -> Iterator[Array]:
-    """The model after each round."""
+    """Yield the model after each round."""
     h, o, x = s.case.hyper, s.case.options, flatten(s.case.x0)
     logs: dict[int, Log] = {}
     seen: dict[int, int] = {}
@@ -102,14 +102,14 @@ def rounds(s: Scenario) -> Iterator[Array]:
 
 
 STREAMING = ("streaming-diloco",)
-"""Algorithms whose exchanges this file computes."""
+"""Algorithms whose exchanges this module computes."""
 
 OUTER = {"momentum": "nesterov", "momentum_sum": "sum", "rated": "step"}
-"""DiLoCo's outer step in the canonical reading."""
+"""Options of DiLoCo's outer step in the canonical reading."""
 
 
 def exchanges(s: Scenario) -> Iterator[Array]:
-    """The common copy after each exchange; where clients have one each, the mean of what arrives."""
+    """Yield the shared model after each exchange; if each client has its own copy, the mean of the copies received."""
     h, x, blocks = s.case.hyper, flatten(s.case.x0), layers(shapes(s.case.x0))
     P, late, n = int(h["P"]), int(h["overlap"]), len(problem_of(s).H)
     own, seen, apart = [x] * n, [0] * n, s.case.options["against"] == "own"

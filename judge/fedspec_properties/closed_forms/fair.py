@@ -1,4 +1,4 @@
-"""q-FedAvg by shares: the mean of the changes by the losses' powers, over one and a mean of how far they go.
+"""q-FedAvg by shares: the loss-weighted mean of the changes, divided by 1 plus a weighted mean of squared lengths.
 
     p_i = F_i^q / sum_j F_j^q,    x' - x = sum_i p_i Delta_i / (1 + q / eta_l sum_i p_i |Delta_i|^2 / F_i)
 
@@ -23,7 +23,7 @@ from fedspec_suite.measure.scenario import Scenario, problem_of
 
 
 def raised(base: Any, q: Any) -> Any:
-    """The power, by products and a root where twice the exponent is whole."""
+    """Return base^q, by products and one root if 2 q is an integer."""
     twice = float(q) * 2
     if not twice.is_integer():
         return power(base, q)
@@ -34,7 +34,7 @@ def raised(base: Any, q: Any) -> Any:
 
 
 def move(F: Sequence[Any], rows: Sequence[Array], h: Numbers) -> Array:
-    """Change of the model."""
+    """Return the change of the model in a round."""
     most = greatest(F)
     parts = [raised(F_i / most, h["q"]) for F_i in F]
     p = [part / total(parts) for part in parts]
@@ -45,7 +45,7 @@ def move(F: Sequence[Any], rows: Sequence[Array], h: Numbers) -> Array:
 
 
 def models(s: Scenario) -> list[Array]:
-    """The model after each round."""
+    """Return the model after each round."""
     x, h, out = flatten(s.case.x0), s.case.hyper, []
     for e in s.events:
         if isinstance(e, Messages):
@@ -65,4 +65,4 @@ def models(s: Scenario) -> list[Array]:
 
 
 KNOWN = frozenset({"q-fedavg"})
-"""Algorithms of this closed form."""
+"""Algorithms that this closed form covers."""

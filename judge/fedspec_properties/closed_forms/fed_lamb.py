@@ -1,4 +1,4 @@
-"""The rounds of Fed-LAMB and Fed-AMS, and LAMB's steps, from every gradient so far, without a recursion of moments.
+"""Fed-LAMB, Fed-AMS and LAMB's steps from all gradients so far, without a recursion of the moments.
 
 m_i = sum over s <= k of w_s g_s,   v_i = start v_0 + sum over s <= k of w_s g_s^2,
 v_hat = max(v_0, the means sent in all rounds before),   x_i = x - eta_l (sum of all its steps).
@@ -20,11 +20,11 @@ from fedspec_properties.closed_forms.sums import largest, length, total
 from fedspec_suite.measure.scenario import Scenario
 
 Log = list[tuple[int, Array]]
-"""A client's gradients, each with the t of its bias correction."""
+"""Client's gradients, each with the t of its bias correction."""
 
 
 def each_layer(s: Scenario) -> list[slice]:
-    """Slices of the blocks of a scenario's model in its flat view."""
+    """Return the slice of each block in the flat model."""
     ends = np.cumsum([0, *(prod(a.shape) for a in s.case.x0.values())]).tolist()
     return [slice(a, b) for a, b in itertools.pairwise(ends)]
 
@@ -41,7 +41,7 @@ def _average(beta: Any, log: Log, power: int, in_place: bool, start: Any) -> Any
 
 
 Columns = dict[int, list[tuple[int, Array]]]
-"""A client's gradients at each step t, each with the number of its round."""
+"""Client's gradients by local step t, each with the number of its round."""
 
 
 def _two_index(columns: Columns, r: int, t: int, g: Array) -> tuple[Log, Log]:
@@ -58,7 +58,7 @@ def _two_index(columns: Columns, r: int, t: int, g: Array) -> tuple[Log, Log]:
 
 
 def length_factor(size: Any, h: Mapping[str, Any], o: Mapping[str, str]) -> Any:
-    """phi(||x||) of Fed-LAMB."""
+    """Return phi(||x||) of Fed-LAMB."""
     if o["phi"] == "clip":
         return minimum(maximum(size, h["phi_m"]), h["phi_M"])
     return size if o["phi"] == "identity" else 1
@@ -73,7 +73,7 @@ def _direction(p: Any, x: Array, s: Scenario) -> Any:
 
 
 def in_layers(q: Array, x: Array, s: Scenario) -> Array:
-    """The direction with the length phi(||x||) in every layer; zero where it is zero."""
+    """Scale the direction in every layer to length phi(||x||); a zero direction stays zero."""
     parts = []
     for at in each_layer(s):
         size = length(q[at])
@@ -86,7 +86,7 @@ def in_layers(q: Array, x: Array, s: Scenario) -> Array:
 
 
 def lamb_direction(rows: Sequence[Array], x: Array, s: Scenario) -> Array:
-    """The step of LAMB over eta_l, from all gradients of its round and the local model."""
+    """Return LAMB's step divided by eta_l, from the local model and all gradients of its round."""
     h, o = s.case.hyper, s.case.options
     log, t = list(enumerate(rows, 1)), len(rows)
     in_place = o["bias_correction"] == "in-place"
@@ -98,7 +98,7 @@ def lamb_direction(rows: Sequence[Array], x: Array, s: Scenario) -> Array:
 
 
 def rounds(s: Scenario) -> Iterator[tuple[Array, Array]]:
-    """The model and v_hat after every round of a scenario."""
+    """Yield the model and v_hat after every round of a scenario."""
     h, o, problem = s.case.hyper, s.case.options, s.case.problem
     assert problem is not None
     x = flatten(s.case.x0)

@@ -1,4 +1,4 @@
-"""The rounds of FedAda2's methods from their whole history: sums over all gradients and all changes so far.
+"""FedAda2's methods in closed form: sums over all gradients and all changes so far.
 
 x_i - x = -eta_l (u_1 + ... + u_tau),    u_k from the sums of g_1 .. g_k and of their squares
 x_T = x_0 + eta sum over t of m_t / (sqrt(v_t) + tau),
@@ -29,16 +29,16 @@ RULE = {
     Strategy.SM3_ADAGRAD: "sm3-ii-delayed",
     Strategy.SM3_ADAM: "sm3-adam",
 }
-"""The local solver behind a strategy."""
+"""Name of the local solver of each strategy."""
 
 CORRECTED = {"bias_correction": "moments"}
 
 NORMALISED = "normalised"
-"""A step over the length of its gradient; not a strategy of blended optimisation."""
+"""Strategy name for steps divided by the gradient's length; blended optimisation does not have it."""
 
 
 def strategy(s: Scenario, place: int, e: Round) -> str:
-    """The local solver of a participant."""
+    """Return the local solver of a participant."""
     h, o = s.case.hyper, s.case.options
     if e.strategies:
         return e.strategies[place]
@@ -54,7 +54,7 @@ def strategy(s: Scenario, place: int, e: Round) -> str:
 
 
 def clients_own(h: Numbers) -> dict[str, Any]:
-    """The hyper-parameters under the names that they have in a local solver."""
+    """Return the clients' hyper-parameters under their names in a local solver."""
     moments = {n: h.get(f"{n}_l", 0) for n in ("beta1", "beta2")}
     return {
         **moments,
@@ -68,7 +68,7 @@ def clients_own(h: Numbers) -> dict[str, Any]:
 
 
 def last_step(kind: str, rows: Sequence[Array], sets: delayed_solvers.Sets, h: Numbers, o: Options) -> Array:
-    """Direction of the last of the steps with these gradients, before the factor eta_l."""
+    """Return the direction of the last step, given all gradients so far, without the factor eta_l."""
     g = rows[-1]
     match kind:
         case _ if kind == NORMALISED:
@@ -83,7 +83,7 @@ def last_step(kind: str, rows: Sequence[Array], sets: delayed_solvers.Sets, h: N
 
 
 def received_step(rows: Sequence[Array], h: Numbers, received: str) -> Array:
-    """Direction of the last step of a client's Adam, whose second moment began at the server's."""
+    """Return the direction of the last Adam step of a client whose second moment began at the server's."""
     if received == Received.WITHOUT_START:
         return direction("adam", rows, {**h, "v0": 0}, CORRECTED, h["eps"])
     if received == Received.CORRECTED:
@@ -93,30 +93,30 @@ def received_step(rows: Sequence[Array], h: Numbers, received: str) -> Array:
 
 
 def sent(o: Options) -> bool:
-    """True if the server's second moment goes to the clients."""
+    """True if the server sends its second moment to the clients."""
     return "received" in o or o.get("preconditioner") == Preconditioner.SENT
 
 
 def shortened(row: Array, c: Any) -> Array:
-    """The vector, if it is no longer than c, else that of length c along it."""
+    """Return the vector, scaled down to length c if it is longer."""
     size = length(row)
     return row if size <= c else row * (c / size)
 
 
 def read(g: Array, h: Numbers, o: Options) -> Array:
-    """Gradient as a client's solver sees it."""
+    """Return the gradient as a client's solver receives it: clipped if the options say so."""
     return shortened(g, h["clip_norm"]) if o.get("clipped") == Clipped.GRADIENTS else g
 
 
 def rates(h: Numbers, o: Options, tau: int) -> list[Any]:
-    """The client rate at each of tau local steps, written out."""
+    """Return the client's learning rate in each of tau local steps, warm-up included."""
     before = [h["eta_l"] * 0] if o.get("warm_up_from") == WarmUp.ZERO else []
     rising = [h["eta_l"] * k / h.get("warm_up", 1) for k in range(1, h.get("warm_up", 1))]
     return [*before, *rising, *[h["eta_l"]] * tau][:tau]
 
 
 def change(s: Scenario, e: Round, place: int, x: Array, v: Array) -> Array:
-    """A participant's change, before it is weighted or clipped; the server's second moment is v."""
+    """Return a participant's change before weighting and clipping, given the server's second moment v."""
     h, o, problem = s.case.hyper, s.case.options, s.case.problem
     assert problem is not None
     i = e.participants[place]
@@ -134,7 +134,7 @@ def change(s: Scenario, e: Round, place: int, x: Array, v: Array) -> Array:
 
 
 def aggregate(s: Scenario, e: Round, changes: Sequence[Array]) -> Array:
-    """The mean over the draws of a round of their weighted or clipped changes, with its noise."""
+    """Return the mean over a round's draws of their weighted or clipped changes, plus noise."""
     h, o, n = s.case.hyper, s.case.options, len(changes)
     if "clip_norm" not in h:
         scales = e.scales or (1,) * n
@@ -153,7 +153,7 @@ class Server:
 
 
 def server(s: Scenario, past: Sequence[Array]) -> Server:
-    """The server after the given changes, none left out."""
+    """Return the server's state after the given changes."""
     h, o = s.case.hyper, s.case.options
     start = flatten(s.case.x0) * 0 + h.get("v0", 0)
     kind = o.get("server", PrivateServer.ADAGRAD if "tau" in h else PrivateServer.AVERAGE)
@@ -163,7 +163,7 @@ def server(s: Scenario, past: Sequence[Array]) -> Server:
 
 
 def models(s: Scenario) -> Iterator[Array]:
-    """The model after every round of a scenario."""
+    """Yield the model after every round of a scenario."""
     x, past = flatten(s.case.x0), list[Array]()
     v = server(s, past).v
     for e in events_of(Round, s):

@@ -1,4 +1,4 @@
-"""FedCM: a round on quadratics as one matrix, and what it is under restrictions."""
+"""FedCM: the matrix of a round on quadratics, and its reductions to other algorithms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FedMom: its server's last move from all changes, and what else it is."""
+"""FedMom: the server's last move from all changes, and its reductions to other algorithms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FedSAM and MoFedSAM: the path of a client on a round bowl, and what they are under restrictions.
+"""FedSAM and MoFedSAM: a client's path on an isotropic quadratic, and reductions to other algorithms.
 
 On F(y) = a |y - b|^2 / 2 with eps = 0 every point that is looked at lies on the ray from b through y. A step takes a
 client at distance d to d - eta_l a (d + radius), so far from b it is d + radius that shrinks, by 1 - eta_l a in each
@@ -24,13 +24,13 @@ QU = "external: Qu et al. (2022)"
 
 
 def rate(s: Scenario) -> Scalar:
-    """The rate at which a gradient enters a step."""
+    """Return the rate with which a gradient enters a step."""
     entering: Scalar = s.case.hyper["eta_l"] * (1 - s.case.hyper.get("rho", 0))
     return entering
 
 
 def model(s: Scenario, swings: bool) -> Array:
-    """The model after the round of a scenario whose objectives are round bowls.
+    """Return the model after the round of a scenario whose objectives are isotropic quadratics.
 
     Args:
         s: the scenario, of one round.

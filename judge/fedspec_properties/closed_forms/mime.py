@@ -1,4 +1,4 @@
-"""MimeLite and Mime: a round on quadratics as one matrix, and what they are under restrictions."""
+"""MimeLite and Mime: the matrix of a round on quadratics, and reductions to other algorithms."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KARIMIREDDY = "external: Karimireddy et al. (2020), Mime"
 
 
 def entering(h: Any, o: Any) -> Any:
-    """The share of a gradient that enters a step, or the buffer."""
+    """Return the factor with which a gradient enters a step, or the buffer."""
     return 1 if o["momentum_sum"] == "sum" else 1 - h["beta"]
 
 

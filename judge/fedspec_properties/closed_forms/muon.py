@@ -1,4 +1,4 @@
-"""Muon from all gradients of a round so far, without a product of matrices: by singular values, each on its own.
+"""Muon from all gradients of a round so far, by singular values instead of matrix products.
 
 With M = U diag(s) V' the odd quintic a X + (b X X' + c (X X')^2) X is U diag(a s + b s^3 + c s^5) V', so that a step of
 any number of iterations is a function of each s alone. A matrix of one row has one s, its length.
@@ -28,14 +28,14 @@ ODD: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("2.8366", "-3.0525", "1.2012"),
     ),
 }
-"""The coefficients of s, s^3 and s^5, as they are printed."""
+"""Coefficients of s, s^3 and s^5, as printed."""
 
 Turned = Callable[[Array, Numbers, Options], Array]
-"""Function that a step applies to a matrix."""
+"""Function that orthogonalises the momentum matrix of a step."""
 
 
 def newton_schulz(s: Any, h: Numbers, o: Options, number: Callable[[str], Any]) -> Any:
-    """Iterate singular values, over the norm: Horner's rule in s^2, so many times."""
+    """Apply ``ns_steps`` Newton-Schulz iterations to singular values divided by the norm."""
     known = ODD[o["coefficients"]]
     for k in range(int(h["ns_steps"])):
         a, b, c = map(number, known[min(k, len(known) - 1)])
@@ -44,7 +44,7 @@ def newton_schulz(s: Any, h: Numbers, o: Options, number: Callable[[str], Any]) 
 
 
 def momentum_matrix(past: Sequence[Array], h: Numbers, o: Options) -> Array:
-    """Matrix to orthogonalise: a sum over the history, in which the last gradient may count once more."""
+    """Return the matrix to orthogonalise: a sum over the gradients, with the last counted twice for Nesterov."""
     T, rho = len(past), h["rho"]
     ahead = o["ahead"] == "nesterov"
     u: Array = total(rho ** (T - s + ahead) * g for s, g in enumerate(past, 1))
@@ -54,25 +54,25 @@ def momentum_matrix(past: Sequence[Array], h: Numbers, o: Options) -> Array:
 
 
 def divisor(norm: Any, h: Numbers, o: Options) -> Any:
-    """The norm and eps, or the larger of the two."""
+    """Return the norm plus eps, or the larger of the two."""
     return norm + h["eps"] if o["length"] == "plus-eps" else max(norm, h["eps"])
 
 
 def by_singular_values(M: Array, h: Numbers, o: Options) -> Array:
-    """U diag(p(s)) V' by a decomposition, in double precision."""
+    """Return U diag(p(s)) V' by a singular value decomposition in double precision."""
     below = divisor(float(np.sqrt((M * M).sum())), h, o)
     U, s, Vt = np.linalg.svd(M / (below or 1.0), full_matrices=False)
     return np.asarray(U * newton_schulz(s, h, o, float) @ Vt)
 
 
 def longer(rows: int, columns: int, o: Options) -> float:
-    """Factor of a step beside the rate."""
+    """Return the scale factor of a step for a matrix of this shape."""
     wide = {"original": max(rows, columns) / columns, "spectral": rows / columns}
     return float(np.sqrt(wide.get(o["scale"], max(rows, columns) / 25)))
 
 
 def models(s: Scenario, turned: Turned) -> list[Array]:
-    """The local model after each event: what decays of the start and of every step, and the steps themselves."""
+    """Return the local model after each event: the decayed start and the decayed steps."""
     h, o, sizes = s.case.hyper, s.case.options, shapes(s.case.x0)
     where = dict(zip(sizes, layers(sizes), strict=True))
     past: list[Array] = []

@@ -1,4 +1,4 @@
-"""Without a server: the mean of all models where no gradient depends on them, and the models by another recursion.
+"""Algorithms without a server: the mean model for constant gradients, and the models by another recursion.
 
 On quadratics, in fractions: DIGing goes without a tracker, since the last two models say the next. K-GT and LED go by
 matrices of whole rounds and by sums over all exchanges; D2 by what mixing has undone, where its rule goes by the model
@@ -28,13 +28,13 @@ Path = Callable[[Scenario], list[Array]]
 
 
 def rows(s: Scenario) -> Array:
-    """The models that a run begins with, one a client."""
+    """Return the initial models, one row per client."""
     assert s.case.problem is not None
     return flatten(s.case.x0).reshape(len(s.case.problem.e), -1)
 
 
 def slopes(problem: Quadratics, X: Array) -> Array:
-    """The gradient of every client at its model."""
+    """Return the gradient of every client at its model."""
     return np.stack([H_i @ x_i - e_i for H_i, x_i, e_i in zip(problem.H, X, problem.e, strict=True)])
 
 
@@ -45,7 +45,7 @@ def _rounds(s: Scenario) -> Iterator[tuple[Array, int]]:
 
 
 def matrices(s: Scenario) -> Iterator[tuple[Array, bool]]:
-    """The matrix of every local step, and whether an exchange ends with it."""
+    """Yield the mixing matrix of every local step, and True if an exchange ends with it."""
     for W, tau in _rounds(s):
         for t in range(tau):
             yield W, t == tau - 1
@@ -170,7 +170,7 @@ def _choco(s: Scenario) -> list[Array]:
 
 
 PATHS: dict[str, Path] = {"diging": _diging, "k-gt": _k_gt, "led": _led, "d2": _d2, "choco": _choco}
-"""The models after each exchange, by algorithm."""
+"""Functions for the models after each exchange, by algorithm."""
 
 
 Step = Callable[[Any, Any, Any], Any]
@@ -195,17 +195,17 @@ MEANS: dict[str, Step] = {
     "diging": _tracked,
     "k-gt": _scaled,
 }
-"""The last move of the clients' mean model from their mean gradients of all steps: mixing moves no mean."""
+"""Last move of the clients' mean model, from their mean gradients of all steps; mixing keeps the mean."""
 
 
 @cache
 def steps() -> dict[str, Step]:
-    """Steps of fedspec's algorithms, and of plugins without a server."""
+    """Return the mean moves of fedspec's algorithms, and of plugins without a server."""
     return MEANS | {name: step for name, step in plugin_tables.table("STEPS").items() if "peers" in find(name).takes}
 
 
 def means(s: Scenario) -> list[Array]:
-    """The mean model after each exchange, exactly."""
+    """Return the exact mean model after each exchange."""
     exact = lift(s, Fraction)
     problem, step = exact.case.problem, steps()[s.case.algorithm]
     assert problem is not None

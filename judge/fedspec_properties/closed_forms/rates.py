@@ -1,4 +1,4 @@
-"""Rounds with rates of their own on linear objectives: client i's gradient is g_i everywhere, so moves are sums.
+"""Rounds with changing rates on linear objectives: client i's gradient is g_i everywhere, so that moves are sums.
 
 A client's move is -g_i times a number that its own rate, pull or momentum decides; what the server divides by knows the
 same. Numbers are those of the event where it says them, else the case's.
@@ -15,17 +15,17 @@ from fedspec.contract import Arrival, Case, Round
 from fedspec_properties.closed_forms.sums import total
 
 Moves = Callable[[Case, Sequence[Any], Array], list[Array]]
-"""Function giving the move of every event, from a case in fractions, its events and the gradients."""
+"""Function from a case in fractions, its events and the clients' gradients to the move of every event."""
 
 
 def said(case: Case, e: Any, name: str, n: int = 1) -> list[Any]:
-    """A number of each of n clients in an event."""
+    """Return a hyper-parameter's value for each of n clients in an event."""
     number = e.hyper.get(name, case.hyper.get(name, 0))
     return list(number) if isinstance(number, tuple) else [number] * n
 
 
 def shares(case: Case, e: Round) -> list[Fraction]:
-    """The weights of those who take part."""
+    """Return the weights of a round's participants."""
     assert case.problem is not None
     uniform = case.options.get("weights", "uniform") == "uniform"
     n = [Fraction(1) if uniform else case.problem.examples[i] for i in e.participants]
@@ -33,12 +33,12 @@ def shares(case: Case, e: Round) -> list[Fraction]:
 
 
 def length(eta_l: Any, mu: Any, tau: int) -> Any:
-    """Length of tau proximal steps along -g: a geometric sum of the pulls, eta_l tau without a pull."""
+    """Return the length of tau proximal steps along -g: a geometric sum, or eta_l tau for mu = 0."""
     return total(eta_l * (1 - eta_l * mu) ** k for k in range(tau))
 
 
 def buffered(rho: Any, tau: int) -> Any:
-    """Number of gradients that tau steps with momentum sum up: the buffer holds rho^0 + ... + rho^k after k + 1."""
+    """Return ||a||_1 of tau momentum steps: after step k + 1, the buffer holds rho^0 + ... + rho^k gradients."""
     return total(rho**j for k in range(tau) for j in range(k + 1))
 
 
@@ -156,4 +156,4 @@ MOVES: dict[str, tuple[Moves, dict[str, tuple[str, ...]]]] = {
     "slowmo": (_slowmo, {"weights": ("uniform", "examples")}),
     "fedbuff": (_fedbuff, {"staleness": ("constant",)}),
 }
-"""Moves of each algorithm, and the options for which the moves hold."""
+"""Moves of each algorithm, with the option values for which they hold."""

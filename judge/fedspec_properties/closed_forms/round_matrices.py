@@ -1,4 +1,4 @@
-"""On quadratics a round is an affine map of the model and of what clients remember: the map, written out as a matrix.
+"""Matrix of a round on quadratics, an affine map of the model and of the clients' memories.
 
     z = (x, m_1, ..., m_n, 1),    z after T rounds = M_T ... M_1 z_0
 
@@ -28,12 +28,12 @@ from fedspec_properties.closed_forms.sums import counts, events_of
 from fedspec_suite.measure.scenario import Scenario, lift
 
 Forms = list[Array]
-"""The new model and the new memories, each [d, size of z]: affine functions of z."""
+"""New model and new memories, each a matrix [d, size of z]: affine functions of z."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """A round on exact numbers: the problem, the hyper-parameters, and z's coordinates as affine functions of z."""
+    """Round in exact numbers: the problem, the hyper-parameters, and z's coordinates as affine functions of z."""
 
     problem: Quadratics
     h: Any
@@ -42,52 +42,52 @@ class Place:
 
     @property
     def d(self) -> int:
-        """The dimension of the problem."""
+        """Dimension of the problem."""
         return len(self.problem.H[0])
 
     @property
     def one(self) -> Array:
-        """The identity."""
+        """Identity matrix."""
         return eye(self.problem.H[0])
 
     def block(self, j: int) -> Array:
-        """The model (j = 0) or memory j as a function of z."""
+        """Return the model (j = 0) or memory j as a function of z."""
         out: Array = np.full((self.d, self.d * (1 + self.memories) + 1), Fraction(0), dtype=object)
         out[:, j * self.d : (j + 1) * self.d] = self.one
         return out
 
     def gradient(self, i: int) -> Array:
-        """Grad F_i at the model."""
+        """Return grad F_i at the model as a function of z."""
         out: Array = self.problem.H[i] @ self.block(0)
         out[:, -1] = out[:, -1] - self.problem.e[i]
         return out
 
     def reach(self, i: int, tau: int, mu: Any = 0) -> Array:
-        """K_i of tau steps of SGD, eta_l times the sum of the powers of I - eta_l (H_i + mu I)."""
+        """Return K_i of tau steps of SGD: eta_l times the sum of the powers of I - eta_l (H_i + mu I)."""
         step, total = self.one - self.h["eta_l"] * (self.problem.H[i] + mu * self.one), self.one * 0
         for k in range(tau):
             total = total + np.linalg.matrix_power(step, k)
         return np.asarray(self.h["eta_l"] * total)
 
     def solved(self, i: int, tau: int, solver: str) -> tuple[Array, Any]:
-        """K_i of a solver, and ||a_i||_1, which is K_i / eta_l where there is no curvature."""
+        """Return K_i of a solver, and ||a_i||_1, which is K_i / eta_l without curvature."""
         numbers = {n: self.h[n] for n in ("eta_l", "mu", "rho", "gamma") if n in self.h}
         K, flat = (local_matrix(Solver(solver), H, tau, **numbers) for H in (self.problem.H[i], self.one * 0))
         return K, flat[0, 0] / self.h["eta_l"]
 
     def shares(self, who: tuple[int, ...], uniform: bool = False) -> list[Any]:
-        """The weights of some clients among themselves."""
+        """Return the weights of some clients, normalised over these."""
         n = [Fraction(1) if uniform else self.problem.examples[i] for i in who]
         return [n_i / sum(n) for n_i in n]
 
     def weights(self, e: Round) -> list[Any]:
-        """The weights of a round's participants, under the option."""
+        """Return the weights of a round's participants under the option ``weights``."""
         n = counts(self.o, [self.problem.examples[i] for i in e.participants], e.steps)
         return [n_i / sum(n) for n_i in n]
 
     @property
     def all(self) -> tuple[int, ...]:
-        """Every client."""
+        """Numbers of all clients."""
         return tuple(range(len(self.problem.H)))
 
 
@@ -216,12 +216,12 @@ MAPS: dict[str, Map] = {
     "fednova-solvers": _solvers,
     "fednova-momentum": _momentum,
 }
-"""The map of a round, by algorithm."""
+"""Map of a round, by algorithm."""
 
 
 @cache
 def maps() -> dict[str, Map]:
-    """Maps of every closed form's file, and of plugins."""
+    """Return the maps of all closed-form modules and of plugins."""
     return {
         name: form
         for table in (*said(__package__, "MAPS"), plugin_tables.table("MAPS"))
@@ -230,7 +230,7 @@ def maps() -> dict[str, Map]:
 
 
 def models(s: Scenario) -> list[Array]:
-    """The model after each round, exactly."""
+    """Return the exact model after each round."""
     exact = lift(s, Fraction)
     problem, x = exact.case.problem, flatten(exact.case.x0)
     assert problem is not None

@@ -1,4 +1,4 @@
-"""Servers from all messages so far: the model after each round, as a sum over the rounds.
+"""Servers in closed form: the model after each round as a sum over all rounds so far.
 
 Those that read every change move as is found in another way than by sorting or by sums of squares. The k-th smallest of
 some values is the least that a subset of k of them has for its largest. The mean of squared lengths is the squared
@@ -25,17 +25,17 @@ from fedspec_properties.closed_forms.sums import average, counts, decayed, large
 from fedspec_suite.measure.scenario import Scenario
 
 Move = Callable[[Sequence[Any], Sequence[Array], Numbers, Options], Array]
-"""The server's move, from the shares p_i and the changes of one round."""
+"""Function for the server's move, from the shares p_i and the changes of one round."""
 
 
 def smallest_but(k: int, rows: Sequence[Array]) -> Array:
-    """The k-th smallest value in every coordinate."""
+    """Return the k-th smallest value in every coordinate."""
     found: Array = reduce(minimum, (largest(some) for some in combinations(rows, k)))
     return found
 
 
 def middle(rows: Sequence[Array], o: Options) -> Array:
-    """The median in every coordinate."""
+    """Return the median in every coordinate."""
     M = len(rows)
     lower = smallest_but((M + 1) // 2, rows)
     if M % 2 or o["middle"] == "lower":
@@ -45,7 +45,7 @@ def middle(rows: Sequence[Array], o: Options) -> Array:
 
 
 def trimmed_mean(rows: Sequence[Array], h: Numbers) -> Array:
-    """The mean in every coordinate of what stands neither among the first nor among the last."""
+    """Return the mean in every coordinate without the smallest and largest ``trim`` share of the values."""
     M = len(rows)
     b = floor(h["trim"] * M)
     mean: Array = total(smallest_but(k, rows) for k in range(b + 1, M - b + 1)) / (M - 2 * b)
@@ -53,12 +53,12 @@ def trimmed_mean(rows: Sequence[Array], h: Numbers) -> Array:
 
 
 def squared(x: Array) -> Any:
-    """The squared length."""
+    """Return the squared Euclidean length."""
     return total(a * a for a in x)
 
 
 def further(p: Sequence[Any], rows: Sequence[Array], h: Numbers) -> Array:
-    """The mean, as many times as the changes are long beside what they are apart, but at least once."""
+    """Return FedExP's move: the mean times its extrapolation factor, which is at least 1."""
     mean = total(p_i * row for p_i, row in zip(p, rows, strict=True))
     pairs = combinations(zip(p, rows, strict=True), 2)
     size = squared(mean)
@@ -68,7 +68,7 @@ def further(p: Sequence[Any], rows: Sequence[Array], h: Numbers) -> Array:
 
 
 def winners(m: int, rows: Sequence[Array], h: Numbers, o: Options) -> tuple[int, ...]:
-    """Indices of the m changes nearest to others of their own; of several such sets, the first."""
+    """Return the indices of the m changes with the least Krum scores; of several such sets, the first."""
     n = len(rows)
     several = max(1, n - h["f"] - (1 if o["neighbours"] == "n-f-1" else 2))
 
@@ -85,14 +85,14 @@ def winners(m: int, rows: Sequence[Array], h: Numbers, o: Options) -> tuple[int,
 
 
 def krum_mean(p: Sequence[Any], rows: Sequence[Array], h: Numbers, o: Options) -> Array:
-    """Mean change of the winners."""
+    """Return the weighted mean of the changes that Multi-Krum keeps."""
     kept = winners(int(h["keep"]), rows, h, o)
     mean: Array = total(p[i] * rows[i] for i in kept) / total(p[i] for i in kept)
     return mean
 
 
 def incremental_average(p: Sequence[Any], rows: Sequence[Array], h: Numbers, o: Options) -> Array:
-    """Result of several passes of incremental averaging."""
+    """Return the smoothed Weiszfeld iterate after ``passes`` passes, each an incremental average."""
 
     def taken(z: Array, weights: Sequence[Any]) -> Array:
         held, mean = weights[0], rows[0]
@@ -110,7 +110,7 @@ def incremental_average(p: Sequence[Any], rows: Sequence[Array], h: Numbers, o: 
 
 
 def centred(rounds: Sequence[Sequence[Array]], h: Numbers) -> Array:
-    """The centre after these rounds: it lacks of each mean what the clipped differences are beyond the radius."""
+    """Return the centre after these rounds of centred clipping, with clipping as the removal of the excess."""
     c, v = h["clip_norm"], rounds[0][0] * 0
     for rows in rounds:
         for _ in range(int(h["passes"])):
@@ -130,11 +130,11 @@ MOVES: dict[str, Move] = {
     "multi-krum": lambda p, rows, h, o: h["eta"] * krum_mean(p, rows, h, o),
     "trimmed-mean": lambda p, rows, h, o: h["eta"] * trimmed_mean(rows, h),
 }
-"""Moves of the servers, by the algorithm."""
+"""Last moves of servers that read every change of a round, by algorithm."""
 
 
 ADAPTIVE = {"fedadagrad": "adagrad", "fedadam": "adam", "fedyogi": "yogi", "fedamsgrad": "amsgrad"}
-"""The second moments of adaptive servers; those of FedAMS follow its option."""
+"""Kind of second moment of each adaptive server; FedAMS chooses its kind by an option."""
 
 
 def _shares(e: Messages, o: Options) -> list[Any]:
@@ -143,13 +143,13 @@ def _shares(e: Messages, o: Options) -> list[Any]:
 
 
 def mean_change(e: Messages, o: Options) -> Array:
-    """The weighted mean of a round's changes."""
+    """Return the weighted mean of a round's changes."""
     mean: Array = total(p * flatten(m.delta) for p, m in zip(_shares(e, o), e.messages, strict=True))
     return mean
 
 
 def normalised_change(e: Messages, h: Numbers, o: Options) -> Array:
-    """tau_eff sum_i w_i Delta_i / ||a_i||_1."""
+    """Return tau_eff sum_i w_i Delta_i / ||a_i||_1."""
     p, a = _shares(e, o), [m.a_norm for m in e.messages]
     A = total(p_i * a_i for p_i, a_i in zip(p, a, strict=True))
     tau = total(p_i * m.steps for p_i, m in zip(p, e.messages, strict=True))
@@ -190,7 +190,7 @@ STEPS: dict[str, Step] = {
     # A change in units of the rate that leaves the buffer in this rate: while it stays, powers of beta times changes.
     "slowmo": lambda past, h, o: h["eta"] * decayed(h["beta"], past),
 }
-"""The server's last move from the mean changes of all rounds so far, for servers without a second moment."""
+"""Last move of servers without a second moment, from the mean changes of all rounds so far."""
 
 
 NOVA: dict[str, Step] = {
@@ -198,7 +198,7 @@ NOVA: dict[str, Step] = {
     "fednova-momentum": lambda past, h, o: decayed(h["beta"], past),
     "fednova-adaptive": lambda past, h, o: h["eta"] * direction(o["server"], past, h, o, h["tau"]),
 }
-"""Steps from FedNova's changes of all rounds so far."""
+"""Last moves from FedNova's normalised changes of all rounds so far."""
 
 
 @cache
@@ -215,12 +215,12 @@ def _moves() -> dict[str, Move]:
 
 
 def known() -> frozenset[str]:
-    """The algorithms whose server has a closed form here."""
+    """Return the algorithms whose server has a closed form here."""
     return frozenset({*NOVA, *_moves(), *_steps(), *ADAPTIVE, "centred-clipping", "feddyn", "fedams"})
 
 
 def last_move(s: Scenario, rounds: Sequence[Messages]) -> Array:
-    """The server's move in the last of these rounds."""
+    """Return the server's move in the last of these rounds."""
     h, o, name = s.case.hyper, s.case.options, s.case.algorithm
     move: Array
     if name in NOVA:
@@ -245,7 +245,7 @@ def last_move(s: Scenario, rounds: Sequence[Messages]) -> Array:
 
 
 def models(s: Scenario) -> list[Array]:
-    """The model after each round, from the whole history."""
+    """Return the model after each round, from the whole history."""
     rounds = [e for e in s.events if isinstance(e, Messages)]
     x, out = flatten(s.case.x0), []
     for T in range(1, len(rounds) + 1):

@@ -1,4 +1,4 @@
-"""Local solvers from all gradients of a round so far: the local model after each step, as a sum over the steps."""
+"""Local solvers in closed form: the local model after each step as a sum over all gradients of the round."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ADAPTIVE = ("adagrad", "adam", "yogi", "amsgrad")
 
 
 def factor(name: str, h: Numbers, o: Options) -> Callable[[int, int], Any] | None:
-    """a_k of a linear solver, in the closed form of the paper; None when the solver is adaptive."""
+    """Return the function a_k of a linear solver, in the paper's closed form; None for an adaptive solver."""
     rho: Any = h.get("rho")
     gamma: Any = h.get("gamma")
     b: Any = 1 - h["eta_l"] * h["mu"] if "mu" in h else None
@@ -70,18 +70,18 @@ LINEAR = (
     *("momentum-proximal-outside", "momentum-proximal-inside"),
 )
 KNOWN = frozenset({*LINEAR, *ADAPTIVE, *delayed_solvers.NAMES, "adamw", "normalised-sgd", "lamb", "sm3-i", "sm3-ii"})
-"""The local solvers that have a closed form here."""
+"""Local solvers that have a closed form here."""
 
 
 @cache
 def of_plugins() -> dict[str, Callable[..., Array]]:
-    """The last local move from all gradients of a round so far, for the local solvers of plugins."""
+    """Return the last local moves, from all gradients of a round so far, of plugins' local solvers."""
     rows = plugin_tables.table("STEPS")
     return {n: f for n, f in rows.items() if isinstance(find(n).run, LocalSolver)}
 
 
 def known() -> frozenset[str]:
-    """The local solvers that have a closed form, those of plugins too."""
+    """Return the local solvers that have a closed form, plugins included."""
     return KNOWN | of_plugins().keys()
 
 
@@ -109,7 +109,7 @@ def constant_changes(s: Scenario) -> Scenario:
 
 
 def models(s: Scenario) -> list[Array]:
-    """The local model after each event, from the whole history of its round."""
+    """Return the local model after each event, from the whole history of its round."""
     h, o, name = s.case.hyper, s.case.options, s.case.algorithm
     start = flatten(s.case.x0)
     cover = named_cover(CoverName(o.get("cover", "one")), shapes(s.case.x0))
@@ -144,7 +144,7 @@ def models(s: Scenario) -> list[Array]:
 
 
 def decaying(start: Array, rows: Sequence[Array], h: Numbers, o: Options) -> Array:
-    """AdamW's model: what is left of the start, and of each step after the decays that followed it.
+    """Return AdamW's model: the decayed start minus the sum of all steps, each with the decays after it.
 
     With b = 1 - eta_l wd, or 1 - wd:  b^T x_0 - eta_l sum over s = 1 .. T of b^(T-s) r_s, b^(T-s+1) where a step decays
     too; r_s are Adam's.

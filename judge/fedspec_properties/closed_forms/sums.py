@@ -1,4 +1,4 @@
-"""Sums, as closed forms are written with them, over any numbers; and what weights are proportional to."""
+"""Sums for closed forms, over numbers of any type; and the numbers to which weights are proportional."""
 
 from __future__ import annotations
 
@@ -16,46 +16,46 @@ E = TypeVar("E")
 
 
 def total(terms: Iterable[Any]) -> Any:
-    """The sum of at least one term."""
+    """Return the sum of at least one term."""
     first, *others = terms
     return sum(others, start=first)
 
 
 def decayed(beta: Any, rows: Sequence[Any]) -> Any:
-    """The sum over s = 1 .. T of beta^(T-s) row_s."""
+    """Return the sum over s = 1 .. T of beta^(T-s) row_s."""
     return total(beta ** (len(rows) - s) * row for s, row in enumerate(rows, 1))
 
 
 def average(beta: Any, rows: Sequence[Any], start: Any = None) -> Any:
-    """beta^T start + (1 - beta) sum over s = 1 .. T of beta^(T-s) row_s; without a start, from zero."""
+    """Return beta^T start + (1 - beta) sum over s = 1 .. T of beta^(T-s) row_s; without a start, from zero."""
     T = len(rows)
     past = [(1 - beta) * beta ** (T - s) * row for s, row in enumerate(rows, 1)]
     return total(past if start is None else [beta**T * start, *past])
 
 
 def largest(rows: Iterable[Array]) -> Array:
-    """The largest entry at every place."""
+    """Return the elementwise maximum."""
     return reduce(maximum, rows)
 
 
 def length(x: Array) -> Any:
-    """The Euclidean length."""
+    """Return the Euclidean length."""
     return sqrt(total(a * a for a in x))
 
 
 def each(values: Iterable[Any]) -> Array:
-    """A vector of these numbers."""
+    """Return a vector of these numbers."""
     return np.array(list(values), dtype=object)
 
 
 def counts(options: Mapping[str, str], examples: Sequence[Any], steps: Sequence[int]) -> list[Any]:
-    """Number for each participant that its weight is proportional to: its examples, its local steps, or 1."""
+    """Return a number per participant to which its weight is proportional: its examples, its local steps, or 1."""
     kinds = {"examples": examples, "steps": [Fraction(tau) for tau in steps], "uniform": [Fraction(1)] * len(examples)}
     return list(kinds[options.get("weights", "examples")])
 
 
 def events_of(kind: type[E], s: Scenario) -> list[E]:
-    """The events of a scenario, which are of one kind."""
+    """Return the events of a scenario, all of which must have the given type."""
     events: list[E] = [e for e in s.events if isinstance(e, kind)]
     assert len(events) == len(s.events)
     return events

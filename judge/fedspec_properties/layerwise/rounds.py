@@ -1,4 +1,4 @@
-"""Laws of Fed-LAMB and its baselines: their paths, how far a step and a round go, and what does not change them."""
+"""Laws of Fed-LAMB and its baselines: closed forms, lengths of steps and rounds, and invariances."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ OF_THE_ROUND = unless(option("averaged", "last-sent"), "it averages what the abs
 
 
 def taken(s: Scenario, **values: float) -> Scenario:
-    """The scenario with those of the hyper-parameters that it has."""
+    """Set hyper-parameters of the scenario, ignoring those that it doesn't have."""
     return with_hyper(s, **{n: v for n, v in values.items() if n in s.case.hyper})
 
 
@@ -48,7 +48,7 @@ ROUND: tuple[Level, ...] = ("round",)
 
 
 def compare(bench: Bench, s: Scenario, want: list[Array], name: str = "x") -> None:
-    """The vectors of every round, with the error scale of the rule."""
+    """Compare a vector after every round with ``want``, within the rule's rounding-error bounds."""
     scale = bench.expect(s)
     for k, got in enumerate(bench.play(s)):
         bounds = bounds_of(scale[k][name])

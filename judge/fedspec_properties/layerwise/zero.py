@@ -1,4 +1,4 @@
-"""LAMB where a layer is zero: its first step, from one gradient alone."""
+"""Law of LAMB's first step from a layer of zeros."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fedspec_suite.measure.setting import Setting
 
 @st.composite
 def zero_layers(draw: st.DrawFn, setting: Setting) -> Scenario:
-    """Rounds of one step, each from a model whose layers are zero in part or all."""
+    """Draw rounds of one step, each from a model with some or all layers zero."""
     s: Scenario = draw(client_scenarios(setting, steps=(1, 1)))
 
     def emptied(x: Blocks) -> Blocks:

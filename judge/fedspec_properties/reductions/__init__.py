@@ -1,4 +1,4 @@
-"""The graph of reductions: every edge, and the law that each one is."""
+"""Graph of reductions: all edges, and the law that each edge defines."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _added() -> Iterator[Edge]:
             unknown += [n for n in r.hyper or () if n not in target.numbers]
             unknown += [n for n in r.options or () if n not in target.options]
             if unknown or not {*r.levels} <= {*row.levels} & {*target.levels}:
-                about = f"names {', '.join(unknown)}, which it has not" if unknown else "has other levels"
+                about = f"names {', '.join(unknown)}, which it lacks" if unknown else "has other levels"
                 raise PluginError(
                     f"plugin: the Reduction of {row.id} to {r.target} {about}; see `fedspec show {r.target}`"
                 )
@@ -59,7 +59,7 @@ def _added() -> Iterator[Edge]:
 
 
 def without_decay(edge: Edge) -> Edge:
-    """The edge with the source's decay at 0, if its target has none and it doesn't say so itself."""
+    """Restrict an edge to weight decay 0 at the source, if its target has no decay and the edge doesn't set one."""
     here, there = (find(name).numbers_at(edge.level) for name in (edge.source, edge.target))
     if "wd" not in here or "wd" in (*there, *edge.needs):
         return edge
@@ -75,6 +75,6 @@ EDGES: tuple[Edge, ...] = (
     ),
     *_added(),
 )
-"""Every reduction: those of this package's files, those beside their algorithm's closed form, those of plugins."""
+"""All reductions: from this package, from the closed-form modules, and from plugins."""
 
 LAWS = tuple(map(law_of, EDGES))

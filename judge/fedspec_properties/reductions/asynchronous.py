@@ -1,4 +1,4 @@
-"""Reductions among the algorithms whose updates arrive late, and to their synchronous namesakes."""
+"""Reductions among asynchronous algorithms, and to their synchronous namesakes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reductions of the algorithms whose clients compress what they send."""
+"""Reductions of algorithms whose clients compress their messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reductions of the algorithms whose clients keep control variates."""
+"""Reductions of algorithms whose clients store control variates."""
 
 from __future__ import annotations
 

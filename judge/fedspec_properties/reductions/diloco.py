@@ -1,4 +1,4 @@
-"""Reductions of DiLoCo, with AdamW, with Muon and streaming.
+"""Reductions of DiLoCo, of its variant with Muon, and of streaming DiLoCo.
 
 To servers with less, to itself with the rate elsewhere, by its memory, and without rounds that change nothing.
 """

@@ -1,4 +1,4 @@
-"""Reductions as data: an algorithm under a restriction is another algorithm, so its run is the other's run.
+"""Reductions as data: under a restriction, an algorithm gives the same run as another one.
 
 Each edge is a law of its source: what the subject answers is compared with the specification of the *target*, told the
 same story in the target's words. The edges together are the graph that ``fedspec graph`` draws. For example::
@@ -38,13 +38,13 @@ Change = Callable[[Scenario], Scenario]
 Narrow = Callable[[st.DrawFn, Setting, Scenario], Scenario]
 
 ABSENT = {"eta": 1, "v0": 0.0, "v_hat0": 0.0, "weights": "uniform"}
-"""Values for a target's parameters that its source lacks: an idle server, zero starts, equal clients."""
+"""Values of the target's parameters that the source lacks: an idle server, zero starts, equal clients."""
 
 COLUMNS = ("strategies", "scales", "noise", "draws", "clusters")
-"""Columns of an event that some algorithms read; a target that does not read them gets none."""
+"""Fields of an event that only some algorithms read; they are removed if the target doesn't."""
 
 SYMBOLS = {"v0": "v_0", "v_hat0": "v_hat_0"}
-"""Hyper-parameters whose symbol is not their name."""
+"""Printed symbols of hyper-parameters that differ from their names."""
 
 
 def _as_drawn(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
@@ -61,7 +61,7 @@ def _each(s: Scenario, k: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Edge:
-    """A reduction: an algorithm under a restriction equals another one.
+    """Reduction: an algorithm under a restriction equals another one.
 
     Attributes:
         id: stable slug, also that of the law.
@@ -106,12 +106,12 @@ class Edge:
 
     @property
     def exact(self) -> str:
-        """Arithmetic in which the two sides of the edge are compared without tolerance."""
+        """Arithmetic in which the two sides are compared without tolerance."""
         return "decimals" if self.roots else "fractions"
 
     @property
     def symbolic(self) -> str:
-        """Kind of symbolic proof on a small instance, for every value of the symbols."""
+        """Kind of symbolic proof on a small instance, for all values of the symbols."""
         return "points" if self.undecided else "identity"
 
     @property
@@ -134,7 +134,7 @@ class Edge:
         about: tuple[str, ...] = (),
         **named: Any,
     ) -> Edge:
-        """The edge under this restriction, and under what it was restricted by before.
+        """Return the edge with a further restriction on the source.
 
         Args:
             when: the restriction, in words; the values in ``named`` if there are none.
@@ -173,7 +173,7 @@ class Edge:
         back: Callable[[Scenario, Array], Array] = _itself,
         **named: Any,
     ) -> Edge:
-        """The edge whose run is told to the target so.
+        """Return the edge with a rule that translates the source's run to the target.
 
         Args:
             changes: what makes the target's events, model and problem, each after the one before.
@@ -202,18 +202,18 @@ class Edge:
         return replace(self, carry=carry, at=at, back=back)
 
     def named(self, id: str) -> Edge:
-        """The edge by an id of its own, where source and target have several."""
+        """Return the edge with its own id, needed if the same source and target have several edges."""
         return replace(self, id=id)
 
     def having(self, **fields: Any) -> Edge:
-        """The edge with other fields."""
+        """Return the edge with other fields replaced."""
         return replace(self, **fields)
 
 
 def reduces(
     source: str, target: str, cited: str, *, levels: Sequence[Level] = (), roots: bool = False, undecided: bool = False
 ) -> Edge:
-    """An edge that always holds: :meth:`Edge.under` says the restriction, and :meth:`Edge.told` how its run is told."""
+    """Return an edge without restriction; add one by :meth:`Edge.under`, and a translation by :meth:`Edge.told`."""
     here, there = CATALOGUE[source].levels, CATALOGUE[target].levels
     level, *also = levels or [at for at in here if at in there] or here[-1:]
     edge = Edge(
@@ -232,7 +232,7 @@ def reduces(
 
 
 rooted = partial(reduces, roots=True)
-"""Define an edge that takes roots."""
+"""Return an edge whose run takes irrational roots."""
 
 
 def translated(
@@ -243,7 +243,7 @@ def translated(
     options: Mapping[str, str] | None = None,
     hyper: Mapping[str, Any] | None = None,
 ) -> Scenario:
-    """A scenario in another algorithm's words: options and hyper-parameters of the same name are kept."""
+    """Translate a scenario to another algorithm, keeping options and hyper-parameters of the same name."""
     target = CATALOGUE[algorithm]
     level = s.case.level if s.case.level in target.levels else target.levels[-1]
     kept = {n: v for n, v in s.case.options.items() if n in target.options}
@@ -267,13 +267,13 @@ def _cases(draw: st.DrawFn, edge: Edge, setting: Setting) -> Scenario:
 
 
 def law_of(edge: Edge) -> Law:
-    """The law that an edge is."""
+    """Return the law that an edge defines."""
 
     def check(bench: Bench, s: Scenario) -> None:
         try:
             there = edge.carry(s)
         except ZeroDivisionError as error:
-            raise Beyond(f"skipped: {edge.target} would be told a number that is divided by 0") from error
+            raise Beyond(f"skipped: a hyper-parameter of {edge.target} would be a division by 0") from error
         want = [
             from_floats(flatten(s.case.x0), s.case.dtype),
             *(edge.back(s, answer["x"]) for answer in reference(there)),

@@ -1,4 +1,4 @@
-"""Reductions among AFGA's algorithms, whose clients exchange models and whose server adapts."""
+"""Reductions among AFGA's algorithms, whose clients exchange models and whose server is adaptive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reductions of FedAda2 and its baselines: adaptive on both sides, blended, private, with steps of one length."""
+"""Reductions of FedAda2 and its baselines: adaptive on both sides, blended, private, or with normalised steps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fedspec_suite.measure.scenario import Scenario, change_events, with_blocks
 
 UNDELAYED: dict[str, Any] = {"z": 1, "eps_s": 0.0, "v0_l": 0.0}
 FAR = 2.0**20
-"""Longer than any change of a drawn case."""
+"""Clipping norm that exceeds every change in a drawn case."""
 
 
 def _first_round(s: Scenario) -> Scenario:

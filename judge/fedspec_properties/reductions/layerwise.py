@@ -1,4 +1,4 @@
-"""Reductions among Fed-LAMB, Fed-AMS and Fed-SGD: the layer line, the denominator and the local steps taken away."""
+"""Reductions among Fed-LAMB, Fed-AMS and Fed-SGD: without layer scaling, the denominator, or local steps."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.setting import Setting
 
 ROOT = 2.0**13
-"""The root of a v_0 that no square of a gradient of a drawn case reaches, so that v_hat stays there."""
+"""Root of a v_0 that no squared gradient of a drawn case reaches, so that v_hat stays at v_0."""
 
 RATE = 2.0**-7
-"""A rate at which local steps on drawn cases contract."""
+"""Rate with which local steps on drawn cases contract."""
 
 PLAIN: dict[str, Any] = {"gradient": "fresh", "bias_correction": "moments", "sent": "raw", "averaged": "participants"}
 

@@ -1,4 +1,4 @@
-"""Reductions of FedNova's other forms: variance reduction, sampling, other servers, a solver for each client."""
+"""Reductions of FedNova's variants: variance reduction, sampling, other servers, a solver per client."""
 
 from __future__ import annotations
 

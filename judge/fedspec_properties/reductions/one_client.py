@@ -1,4 +1,4 @@
-"""Reductions of methods to local solvers: with one client and eta = 1 the server has nothing to do."""
+"""Reductions of methods to local solvers: with one client and eta = 1 the server has no effect."""
 
 from __future__ import annotations
 

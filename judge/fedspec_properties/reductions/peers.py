@@ -1,4 +1,4 @@
-"""Reductions of the algorithms that have no server: every client keeps a model and mixes it with its neighbours'."""
+"""Reductions of algorithms without a server, whose clients mix their models with their neighbours'."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reductions of servers that read every change of a round."""
+"""Reductions of servers that read every change of a round, such as the median."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from fedspec_suite.measure.scenario import Scenario, posed, with_hyper
 from fedspec_suite.measure.setting import Setting
 
 NEARLY_HALF = 0.4375
-"""Share to trim: of three or four messages, one at either end is left out; of one or two, none."""
+"""Share to trim, so that one message at either end is dropped of three or four, and none of one or two."""
 BEYOND = 1024.0
-"""Farther than changes of small cases are from each other."""
+"""Distance that exceeds every distance between changes in small cases."""
 MANY = 16
-"""More than any small case has clients."""
+"""Number that exceeds the number of clients in every small case."""
 
 
 def _no_losses_of_zero(s: Scenario) -> Scenario:

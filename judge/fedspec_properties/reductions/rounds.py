@@ -1,4 +1,4 @@
-"""Rounds and exchanges under a restriction, and edges by it: what the files of reductions share about them."""
+"""Transforms of rounds and exchanges that impose a restriction, and constructors of edges that use them."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from fedspec_suite.measure.scenario import Scenario, problem_of
 from fedspec_suite.measure.setting import Setting
 
 in_rounds = partial(reduces, levels=("round",))
-"""An edge of rounds that does not hold of a server alone."""
+"""Return an edge at level round that does not hold for a server alone."""
 
 ALONE: dict[str, Any] = {"clients": (1, 1)}
-"""Cases of one client."""
+"""Keyword arguments that draw cases with one client."""
 
 
 def plans(s: Scenario, **columns: Any) -> Scenario:
-    """Every round with other columns: each a function of the round."""
+    """Replace fields of every round, each by a function of the round."""
     events = (replace(e, **{n: of(e) for n, of in columns.items()}) if isinstance(e, Round) else e for e in s.events)
     return replace(s, events=tuple(events))
 
 
 def equal_steps(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
-    """Every round has one number of steps for all."""
+    """Draw one number of steps for all clients of each round."""
     return plans(s, steps=lambda e: (draw(st.integers(1, 4)),) * len(e.steps))
 
 
 def single_steps(s: Scenario) -> Scenario:
-    """Every client takes one step a round."""
+    """Set every client's number of steps to 1."""
     return plans(s, steps=lambda e: (1,) * len(e.steps))
 
 
 def in_groups(s: Scenario, size: int) -> Scenario:
-    """Every so many arrivals as the round of who arrives."""
+    """Group every ``size`` arrivals into a round of their clients."""
     arrivals = [e for e in s.events if isinstance(e, Arrival)]
     groups = [arrivals[k : k + size] for k in range(0, len(arrivals), size)]
     rounds = (Round(tuple(a.client for a in group), tuple(a.steps for a in group)) for group in groups)
@@ -48,55 +48,55 @@ def in_groups(s: Scenario, size: int) -> Scenario:
 
 
 def begins(source: str, target: str, cited: str, so: str = "", roots: bool = False, **named: Any) -> Edge:
-    """An edge of the first round, when the source does not remember anything yet."""
+    """Return an edge that holds in the first round, before the source has any memory."""
     edge = reduces(source, target, cited, levels=("round",), roots=roots).named(f"{source}-begins-as-{target}")
     return edge.under(f"it is the first round{so}", rounds=(1, 1), **named)
 
 
 def alone(source: str, target: str, cited: str, so: str = "", **named: Any) -> Edge:
-    """An edge of cases with one client."""
+    """Return an edge that holds in cases with one client."""
     edge = reduces(source, target, cited, levels=CATALOGUE[source].levels[-1:]).named(f"{source}-alone-is-{target}")
     return edge.under(f"there is one client{so}", **ALONE, **named)
 
 
 FOUR: dict[str, Any] = {"clients": (4, 4), "everyone": True}
-"""Settings with a number of clients by which floats divide exactly; all clients take part."""
+"""Keyword arguments that draw cases with four clients, all of which take part, so that means are exact."""
 
 
 def size(s: Scenario) -> int:
-    """Number of clients."""
+    """Return the number of clients."""
     return len(problem_of(s).H)
 
 
 def exchanges(s: Scenario, *changes: Callable[[Exchange], Exchange]) -> Scenario:
-    """The scenario with every exchange changed, by each of these after the one before."""
+    """Apply functions, one after another, to each exchange of a scenario."""
     for f in changes:
         s = replace(s, events=tuple(f(e) if isinstance(e, Exchange) else e for e in s.events))
     return s
 
 
 def each(*changes: Callable[[Exchange], Exchange]) -> Change:
-    """The change of a scenario that changes its every exchange."""
+    """Return the scenario transform that applies the functions to each exchange."""
     return lambda s: exchanges(s, *changes)
 
 
 def unmixed(e: Exchange) -> Exchange:
-    """W = I."""
+    """Set the mixing matrix to W = I."""
     return replace(e, mixing=np.eye(len(e.mixing), dtype=e.mixing.dtype))
 
 
 def complete(e: Exchange) -> Exchange:
-    """W = J, exact where the number of clients is a power of two."""
+    """Set every entry of the mixing matrix to 1/n, W = J; exact if the number of clients n is a power of two."""
     return replace(e, mixing=np.full_like(e.mixing, 1 / len(e.mixing)))
 
 
 def one_set(e: Exchange) -> Exchange:
-    """S_(r,t) = S_r."""
+    """Let the senders compute in every local step: S_(r,t) = S_r."""
     return replace(e, computing=(e.senders,) * len(e.computing))
 
 
 def one_cluster(e: Exchange) -> Exchange:
-    """K = 1."""
+    """Merge all clusters into one: K = 1."""
     return replace(e, clusters=(tuple(sorted(i for V in e.clusters for i in V)),))
 
 
@@ -106,5 +106,5 @@ def evened(e: Exchange) -> Exchange:
 
 
 def halves(n: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Two clusters."""
+    """Split n clients into two clusters."""
     return tuple(range(n // 2)), tuple(range(n // 2, n))

@@ -1,4 +1,4 @@
-"""Reductions among the local solvers."""
+"""Reductions among local solvers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reductions among the algorithms whose server needs the clients' changes only."""
+"""Reductions among algorithms whose server needs only the clients' changes."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The command ``fedspec``: a file for each of its words, and what they share."""
+"""The command ``fedspec``: one file for each subcommand, and the code that they share."""

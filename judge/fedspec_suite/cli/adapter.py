@@ -1,4 +1,4 @@
-"""The command ``fedspec adapter``: the file that connects an implementation to the judge, with one line to fill in."""
+"""The command ``fedspec adapter``: write a template of the file that connects an implementation to fedspec."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from fedspec_suite.report.terminal import console
 
 
 class Language(StrEnum):
-    """The language of an adapter."""
+    """Programming language of an adapter."""
 
     PY = "py"
     JS = "js"
@@ -44,7 +44,7 @@ OPTIONS = {
     Language.JS: ' options: {{ weights: "{}" }},',
     Language.CPP: ' {{"options", {{{{"weights", "{}"}}}}}},',
 }
-"""Text of the option that says how clients weigh, among the fields of an offer."""
+"""Text of the claim's option ``weights``, by language."""
 
 WORDS = {
     Gradient: "If `event` is a `Begin` (`type` is `begin`), a round begins at the model `event.x`: return it.\n"
@@ -54,7 +54,7 @@ WORDS = {
     Exchange: "`event` is a round among peers. It has",
     Arrival: "`event` is one update that reaches the server. It has",
 }
-"""The event that comes first in a session, in words."""
+"""Description of a session's first event, by its type."""
 
 
 def adapter(
@@ -81,7 +81,7 @@ def adapter(
 
 
 def text_of(offer: Offer, lang: Language, path: Path) -> str:
-    """The text of an adapter."""
+    """Return the text of an adapter."""
     s = plain_scenario(setting_of(offer))
     told = {"CASE": [*_case(s)], "EVENT": [*_event(s)]}
     text = files("fedspec_suite.cli").joinpath(f"adapter_{lang}.txt").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The command ``fedspec``."""
+"""The command ``fedspec``: its global options and the handling of errors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _complain(words: str) -> None:
 
 
 def run(app: typer.Typer, defaults: Mapping[str, Any] | None = None) -> None:
-    """Run the command; what fedspec refuses is printed as it is, without a traceback, and exits 2."""
+    """Run a Typer app as ``fedspec``; print a ``FedspecError`` as one line, without traceback, and exit with 2."""
     with written():
         try:
             with terminable():
@@ -97,7 +97,7 @@ def common(
     ] = None,
     alone: Annotated[bool, typer.Option(plugin_files.NO_PROJECT, help=plugin_files.NO_PROJECT_HELP)] = False,
 ) -> None:
-    """Options of the command itself; all but ``--version`` are taken, wherever they stand, before this is read."""
+    """Declare the global options; all but ``--version`` take effect before Typer parses the command line."""
     if any(plugins.said("MUTANTS")):
         # A plugin's mistake that edits nothing is refused before anything is judged.
         import_module("fedspec_suite.mutants.listed")
@@ -110,5 +110,5 @@ def _defaults() -> dict[str, Any]:
 
 
 def main() -> None:
-    """Run the command."""
+    """Run the command ``fedspec``."""
     run(app, _defaults())

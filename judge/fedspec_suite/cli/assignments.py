@@ -29,7 +29,7 @@ def several(text: str) -> tuple[Any, ...]:
 
 
 def assigned(option: str, settings: Sequence[str], rows: Sequence[Algorithm], read: Callable[[str], Any]) -> Settings:
-    """Map each algorithm to its settings ``NAME=VALUE`` and ``ALGORITHM:NAME=VALUE``, and whether each names it.
+    """Map each algorithm to its settings, given as ``NAME=VALUE`` or ``ALGORITHM:NAME=VALUE``.
 
     What is said of it alone goes before what is said of all.
 

@@ -20,11 +20,11 @@ from fedspec_suite.report import offer_page, page
 from fedspec_suite.report.terminal import Json, console, emit, table
 
 WIDE = 140
-"""Columns of a terminal that shows a list whole; a narrower one has a line for each, without sources."""
+"""Terminal width from which ``fedspec list`` prints the whole table; narrower terminals get no sources."""
 
 
 class Form(StrEnum):
-    """Output format of a graph; an enumeration, since Typer before 0.19 knows no literal types."""
+    """Output format of the graph."""
 
     TEXT = "text"
     MERMAID = "mermaid"
@@ -92,9 +92,7 @@ def show(
     """Show one algorithm: its box, its equations, its readings, and how to claim it."""
     a = find(name)
     if (reading or option) and (general or mirror):
-        raise FedspecError(
-            "show: --general and --mirror print what is the same for every claim; leave out --reading and --option"
-        )
+        raise FedspecError("show: --general and --mirror don't depend on the claim; leave out --reading and --option")
     if reading or option:
         declared = dict(_declared(said) for said in option or ())
         if as_json:
@@ -116,7 +114,7 @@ def show(
 def _declared(said: str) -> tuple[str, str]:
     name, given, value = said.partition("=")
     if not given:
-        raise FedspecError(f"--option: got {said!r}; write NAME=VALUE, as server=adam")
+        raise FedspecError(f"--option: got {said!r}; write NAME=VALUE, for example server=adam")
     return name.strip(), value.strip()
 
 
@@ -129,7 +127,7 @@ def graph(
 ) -> None:
     """Draw which algorithm is which other one under a restriction."""
     if name and of:
-        raise FedspecError(f"of: one algorithm is drawn around, {name} or {of}; leave one out")
+        raise FedspecError(f"of: got two algorithms, {name} and {of}; give one")
     of = of or name
     edges = drawing.around(find(of).id if of else "")
     rows: list[dict[str, Any]] = [drawing.row(e) for e in edges]

@@ -38,17 +38,17 @@ EXIT_CODES = (
 
 
 def check_limit(limit: float, name: str = "limit") -> None:
-    """Refuse a time limit that is none.
+    """Raise if a time limit is not a positive finite number of seconds.
 
     Raises:
         ParameterError: it is not a positive number of seconds.
     """
     if not 0 < limit < math.inf:
-        raise ParameterError(f"{name}: got {limit:g}; it is a finite number of seconds > 0")
+        raise ParameterError(f"{name}: got {limit:g}; it must be a finite number of seconds > 0")
 
 
 def seed_of(said: str) -> int:
-    """The seed that is meant; a fresh one for ``random``.
+    """Return the seed for the value of ``--seed``; a fresh random seed for ``random``.
 
     Raises:
         ParameterError: it is neither a whole number nor that word.
@@ -58,14 +58,14 @@ def seed_of(said: str) -> int:
     try:
         return int(said)
     except ValueError:
-        raise ParameterError(f"seed: got {said!r}; it is a whole number, or random") from None
+        raise ParameterError(f"seed: got {said!r}; it must be a whole number, or random") from None
 
 
 class Capsules:
-    """A folder of capsules, and of the scripts beside them."""
+    """Folder of capsules and of the scripts beside them."""
 
     def __init__(self, folder: Path) -> None:
-        """Make it, so that a folder that cannot be written into is refused before the work.
+        """Create the folder, so that an unwritable path is rejected before the work begins.
 
         Raises:
             FedspecError: it cannot be made.
@@ -79,7 +79,7 @@ class Capsules:
             raise FedspecError(f"capsules: cannot make {folder} ({error.strerror}); give another folder") from error
 
     def keep(self, result: Result) -> Result:
-        """Write what an offer failed; the result says where, or why it could not be written."""
+        """Write the capsule of an offer and return the result with its path; an I/O error is kept in ``failure``."""
         made: CapsuleFiles | None = result.made
         if made is None or self.failure:
             return replace(result, made=None)
@@ -98,7 +98,7 @@ class Capsules:
         return replace(result, made=None, capsule=capsule, script=script)
 
     def close(self) -> None:
-        """Take the folder away again that was made for nothing."""
+        """Remove the folder again if it was created and is empty."""
         if self.new:
             with suppress(OSError):
                 self.folder.rmdir()
@@ -254,6 +254,6 @@ def _run(
 
 
 def ran(request: Request, seconds: float) -> str:
-    """The run in a line."""
+    """Return a line on the run: profile, seed and duration."""
     stopped = "; up to the first failure (-x)" if request.stop else ""
     return f"profile {request.profile}, seed {request.seed}, {seconds:.0f} s{stopped}"

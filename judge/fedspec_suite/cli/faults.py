@@ -1,4 +1,4 @@
-"""The command ``fedspec faults``: what a server does with messages that aren't right."""
+"""The command ``fedspec faults``: print what a server does with faulty messages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fedspec_suite.report.terminal import Json, console, emit, spinner, table
 EPILOG = "Exit code: 0 no declaration is wrong, 1 one is, 2 a claim gets no answer, or a usage error."
 
 CASES = 2
-"""Cases of each kind: a treatment that gives the subject's models in all of them is the one."""
+"""Number of cases of each kind; a treatment must match the subject's models in all of them."""
 
 NOTHING = "does something else"
 

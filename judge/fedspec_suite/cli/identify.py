@@ -1,4 +1,4 @@
-"""The command ``fedspec identify``: which variant an implementation is, whatever it claims."""
+"""The command ``fedspec identify``: name the variant that an implementation computes, whatever it claims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command ``fedspec laws``: what is asked, of whom, and why not."""
+"""The command ``fedspec laws``: list the laws, the algorithms that they apply to, and the reasons."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from fedspec_suite.report import sentences
 from fedspec_suite.report.terminal import Json, console, emit, print_items, table
 
 SHOWN = 24
-"""Most algorithms or mutants to print for a law; ``--json`` of ``mutants list`` has all."""
+"""Most algorithms or mutants to print for a law; ``--json`` of ``mutants list`` prints all."""
 
 
 def laws(
@@ -47,7 +47,7 @@ def laws(
 ) -> None:
     """List the laws, or print everything about one."""
     if patterns and (statements or paper or why):
-        raise FedspecError("PATTERN: chooses laws; leave it out, or --invariants, --paper and --why")
+        raise FedspecError("PATTERN: got it together with --invariants, --paper or --why; leave it out, or these")
     if statements or paper:
         return _invariants(paper, as_json)
     if why:
@@ -75,7 +75,7 @@ def laws(
     )
     gone = {id: said for id, said in retired().items() if id in (patterns or ())}
     rows += [
-        {"id": id, "levels": [], "words": said["says"], "source": f"asked no more; instead, {said['instead']}"}
+        {"id": id, "levels": [], "words": said["says"], "source": f"no longer exists; instead, {said['instead']}"}
         for id, said in gone.items()
     ]
     names = chosen(patterns or (), [row["id"] for row in rows], "law", "fedspec laws")
@@ -114,7 +114,7 @@ def _one(row: dict[str, Any]) -> None:
 
 
 def asked_of(law: Law, a: Algorithm) -> bool:
-    """True if a law is asked of an algorithm's canonical reading at some level."""
+    """True if a law applies to an algorithm's canonical reading at some level."""
     for level in set(a.levels) & set(law.levels):
         # The specification shows everything, pins nothing and keeps as many sessions as it is asked to.
         offer = next(iter(offers(a, level)))
@@ -152,7 +152,7 @@ def _reasons(name: str, as_json: bool) -> None:
 
 
 def reasons(name: str) -> Iterator[dict[str, str]]:
-    """Yield, for each law at each level that both have, whether the canonical reading is asked, and why."""
+    """Yield, for each law at each level of an algorithm, whether it applies to the canonical reading, and why."""
     a = find(name)
     for level in a.levels:
         # The specification shows everything, pins nothing and keeps as many sessions as it is asked to.

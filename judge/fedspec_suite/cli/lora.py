@@ -1,4 +1,4 @@
-"""The command ``fedspec lora``: whether a server's mixing of low-rank adapters is the rule that it claims."""
+"""The command ``fedspec lora``: check whether a server aggregates low-rank adapters by the rule that it claims."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KINDS = "FILE.py:FUNCTION, MODULE:FUNCTION, spec or mutant:ID"
 
 
 def found(name: str, claim: Claim) -> Mixer:
-    """The function of that name: ``FILE.py:NAME``, ``MODULE:NAME``, ``spec``, or ``mutant:ID``.
+    """Return the aggregation function named ``FILE.py:NAME``, ``MODULE:NAME``, ``spec`` or ``mutant:ID``.
 
     Raises:
         UnknownNameError: there is no such file or module, or it or the list of mistakes has no such name.
@@ -37,7 +37,7 @@ def found(name: str, claim: Claim) -> Mixer:
         return following(claim)
     if where == "mutant":
         if (mutant := next((m for m in mutants() if m.id == what), None)) is None:
-            raise UnknownNameError(f"mutant: none is called {what!r}; fedspec lora --list names them")
+            raise UnknownNameError(f"mutant: none is called {what!r}; fedspec lora --list prints all")
         return following(claim, spoilt(mutant))
     file = Path(where)
     if not where or (file.suffix == ".py" and not file.is_file()):
@@ -57,7 +57,7 @@ def found(name: str, claim: Claim) -> Mixer:
 
 
 def listed() -> str:
-    """The rules with their laws, and the mistakes that have a name."""
+    """Return the text of ``--list``: the rules with their laws, and the named mistakes."""
     lines = []
     for rule in FUNCTIONS:
         asked = {law.id: None for w in (Weighting.EXAMPLES, Weighting.UNIFORM) for law in asked_of(Claim(rule, w))}
@@ -87,13 +87,13 @@ def lora_(
         typer.echo(listed())
         return
     if weights is Weighting.STEPS:
-        raise ParameterError("--weights steps: a round says no steps; give examples or uniform")
+        raise ParameterError("--weights: got steps, which a round doesn't state; give examples or uniform")
     claim = Claim(named(rule), weights, first, own_ranks)
     if rounds:
         typer.echo(json.dumps(cases(claim, seed), indent=1))
         return
     if mixer is None:
-        raise UnknownNameError(f"mixer: none is given; give {KINDS}")
+        raise UnknownNameError(f"mixer: got none; give {KINDS}")
     finding = judge(found(mixer, claim), claim, seed=seed)
     if as_json:
         emit([finding.record()])

@@ -1,4 +1,4 @@
-"""The commands, each imported when it runs, and ``fedspec --help``: commands by purpose, exit codes, examples."""
+"""The commands, each imported only when it runs, and ``fedspec --help``: commands by purpose, exit codes, examples."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fedspec_suite import extensions
 
 @dataclass(frozen=True)
 class Command:
-    """A command that is imported when it runs.
+    """Command that is imported only when it runs.
 
     Attributes:
         words: what it does, as the help says it.
@@ -104,10 +104,10 @@ PURPOSES: dict[str, dict[str, Command]] = {
         "mutants": Command("Wrong implementations, and the laws that kill them.", "fedspec_suite.cli.mutants:app"),
     },
 }
-"""The commands by what they are for, in the order in which somebody new needs them."""
+"""Commands by purpose, in the order in which a new user needs them."""
 
 FORMERLY = {"subjects": "packages"}
-"""Earlier names of commands."""
+"""Present names of renamed commands, by their earlier names."""
 
 COMMANDS = {name: command for commands in PURPOSES.values() for name, command in commands.items()}
 
@@ -140,7 +140,7 @@ SECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
 
 @cache
 def loaded(name: str) -> Any:
-    """The command of that name; it and what it needs are imported for it."""
+    """Import and return the Typer command of a name."""
     # Nothing is to be left in the folder that the command runs in, by the processes that it starts either.
     from fedspec_suite.subjects import environments
 
@@ -160,7 +160,7 @@ def loaded(name: str) -> Any:
 
 
 class Lazy(MutableMapping[str, Any]):
-    """The commands by name, each loaded when it is asked for."""
+    """Mapping of commands by name, which imports a command when it is looked up."""
 
     def __init__(self) -> None:
         self.others: dict[str, Any] = {}
@@ -183,14 +183,14 @@ class Lazy(MutableMapping[str, Any]):
 
 
 class Manual(TyperGroup):
-    """The command, with a help that is read like a manual page and loads no command."""
+    """Typer group of the commands; its help is laid out like a manual page and imports no command."""
 
     def __init__(self, **more: Any) -> None:
         super().__init__(**more)
         self.commands = Lazy()
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
-        """Complete a word for a shell; no command is loaded for its line of the help."""
+        """Complete a word for a shell, without importing any command."""
         whole = self.commands
         self.commands = {name: TyperCommand(name, short_help=c.words) for name, c in sorted(COMMANDS.items())}
         try:
@@ -199,7 +199,7 @@ class Manual(TyperGroup):
             self.commands = whole
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the commands by purpose."""
+        """Write the commands by purpose into the help."""
         # One column for all of them, so that they read as one list.
         widest = max(map(len, COMMANDS))
         for purpose, commands in PURPOSES.items():
@@ -207,7 +207,7 @@ class Manual(TyperGroup):
                 formatter.write_dl([(name.ljust(widest), command.words) for name, command in commands.items()])
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Write what the commands have in common."""
+        """Write the exit codes, examples and other common sections into the help."""
         for title, rows in SECTIONS.items():
             with formatter.section(title):
                 formatter.write_dl(list(rows), col_max=36)

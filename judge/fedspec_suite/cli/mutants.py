@@ -1,4 +1,4 @@
-"""The command ``fedspec mutants``: wrong implementations on purpose, and which law notices."""
+"""The command ``fedspec mutants``: deliberately wrong implementations, and the laws that detect them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def list_(
 
 
 def difference(m: Mutant) -> Iterator[str]:
-    """The edit, as the lines of the rule that it takes away and those it puts there."""
+    """Yield the removed and added lines of a mutant's edit."""
     before, after = (text.splitlines() for text in texts(m))
     for line in difflib.ndiff(before, after):
         if line[0] in "-+":
@@ -92,7 +92,7 @@ def show(name: Annotated[str, typer.Argument(metavar="ID")], as_json: Json = Fal
 
 
 def chosen(patterns: Sequence[str], names: Iterable[str], what: str, command: str) -> list[str]:
-    """The names that some pattern matches; all where none is given.
+    """Return the names that match some pattern; all names without patterns.
 
     Raises:
         UnknownNameError: a pattern matches none.
@@ -112,22 +112,22 @@ OF_A_PLUGIN = (
 """Remedy for a surviving mistake of a plugin."""
 
 REASONS = 3
-"""Largest number of reasons that are printed for a mutant about which no law was asked."""
+"""Largest number of reasons printed for a mutant on which no law could run."""
 
 
 def killers(of: Mapping[str, MutantResult]) -> tuple[str, ...]:
-    """The laws that kill a mutant on some claim; properties first."""
+    """Return the laws that kill a mutant on some claim, properties first."""
     laws = {law for result in of.values() for law in result.killed}
     return tuple(sorted(laws, key=lambda law: (all_laws()[law].reads_rule, law)))
 
 
 def proved(laws: Sequence[str]) -> bool:
-    """True if some of the laws never runs the rule."""
+    """True if one of the laws never runs the rule."""
     return any(not all_laws()[law].reads_rule for law in laws)
 
 
 def fate(name: str, of: Mapping[str, MutantResult]) -> str:
-    """The fate of a mutant, in a line: who kills it, or why nobody does."""
+    """Describe a mutant's fate in a line: the laws that kill it, or the reason why it survives."""
     by = killers(of)
     if proved(by):
         return f"killed by {', '.join(by)}"
@@ -143,7 +143,7 @@ def fate(name: str, of: Mapping[str, MutantResult]) -> str:
 
 
 def crashes(found: Mapping[str, Mapping[str, MutantResult]]) -> list[str]:
-    """Crashes of laws on mutants: bugs of the laws."""
+    """Describe the crashes of laws on mutants; each is a bug of the law."""
     return [
         f"{', '.join(laws)} on {name}, {claim}: {why.removeprefix(CRASHED)}"
         for name, of in found.items()

@@ -1,4 +1,4 @@
-"""The command ``fedspec new``: a file with an own algorithm, to be changed into another."""
+"""The command ``fedspec new``: write a template of a file with an own algorithm."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fedspec_suite.report.terminal import console
 
 
 class Kind(StrEnum):
-    """The part that the new algorithm is about, and that the file begins with."""
+    """Part of the algorithm that is new, which selects the template."""
 
     SERVER = "server"
     SOLVER = "solver"
@@ -33,7 +33,7 @@ BEGINS = {
     Kind.GOSSIP: "decentralised SGD whose clients average their gradients",
     Kind.LATE: "FedBuff with a server that averages its changes",
 }
-"""The algorithm that the file holds before it is changed."""
+"""Algorithm in the template, before the user changes it."""
 
 
 def new(

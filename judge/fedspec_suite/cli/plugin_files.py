@@ -1,4 +1,4 @@
-"""Plugin files that a command loads: from ``--plugin``, pyproject.toml, the environment and installed packages.
+"""Plugin files of a command: from ``--plugin``, pyproject.toml, the environment and installed packages.
 
 The command loads them before it imports the catalogue, and passes them on by the environment to every process that it
 starts.
@@ -21,13 +21,13 @@ PROJECT, NO_PROJECT = "--project", "--no-project"
 PROJECT_HELP = "Trust the pyproject.toml of this folder, whoever owns it."
 NO_PROJECT_HELP = "Read no pyproject.toml."
 PRIVATE = ("replay",)
-"""Commands that replay a file from another person: they run only the files named on the command line."""
+"""Commands that replay a file from another person: they load only the plugins named on the command line."""
 SHOWS = "report"
-"""Command that shows a file from another person: it runs no file that pyproject.toml names."""
+"""Command that shows a file from another person: it loads no plugin that pyproject.toml names."""
 
 
 def prepare(words: Sequence[str]) -> list[str]:
-    """The command line without its ``--plugin`` and ``--project``, which the environment holds from now on.
+    """Return the command line without ``--plugin`` and ``--project``, and put their values into the environment.
 
     Raises:
         PluginError: an option has no value.
@@ -46,7 +46,7 @@ def prepare(words: Sequence[str]) -> list[str]:
 
 
 def command_of(words: Sequence[str]) -> str:
-    """The command that may read pyproject.toml; empty if none may.
+    """Return the command if it may read pyproject.toml; empty if it may not.
 
     None may that asks for help or versions, completes a word, or shows a file that somebody else may have sent.
     """

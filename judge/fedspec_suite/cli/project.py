@@ -1,4 +1,4 @@
-"""The pyproject.toml of a user's project: which file that is, whether it is trusted, and its ``[tool.fedspec]``.
+"""The user's pyproject.toml: which file applies, whether it is trusted, and its table ``[tool.fedspec]``.
 
 Such a file names code that runs and files that are written, and it may have come with a clone or lie in a folder that
 everybody can write to. So only the user's own file counts, and only one of the same project.
@@ -19,18 +19,18 @@ from fedspec.errors import FedspecError
 from fedspec.parsing import parse_toml
 
 VARIABLE = "FEDSPEC_PROJECT"
-"""Environment variable with the folder of a pyproject.toml that fedspec trusts, whatever user owns the file."""
+"""Environment variable with the folder of a pyproject.toml that fedspec trusts, whoever owns the file."""
 
 NONE = "-"
-"""Value of :data:`VARIABLE` for which no pyproject.toml is read."""
+"""Value of :data:`VARIABLE` that makes fedspec read no pyproject.toml."""
 
 FILE = "pyproject.toml"
 
 LARGEST = 1 << 20
-"""Bytes that are read at most."""
+"""Largest file size that is read, in bytes."""
 
 PATHS = ("report", "capsules", "expect")
-"""Options of check that name files: where pyproject.toml lies, wherever the command is run."""
+"""Options of ``fedspec check`` that name files; relative paths start at the folder of pyproject.toml."""
 WRITTEN = ("report", "capsules")
 """Options that name files to write."""
 CHECK: dict[str, type] = {
@@ -50,12 +50,12 @@ CHECK: dict[str, type] = {
     "capsules": str,
     "expect": str,
 }
-"""Options of check that may stand under ``[tool.fedspec.check]``, and what their values are."""
+"""Options of ``fedspec check`` allowed under ``[tool.fedspec.check]``, with the types of their values."""
 
 
 @dataclass(frozen=True)
 class Project:
-    """A pyproject.toml that is trusted.
+    """A trusted pyproject.toml.
 
     Attributes:
         path: the file.
@@ -67,7 +67,7 @@ class Project:
 
     @property
     def plugins(self) -> list[str]:
-        """The own algorithms that it names, as it names them.
+        """Plugins that the file names, unresolved.
 
         Raises:
             FedspecError: they are not a list of names.
@@ -81,7 +81,7 @@ class Project:
 
 
 def project(folder: Path) -> Project | None:
-    """The pyproject.toml that counts for a command that runs in a folder; None if there is none.
+    """Return the pyproject.toml that applies to a command run in a folder; None if none does.
 
     That is the nearest one upwards, up to the root of the repository or the home folder, if it and the files that it
     names are the user's or root's. ``--project DIR`` and the environment name one that is trusted whoever owns it.
@@ -125,7 +125,7 @@ def _tell(line: str) -> None:
 
 
 def nearest(folder: Path) -> Path | None:
-    """The nearest pyproject.toml upwards, not above the root of the repository or the home folder."""
+    """Return the nearest pyproject.toml in a folder or its parents, up to the repository's root or the home folder."""
     home = Path(os.path.expanduser("~")).resolve()
     for one in (folder, *folder.parents):
         if _is_file(one / FILE):
@@ -182,7 +182,7 @@ def _table(path: Path) -> dict[str, Any]:
     for name in ("tool", "fedspec"):
         found, where = found.get(name, {}), f"{where}.{name}".lstrip(".")
         if not isinstance(found, dict):
-            raise FedspecError(f"{path}: {where} = {_short(found)}; it is a table, [{where}]")
+            raise FedspecError(f"{path}: {where} = {_short(found)}; it must be a table, [{where}]")
     if unknown := found.keys() - {"plugins", "check"}:
         raise FedspecError(f"{path}: [tool.fedspec] has {', '.join(sorted(unknown))}; known: plugins, check")
     table: dict[str, Any] = found
@@ -195,7 +195,7 @@ def _short(value: Any) -> str:
 
 
 def defaults(folder: Path) -> dict[str, Any]:
-    """The defaults of ``fedspec check``, by the names of its arguments; told on standard error.
+    """Return the defaults of ``fedspec check`` from pyproject.toml by argument name, and print them on stderr.
 
     Raises:
         FedspecError: an option is unknown, its value is of another type, or it writes outside of the project.
@@ -205,13 +205,13 @@ def defaults(folder: Path) -> dict[str, Any]:
         return {}
     path, said = found.path, found.table.get("check", {})
     if not isinstance(said, dict):
-        raise FedspecError(f"{path}: [tool.fedspec] check = {_short(said)}; it is a table, [tool.fedspec.check]")
+        raise FedspecError(f"{path}: [tool.fedspec] check = {_short(said)}; it must be a table, [tool.fedspec.check]")
     for name, value in said.items():
         if name not in CHECK:
             raise FedspecError(f"{path}: [tool.fedspec.check] has {name}; known: {', '.join(CHECK)}")
         if not _is_of(CHECK[name], value):
             of = "list of str" if CHECK[name] is list else CHECK[name].__name__
-            raise FedspecError(f"{path}: [tool.fedspec.check] {name} = {_short(value)}; it is of type {of}")
+            raise FedspecError(f"{path}: [tool.fedspec.check] {name} = {_short(value)}; it must be of type {of}")
     if said:
         words = ", ".join(f"{name} = {value}" for name, value in said.items())
         sys.stderr.write(f"fedspec: check with {words}, as {path} says; what stands on the command line counts\n")

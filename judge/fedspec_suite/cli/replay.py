@@ -1,4 +1,4 @@
-"""The command ``fedspec replay``: a capsule against an implementation."""
+"""The command ``fedspec replay``: run the failures in a capsule on an implementation."""
 
 from __future__ import annotations
 

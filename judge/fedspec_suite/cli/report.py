@@ -1,4 +1,4 @@
-"""The command ``fedspec report``: results of runs as a page, what changed between two, and badges."""
+"""The command ``fedspec report``: a page about stored results, a comparison of two runs, and badges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command ``fedspec smoke``: one small case of each offer, played and not judged."""
+"""The command ``fedspec smoke``: run one small case of each offer without judging it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fedspec_suite.measure.setting import Setting
 from fedspec_suite.report.terminal import Json, console, emit, spinner, table
 
 MARK = "✗"
-"""Mark behind a number that differs from the reading's."""
+"""Mark after a number that differs from the reading's number."""
 
 EPILOG = "Exit code: 0 every claim gets answers, 2 one does not, or a usage error."
 

@@ -1,4 +1,4 @@
-"""Entry point of the command ``fedspec``: it needs no extra, so that it can name a missing one."""
+"""Entry point of the command ``fedspec``; it imports no optional package, so that it can name a missing one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NEEDED = ("hypothesis", "rich", "typer")
 
 
 def main() -> None:
-    """Run the command, or say what to install."""
+    """Run the command, or print which packages to install."""
     if missing := [name for name in NEEDED if find_spec(name) is None]:
         sys.stderr.write(
             f"fedspec: the command needs {', '.join(missing)}, which "
@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def clash() -> str:
-    """Why the installed Typer cannot read a command line with the Click that is beside it; empty where it can.
+    """Return why the installed Typer does not work with the installed Click; empty if it does.
 
     Typer before 0.16 lets an index bring a Click that came later, and then takes no default and prints no help.
     """

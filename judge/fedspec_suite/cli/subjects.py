@@ -1,4 +1,4 @@
-"""The command ``fedspec packages``."""
+"""The command ``fedspec packages``: list the packages with a bundled adapter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command ``fedspec vectors``: cases on disk, made, checked, looked through and exported."""
+"""The command ``fedspec vectors``: make, check, lint and export cases on disk."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Names = Annotated[list[str] | None, typer.Argument(metavar="ALGORITHM...", help=
 
 
 def chosen(patterns: Sequence[str] | None) -> list[str]:
-    """The algorithms that some pattern matches.
+    """Return the algorithms that match some pattern; all without patterns.
 
     Raises:
         UnknownNameError: a pattern matches none.
@@ -59,12 +59,12 @@ def make(
     begun, wanted = time.monotonic(), chosen(names)
     if folder == FOLDER and (own := [name for name in wanted if name in ADDED]):
         if names:
-            raise FedspecError(f"folder: {', '.join(own)} of a plugin; name a --folder for its vectors")
+            raise FedspecError(f"folder: {', '.join(own)} comes from a plugin; give a --folder for its vectors")
         wanted = [name for name in wanted if name not in ADDED]
     with progress() as told:
         if anew := wanted if choose else generation.unchosen(wanted):
             if check:
-                raise FedspecError(f"check: the vectors of {', '.join(anew[:5])} are to be chosen first; leave it out")
+                raise FedspecError(f"check: {', '.join(anew[:5])} has no vectors yet; run without --check first")
             generation.choose_anew(anew, jobs, told, keep=not choose)
         found: Iterable[tuple[str, str]] = generation.files(wanted, jobs, told)
         if any(name in ADDED for name in wanted):

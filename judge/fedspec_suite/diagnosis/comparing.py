@@ -22,21 +22,21 @@ from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import setting_of
 
 LOOSE = {"float64": 1e-9, "float32": 1e-3}
-"""Relative error in plain floating point up to which a variant is looked at closely."""
+"""Relative error in plain floating point up to which a variant is compared precisely."""
 
 SURE = 2 / 3
 """Share of all components, and of the components deviating from the claim, that must be decided for a name."""
 
 ENOUGH = 3
-"""Number of components deviating from the claim that a variant must explain; all of them if there are fewer."""
+"""Number of deviating components that a variant must explain; all of them if there are fewer."""
 
 Given = Mapping[int, list[Shown]]
-"""The subject's answers on the samples that it plays, by number."""
+"""Subject's answers on the samples that it answered, by sample number."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """The places where a subject clearly deviates from what it claims.
+    """Samples, events and components in which a subject clearly deviates from its claim.
 
     Attributes:
         where: for every sample and event, which components of the model do.
@@ -49,7 +49,7 @@ class Evidence:
 
     @property
     def head(self) -> tuple[int, int, list[Shown]] | None:
-        """The first of them; none where nothing deviates clearly."""
+        """First of ``heads``; None if no sample deviates clearly."""
         return self.heads[0] if self.heads else None
 
 
@@ -100,7 +100,7 @@ def _cost(s: Scenario, last: int) -> int:
 
 
 def off(got: Array, want: object, s: Scenario, loose: float = 0.0) -> Array:
-    """Components that differ by more than floating point allows; NaN equals NaN."""
+    """Return a mask of the components that differ by more than floating point allows; NaN equals NaN."""
     wanted = np.asarray(want, dtype=float).reshape(-1)
     if wanted.shape != got.shape:
         return np.ones(got.shape, bool)
@@ -113,7 +113,7 @@ def off(got: Array, want: object, s: Scenario, loose: float = 0.0) -> Array:
 
 
 def close(known: Known, v: Variant, given: Given, told: Evidence, names: tuple[str, ...] = ("x",)) -> bool:
-    """True if a variant agrees in floating point, up to accumulated rounding.
+    """True if a variant agrees with all answers in floating point, up to accumulated rounding.
 
     The comparison ends at the first event that differs.
     """
@@ -150,14 +150,14 @@ def agreed(v: Variant, s: Scenario, answers: list[Shown], names: tuple[str, ...]
 
 
 def apart(v: Variant, s: Scenario, answers: list[Shown]) -> bool:
-    """True if the models of a case differ from those of a variant by more than rounding may explain."""
+    """True if the models of a case differ from a variant's by more than rounding explains."""
     if agrees(v, s, answers):
         return False
     return not all((ratios[sure] <= THRESHOLD).all() for ratios, sure in _events(v, s, answers))
 
 
 def decided(v: Variant, s: Scenario, answers: list[Shown]) -> bool:
-    """True if rounding leaves most of a variant's models of a case as they are: ties may not."""
+    """True if rounding errors are small enough to decide most components of a variant's models in a case."""
     sure = [sure for _, sure in _events(v, s, answers)]
     return not sure or bool(np.concatenate(sure).mean() >= SURE)
 
@@ -169,7 +169,7 @@ def _events(v: Variant, s: Scenario, answers: list[Shown]) -> Iterator[tuple[Arr
 
 
 def standing(known: Known, told: Evidence, variants: Sequence[Variant]) -> dict[Variant, str]:
-    """Effect of each variant on the event in which a subject deviates soonest.
+    """Compare each variant with the claim and with the subject at the event in which the subject deviates soonest.
 
     ``still``: the variant's model equals the claimed one after this event, and differs after another event of the case;
     ``idle``: it equals the claimed one after all events; ``fits``: it equals the subject's model; ``off``: it equals
@@ -200,7 +200,7 @@ def standing(known: Known, told: Evidence, variants: Sequence[Variant]) -> dict[
 
 
 def measured(known: Known, v: Variant, given: Given, told: Evidence | None = None) -> Agreement:
-    """The largest ratio over all samples, infinite where too few components are decided; and the share that is.
+    """Measure a variant against the answers: largest ratio, share of decided components, other deviating quantities.
 
     The first sample that tells the two apart ends it: no later one is run.
     """
@@ -239,7 +239,7 @@ def measured(known: Known, v: Variant, given: Given, told: Evidence | None = Non
 
 
 def ratios_of(got: Array, want: Array, info: np.finfo) -> tuple[Array, Array]:
-    """The distance of each component in units of its bound, and whether it is decided."""
+    """Return each component's distance in units of its rounding bound, and a mask of the decided components."""
     bounds, values = bounds_of(want), np.array([float(x) for x in want])
     size = max(float(np.abs(values).max()), float(info.eps))
     sure = THRESHOLD * float(info.eps) * bounds <= HOPELESS * size
@@ -261,7 +261,7 @@ def _unlike(got: Shown, want: Shown, info: np.finfo) -> list[str]:
 
 
 def farthest(subject: Subject, offer: Offer, dtype: str) -> float:
-    """The largest ratio over the decided coordinates of all models of some rich cases."""
+    """Return the largest ratio over the decided components of the models of some sample cases."""
     setting = setting_of(offer, dtype)
     bench, found = bench_of(InProcess(subject), offer, setting), 0.0
     for s in samples_of(setting):

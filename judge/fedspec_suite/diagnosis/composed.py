@@ -20,7 +20,7 @@ with one another: they are many and explain little."""
 
 
 def pairs(setting: Setting, standing: Mapping[Variant, str]) -> list[tuple[Variant, Variant]]:
-    """Two of these at once, the simplest first: readings before catalogued edits before generic defects.
+    """Return pairs of variants that may explain the deviation together: readings, then catalogued edits, then defects.
 
     Two that do nothing in the event in which a subject deviates soonest do not explain it together, nor does one that
     does something else there with one that does nothing.

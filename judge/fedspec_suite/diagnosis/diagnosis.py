@@ -1,4 +1,4 @@
-"""The diagnosis of a subject: the faults that were found, as a record, in words and as data."""
+"""Diagnosis of a subject as a record, in words and as data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FOLLOWS = "x follows the claimed reading"
 SMALL = "x follows the claimed reading in small cases"
 SOME = "x follows the claimed reading in some cases"
 CLAIMED = "the claimed rule, to "
-"""Beginning of the sentence about a subject that is right to some decimals."""
+"""Prefix of the sentence about a subject that is right to a number of decimals."""
 
 INSIDE = "as if it computed in {} somewhere inside"
 AT_ONCE = "from the first event on"
@@ -32,7 +32,7 @@ def unnamed(words: str) -> bool:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The nature of a subject's models on some rich cases.
+    """Comparison of a subject's models with the claim and with variants on sample cases.
 
     Attributes:
         played: how many of the cases it played.
@@ -66,7 +66,7 @@ class Diagnosis:
         return self.claimed <= THRESHOLD and not self.unlike
 
     def instead(self, separator: str) -> str:
-        """Words for the rule that the subject runs instead; if no known rule fits, words for the observations."""
+        """Describe the rule that the subject computes instead; if no known rule fits, the observations."""
         said = separator.join(map(str, self.found)) or self.decimals or (self.seen if self.fitted else "")
         if not said:
             others = f"{self.beside} other case{'s' * (self.beside > 1)}"
@@ -77,12 +77,12 @@ class Diagnosis:
 
 
 def unrepeated(d: Diagnosis) -> Diagnosis:
-    """The diagnosis of a subject that answers one case otherwise the second time: where it deviates decides nothing."""
+    """Adapt a diagnosis to a subject that answers a repeated case differently: drop where it deviates."""
     return d if d.found else replace(d, seen=UNREPEATED, gates=(), beside=0, fitted=False)
 
 
 LATER = re.compile(r"from (?P<what>.+?) (?P<number>\d+) on(?:, in \d+ of \d+ samples)?")
-"""The words for the event from which on a subject deviates."""
+"""Pattern of the words for the event from which a subject deviates."""
 
 
 def not_before(d: Diagnosis, seen: Iterable[str]) -> Diagnosis:
@@ -99,7 +99,7 @@ def not_before(d: Diagnosis, seen: Iterable[str]) -> Diagnosis:
 
 
 def in_words(d: Diagnosis, model_failed: bool, small: bool = True) -> str:
-    """A diagnosis in a sentence; empty where no case was played.
+    """Format a diagnosis as a sentence; empty if no case was played.
 
     Args:
         d: the diagnosis.
@@ -124,7 +124,7 @@ def in_words(d: Diagnosis, model_failed: bool, small: bool = True) -> str:
 
 
 def as_data(d: Diagnosis) -> list[dict[str, Any]]:
-    """Return a diagnosis as JSON objects: one for each variant found, or one for what is fitted."""
+    """Return a diagnosis as JSON objects: one for each variant found, or one for each observation."""
     if d.found:
         return [f.data for f in d.found]
     read = [("fitted", said) for said in (d.decimals, d.seen) if said]

@@ -1,4 +1,4 @@
-"""The equations in which a variant differs from the claim: what it computes beside what was wanted."""
+"""Equations in which a variant differs from the claim, each as computed and as wanted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fedspec_suite.mutants import Mutant, original, parsed, texts
 from fedspec_suite.mutants.mutant import of_name
 
 MOST = 3
-"""Number of differences that are worth reading: more of them are another algorithm, which its name says better."""
+"""Largest number of differences that is shown; a variant with more is described by its name alone."""
 
 NOTHING = "(none)"
 """Text in the place of an equation that one side lacks."""
@@ -44,7 +44,7 @@ class Difference:
 
 
 def differences(setting: Setting, v: Variant) -> tuple[Difference, ...]:
-    """The differences of a variant from the claim; empty if there are too many to be read."""
+    """Return the differences of a variant from the claim; empty if there are more than ``MOST``."""
     found = [*_of_options(setting, v), *_of_edits(setting, v)]
     for name in v.names:
         if words := name.get("defect", ""):
@@ -53,7 +53,7 @@ def differences(setting: Setting, v: Variant) -> tuple[Difference, ...]:
 
 
 def claim(setting: Setting, v: Variant) -> dict[str, Any]:
-    """The claim under which a variant conforms: what differs from the present one; empty if no claim says it."""
+    """Return the fields to change in the claim so that the variant conforms; empty if no claim describes it."""
     row = CATALOGUE[v.algorithm]
     if v.mutants or v.defects:
         return {}
@@ -123,7 +123,7 @@ def _in_words(setting: Setting, words: str, equation: str) -> Difference:
 
 
 class Line(NamedTuple):
-    """A statement: the name that it assigns, whether it is a formula, and its text."""
+    """Statement: the name that it assigns, True if it is a formula, and its text."""
 
     name: str
     formula: bool

@@ -1,4 +1,4 @@
-"""Variants that a subject's answers agree with: the first that give all that it shows, else its model alone."""
+"""Variants that agree with a subject's answers: first those that agree in all quantities, else in the model alone."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from fedspec_suite.diagnosis.variants import Variant
 from fedspec_suite.measure.setting import Setting
 
 NAMED = 2
-"""Number of variants that are named if several agree."""
+"""Largest number of variants that are named if several agree."""
 
 FEW = 8
-"""Number of variants agreeing in small cases alone that may be found before the search for a better variant stops."""
+"""Number of variants that agree in small cases only, after which the search for a better variant stops."""
 
 IGNORED = " is ignored (taken as "
-"""The words of a hyper-parameter that has no effect."""
+"""Part of the words for a hyper-parameter that has no effect."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """A variant whose models the subject gave.
+    """Variant that agrees with the subject's models.
 
     Attributes:
         words: what it is.
@@ -58,13 +58,13 @@ class Found:
 
     @property
     def said(self) -> str:
-        """The variant in words; first the quantities in which it agrees, if something else that is shown differs."""
+        """Words for the variant, after the quantities in which it agrees if other quantities differ."""
         part = f"in {' and '.join(self.like)}, not in {', '.join(self.unlike)}: " if self.unlike else ""
         return part + self.words
 
     @property
     def data(self) -> dict[str, Any]:
-        """The variant as a JSON object."""
+        """Variant as a JSON object."""
         return {
             "kind": self.kind,
             "words": self.said,
@@ -91,7 +91,7 @@ def found_as(
     like: tuple[str, ...] = ("x",),
     small: bool = False,
 ) -> Found:
-    """A variant that a subject agrees with, with its differences from the claim."""
+    """Return the record of a variant that agrees, with its differences from the claim."""
     # What fits small cases or the model alone doesn't conform under another claim.
     more = differences(setting, v), {} if small or unlike else claim(setting, v)
     return Found(words, v.equation, ratio, v.parts, v.kind, v.names, decided, unlike, like, small, *more)
@@ -105,7 +105,7 @@ def first(
     names: tuple[str, ...],
     beyond: Larger,
 ) -> tuple[Found, ...]:
-    """Return the variants of the first stage that has one which gives all that the subject shows.
+    """Return the agreeing variants of the first stage that has one which agrees in all quantities.
 
     If no stage has one: the variants that give the named quantities, then those that do so in small cases only.
     """

@@ -1,4 +1,4 @@
-"""A diagnosis: which reading, known edit or generic defect, alone or two at once, gives the subject's numbers."""
+"""Identification: the reading, known edit or generic defect, alone or in pairs, that reproduces a subject's numbers."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
 
 PLAYED = re.compile(r"in the \d+ cases played ")
-"""Beginning of a sentence about a part of the model that alone deviates."""
+"""Pattern of the sentence on a deviation in only a part of the model."""
 
 
 FRESH = 16
-"""Number of new cases on which such a sentence, or a name for two mistakes at once, is checked."""
+"""Number of new cases on which such a sentence, or a pair of mistakes, is confirmed."""
 
 ELSEWHERE = 4
-"""Number of cases in which a name is sought if a subject follows the claim in all samples."""
+"""Number of deviating cases to explain if a subject follows its claim in all samples."""
 
 
 def identify(
@@ -54,7 +54,7 @@ def identify(
     broken: Sequence[Scenario] = (),
     search: Search | None = None,
 ) -> Diagnosis:
-    """Compare what a subject gives on a sample of rich cases with everything known, the simplest first.
+    """Diagnose an offer by comparing the subject's answers on sample cases with known variants, the simplest first.
 
     Args:
         bench: the offer.

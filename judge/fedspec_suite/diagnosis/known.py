@@ -1,4 +1,4 @@
-"""The rich cases that every subject of a setting is compared on, and how everything known answers them."""
+"""Sample cases of a setting and the known variants with their cached answers, shared by all subjects."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import Mutant, functions, held, original
 
 MOST = 4000
-"""Largest number of mechanical edits that are tried, the likelier ones first: some rows run many functions."""
+"""Largest number of mechanical edits that are tried, the likelier ones first."""
 
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """The samples and variants that a subject of a setting is compared with; they are the same for every subject.
+    """Samples and variants of a setting; they are the same for every subject.
 
     Attributes:
         samples: rich cases.
@@ -58,7 +58,7 @@ class Known:
 
     @cached_property
     def edits(self) -> tuple[Variant, ...]:
-        """Systematic edits of the rules, tried where nothing that has a name fits."""
+        """Systematic edits of the rules, tried if no named variant fits."""
         return tuple(systematic(self.setting))
 
     @cached_property
@@ -77,12 +77,12 @@ class Known:
 
     @cache  # noqa: B019 - it lives as long as what is known does
     def editions(self, variant: Variant) -> Callable[[], Edition]:
-        """The edited functions that the sessions of a variant run in, one after another."""
+        """Return the factory of a variant's edited functions, cached."""
         return variant.editions()
 
     @cache  # noqa: B019
     def exact(self, variant: Variant, k: int) -> list[Shown] | None:
-        """The answers of a variant on a sample; None if it cannot run."""
+        """Return a variant's answers on sample ``k`` in running numbers; None if it cannot run."""
         try:
             return variant.exact(self.samples[k], self.editions(variant)())
         except CANNOT:
@@ -91,7 +91,7 @@ class Known:
 
 @lru_cache(maxsize=4)
 def known_of(setting: Setting) -> Known:
-    """The samples of a setting and the variants known there; each answers a sample when it is first asked."""
+    """Return the samples and known variants of a setting, cached; a variant's answers are computed when needed."""
     found = [*without_rate(setting), *single(setting)]
     # A rule that says less of what it is comes later: FedAvg is FedNova too, in a reading of its own.
     found.sort(key=lambda v: v.kind == "rule")
@@ -122,7 +122,7 @@ def _mechanical(setting: Setting, samples: Sequence[Scenario]) -> Iterator[Varia
 
 
 def folded_in(setting: Setting) -> Iterator[Mutant]:
-    """The functions of a setting with its options folded away, in the place of those that look at them."""
+    """Yield the setting's functions with their options resolved, as replacements of the functions that read options."""
     folding = folding_under(setting.algorithm, setting.options, whole=True)
     folding.add(*held(setting.algorithm, setting.level))
     for f, text in folding.texts.items():
@@ -131,7 +131,7 @@ def folded_in(setting: Setting) -> Iterator[Mutant]:
 
 
 RATE = re.compile(r"\beta(?:_l)?\b")
-"""A learning rate, the server's or the clients'."""
+"""Pattern of a learning rate, the server's or the clients'."""
 
 
 def _rate(words: str) -> str:
@@ -160,7 +160,7 @@ HEAD = "def a_norm(solver, tau, *, alpha=0, rho=0, gamma=1):\n    k = 0\n    ret
 
 
 def printed_norms(setting: Setting, found: Sequence[FunctionType]) -> Iterator[Edit]:
-    """Every mechanical edit of the closed form of ||a_i||_1, where the functions found compute it and it is known.
+    """Yield mechanical edits of the closed form of ||a_i||_1, if the given functions compute it.
 
     Args:
         setting: what is judged.

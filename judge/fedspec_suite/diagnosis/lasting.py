@@ -1,4 +1,4 @@
-"""Checks beyond the samples of a name that fits the samples: a defect with another gate than its namesake fails."""
+"""Checks beyond the samples: a defect that acts only under some condition may agree with a variant in the samples."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
 
 LENGTH = 12
-"""Events of a run that is longer than those of the samples."""
+"""Number of events of a run that is longer than the samples."""
 
 LARGER = {"clients": 10, "coordinates": 40, "steps": 10, "delay": 6}
-"""Sizes larger than in the samples, by feature; each is tried alone."""
+"""Sizes larger than in the samples, by feature; each is tried separately."""
 
 
 class Larger:
-    """The cases beyond the samples, which the subject plays when a name first asks for them.
+    """Cases beyond the samples, which the subject plays when a candidate first needs them.
 
     Attributes:
         refuted: by the words of what fits the samples, where it does not fit.
@@ -41,7 +41,7 @@ class Larger:
         given: Given,
         drawn: Callable[[], Sequence[Scenario]] = tuple,
     ) -> None:
-        """Play nothing yet.
+        """Keep the arguments; the subject plays nothing yet.
 
         Args:
             bench: the offer.
@@ -58,7 +58,7 @@ class Larger:
         self.refuted: dict[str, str] = {}
 
     def fits(self, v: Variant) -> tuple[bool, bool]:
-        """Return two truth values: the variant agrees in longer runs of the samples, and it agrees in larger cases."""
+        """Return whether the variant agrees in longer runs of the samples, and whether it agrees in larger cases."""
         if self.played is None:
             self.played = self._play()
         in_time = all(agrees(v, s, answers) for time, s, answers in self.played if time)
@@ -66,14 +66,14 @@ class Larger:
         return in_time, all(agrees(v, s, answers) or not decided(v, s, answers) for s, answers in wide)
 
     def anew(self, v: Variant) -> bool:
-        """True if a variant agrees in new cases, which no search has used: many pairs of mistakes fit a few cases."""
+        """True if a variant agrees in new cases that no search has used; many pairs of mistakes fit a few cases."""
         if self.fresh is None:
             cases = [(s, self._answers(s)) for s in self.drawn()]
             self.fresh = [(s, answers) for s, answers in cases if answers]
         return all(agrees(v, s, answers) or not decided(v, s, answers) for s, answers in self.fresh)
 
     def elsewhere(self, v: Variant) -> str:
-        """Words for the first edge of the drawn values where a variant and the subject differ; empty if they agree."""
+        """Return words for the first extreme value at which a variant and the subject differ; empty if none."""
         if self.edges is None:
             s = self.known.samples[max(self.given, key=lambda k: _moved(self.given[k]))]
             cases = ((words, case, self._answers(case)) for words, case in at_edges(self.setting, s))

@@ -1,4 +1,4 @@
-"""Variants with one unknown number: a limit on gradients, a decay in them, a hyper-parameter that stands fixed.
+"""Variants with one unknown number: a clipping bound, a weight decay, or a fixed hyper-parameter.
 
 The number is sought in the event in which a subject deviates soonest; a name needs every other one to agree with it.
 """
@@ -31,7 +31,7 @@ SIGNED = (*(-v for v in POSITIVE[::-1]), *POSITIVE)
 BELOW_ONE = (1e-6, 1e-3, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 0.999, 1 - 1e-6)
 
 HALVINGS = 60
-"""Number of bisections of an interval, enough that no number lies between its ends."""
+"""Largest number of bisections of an interval, after which no float lies between its ends."""
 
 HEADS = 6
 """Largest number of cases in which a number is sought."""
@@ -51,7 +51,7 @@ class Family:
 
 
 def families(setting: Setting) -> Iterator[Family]:
-    """Families of variants with a number of their own, the likelier ones first."""
+    """Yield the families of variants with an unknown number, the likelier ones first."""
     one = replace(as_claimed(setting), parts=1, kind="generic")
 
     def generic(words: str, tail: str, defect: Callable[[float], Any], about: str = "") -> Callable[[float], Variant]:
@@ -119,11 +119,11 @@ def _fixed(one: Variant, setting: Setting, n: str) -> Callable[[float], Variant]
 
 
 Head = tuple[Scenario, list[Shown]]
-"""A case up to the first event in which a subject deviates, and its answers."""
+"""Case up to the first event in which a subject deviates, with the subject's answers."""
 
 
 def numbered(setting: Setting, heads: Sequence[Head]) -> Iterator[Variant]:
-    """Variants that give the last answers of some cases with a number of their own, which is found there.
+    """Yield variants whose number is fitted to one deviating case and which agree with all.
 
     Where the number plays no part in the first of them, the next one is looked at.
     """
@@ -193,7 +193,7 @@ def _halved(f: Callable[[float], float], low: tuple[float, float], high: tuple[f
 
 
 LOOSE = {"float64": 1e-8, "float32": 1e-3}
-"""Relative error of the model that the sought number may leave, before the number is written in few digits."""
+"""Relative error of the model that the fitted number may leave, before it is rounded to few digits."""
 
 
 def _written(family: Family, way: _Way, found: float) -> Variant | None:

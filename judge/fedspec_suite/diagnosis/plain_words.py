@@ -1,4 +1,4 @@
-"""Source text in words and in the paper's symbols, without functions that a reader of the paper does not know."""
+"""Source text in words and in the paper's symbols, without functions that only the specification has."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ ROWS = re.compile(r"\b(\w+)\.sum\(axis=0\)")
 ALIKE = re.compile(r"shares\(\[1\] \* clients, x\)\[:(?:[^][]|\[\])*\]")
 CHOICES = re.compile(r"\{[A-Z]\w+\.[A-Z_]+: .*\}")
 INNERMOST = re.compile(r"((?<![\w.])[A-Za-z_][\w.]*)?(?:\(([^][(){}]*)\)|\[[^][(){}]*\]|\{[^][(){}]*\})")
-"""Brackets without brackets in them, and the function that they are the arguments of."""
+"""Pattern of innermost brackets, and the function whose arguments they hold."""
 
 OPERATORS = "*/+-@^"
 MARKS = "()[]{},"
 DONE = "".join(chr(0xE000 + k) for k in range(len(MARKS)))
-"""Stand-ins for brackets and commas that were looked at."""
+"""Placeholders for brackets and commas that are already processed."""
 
 HIDE, SHOW = str.maketrans(MARKS, DONE), str.maketrans(DONE, MARKS)
 OPEN, CLOSE = DONE[0], DONE[1]
@@ -46,7 +46,7 @@ ANY = -2
 """Stand-in for any number of arguments."""
 
 OF_CLIENTS = {"tau", "steps", "p", "a", "deltas", "examples"}
-"""Names that hold a number, or a row, for every client of a round."""
+"""Names that hold one number or row per client of a round."""
 
 SAID: Mapping[str, tuple[int, Callable[..., str]]] = {
     "ratio": (2, _ratio),
@@ -72,10 +72,10 @@ SAID: Mapping[str, tuple[int, Callable[..., str]]] = {
     "rate": (5, "the corrected {0}".format),
     "warmed": (3, "the rate {0} of a warm-up".format),
 }
-"""Number of arguments of each function that has words, and a function that gives the words."""
+"""Functions that have words: the number of arguments, and a function that returns the words."""
 
 NEW_STATE = re.compile(r"[A-Z]\w*|replace|after")
-"""Calls that make a record of what is kept."""
+"""Pattern of calls that construct a state."""
 
 
 def _option(found: re.Match[str]) -> str:
@@ -84,7 +84,7 @@ def _option(found: re.Match[str]) -> str:
 
 
 def plainly(words: str) -> str:
-    """Replace source text in a sentence by plain words, as far as there are words for it."""
+    """Replace source text in a sentence by plain words where there are some."""
     words = ALIKE.sub("1 / N", CHOICES.sub("what is chosen from", words))
     words = ROWS.sub(r"the sum of \1", SUM.sub(r"the sum of \1", OPTION.sub(_option, words)))
     more = 1
@@ -106,7 +106,7 @@ def _call(found: re.Match[str]) -> str:
 
 
 def under_options(words: str, setting: Setting) -> str:
-    """Remove from a sentence the corrections of biases that the claim doesn't have."""
+    """Remove bias corrections that the claim doesn't have from a sentence."""
     correction, maximum_of = setting.options.get("bias_correction"), setting.options.get("maximum_of")
     # AMSGrad corrects either before it takes the maximum or after it, never twice.
     idle = {
@@ -121,6 +121,6 @@ def under_options(words: str, setting: Setting) -> str:
 
 
 def in_symbols(words: str, setting: Setting) -> str:
-    """Write a sentence in the setting's symbols for its hyper-parameters."""
+    """Rename hyper-parameters in a sentence to the setting's symbols."""
     rename = "eps" not in setting.numbers and "tau" in setting.numbers
     return re.sub(r"\beps\b", "tau", words) if rename else words

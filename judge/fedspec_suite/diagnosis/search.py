@@ -22,19 +22,19 @@ from fedspec_suite.diagnosis.variants import Variant
 from fedspec_suite.measure.setting import Setting
 
 HALVES = 8
-"""Number of variants explaining half of a deviation that are paired with other variants."""
+"""Number of variants explaining half of a deviation that are combined with other variants."""
 
 LIKELY = 2
-"""The rank of a mechanical edit from which it is not looked for in two mistakes at once."""
+"""Rank from which a mechanical edit is too unlikely to be combined with another variant."""
 
 PAIRS = {"client": 3000, "server": 3000, "round": 1000, "trace": 1000}
-"""Largest number of pairs of one kind that are tried, by level: whole rounds take longer."""
+"""Largest number of pairs of one kind that are tried, by level; whole rounds take longer."""
 
 QUICK = {"client": 6000, "server": 6000, "round": 3000, "trace": 3000}
-"""Largest number of candidates of a quick search, by level: about ten seconds of a processor."""
+"""Largest number of candidates of a quick search, by level: about ten seconds of CPU time."""
 
 STEP = 100
-"""Number of candidates between two lines about progress."""
+"""Number of candidates between two progress lines."""
 
 NAMES, EDITS, NUMBERS, MECHANICAL = "that have a name", "systematic edits", "numbers of its own", "mechanical edits"
 TWO_NAMES, HALF_AND_NAME = "pairs of what has a name", "pairs of a half and what has a name"
@@ -47,7 +47,7 @@ a case made plainer."""
 
 @dataclass
 class Search:
-    """Progress of a search.
+    """Progress and bound of a search.
 
     Attributes:
         looked: by pass, the number of candidates that were looked at.
@@ -65,15 +65,15 @@ class Search:
 
     @property
     def counts(self) -> tuple[int, int]:
-        """Number of candidates that were looked at, and of those that there are, in all passes so far."""
+        """Number of candidates tried and number of candidates in total, in all passes so far."""
         return sum(self.looked.values()), sum(self.there.values())
 
     def is_cut(self) -> bool:
-        """True if no further candidate is looked at."""
+        """True if the bound is reached, so that no further candidate is tried."""
         return self.counts[0] >= self.most
 
     def count(self, what: str, there: int, looked: int = 0) -> None:
-        """Add candidates, and candidates looked at, to the counts of a pass."""
+        """Add candidates, and tried candidates, to the counts of a pass."""
         self.there[what] = self.there.get(what, 0) + there
         self.looked[what] = self.looked.get(what, 0) + looked
         done, all_ = self.counts
@@ -84,7 +84,7 @@ class Search:
     def among(
         self, what: str, candidates: Iterable[Variant | None], there: int, most: int | None = None
     ) -> Iterator[Variant]:
-        """Yield at most ``most`` candidates of a pass; a candidate that makes no sense (None) is only counted."""
+        """Yield at most ``most`` candidates of a pass; None stands for an impossible candidate and is only counted."""
         self.count(what, there)
         for k, v in enumerate(candidates):
             if k == most or self.is_cut():
@@ -99,7 +99,7 @@ class Search:
         return tuple(f"{self.looked[what]:,} of {self.there[what]:,} {what}" for what in PASSES if self.there.get(what))
 
     def __str__(self) -> str:
-        """Counts of all passes together, in words; empty if no candidate was left out."""
+        """Return the counts of all passes in words; empty if no candidate was left out."""
         looked, there = self.counts
         if self.is_cut():
             return f"search cut at {looked:,} of {there:,} candidates (--profile full goes on)"
@@ -107,13 +107,13 @@ class Search:
 
 
 Chains = Callable[[], Sequence[Sequence[Link]]]
-"""The cases in which a subject deviates soonest, made plainer, when they are asked for."""
+"""Function that returns the simplified versions of the case in which a subject deviates soonest."""
 
 
 def stages(
     search: Search, known: Known, setting: Setting, told: Evidence, alone: bool, own: Iterable[Variant] = ()
 ) -> Iterator[Iterable[Variant]]:
-    """Yield the stages of single candidates: variants with a name, the subject's own equation, edits of the rules.
+    """Yield the stages of single candidates: named variants, the subject's own equation, edits of the rules.
 
     The edits are systematic edits, variants with one unknown number, and mechanical edits.
 
@@ -148,7 +148,7 @@ def two_at_once(
     chains: Chains,
     shows: Callable[[Variant], bool] = lambda v: False,
 ) -> Iterator[Iterable[Variant]]:
-    """Yield the stages of pairs, for a model that no single candidate fits.
+    """Yield the stages of pairs of variants, for a model that no single candidate explains.
 
     Halves for which ``shows`` holds, since they show a quantity as the subject does, come first. Pairs are not tried if
     only an intermediate deviates: two wrong signs, for example, leave the model right and flip the intermediate.

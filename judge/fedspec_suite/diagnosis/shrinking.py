@@ -1,4 +1,4 @@
-"""Two mistakes at once: cases made plainer until only one mistake shows, and the variants that explain this mistake."""
+"""Pairs of mistakes: simplify a case until only one mistake shows, and find variants that explain this one."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ from fedspec_suite.measure.scenario import Scenario, arranged, first_clients, pi
 from fedspec_suite.measure.setting import Setting
 
 HOPEFUL = 40
-"""Number of variants fitting the plain end of a chain that are then compared on its other cases."""
+"""Number of variants fitting the simplest case that are then compared on the other cases."""
 
 LINKS = 6
-"""Number of cases of a chain, the plainest ones, on which halves are compared."""
+"""Number of cases of a chain, the simplest ones, on which variants are compared."""
 
 Asked = Callable[[Scenario], tuple[int, list[Shown]] | None]
-"""Function giving the event in which a subject first deviates in a case, and all its answers; None if the subject
-doesn't deviate or cannot play the case."""
+"""Function that returns the event in which a subject first deviates in a case, and all its answers; None if the
+subject doesn't deviate or cannot play the case.
+"""
 
 
 @dataclass(frozen=True)
 class Link:
-    """A case of a chain.
+    """Case in a chain of ever simpler deviating cases.
 
     Attributes:
         s: the case.
@@ -45,12 +46,12 @@ class Link:
 
     @property
     def cut(self) -> tuple[Scenario, list[Shown]]:
-        """The case up to where it deviates."""
+        """Case and answers up to the first deviation."""
         return replace(self.s, events=self.s.events[: self.event + 1]), self.answers[: self.event + 1]
 
 
 def chains(setting: Setting, s: Scenario, asked: Asked) -> tuple[tuple[Link, ...], ...]:
-    """Two ways to make a deviating case plainer, a feature at a time while it deviates: in one order and the other.
+    """Simplify a deviating case in two ways, one feature at a time while it deviates: in one order and in reverse.
 
     Of two mistakes at once the last cases often show one alone; by the two orders each its own.
     """
@@ -71,7 +72,7 @@ def _chain(setting: Setting, s: Scenario, asked: Asked, forward: bool) -> tuple[
 
 
 Plain = Callable[[Scenario], Scenario | None]
-"""A case with a feature less; None where it has none to lose, or must have it."""
+"""Function that simplifies a case by one feature; None if the feature is absent or required."""
 
 
 def _features(setting: Setting, s: Scenario) -> list[Plain]:
@@ -179,7 +180,7 @@ def _alike(s: Scenario) -> Scenario | None:
 
 
 def halves(of_each: Sequence[Sequence[Link]], variants: Sequence[Variant]) -> list[Variant]:
-    """Variants that give the subject's answers at the plain end of a chain, sorted by how far up the chain they fit."""
+    """Return variants that explain the simplest case of a chain, sorted by how many of its cases they explain."""
     ranked = [_explaining(links[-LINKS:], variants) for links in of_each if links]
     turns = (v for k in range(max(map(len, ranked), default=0)) for some in ranked for v in some[k : k + 1])
     return list(dict.fromkeys(turns))

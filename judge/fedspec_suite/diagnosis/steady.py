@@ -1,4 +1,4 @@
-"""A check for variants without a useful rounding bound: their models hold still under nudges of the inputs.
+"""Test of a variant whose rounding bound is useless: perturb the inputs and compare the changes of the models.
 
 A quotient by a length that is zero at first, which only the computing code knows to be zero, has no bound in running
 numbers. Code that computes the same quotient still gives the same numbers, and nudging the inputs by some roundings
@@ -18,19 +18,19 @@ from fedspec_suite.measure.bench import HOPELESS
 from fedspec_suite.measure.scenario import Scenario
 
 NUDGES = (8, 24)
-"""Numbers of roundings by which the inputs are changed."""
+"""Perturbations of the inputs, in units of epsilon."""
 
 ROUNDINGS = 64
-"""Number of roundings that a subject may be off by, beyond several times the change that the nudges cause."""
+"""Tolerance in roundings, beyond several times the change that the perturbations cause."""
 
 
 def models(v: Variant, s: Scenario) -> list[Array]:
-    """The models after all events, in floating point; none where it cannot run."""
+    """Return a variant's models after all events, in floating point; empty if it cannot run."""
     return [np.asarray(answer["x"], dtype=float).reshape(-1) for answer in v.answers(s)]
 
 
 def steady(v: Variant, s: Scenario, got: Sequence[Array]) -> list[Array]:
-    """Masks of the models' coordinates, after each event, that equal the variant's up to roundings and nudges."""
+    """Return masks, per event, of the coordinates that equal the variant's up to rounding and perturbation."""
     plain, eps = models(v, s), float(np.finfo(s.case.dtype).eps)
     moved = [models(v, other) for other in _nudged(s, eps)]
     out = []

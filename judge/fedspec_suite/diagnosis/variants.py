@@ -1,4 +1,4 @@
-"""Variants that a subject may run instead of its claim: another reading or rule, a known edit, a generic defect."""
+"""Variants that a subject may compute instead of its claim: another reading or rule, a known edit, a generic defect."""
 
 from __future__ import annotations
 
@@ -60,19 +60,19 @@ BROKEN = {
     "staleness": "mix_t",
     "age": "mix_t",
 }
-"""The equation that an option decides, by its tail; the step where none is named."""
+"""Symbol of the equation that each option changes; other options change the step."""
 
 
 DIGITS = 6
-"""Digits of a number that is said."""
+"""Largest number of digits of a number in words."""
 
 Edition: TypeAlias = Callable[[Case], Session]
-"""Function that begins a session of the specification, with edits or without."""
+"""Function that starts a session of the specification, with or without edits."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Variant:
-    """The specification with something else about it.
+    """Specification with changes: other options or another algorithm, edits, or defects.
 
     Attributes:
         words: what.
@@ -100,7 +100,7 @@ class Variant:
     rank: int = 0
 
     def told(self, s: Scenario) -> Scenario:
-        """A scenario as the variant is told it."""
+        """Return a scenario as the variant receives it, with its options and its defects' changes."""
         options = {**self.options, **{n: v for m in self.mutants for n, v in m.options.items()}}
         s = replace(s, case=_as_told(s.case, self.algorithm, options))
         if s.case.population is not None and CATALOGUE[self.algorithm].served is None:
@@ -110,7 +110,7 @@ class Variant:
         return s
 
     def begin(self, s: Scenario, edition: Edition) -> Running:
-        """A session of the variant, for a scenario as it is told."""
+        """Start a session of the variant on a scenario from :meth:`told`."""
         session = edition(s.case)
         for d in self.defects:
             session = d.session(session, s)
@@ -127,12 +127,12 @@ class Variant:
                 session.spec.give_up()
 
     def exact(self, s: Scenario, edition: Edition) -> list[Shown]:
-        """Answers of the variant in running numbers."""
+        """Return the variant's answers in running numbers."""
         with ExitStack() as stack:
             return reference(self.told(s), lambda lifted: stack.enter_context(self._session(lifted, edition)))
 
     def quick(self, s: Scenario, edition: Edition) -> Iterator[Any]:
-        """Answers of the variant in floating point, one after the other."""
+        """Yield the variant's answers in floating point."""
         told = self.told(s)
         with ExitStack() as stack:
             with np.errstate(all="ignore"):
@@ -143,27 +143,27 @@ class Variant:
                 yield answer
 
     def followed(self, s: Scenario, edition: Edition, same: Callable[[int, Any], bool]) -> int:
-        """Number of events before the first event whose answer in floating point differs, by ``same``."""
+        """Return the number of events before the first whose answer in floating point differs, by ``same``."""
         told = self.told(s)
         with np.errstate(all="ignore"), self._session(told, edition) as session:
             return next((k for k, e in enumerate(told.events) if not same(k, session.step(e))), len(told.events))
 
     def answers(self, s: Scenario) -> list[Any]:
-        """Answers in floating point; empty if the variant cannot run."""
+        """Return the answers in floating point; empty if the variant cannot run."""
         try:
             return list(self.quick(s, self.editions()()))
         except CANNOT:
             return []
 
     def bounded(self, s: Scenario) -> list[Shown]:
-        """Answers in running numbers; empty if the variant cannot run."""
+        """Return the answers in running numbers; empty if the variant cannot run."""
         try:
             return self.exact(s, self.editions()())
         except CANNOT:
             return []
 
     def editions(self) -> Callable[[], Edition]:
-        """Return a function that gives the edition of each session in turn; some edits keep state between sessions."""
+        """Return a factory that gives the edition of each session in turn; some edits keep state between sessions."""
         if not self.mutants and not self.defects:
             return lambda: _plain
         after = {m: mutants.editions(m) for m in self.mutants}
@@ -187,12 +187,12 @@ def _edited(v: Variant, after: Mapping[Mutant, FunctionType], case: Case) -> Ses
 
 
 def session_with(case: Case, edits: Edits, everything: bool = False) -> Session:
-    """A session of the specification that refuses nothing, with other functions in the place of some."""
+    """Start a session of the specification without argument checks, with some functions replaced."""
     return opened(form_of(CATALOGUE[case.algorithm], case.level)).started(case, edits, everything, _begun)
 
 
 KEPT = 256
-"""Number of cases whose derived data are kept: the cases of one diagnosis, as its variants are given them."""
+"""Number of cases whose derived data are cached, enough for one diagnosis."""
 
 _TOLD: dict[tuple[int, str, tuple[tuple[str, str], ...]], tuple[Case, Case]] = {}
 _PREPARED: dict[int, tuple[Case, Session]] = {}
@@ -237,12 +237,12 @@ def _of_participants(s: Scenario) -> Scenario:
 
 
 def as_claimed(setting: Setting) -> Variant:
-    """The specification as it stands."""
+    """Return the variant without any change: the claimed specification."""
     return Variant(words="", equation="", algorithm=setting.algorithm.id, options=setting.options, parts=0)
 
 
 def single(setting: Setting) -> Iterator[Variant]:
-    """Variants with one change from the claim; catalogued variants come before generic ones."""
+    """Yield variants with one change from the claim; catalogued variants come before generic ones."""
     one = replace(as_claimed(setting), parts=1)
     for words, options in _readings(setting):
         turned = next(n for n in options if options[n] != setting.options[n])
@@ -271,7 +271,7 @@ def _reading_in(words: str) -> str:
 
 
 def without_rate(setting: Setting) -> Iterator[Variant]:
-    """Other algorithms whose server has a rate, which this one has not: it goes as far as it is told."""
+    """Yield other algorithms whose server has a rate that this one lacks, with the rate set to 1."""
     one, seen = replace(as_claimed(setting), parts=1), list[tuple[Any, str]]()
     for words, other, options, more in relatives(setting, 1):
         # FedProx has FedAvg's server.
@@ -282,7 +282,7 @@ def without_rate(setting: Setting) -> Iterator[Variant]:
 
 
 def at_number(one: Variant, words: str, other: str, options: Mapping[str, str], n: str, value: float) -> Variant:
-    """The rule of another algorithm, with a number for the one hyper-parameter that is not there."""
+    """Return another algorithm as a variant, with a value for the one hyper-parameter that the claim lacks."""
     said, number = _reading_in(words) or CATALOGUE[other].readings[0].name, f"{value:.{DIGITS}g}"
     return replace(
         one,
@@ -297,7 +297,7 @@ def at_number(one: Variant, words: str, other: str, options: Mapping[str, str], 
 
 
 def systematic(setting: Setting) -> Iterator[Variant]:
-    """Every systematic edit of the rules; what it does is said of the equation of the statement that it edits."""
+    """Yield every systematic edit of the rules, with the equation of the edited statement."""
     one = replace(as_claimed(setting), parts=1)
     own = printed_by(setting)
     for e in edits(setting.algorithm, setting.level):
@@ -309,12 +309,12 @@ def systematic(setting: Setting) -> Iterator[Variant]:
 
 
 def printed_by(setting: Setting) -> set[str]:
-    """The equations of an algorithm, under whatever options: those that `fedspec show` lists."""
+    """Return the ids of an algorithm's equations under all options, as ``fedspec show`` lists them."""
     return {equation.id for rule in setting.algorithm.rules for equation in printed(rule)}
 
 
 def equation_of(setting: Setting, tail: str) -> str:
-    """The equation that a setting breaks where something about a symbol is wrong; none where that has no equation."""
+    """Return the id of the setting's equation for a symbol; empty if there is none."""
     return setting.algorithm.equation(tail, setting.options) if tail else ""
 
 
@@ -340,7 +340,7 @@ WEIGHED = {"weights": "uniform"}
 
 
 def relatives(setting: Setting, more: int) -> Iterator[tuple[str, str, dict[str, str], tuple[str, ...]]]:
-    """Other algorithms of the level in each of their readings, with so many hyper-parameters that this one lacks.
+    """Yield other algorithms in each of their readings that have ``more`` hyper-parameters which this one lacks.
 
     Args:
         setting: what is judged.

@@ -1,4 +1,4 @@
-"""A question to every offer of some subjects; if an offer can't be asked, the answer names its fault."""
+"""Ask one question of every offer of some subjects; if an offer can't be asked, the answer gives the reason."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class OfferAnswer(Generic[T]):
-    """The answer of one offer.
+    """Answer of one offer, or the reason for its absence.
 
     Attributes:
         name: the subject, as it was typed.
@@ -47,7 +47,7 @@ def ask_all_offers(
     limit: float,
     progress: Callable[[str], None],
 ) -> Iterator[OfferAnswer[T]]:
-    """Ask each offer in turn.
+    """Call ``ask`` on the bench of each offer in turn and yield its answers.
 
     Raises:
         FedspecError: a name is unknown, or there is nothing that can be asked.

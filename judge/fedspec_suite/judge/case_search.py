@@ -1,4 +1,4 @@
-"""The cases of a law: drawn by Hypothesis, or those again that a law with the same strategy was tried on before."""
+"""Search for a failing case of a law: Hypothesis draws cases, or laws with the same strategy share earlier ones."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.seeded_draws import run_cases
 
 Trial: TypeAlias = Callable[[Any], None]
-"""Tries a case; raises where it is not passed."""
+"""Function that runs a law on a case and raises if the law is violated."""
 
 Drawn: TypeAlias = MutableMapping[Hashable, list[bytes]]
-"""Cases drawn before, pickled, so that no trial can have changed them."""
+"""Cache of passed cases, pickled so that no trial can have changed them."""
 
 
 class _Held:
@@ -30,19 +30,19 @@ class _Held:
 
 
 def search(cases: SearchStrategy[Any], examples: int, seed: int, trial: Trial) -> None:
-    """Draw cases and try them; shrink the first that is not passed, and raise what the smallest raises."""
+    """Draw cases and try them; shrink the first failing case and raise the exception of the smallest."""
     run_cases(cases.map(_Held), examples, seed, (Phase.generate, Phase.shrink), lambda held: trial(held.case))
 
 
 @cache
 def shared() -> frozenset[Callable[..., Any]]:
-    """The strategies that several laws have in common."""
+    """Return the strategies that several laws use."""
     counted = Counter(law.cases for law in LAWS.values())
     return frozenset(cases for cases, laws in counted.items() if laws > 1)
 
 
 def once(drawn: Drawn, key: Hashable, searched: Callable[[Trial], None], trial: Trial) -> None:
-    """Search, but draw no case a second time that was drawn before under the same key.
+    """Search, but reuse the cases drawn before under the same key.
 
     What Hypothesis draws depends on the seed and on what became of the cases before. So where all were passed, they are
     the next law's cases too, up to the first that it does not pass. From there on Hypothesis takes over: it is told

@@ -1,4 +1,4 @@
-"""Judge whole subjects: every offer of each, one line of the table for each offer."""
+"""Check whole subjects: all offers of each, one result per offer."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from fedspec_suite.subjects import environments
 
 
 def check(request: Request, progress: Callable[[str], None] = lambda text: None) -> Iterator[Result]:
-    """Judge; results come in the order of the subjects and their offers, however many processes share the work.
+    """Check subjects and yield results in the order of subjects and offers, however many processes share the work.
 
     A subject that cannot be started, and an offer that cannot be judged, are results of their own. What has its
     environment is judged while those of others are being made.
@@ -96,7 +96,7 @@ def _in_turn(
 
 
 Placed = tuple[tuple[int, int], Result]
-"""A result with the place of its task."""
+"""Result with the position of its task."""
 
 
 def _alone(request: Request, tasks: Iterable[Task | None], progress: Callable[[str], None]) -> Iterator[Placed]:
@@ -124,7 +124,7 @@ def _verdict(r: Result) -> str:
 
 
 def complaints_of(request: Request, results: Sequence[Result]) -> list[Complaint]:
-    """Faults of the expected failures, after everything was judged."""
+    """Return the faults of the expected failures, given all results."""
     # What a subject that could not be started offers is not known.
     only = None if any(not r.algorithm for r in results) else tuple(request.only)
     return complaints(request.expect, results, request.today, only=only, law=request.law)
@@ -136,7 +136,7 @@ def _entries(request: Request, task: Task, number: int) -> list[Expectation]:
 
 
 def judge(request: Request, task: Task, progress: Callable[[str], None] = lambda text: None) -> Iterator[Result]:
-    """Judge some offers of a subject; an error is reported for the offer that raises it."""
+    """Check some offers of a subject and yield their results; an error becomes the result of its offer."""
     done = 0
     try:
         with opened(request, task.name, progress) as answering:

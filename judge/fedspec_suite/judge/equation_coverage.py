@@ -1,4 +1,4 @@
-"""Coverage of a claim's equations: each is spoilt in the specification, and the laws about shown quantities are asked.
+"""Coverage of a claim's equations: an equation counts as seen if mutating it changes a compared quantity.
 
 An equation is *seen* if the law ``follows-NAME`` of some quantity that was compared notices that it is spoilt: a
 quantity that does not change with an equation shows nothing of it to any other law either. This is asked of the very
@@ -28,13 +28,13 @@ from fedspec_suite.mutants import Mutant, Mutated, functions
 from fedspec_suite.mutants.spoilt import spoils
 
 FEW, MANY = 12, 48
-"""Numbers of cases in which a spoilt equation is sought: at first, and before it counts as not shown."""
+"""Numbers of cases that must miss a mutated equation: at first, and before the equation counts as unseen."""
 
 DTYPE, SEED = "float64", 0
 
 
 def compared_quantities(obligations: Sequence[Obligation]) -> tuple[str, ...]:
-    """The quantities that were compared with the rule and are right wherever they were; x first."""
+    """Return the quantities that were compared with the rule and passed every comparison; x first."""
     by: dict[str, set[Status]] = {"x": set()}
     for o in obligations:
         if o.reads and o.law in LAWS and o.status is not Status.SKIP:
@@ -43,7 +43,7 @@ def compared_quantities(obligations: Sequence[Obligation]) -> tuple[str, ...]:
 
 
 def uncovered_equations(offer: Offer, compared: Sequence[str]) -> tuple[Unseen, ...]:
-    """The equations of a claim that show in none of these quantities, each with those that would show it.
+    """Return the claim's equations that affect no compared quantity, each with the quantities it affects.
 
     The claim is what runs at the offer's level: at level server, no equation of the clients.
     """
@@ -53,7 +53,7 @@ def uncovered_equations(offer: Offer, compared: Sequence[str]) -> tuple[Unseen, 
 
 
 def with_coverage(result: Result, offer: Offer, compared: Sequence[str]) -> Result:
-    """The result of an offer that passed all that it was asked, with what was not seen of its claim.
+    """Add the unseen equations to the result of an offer that passed all its checks.
 
     Args:
         result: what its obligations come to.

@@ -1,4 +1,4 @@
-"""Expected failures: a TOML file that says which obligations may fail, why, and until when.
+"""Expected failures: a TOML file that lists which obligations may fail, why, and until when.
 
 [[expect]]
 offer = "fedadam/server"        # as --only takes it
@@ -29,14 +29,14 @@ KEYS = {"claim": str, "law": str, "dtype": str, "reason": str, "issue": str, "un
 REQUIRED = ("claim", "reason")
 
 LARGEST = 1 << 20
-"""Bytes that are read at most."""
+"""Largest file size that is read, in bytes."""
 
 HOW = "docs/in-your-ci.md shows a whole file"
 
 
 @dataclass(frozen=True)
 class Expectation:
-    """An entry of the file of expected failures.
+    """Entry of the file of expected failures.
 
     Attributes:
         file: where it stands.
@@ -62,16 +62,16 @@ class Expectation:
 
     @property
     def place(self) -> str:
-        """File and line, or file and entry."""
+        """File and line of the entry, or file and number if the line is unknown."""
         return f"{self.file}:{self.line} (entry {self.number})" if self.line else f"{self.file} (entry {self.number})"
 
     @property
     def words(self) -> str:
-        """Reason and issue."""
+        """Reason of the failure, and its issue if there is one."""
         return f"{self.reason} ({self.issue})" if self.issue else self.reason
 
     def about(self, o: Obligation) -> bool:
-        """True if the entry matches an obligation of its offers."""
+        """True if the entry's patterns match an obligation's law and floating-point type."""
         return fnmatch.fnmatchcase(o.law, self.law) and self.dtype in {"", o.dtype}
 
     def expired(self, today: date | None) -> bool:
@@ -81,7 +81,7 @@ class Expectation:
 
 @dataclass(frozen=True)
 class Complaint:
-    """A fault of an entry.
+    """Fault of an entry, such as an expired date.
 
     Attributes:
         entry: which.
@@ -96,7 +96,7 @@ class Complaint:
 
 
 def read(path: Path) -> tuple[Expectation, ...]:
-    """Read the entries of a file.
+    """Read the entries of a file of expected failures.
 
     Raises:
         ContractError: it cannot be read, is no TOML, or an entry has an unknown key, a wrong type or no reason.
@@ -142,7 +142,7 @@ def _entry(file: str, number: int, line: int, given: dict[str, Any]) -> Expectat
 
 
 def excused(obligations: Sequence[Obligation], entries: Sequence[Expectation], today: date | None) -> list[Obligation]:
-    """The obligations of an offer, where what fails as expected says so.
+    """Mark the failed obligations that an entry excuses as expected failures.
 
     Args:
         obligations: what came out.
@@ -166,7 +166,7 @@ def complaints(
     only: Sequence[str] | None,
     law: str,
 ) -> list[Complaint]:
-    """Faults of the entries, after everything was judged.
+    """Return the faults of the entries, given the results of all offers.
 
     Args:
         entries: all of the file.
@@ -191,7 +191,7 @@ def complaints(
 def wrong(
     e: Expectation, mine: Sequence[Obligation], today: date | None, *, only: Sequence[str] | None, law: str
 ) -> str:
-    """Describe the fault of an entry, given the obligations that match it; empty if it has none.
+    """Describe the fault of an entry, given the obligations that match it; empty if it has no fault.
 
     Args:
         e: the entry.

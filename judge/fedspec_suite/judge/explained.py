@@ -1,4 +1,4 @@
-"""The explanation of an offer that deviates: its name, how the deviation goes on, the properties that it breaks.
+"""Explanation of a deviating offer: its nearest known variant, the error's course, and the broken properties.
 
 The judge loads it with all that is known of mistakes if an offer does not conform.
 """
@@ -35,13 +35,13 @@ from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Conformity, Course, Obligation, Result, Status
 
 COURSES = 8
-"""Samples that are played until one shows a deviation."""
+"""Number of sample cases to play until one shows a deviation."""
 
 NAMING = {"resumes", "faults-as-declared"}
-"""Laws that name what is wrong themselves."""
+"""Laws whose message already names the fault."""
 
 MANNERS = {"repeats", "isolated", "dtype", "inputs", REQUIREMENT}
-"""Laws that can be broken while the numbers of the model are right."""
+"""Laws about the manner of answering (repeatability, dtype, ...), which can fail although the numbers are right."""
 
 
 def explained(
@@ -51,7 +51,7 @@ def explained(
     broken: Sequence[Scenario] = (),
     progress: Callable[[str], None] = lambda text: None,
 ) -> Result:
-    """The result of an offer that does not conform, with its diagnosis.
+    """Add a diagnosis to the result of an offer that doesn't conform.
 
     Args:
         result: what its obligations come to.
@@ -89,7 +89,7 @@ def explained(
 
 
 def searching(offer: Offer, profile: str, progress: Callable[[str], None] = lambda text: None) -> Search:
-    """The search of a profile, which is bounded in the quick one."""
+    """Return the search of a profile; the number of candidates is bounded in the quick profile."""
     return Search(most=QUICK[offer.level] if profile == "quick" else math.inf, tell=progress)
 
 
@@ -120,7 +120,7 @@ def explanation(
     broken: Sequence[Scenario] = (),
     search: Search | None = None,
 ) -> tuple[Diagnosis, str]:
-    """Diagnose an offer that failed in some obligations, as data and in words.
+    """Diagnose an offer by its failed obligations; return the diagnosis as data and in words.
 
     Args:
         subject: the subject.

@@ -1,4 +1,4 @@
-"""The first play of a claim: one small case, and beside it a second session; faults of an adapter show at once.
+"""First play of a claim: one small case and a second session, which reveal gross faults of an adapter at once.
 
 An answer in a wrong shape breaks every check. So it is looked for before them, and ends the claim.
 """
@@ -28,7 +28,7 @@ from fedspec_suite.measure.verdict import ADAPTER, Beyond, Deviates, Deviation, 
 RETURNED = "x comes back as"
 
 WHOLE = re.compile(r"\b(u?int\d*|bool)\b")
-"""Types that hold no fractions."""
+"""Pattern of dtypes that hold no fractions."""
 
 
 def first_play(subject: Subject, offer: Offer) -> Obligation | None:
@@ -58,7 +58,7 @@ def first_play(subject: Subject, offer: Offer) -> Obligation | None:
 
 
 def first_case(setting: Setting) -> Scenario:
-    """A case with nothing unusual, whose blocks have different shapes."""
+    """Return a case without unusual features, whose blocks have different shapes."""
     matrices = setting.matrices or setting.algorithm.has(Fact.MATRICES)
     blocks = {"w": (2, 3), "b": (3, 1) if matrices else (3,)}
     return plain_case(setting, {"w": (2, 3)} if setting.one_block else blocks)

@@ -1,4 +1,4 @@
-"""Locating subjects: from the words on the command line to a running subject."""
+"""Start subjects from their names on the command line."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KINDS = (
 
 
 def expand(implementation: str) -> tuple[str, ...]:
-    """The single subjects that a name stands for.
+    """Return the single subjects that a command-line name stands for.
 
     Raises:
         UnknownNameError: it is neither a known kind nor a bundled name.
@@ -57,7 +57,7 @@ def opened(
     device: str = "cpu",
     progress: Callable[[str], None] = lambda text: None,
 ) -> Iterator[Subject]:
-    """A subject that answers until the block ends.
+    """Context manager that starts a subject and stops it when the block ends.
 
     Raises:
         FedspecError: it cannot be found, imported or started.

@@ -1,4 +1,4 @@
-"""Laws asked about mutants, on the offers of the specification where their edits can show.
+"""Run laws on mutants, on each offer of the specification where the mutant's edit can show.
 
 The cases of a law do not depend on the mutant, so they are drawn once for an offer, with the specification as the
 subject; then every mutant plays them until the first violation.
@@ -35,17 +35,17 @@ from fedspec_suite.measure.verdict import Deviates, NotOffered, Undecided, forma
 from fedspec_suite.mutants import Mutant, Mutated, find, fresh, original, started
 
 DTYPE = "float64"
-"""The floating-point type that mutants are asked in: in a narrower one, rounding can only hide an edit."""
+"""Floating-point type in which mutants run: in a narrower type, rounding could only hide an edit."""
 
 CRASHED = "the law crashes: "
 
 CASES = PROFILES["quick"]
-"""Cases drawn for each law on each offer."""
+"""Number of cases drawn for each law on each offer."""
 
 
 @dataclass(frozen=True)
 class MutantResult:
-    """Laws that killed a mutant on one offer, that did not, and that were not asked.
+    """Laws that killed a mutant on one offer, laws that did not, and laws that could not be asked.
 
     Attributes:
         killed: laws that found a violation.
@@ -61,7 +61,7 @@ class MutantResult:
 def ask_everywhere(
     names: Sequence[str], laws: Sequence[str], *, seed: int, jobs: int, progress: Callable[[str], None]
 ) -> dict[str, dict[str, MutantResult]]:
-    """Results of each mutant on each offer where its edit can show; they depend on names, laws and seed alone.
+    """Run laws on each mutant, on each offer where its edit can show; return the results by mutant and offer.
 
     Raises:
         UnknownNameError: there is no such mutant.
@@ -95,12 +95,12 @@ def _shared(
 
 @cache
 def offer_setting(number: int) -> Setting:
-    """Setting of the specification's offer with this number."""
+    """Return the setting of the specification's offer ``number``, cached."""
     return setting_of(SUBJECT.info.offers[number], DTYPE)
 
 
 def offers_of(mutant: Mutant) -> list[int]:
-    """The offers of the specification that a mutant is asked on, by number.
+    """Return the numbers of the specification's offers on which a mutant is run.
 
     They are the offers of its algorithms that claim what the edit is made under; where no reading of an algorithm has
     it, the subject claims the canonical one and does something else. Offers of rates by round are asked about these.
@@ -179,12 +179,12 @@ def _fate(law: Law, bench: Bench, cases: Sequence[Any]) -> tuple[bool, str]:
 
 
 def plain_cases(setting: Setting, count: int, seed: int) -> list[Scenario]:
-    """Cases of an offer that are made for no law."""
+    """Draw cases of an offer that are not specific to a law."""
     return draw_cases(varied_scenarios(setting) if setting.varies else scenarios(setting), count, seed)
 
 
 def ask(number: int, names: Sequence[str], laws: Sequence[str], seed: int, count: int) -> dict[str, MutantResult]:
-    """Ask some laws about some mutants on one offer of the specification, by its number."""
+    """Run some laws on some mutants, on the specification's offer ``number``."""
     offer, setting = SUBJECT.info.offers[number], offer_setting(number)
     plain = plain_cases(setting, count, seed)
     mutated = {name: Mutated(find(name)) for name in names if runs(find(name), plain)}
@@ -210,7 +210,7 @@ def _asked(killed: list[str], survived: list[str], not_asked: dict[str, list[str
 
 
 def runs(mutant: Mutant, plain: Sequence[Scenario]) -> bool:
-    """True if some scenario calls the edited function at all."""
+    """True if some scenario calls the function that the mutant edits."""
 
     @functools.wraps(fresh(mutant))
     def watched(*args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The obligations of an offer, asked one by one, as the judge asks them all: each once, with the same cases."""
+"""The obligations of one offer, run one at a time on the same cases as ``fedspec check``, each at most once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from fedspec_suite.measure.verdict import Conformity, Obligation, Status, format
 
 
 class OneByOne:
-    """An offer and what is known of it so far.
+    """Obligations of an offer and the outcomes so far.
 
     Attributes:
         rows: the law and the type of each obligation.
@@ -39,7 +39,7 @@ class OneByOne:
     """
 
     def __init__(self, request: Request, name: str, subject: Subject, number: int) -> None:
-        """List what is to be asked.
+        """List the obligations of an offer.
 
         Args:
             request: how thoroughly.
@@ -85,7 +85,7 @@ class OneByOne:
         return replace(found, case=None)
 
     def ask(self, law: str, dtype: str) -> Obligation:
-        """Run an obligation, once; again only if it got no answer because the subject refuses a zero."""
+        """Return the outcome of an obligation; it runs once, or again if the subject turns out to refuse a zero."""
         if (law, dtype) not in self._known:
             found = self._run(law, dtype)
             if self.refused is None and found.reason and found.status in {Status.ERROR, Status.FAIL}:
@@ -108,7 +108,7 @@ class OneByOne:
         return passed.said if passed.verdict is Conformity.ASKED_IN_PART else ""
 
     def about(self, entry: Expectation) -> list[Obligation]:
-        """The obligations of an expected failure, up to the first that fails as it says."""
+        """Run the obligations that an entry of expected failures is about, up to the first that fails as expected."""
         out: list[Obligation] = []
         for law, dtype in self.rows if entry in self.entries else ():
             if entry.about(Obligation(law, dtype, Status.SKIP, ())):
@@ -118,7 +118,7 @@ class OneByOne:
         return out
 
     def nearest(self, law: str) -> tuple[str, list[dict[str, Any]]]:
-        """The nearest known variant in words and as data, the first time that a law fails; empty afterwards."""
+        """Return the nearest known variant, in words and as data, on the first call; empty afterwards."""
         if self._named:
             return "", []
         self._named = True
@@ -131,7 +131,7 @@ class OneByOne:
         return words, [f.data for f in d.found]
 
     def again(self, law: str) -> str:
-        """The command that asks one law alone."""
+        """Return the command that runs one law on this offer."""
         return command(replace(self.request, law=law), self.name, self.offer, self.subject.info.offers)
 
 

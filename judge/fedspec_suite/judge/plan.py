@@ -1,4 +1,4 @@
-"""The work of the judge: offers of each subject as tasks within a time budget, and their results in turn."""
+"""Work plan of a check: the offers of each subject as tasks with time budgets, and their results in order."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fedspec_suite.measure.verdict import Result, counted, format_declaration, s
 
 @dataclass(frozen=True)
 class Task:
-    """Some offers of one subject, by number, as it made them when first asked, and the seconds that they may take.
+    """Task of one worker: some offers of one subject, by number, with a time budget.
 
     Attributes:
         name: the subject, as it was typed.
@@ -41,7 +41,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Planned:
-    """The steps for one subject.
+    """Plan for one subject: its tasks, or the result that gives the reason why it cannot be judged.
 
     Attributes:
         place: which it is of all.
@@ -60,7 +60,7 @@ def planned(
     awaited: Mapping[str, Future[Path]],
     progress: Callable[[str], None],
 ) -> Iterator[Planned | None]:
-    """Yield the plan of each subject, as soon as it can be asked; None while none can be asked yet.
+    """Yield the plan of each subject as soon as the subject can be started; None while none can be started.
 
     Args:
         request: what is asked of the judge.
@@ -126,7 +126,7 @@ def _tasks(
 
 
 def unmatched(implementations: Sequence[str], only: Sequence[str], offered: list[str]) -> FedspecError:
-    """Error that patterns match no offer, with the list of offers."""
+    """Return the error for patterns that match no offer, with a list of the offers."""
     return UnknownNameError(
         f"only: no claim of {' '.join(implementations)} matches {' '.join(only)!r}; "
         f"patterns are [VARIANT:]ALGORITHM/LEVEL/READING; claims: {some(list(dict.fromkeys(offered)), 12)}"
@@ -134,7 +134,7 @@ def unmatched(implementations: Sequence[str], only: Sequence[str], offered: list
 
 
 def opened(request: Request, name: str, progress: Callable[[str], None]) -> AbstractContextManager[Subject]:
-    """The subject of a name, as the request says."""
+    """Return a context manager that runs the subject called ``name`` with the request's limits."""
     if name in request.given:
         return nullcontext(InProcess(request.given[name], copies=True))
     return locate.opened(
@@ -144,7 +144,7 @@ def opened(request: Request, name: str, progress: Callable[[str], None]) -> Abst
 
 @dataclass
 class Turns:
-    """Results that come out of turn, kept until everything before them has come.
+    """Buffer that puts results into the order of subjects and offers.
 
     Attributes:
         subjects: how many there are.
@@ -161,7 +161,7 @@ class Turns:
     given: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def ready(self, *, rest: bool = False) -> Iterator[Result]:
-        """Yield the results that can be printed: none before them is still to come, or the rest will never come."""
+        """Yield the results whose predecessors are complete; with ``rest``, all remaining results."""
         if not rest and not any(one.usable for one in self.plans.values()):
             # It may turn out that there is nothing to judge, which is then all that is said.
             return
@@ -180,7 +180,7 @@ class Turns:
                     return
 
     def far(self) -> str:
-        """Progress of the work, in words."""
+        """Return the progress of the work in words."""
         done = sum(map(len, self.came.values()))
         if len(self.plans) < self.subjects:
             return f"{counted(done, 'claim')} so far"
@@ -189,7 +189,7 @@ class Turns:
 
 
 class Budgeted:
-    """A subject that may take so many seconds in all, from now on."""
+    """Subject with a total time budget, counted from now on."""
 
     def __init__(self, subject: Subject, seconds: float) -> None:
         self.subject = subject
@@ -199,11 +199,11 @@ class Budgeted:
 
     @property
     def spent(self) -> str:
-        """Why it is asked nothing more; empty while it is asked."""
+        """Reason why it is asked nothing more; empty while its budget lasts."""
         return "" if time.monotonic() < self.end else f"not asked, budget used ({self.seconds:.3g} s)"
 
     def start(self, case: Case) -> Session:
-        """Begin a session.
+        """Begin a session if the budget lasts.
 
         Raises:
             SubjectError: the budget is used up.
@@ -213,5 +213,5 @@ class Budgeted:
         return self.subject.start(case)
 
     def afresh(self) -> None:
-        """Let the next session start in a new process, if the subject has one of its own."""
+        """Restart the subject's process before the next session, if it has a separate process."""
         getattr(self.subject, "afresh", lambda: None)()

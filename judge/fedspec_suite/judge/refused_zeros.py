@@ -1,4 +1,4 @@
-"""Zeros, and models of several blocks, that a subject refuses though its claim allows them.
+"""Test whether a subject refuses zeros, or models of several blocks, although its claim allows them.
 
 A case without any zero is played, then with one of them; a case with a single block, then one with several.
 """
@@ -27,20 +27,20 @@ from fedspec_suite.measure.setting import Setting, setting_of
 from fedspec_suite.measure.verdict import Beyond, Deviates, Obligation, Status, Undecided
 
 CASES, SEED = 6, 0
-"""Cases among which one is taken."""
+"""Number of drawn cases, of which the one with the most clients is used, and their seed."""
 
 TAKES_ZERO = "takes-zero"
-"""The obligation that a refused zero breaks; no law, since it is asked only where something got no answer."""
+"""Prefix of the id of the obligation that a refused zero breaks; it runs only if an answer was missing."""
 
 
 TAKES_BLOCKS = "takes-blocks"
-"""Law id of a refusal of models of several blocks."""
+"""Id of the obligation that a refusal of models of several blocks breaks."""
 
 REFUSALS = (TAKES_ZERO, TAKES_BLOCKS)
 
 
 def refused_by(subject: Subject, offer: Offer, obligations: Sequence[Obligation]) -> tuple[dict[str, str], Offer]:
-    """The zeros and models that a subject refuses, asked for if something got no answer; and the offer without them."""
+    """If an answer was missing, return the zeros and models that the subject refuses, and the offer without them."""
     silent = [o.reason for o in obligations if o.status in {Status.ERROR, Status.FAIL} and o.reason]
     # A subject that hangs refuses nothing.
     hangs = any(reason.endswith("it was stopped") for reason in silent)
@@ -54,7 +54,7 @@ def refused_by(subject: Subject, offer: Offer, obligations: Sequence[Obligation]
 
 
 def refuses_blocks(subject: Subject, offer: Offer) -> str:
-    """Why a subject answers nothing about a model of two blocks, if it answers about one of a single block."""
+    """Return the subject's error for a model of two blocks if it accepts one block; else empty."""
     setting = setting_of(offer)
     if setting.one_block or setting.matrices or "peers" in setting.takes:
         return ""
@@ -68,7 +68,7 @@ def refuses_blocks(subject: Subject, offer: Offer) -> str:
 
 
 def refused(subject: Subject, offer: Offer) -> dict[str, str]:
-    """The names that a subject refuses to take as zero, each with what it says; ``weight`` is a client's examples.
+    """Return the names that may not be zero, each with the subject's error; ``weight`` is a client's sample size.
 
     Empty where it does not answer without any zero either, for then another thing is wrong.
     """
@@ -90,7 +90,7 @@ def refused(subject: Subject, offer: Offer) -> dict[str, str]:
 
 
 def obligations(found: dict[str, str]) -> list[Obligation]:
-    """Make an obligation for each refused zero, and for a refusal of models of several blocks."""
+    """Return a failed obligation for each refused zero, and for a refusal of models of several blocks."""
     laws = {name: name if name == TAKES_BLOCKS else f"{TAKES_ZERO}-{name}" for name in found}
     return [Obligation(laws[name], "any", Status.ERROR, (), reason=said) for name, said in found.items()]
 

@@ -1,4 +1,4 @@
-"""Requests to the judge, and the result of an offer that could not be judged."""
+"""Requests to the judge, and results for offers that could not be judged."""
 
 from __future__ import annotations
 
@@ -79,11 +79,11 @@ class Request:
 
 
 class OfferLike(Declares, Protocol):
-    """Target of a pattern: an offer, or the result of an offer."""
+    """Protocol of an object that patterns select: an offer, or the result of an offer."""
 
     @property
     def algorithm(self) -> str:
-        """The algorithm."""
+        """Id of the algorithm."""
         ...
 
     @property
@@ -93,12 +93,12 @@ class OfferLike(Declares, Protocol):
 
     @property
     def variant(self) -> str:
-        """The interface that it is of, where a subject has several."""
+        """Interface of the subject that it belongs to, if the subject has several."""
         ...
 
 
 def chosen(offers: Sequence[OfferLike], only: Sequence[str]) -> list[int]:
-    """The offers that a pattern ``[VARIANT:]ALGORITHM[/LEVEL[/READING]]`` matches, by number; no pattern matches all.
+    """Return the numbers of the offers that match a pattern ``[VARIANT:]ALGORITHM[/LEVEL[/READING]]``, or of all.
 
     READING stands for the reading with the choices declared and what is pinned, as the table prints it; where that
     matches nothing, for the two first, or for the reading alone.
@@ -130,7 +130,7 @@ def _matches(pattern: tuple[str, ...], offer: OfferLike, reading: str) -> bool:
 
 
 def command(request: Request, name: str, offer: Offer | None, offers: Sequence[Offer]) -> str:
-    """The command that judges this offer, or this subject, alone again; none where it has no name."""
+    """Return the command that checks one offer, or the whole subject, again; empty for a subject without a name."""
     if name in request.given:
         return ""
     words = ["fedspec", "check", name]
@@ -173,7 +173,7 @@ def is_own(algorithm: str) -> bool:
 
 
 def reason_of(error: Exception) -> str:
-    """Why something could not be judged, on one line."""
+    """Return the reason why something could not be judged, on one line."""
     if isinstance(error, FedspecError):
         return escape_controls(str(error))
     frames = traceback.extract_tb(error.__traceback__)
@@ -189,7 +189,7 @@ def failed(
     reason: str,
     info: SubjectInfo | None = None,
 ) -> Result:
-    """The line of what could not be judged: of a whole subject where there is no offer."""
+    """Return the result for an offer that could not be judged, or for a whole subject if ``offer`` is None."""
     return Result(
         subject=subject_name(info, offer) if info else name,
         version=info.version if info else "",
@@ -211,10 +211,10 @@ def failed(
 
 
 ASKED = "can-be-asked"
-"""The obligation of what could not be judged."""
+"""Id of the obligation that stands for an offer which could not be judged."""
 
 
 def is_itself(subject: Subject) -> bool:
-    """True if the subject is the specification, without an edit."""
+    """True if the subject is the specification without an edit."""
     info = subject.info
     return (info.name, info.variant) == (SPECIFICATION.info.name, SPECIFICATION.info.variant)

@@ -1,4 +1,4 @@
-"""Run laws on an offer: draw cases, shrink the first violation, say what was exercised of what was asked."""
+"""Run laws on an offer: draw cases, shrink the first violation, and conclude a verdict."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ from fedspec_suite.measure.verdict import (
 )
 
 PROFILES = {"quick": 12, "full": 60, "soak": 600}
-"""Cases drawn for each law."""
+"""Number of cases drawn for each law, by profile."""
 
 
 def profile_named(name: str) -> str:
-    """A profile that there is.
+    """Return the name of a profile, or raise if there is none of that name.
 
     Raises:
         UnknownNameError: nothing is called so.
@@ -56,13 +56,13 @@ def profile_named(name: str) -> str:
 
 
 REQUIREMENT = "reading-requires"
-"""The obligation that comes with a claimed reading instead of a law: what it asks of pinned hyper-parameters."""
+"""Id of the obligation that checks a reading's requirements on fixed hyper-parameters; no law belongs to it."""
 
 FOLLOWS = {law.id for law in follows_rule.LAWS}
-"""Laws that compare one thing with the rule, in all usual cases."""
+"""Ids of the laws that compare one quantity with the rule, in all usual cases."""
 
 ITSELF = "the specification breaks laws that its row does not deny"
-"""Finding about a row whose rule, judged against itself, breaks laws that do not run it."""
+"""Finding about a row whose rule, checked against itself, breaks laws that do not run the rule."""
 
 UNDECIDED = "rounding decides what laws ask of its rule, and its row does not deny these laws"
 """Finding about an own row for which rounding decides laws that do not run the rule, as for a rule that takes a sign.
@@ -72,19 +72,19 @@ PATIENCE = 3
 """Number of laws without an answer after which the runner skips the rest of an offer."""
 
 SOME = 4
-"""Number of obligations after which the runner prints the remaining time."""
+"""Number of obligations after which the progress line includes the remaining time."""
 
 SHRINKING = 80
-"""Cases spent on making the first violation smaller."""
+"""Number of cases spent on shrinking the first violation."""
 
 
 class SearchFinished(BaseException):
-    """No further case can change what is known: Hypothesis stops, and looks for no smaller one."""
+    """Exception that stops Hypothesis, without shrinking, if no further case can change the outcome."""
 
 
 @dataclass
 class Trials:
-    """Record of the cases that a law was tried on.
+    """Record of the cases on which a law was tried.
 
     Attributes:
         cases: how many were tried, shrunk ones included.
@@ -112,7 +112,7 @@ class Trials:
 
 
 def run_law(law: Law, bench: Bench, setting: Setting, examples: int, seed: int) -> Obligation:
-    """Run a law on this offer in this floating-point type."""
+    """Run a law on an offer in one floating-point type and return its obligation."""
     bench, trials = replace(bench, measured=Measured()), Trials()
     examples = max(1, examples // law.costs)
     # Bounds that are infinite meet zeros in closed forms too.
@@ -122,7 +122,7 @@ def run_law(law: Law, bench: Bench, setting: Setting, examples: int, seed: int) 
 
 
 def draw(law: Law, bench: Bench, setting: Setting, examples: int, seed: int, trials: Trials) -> None:
-    """Draw cases and try them; shrink the first that is not passed.
+    """Draw cases, try the law on each, and shrink the first violation.
 
     Raises:
         Exception: a bug of the law, or of its strategy.
@@ -155,7 +155,7 @@ def draw(law: Law, bench: Bench, setting: Setting, examples: int, seed: int, tri
 
 
 def play_edges(law: Law, bench: Bench, setting: Setting, examples: int, trials: Trials) -> None:
-    """Try a comparison with the rule on the cases at the edges; make the first that is not passed simpler.
+    """Try a comparison with the rule on the edge cases, and simplify the first violation.
 
     Raises:
         Enough: the subject does not answer, or the law has a bug.
@@ -172,7 +172,7 @@ def play_edges(law: Law, bench: Bench, setting: Setting, examples: int, trials: 
 
 
 def attempt(law: Law, bench: Bench, case: Any, examples: int, trials: Trials) -> None:
-    """Try the law on one case; note what comes of it, and tell Hypothesis by raising, also that enough is known."""
+    """Try the law on one case and record the outcome; exceptions tell Hypothesis of a violation, or to stop."""
     if trials.undecided > 2 * examples:
         raise SearchFinished
     if trials.deviation is not None:
@@ -211,7 +211,7 @@ def attempt(law: Law, bench: Bench, case: Any, examples: int, trials: Trials) ->
 
 
 def outcome(law: Law, bench: Bench, setting: Setting, examples: int, trials: Trials) -> Obligation:
-    """Conclude an obligation from the trials of its law."""
+    """Return the obligation that the trials of its law amount to."""
     decided, status, reason = trials.cases - trials.undecided - trials.refused, Status.PASS, ""
     if trials.deviation is not None or trials.error is not None:
         status = Status.FAIL if trials.deviation is not None else Status.ERROR
@@ -243,7 +243,7 @@ def outcome(law: Law, bench: Bench, setting: Setting, examples: int, trials: Tri
 
 
 def unshown(name: str, setting: Setting, cases: int) -> str:
-    """Message for a quantity that the row declares as shown and the rule shows in no case.
+    """Return the message for a quantity that the row declares but no case shows.
 
     Raises:
         PluginError: it never does, since each of its events would show it.
@@ -253,13 +253,13 @@ def unshown(name: str, setting: Setting, cases: int) -> str:
     if isinstance(row.run, Program) and row.run.event == "arrival":
         return said
     raise PluginError(
-        f"{said}; a name in shows=(...) of its row is a number or vector of its state, or an entry of what its step "
-        f"returns beside that: rename it, return it, or leave it out"
+        f"{said}; each name in shows=(...) of its row must be a field of its state or an entry that its step "
+        f"returns: rename the field, return the entry, or remove the name"
     )
 
 
 def requirement_obligations(setting: Setting) -> list[Obligation]:
-    """Obligations from the claimed reading's requirements on pinned hyper-parameters."""
+    """Return the obligations from the reading's requirements on fixed hyper-parameters."""
     out = []
     for r in setting.algorithm.reading(setting.reading).requires:
         # What is not fixed is drawn so that the relation holds, tau from its pool.
@@ -294,7 +294,7 @@ def judge_offer(
     stop: bool = False,
     excused: Callable[[Obligation], bool] = lambda o: False,
 ) -> list[Obligation]:
-    """Every obligation of one offer, in each floating-point type it is made for, up to the first failure if told to.
+    """Run every obligation of one offer in each of its floating-point types; stop at the first failure if ``stop``.
 
     ``cases`` overrides the profile's number of cases. The first failure that isn't ``excused`` is told when it is seen.
     """
@@ -341,7 +341,7 @@ def _seen(o: Obligation) -> str:
 
 @dataclass
 class Far:
-    """Progress through the obligations of an offer, for a person who waits.
+    """Progress through the obligations of an offer, for the progress line.
 
     Attributes:
         all: how many there are.
@@ -362,21 +362,21 @@ class Far:
 
 
 def laws_named(patterns: str) -> str:
-    """The patterns, each of which some law has.
+    """Return the patterns if each matches some law; raise otherwise.
 
     Raises:
-        UnknownNameError: one matches none, or a law that is asked no more.
+        UnknownNameError: a pattern matches no law, or is the id of a law that no longer exists.
     """
     for pattern in map(str.strip, patterns.split(",")):
         if gone := retired().get(pattern):
-            raise UnknownNameError(f"law: {pattern} is asked no more; instead, {gone['instead']}")
+            raise UnknownNameError(f"law: {pattern} no longer exists; instead, {gone['instead']}")
         if not matching(pattern) and not asks(pattern, REQUIREMENT):
             raise none_called("law", pattern, all_laws(), "fedspec laws")
     return patterns
 
 
 def patterns_of(law: str, entries: Sequence[Expectation], *, itself: bool) -> str:
-    """The patterns of the laws to ask of an offer.
+    """Return the patterns of the laws to run on an offer.
 
     Without ``--law`` they also name the properties that an expected failure is about, and every property of an own
     algorithm's row: no test of ours holds its specification to anything.
@@ -396,7 +396,7 @@ def asks(patterns: str, law: str) -> bool:
 
 
 def asked_of(setting: Setting, offer: Offer, concurrent: bool, pattern: str) -> list[tuple[Law, str]]:
-    """The laws that are about an offer, each with the reason where it is not asked since something is not offered."""
+    """Return the laws that apply to an offer, each with the reason to skip it if the offer lacks something."""
     laws = matching(pattern).values()
     reasons = [(law, law.why_not(setting, offer.intermediates, concurrent)) for law in laws]
     return [(law, reason) for law, reason in reasons if not reason or reason.startswith(SKIPPED)]
@@ -413,7 +413,7 @@ def not_asked(subject: Subject, offer: Offer, obligations: Sequence[Obligation])
 
 
 def conclude(obligations: list[Obligation]) -> tuple[Conformity, int, int, int]:
-    """Verdict, obligations passed, exercised, required."""
+    """Return the verdict, and the numbers of obligations passed, exercised and required."""
     asked = [o for o in obligations if o.status is not Status.SKIP]
     passed = sum(o.status is Status.PASS for o in asked)
     exercised = sum(o.status in {Status.PASS, Status.FAIL, Status.XFAIL} for o in asked)
@@ -431,7 +431,7 @@ def conclude(obligations: list[Obligation]) -> tuple[Conformity, int, int, int]:
 
 
 MADE = {law.id for law in LAWS.values() if law.reads_rule} - FOLLOWS
-"""Laws that hold the rule to cases that are made for them."""
+"""Ids of the laws that compare with the rule on cases made for one law."""
 
 if ADDED:
     # A file with an own algorithm may deny properties and say second routes, which are looked at as they are loaded.
@@ -439,7 +439,7 @@ if ADDED:
 
 
 def first(obligations: Sequence[Obligation]) -> list[Obligation]:
-    """Failed obligations, the most telling first: comparisons with the rule, by event, then in the order of equations.
+    """Sort failed obligations, the most telling first: comparisons with the rule, by event, in the order of equations.
 
     A later number can be wrong because an earlier one was: the first event counts, and in it the first equation, which
     is the order that the laws stand in. Usual cases are easier to look at than large ones, or such as are made for one
@@ -453,7 +453,7 @@ def first(obligations: Sequence[Obligation]) -> list[Obligation]:
 
 
 def about(o: Obligation) -> str:
-    """Quantity that a failed obligation is about: x, or an intermediate."""
+    """Return the quantity that a failed obligation concerns: x or an intermediate."""
     if o.deviation and o.deviation.unread:
         # Its law may be about another quantity, whose numbers nobody looked at.
         return o.deviation.shown or "x"
@@ -462,7 +462,7 @@ def about(o: Obligation) -> str:
 
 
 def first_deviation(obligations: Sequence[Obligation]) -> str:
-    """The deviation to look at first; where nothing failed, why there was no answer."""
+    """Return the most telling deviation in words; if nothing failed, the reason of a missing answer."""
     for o in first(obligations):
         said = o.said or o.reason
         return said if o.reads or o.law == REQUIREMENT else f"{said} (law {o.law})"
@@ -473,7 +473,7 @@ def first_deviation(obligations: Sequence[Obligation]) -> str:
 def result_of(
     subject: Subject, offer: Offer, obligations: list[Obligation], *, unasked: int | None = None, **more: Any
 ) -> Result:
-    """Build the result of an offer; it does not conform if obligations were left out.
+    """Build the result of an offer; a passing offer with obligations left out is ``asked in part``.
 
     Args:
         subject: the subject.

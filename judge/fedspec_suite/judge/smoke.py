@@ -1,4 +1,4 @@
-"""The plainest case of an offer, for a first look: two coordinates, two or three clients, and a few events."""
+"""Plainest case of an offer, for a smoke test: two coordinates, two or three clients, and a few events."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fedspec_suite.measure.setting import Setting
 
 
 def plain_scenario(setting: Setting) -> Scenario:
-    """A case with the middle value of every hyper-parameter and small whole numbers everywhere else."""
+    """Return a case with a middle value of every hyper-parameter and small whole numbers elsewhere."""
     kinds = {n: int if n in COUNTS else float for n in setting.numbers}
     h = {n: kinds[n](setting.fixed.get(n, POOLS[n][1])) for n in setting.numbers if n in POOLS}
     if "eps_s" in h and "eps_s" not in setting.nonzero:

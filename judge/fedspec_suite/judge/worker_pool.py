@@ -1,4 +1,4 @@
-"""Processes that share the work: results come in the order of the tasks, and nothing outlives the judge."""
+"""Worker processes that share tasks; results come in the order of the tasks, and no worker outlives the judge."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PATIENCE = 5.0
 """Seconds in which a worker may stop its subject."""
 
 BEAT = 0.2
-"""Seconds until it is asked again whether there is another task."""
+"""Seconds between two questions whether there is another task."""
 
 
 @dataclass
@@ -41,7 +41,7 @@ def run_tasks(
     tasks: Iterable[Task | None],
     jobs: int,
 ) -> Iterator[Result]:
-    """Do the tasks in several processes; the results of each come in its order, those of all in the order of the tasks.
+    """Run tasks in several processes and yield their results in the order of the tasks.
 
     Args:
         work: gives the results of a task; it goes to other processes, as do tasks and results.

@@ -1,4 +1,4 @@
-"""Laws as data: what the judge asks of every offer, with the cases that look for a violation.
+"""Laws as data: what the judge checks of every offer, with the cases that search for a violation.
 
 A law compares with the rule or asks for manners: the same bits twice, sessions apart, the type kept, inputs left alone.
 Properties, such as an invariant or a reduction to another algorithm, are laws too (``fedspec_properties``). They hold
@@ -23,41 +23,41 @@ __all__ = ["ALL", "LAWS", "PROPERTIES", "Law", "all_laws", "know", "law_named", 
 
 _MODULES = (follows_rule, buffers, far, special_cases, common, resume, faults)
 LAWS: dict[str, Law] = {law.id: law for module in _MODULES for law in module.LAWS}
-"""The laws that the judge asks by default, by id; those that follow the rule stand first."""
+"""Laws that the judge runs by default, by id; those that compare with the rule come first."""
 
 ALL = "*"
-"""The pattern that names every law of the judge, and no property."""
+"""Pattern for all of the judge's laws, without the properties."""
 
 PROPERTIES = "properties"
-"""The pattern that names every property."""
+"""Pattern for all properties."""
 
 
 @cache
 def properties() -> Mapping[str, Law]:
-    """The properties by id, loaded at the first call."""
+    """Return the properties by id; the first call imports them."""
     loaded: Mapping[str, Law] = import_module("fedspec_properties").PROPERTIES
     return loaded
 
 
 def all_laws() -> dict[str, Law]:
-    """The laws and the properties by id."""
+    """Return the laws and the properties by id."""
     return {**LAWS, **properties()}
 
 
 @cache
 def retired() -> Mapping[str, Mapping[str, str]]:
-    """Laws and properties that are asked no more, by id: what each ``says``, and what shows the same ``instead``."""
+    """Return the retired laws by id: what each ``says``, and what to use ``instead``."""
     text = files(__package__).joinpath("retired.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
 
 
 def law_named(id: str) -> Law | None:
-    """The law or property of that id, or None."""
+    """Return the law or property with that id, or None."""
     return LAWS.get(id) or properties().get(id)
 
 
 def matching(patterns: str) -> dict[str, Law]:
-    """The laws and properties that patterns name: with * and ?, with commas between them.
+    """Return the laws and properties that match comma-separated patterns with * and ?.
 
     ``*`` names every law of the judge, ``properties`` every property, and any other pattern whatever it matches.
     """
@@ -67,14 +67,14 @@ def matching(patterns: str) -> dict[str, Law]:
 
 
 def names(pattern: str, id: str) -> bool:
-    """True if a pattern names the law of that id, which is known."""
+    """True if a pattern matches the id of an existing law."""
     if pattern == ALL:
         return id in LAWS
     return id not in LAWS if pattern == PROPERTIES else fnmatch.fnmatchcase(id, pattern)
 
 
 def know(row: Algorithm) -> None:
-    """Add an algorithm to the catalogue, pools for its numbers, and a law for each intermediate that has none."""
+    """Add an algorithm to the catalogue, with pools for its hyper-parameters and laws for its intermediates."""
     hyper_pools.renew()
     for name in join(row).shows:
         law = follows_rule.following(name)

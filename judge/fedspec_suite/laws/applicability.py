@@ -1,4 +1,4 @@
-"""Whom a law asks: the one vocabulary in which every law says it, each word with its reason for and against.
+"""Conditions by which a law chooses its algorithms; each condition gives a reason for its answer.
 
 A word is asked about a setting, an algorithm at a level under options, and answers in terms of the row: a fact, an
 option, a hyper-parameter, a rule that it has or lacks. So whoever writes a row reads what to say in it, or to deny.
@@ -21,14 +21,14 @@ from fedspec_suite.measure.scheduled_cases import of_rounds
 from fedspec_suite.measure.setting import Setting
 
 SKIPPED = "skipped: "
-"""Beginning of the reason of a check that the adapter or its claim leaves no way to run."""
+"""Prefix of the reason if the adapter or its claim, not the algorithm, makes a check impossible."""
 
 NOT_RETURNED = "the adapter doesn't return "
-"""Reason, before the name of a quantity."""
+"""Reason for a skipped check, to be followed by the name of the missing quantity."""
 
 
 class Answer(NamedTuple):
-    """The answer to whether an algorithm is asked, with the property that decides it, which it has or lacks."""
+    """Decision whether a law applies, with the property that decides it."""
 
     asked: bool
     words: str
@@ -36,7 +36,7 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class Word:
-    """A condition that a law asks by: its name, and its answer to a setting."""
+    """Condition of a law: its label, and its answer for a setting."""
 
     label: str
     answer: Callable[[Setting], Answer]
@@ -47,19 +47,19 @@ class Word:
 
 
 def where(has: Callable[[Setting], bool], label: str, otherwise: str) -> Word:
-    """Settings for which a predicate holds, with its label and the words for settings for which it doesn't hold."""
+    """Condition that a predicate holds, with its label and the reason if it doesn't hold."""
     return Word(label, lambda setting: Answer(True, label) if has(setting) else Answer(False, otherwise))
 
 
 always = where(lambda setting: True, "", "")
-"""Every algorithm of the law's levels."""
+"""Condition that always holds."""
 
 
 # How words are put together.
 
 
 def both(*words: Word) -> Word:
-    """Settings of which all of them hold; the first that does not says why not."""
+    """Condition that all of the given ones hold; the reason is that of the first which doesn't."""
 
     def answer(setting: Setting) -> Answer:
         said = []
@@ -73,7 +73,7 @@ def both(*words: Word) -> Word:
 
 
 def either(*words: Word) -> Word:
-    """Settings of which one of them holds; if one is merely skipped, that is why none does."""
+    """Condition that one of the given ones holds; if one is merely skipped, its reason is the answer."""
 
     def answer(setting: Setting) -> Answer:
         said = [word(setting) for word in words]
@@ -85,7 +85,7 @@ def either(*words: Word) -> Word:
 
 
 def unless(word: Word, why: str = "") -> Word:
-    """Settings of which it does not hold, and why those are not asked of which it does."""
+    """Condition that another one does not hold; ``why`` explains the exclusion."""
     label = f"{'not both' if ' and ' in word.label else 'no'} {word.label}"
 
     def answer(setting: Setting) -> Answer:
@@ -97,7 +97,7 @@ def unless(word: Word, why: str = "") -> Word:
 
 
 def by_level(**words: Word) -> Word:
-    """A condition for each of the law's levels."""
+    """Condition that depends on the level, one for each of the law's levels."""
     labels = dict.fromkeys(word.label for word in words.values())
     return Word(" or ".join(labels), lambda setting: words[setting.level](setting))
 
@@ -114,7 +114,7 @@ def _one_of(names: tuple[str, ...]) -> str:
 
 
 def fact(*facts: Fact) -> Word:
-    """Algorithms that have all of these facts."""
+    """Condition that the algorithm has all of these facts."""
     label = " and ".join(f"Fact.{f.name}" for f in facts)
 
     def answer(setting: Setting) -> Answer:
@@ -131,12 +131,12 @@ def _lacks(row: Algorithm, fact: Fact) -> str:
 
 
 def any_fact(*facts: Fact) -> Word:
-    """Algorithms that have one of these facts."""
+    """Condition that the algorithm has one of these facts."""
     return either(*map(fact, facts))
 
 
 def option(name: str, *values: str) -> Word:
-    """Settings with an option, at one of the values where some are named."""
+    """Condition that the setting has an option, and at one of the values if values are given."""
     wanted = _one_of(values) if values else ""
     label = f"{name} = {wanted}" if values else f"option {name}"
 
@@ -152,13 +152,13 @@ def option(name: str, *values: str) -> Word:
 
 
 def if_option(name: str, *values: str) -> Word:
-    """Settings without the option, or with it at one of these values."""
+    """Condition that the setting lacks the option, or has it at one of these values."""
     word = option(name, *values)
     return Word(word.label, lambda setting: word(setting) if name in setting.options else Answer(True, ""))
 
 
 def number(*names: str) -> Word:
-    """Settings in which one of these hyper-parameters plays a part."""
+    """Condition that one of these hyper-parameters is used in the setting."""
     label = _one_of(names)
 
     def answer(setting: Setting) -> Answer:
@@ -169,16 +169,16 @@ def number(*names: str) -> Word:
 
 
 odd = unless(option("middle", "lower"), "of what is turned round its lower middle is the upper one")
-"""Settings whose path is the opposite one where everything is."""
+"""Condition that negating all inputs negates the path; the lower middle of an even number breaks it."""
 
 
 def rule(name: str) -> Word:
-    """Algorithms that run a rule of that name."""
+    """Condition that the algorithm runs the rule of that name."""
     return where(lambda s: s.algorithm.runs(name), f"the rule {name}", f"the rule {name} is none of its rules")
 
 
 def takes(*names: str) -> Word:
-    """Settings whose cases carry one of these."""
+    """Condition that the cases of the setting carry one of these inputs."""
     these = _one_of(names)
 
     def answer(setting: Setting) -> Answer:
@@ -189,26 +189,26 @@ def takes(*names: str) -> Word:
 
 
 method = where(lambda s: isinstance(s.algorithm.run, Method), "a Method as its run", "its run is no Method")
-"""Algorithms with a server, whose clients remember nothing and send what their local steps add up to."""
+"""Condition that the algorithm is a ``Method``: stateless clients send the sum of their steps to a server."""
 
 reads_losses = where(
     lambda s: s.losses, "a server that reads losses", "its run has no server that reads what clients lose (losses)"
 )
-"""Settings whose messages say what clients lose."""
+"""Condition that the messages carry the clients' losses."""
 
 counts_clients = where(
     lambda s: s.counts_all, "a server that counts all clients", "its run has no server that counts all clients"
 )
-"""Settings whose cases say how many clients there are."""
+"""Condition that the cases state the number of all clients."""
 
 
 def only(name: str) -> Word:
-    """The one algorithm that a reduction or a closed form is about."""
+    """Condition that the algorithm is the one that a reduction or closed form is about."""
     return where(lambda s: s.algorithm.id == name, f"the id {name}", f"it is about {name}")
 
 
 def entry(table: Container[str] | Callable[[], Container[str]], called: str) -> Word:
-    """Algorithms that have an entry in the law's own table, with the word for such an entry."""
+    """Condition that the algorithm has an entry in the law's own table."""
 
     def has(setting: Setting) -> bool:
         return setting.algorithm.id in (table() if callable(table) else table)
@@ -220,27 +220,27 @@ def entry(table: Container[str] | Callable[[], Container[str]], called: str) -> 
 
 
 def zero(value: float) -> bool:
-    """Pinned at zero."""
+    """True if a fixed value is zero."""
     return value == 0
 
 
 def nonzero(value: float) -> bool:
-    """Pinned elsewhere than at zero."""
+    """True if a fixed value is not zero."""
     return value != 0
 
 
 def one(value: float) -> bool:
-    """Pinned at one."""
+    """True if a fixed value is one."""
     return value == 1
 
 
 def below_one(value: float) -> bool:
-    """Pinned below one."""
+    """True if a fixed value is below one."""
     return value < 1
 
 
 def measured(setting: Setting) -> tuple[str, ...]:
-    """The hyper-parameters that change with the unit of the changes, by their dimension."""
+    """Return the hyper-parameters that scale with the unit of the changes."""
     return tuple(n for n in setting.numbers if setting.algorithm.dimension(n) is not Dimension.RATIO)
 
 
@@ -249,7 +249,7 @@ def settable(
     of: Callable[[Setting], tuple[str, ...]] = lambda setting: (),
     fits: Callable[[float], bool] = lambda value: False,
 ) -> Word:
-    """Subjects that do not pin what plays a part here, or pin it where it fits; ``of`` names more of a setting."""
+    """Condition that the subject doesn't fix the named hyper-parameters, or fixes them at fitting values."""
 
     def answer(setting: Setting) -> Answer:
         named = [n for n in (*names, *of(setting)) if n in setting.numbers]
@@ -264,34 +264,34 @@ def settable(
 
 
 def offered(has: Callable[[Setting], bool], otherwise: str) -> Word:
-    """Subjects that a predicate holds of."""
+    """Condition on the subject's declaration; if it fails, the law is skipped."""
     return where(has, "", SKIPPED + otherwise)
 
 
 carries_buffers = where(
     lambda s: bool(s.buffers), "buffers in its claim", "its claim does not say that its models carry buffers (buffers)"
 )
-"""Offers whose models carry buffers."""
+"""Condition that the offer's models carry buffers."""
 
 
 resumes = where(
     lambda s: s.resumes, "resumes in its claim", "its claim does not say that sessions are saved and restored (resumes)"
 )
-"""Offers whose sessions are saved and restored."""
+"""Condition that the offer's sessions can be saved and restored."""
 
 has_faults = where(
     lambda s: bool(s.faults), "faults in its claim", "its claim says nothing of messages that aren't right (faults)"
 )
-"""Offers that say how they treat messages that aren't right."""
+"""Condition that the offer declares its treatment of faulty messages."""
 
 sets_each_rate = where(
     lambda s: s.each_rate, "rates = each in its claim", "its user does not set the rate of every step (rates = each)"
 )
-"""Offers whose user sets the rate of every local step."""
+"""Condition that the user of the subject sets the rate of every local step."""
 
 sets_rates = where(
     lambda s: bool(of_rounds(s)),
     "rates that its claim lets vary",
     "its user does not set rates anew in every round (rates = rounds or clients)",
 )
-"""Offers whose user sets new rates in every round."""
+"""Condition that the user of the subject sets new rates in every round."""

@@ -1,4 +1,4 @@
-"""Diagnosis of buffers: the reading that a subject follows, or the known mistake that it makes, if not its claim."""
+"""Diagnosis of buffers: the reading or known mistake that a subject follows instead of its claim."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
 
 Path = list[dict[str, Array]]
-"""The buffers after each round."""
+"""Buffers after each round."""
 
 ROUNDS = (
     ((1, (1.0, 2.0), 10), (2, (4.0, 1.0), 21), (5, (16.0, 8.0), 47)),
     ((3, (2.0, 4.0), 35), (1, (8.0, 16.0), 88), (6, (1.0, 0.5), 62)),
 )
-"""Messages of three clients in two rounds: examples, mean and variance, batches. No two readings agree on them."""
+"""Messages of three clients in two rounds (examples, mean and variance, batches) that distinguish all readings."""
 
 
 def decisive(s: Scenario) -> Scenario:
-    """A case like this one in which no two readings agree: its first message, three times with other buffers.
+    """Turn a case into one in which no two readings agree: its first message three times, with other buffers.
 
     Where more clients take part than three, the others send what the third does.
     """
@@ -56,7 +56,7 @@ def decisive(s: Scenario) -> Scenario:
 
 
 def named(bench: Bench, s: Scenario) -> str:
-    """Name how the subject treats buffers in such a case; empty if as claimed, or if nothing known matches."""
+    """Describe how the subject treats buffers in a decisive case; empty if as claimed, or if nothing known matches."""
     try:
         got = bench.play(s)
     except (Beyond, Deviates, SubjectError, Undecided):

@@ -1,4 +1,4 @@
-"""Laws of what a server makes of buffers: BatchNorm's running mean and variance, and its counter of batches."""
+"""Laws of a server's treatment of buffers: BatchNorm's running mean and variance, and its batch counter."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _follows(bench: Bench, s: Scenario) -> None:
 
 
 def follow(bench: Bench, s: Scenario, answers: Sequence[Shown]) -> None:
-    """Compare the buffers of each answer with what the readings of the offer make of those sent.
+    """Compare the buffers of each answer with those that the offer's readings compute from the messages.
 
     Raises:
         Deviates: one is another.

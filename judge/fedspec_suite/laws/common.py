@@ -1,4 +1,4 @@
-"""Laws of whatever computes: it repeats itself, keeps sessions apart, keeps to its type and leaves inputs alone."""
+"""Laws independent of the rule: repeated runs agree, sessions don't interact, dtypes stay, inputs stay unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws ``far-*``: on the large cases of ``measure.far_cases``, the subject returns what the rule gives."""
+"""Laws ``far-*``: the subject agrees with the rule on the large cases of ``measure.far_cases``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fedspec_suite.measure.verdict import Deviates, Undecided
 
 
 def everything(bench: Bench, s: Scenario) -> None:
-    """Compare every vector of every answer, and its buffers where the offer says what becomes of them.
+    """Compare every vector of every answer, and its buffers if the offer claims readings of buffers.
 
     Vectors that rounding may have spoilt, late in a long run, decide nothing.
 

@@ -1,4 +1,4 @@
-"""Law of messages that aren't right: the server does with each kind what its claim declares."""
+"""Law of faulty messages: the server treats each kind as its claim declares."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _cases(setting: Setting) -> st.SearchStrategy[Scenario]:
 
 
 def does(found: tuple[Treatment, ...], said: str) -> str:
-    """Describe what a subject does."""
+    """Describe what a subject does with a faulty message."""
     if found == (Treatment.RAISES,):
         return f"raises ({said})"
     return " or ".join(found) if found else f"does something else ({said})"

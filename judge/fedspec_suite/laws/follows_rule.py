@@ -1,4 +1,4 @@
-"""The subject follows the rule: every vector it shows, in every round or step."""
+"""Laws ``follows-*``: each vector that the subject returns agrees with the rule, in every round or step."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _cases(setting: Setting) -> st.SearchStrategy[Scenario]:
 
 
 def following(name: str) -> Law:
-    """The law that an intermediate is what the rule gives."""
+    """Return the law that an intermediate agrees with the rule."""
     return Law(
         id=f"follows-{name.replace('_', '-')}",
         words=f"{name} is what the rule gives, in every round or step",

@@ -24,7 +24,7 @@ PURITY = "purity"
 
 @dataclass(frozen=True, kw_only=True)
 class Law:
-    """A property and how to look for a violation.
+    """Property of an implementation, with a strategy of cases and a check that searches for a violation.
 
     Attributes:
         id: stable slug.
@@ -59,12 +59,12 @@ class Law:
     simplify: Simplify | None = None
 
     def why_not(self, setting: Setting, shown: tuple[str, ...], concurrent: bool) -> str:
-        """Why the law is not asked of an offer; empty when it is."""
+        """Return why the law does not apply to an offer; empty if it does."""
         asked, words = self.answer(setting, shown, concurrent)
         return "" if asked else words
 
     def answer(self, setting: Setting, shown: tuple[str, ...], concurrent: bool) -> Answer:
-        """Decide whether the law is asked of an offer, with the reason."""
+        """Decide whether the law applies to an offer, with the reason."""
         row = setting.algorithm
         if setting.level not in self.levels:
             return Answer(False, f"is about level {' and '.join(self.levels)}")

@@ -1,4 +1,4 @@
-"""Names of what a restore loses: the specification's own run, with a part of its state spoilt at each restore.
+"""Diagnosis of a failed restore: run the specification with a part of its state corrupted at each restore.
 
 Nothing here knows an algorithm. A session of the specification holds a state of named fields; each is set to its start,
 to zero, to its value of one event before, or to the value that the event would give it a second time.
@@ -22,14 +22,14 @@ from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.verdict import Deviates, Undecided
 
 State: TypeAlias = dict[str, Any]
-"""Contents of a session by the names of the rule: fields of its state, and what a local solver keeps beside it."""
+"""Contents of a session by name: the fields of its state, and values that a local solver keeps beside it."""
 
 BESIDE = ("clock", "anchor", "k")
 
 
 @dataclass(frozen=True)
 class Seen:
-    """The states that a restore may mix up.
+    """States of which a restore may return parts.
 
     Attributes:
         first: the state at the start of the run, or of the round at level client.
@@ -45,18 +45,18 @@ class Seen:
 
 
 Spoil: TypeAlias = Callable[[Seen], Mapping[str, Any]]
-"""Fields that come back with another value."""
+"""Function that returns the corrupted fields after a restore."""
 
 
 def held(session: Any) -> State:
-    """Contents of a session of the specification."""
+    """Return the state of a session of the specification, by name."""
     state = session.state
     parts = {f.name: getattr(state, f.name) for f in fields(state)} if is_dataclass(state) else {"x": state}
     return {**parts, **{n: getattr(session, n) for n in BESIDE if hasattr(session, n)}}
 
 
 def put(session: Any, parts: State) -> None:
-    """Let a session hold other parts."""
+    """Overwrite the state of a session."""
     own = {n: v for n, v in parts.items() if n not in BESIDE}
     whole = is_dataclass(session.state)
     session.state = replace(session.state, **own) if whole else own["x"]
@@ -64,7 +64,7 @@ def put(session: Any, parts: State) -> None:
 
 
 class Interrupted:
-    """A session of the specification that a restore spoils after some events, counted from 0."""
+    """Session of the specification whose state is corrupted after some events, counted from 0."""
 
     def __init__(self, session: Any, spoil: Spoil, places: Container[int]) -> None:
         self.session, self.spoil, self.places = session, spoil, places
@@ -73,7 +73,7 @@ class Interrupted:
         self.last: Event | None = None
 
     def step(self, event: Event) -> Any:
-        """If a restore is due, spoil part of the state; then pass the event to the session."""
+        """Corrupt the state if a restore is due; then take the event."""
         if self.taken - 1 in self.places:
             now = held(self.session)
             put(self.session, {**now, **self.spoil(Seen(self.first, self.before, now, self._again))})
@@ -94,7 +94,7 @@ class Interrupted:
 
 
 def spoils(s: Scenario) -> Iterator[tuple[str, set[str], Spoil]]:
-    """Losses in words, the fields that are at their start, and what a loss does; the simplest first."""
+    """Yield losses, the simplest first: the description, the fields reset to their start, the function."""
     session: Any = SUBJECT.start(s.case)
     start = held(session)
     session.step(s.events[0])
@@ -151,7 +151,7 @@ def _rounded(a: Any) -> Any:
 
 
 def named(bench: Bench, s: Scenario, once: Sequence[Shown], everywhere: Sequence[Shown]) -> str:
-    """Name the losses that give two resumed runs; in words, too, that none does.
+    """Describe the lost state that reproduces two resumed runs, or say that none does.
 
     Args:
         bench: whose subject was resumed.

@@ -1,4 +1,4 @@
-"""Comparisons of two runs of one subject: one mapped to the other, or bit for bit."""
+"""Comparisons of two runs of one subject: one run mapped to the other, or bit for bit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fedspec_suite.measure.verdict import Deviates, Deviation
 
 
 def related(bench: Bench, first: Scenario, second: Scenario, forward: Callable[[int, Array], Array]) -> None:
-    """The second run's models are those of the first, carried forward by an affine map."""
+    """Check that the second run's models are an affine image of the first run's."""
     a, b = bench.play(first), bench.play(second)
     before_bounds, after_bounds = bench.expect(first), bench.expect(second)
     for k, (before, after) in enumerate(zip(a, b, strict=True)):
@@ -28,7 +28,7 @@ def related(bench: Bench, first: Scenario, second: Scenario, forward: Callable[[
 
 
 def same_bits(bench: Bench, s: Scenario, a: list[Shown], b: list[Shown], what: str) -> None:
-    """Two runs agree to the last bit in everything shown."""
+    """Check that two runs agree to the last bit in every returned vector."""
     for k, (one, two) in enumerate(zip(a, b, strict=True)):
         for name in (n for n in one if n in two and n not in WORDS):
             if not np.array_equal(one[name], two[name], equal_nan=True):
@@ -47,5 +47,5 @@ def same_bits(bench: Bench, s: Scenario, a: list[Shown], b: list[Shown], what: s
 
 
 def same(bench: Bench, pair: tuple[Scenario, Scenario]) -> None:
-    """Two scenarios have one path."""
+    """Check that two scenarios give the same models."""
     related(bench, *pair, lambda k, x: x)

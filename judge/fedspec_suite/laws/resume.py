@@ -1,4 +1,4 @@
-"""Law of a resumed run: a session that was saved and restored after every event gives the bits of one that was not."""
+"""Law of resumed runs: a session that is saved and restored after every event gives the same bits as without."""
 
 from __future__ import annotations
 

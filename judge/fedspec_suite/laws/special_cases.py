@@ -1,4 +1,4 @@
-"""The subject follows the rule in cases made for one question: new rates, schedules, and Yogi's ties.
+"""Laws on cases made for one question: the subject follows the rule under new rates, schedules and Yogi's ties.
 
 Yogi takes the sign of v - Delta^2, and rounding may turn it elsewhere. In a tied case nothing is rounded before the
 sign: v_0 is the square of a number of few digits, and every coordinate of the first gradient (or of the first change of
@@ -30,12 +30,12 @@ from fedspec_suite.measure.scheduled_cases import varied_scenarios
 from fedspec_suite.measure.setting import Setting
 
 FINEST = 64
-"""The largest denominator of the roots of v_0: with it neither squares nor sums with a model are rounded."""
+"""Largest denominator of the roots of v_0, for which neither squares nor sums with a model are rounded."""
 
 
 @st.composite
 def scheduled(draw: st.DrawFn, setting: Setting) -> Scenario:
-    """Draw rates that rise and fall from step to step; the first of each round is the case's."""
+    """Draw a rate for every local step; the first step of a round has the case's rate."""
     s: Scenario = draw(client_scenarios(setting, steps=(2, 6)))
     events, before = [], None
     for e in s.events:
@@ -54,7 +54,7 @@ def _follows_schedule(bench: Bench, s: Scenario) -> None:
 
 
 def tied(setting: Setting) -> st.SearchStrategy[Scenario]:
-    """Draw a first event in which every square is v_0."""
+    """Draw a case whose first event makes every square equal to v_0."""
 
     def equal_squares(s: Scenario) -> Scenario:
         if not s.case.hyper["v0"]:

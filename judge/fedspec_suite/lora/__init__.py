@@ -1,1 +1,1 @@
-"""Laws of federated LoRA, asked of any function that mixes adapters: nothing is trained."""
+"""Laws of federated LoRA, checked on a function that aggregates clients' adapters; nothing is trained."""

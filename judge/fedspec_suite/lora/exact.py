@@ -1,4 +1,4 @@
-"""Matrices as exact numbers, in loops over scalars: what laws compute with, and no rule does."""
+"""Exact matrix arithmetic in scalar loops, for laws only; no rule uses it."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ Rows: TypeAlias = list[list[Fraction]]
 
 
 def rows(M: Any) -> Rows:
-    """A matrix as exact numbers."""
+    """Convert a matrix to rows of fractions."""
     return [[x if isinstance(x, Fraction) else Fraction(float(x)) for x in row] for row in np.asarray(M).tolist()]
 
 
 def plus(X: Rows, Y: Rows, by: Fraction | int = 1) -> Rows:
-    """X + by Y, number by number."""
+    """Return X + by Y."""
     return [[x + by * y for x, y in zip(u, v, strict=True)] for u, v in zip(X, Y, strict=True)]
 
 
 def times(X: Rows, Y: Rows) -> Rows:
-    """The product, each entry as a sum of its own."""
+    """Return the matrix product X Y."""
     return [[sum((u[l] * Y[l][k] for l in range(len(Y))), Fraction(0)) for k in range(len(Y[0]))] for u in X]
 
 
 def rank(X: Rows) -> int:
-    """The rank, by elimination."""
+    """Return the rank of a matrix, by Gaussian elimination."""
     X, found = [row[:] for row in X], 0
     for k in range(len(X[0])):
         pivot = next((i for i in range(found, len(X)) if X[i][k]), None)
@@ -43,7 +43,7 @@ def rank(X: Rows) -> int:
 
 
 def basis(r: int, i: int) -> tuple[Array, Array]:
-    """An invertible matrix R for client i and its inverse, both exact: shears and powers of two."""
+    """Return an invertible r x r matrix R for client i and its inverse, both exact: shears and powers of two."""
     R, S = np.eye(r) * 2.0 ** (1 - i % 3), np.eye(r) * 2.0 ** (i % 3 - 1)
     if r > 1:
         shear = np.eye(r)

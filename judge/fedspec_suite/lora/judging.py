@@ -1,4 +1,4 @@
-"""Judges what mixes adapters: which laws of its claim it breaks, where, and which known mistake it makes."""
+"""Judge a mixer (a function that aggregates adapters): the laws that it breaks, and the known mistake that it makes."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from fedspec_suite.lora.rounds import Claim, Mixer, Round, copied, following, he
 from fedspec_suite.lora.variants import candidates, mutants, spoilt
 
 APART = 1e-3
-"""Numbers that are farther apart are two: those of the rounds are multiples of 1/64, and below a few thousand."""
+"""Tolerance: numbers that differ by more are different; those of the rounds are multiples of 1/64."""
 
 
 @dataclass(frozen=True)
 class Broken:
-    """A law that does not hold, and the first round in which it does not."""
+    """Broken law, with the first round in which it is broken."""
 
     law: Law
     said: str
@@ -94,12 +94,12 @@ def layer_of(mixed: object, s: Round) -> Layer:
 
 
 def asking(mixer: Mixer) -> Callable[[Round], Layer]:
-    """Wrap a mixer so that each answer is checked; the mixer gets copies, which it may write over."""
+    """Wrap a mixer so that its answers are validated; the mixer gets copies of the round, which it may overwrite."""
     return lambda s: layer_of(mixer(copied(s)), s)
 
 
 def first_difference(got: Rows, want: Rows, most: float) -> tuple[int, int] | None:
-    """Return the first place where two matrices differ, or None; a value that is no number differs."""
+    """Return the first index at which two matrices differ by more than ``most``, or None; NaN differs from all."""
     for i, j in product(range(len(want)), range(len(want[0]))):
         if not abs(got[i][j] - want[i][j]) <= most:
             return i, j
@@ -107,12 +107,12 @@ def first_difference(got: Rows, want: Rows, most: float) -> tuple[int, int] | No
 
 
 def raised(error: Exception) -> str:
-    """An error in one line."""
+    """Format an error on one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def broken(law: Law, mixer: Mixer, c: Claim, s: Round, most: float = APART) -> str:
-    """Return the first place where a law does not hold in a round; empty if the law holds."""
+    """Describe the first place where a round breaks a law; empty if the law holds."""
     try:
         for what, got, want in law.check(asking(mixer), held(c, s), c):
             if (at := first_difference(got, want, most)) is not None:
@@ -124,7 +124,7 @@ def broken(law: Law, mixer: Mixer, c: Claim, s: Round, most: float = APART) -> s
 
 
 def refusing(mixer: Mixer, c: Claim, played: Sequence[Round]) -> dict[str, str]:
-    """Errors that the mixer raises, by the shapes of layers of which it cannot mix some round."""
+    """Return the errors that the mixer raises, by the shape of the layer."""
     found: dict[str, str] = {}
     for s in played:
         try:
@@ -135,7 +135,7 @@ def refusing(mixer: Mixer, c: Claim, played: Sequence[Round]) -> dict[str, str]:
 
 
 def judge(mixer: Mixer, claim: Claim, *, seed: int = 0, kind: Any = float, most: float = APART) -> Finding:
-    """Ask every law of a claim in every round, and find what the mixer is if it breaks one."""
+    """Check all laws of a claim on all rounds, and diagnose the mixer if it breaks one."""
     every, laws = list(rounds(seed, kind, claim.own_ranks)), asked_of(claim)
     refused = refusing(mixer, claim, every)
     played = [s for s in every if s.shape not in refused]
@@ -148,7 +148,7 @@ def judge(mixer: Mixer, claim: Claim, *, seed: int = 0, kind: Any = float, most:
 
 
 def answer(mixer: Mixer, c: Claim, s: Round) -> tuple[Rows, ...] | None:
-    """The matrices that it makes of a round; None where it raises."""
+    """Return the matrices that a mixer computes for a round; None if it raises."""
     try:
         after = asking(mixer)(held(c, s))
         return tuple(rows(getattr(after, n)) for n in shown(c))
@@ -179,7 +179,7 @@ def _alike(a: tuple[Rows, ...] | None, b: tuple[Rows, ...] | None) -> bool:
 
 
 def matrix_as_json(X: Rows) -> list[list[float]]:
-    """A matrix as JSON numbers, which are exact: entries are small whole numbers over powers of two."""
+    """Convert a matrix to exact JSON numbers: its entries are small integers over powers of two."""
     floats = [[float(x) for x in row] for row in X]
     assert all(Fraction(y) == x for u, v in zip(floats, X, strict=True) for y, x in zip(u, v, strict=True))
     return floats
@@ -201,7 +201,7 @@ def _of(s: Round, c: Claim) -> dict[str, Any]:
 
 
 def cases(c: Claim, seed: int = 0) -> dict[str, Any]:
-    """The rounds of a claim, each with the next layer and the mistakes that give another one."""
+    """Return the rounds of a claim, each with the next layer and the mistakes that give a different one."""
     return {
         "rule": c.rule,
         "weights": str(c.weights),

@@ -1,4 +1,4 @@
-"""Laws of any server that mixes adapters: they run no rule, and compute in fractions and scalar loops.
+"""Laws of any server that aggregates adapters; they run no rule, and compute in fractions and scalar loops.
 
 A law asks the mixer about a round, and about others made of it, and says what must be equal. None of them averages a
 factor or multiplies two means: the residual stands as a sum over pairs of clients,
@@ -26,7 +26,7 @@ from fedspec_suite.lora.rounds import Claim, Round, held, shown
 
 Ask: TypeAlias = Callable[[Round], Layer]
 Equal: TypeAlias = tuple[str, Rows, Rows]
-"""Name, mixed matrix, and expected matrix."""
+"""Required equality: name, actual matrix, expected matrix."""
 
 FREE = ("fedit", "flora", "fedex-lora")
 """Rules whose clients train both factors."""
@@ -35,29 +35,29 @@ ALL = (*FREE, "ffa-lora", "rolora")
 
 @dataclass(frozen=True)
 class Law:
-    """A law: what it says, the rules that it is asked of, what it compares in a round."""
+    """Law of adapter aggregation: its words, the rules to which it applies, and its check of a round."""
 
     id: str
     words: str
     of: tuple[str, ...]
     check: Callable[[Ask, Round, Claim], Iterator[Equal]]
     weights: Weighting | None = None
-    """The weights under which alone it holds."""
+    """Weights to which the law is limited; None for all."""
 
 
 def p_of(s: Round, c: Claim) -> list[Fraction]:
-    """The clients' weights."""
+    """Return the clients' weights p_i, which sum to 1."""
     sizes = [1] * len(s.sent) if c.weights is Weighting.UNIFORM else s.examples
     return [Fraction(n, sum(sizes)) for n in sizes]
 
 
 def weight(layer: Layer, s: Round) -> Rows:
-    """W + sigma B A of a layer."""
+    """Return W + sigma B A of a layer."""
     return plus(rows(layer.W), times(rows(layer.B), rows(layer.A)), Fraction(s.sigma))
 
 
 def mean_of_layers(s: Round, c: Claim) -> Rows:
-    """The mean of the clients' layers, each multiplied out."""
+    """Return the weighted mean of the clients' layers W + sigma B_i A_i."""
     total = plus(rows(s.layer.W), rows(s.layer.W), -1)
     for p, a in zip(p_of(s, c), s.sent, strict=True):
         total = plus(total, weight(Layer(s.layer.W, a.B, a.A), s), p)
@@ -65,7 +65,7 @@ def mean_of_layers(s: Round, c: Claim) -> Rows:
 
 
 def by_pairs(s: Round, c: Claim) -> Rows:
-    """Sigma sum_(i < j) p_i p_j (B_i - B_j) (A_i - A_j)."""
+    """Return sigma sum_(i < j) p_i p_j (B_i - B_j) (A_i - A_j)."""
     p, total = p_of(s, c), plus(rows(s.layer.W), rows(s.layer.W), -1)
     for i, j in combinations(range(len(p)), 2):
         (u, v) = s.sent[i], s.sent[j]
@@ -75,7 +75,7 @@ def by_pairs(s: Round, c: Claim) -> Rows:
 
 
 def rebased(s: Round, numbers: Sequence[int]) -> Round:
-    """Change each client's basis: B_i R^-1 and R A_i are the same layers."""
+    """Change each client's basis to B_i R^-1 and R A_i, which leaves its layer the same."""
     like = s.layer.B
     kind = Fraction if like.dtype == object else float
 
@@ -87,7 +87,7 @@ def rebased(s: Round, numbers: Sequence[int]) -> Round:
 
 
 def turned_over(s: Round) -> Round:
-    """The layer with its axes turned over: W', A' and B'."""
+    """Transpose the layer: W', with A' and B' as its factors B and A."""
     layer = Layer(s.layer.W.T, s.layer.A.T, s.layer.B.T)
     return replace(s, layer=layer, sent=tuple(Adapter(a.A.T, a.B.T) for a in s.sent), fresh=s.layer.B.T)
 
@@ -248,9 +248,9 @@ LAWS = (
         _one_moves,
     ),
 )
-"""Laws of all rules, the most telling first."""
+"""All laws, the most telling first."""
 
 
 def asked_of(c: Claim) -> tuple[Law, ...]:
-    """The laws that a claim is held to."""
+    """Return the laws that apply to a claim."""
     return tuple(law for law in LAWS if c.rule in law.of and law.weights in (None, c.weights))

@@ -1,4 +1,4 @@
-"""Rounds of low-rank adapters as data, and the claims that can be made about who mixes them.
+"""Rounds of low-rank adapters as data, and claims about the server's aggregation rule.
 
 Every number is a small whole one, and so are the sums of sample sizes powers of two: a weight, a product and a mean are
 exact in every floating-point type, and what is wrong is wrong by much.
@@ -25,7 +25,7 @@ from fedspec.readings import Weighting
 
 @dataclass(frozen=True)
 class Round:
-    """Inputs of a server's mixing.
+    """Inputs of a server's aggregation in one round.
 
     Attributes:
         layer: W, B and A as the round began with them.
@@ -45,12 +45,12 @@ class Round:
 
     @property
     def r(self) -> int:
-        """The rank of the adapter."""
+        """Rank of the adapter."""
         return int(self.layer.B.shape[1])
 
     @property
     def sigma(self) -> Any:
-        """Scale of the product of the factors."""
+        """Scale sigma = alpha / r of the product B A."""
         return sigma_of(self.alpha, self.r)
 
     @property
@@ -64,7 +64,7 @@ class Round:
 
 
 def copied(s: Round) -> Round:
-    """Copy a round, each matrix into its own memory: laws hand the same matrix to several clients."""
+    """Copy a round, each matrix into its own memory, since laws give several clients the same matrix."""
     layer = Layer(*(M.copy() for M in (s.layer.W, s.layer.B, s.layer.A)))
     sent = tuple(Adapter(a.B.copy(), a.A.copy()) for a in s.sent)
     return replace(s, layer=layer, sent=sent, fresh=s.fresh.copy())
@@ -72,12 +72,12 @@ def copied(s: Round) -> Round:
 
 Mixed: TypeAlias = "Layer | tuple[Any, Any, Any]"
 Mixer: TypeAlias = Callable[[Round], Mixed]
-"""Takes a round; returns W, B and A of the next, as a Layer or as three arrays."""
+"""Function from a round to the next W, B and A, as a Layer or as three arrays."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """Declaration of the rule that a server follows.
+    """Declaration of the aggregation rule that a server follows.
 
     Attributes:
         rule: which it follows.
@@ -102,7 +102,7 @@ class Claim:
         return f"{self.rule}, weights {self.weights}{more.get(self.rule, '')}"
 
     def held(self, number: int) -> Factor | None:
-        """The factor that clients do not train in that round; None where they train both."""
+        """Return the factor that clients do not train in a round; None if they train both."""
         if self.rule == "rolora":
             return Factor.A if lora.turn(number, self.first) is Factor.B else Factor.B
         return Factor.A if self.rule == "ffa-lora" else None
@@ -123,14 +123,14 @@ def _by_rule(rules: Mapping[str, Any], c: Claim, s: Round) -> Layer:
 
 
 FUNCTIONS = {"fedit": "fedit", "ffa-lora": "ffa", "rolora": "rolora", "flora": "flora", "fedex-lora": "fedex"}
-"""The rules by what their papers call them, each with its function in ``fedspec.mixing.lora``."""
+"""Rules by their papers' names, with the names of their functions in ``fedspec.mixing.lora``."""
 
 ALIASES = {"ffa": "ffa-lora", "fedex": "fedex-lora", "fed-it": "fedit", "shepherd": "fedit", "lora-fedavg": "fedit"}
-"""Aliases of rules: names in code (Shepherd) or in other papers' tables."""
+"""Aliases of rules: names in code (Shepherd) or in the tables of other papers."""
 
 
 def named(rule: str) -> str:
-    """The rule of that name, in any spelling.
+    """Return the name of a rule for any of its spellings.
 
     Raises:
         UnknownNameError: no rule is called so.
@@ -143,23 +143,23 @@ def named(rule: str) -> str:
 
 
 def following(c: Claim, rules: Mapping[str, Any] | None = None) -> Mixer:
-    """The specification's rule as a mixer; ``rules`` are other editions of the functions of ``fedspec.mixing.lora``."""
+    """Return the specification's rule as a mixer; ``rules`` may replace the functions of ``fedspec.mixing.lora``."""
     return partial(_by_rule, vars(lora) if rules is None else rules, c)
 
 
 SHAPES = ((3, 2, 1), (2, 4, 2), (4, 3, 2), (3, 3, 2))
-"""Outputs, inputs and rank of the layers: one has as many outputs as ranks, one is square."""
+"""Outputs, inputs and rank of the layers: in one, outputs equal the rank; one is square."""
 
 SIZES = ((5,), (1, 3), (3, 1, 2, 2))
-"""The clients' numbers of examples; each list but the first sums to a power of two."""
+"""Clients' numbers of examples; the sum of each list but the first is a power of two."""
 
 
 OF_OWN_RANKS = ((5, 6, 2), (7, 5, 1))
-"""The layers of clients with ranks of their own: that of the server, and one and two more."""
+"""Layers for clients with individual ranks: the server's rank, and one and two more."""
 
 
 def rounds(seed: int = 0, kind: Any = float, own_ranks: bool = False) -> Iterator[Round]:
-    """A round of each shape and each number of clients, its entries drawn: floats, or fractions that are exact.
+    """Yield a round for each shape and each number of clients, with random entries: floats or exact fractions.
 
     Args:
         seed: of what is drawn.
@@ -181,12 +181,12 @@ def rounds(seed: int = 0, kind: Any = float, own_ranks: bool = False) -> Iterato
 
 
 def shown(c: Claim) -> tuple[str, ...]:
-    """The matrices that a rule decides: of FLoRA's next adapter A is drawn."""
+    """Return the matrices that a rule determines; FLoRA draws the next A at random."""
     return ("W", "B") if c.rule == "flora" else ("W", "B", "A")
 
 
 def held(c: Claim, s: Round) -> Round:
-    """Reset the factor that is not trained to the sent one, at every client."""
+    """Set the factor that clients don't train to the server's, at every client."""
     factor = c.held(s.number)
     if factor is None:
         return s

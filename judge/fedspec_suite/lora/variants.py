@@ -1,4 +1,4 @@
-"""Named mistakes in the rules of federated LoRA: edits of ``fedspec.mixing.lora``, over names of their own."""
+"""Named mistakes in the rules of federated LoRA: edits of ``fedspec.mixing.lora``, run in copies of the module."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from fedspec.readings import Weighting
 from fedspec_suite.lora.rounds import FUNCTIONS, Claim, Mixer, following
 
 REACHED = {"turn": "rolora", "stacked": "flora"}
-"""The rule that calls a function which is none itself."""
+"""Rule that calls a helper function, by the helper's name."""
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """An edit of one function: its id, what is wrong in words, and the piece of text that stands elsewise.
+    """Edit of one function that makes a rule wrong.
 
     Attributes:
         function: the edited one, in ``fedspec.mixing.lora``.
@@ -40,7 +40,7 @@ class Mutant:
 
     @property
     def rule(self) -> str:
-        """The rule that it spoils."""
+        """Name of the rule that the edit makes wrong."""
         reached = REACHED.get(self.function, self.function)
         return next(name for name, function in FUNCTIONS.items() if function == reached)
 
@@ -54,7 +54,7 @@ def mutants() -> tuple[Mutant, ...]:
 
 @cache
 def spoilt(mutant: Mutant) -> dict[str, Any]:
-    """The module once more, with the edit in its text: its names.
+    """Return the namespace of a copy of the module whose text has the edit.
 
     Raises:
         UnknownNameError: the edit's text is not found exactly once.
@@ -71,7 +71,7 @@ def spoilt(mutant: Mutant) -> dict[str, Any]:
 
 
 def candidates(c: Claim) -> Iterator[dict[str, Mixer]]:
-    """Candidates for a mixer of this claim, by description: mistakes, other rules, then mistakes in these.
+    """Yield groups of candidates that a mixer may be, by description: mistakes, other rules, their mistakes.
 
     A rule whose clients train one factor is no candidate for one whose clients train both, nor the other way round.
     """

@@ -1,4 +1,4 @@
-"""The bench: plays scenarios on a subject and on the specification, and measures one against the other."""
+"""Bench: runs scenarios on a subject and on the specification, and compares the two lists of answers."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ THRESHOLD = 30.0
 """A ratio above this is a deviation, in every precision and on every device."""
 
 HOPELESS = 2.0**-10
-"""A scale times epsilon times threshold above this share of the largest wanted number decides nothing."""
+"""If threshold times epsilon times scale exceeds this share of the largest expected number, nothing is decided."""
 
 SMALL = 10_000
 REMEMBERED = 500
-"""Cache of the specification's results: how many scenarios of how many bytes, since laws share scenarios."""
+"""Most scenarios of at most ``SMALL`` bytes whose reference results are cached, since laws share scenarios."""
 
 WORDS = {"dtype", "touched"}
-"""Entries of an answer that are not vectors."""
+"""Keys of an answer whose values are not vectors."""
 
 Shown = dict[str, Array]
-"""An answer: ``x`` and intermediates as flat vectors (scalars as vectors of length one)."""
+"""Answer of a subject: ``x`` and intermediates as flat vectors (a scalar is a vector of length one)."""
 
 
 @dataclass
 class Measured:
-    """Record of the comparisons on a bench.
+    """Record of the comparisons made on a bench.
 
     Attributes:
         worst: the largest ratio that did not exceed the threshold.
@@ -62,7 +62,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Bench:
-    """An offer of a subject in one floating-point type, and the record that its comparisons go into."""
+    """Test bench for one offer of a subject in one floating-point type; it records its comparisons in ``measured``."""
 
     subject: Subject
     algorithm: Algorithm
@@ -73,12 +73,12 @@ class Bench:
     told: dict[bytes, tuple[list[Shown], list[Shown]]] = field(default_factory=dict, repr=False)
     wanted: dict[bytes, list[Shown]] = field(default_factory=dict, repr=False)
     drawn: dict[Hashable, list[bytes]] = field(default_factory=dict, repr=False)
-    """The cases of strategies that several laws have in common, as ``judge.case_search`` keeps them."""
+    """Cache of the cases of strategies that several laws share, filled by ``judge.case_search``."""
     plainly: list[Deviates] = field(default_factory=list, repr=False)
-    """Deviations in cases with nothing unusual, which large cases shrank to: there are no simpler ones."""
+    """Deviations that large cases shrank to without any unusual feature: no simpler case exists."""
 
     def play(self, s: Scenario) -> list[Shown]:
-        """Run a scenario on the subject; one answer for each event.
+        """Run a scenario on the subject and return one answer for each event.
 
         Raises:
             Beyond: the offer says that the subject cannot take it.
@@ -97,7 +97,7 @@ class Bench:
         return out
 
     def check_defined(self, s: Scenario) -> None:
-        """Refuse to play a scenario in which something may be divided by 0.
+        """Raise if the scenario may divide by 0 because a stabiliser such as epsilon is 0.
 
         Raises:
             Undecided: a stabiliser is 0 and so may be what it stands beside, which a subject may refuse.
@@ -106,11 +106,11 @@ class Bench:
         zero = stabiliser_of_zero(s.case.hyper)
         if zero and not all(np.isfinite(bounds_of(want["x"])).all() for want in self.expect(s)):
             if zero in self.offer.fixed:
-                raise Beyond(f"skipped: {zero} is fixed at 0, and what is divided by may be 0, too")
-            raise Undecided(f"{zero} is 0: what is divided by may be 0, too")
+                raise Beyond(f"skipped: {zero} is fixed at 0, so that the rule may divide by 0")
+            raise Undecided(f"{zero} is 0, so that the rule may divide by 0")
 
     def read(self, answer: Mapping[str, Any], s: Scenario, k: int, kind: str) -> Shown:
-        """Read an answer as flat vectors.
+        """Convert an answer to flat vectors by name.
 
         Raises:
             SubjectError: ``x`` is missing.
@@ -137,7 +137,7 @@ class Bench:
         return shown
 
     def finite(self, name: str, got: Array, where: str) -> None:
-        """Refuse a vector with NaN or infinities.
+        """Raise ``Deviates`` if a vector holds NaN or infinities.
 
         Raises:
             Deviates: an entry is NaN or infinite.
@@ -147,7 +147,7 @@ class Bench:
             raise Deviates(Deviation(self.equation_of(name), where, j, note=f"{name}[{j}] is {float(got[j])}"))
 
     def expect(self, s: Scenario) -> list[Shown]:
-        """Run a scenario on the specification, in running arithmetic: once, if it is small and one of the first."""
+        """Run a scenario on the specification in running arithmetic, and cache the result if the scenario is small."""
         key = pickle.dumps(s)
         if key in self.wanted:
             return self.wanted[key]
@@ -157,14 +157,14 @@ class Bench:
         return want
 
     def decided(self, s: Scenario) -> list[Shown]:
-        """Expected answers; ties between exact equal numbers are decided as the rule decides them."""
+        """Return the expected answers; if exact numbers tie in a comparison, the rule's own tie-breaking applies."""
         want = self.expect(s)
         if few_bits(s) and not all(np.isfinite(bounds_of(shown["x"])).all() for shown in want):
             return reference(s, numbers=SHORT)
         return want
 
     def both(self, s: Scenario) -> tuple[list[Shown], list[Shown]]:
-        """Answers of the specification and of the subject: computed once, for all laws that look at this scenario."""
+        """Return the answers of the specification and of the subject, cached for all laws that use this scenario."""
         key = pickle.dumps(s)
         if key not in self.told:
             self.told[key] = self.decided(s), self.play(s)
@@ -179,7 +179,7 @@ class Bench:
         rounded: bool = False,
         beside: Scenario | None = None,
     ) -> None:
-        """Play a scenario: its models, or other vectors, are the wanted ones, up to the rounding of the rule.
+        """Play a scenario; compare ``x``, or another vector, after each event with ``want``, up to rounding.
 
         Args:
             s: the scenario.
@@ -198,7 +198,7 @@ class Bench:
             self.compare(name, got[name], want[k], f"{describe(s.events[k])} {k + 1}", bounds)
 
     def compare(self, name: str, got: Array, want: Array, where: str, scale: Array | None = None) -> None:
-        """Measure one vector against what is wanted.
+        """Compare one vector with the expected one, in units of its rounding-error scale.
 
         Args:
             name: ``x`` or the intermediate's name.
@@ -236,11 +236,11 @@ class Bench:
 
     @property
     def step_equation(self) -> str:
-        """The equation that ``x`` belongs to."""
+        """Id of the equation that computes ``x``."""
         return self.equation_of("x")
 
     def equation_of(self, name: str) -> str:
-        """The equation id of ``x`` or of an intermediate."""
+        """Return the id of the equation that computes ``x`` or an intermediate."""
         tail = "step" if name == "x" else name
         return self.algorithm.equation(tail, self.options) or f"{self.algorithm.id}.{tail}"
 
@@ -252,12 +252,12 @@ def few_bits(s: Scenario) -> bool:
 
 
 def bench_of(subject: Subject, offer: Offer, setting: Setting) -> Bench:
-    """The bench of one offer of a subject in a setting of it, and in its floating-point type."""
+    """Return the bench of one offer of a subject, in the algorithm, options and floating-point type of a setting."""
     return Bench(subject, setting.algorithm, offer, setting.options, setting.dtype)
 
 
 def specified(s: Scenario) -> Session:
-    """A session of the specification, in which running numbers have room for closed forms."""
+    """Return a session of the specification whose error bounds also cover the papers' closed forms."""
     form = with_room(form_of(find(s.case.algorithm), s.case.level))
     session: Session = form.kind(form.row, s.case)
     return session
@@ -268,7 +268,7 @@ def reference(
     begin: Callable[[Scenario], Session] = specified,
     numbers: Mapping[str, type[Running]] = RUNNING,
 ) -> list[Shown]:
-    """Run a scenario on the specification with running numbers.
+    """Run a scenario on the specification with running numbers, which carry rounding-error bounds.
 
     At level server a client's change is a difference of two models, each rounded: it starts with that error. So does
     the change of a control variate, a difference, too.

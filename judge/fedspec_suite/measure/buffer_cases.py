@@ -1,4 +1,4 @@
-"""Cases whose models carry buffers, and what a subject answers of them."""
+"""Cases whose models carry buffers such as BatchNorm statistics, and the buffers in a subject's answers."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
 MEAN, VARIANCE, COUNTER = "running_mean", "running_var", "num_batches_tracked"
-"""BatchNorm's buffers, by torch's names."""
+"""Names of BatchNorm's buffers in torch."""
 
 MOST = 120
-"""Batches that a client has seen at most."""
+"""Largest number of batches that a client has seen in a small case."""
 
 MANY = 100_000
-"""Batches in far cases: a mean in float32 still counts them."""
+"""Upper bound of the number of batches in far cases; float32 still counts them exactly."""
 
 
 def buffer_key(name: str) -> str:
-    """Key of a buffer among the vectors of an answer."""
+    """Return the key of a buffer among the vectors of an answer."""
     return f"buffers.{name}"
 
 
 def read(answer: Mapping[str, Any], held: Buffers) -> dict[str, Array]:
-    """The buffers of an answer as flat vectors of the type in which they came.
+    """Return the buffers of an answer as flat vectors, each in the dtype that the subject returned.
 
     Raises:
         ContractError: one is missing, has another shape or is no array of numbers.
@@ -60,7 +60,7 @@ def _numbers(value: Any) -> Any:
 
 
 def draw_buffers(draw: st.DrawFn, d: int, dtype: str, most: int = MOST) -> dict[str, Array]:
-    """Means and variances of so many features, and a number of batches."""
+    """Draw means and variances of ``d`` features, and a number of batches up to ``most``."""
     return {
         MEAN: draw(vectors((d,), dtype)),
         VARIANCE: np.abs(draw(vectors((d,), dtype))),
@@ -69,7 +69,7 @@ def draw_buffers(draw: st.DrawFn, d: int, dtype: str, most: int = MOST) -> dict[
 
 
 def far_buffers(rng: np.random.Generator, d: int, dtype: str, scale: float) -> dict[str, Array]:
-    """Buffers of some magnitude, and more batches than 16 bits count."""
+    """Draw buffers of magnitude ``scale``, with a number of batches below ``MANY``, which may exceed 16 bits."""
     return {
         MEAN: (rng.uniform(-3, 3, d) * scale).astype(dtype),
         VARIANCE: (rng.uniform(0, 3, d) * scale**2).astype(dtype),
@@ -81,7 +81,7 @@ def far_buffers(rng: np.random.Generator, d: int, dtype: str, scale: float) -> d
 def buffered_scenarios(
     draw: st.DrawFn, setting: Setting, rounds: tuple[int, int] = (1, 3), clients: tuple[int, int] | None = None
 ) -> Scenario:
-    """Several rounds of messages, each with the buffers of its client."""
+    """Draw several rounds of messages, each message with the buffers of its client."""
     s: Scenario = draw(server_scenarios(setting, rounds=rounds, clients=clients))
     d = draw(between(1, 3))
     held = draw_buffers(draw, d, setting.dtype)
@@ -90,12 +90,12 @@ def buffered_scenarios(
 
 
 def sending_buffers(s: Scenario, of: Callable[[ClientMessage], Buffers]) -> Scenario:
-    """Replace the buffers in a scenario's messages."""
+    """Replace the buffers in each message of a scenario by ``of`` of the message."""
     return each_round(s, lambda sent: [replace(m, buffers=of(m)) for m in sent])
 
 
 def each_round(s: Scenario, change: Callable[[Sequence[ClientMessage]], Sequence[ClientMessage]]) -> Scenario:
-    """Replace the messages in each round of a scenario."""
+    """Replace the messages in each round of a scenario by ``change`` of them."""
 
     def event(e: Event) -> Event:
         assert isinstance(e, Messages)
@@ -105,7 +105,7 @@ def each_round(s: Scenario, change: Callable[[Sequence[ClientMessage]], Sequence
 
 
 def sent_in(s: Scenario) -> list[tuple[list[Buffers], list[Any]]]:
-    """The buffers that are sent in each round, and their clients' examples."""
+    """List, for each round, the buffers that the clients send and the clients' numbers of examples."""
     out = []
     for e in s.events:
         assert isinstance(e, Messages)

@@ -1,4 +1,4 @@
-"""The functions of the specification that others reach: by names, closures, tables, modules and methods of classes.
+"""Call graph of the specification's functions: what they reach by names, closures, tables, modules and methods.
 
 A copy of a function is worth making where it reaches something that is edited, or behind which something else stands.
 Reach is found once; whoever asks for the same edits again has the same answer.
@@ -20,24 +20,24 @@ from fedspec.deciding import WHERE
 from fedspec.plugins import is_own
 
 Names: TypeAlias = dict[str, Any]
-"""The names that the functions of a module look up."""
+"""Namespace of a module, in which its functions look up names."""
 
 Spaces: TypeAlias = Mapping[str, Names]
-"""The names of some modules."""
+"""Namespaces of several modules, by module name."""
 
 GROUND = {
     *("fedspec.arith.maximum", "fedspec.arrays.put", "fedspec.arith.where_shorter", "fedspec.arith.ascending"),
     *("fedspec.population.each", "fedspec.population.each_arrival", "fedspec.population.downloaded"),
     "fedspec.population.weigh",
 }
-"""Functions beside the rules that others may stand around."""
+"""Functions outside the rule modules that tests may wrap."""
 
 Part: TypeAlias = FunctionType | type
-"""A part that can be copied: a function, or a class for the sake of its methods."""
+"""Part that can be copied: a function, or a class together with its methods."""
 
 
 def looked_up(code: CodeType) -> list[str]:
-    """The names that a function and those within it look up in their module."""
+    """List the names that a code object and its nested code objects look up in their module."""
     inner = [name for c in code.co_consts if isinstance(c, CodeType) for name in looked_up(c)]
     return list(dict.fromkeys([*code.co_names, *inner]))
 
@@ -51,19 +51,19 @@ def _globals(code: CodeType) -> list[str]:
 
 
 def stands_behind(f: Part) -> bool:
-    """True if others may stand around something."""
+    """True if a function may be wrapped: a rule, a function of an own algorithm or one of ``GROUND``."""
     name = f"{f.__module__}.{f.__qualname__}"
     known = name in GROUND or name.startswith(WHERE) or is_own(str(f.__module__))
     return known and f.__qualname__ == f.__name__ and isinstance(f, FunctionType)
 
 
 def is_table(value: Any, names: Names) -> TypeGuard[dict[Any, Any]]:
-    """True if something is a table that functions are looked up in, not the list that they are registered in."""
+    """True if a value is a table in which functions are looked up, but not the registry of rules."""
     return isinstance(value, dict) and names.get("__name__") != "fedspec.rules"
 
 
 def is_specified(module: str | None) -> bool:
-    """True if a module is one of the specification or of an own algorithm: what others know is not edited."""
+    """True if a module belongs to the specification or to an own algorithm, so that its functions may be edited."""
     return str(module).partition(".")[0] == "fedspec" or is_own(str(module))
 
 
@@ -95,7 +95,7 @@ def _within(part: Part) -> list[FunctionType]:
 
 
 def is_part(value: Any) -> TypeGuard[Part]:
-    """True if something can be copied."""
+    """True if a value is a function or a class of the specification, which can be copied."""
     return isinstance(value, FunctionType) or (isinstance(value, type) and is_specified(value.__module__))
 
 
@@ -105,7 +105,7 @@ def _names(part: Part) -> Names:
 
 
 def methods_of(kind: type) -> dict[str, FunctionType]:
-    """Methods of a class, but for those of all records, and for the step of a session, which is copied by itself."""
+    """Return the methods of a class, without other dunder methods than initialisers and without ``step``."""
     own = {n: f for n, f in vars(kind).items() if isinstance(f, FunctionType) and f.__module__ == kind.__module__}
     return {n: f for n, f in own.items() if n in ("__init__", "__post_init__") or not (n[:2] == "__" or n == "step")}
 
@@ -129,7 +129,7 @@ def _read(part: Part) -> Iterator[Part]:
 
 
 class Reach:
-    """The parts that some functions and classes of the specification reach, and those beside them.
+    """Call graph from some functions and classes of the specification, and from the functions in their modules.
 
     Attributes:
         roots: these.
@@ -153,7 +153,7 @@ class Reach:
                 around.update(_around(f))
 
     def into(self, edited: Collection[FunctionType], everything: bool) -> tuple[list[Part], Spaces]:
-        """Parts that reach edited functions, or any that others may stand around; and the names that they look up."""
+        """Return the parts that call edited functions (or any function that may be wrapped), and their namespaces."""
         running = self._running(edited)
         found = [f for f, of in self.origins.items() if of in edited]
         kept = self._reaching(found, running)
@@ -164,7 +164,7 @@ class Reach:
         return [*kept], self._spaces([*kept, *(t for f in found for t in _within(f))])
 
     def whole(self) -> tuple[list[Part], Spaces]:
-        """Functions, classes that read rules, and the names that these functions and classes look up."""
+        """Return all functions, the classes that call rules, and the namespaces of both."""
         rules = {f for f in self.origins if isinstance(f, FunctionType) and self._is_edited(f)}
         kept = [f for f in self.origins if isinstance(f, FunctionType) or self._reads(f, rules)]
         return kept, self._spaces(self.origins)
@@ -217,12 +217,12 @@ class Reach:
 
 
 def functions(algorithm: Algorithm, level: Level) -> list[FunctionType]:
-    """The functions of the specification that an algorithm may call at a level, from those that its row holds."""
+    """List the functions of the specification that an algorithm may call at a level, found from its row."""
     return called_by(held(algorithm, level))
 
 
 def held(algorithm: Algorithm, level: Level) -> list[Any]:
-    """The functions that the row of an algorithm holds and runs at a level."""
+    """List the functions that the row of an algorithm holds and runs at a level."""
     match algorithm.run:
         case LocalSolver(rule=rule):
             return [rule]
@@ -233,7 +233,7 @@ def held(algorithm: Algorithm, level: Level) -> list[Any]:
 
 
 def called_by(held: Sequence[Any]) -> list[FunctionType]:
-    """List these functions and the specification's functions that they may call."""
+    """List the given functions and the specification's functions that they may call."""
     found: list[FunctionType] = []
     waiting = [f for f in held if isinstance(f, FunctionType)]
     while waiting:
@@ -248,5 +248,5 @@ def called_by(held: Sequence[Any]) -> list[FunctionType]:
 
 
 def names(function: FunctionType) -> list[str]:
-    """The names that a function looks up in its module."""
+    """List the names that a function looks up in its module."""
     return looked_up(inspect.unwrap(function).__code__)

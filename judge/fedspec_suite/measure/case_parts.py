@@ -1,4 +1,4 @@
-"""The parts of a case, as Hypothesis draws them: every number a dyadic rational.
+"""Hypothesis strategies for the parts of a case; each number is a dyadic rational.
 
 Dyadic inputs are exact in every floating-point type, so a deviation is never the input's.
 """
@@ -23,25 +23,25 @@ from fedspec_suite.measure.setting import Setting
 
 @cache
 def between(low: int, high: int) -> st.SearchStrategy[int]:
-    """Whole numbers, made once."""
+    """Return the strategy of integers from ``low`` to ``high``, cached."""
     return st.integers(low, high)
 
 
 @cache
 def lists(low: int, high: int, size: int) -> st.SearchStrategy[list[int]]:
-    """So many whole numbers, made once."""
+    """Return the strategy of lists of ``size`` integers from ``low`` to ``high``, cached."""
     return st.lists(between(low, high), min_size=size, max_size=size)
 
 
 @cache
 def subsets(low: int, high: int, least: int = 0, most: int | None = None) -> st.SearchStrategy[set[int]]:
-    """Strategy of sets of whole numbers, made once for its arguments."""
+    """Return the strategy of sets of integers, cached by its arguments."""
     return st.sets(between(low, high), min_size=least, max_size=most)
 
 
 @cache
 def vectors(shape: tuple[int, ...], dtype: str, denominator: int = 8, largest: int = 24) -> st.SearchStrategy[Array]:
-    """Arrays of integers over a power of two, drawn a byte each: 0, 1, -1, 2, -2, ... so that they shrink to zero."""
+    """Return the strategy of arrays of n / ``denominator``, a byte each: 0, 1, -1, ... so that they shrink to 0."""
     n = np.arange(256) % (2 * largest + 1)
     numbers = (np.where(n % 2 == 1, (n + 1) // 2, -(n // 2)) / denominator).astype(dtype)
 
@@ -59,7 +59,7 @@ _TALL_TOO = st.sampled_from([(1, 2), (3, 1), (2, 2), (2, 3), (3, 2)])
 
 
 def draw_shapes(draw: st.DrawFn, setting: Setting) -> dict[str, tuple[int, ...]]:
-    """Draw one to three named blocks; tensors if the cover looks at axes, matrices if the subject takes only these."""
+    """Draw shapes of one to three named blocks: tensors for rules with covers, matrices if the setting needs them."""
     tensors = "cover" in setting.options
     one: st.SearchStrategy[Any] = _MATRICES if setting.matrices else _TENSORS if tensors else _ARRAYS
     if setting.algorithm.has(Fact.MATRICES):
@@ -71,12 +71,12 @@ def draw_shapes(draw: st.DrawFn, setting: Setting) -> dict[str, tuple[int, ...]]
 def draw_blocks(
     draw: st.DrawFn, shape: Mapping[str, tuple[int, ...]], dtype: str, denominator: int = 8, largest: int = 24
 ) -> dict[str, Array]:
-    """A model's worth of arrays, in the order of the shapes."""
+    """Draw one array for each shape, in the order of the shapes."""
     return {n: draw(vectors(s, dtype, denominator, largest)) for n, s in shape.items()}
 
 
 def draw_model(draw: st.DrawFn, setting: Setting, clients: int) -> tuple[dict[str, Array], int]:
-    """The model of a case with a problem, and the problem's dimension: layers or rows where the algorithm has them."""
+    """Draw the model of a case with a problem (layers, or a row per peer, if the algorithm has them), and its size."""
     if "layers" in setting.takes:
         count = 1 if setting.one_block else draw(between(1, 2))
         layer = _TALL_TOO if setting.algorithm.has(Fact.MATRICES) else _MATRICES if setting.matrices else _LAYERS
@@ -99,7 +99,7 @@ _OF_MATRICES: dict[str, tuple[float, ...]] = {**_RATES, "ns_steps": (1, 2)}
 
 
 def on_quadratics(setting: Setting) -> dict[str, tuple[float, ...]]:
-    """Pools of some hyper-parameters for clients with quadratics, whose curvature is near 1.
+    """Return pools of hyper-parameters for clients with quadratic objectives, whose curvature is near 1.
 
     Rates are small enough for it. A step along a matrix answers each gradient by several times its change, more with
     every iteration, and the next gradient sees that: more of it would leave the judge without a digit.
@@ -108,17 +108,17 @@ def on_quadratics(setting: Setting) -> dict[str, tuple[float, ...]]:
 
 
 def most_steps(setting: Setting, otherwise: int = 4) -> int:
-    """Most local steps of a client in a round; fewer for steps along matrices, as in ``on_quadratics``."""
+    """Return the largest number of local steps of a client in a round; smaller for orthogonalised matrix steps."""
     return min(2, otherwise) if setting.algorithm.has(Fact.MATRICES) else otherwise
 
 
 def most_rounds(setting: Setting, otherwise: int) -> int:
-    """Most rounds of a case; fewer for steps along matrices, as in ``on_quadratics``."""
+    """Return the largest number of rounds of a case; smaller for orthogonalised matrix steps."""
     return min(4, otherwise) if setting.algorithm.has(Fact.MATRICES) else otherwise
 
 
 def draw_rates(draw: st.DrawFn, setting: Setting) -> dict[str, float]:
-    """Hyper-parameters small enough for quadratics."""
+    """Draw hyper-parameters, with rates that are small enough for quadratic objectives."""
     h = draw_hypers(picking(draw), setting)
     pools = {n: pool for n, pool in on_quadratics(setting).items() if n in setting.numbers and n not in setting.fixed}
     return {**h, **{n: draw(st.sampled_from(pool)) for n, pool in pools.items()}}
@@ -127,7 +127,7 @@ def draw_rates(draw: st.DrawFn, setting: Setting) -> dict[str, float]:
 def draw_start(
     draw: st.DrawFn, setting: Setting, clients: int
 ) -> tuple[dict[str, Array], dict[str, float], Quadratics]:
-    """A model, hyper-parameters and the quadratics of so many clients."""
+    """Draw a model, hyper-parameters and the quadratic objectives of ``clients`` clients."""
     x0, d = draw_model(draw, setting, clients)
     h, problem = draw_rates(draw, setting), draw_quadratics(draw, clients, d, setting.dtype)
     if setting.losses:
@@ -136,12 +136,12 @@ def draw_start(
 
 
 def above_zero(problem: Quadratics) -> Quadratics:
-    """Raise constants of objectives, if they have some, so that objectives derived from drawn ones stay above 0 too."""
+    """Raise constants of the objectives, if they have any, so that objectives derived from them stay positive."""
     return problem if problem.f is None else with_constants(problem, [8 + i for i in range(len(problem.f))])
 
 
 def with_constants(problem: Quadratics, eighths: Sequence[int]) -> Quadratics:
-    """Add constants that keep objectives positive: so many eighths, in units of their slopes.
+    """Add constants that keep the objectives positive: ``eighths`` in units of the squared slopes.
 
     No curvature is below 1/4, so that F_i(x) >= f_i - 2 |e_i|^2 everywhere.
     """
@@ -155,7 +155,7 @@ def with_constants(problem: Quadratics, eighths: Sequence[int]) -> Quadratics:
 
 
 def lengths(takes: Sequence[str], steps: Sequence[int]) -> tuple[int, ...]:
-    """The numbers of local steps of a round, as the algorithm takes them: all alike, one each, or as they are."""
+    """Return the local steps per participant that the algorithm allows: equal, 1 each, or as given."""
     same = {"one-length": steps[0], "one-step": 1}
     return next(((same[t],) * len(steps) for t in takes if t in same), tuple(steps))
 
@@ -164,7 +164,7 @@ _THIRTY_SECONDS = between(0, 31)
 
 
 def draw_uniforms(draw: st.DrawFn, d: int) -> tuple[float, ...]:
-    """Draws in (0, 1), odd numbers over 64: a level with a small denominator is never met exactly."""
+    """Draw ``d`` numbers in (0, 1), odd multiples of 1/64: they never equal a level with a small denominator."""
     return tuple(draw(_THIRTY_SECONDS) / 32 + 1 / 64 for _ in range(d))
 
 
@@ -174,7 +174,7 @@ def draw_some(draw: st.DrawFn, clients: int, least: int = 1) -> tuple[int, ...]:
 
 
 def draw_quadratics(draw: st.DrawFn, n: int, d: int, dtype: str) -> Quadratics:
-    """H_i = A A' / 4 + I / 4 with small integer A: symmetric positive definite, exact."""
+    """Draw H_i = A A' / 4 + I / 4 with small integer A: symmetric positive definite and exact."""
     H = []
     for _ in range(n):
         A = np.array(draw(lists(-1, 2, d * d)), dtype=float).reshape(d, d)
@@ -191,7 +191,7 @@ def case(
     problem: Quadratics | None = None,
     population: int | None = None,
 ) -> Case:
-    """The case of a setting."""
+    """Build the case of a setting from a model, hyper-parameters and, if it has one, a problem."""
     return Case(
         algorithm=setting.algorithm.id,
         level=setting.level,

@@ -1,4 +1,4 @@
-"""Summary of a failing case in a line: algorithm and level, round or step, and the numbers of the case."""
+"""Summary of a failing case: algorithm and level, round or step, and hyper-parameters."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
 MOST = 6
-"""Largest number of hyper-parameters that are printed, the first ones of the record."""
+"""Largest number of hyper-parameters that the summary prints."""
 
 
 def scenarios_in(case: Any) -> Iterator[Scenario]:
-    """The scenarios that a law's case is made of, the one that it is about first."""
+    """Yield the scenarios inside a law's case (a scenario or nested tuples), in order."""
     if isinstance(case, Scenario):
         yield case
     elif isinstance(case, tuple):
@@ -23,7 +23,7 @@ def scenarios_in(case: Any) -> Iterator[Scenario]:
 
 
 def call_of(setting: Setting, case: Any, where: str) -> str:
-    """``fedadam/server, round 2, eta=0.5``; the reading stands there too where it is not the canonical one."""
+    """Format a case as ``fedadam/server, round 2, eta=0.5``; a reading that is not canonical follows the level."""
     row = setting.algorithm
     reading = () if row.reading(setting.reading) is row.readings[0] else (setting.reading,)
     s = next(scenarios_in(case), None)

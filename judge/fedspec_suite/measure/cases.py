@@ -53,7 +53,7 @@ def draw_message_lists(
 
 
 def few(setting: Setting, least: int = 1) -> tuple[int, int]:
-    """Numbers of clients in a small case, if at least ``least`` take part."""
+    """Return the range of the number of clients in a small case, at least ``least`` and enough for the rule."""
     return max(least, setting.crowd), setting.crowd + 3
 
 
@@ -61,7 +61,7 @@ def few(setting: Setting, least: int = 1) -> tuple[int, int]:
 def server_scenarios(
     draw: st.DrawFn, setting: Setting, rounds: tuple[int, int] = (1, 5), clients: tuple[int, int] | None = None
 ) -> Scenario:
-    """Several rounds of messages."""
+    """Draw several rounds of client messages."""
     clients = clients or few(setting)
     shape = draw_shapes(draw, setting)
     x0 = draw_blocks(draw, shape, setting.dtype)
@@ -95,7 +95,7 @@ def client_scenarios(
 
 
 STRATEGIES = tuple(map(str, Strategy))
-"""The local solvers that a blending algorithm chooses among."""
+"""Names of the local solvers among which a blending algorithm chooses."""
 
 
 @st.composite
@@ -106,7 +106,7 @@ def round_scenarios(
     clients: tuple[int, int] | None = None,
     everyone: bool = False,
 ) -> Scenario:
-    """Quadratic clients, uneven examples, uneven steps, partial participation unless ``everyone``."""
+    """Draw rounds of clients with quadratics, uneven examples and steps; partial participation unless ``everyone``."""
     n = draw(between(*(clients or few(setting))))
     x0, h, problem = draw_start(draw, setting, n)
     events = []
@@ -133,7 +133,7 @@ def round_scenarios(
 
 
 def scenarios(setting: Setting, **kw: Any) -> st.SearchStrategy[Scenario]:
-    """The scenarios of the setting's level."""
+    """Return the strategy of scenarios for the setting's level."""
     kinds: dict[Level, Any] = {
         "client": client_scenarios,
         "server": server_scenarios,
@@ -145,7 +145,7 @@ def scenarios(setting: Setting, **kw: Any) -> st.SearchStrategy[Scenario]:
 
 
 def norm_of(setting: Setting, h: Mapping[str, Any], tau: int) -> Any:
-    """||a||_1 of the setting's local solver, or what the authors' code of FedNova takes for it."""
+    """Return ||a||_1 of the setting's solver after ``tau`` steps, or the divisor in FedNova's authors' code."""
     if setting.options.get("norm") == "code":
         return of_code(tau, h["eta_l"] * h["mu"], h["rho"])
     return a_norm(setting.solver, tau, alpha=h["eta_l"] * h.get("mu", 0), rho=h.get("rho", 0), gamma=h.get("gamma", 1))

@@ -1,4 +1,4 @@
-"""Closed forms as papers print them lose digits that the sums behind them keep: a bound must leave room for both.
+"""Error bounds that also cover the closed forms which papers print: these cancel digits that the direct sums keep.
 
 With rho = 0.999 the printed norm of heavy-ball momentum subtracts numbers that agree in their first digits and divides
 by (1 - rho)^2. Who writes it down as it is printed is right, and not as exact as the specification, which adds up.
@@ -17,7 +17,7 @@ from fedspec_suite.measure.edited_sessions import Form
 from fedspec_suite.measure.running_error import Running
 
 Entry: TypeAlias = Callable[[int, int, Any, Any, Any], Any]
-"""A function of k, tau, alpha, rho and gamma."""
+"""Function of k, tau, alpha, rho and gamma: an entry of the accumulation vector or its sum."""
 
 ENTRIES: dict[Solver, Entry] = {
     Solver.MOMENTUM: lambda k, tau, alpha, rho, gamma: (1 - rho ** (tau - k)) / (1 - rho),
@@ -26,7 +26,7 @@ ENTRIES: dict[Solver, Entry] = {
         ((1 - alpha) ** (tau - k) - rho ** (tau - k)) / (1 - alpha - rho)
     ),
 }
-"""Entries of the accumulation vector in closed form; those of other solvers are computed as they are printed."""
+"""Closed forms of the accumulation vector's entries; other solvers' entries are computed as printed."""
 
 
 def momentum(k: int, tau: int, alpha: Any, rho: Any, gamma: Any) -> Any:
@@ -50,7 +50,7 @@ def decayed(k: int, tau: int, alpha: Any, rho: Any, gamma: Any) -> Any:
 
 
 def of_code(tau: int, alpha: Any, rho: Any) -> Any:
-    """Divisor in the authors' code of FedNova: every step's 1 and (1 - rho^k) / (1 - rho), pulled ever since."""
+    """Divisor in the code of FedNova's authors: each step adds 1 and (1 - rho^k) / (1 - rho), shrunk by 1 - alpha."""
     pull = 1 - alpha
     return sum(pull ** (tau - k) * (1 + pull * (1 - rho**k) / (1 - rho)) for k in range(1, tau + 1))
 
@@ -61,17 +61,17 @@ NORMS: dict[Solver, Entry] = {
     Solver.PROXIMAL: proximal,
     Solver.DECAYED: decayed,
 }
-"""The sums of the entries in closed form."""
+"""Sums of the entries in closed form, by solver."""
 
 
 @cache
 def with_room(form: Form) -> Form:
-    """Return a form whose error bounds also cover the rounding error of the papers' closed forms."""
+    """Return a copy of a form whose error bounds also cover the rounding error of the papers' closed forms."""
     return form.changed(make_room)
 
 
 def make_room(names: Spaces) -> None:
-    """Make it in the names of the modules."""
+    """Widen the error bounds of the accumulation vector's entries in copied namespaces."""
     if (own := names.get(accumulation.__name__)) is not None:
         own["_ENTRY"] = {solver: _widened(solver, f) for solver, f in own["_ENTRY"].items()}
 

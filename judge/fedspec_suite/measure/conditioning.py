@@ -1,4 +1,4 @@
-"""Ill-conditioned operations of a rule, read off a run: whose numbers it subtracts, chooses among and divides by.
+"""Ill-conditioned operations of a rule (squared differences, choices, comparisons, divisions), found by running it.
 
 The rule runs on numbers that know which clients, or which steps, they are made of. Whatever it computes itself is
 compared within the bounds of its own rounding. These dangers are those of other ways to compute the same: squares in
@@ -32,10 +32,10 @@ Danger: TypeAlias = Literal["near", "unlike", "equal", "small"]
 ``small``: it has a stabiliser, beside which what it divides by may be small."""
 
 LOOKED_AT = 3
-"""Cases that a rule is run in."""
+"""Number of cases in which the rule is run."""
 
 MANY = 4
-"""Clients of such a case: of fewer there is not always one that is left out."""
+"""Clients of such a case; with fewer clients, some rules leave no client out."""
 
 
 _DIFFERENCE = 1 << 60
@@ -76,7 +76,7 @@ class _Traced(TaggedNumber, Running64):
 
 @cache
 def dangers(setting: Setting) -> tuple[Danger, ...]:
-    """The dangers of the rule that a setting is about, in a fixed order."""
+    """List the dangers of a setting's rule, in a fixed order."""
     noted: set[Danger] = {"small"} if {*STABILISERS} & {*setting.numbers} else set()
     crowd = max(MANY, setting.crowd)
     more = {} if setting.level == "client" else {"clients": (crowd, crowd)}

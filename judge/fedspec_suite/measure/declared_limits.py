@@ -1,4 +1,4 @@
-"""Limits that an offer declares for its subject: their words, and whether a case exceeds them."""
+"""Limits that an offer declares for its subject: their phrases, and checks whether a case exceeds them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BLOCKS = {"one": "one block only", "matrices": "matrices only"}
 
 
 def limits_of(offer: Offer) -> tuple[str, ...]:
-    """Phrases for the limits of an offer; empty if its subject takes everything."""
+    """Return phrases for the limits of an offer; empty if the offer declares no limits."""
     return (
         *((EVERYBODY,) if offer.participation == "all" else ()),
         *((BLOCKS[offer.blocks],) if offer.blocks in BLOCKS else ()),
@@ -22,7 +22,7 @@ def limits_of(offer: Offer) -> tuple[str, ...]:
 
 
 def limit_fields(offer: Offer) -> dict[str, Any]:
-    """Fields of a result that repeat an offer's limits."""
+    """Return the fields of a result that repeat an offer's limits."""
     return {
         "nonzero": offer.nonzero,
         "blocks": offer.blocks,
@@ -37,7 +37,7 @@ def limit_fields(offer: Offer) -> dict[str, Any]:
 
 
 def unsettable_hyper(offer: Offer, s: Scenario) -> str:
-    """Name a hyper-parameter that events set again and the subject's user cannot set so; empty if none."""
+    """Return the first hyper-parameter that an event changes although the offer fixes it; empty if none."""
     taken: dict[str, tuple[type, ...]] = {"rounds": (int, float), "clients": (int, float, tuple)}
     kinds = taken.get(offer.rates, ())
     said = [pair for e in s.events for pair in said_by(e).items()]
@@ -45,7 +45,7 @@ def unsettable_hyper(offer: Offer, s: Scenario) -> str:
 
 
 def broken_limit(offer: Offer, s: Scenario) -> str:
-    """Name the limit of an offer that a scenario breaks by a zero, its model, participants or rates; empty if none."""
+    """Return the offer's limit that a scenario exceeds by a zero, its model, participants or rates; empty if none."""
     if refused := [name for name in offer.nonzero if name in zeros(s)]:
         return f"{refused[0]} = 0 is refused"
     if offer.participation == "all" and (len({*map(_attending, s.events)} | _expected(s)) > 1 or _missing(s)):
@@ -58,7 +58,7 @@ def broken_limit(offer: Offer, s: Scenario) -> str:
 
 
 def zeros(s: Scenario) -> set[str]:
-    """The hyper-parameters that are zero in a scenario, and ``weight`` where a client has no examples."""
+    """Return the names of hyper-parameters that are zero in a scenario, and ``weight`` if a client has no examples."""
     sent = [m.weight for e in s.events if isinstance(e, Messages) for m in e.messages]
     held = [] if s.case.problem is None else list(s.case.problem.examples)
     said = [*s.case.hyper.items(), *(pair for e in s.events for pair in said_by(e).items())]
@@ -67,7 +67,7 @@ def zeros(s: Scenario) -> set[str]:
 
 
 def with_zero(s: Scenario, name: str) -> Scenario:
-    """The scenario with a hyper-parameter at zero; with ``weight``, the last of several clients has no examples."""
+    """Set a hyper-parameter of the scenario to zero; with ``weight``, take the last of several clients' examples."""
     if name != "weight":
         zero = type(s.case.hyper[name])(0)
         return replace(s, case=replace(s.case, hyper={**s.case.hyper, name: zero}))

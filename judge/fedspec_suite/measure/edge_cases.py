@@ -1,4 +1,4 @@
-"""A few cases for each feature of ``measure.edge_features`` in each setting: every way to a verdict plays these cases.
+"""A few cases for each feature of ``measure.edge_features`` in each setting; checks, diagnoses and vectors use them.
 
 ``fedspec check`` plays them after the cases that a comparison with the rule draws, ``fedspec identify`` compares on
 them, and some of them are vectors. Their numbers are short dyadic rationals, exact in every floating-point type.
@@ -43,19 +43,19 @@ _LABELS = (2**53 - 1, 40, 2**31, 7, 2**32 + 3, 0, 65_536, 300)
 
 @lru_cache(maxsize=64)
 def edge_cases(setting: Setting) -> tuple[Scenario, ...]:
-    """The cases that have the edges and that the specification can run; the same for every subject."""
+    """Return the edge cases of a setting that the specification can run; they are the same for every subject."""
     return tuple(s for s in (*all_edge_cases(setting), *_computed(setting)) if runs(s))
 
 
 @lru_cache(maxsize=64)
 def all_edge_cases(setting: Setting) -> tuple[Scenario, ...]:
-    """Edge cases, including those that the specification cannot run: a vector refers to its case by position."""
+    """Return the edge cases, including those that the specification cannot run; vectors refer to a case by position."""
     typed = (replace(s, case=replace(s.case, dtype=setting.dtype)) for s in _made(setting))
     return tuple(with_dtype(s, setting.dtype) for s in typed)
 
 
 def runs(s: Scenario) -> bool:
-    """True if the specification takes every event of a case."""
+    """True if the specification accepts every event of a case."""
     try:
         session = specified(s)
         for e in s.events:
@@ -76,7 +76,7 @@ def _made(setting: Setting) -> Iterator[Scenario]:
 
 
 def plain_case(setting: Setting, model: Mapping[str, tuple[int, ...]]) -> Scenario:
-    """A case of that model with nothing unusual: everybody has examples and takes a single step."""
+    """Return a case without unusual features: each client has examples and takes one local step."""
     s = _one_step_each(_base(setting, "plain", model))
     return with_dtype(replace(s, case=replace(s.case, dtype=setting.dtype)), setting.dtype)
 

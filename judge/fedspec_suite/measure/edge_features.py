@@ -1,4 +1,4 @@
-"""The table of edges: features that usual cases seldom have and that code often treats by itself.
+"""Edge features of cases: rare in usual cases, and often a special branch in code.
 
 For example, a round with a single participant, a block that is a single number, a client without examples. ``EDGES``
 names each edge and tells whether a case has it. ``measure.edge_cases`` makes the few cases that have all edges.
@@ -20,7 +20,7 @@ from fedspec_suite.measure.setting import Setting
 
 
 def participants(e: Event) -> tuple[int, ...]:
-    """The numbers of the clients that take part in a round; empty for other events."""
+    """Return the numbers of the clients that take part in a round; empty for other events."""
     match e:
         case Messages(messages=sent):
             return tuple(m.client for m in sent)
@@ -111,7 +111,7 @@ def _equal(s: Scenario) -> bool:
 
 @dataclass(frozen=True)
 class Edge:
-    """A feature at the border of what a case may hold.
+    """Rare feature that a case may have, such as a round with a single participant.
 
     Attributes:
         name: a slug.
@@ -137,7 +137,7 @@ def everyone(setting: Setting) -> bool:
 
 
 def alone(setting: Setting) -> bool:
-    """True if a client may be the only one of a case."""
+    """True if a case of the setting may have a single client."""
     return setting.crowd == 1
 
 
@@ -150,7 +150,7 @@ def _any_steps(setting: Setting) -> bool:
 
 
 def weighted(setting: Setting) -> bool:
-    """True if a client may be without examples."""
+    """True if a client of the setting may have no examples."""
     return "weight" not in setting.nonzero
 
 
@@ -236,9 +236,9 @@ EDGES: tuple[Edge, ...] = (
     Edge("zeros", "all changes or gradients are zero", _ALL, _zeros),
     Edge("equal", "two clients are equal", (*_ROUNDS, "trace"), _equal),
 )
-"""Every edge. A wrong implementation that shows at one of them alone is caught by every way to a verdict."""
+"""All edge features. Checks, diagnoses and vectors use a case of each, so none misses a fault that only one shows."""
 
 
 def edges_of(s: Scenario) -> Iterator[Edge]:
-    """The edges that a case has."""
+    """Yield the edge features that a case has."""
     return (edge for edge in EDGES if s.case.level in edge.levels and edge.shows(s))

@@ -1,4 +1,4 @@
-"""The functions that a row of the catalogue runs, and sessions of them under edits."""
+"""The functions that a row of the catalogue runs, and sessions that run edited copies of them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from fedspec_suite.measure.call_graph import Part, Reach, Spaces
 from fedspec_suite.measure.function_copies import Copy, Edits, copy_parts, plan_of
 
 Begin: TypeAlias = Callable[[type[Any], Algorithm, Case], Session]
-"""Constructor of a session from its class, its row and its case."""
+"""Constructor of a session from its class, row and case."""
 
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """A row in one form, at one level.
+    """Row of the catalogue with the session class and the functions that run it at one level.
 
     Attributes:
         row: the row.
@@ -49,7 +49,7 @@ class Form:
 
     @cached_property
     def reach(self) -> Reach:
-        """Call graph from the parts of the row."""
+        """Call graph from the functions and classes of the row."""
         return Reach(self.parts, self.origins)
 
     @cached_property
@@ -59,7 +59,7 @@ class Form:
         return [(n, f, self.origins.get(f, f)) for n, f in found.items()]
 
     def of(self, copy: Copy) -> Algorithm:
-        """The row as a copy has it; what it holds, and its server by itself, is edited there, too."""
+        """Return the row with its functions replaced by those of a copy, edited functions included."""
         edited, at, made = copy.edited, copy.plan.at, copy.parts
         own = {n: edited.get(of) or made[at[f]] for n, f, of in self._held if of in edited or f in at}
         other = {f: g for f, of in self._deep.items() if (g := edited.get(of) or copy.of(f)) is not f}
@@ -69,12 +69,12 @@ class Form:
         return cast(Algorithm, _with(self.row, {"run": _with(self.row.run, own)}) if own else self.row)
 
     def changed(self, change: Callable[[Spaces], None]) -> Form:
-        """Copy the form over names that are changed once for all its sessions, with a mapping for each module."""
+        """Copy the form with changed namespaces, shared by all its sessions; ``change`` gets a mapping per module."""
         copy = copy_parts(self.parts, change, self.origins)
         return Form(self.of(copy), copy.of(self.kind), copy.of(self.step), copy.origins)
 
     def started(self, case: Case, edits: Edits, everything: bool, begin: Begin) -> Session:
-        """A session of it, which keeps its copy as ``spec``.
+        """Start a session on an edited copy of the functions; the session keeps the copy as ``spec``.
 
         Args:
             case: what it runs.
@@ -90,7 +90,7 @@ class Form:
 
 
 def form_of(row: Algorithm, level: Level) -> Form:
-    """The functions of a row at a level."""
+    """Return the form of a row at a level, cached."""
     key = id(row), session_of(row, level)
     if key not in _FORMS:
         kind: Any = key[1]

@@ -1,15 +1,15 @@
-"""Words of a subject, made harmless: they are shown as they are, and do nothing to a terminal."""
+"""Escaping of a subject's strings, so that they print literally and cannot control a terminal."""
 
 from __future__ import annotations
 
 from typing import Any
 
 LONGEST = 2000
-"""Most characters of a subject's string; the rest is cut."""
+"""Most characters kept of a subject's string; the rest is cut."""
 
 
 def escape_controls(text: str, *, keep: str = "", most: int | None = None) -> str:
-    """The text with everything that is not printed (control sequences, line ends, half characters) spelled out.
+    """Escape every unprintable character of a text (control sequences, line ends, lone surrogates).
 
     Args:
         text: what somebody else wrote.
@@ -24,7 +24,7 @@ def escape_controls(text: str, *, keep: str = "", most: int | None = None) -> st
 
 
 def escape_values(value: Any) -> Any:
-    """A JSON value with every string in it made harmless."""
+    """Escape every string in a JSON value."""
     if isinstance(value, str):
         return escape_controls(value, most=LONGEST)
     if isinstance(value, dict):

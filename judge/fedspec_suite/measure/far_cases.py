@@ -1,4 +1,4 @@
-"""Large cases: large models, many rounds, many clients, full mantissas and hyper-parameters at their edges.
+"""Large cases: large models, many rounds or clients, full mantissas, hyper-parameters at the edges of their domains.
 
 The small cases of ``cases`` are dyadic and few of everything, so that they shrink to something to look at. These are
 drawn for what shows itself only outside them. One quantity is large in each; which other features it has (full
@@ -32,7 +32,7 @@ from fedspec_suite.measure.setting import Reach, Setting
 from fedspec_suite.measure.trace_cases import draw_clusters, draw_exchange
 
 Side: TypeAlias = Literal["coordinates", "rounds", "clients", "numbers"]
-"""Dimension in which a case is large; ``numbers``: in none, but its numbers are unusual."""
+"""Dimension in which a case is large; ``numbers``: no dimension is large, but its numbers are unusual."""
 
 
 _ENTRIES = 6
@@ -43,7 +43,7 @@ _MORE = 3
 in the middle."""
 
 WORK = 2000
-"""Coordinates times steps that one case may cost: some hundredths of a second of the judge's own arithmetic."""
+"""Upper bound of coordinates times steps in a usual large case: a few hundredths of a second of judging."""
 
 _NAMES = ("conv1.weight", "bn1.weight", "bn1.bias", "bn1.running_mean", "fc.weight", "fc.bias")
 """Names of up to six blocks, as torch names those of a module."""
@@ -359,7 +359,7 @@ _SCALES = (1.0, 1e-6, 1.0, 1e3, 1e-3, 1e6)
 
 
 def far_scenarios(setting: Setting, side: Side) -> st.SearchStrategy[Scenario]:
-    """Cases that are large on one side; where numbers are unusual, every second is of a danger of the rule."""
+    """Return the strategy of cases large on one side; with ``numbers``, half of them target a danger of the rule."""
     threatening = dangers(setting) if side == "numbers" else ()
     turns: dict[int, int] = {}
 

@@ -1,4 +1,4 @@
-"""Make a large case that deviates simpler, one feature at a time, so that what is left of it is what it takes."""
+"""Shrink a large deviating case one feature at a time, so that the deviation needs the remaining features."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from fedspec_suite.measure.scenario import Scenario, change_events, first_client
 from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
 
 TRIALS = 40
-"""Most simpler cases to try."""
+"""Largest number of simpler cases to try."""
 
 
 def simplest(s: Scenario, broken: Deviates, play: Callable[[Scenario], None]) -> tuple[Scenario, Deviates]:
-    """The simplest case found, from one that deviates, that deviates too; and how."""
+    """Return the simplest deviating case found from one that deviates, and its deviation."""
     tried = 0
     candidates = simpler(s, broken.deviation.event)
     while tried < TRIALS and (candidate := next(candidates, None)) is not None:
@@ -40,7 +40,7 @@ def simplest(s: Scenario, broken: Deviates, play: Callable[[Scenario], None]) ->
 
 
 def simpler(s: Scenario, event: int) -> Iterator[Scenario]:
-    """Cases with a feature less, the greatest reductions first; none is the case itself.
+    """Yield cases with a feature less, the greatest reductions first; each differs from the case.
 
     Args:
         s: the case.

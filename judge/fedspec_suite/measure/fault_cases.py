@@ -1,4 +1,4 @@
-"""Rounds with a message that isn't right, what a subject does with one, and what each treatment would give."""
+"""Cases with a faulty client message, the subject's reaction to it, and the models that each treatment would give."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ from fedspec_suite.measure.verdict import Deviates
 
 Sent: TypeAlias = tuple[ClientMessage, ...]
 Path: TypeAlias = list[Array]
-"""The models after the faulty round and after the next one."""
+"""Models after the faulty round and after the next round."""
 
 AT = 1
-"""Number of the faulty round, from 0: of three, so that a state goes into it, and a round shows what it left."""
+"""Index (from 0) of the faulty round of three: the round before it builds up state, and the round after it shows it."""
 
 GUARDS = {"require_sizes", "require_weights", "check_shares"}
-"""Functions by which the specification refuses weights that are none; the arithmetic goes on without them."""
+"""Functions by which the specification rejects invalid weights; without them it computes with such weights."""
 
 PLACE = 1
-"""Number of the faulty message in its round."""
+"""Index of the faulty message in its round."""
 
 CLOSE = {"float64": 1e-8, "float32": 1e-3}
-"""Relative difference of two models that are taken for one; those of two treatments are far apart."""
+"""Relative difference up to which two models count as equal; the models of two treatments differ by far more."""
 
 
 def dealt(setting: Setting, number: int) -> Scenario:
-    """Three rounds with three or more messages each and nothing wrong; one client sends in the first two."""
+    """Return a faultless case: three rounds of three or more messages; one client sends in the first two rounds."""
     model: Mapping[str, tuple[int, ...]] = {"w": (2, 2), "b": (1, 2)} if setting.matrices else {"w": (3,), "b": (2,)}
     model = {"w": model["w"]} if setting.one_block else model
     s = draw_case(Draws(setting, PortableRng(f"faults {number}"), frozenset(), model, full=True))
@@ -81,7 +81,7 @@ def _changed(m: ClientMessage, of: Any) -> ClientMessage:
 
 
 def faulty(s: Scenario, kind: str) -> Scenario:
-    """A scenario without faults with a message of that kind in its second round."""
+    """Return a faultless scenario with a fault of the given kind in its second round."""
     sent = _sent(s, AT)
     good = sent[PLACE]
     one: dict[str, Any] = {
@@ -109,7 +109,7 @@ def _silent(m: ClientMessage) -> ClientMessage:
 
 
 def implied(s: Scenario, kind: str, treatment: Treatment) -> Path | None:
-    """The models that a treatment gives in a scenario without faults that gets one; None where it means nothing."""
+    """Return the models that a treatment of the fault gives; None if the treatment is meaningless for the scenario."""
     bad = faulty(s, kind)
     sent, good = _sent(bad, AT), _sent(s, AT)
     whole, place = kind in ("no-message", "no-examples"), len(good) if kind == "twice" else PLACE
@@ -138,7 +138,7 @@ def implied(s: Scenario, kind: str, treatment: Treatment) -> Path | None:
 
 
 def kinds(s: Scenario) -> tuple[str, ...]:
-    """The kinds that show in a scenario: a rule that reads no weights can't tell one."""
+    """Return the kinds of faults that are visible in a scenario; without faults of weights if the rule reads none."""
     sent = _sent(s, AT)
     heavier = _with(s, tuple(replace(m, weight=m.weight + 5 * (k == PLACE)) for k, m in enumerate(sent)))
     a, b = _path(s, AT), _path(heavier, AT)
@@ -147,7 +147,7 @@ def kinds(s: Scenario) -> tuple[str, ...]:
 
 
 WEIGHTS = {"no-weight", "nan-weight", "negative-weight", "no-examples"}
-"""Kinds that are about weights alone."""
+"""Kinds of faults that concern weights only."""
 
 
 @cache
@@ -177,7 +177,7 @@ def _path(s: Scenario, start: int) -> Path | None:
 
 
 def played(bench: Bench, s: Scenario) -> Path | str:
-    """The subject's models after the faulty round and the next one, or why there are none.
+    """Return the subject's models after the faulty round and the next round, or its error message.
 
     Raises:
         SubjectHangs: it does not answer in time.
@@ -210,7 +210,7 @@ def _alike(got: Path, want: Path, dtype: str) -> bool:
 
 
 def observed(bench: Bench, s: Scenario, kind: str) -> tuple[tuple[Treatment, ...], str]:
-    """The treatments that give what the subject does with a fault, and its error or its models in words."""
+    """Return the treatments that match the subject's reaction to a fault, and its error or models in words."""
     got = played(bench, faulty(s, kind))
     if isinstance(got, str):
         return (Treatment.RAISES,) if not got.startswith("in ") else (), got

@@ -1,4 +1,4 @@
-"""The specification once more, for one session: its functions over names of their own, where others may stand.
+"""Copies of the specification's functions for one session, over their own namespaces, in which edits can be placed.
 
 A function finds what it calls in the names of its module. So a session has copies of the functions that reach an edit,
 over copies of those names, and what is put there is known to nobody else: sessions of different editions may take turns
@@ -27,15 +27,15 @@ from fedspec_suite.measure.call_graph import (
 )
 
 Around: TypeAlias = Mapping[FunctionType, Callable[[Callable[..., Any]], Callable[..., Any]]]
-"""Wrappers by function of the specification: each makes a replacement from the function that it replaces."""
+"""Wrappers by function of the specification: each takes the current function and returns its replacement."""
 
 Edits: TypeAlias = Mapping[FunctionType, Callable[[Spaces], Callable[..., Any]]]
-"""Makers of replacements, by the replaced function of the specification: each takes the names that it may look up."""
+"""Factories of replacements, by the function that is replaced: each takes the namespaces and returns a function."""
 
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """Instructions to copy a function: its names, and the copied functions around its text."""
+    """Instructions to copy one function: its code, its namespace, and its closure with the copied functions in it."""
 
     code: CodeType
     names: Names
@@ -50,7 +50,7 @@ class Recipe:
 
 
 class Plan:
-    """Instructions to copy a set of functions.
+    """Instructions to copy a set of functions with their namespaces.
 
     Attributes:
         origins: of each function that is reached, that of the specification.
@@ -113,7 +113,7 @@ class Plan:
 
 @cache
 def plan_of(reach: Reach, edited: frozenset[FunctionType], everything: bool) -> Plan:
-    """Plan to copy everything that reaches edited functions, or any function that may be wrapped, too."""
+    """Return the plan to copy the functions that reach edited ones (or also any that may be wrapped), cached."""
     return Plan(reach, *reach.into(edited, everything))
 
 
@@ -125,7 +125,7 @@ class _Quiet:
 
 
 class Copy:
-    """Functions of the specification over names of their own.
+    """Copied functions of the specification, over copied namespaces.
 
     Attributes:
         plan: how it was made.
@@ -162,22 +162,22 @@ class Copy:
 
     @property
     def origins(self) -> dict[Part, Part]:
-        """Functions of the specification, by their copies."""
+        """Mapping from each copy to the function of the specification."""
         return {self.parts[k]: self.plan.origins[f] for f, k in self.plan.at.items()}
 
     def of(self, part: Part) -> Any:
-        """The copy of a function or a class; itself where it has none."""
+        """Return the copy of a function or class; the function itself if it isn't copied."""
         k = self.plan.at.get(part)
         return part if k is None else self.parts[k]
 
     def give_up(self) -> None:
-        """Release the copies after their session: functions, names and the session no longer refer to one another."""
+        """Clear the namespaces after the session, so that functions, namespaces and session form no reference cycle."""
         for names in (*self.spaces, self.session):
             names.clear()
 
     @contextmanager
     def behind(self, around: Around) -> Iterator[None]:
-        """Functions stand behind others, wherever they are known, until the block ends.
+        """Wrap functions in every namespace that holds them, until the block ends.
 
         Args:
             around: by the function as the specification has it, what makes the other one from what stands there, which
@@ -201,7 +201,7 @@ def copy_parts(
     change: Callable[[Spaces], None],
     origins: Mapping[Part, Part] | None = None,
 ) -> Copy:
-    """A copy of all that some parts reach, over names that are changed: a mapping for each module."""
+    """Copy all that the given parts reach, over namespaces that ``change`` edits first (a mapping for each module)."""
     reach = Reach(parts, origins or {})
     copy = Copy(Plan(reach, *reach.whole()), {})
     change({module: copy.spaces[k] for module, k in copy.plan.number.items()})

@@ -1,4 +1,4 @@
-"""Pools of hyper-parameters: dyadic rationals, exact in every floating-point type.
+"""Pools from which cases draw hyper-parameters: dyadic rationals, exact in every floating-point type.
 
 Pairs of decays with (1 - beta1)^2 = 1 - beta2 are left out: there several variants of Adam agree in the first round.
 """
@@ -56,7 +56,7 @@ _APART = {"v0"}
 """Drawn with what it stands beside."""
 
 POOLS: dict[str, tuple[float, ...]] = {}
-"""Pool of each hyper-parameter; a new hyper-parameter gets that of its domain, unless it has an entry above."""
+"""Pool of each hyper-parameter: its own entry above if it has one, else the pool of its domain."""
 
 _EDGES_BY_DOMAIN: dict[Domain, tuple[float, ...]] = {
     COUNT: (1, 2, 5, 10, 20),
@@ -89,11 +89,11 @@ _EDGES_BY_NAME: dict[str, tuple[float, ...]] = {
 }
 
 EDGES: dict[str, tuple[float, ...]] = {}
-"""Values of each hyper-parameter at the boundary of its domain, near it, or that are not dyadic."""
+"""Values of each hyper-parameter that lie on or near the boundary of its domain, or are not dyadic."""
 
 
 def renew() -> None:
-    """Give pools to all hyper-parameters that have a domain by now: one may have been declared since."""
+    """Fill the pools of all hyper-parameters that have a domain; call it again after declaring a hyper-parameter."""
     for name, p in DOMAINS.items():
         # A solver's parameter beside a server's has the solver's own pool.
         own = name if name in _BY_NAME else name.removesuffix("_l")
@@ -110,11 +110,11 @@ _V0_OVER_TAU = (1, 4, 16)
 _ANY_V0_OVER_TAU = (0, 1, 4, 16)
 
 Pick: TypeAlias = Callable[[tuple[float, ...]], float]
-"""Choice of one of a few numbers."""
+"""Choice of one number of a pool."""
 
 
 def picking(draw: st.DrawFn) -> Pick:
-    """Return a pick that draws from a pool with Hypothesis."""
+    """Return a function that draws a number of a pool with Hypothesis."""
     return lambda pool: draw(_one_of(pool))
 
 
@@ -122,7 +122,7 @@ _one_of = cache(st.sampled_from)
 
 
 def draw_hypers(draw: Pick, setting: Setting, pools: Mapping[str, tuple[float, ...]] = POOLS) -> dict[str, float]:
-    """Hyper-parameters: drawn from the pools, pinned where the subject pins them."""
+    """Draw hyper-parameters from the pools; those that the subject fixes have its values."""
 
     def some(n: str, pool: tuple[float, ...]) -> float:
         # All of a pool that a subject refuses is no pool: what sets such a number says so.

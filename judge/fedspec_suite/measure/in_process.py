@@ -1,4 +1,4 @@
-"""A subject in the judge's own process, observed and guarded as one in a process of its own."""
+"""A subject in the judge's own process, with the same checks and errors as a subject in a separate process."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ T = TypeVar("T")
 
 
 class InProcess:
-    """The specification, a mutant of it, or any subject that can be trusted not to hang."""
+    """Subject in the judge's process: the specification, a mutant, or another subject that is trusted not to hang."""
 
     def __init__(self, subject: Subject, *, copies: bool = False) -> None:
-        """Take a subject.
+        """Wrap a subject.
 
         Args:
             subject: who is asked.
@@ -37,14 +37,14 @@ class InProcess:
 
 
 class InProcessSession:
-    """A session whose failures are the subject's."""
+    """Session of a subject in this process; exceptions of the subject become ``SubjectError``."""
 
     def __init__(self, session: Observed, handed: Callable[[Any], Any]) -> None:
         self.session = session
         self.handed = handed
 
     def step(self, event: Event) -> Mapping[str, Any]:
-        """Take the event."""
+        """Send an event to the subject and return its answer."""
         return _asked(lambda: self.handed(self.session.step(self.handed(event))))
 
     def save(self) -> bytes:
@@ -52,7 +52,7 @@ class InProcessSession:
         return _asked(self.session.save)
 
     def restore(self, saved: bytes) -> None:
-        """Hand the session bytes to go on from."""
+        """Give saved bytes to the session, from which it continues."""
         _asked(lambda: self.session.restore(saved))
 
 
@@ -65,7 +65,7 @@ def _asked(ask: Callable[[], T]) -> T:
 
 
 def unaliased(value: Any) -> Any:
-    """A copy in which every array stands for itself: two clients may send one array, and one of them be written to."""
+    """Return a deep copy without shared arrays, so that writing into one client's array changes no other client's."""
     if isinstance(value, Mapping):
         return {name: unaliased(v) for name, v in value.items()}
     if isinstance(value, list | tuple):

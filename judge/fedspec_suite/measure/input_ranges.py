@@ -1,4 +1,4 @@
-"""Ranges of the inputs of cases: the least and greatest value of every quantity, for a verdict to report."""
+"""Ranges of the inputs of cases: the least and greatest value of each quantity, which a verdict reports."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from fedspec_suite.measure.hyper_pools import POOLS
 from fedspec_suite.measure.scenario import Scenario, said_by
 
 Extent: TypeAlias = dict[str, tuple[float, float]]
-"""The least and the greatest of a quantity, by its name."""
+"""Least and greatest value of each quantity, by its name."""
 
 COUNTED = ("coordinates", "blocks", "axes", "rounds", "clients", "steps", "delay", "examples")
-"""Counted quantities; ``magnitude`` is that of nonzero numbers, and all other names are hyper-parameters."""
+"""Quantities that are counts; other names are hyper-parameters, or ``magnitude``, that of the nonzero numbers."""
 
 
 def extent_of(s: Scenario) -> Extent:
-    """Ranges of one scenario."""
+    """Return the ranges of one scenario."""
     found: Extent = {}
     for name, value in (*_of_case(s), *_of_events(s.events)):
         widen(found, {name: (value, value)})
@@ -74,7 +74,7 @@ USUAL: Extent = {
 
 
 def beyond(s: Scenario) -> str:
-    """Words for the inputs of a scenario that exceed the small cases: for example, "65 coordinates, tau = 0"."""
+    """Format the inputs of a scenario that exceed those of small cases, for example "65 coordinates, tau = 0"."""
     said = []
     for name, (least, greatest) in extent_of(s).items():
         low, high = USUAL.get(name, (least, greatest))

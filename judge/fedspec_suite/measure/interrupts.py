@@ -1,4 +1,4 @@
-"""Signals that end a program, raised as interrupts, and put off while a process is being started.
+"""Signals that end a program, raised as ``KeyboardInterrupt`` and deferred while a process is being started.
 
 An interrupt is an exception in the main thread, between any two statements. Where it arrives after a process was made
 and before anybody holds it, that process would run on.
@@ -23,7 +23,7 @@ _AGAIN = 0.02
 
 
 class Terminated(KeyboardInterrupt):
-    """The process was told to end (SIGTERM, SIGHUP): like an interrupt, so that everything that is open is closed.
+    """Interrupt raised on SIGTERM or SIGHUP; a ``KeyboardInterrupt``, so that open resources are closed.
 
     Attributes:
         number: of the signal.
@@ -35,13 +35,13 @@ class Terminated(KeyboardInterrupt):
 
 
 def status(interrupt: KeyboardInterrupt) -> int:
-    """The exit code that shells know the signal by: 128 and its number."""
+    """Return the exit code of a process that a signal ended, as shells count it: 128 plus the signal's number."""
     return 128 + (interrupt.number if isinstance(interrupt, Terminated) else signal.SIGINT)
 
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """While the block runs, SIGTERM and SIGHUP raise :class:`Terminated` in the main thread; what is ignored stays.
+    """Raise :class:`Terminated` on SIGTERM and SIGHUP in the main thread while the block runs; ignored ones stay so.
 
     None of them, nor Ctrl-C, is lost where Python drops what is raised.
     """
@@ -86,7 +86,7 @@ def _send_again(number: int) -> None:
 
 @contextmanager
 def patient(told: Callable[[], object]) -> Iterator[None]:
-    """Put an interrupt off to the end of the block, where it is raised, and tell so; a second one is not put off."""
+    """Defer an interrupt to the end of the block and call ``told``; a second interrupt is not deferred."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -112,7 +112,7 @@ def patient(told: Callable[[], object]) -> Iterator[None]:
 
 @contextmanager
 def deferred() -> Iterator[None]:
-    """Put interrupts off to the end of the block, where they are raised; for blocks that take no time.
+    """Defer interrupts to the end of the block and raise them there; use it for blocks that take almost no time.
 
     Start a process in it, inside the ``try`` that ends the process::
 

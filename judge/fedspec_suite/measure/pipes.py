@@ -1,4 +1,4 @@
-"""The pipes of a child process: a line there and a line back, each under a time limit and no longer than a bound."""
+"""Pipes to a child process: send one line, receive one line, with a time limit and a maximum length."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import time
 from typing import IO
 
 LONGEST = 64 * 2**20
-"""Bytes of the longest line that is read."""
+"""Bytes of the longest line that is accepted."""
 
 REMEMBERED = 2**16
-"""Bytes that are kept of what a child says on standard error: the last ones."""
+"""Bytes kept of the child's standard error: the last ones."""
 
 _CHUNK = 2**16
 
 
 class Ended(Exception):
-    """The child has closed a pipe; the message says which."""
+    """Error raised if the child has closed a pipe; the message names the pipe."""
 
 
 class TooLong(Exception):
-    """The child writes a line that does not end."""
+    """Error raised if the child writes a line that exceeds the maximum length."""
 
 
 class Pipes:
@@ -43,7 +43,7 @@ class Pipes:
         self._waiting.register(self._err, selectors.EVENT_READ)
 
     def exchange(self, line: bytes, limit: float, most: int = LONGEST) -> bytes:
-        """Send a line and wait for one.
+        """Send a line and return the line that the child answers.
 
         Args:
             line: the request.
@@ -86,7 +86,7 @@ class Pipes:
         return answer
 
     def stray(self) -> bytes:
-        """Read output that the child printed without a request.
+        """Return output that the child printed without a request.
 
         Raises:
             Ended: it has closed its standard output.
@@ -96,14 +96,14 @@ class Pipes:
         return bytes(self._unread[:200])
 
     def last_words(self) -> str:
-        """The last line on standard error that is not empty."""
+        """Return the last non-empty line of the child's standard error."""
         while self._listen():
             pass
         lines = [line.strip() for line in self._said.decode(errors="replace").splitlines() if line.strip()]
         return lines[-1] if lines else ""
 
     def close(self) -> None:
-        """Close our ends."""
+        """Close the judge's ends of the pipes."""
         self._waiting.close()
         for stream in self._streams:
             if stream is not None:

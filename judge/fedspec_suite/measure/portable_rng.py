@@ -1,4 +1,4 @@
-"""A source of choices that is the same on every machine: of a seed in words, and of nothing else.
+"""Random number generator that gives the same choices on every machine; only the seed, a string, determines them.
 
 Hypothesis may draw otherwise in its next version, and looks at the modules that are loaded; vectors must not.
 """
@@ -17,7 +17,7 @@ from fedspec.arith import Array
 T = TypeVar("T")
 
 BITS = 8
-"""Bits of the significand of bfloat16, the narrowest type that the inputs of a vector are exact in."""
+"""Significand bits of bfloat16, the narrowest type in which the inputs of a vector are exact."""
 
 
 def is_short(x: float) -> bool:
@@ -30,17 +30,17 @@ def is_short(x: float) -> bool:
 
 
 class PortableRng:
-    """Choices, one after another; only ``random.Random.random`` is used, which Python promises to keep."""
+    """Random generator; it uses only ``random.Random.random``, whose values Python promises to keep."""
 
     def __init__(self, seed: str) -> None:
         self._random = random.Random(seed)
 
     def between(self, low: int, high: int) -> int:
-        """A whole number, both ends included."""
+        """Draw an integer from ``low`` to ``high``, both included."""
         return low + int(self._random.random() * (high - low + 1))
 
     def toss(self, chance: float = 0.5) -> bool:
-        """True in that share of the cases."""
+        """Return True with probability ``chance``."""
         return self._random.random() < chance
 
     def pick(self, pool: Sequence[T]) -> T:
@@ -59,7 +59,7 @@ class PortableRng:
         return [items[k] for k in places]
 
     def array(self, shape: Sequence[int], largest: int = 24) -> Array:
-        """Eighths up to three in magnitude."""
+        """Draw an array of eighths from -``largest``/8 to ``largest``/8."""
         count = int(np.prod(shape, dtype=int))
         flat = [self.between(-largest, largest) / 8 for _ in range(count)]
         return np.array(flat, dtype=np.float64).reshape(tuple(shape))

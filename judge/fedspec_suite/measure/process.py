@@ -1,4 +1,4 @@
-"""A subject in a process of its own, spoken to in JSON lines, with a time limit on every answer."""
+"""A subject in a separate process that reads and writes JSON lines, with a time limit on every answer."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from fedspec_suite.measure.pipes import LONGEST, Ended, Pipes, TooLong
 from fedspec_suite.measure.setting import with_readings
 
 LIMIT, START_LIMIT = 20.0, 120.0
-"""Seconds that an answer and the handshake may take, unless told."""
+"""Seconds allowed by default for an answer and for the handshake."""
 
 IMPORTS = "imports inside {} count: those at the top of the adapter have --start-limit"
-"""Said where a first answer is late, as that of an adapter which imports torch when a session starts."""
+"""Hint for a late first answer, as from an adapter that imports torch when a session starts."""
 USUAL = 2**20
 """Bytes that any answer may have: six times the handshake of the subject that offers most. JSON that is made to take
 memory takes some thirty bytes for each that it is written in, before anything can be held to the schema."""
 
 PER_BYTE = 64
-"""Bytes that an answer may have besides for each byte of the longest request so far, which holds the whole case."""
+"""Further bytes allowed in an answer for each byte of the longest request so far, which holds the whole case."""
 
 LONGEST_DETAIL = 4000
-"""Characters that are kept of a subject's own account of a failure."""
+"""Characters kept of a subject's traceback."""
 
 _GRACE = 2.0
 """Seconds in which a process that has closed a pipe may end."""
 
 
 class SubjectError(FedspecError):
-    """A subject did not answer: it raised, hung, died, or said something that is not an answer.
+    """Error raised if a subject gives no valid answer: it raised, hung, died or sent something invalid.
 
     Attributes:
         detail: the subject's own account of it, such as a traceback.
@@ -53,11 +53,11 @@ class SubjectError(FedspecError):
 
 
 class SubjectHangs(SubjectError):
-    """A subject did not answer within the time limit and was stopped."""
+    """Error raised if a subject didn't answer within the time limit and was stopped."""
 
 
 class Process:
-    """Runs a subject's command, restarts it when it died, stops it when it hangs."""
+    """Process that runs a subject's command; it is restarted if it died and stopped if it hangs."""
 
     def __init__(
         self,
@@ -108,11 +108,11 @@ class Process:
         self._launch()
         reply = self._ask({"cmd": "hello", "protocol": PROTOCOL}, self.start_limit)
         if reply.get("protocol", PROTOCOL) != PROTOCOL:
-            raise SubjectError(f"adapter: it speaks protocol {reply['protocol']}, the judge speaks {PROTOCOL}")
+            raise SubjectError(f"adapter: it uses protocol {reply['protocol']}; this fedspec uses {PROTOCOL}")
         return decode_info(escape_values(reply["info"]))
 
     def request(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        """Send one request and wait for its answer.
+        """Send one request and return its answer.
 
         Raises:
             SubjectError: there is none, or it says that the subject failed.
@@ -123,7 +123,7 @@ class Process:
                 self._hello()
             except ContractError as error:
                 self.close()
-                raise SubjectError(f"adapter: started again, it says: {error}") from error
+                raise SubjectError(f"adapter: after a restart, its handshake is invalid: {error}") from error
         return self._ask(message, self.limit)
 
     def _ask(self, message: Mapping[str, Any], limit: float) -> dict[str, Any]:
@@ -132,7 +132,7 @@ class Process:
             raise SubjectError("adapter: it is not running")
         try:
             if stray := pipes.stray():
-                raise self._stopped(f"said {_quoted(stray)} without being asked; print one line for each request")
+                raise self._stopped(f"said {_quoted(stray)} without a request; print one line for each request")
             asked = json.dumps(message).encode() + b"\n"
             self._longest_request = max(self._longest_request, len(asked))
             line = pipes.exchange(asked, limit, self._most(message["cmd"]))
@@ -161,7 +161,7 @@ class Process:
         if wrong:
             # The error is gone by now, and with it what it held of the answer: that is read a second time.
             if _says_ok(line):
-                raise SubjectError(f"adapter: its answer to {command!r} is no answer: {escape_controls(wrong)}")
+                raise SubjectError(f"adapter: its answer to {command!r} is invalid: {escape_controls(wrong)}")
             raise self._stopped(
                 f"answered {_quoted(line)}, which is not a JSON object with 'ok'; print nothing else on standard output"
             )
@@ -196,11 +196,11 @@ class Process:
         return session
 
     def afresh(self) -> None:
-        """End the process, so that the next request starts a new one: nothing but saved bytes outlives it."""
+        """End the process, so that the next request starts a new one; only saved bytes survive."""
         self.close()
 
     def close(self) -> None:
-        """Stop the process and everything that it started and that has not left its group."""
+        """Kill the process and its process group."""
         child, self._child = self._child, None
         pipes, self._pipes = self._pipes, None
         if child is not None:
@@ -219,20 +219,20 @@ class Process:
 
 
 class RemoteSession:
-    """A session on the other side of the pipe."""
+    """Session of a subject in a separate process."""
 
     def __init__(self, process: Process, number: int) -> None:
         self.process = process
         self.number = number
 
     def step(self, event: Event) -> Mapping[str, Any]:
-        """Send an event; return the answer, its numbers as floats."""
+        """Send an event and return the answer, with numbers as floats."""
         reply = self.process.request({"cmd": "step", "session": self.number, "event": encode(event)})
         answer: Mapping[str, Any] = reply["answer"]
         return answer
 
     def save(self) -> bytes:
-        """Ask for the bytes that the session saves.
+        """Request the session's saved state and return its bytes.
 
         Raises:
             SubjectError: what comes is not base64.
@@ -244,7 +244,7 @@ class RemoteSession:
             raise SubjectError(f"adapter: its answer to 'save' is not base64: {error}") from error
 
     def restore(self, saved: bytes) -> None:
-        """Hand the session bytes to go on from."""
+        """Send saved bytes to the session, from which it continues."""
         said = base64.b64encode(saved).decode()
         self.process.request({"cmd": "restore", "session": self.number, "saved": said})
 

@@ -1,4 +1,4 @@
-"""Cases for the dangers of a rule: changes that agree in most digits, huge ones, equal numbers, small denominators."""
+"""Cases for ill-conditioned rules: changes that agree in most digits, huge changes, ties, small denominators."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _TINY = 2.0**-30
 """A stabiliser beside which no constant of a program is nothing, and whose square every type has."""
 
 Changed = Callable[[Array], Array]
-"""Transformation of the changes that arrive from some clients, a row for each."""
+"""Transformation of the clients' changes, one row per client."""
 
 
 def delicate(danger: Danger, setting: Setting, s: Scenario, rng: np.random.Generator) -> Scenario:
-    """A case of a danger, made of one whose numbers are multiples of 1/8."""
+    """Turn a scenario whose numbers are multiples of 1/8 into one that provokes the given danger."""
     make = {"near": _near, "unlike": _unlike, "equal": _equal, "small": _small}[danger]
     return make(setting, s, rng)
 

@@ -1,4 +1,4 @@
-"""A number that carries its own rounding-error bound: the arithmetic behind the judge's tolerance.
+"""Running error analysis: a number that carries a bound of its own rounding error, from which the tolerance follows.
 
 The value is a 50-digit decimal. The bound, in units of the machine epsilon, is how far a floating-point evaluation of
 the same operations may be from it. It is a bound at every distance that the judge looks at: for 1 <= c <= REACH,
@@ -23,10 +23,10 @@ import numpy as np
 from fedspec.arith import Array
 
 REACH = 100.0
-"""Largest error of a number, in units of its bound, for which later results are still bounded."""
+"""Largest error, in units of the bound, for which the bounds of later results still hold."""
 
 UNDERFLOWS = -800.0
-"""Numbers whose exponential function is 0 in every floating-point type."""
+"""Exponent below which exp is 0 in every floating-point type."""
 
 _ZERO = Decimal(0)
 
@@ -35,7 +35,7 @@ _AMPLE = 1 + 1e-6
 
 
 class Running:
-    """A value and the bound of its rounding error in units of epsilon; one of the subclasses below.
+    """Value with a bound of its rounding error in units of epsilon; a subclass exists for each floating-point type.
 
     Attributes:
         value: the number as it should be.
@@ -48,13 +48,13 @@ class Running:
     __slots__ = ("bound", "nonnegative", "size", "value")
 
     resolution: ClassVar[float]
-    """The machine epsilon of the subject: what comparisons must see through."""
+    """Machine epsilon of the subject's floating-point type."""
 
     lost: ClassVar[float]
-    """The smallest normal number in units of epsilon: what underflow may take, or hardware without subnormals."""
+    """Smallest normal number in units of epsilon: the most that underflow, or flushing subnormals to 0, can lose."""
 
     largest: ClassVar[float]
-    """The largest finite number of the subject."""
+    """Largest finite number of the subject's floating-point type."""
 
     _far: ClassVar[float]
     """REACH machine epsilons."""
@@ -98,11 +98,11 @@ class Running:
         return out
 
     def sent(self, model: Running) -> Running:
-        """Value as the change of a model: a difference of two models, each rounded, begins with that error."""
+        """Return the value as a client's change: a difference of two rounded models carries their rounding errors."""
         return type(self)(self.value, model.size + self.size)
 
     def near(self, bound: float) -> Running:
-        """Value with an error of so many roundings of one; its sign is known."""
+        """Return the value with an error bound of ``bound`` roundings of 1; its sign counts as known."""
         return self._as(bound, self.value >= 0)
 
     def __add__(self, other: Any) -> Running:
@@ -172,7 +172,7 @@ class Running:
         return out if exponent >= 0 else 1 / out
 
     def sqrt(self) -> Running:
-        """Square root; of what may be zero, but not negative, the bound is the root of the error."""
+        """Return the square root; if the value may be 0, but not negative, the bound is the root of the error."""
         if self.value < 0 or not self.nonnegative:
             return self._unsure(Decimal(0) if self.value < 0 else self.value.sqrt())
         root = self.value.sqrt()
@@ -186,7 +186,7 @@ class Running:
         return self._rounded(root, inherited, True)
 
     def power(self, exponent: Any) -> Running:
-        """Power of a positive number; an evaluation may round the exponent times the logarithm, too."""
+        """Return a power of a positive number; the bound covers evaluation as exp(exponent * log)."""
         q = self._of(exponent)
         if q.value == 0 and q.bound == 0:
             return type(self)(1)
@@ -204,7 +204,7 @@ class Running:
         return self._rounded(raised, steepest * self.bound + exponents, True)
 
     def exp(self) -> Running:
-        """Exponential function; libraries round it to within 4 units in the last place."""
+        """Return the exponential function; the bound allows libraries 4 units in the last place."""
         highest = float(self.value) + self._blur(self.bound)
         if not highest < math.log(self.largest):
             return self._unsure(Decimal(0))
@@ -214,7 +214,7 @@ class Running:
         return self._rounded(raised, math.exp(highest) * self.bound + 4 * float(raised), True)
 
     def log(self) -> Running:
-        """Natural logarithm; of what may not be positive the bound is infinite."""
+        """Return the natural logarithm; the bound is infinite if the number may not be positive."""
         lowest = self.size - self._blur(self.bound)
         if self.value <= 0 or not lowest > 0:
             return self._unsure(Decimal(0))
@@ -222,13 +222,13 @@ class Running:
         return self._rounded(found, self.bound / lowest + 4 * abs(float(found)))
 
     def maximum(self, other: Any) -> Running:
-        """The larger one; with the larger bound where rounding may have picked either."""
+        """Return the larger number; if rounding may swap the two, its bound is the larger of their bounds."""
         other = self._of(other)
         kept = self if self.value >= other.value else other
         return kept._as(self._chosen(other, kept), self.nonnegative or other.nonnegative)
 
     def minimum(self, other: Any) -> Running:
-        """The smaller one, likewise."""
+        """Return the smaller number; if rounding may swap the two, its bound is the larger of their bounds."""
         other = self._of(other)
         kept = self if self.value <= other.value else other
         return kept._as(self._chosen(other, kept), self.nonnegative and other.nonnegative)
@@ -242,19 +242,19 @@ class Running:
         return bound > 0 and not abs(float(self.value - other.value)) > self._blur(bound)
 
     def sign(self) -> Running:
-        """The sign; a value that is zero up to rounding has none that can be relied on."""
+        """Return the sign; the bound is infinite if the value may be zero up to rounding."""
         value = Decimal((self.value > 0) - (self.value < 0))
         return self._unsure(value) if self._ties(self._of(0)) else type(self)(value)
 
     def ratio(self, above: Any) -> Running:
-        """Above / self where self > 0, else 0; a divisor that is zero up to rounding decides nothing."""
+        """Return above / self if self > 0, else 0; the bound is infinite if self may be zero up to rounding."""
         above = self._of(above)
         if self._ties(self._of(0)):
             return self._unsure(Decimal(0))
         return self._of(above / self) if self.value > 0 else type(self)(0)
 
     def where_less(self, other: Any, x: Any, y: Any) -> Running:
-        """X where self < other, else y; where rounding may have picked either, nothing is decided."""
+        """Return x if self < other, else y; the bound is infinite if rounding may turn the choice and x, y differ."""
         other, x, y = self._of(other), self._of(x), self._of(y)
         chosen: Running = x if self.value < other.value else y
         if not self._ties(other):
@@ -305,7 +305,7 @@ class Running:
 
 
 class Running64(Running):
-    """Error bounds for a float64 subject."""
+    """Number with error bounds for a float64 subject."""
 
     __slots__ = ()
     resolution = 2.0**-52
@@ -315,7 +315,7 @@ class Running64(Running):
 
 
 class Running32(Running):
-    """Error bounds for a float32 subject."""
+    """Number with error bounds for a float32 subject."""
 
     __slots__ = ()
     resolution = 2.0**-23
@@ -325,15 +325,15 @@ class Running32(Running):
 
 
 RUNNING: dict[str, type[Running]] = {"float64": Running64, "float32": Running32}
-"""The arithmetic of each floating-point type."""
+"""Class of running numbers for each floating-point type."""
 
 
 def from_floats(x: Iterable[Any], dtype: str) -> Array:
-    """A subject's floats as running numbers that may be off by their own magnitude times epsilon."""
+    """Convert a subject's floats to running numbers that may be off by their own magnitude times epsilon."""
     number = RUNNING[dtype]
     return np.array([number(float(v), abs(float(v))) for v in x], dtype=object)
 
 
 def bounds_of(numbers: Iterable[Running]) -> Array:
-    """The error bounds of running numbers."""
+    """Return the error bounds of running numbers."""
     return np.array([x.bound for x in numbers])

@@ -1,4 +1,4 @@
-"""A scenario: a case and the events of its session, and how to carry it into another arithmetic."""
+"""A scenario: a case and the events of its session; functions to transform it or convert its numbers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from fedspec_suite.measure.running_error import RUNNING, Running
 
 @dataclass(frozen=True)
 class Scenario:
-    """A case and what happens in it."""
+    """Case with the sequence of events of its session."""
 
     case: Case
     events: tuple[Event, ...]
@@ -50,7 +50,7 @@ def _arrays(blocks: Blocks) -> dict[str, Array]:
 
 
 def with_blocks(e: Event, f: Callable[[Blocks], Blocks]) -> Event:
-    """The event with other blocks in the place of each model, gradient and change that it holds."""
+    """Apply ``f`` to each model, gradient and change that an event holds."""
     match e:
         case Gradient(g=g):
             return replace(e, g=f(g))
@@ -66,17 +66,17 @@ def _each(f: Callable[[Array], Array], blocks: Blocks) -> dict[str, Array]:
 
 
 def sending(m: ClientMessage, f: Callable[[Blocks], Blocks]) -> ClientMessage:
-    """Transform a message's change, and its change of the control variate if it holds one."""
+    """Apply ``f`` to a message's change, and to its change of the control variate if it holds one."""
     return replace(m, delta=f(m.delta), control=None if m.control is None else f(m.control))
 
 
 def said_by(e: Event) -> Given:
-    """Hyper-parameters that an event sets to new values."""
+    """Return the hyper-parameters that an event sets to new values."""
     return {} if isinstance(e, Gradient | Begin) else e.hyper
 
 
 def saying(e: Event, hyper: Given) -> Event:
-    """Return the event with these new values of hyper-parameters and no others; unchanged if the event takes none."""
+    """Replace the hyper-parameters that an event sets; gradients and begins of rounds stay unchanged."""
     return e if isinstance(e, Gradient | Begin) or (not hyper and not e.hyper) else replace(e, hyper=hyper)
 
 
@@ -106,31 +106,31 @@ def with_hyper(s: Scenario, **values: Any) -> Scenario:
 
 
 def with_gradients(s: Scenario, *links: str) -> Scenario:
-    """Replace the chain of a scenario's gradients."""
+    """Replace the chain of transformations that each gradient of a scenario goes through."""
     return replace(s, case=replace(s.case, gradients=links))
 
 
 def problem_of(s: Scenario) -> Quadratics:
-    """The clients' objectives."""
+    """Return the clients' objectives of a scenario."""
     assert s.case.problem is not None
     return s.case.problem
 
 
 def picked(p: Quadratics, rows: Sequence[int]) -> Quadratics:
-    """The objectives of these clients, in this order, with their sample sizes."""
+    """Return the objectives of the clients ``rows``, in this order, with their sample sizes."""
     some = list(rows)
     return Quadratics(p.H[some], p.e[some], p.examples[some], None if p.f is None else p.f[some])
 
 
 def beside(p: Quadratics, more: Quadratics) -> Quadratics:
-    """The objectives of the clients of both."""
+    """Concatenate the clients of two problems."""
     f = None if p.f is None or more.f is None else np.concatenate([p.f, more.f])
     H, e, n = (np.concatenate([getattr(p, part), getattr(more, part)]) for part in ("H", "e", "examples"))
     return Quadratics(H, e, n, f)
 
 
 def losing(s: Scenario, factor: float) -> Scenario:
-    """Scale the losses in a scenario's messages, if they hold some."""
+    """Multiply the losses in a scenario's messages, if they hold some, by a factor."""
 
     def event(e: Event) -> Event:
         if not isinstance(e, Messages):
@@ -146,13 +146,13 @@ def _guarded(s: Scenario, factor: float) -> Scenario:
 
 
 def posed(s: Scenario, x0: Mapping[str, Array] | None = None, **changes: Array) -> Scenario:
-    """Replace the objectives of a scenario, and its start if one is given."""
+    """Replace the objectives of a scenario, and its initial model if ``x0`` is given."""
     problem = replace(problem_of(s), **changes)
     return replace(s, case=replace(s.case, problem=problem, x0=s.case.x0 if x0 is None else x0))
 
 
 def in_one_coordinate(s: Scenario) -> Scenario:
-    """The first coordinate of model, objectives and draws, alone."""
+    """Restrict the model, objectives and draws of a scenario to the first coordinate."""
     p = problem_of(s)
     events = (replace(e, draws=tuple(u[:1] for u in e.draws)) if isinstance(e, Round) else e for e in s.events)
     alone = posed(s, x0={"w": flatten(s.case.x0)[:1]}, H=p.H[:, :1, :1], e=p.e[:, :1])
@@ -160,19 +160,19 @@ def in_one_coordinate(s: Scenario) -> Scenario:
 
 
 def louder(s: Scenario, factor: float = 4) -> Scenario:
-    """Scale up the slopes of a scenario's objectives."""
+    """Multiply the objectives of a scenario, and with them all gradients, by a factor."""
     p = problem_of(s)
     louder = posed(s, H=p.H * factor, e=p.e * factor)
     return louder if p.f is None else _guarded(posed(louder, f=p.f * factor), factor)
 
 
 def linear(s: Scenario) -> Scenario:
-    """Remove the curvature of objectives: client i's gradient is -e_i everywhere."""
+    """Set the curvature of the objectives to 0: client i's gradient is -e_i everywhere."""
     return posed(s, H=problem_of(s).H * 0)
 
 
 def at_rest(s: Scenario) -> Scenario:
-    """Start clients' momentum at zero, so that m_0 drives the model by itself."""
+    """Set the clients' initial momentum to zero, if the algorithm has one, so that m_0 alone drives the model."""
     return with_hyper(s, m0_l=0.0) if "m0_l" in s.case.hyper else s
 
 
@@ -242,7 +242,7 @@ def _lifted(s: Scenario, number: Callable[[Any], Any]) -> Scenario:
 
 
 def running(s: Scenario, numbers: Mapping[str, type[Running]] = RUNNING) -> Scenario:
-    """Convert a scenario to the running arithmetic of its floating-point type, or to another arithmetic made of it.
+    """Convert a scenario to the running arithmetic of its floating-point type, or to an arithmetic based on it.
 
     What is no number of that type (a rate of 0.1, or 10^9 examples, in float32) begins with the error of rounding it. A
     decay of zero is known to a rounding of one: v + (1 - beta) (g^2 - v) is right too, and rounds what it takes away.
@@ -265,11 +265,11 @@ def _known_to(x: float, dtype: str, precision: int) -> tuple[Decimal, float]:
 
 
 COLUMNS = ("participants", "steps", "strategies", "scales", "draws")
-"""Columns of a round, with an entry for each participant; the last three may be empty."""
+"""Fields of a round with one entry per participant; the last three may be empty."""
 
 
 def first_clients(e: Event, n: int) -> Event:
-    """The event with its first so many clients alone, where it is a round."""
+    """Keep only the first ``n`` clients of a round; other events stay unchanged."""
     match e:
         case Messages(messages=sent):
             return replace(e, messages=sent[:n])
@@ -279,7 +279,7 @@ def first_clients(e: Event, n: int) -> Event:
 
 
 def arranged(e: Round, places: Sequence[int]) -> Round:
-    """The round with the participants of these places, in this order, each with all that it says of them."""
+    """Keep the participants at the given places of a round, in this order, with their entries in every field."""
     columns: dict[str, Any] = {f: tuple(getattr(e, f)[k] for k in places if getattr(e, f)) for f in COLUMNS}
     hyper = {
         name: tuple(said[k] for k in places) if isinstance(said, tuple) else said for name, said in e.hyper.items()
@@ -288,6 +288,6 @@ def arranged(e: Round, places: Sequence[int]) -> Round:
 
 
 def describe(e: Event) -> str:
-    """Kind of an event, as reports name it."""
+    """Return the name of an event's type in reports: step, begin, arrival or round."""
     words = {"Gradient": "step", "Begin": "begin", "Arrival": "arrival"}
     return words.get(type(e).__name__, "round")

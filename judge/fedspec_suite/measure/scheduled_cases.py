@@ -1,4 +1,4 @@
-"""Cases whose events set new hyper-parameters, for subjects whose user sets them for a round or for each client."""
+"""Cases whose events change hyper-parameters, for subjects whose user can set them per round or per client."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from fedspec_suite.measure.scenario import Scenario, saying
 from fedspec_suite.measure.setting import Setting
 
 FACTORS = (0.25, 0.5, 1.0)
-"""Factors of scheduled numbers: rates fall, and no product of two leaves its domain."""
+"""Factors of scheduled hyper-parameters; a product of two factors stays within the domain."""
 
 _NOT, _FOR_ALL, _FOR_EACH = 0, 1, 2
 
 
 def of_rounds(setting: Setting) -> tuple[str, ...]:
-    """Hyper-parameters that an event may set to new values."""
+    """Return the hyper-parameters that an event may set to new values."""
     return tuple(n for n in VARYING if setting.varies and n in setting.numbers and n not in setting.fixed)
 
 
 @cache
 def of_clients(setting: Setting) -> tuple[str, ...]:
-    """Hyper-parameters that a round may set for each client: none that a server reads too."""
+    """Return the hyper-parameters that a round may set per client; the server may not read them."""
     if setting.varies != "clients":
         return ()
     run, takes, H = setting.algorithm.run, setting.takes, np.ones((2, 1, 1))
@@ -60,7 +60,7 @@ def of_clients(setting: Setting) -> tuple[str, ...]:
 
 
 def varied(setting: Setting, s: Scenario, pick: Pick) -> Scenario:
-    """Return the case with new values of hyper-parameters in some events, if the subject's user may set them."""
+    """Set new values of hyper-parameters in some events, if the subject's user may set them."""
     if setting.each_rate:
         return scheduled(s, pick)
     if not setting.varies:
@@ -86,7 +86,7 @@ def varied(setting: Setting, s: Scenario, pick: Pick) -> Scenario:
 
 
 def scheduled(s: Scenario, pick: Pick) -> Scenario:
-    """The case with a rate for every local step, the first of a round being the case's."""
+    """Give every local step its own rate; the first step of a round keeps the case's rate."""
     events: list[Event] = []
     for e in s.events:
         if isinstance(e, Gradient):
@@ -99,7 +99,7 @@ def scheduled(s: Scenario, pick: Pick) -> Scenario:
 
 @st.composite
 def varied_scenarios(draw: st.DrawFn, setting: Setting, clients: tuple[int, int] = (2, 4)) -> Scenario:
-    """Small cases whose events set new hyper-parameters; a seed draws the values, since all of them shall differ."""
+    """Draw small cases whose events change hyper-parameters; a seeded generator draws the new values."""
     everyone = {} if setting.level == "server" else {"everyone": draw(st.booleans())}
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     s: Scenario = draw(scenarios(setting, clients=clients, **everyone))

@@ -1,4 +1,4 @@
-"""Small cases of every level, dealt by dice of our own: each number a dyadic rational of at most eight bits.
+"""Small cases of every level from a portable generator; each number is a dyadic rational of at most eight bits.
 
 The numbers are exact in every floating-point type down to bfloat16, so a case can become a vector. Every second case
 has something unusual: a hyper-parameter at the edge of its domain, a client without examples, a zero gradient, a
@@ -29,7 +29,7 @@ from fedspec_suite.measure.setting import Setting
 
 @dataclass(frozen=True)
 class Draws:
-    """Sources of a seeded case: the setting, the generator, its unusual features, and sizes if some are fixed.
+    """Sources of a seeded case: the setting, the generator, the unusual features, and fixed sizes if there are any.
 
     Attributes:
         setting: what the case is for.
@@ -46,15 +46,15 @@ class Draws:
     full: bool = False
 
     def blocks(self, shape: Mapping[str, tuple[int, ...]], *, zero: bool = False) -> dict[str, Array]:
-        """A model's worth of numbers, all of them zero if asked."""
+        """Draw one array for each shape; all zeros if ``zero``."""
         return {n: np.zeros(s) if zero else self.array(s) for n, s in shape.items()}
 
     def array(self, shape: tuple[int, ...]) -> Array:
-        """Eighths up to three in magnitude, or these times a small power of two."""
+        """Draw eighths of at most 3 in magnitude, times 2^-24 if the case's unusual feature is ``tiny``."""
         return self.dice.array(shape) * (2.0**-24 if "tiny" in self.odd else 1.0)
 
     def hypers(self, usual: Mapping[str, tuple[float, ...]] | None = None) -> dict[str, float]:
-        """Hyper-parameters from the pools of the small cases; one at an edge where that is what is unusual."""
+        """Draw hyper-parameters from the pools of small cases; one lies at an edge if ``hyper`` is unusual."""
         pools = {**POOLS, **(usual or {})}
         if "hyper" in self.odd:
             edges = {n: tuple(v for v in EDGES[n] if is_short(v)) for n in self.setting.numbers if n in POOLS}
@@ -64,15 +64,15 @@ class Draws:
         return draw_hypers(self.dice.pick, self.setting, pools)
 
     def loss(self) -> float:
-        """Eighths up to three; near numbers that are tiny these times a small power of two, as squares of them are."""
+        """Draw a loss in eighths from 1/8 to 3, times 2^-24 if the unusual feature is ``tiny``."""
         return self.dice.between(1, 24) / 8 * (2.0**-24 if "tiny" in self.odd else 1.0)
 
     def zero(self) -> bool:
-        """True if this gradient or change is all zeros."""
+        """Decide whether this gradient or change is all zeros."""
         return "zero" in self.odd and self.dice.toss()
 
     def count(self, low: int, high: int, what: str = "") -> int:
-        """Draw a count; the lowest if that is the case's unusual feature."""
+        """Draw a count from ``low`` to ``high``; ``low`` if the unusual feature is ``what``, ``high`` if ``full``."""
         if self.full:
             return high
         return low if what in self.odd else self.dice.between(low, high)
@@ -249,14 +249,14 @@ _KINDS: dict[str, Callable[[Draws], Scenario]] = {
 }
 
 ODD = ("hyper", "zero", "weight", "one", "tiny")
-"""Unusual features of a case."""
+"""Names of the unusual features that a case may have."""
 
 UNSCALED = 100
-"""Number of the first case in which no client states a factor of its change."""
+"""Number of the first case in which no client scales its change by a factor."""
 
 
 def candidate(setting: Setting, name: str, number: int) -> Scenario:
-    """The case of that number for a row of that name; every second one is unusual in some way."""
+    """Return case ``number`` of the row called ``name``; every odd-numbered case has an unusual feature."""
     dice = PortableRng(f"{name} {number}")
     odd = frozenset(dice.shuffled(ODD)[: dice.between(1, 2)]) if number % 2 else frozenset()
     odd |= {"unscaled"} if number >= UNSCALED else frozenset()
@@ -264,7 +264,7 @@ def candidate(setting: Setting, name: str, number: int) -> Scenario:
 
 
 def draw_case(at: Draws) -> Scenario:
-    """The case that the dice give."""
+    """Draw a case of the setting's level."""
     run = at.setting.algorithm.run
     kind = run.event if at.setting.level == "trace" and isinstance(run, Program) else at.setting.level
     return varied(at.setting, _KINDS[kind](at), at.dice.pick)

@@ -1,4 +1,4 @@
-"""Cases drawn by a seed and by nothing else: the same for the same strategy, number and seed."""
+"""Reproducible Hypothesis draws: the same strategy, count and seed give the same cases."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _without = _Without()
 
 @contextmanager
 def not_local() -> Iterator[None]:
-    """Draw no constant of a local module while the block runs, in any thread; draw them again afterwards."""
+    """Keep Hypothesis from drawing constants of local modules while the block runs, in any thread."""
     with _without.lock:
         if _without.running == 0:
             for patch in _without.patches:
@@ -61,7 +61,7 @@ def not_local() -> Iterator[None]:
 def run_cases(
     cases: SearchStrategy[Any], count: int, seed: int, phases: Sequence[Phase], seen: Callable[[Any], None]
 ) -> None:
-    """Draw cases and show each, those apart that it cannot decide; raises what the smallest case raises.
+    """Draw cases and call ``seen`` with each; raise the exception of the smallest failing case found.
 
     Args:
         cases: what is drawn from.
@@ -98,7 +98,7 @@ def run_cases(
 def draw_cases(
     cases: SearchStrategy[Any], count: int, seed: int, allowed: Callable[[Any], None] | None = None
 ) -> list[Any]:
-    """The cases that a strategy draws, but for those that ``allowed`` cannot decide."""
+    """Return the cases that a strategy draws, without those for which ``allowed`` raises ``Undecided``."""
     found: list[Any] = []
 
     def collect(case: Any) -> None:

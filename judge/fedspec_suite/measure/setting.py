@@ -1,4 +1,4 @@
-"""Setting of an offer: its algorithm and level, every option resolved, and the values that the subject pins."""
+"""Setting of an offer: its algorithm and level, every option resolved, and the values that the subject fixes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fedspec.schedules import Every, schedule_of
 
 @dataclass(frozen=True)
 class Reach:
-    """Sizes of the large cases.
+    """Largest sizes of the large cases.
 
     Attributes:
         coordinates: of the model; at levels with problems, where each client has d x d numbers, a thirtieth of it.
@@ -40,10 +40,10 @@ class Reach:
 
 
 USUAL_REACH = Reach()
-"""Unless told otherwise."""
+"""Default sizes of the large cases."""
 
 RATES_AT: dict[str, tuple[Level, ...]] = {"rounds": ("server", "round", "trace"), "clients": ("round",)}
-"""Levels at which events may state new rates, by the offer's word for its rates."""
+"""Levels at which events may set new rates, by the value of the offer's ``rates``."""
 
 TAU_SQUARED = "tau-squared"
 """Value of the option v0 that an offer may declare, beside the options of a row that has both v0 and tau."""
@@ -51,7 +51,7 @@ TAU_SQUARED = "tau-squared"
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """Target of cases: an algorithm at a level under resolved options, with the values that the subject pins.
+    """Description of the cases to draw: an algorithm at a level, its resolved options, the values the subject fixes.
 
     Two settings are the same only if they are one object: what is known of one is remembered for it.
     """
@@ -75,38 +75,38 @@ class Setting:
     each_rate: bool = False
     """True if the subject declares that its user sets the rate of every local step."""
     buffers: Mapping[str, str] = field(default_factory=dict)
-    """The readings of statistics and counters, where the subject declares that its models carry buffers."""
+    """Readings of statistics and counters, if the subject declares that its models carry buffers."""
     resumes: bool = False
-    """True if the subject declares that its sessions are saved and restored."""
+    """True if the subject declares that its sessions can be saved and restored."""
     faults: Mapping[str, str] = field(default_factory=dict)
-    """Treatments of messages that aren't right, where the subject declares them."""
+    """Treatments of faulty messages, by kind of fault, if the subject declares them."""
     schedules: Mapping[str, str] = field(default_factory=dict)
-    """Schedules that the implementation makes by itself, by hyper-parameter."""
+    """Schedules that the implementation computes itself, by hyper-parameter."""
     gradients: tuple[str, ...] = ()
-    """Chain that each gradient of a client goes through before its step."""
+    """Chain of transformations that each gradient of a client goes through before its step."""
     varies: str = ""
-    """``rounds`` if the subject declares that its user sets new rates every round, ``clients`` if for each client."""
+    """``rounds`` if the subject declares that its user sets new rates per round, ``clients`` if per client."""
 
     def __post_init__(self) -> None:
-        """An algorithm of matrices has no other blocks, whatever its subject takes."""
+        """Set ``matrices`` if the algorithm takes matrices only, whatever the subject accepts."""
         if self.algorithm.has(Fact.MATRICES):
             object.__setattr__(self, "matrices", True)
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """The hyper-parameters that play a part in this setting."""
+        """Hyper-parameters that the algorithm uses at this level under these options."""
         return self.algorithm.numbers_under(self.level, self.options)
 
     @property
     def solver(self) -> Solver:
-        """The local solver of a method: what its options say, else proximal steps where it has mu, else plain ones."""
+        """Local solver: the one in the options, else proximal steps if the algorithm has mu, else plain SGD."""
         if "solver" in self.options:
             return Solver(self.options["solver"])
         return Solver.PROXIMAL if "mu" in self.numbers else Solver.SGD
 
     @property
     def takes(self) -> tuple[str, ...]:
-        """Further inputs that the cases of a program carry."""
+        """Further inputs that the cases of a program carry, for example noise or draws."""
         takes = self.algorithm.takes
         if self.options.get("sampled_weights", "with-replacement") != "with-replacement":
             takes = tuple(t for t in takes if t != "repeats")
@@ -116,12 +116,12 @@ class Setting:
 
     @property
     def crowd(self) -> int:
-        """Clients that a round needs: n > 2 f + 2, for f = 1; with fewer, many refuse to elect any, or two tie."""
+        """Smallest number of clients of a round: 5 (n > 2 f + 2 with f = 1) if the server elects clients, else 1."""
         return 5 if self.algorithm.has(Fact.ELECTING) else 1
 
     @property
     def counts_all(self) -> bool:
-        """True if a case gives the number of clients: at level server, if the rule counts all of them."""
+        """True if a case states the number of all clients: at level server, if the rule counts all of them."""
         return self.level == "server" and self.algorithm.served is not None
 
     @property
@@ -136,7 +136,7 @@ class Setting:
         return self.algorithm.losses
 
     def tied(self, hyper: Mapping[str, Any]) -> dict[str, Any]:
-        """Hyper-parameters in which v0 is tau^2, where the offer says that it is."""
+        """Return the hyper-parameters with v0 set to tau^2, if the offer declares that."""
         return {**hyper, "v0": hyper["tau"] ** 2} if self.v0_is_tau_squared else dict(hyper)
 
     @property
@@ -146,7 +146,7 @@ class Setting:
 
 
 def check_offer(offer: Offer, algorithm: Algorithm) -> None:
-    """Refuse an offer that names what its algorithm does not have, or values that are none.
+    """Raise if an offer names something that its algorithm doesn't have, or an invalid value.
 
     Raises:
         FedspecError: a name is unknown to the algorithm, no type is named, or a fixed value is outside its domain.
@@ -214,7 +214,7 @@ def check_offer(offer: Offer, algorithm: Algorithm) -> None:
 
 
 def check_schedules(offer: Offer, algorithm: Algorithm) -> None:
-    """Refuse a schedule of a number that no event of the level can set, or in units that the level does not show.
+    """Raise if an offer's schedule is invalid, or is for a hyper-parameter or unit that the level cannot schedule.
 
     Raises:
         ContractError: a schedule is none, or is not about this level.
@@ -241,7 +241,7 @@ def check_schedules(offer: Offer, algorithm: Algorithm) -> None:
 
 
 def check_buffers(offer: Offer) -> None:
-    """Refuse what an offer says of buffers, where it is no reading of each kind, or another level.
+    """Raise if an offer's readings of buffers are incomplete or unknown, or its level isn't ``server``.
 
     Raises:
         FedspecError: the level is not server, a kind has no reading, or one that does not exist.
@@ -276,7 +276,7 @@ def untied(algorithm: Algorithm, declared: Mapping[str, str]) -> tuple[bool, dic
 
 
 def unclaimed(algorithm: Algorithm, offer: Offer) -> dict[str, str]:
-    """The solver of the clients, if an offer of a server claims none: one under which ||a_i||_1 may be any number.
+    """Return momentum as solver if a server's offer claims no solver: then ||a_i||_1 may be any number.
 
     A server sees its clients' solver through ||a_i||_1 alone. Only a claim of plain SGD makes that the number of steps.
     """
@@ -286,12 +286,12 @@ def unclaimed(algorithm: Algorithm, offer: Offer) -> dict[str, str]:
 
 
 def with_readings(info: SubjectInfo) -> SubjectInfo:
-    """Declarations of a subject, with the canonical reading in each offer that names none."""
+    """Return a subject's declarations, with the canonical reading in each offer that names no reading."""
     return replace(info, claims=tuple(with_reading(o) for o in info.offers))
 
 
 def with_reading(offer: Offer) -> Offer:
-    """An offer with the canonical reading of its level, if it names none."""
+    """Return an offer with the canonical reading of its level, if it names no reading."""
     row = None if offer.reading else CATALOGUE.get(id_of(offer.algorithm))
     # What is wrong with an offer is said when it is judged.
     fitting = row.readings_at(offer.level) if row and offer.level in row.levels else ()
@@ -299,7 +299,7 @@ def with_reading(offer: Offer) -> Offer:
 
 
 def setting_of(offer: Offer, dtype: str = "", reach: Reach = USUAL_REACH) -> Setting:
-    """Resolve an offer to its setting; in its first floating-point type by default.
+    """Resolve an offer to its setting; the floating-point type is the offer's first by default.
 
     Raises:
         UnknownNameError: algorithm, level, reading or option is not in the catalogue.
@@ -307,8 +307,8 @@ def setting_of(offer: Offer, dtype: str = "", reach: Reach = USUAL_REACH) -> Set
     algorithm = find(offer.algorithm)
     if offer.algorithm != algorithm.id:
         raise UnknownNameError(
-            f"algorithm: a claim says {offer.algorithm!r}, another name of {algorithm.id}; its cases carry the id, so "
-            f"that the claim must say {algorithm.id!r} too"
+            f"algorithm: a claim says {offer.algorithm!r}, an alias of {algorithm.id}; cases contain the id, so "
+            f"write {algorithm.id!r}"
         )
     if offer.level not in algorithm.levels:
         raise UnknownNameError(
@@ -318,8 +318,8 @@ def setting_of(offer: Offer, dtype: str = "", reach: Reach = USUAL_REACH) -> Set
     reading = algorithm.reading(offer.reading)
     if reading not in (there := algorithm.readings_at(offer.level)):
         raise UnknownNameError(
-            f"reading: {offer.reading!r} of {algorithm.id} cannot be judged at level {offer.level!r}, where not all "
-            f"that it needs is known; known there: {', '.join(r.name for r in there)}"
+            f"reading: {offer.reading!r} of {algorithm.id} cannot be judged at level {offer.level!r}, which lacks "
+            f"inputs that it needs; known there: {', '.join(r.name for r in there)}"
         )
     tied, options = untied(algorithm, offer.options)
     resolved = algorithm.resolve(offer.reading, {**unclaimed(algorithm, offer), **options})

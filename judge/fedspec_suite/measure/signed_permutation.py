@@ -1,4 +1,4 @@
-"""Coordinates in another order and with other signs, for cases that tell whether one of them is special."""
+"""Signed permutations of the coordinates, for cases that test whether an implementation treats one specially."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from fedspec_suite.measure.scenario import Scenario, sending
 
 @dataclass(frozen=True)
 class Renaming:
-    """Coordinate j becomes coordinate order[j] with a sign."""
+    """Signed permutation: new coordinate j is old coordinate order[j] times signs[j]."""
 
     order: Array
     signs: Array
 
     def vector(self, a: Array) -> Array:
-        """A vector, or a row for each client."""
+        """Permute the last axis of a vector, or of a row per client."""
         return np.asarray(a[..., self.order] * self.signs.astype(a.dtype))
 
     def blocks(self, blocks: Mapping[str, Array]) -> dict[str, Array]:
-        """A model, a gradient or a change."""
+        """Permute each block of a model, a gradient or a change."""
         return {name: self.vector(a) for name, a in blocks.items()}
 
     def event(self, e: Event) -> Event:
-        """Permute and sign the parts of an event that have coordinates."""
+        """Permute the parts of an event that have coordinates."""
         match e:
             case Gradient(g=g):
                 return Gradient(self.blocks(g))
@@ -43,7 +43,7 @@ class Renaming:
         return e
 
     def scenario(self, s: Scenario) -> Scenario:
-        """Permute a scenario."""
+        """Permute the model, objectives and events of a scenario."""
         problem = s.case.problem
         if problem is not None:
             rows = self.vector(problem.H)

@@ -1,4 +1,4 @@
-"""Running numbers that carry something else along: whether anybody rounds them, or whose data they are made of.
+"""Running numbers with a label: whether every implementation has them exactly, or which clients' data they depend on.
 
 Where a rule chooses (the nearest of all changes, the largest of all entries, a sign), rounding may turn the choice, and
 running numbers decide nothing where two are equal. But a number that is made of few bits by sums, differences and
@@ -15,11 +15,11 @@ import numpy as np
 from fedspec_suite.measure.running_error import Running, Running32, Running64
 
 Operation: TypeAlias = Literal["+", "-", "*", "/", "root", "power", "choice", "step"]
-"""Operations on numbers; ``step``: a choice between two that differ if the compared numbers are equal."""
+"""Operation on numbers; ``step``: a choice between two numbers that differ even if the compared ones tie."""
 
 
 class TaggedNumber(Running):
-    """Running number with labels for its origin; the subclasses below define the labels."""
+    """Running number with a label that each operation derives from its operands; subclasses define the label."""
 
     __slots__ = ()
 
@@ -53,27 +53,27 @@ class TaggedNumber(Running):
         return self._made(super()._as(bound, nonnegative), "+")
 
     def sqrt(self) -> Any:
-        """The square root."""
+        """Return the labelled square root."""
         return self._made(super().sqrt(), "root")
 
     def power(self, exponent: Any) -> Any:
-        """Power of a positive number."""
+        """Return the labelled power of a positive number."""
         return self._made(super().power(exponent), "power", exponent)
 
     def maximum(self, other: Any) -> Any:
-        """The larger one."""
+        """Return the larger number, labelled."""
         return self._made(super().maximum(other), "choice", other)
 
     def minimum(self, other: Any) -> Any:
-        """The smaller one."""
+        """Return the smaller number, labelled."""
         return self._made(super().minimum(other), "choice", other)
 
     def sign(self) -> Any:
-        """The sign."""
+        """Return the labelled sign."""
         return self._made(super().sign(), "step")
 
     def where_less(self, other: Any, x: Any, y: Any) -> Any:
-        """Number x where self < other, else y."""
+        """Return x if self < other, else y, labelled."""
         return self._made(super().where_less(other, x, y), "step", other, x, y)
 
 
@@ -121,16 +121,16 @@ class _Short(TaggedNumber):
 
 
 class Short64(_Short, Running64):
-    """The numbers of a float64 subject."""
+    """Running number for a float64 subject that knows whether it is exact in every implementation."""
 
     bits = 44
 
 
 class Short32(_Short, Running32):
-    """The numbers of a float32 subject."""
+    """Running number for a float32 subject that knows whether it is exact in every implementation."""
 
     bits = 20
 
 
 SHORT: dict[str, type[Running]] = {"float64": Short64, "float32": Short32}
-"""The arithmetic of each floating-point type in which equal numbers may be equal for everybody."""
+"""Arithmetic of each floating-point type in which equal exact numbers count as ties instead of as undecided."""

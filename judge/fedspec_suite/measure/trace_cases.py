@@ -1,4 +1,4 @@
-"""Hypothesis strategies for scenarios at level trace: clients that mix, and clients whose updates arrive late."""
+"""Hypothesis strategies for scenarios at level trace: peers that mix their models, and updates that arrive late."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _FEW_WEIGHTS, _MANY_WEIGHTS = st.sampled_from(_FEW), st.sampled_from(_MANY)
 
 @cache
 def orders(n: int) -> st.SearchStrategy[list[int]]:
-    """Permutations of the first whole numbers, made once."""
+    """Return the strategy of permutations of range(n), cached."""
     return st.permutations(range(n))
 
 
 def draw_mixing(draw: st.DrawFn, n: int, dtype: str, many: bool = False) -> Array:
-    """A doubly stochastic matrix, exact and in general not symmetric: a dyadic mean of permutation matrices."""
+    """Draw an exact doubly stochastic matrix, in general not symmetric: a dyadic mean of permutation matrices."""
     W = np.zeros((n, n))
     for weight in draw(_MANY_WEIGHTS if many else _FEW_WEIGHTS):
         W += weight * np.eye(n)[list(draw(orders(n)))]
@@ -55,7 +55,7 @@ def draw_exchange(
     many_neighbours: bool = False,
     most: int = 3,
 ) -> Exchange:
-    """Draw a round among peers: new subsets at every local step, equally many of each cluster, and a new matrix."""
+    """Draw a round among peers: subsets for each local step, equally many per cluster, and a mixing matrix."""
     n, takes = sum(map(len, clusters)), setting.takes
     m = [len(V) if everyone or {"peers", "everyone"} & {*takes} else draw(between(1, len(V))) for V in clusters]
 
@@ -83,7 +83,7 @@ def exchange_scenarios(
     clients: tuple[int, int] = (1, 4),
     everyone: bool = False,
 ) -> Scenario:
-    """Quadratic clients that mix."""
+    """Draw scenarios of clients with quadratic objectives that mix their models."""
     n = draw(between(*clients)) + ("clusters" in setting.takes)
     clusters = draw_clusters(draw, setting, n)
     x0, h, problem = draw_start(draw, setting, n)
@@ -99,7 +99,7 @@ def arrival_scenarios(
     clients: tuple[int, int] = (1, 4),
     everyone: bool = False,
 ) -> Scenario:
-    """Quadratic clients whose updates arrive late; no delay reaches back before the first version."""
+    """Draw scenarios of clients whose updates arrive late; no delay reaches back before the first version."""
     n = draw(between(*clients))
     x0, h, problem = draw_start(draw, setting, n)
     few, most = rounds
@@ -111,7 +111,7 @@ def arrival_scenarios(
 def draw_arrivals(
     draw: st.DrawFn, clients: int, count: int, h: Mapping[str, float], longest: int, steps: int = 4
 ) -> tuple[Arrival, ...]:
-    """So many arrivals, none later than the longest delay, none from before the first version."""
+    """Draw ``count`` arrivals; no delay exceeds ``longest`` or reaches back before the first version."""
     buffer, events = int(h.get("buffer", 1)), []
     for k in range(count):
         oldest = min(k // buffer, longest)
@@ -121,7 +121,7 @@ def draw_arrivals(
 
 
 def trace_scenarios(setting: Setting, **kw: Any) -> st.SearchStrategy[Scenario]:
-    """The scenarios of an algorithm at level trace."""
+    """Return the strategy of scenarios of an algorithm at level trace."""
     assert isinstance(setting.algorithm.run, Program)
     kind = {"exchange": exchange_scenarios, "arrival": arrival_scenarios}[setting.algorithm.run.event]
     return kind(setting, **kw)

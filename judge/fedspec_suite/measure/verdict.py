@@ -1,4 +1,4 @@
-"""Verdicts: what the judge says of one obligation and of one offer, and how a deviation is described."""
+"""Verdicts: outcomes of obligations and of offers, and the description of a deviation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fedspec_suite.measure.input_ranges import Extent, widen
 
 
 class Status(StrEnum):
-    """The outcome of one obligation."""
+    """Outcome of one obligation."""
 
     PASS = "pass"
     FAIL = "fail"
@@ -24,7 +24,7 @@ class Status(StrEnum):
 
 
 class Conformity(StrEnum):
-    """The outcome of one offer."""
+    """Outcome of one offer."""
 
     CONFORMS = "conforms"
     IN_PART = "conforms in part"
@@ -36,15 +36,15 @@ class Conformity(StrEnum):
 
 
 NOT_ASKED = "not asked"
-"""Ending of a table's row for an offer with obligations left out."""
+"""Words at the end of a table row if some obligations of the offer were left out."""
 
 ADAPTER = "adapter: "
-"""Beginning of the note of a deviation by an answer that the adapter gives in a wrong way, whatever the law."""
+"""Prefix of a deviation's note if the adapter's answer was malformed, whatever the law."""
 
 
 @dataclass(frozen=True)
 class Deviation:
-    """A number that differs from the law's.
+    """Difference between a number of the subject and the number that a law expects.
 
     Attributes:
         equation: the equation id it belongs to.
@@ -68,20 +68,20 @@ class Deviation:
 
     @property
     def event(self) -> int:
-        """The number of the round or step; 0 where there is none."""
+        """Number of the round or step, from 1; 0 if ``where`` gives no number."""
         number = self.where.rpartition(" ")[2]
         return int(number) if number.isdigit() else 0
 
     @property
     def unread(self) -> bool:
-        """True if an answer could not be read, so that nothing is known of its numbers."""
+        """True if the answer could not be read, so that its numbers are unknown."""
         return self.note.startswith(ADAPTER)
 
     def __str__(self) -> str:
         return self.told(f"{self.equation} {self.where}".strip())
 
     def told(self, head: str) -> str:
-        """The numbers and the note below a head, which says where."""
+        """Format the deviation's numbers and note after a head, which names the place."""
         parts = [head]
         if self.got is not None and self.want is not None:
             at = f"[{self.component}]" if self.component is not None else ""
@@ -95,7 +95,7 @@ class Deviation:
 
 
 class Deviates(AssertionError):
-    """Raised by a law that a subject breaks.
+    """Exception raised by a law that a subject breaks.
 
     Attributes:
         deviation: how.
@@ -109,20 +109,20 @@ class Deviates(AssertionError):
 
 
 class NotOffered(Exception):
-    """Raised by a law that needs something which the subject does not show."""
+    """Exception raised by a law that needs a quantity which the subject doesn't return."""
 
 
 class Beyond(Exception):
-    """Raised on a case that the offer says its subject cannot take."""
+    """Exception raised for a case that exceeds the limits declared in the offer."""
 
 
 class Undecided(Exception):
-    """Raised by a law on a case whose rounding errors could hide any deviation."""
+    """Exception raised by a law for a case whose rounding errors could hide any deviation."""
 
 
 @dataclass(frozen=True)
 class Obligation:
-    """The outcome of one law on one offer in one floating-point type."""
+    """Outcome of one law on one offer in one floating-point type."""
 
     law: str
     dtype: str
@@ -135,31 +135,31 @@ class Obligation:
     reads: bool = False
     """True if the law compares with the rule itself, so that its deviation names an equation."""
     extent: Extent = field(default_factory=dict, repr=False)
-    """Ranges of its cases, by quantity: the least and the greatest."""
+    """Ranges of the inputs of its cases: least and greatest value by quantity."""
     detail: str = ""
-    """The subject's own account of a missing answer, such as a traceback."""
+    """Subject's own report of a missing answer, such as a traceback."""
     case: Any = field(default=None, repr=False, compare=False)
     """The smallest case found that breaks the law; kept until the offer is judged."""
     call: str = ""
     """Failing call: algorithm and level, round or step, and the hyper-parameters of the case."""
     seconds: float = field(default=0.0, repr=False, compare=False)
-    """Duration; left out of records, which do not depend on the time."""
+    """Duration in seconds; left out of records, so that records don't depend on the time."""
 
     @property
     def id(self) -> str:
-        """Law and type."""
+        """Identifier: law and floating-point type."""
         return f"{self.law}/{self.dtype}"
 
     @property
     def said(self) -> str:
-        """Deviation, and the call that shows it."""
+        """Deviation in words, after the failing call."""
         if self.deviation is None or not self.call:
             return str(self.deviation or "")
         return self.deviation.told("; ".join(filter(None, (self.call, self._equation))))
 
     @property
     def brief(self) -> str:
-        """Deviation, as printed below the name of the offer."""
+        """Deviation in words, as printed below the name of the offer."""
         if self.deviation is None or not self.call:
             return str(self.deviation or "")
         return self.deviation.told(f"{self._equation} {self.deviation.where}".strip())
@@ -171,7 +171,7 @@ class Obligation:
         return "" if equation.partition(".")[0] in {*CATALOGUE} - {mine} else equation
 
     def record(self) -> dict[str, Any]:
-        """The outcome as JSON values, without the case and the time."""
+        """Return the outcome as JSON values, without the case and the duration."""
         body = {"id": self.id, **asdict(replace(self, case=None))}
         del body["case"], body["seconds"]
         return body
@@ -179,7 +179,7 @@ class Obligation:
 
 @dataclass(frozen=True)
 class Unseen:
-    """An equation of a claim that shows in nothing that was compared.
+    """Equation of a claim that affects no compared quantity.
 
     Attributes:
         equation: its id.
@@ -218,47 +218,47 @@ class Course:
 
 
 def subject_name(info: SubjectInfo, offer: Offer | None) -> str:
-    """The name of a subject, with the variants that tell its interfaces apart."""
+    """Return a subject's name, followed by its variant and the offer's variant if there are any."""
     variants = ", ".join(filter(None, (info.variant, offer.variant if offer else "")))
     return f"{info.name} ({variants})" if variants else info.name
 
 
 class Declares(Protocol):
-    """A declaration of a reading: an offer, or the result of an offer."""
+    """Protocol of an object that declares a reading: an offer, or the result of an offer."""
 
     @property
     def reading(self) -> str:
-        """The reading."""
+        """Name of the reading."""
         ...
 
     @property
     def options(self) -> Mapping[str, str]:
-        """The choices declared."""
+        """Options declared, by name."""
         ...
 
     @property
     def fixed(self) -> Mapping[str, float]:
-        """The hyper-parameters that it does not let its user set."""
+        """Hyper-parameters that the user cannot set, with their values."""
         ...
 
     @property
     def nonzero(self) -> tuple[str, ...]:
-        """The hyper-parameters that it does not take as zero."""
+        """Hyper-parameters that may not be zero."""
         ...
 
     @property
     def blocks(self) -> str:
-        """Models that it takes."""
+        """Models that it accepts: ``any``, ``one`` block or ``matrices``."""
         ...
 
     @property
     def participation(self) -> str:
-        """Participants that a round may have."""
+        """Participants that a round may have: ``any``, or ``all`` clients."""
         ...
 
     @property
     def rates(self) -> str:
-        """Rates that its user may set again: of every local step, of rounds, or of clients."""
+        """Rates that the user may change: ``one`` (none), ``each`` local step, per ``rounds``, or per ``clients``."""
         ...
 
     @property
@@ -268,22 +268,22 @@ class Declares(Protocol):
 
     @property
     def schedules(self) -> Mapping[str, str]:
-        """Schedules of the implementation's own, by hyper-parameter."""
+        """Schedules that the implementation computes itself, by hyper-parameter."""
         ...
 
     @property
     def gradients(self) -> tuple[str, ...]:
-        """Chain that each gradient of a client goes through before its step."""
+        """Chain of transformations that each gradient of a client goes through before its step."""
         ...
 
 
 def format_claim(of: Declares) -> str:
-    """The reading claimed and the choices declared."""
+    """Format the claimed reading and the declared options."""
     return " ".join([of.reading, *(f"{n}={v}" for n, v in of.options.items())])
 
 
 def format_limits(of: Declares) -> str:
-    """Format the numbers that the user cannot set, and the other limits of its cases."""
+    """Format the hyper-parameters that the user cannot set, and the other limits of the cases."""
     fixed = ["fixed", *(f"{n}={v:g}" for n, v in of.fixed.items())] if of.fixed else []
     nonzero = ["nonzero", *of.nonzero] if of.nonzero else []
     kept = [f"{n}={v}" for n, v in (("blocks", of.blocks), ("participation", of.participation)) if v != "any"]
@@ -301,7 +301,7 @@ def format_declaration(of: Declares) -> str:
 
 @dataclass(frozen=True)
 class Result:
-    """The outcome of one offer: one line of the table."""
+    """Outcome of one offer: one row of the table."""
 
     subject: str
     version: str
@@ -318,7 +318,7 @@ class Result:
     blocks: str = "any"
     participation: str = "any"
     limits: tuple[str, ...] = ()
-    """Phrases for other limits that its cases kept to."""
+    """Phrases for the other declared limits that its cases respected."""
     variant: str = ""
     """Variant of the offer; part of the subject's name."""
     rates: str = "one"
@@ -333,36 +333,36 @@ class Result:
     nearest_data: tuple[dict[str, Any], ...] = ()
     """Data of ``nearest`` for programs: an object for each variant, with kind, names, share decided and ratio."""
     searched: tuple[str, ...] = ()
-    """Searches for an explanation, in order, and how many candidates of how many each tried."""
+    """Searches for an explanation, in order, each with the number of candidates tried and in total."""
     capsule: str = ""
-    """The file that holds its failures, where one was asked for."""
+    """Path of the file with its failing cases, if one was requested."""
     script: str = ""
-    """The script beside it."""
+    """Path of the script beside the capsule."""
     expected: tuple[int, ...] = ()
-    """The entries of the file of expected failures that are about the offer, by number."""
+    """Numbers of the entries in the file of expected failures that concern the offer."""
     made: Any = field(default=None, repr=False, compare=False)
-    """Contents of these files."""
+    """Contents of the capsule and its script."""
     seen: tuple[str, ...] = ()
-    """The quantities that were compared with the rule, where all that was required passed."""
+    """Quantities that were compared with the rule, if all required obligations passed."""
     unseen: tuple[Unseen, ...] = ()
-    """The equations of the claim that show in none of them."""
+    """Equations of the claim that affect none of the compared quantities."""
     course: Course | None = None
-    """Course of its deviation, if it does not conform and a small case shows the deviation."""
+    """Error after each event of a small deviating case, if the offer doesn't conform and there is such a case."""
     properties: dict[str, str] = field(default_factory=dict)
-    """Properties by id, ``fail`` or ``pass``, if its deviation has no name."""
+    """Outcome (``fail`` or ``pass``) of each property by id, if no known variant explains the deviation."""
     unasked: int = 0
     """Number of obligations of the offer that were left out, for example by ``--law``."""
     profile: str = ""
-    """Profile, which gives the number of cases drawn."""
+    """Profile, which determines the number of cases drawn."""
 
     @property
     def id(self) -> str:
-        """Identifier of the row."""
+        """Identifier of the table row."""
         return f"{self.subject}/{self.algorithm}/{self.level}/{self.declared}"
 
     @property
     def declared(self) -> str:
-        """The reading claimed, the choices declared and what is pinned."""
+        """Claimed reading, declared options, fixed hyper-parameters and limits."""
         return format_declaration(self)
 
     @property
@@ -372,7 +372,7 @@ class Result:
 
     @property
     def said(self) -> str:
-        """The verdict, with what was seen of a claim, or how much failed as expected."""
+        """Verdict in words, with the quantities compared or the number of expected failures."""
         match self.verdict:
             case Conformity.EXPECTED:
                 return "; ".join(filter(None, (f"{self.verdict} ({self.excused} of {self.required})", self._left_out)))
@@ -408,14 +408,14 @@ class Result:
 
     @property
     def extent(self) -> Extent:
-        """Ranges of the cases of all its obligations, by quantity: the least and the greatest."""
+        """Ranges of the inputs of the cases of all its obligations: least and greatest value by quantity."""
         whole: Extent = {}
         for o in self.obligations:
             widen(whole, o.extent)
         return whole
 
     def record(self, obligations: bool = True) -> dict[str, Any]:
-        """The result as JSON values."""
+        """Return the result as JSON values."""
         body = asdict(replace(self, obligations=(), made=None))
         body.pop("made")
         body.pop("obligations")
@@ -429,18 +429,18 @@ class Result:
 
 
 def counted(n: int, noun: str) -> str:
-    """A number with its noun: 1 check, 2 checks."""
+    """Format a number with its noun: 1 check, 2 checks."""
     return f"{n} {noun}{'s' * (n != 1)}"
 
 
 def some(names: Sequence[str], most: int = 3) -> str:
-    """Names with commas, the last of many only counted."""
+    """Join names with commas; names beyond the first ``most`` are only counted."""
     more = len(names) - most
     return ", ".join(names) if more < 2 else f"{', '.join(names[:most])} and {more} more"
 
 
 def exit_code(results: list[Result], strict: bool = False) -> int:
-    """0 all conform or fail as expected, 1 one does not, 2 a subject could not answer, 3 inconclusive.
+    """Return 0 if all offers conform or fail as expected, 1 if one doesn't, 2 for an error, 3 if inconclusive.
 
     Args:
         results: the offers.

@@ -1,4 +1,4 @@
-"""Mutants: every named wrong implementation, by id, and how any is made and run."""
+"""Mutants: all named wrong implementations by id, and the subject that runs one."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _LISTED = ("MUTANTS", "OWN", "find")
 
 
 def __getattr__(name: str) -> Any:
-    """The listed mutants, read when they are asked for first."""
+    """Import ``listed`` when one of its names is first used."""
     if name in _LISTED:
         return getattr(import_module("fedspec_suite.mutants.listed"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -75,7 +75,7 @@ class _Session:
 
 
 class Mutated:
-    """The specification with one rule edited, as a subject; a mutant that outlives its sessions has one for all."""
+    """Subject: the specification with one edited rule; sessions share it unless it leaks per session."""
 
     def __init__(self, mutant: Mutant) -> None:
         inner = SUBJECT.info
@@ -92,6 +92,6 @@ class Mutated:
 
 
 def started(case: Case, after: Edits) -> Session:
-    """A session of the specification under edits."""
+    """Start a session of the specification with edited functions."""
     form = form_of(CATALOGUE[case.algorithm], case.level)
     return form.started(case, after, False, lambda kind, row, case: kind(row, case))

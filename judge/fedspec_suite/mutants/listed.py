@@ -1,4 +1,4 @@
-"""The listed mutants: the mutants of ``edits/``, and the mistakes that plugins declare for their own rules."""
+"""All mutants: those of ``edits/``, and the mistakes that plugins declare for their own rules."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def _check(m: Mutant) -> None:
     except (UnknownNameError, SyntaxError) as error:
         raise PluginError(f"plugin: the text of mistake {m.id} cannot be run: {error}") from error
     if before == after:
-        raise PluginError(f"plugin: mutant: {m.id} puts there what stands there; say another text")
+        raise PluginError(f"plugin: mutant: {m.id} has equal old and new texts; give another new text")
 
 
 MUTANTS: dict[str, Mutant] = {m.id: m for m in written.mutants()}
 OWN: dict[str, Mutant] = {m.id: m for m in _added()}
-"""Mutants of plugins, which are in no stored matrix."""
+"""Mutants that plugins declare, which no stored matrix contains."""
 
 for _id, _mutant in OWN.items():
     if _id in MUTANTS:
@@ -56,7 +56,7 @@ MUTANTS |= OWN
 
 
 def find(name: str) -> Mutant:
-    """The mutant of that id.
+    """Return the mutant with an id.
 
     Raises:
         UnknownNameError: no mutant has that id.

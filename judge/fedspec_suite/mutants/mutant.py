@@ -1,4 +1,4 @@
-"""Named wrong implementations: an edit of a rule's text, the public defect it comes from, and how to run it.
+"""Named wrong implementations: an edit of a rule's text, the public defect that it reproduces, and how to run it.
 
 An edit replaces one piece of the rule's source by another; both must be found exactly once, so that a rule that
 is rewritten takes its mutants with it or breaks the tests.
@@ -30,7 +30,7 @@ Leak: TypeAlias = Literal["", "session", "process"]
 
 @dataclass(frozen=True, kw_only=True)
 class Thread:
-    """A public discussion in which somebody describes a defect; no statement about a current version.
+    """Public discussion in which somebody describes a defect; it says nothing about the current version.
 
     Attributes:
         link: where it is.
@@ -45,7 +45,7 @@ class Thread:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Mutant:
-    """An edit of one rule.
+    """Edit of one rule that makes it wrong.
 
     Attributes:
         id: stable slug.
@@ -86,19 +86,19 @@ its mutants in turn several times, so that a smaller cache would never hit."""
 
 
 def original(mutant: Mutant) -> FunctionType:
-    """The function that a mutant edits."""
+    """Return the function that a mutant edits."""
     return function_named(mutant.rule)
 
 
 @cache
 def function_named(rule: str) -> FunctionType:
-    """The function of a dotted name, in a module that is imported."""
+    """Return the function of a dotted name whose module is imported."""
     module, _, name = rule.rpartition(".")
     return cast(FunctionType, getattr(sys.modules[module], name))
 
 
 def parsed(source: str) -> ast.Module:
-    """The text of a function, its annotated assignments as plain ones: what edits know."""
+    """Parse a function's text, with annotated assignments turned into plain ones."""
     tree: ast.Module = _Plain().visit(ast.parse(source))
     return tree
 
@@ -110,7 +110,7 @@ class _Plain(ast.NodeTransformer):
 
 @lru_cache(maxsize=REMEMBERED)
 def texts(mutant: Mutant) -> tuple[str, str]:
-    """The source of the function that a mutant edits, before and after.
+    """Return the source of the edited function before and after the edit.
 
     Raises:
         UnknownNameError: the edit's text is not found exactly once in the rule.
@@ -123,7 +123,7 @@ def texts(mutant: Mutant) -> tuple[str, str]:
         where = f"{Path(code.co_filename).name}, line{'s' * (count > 1)} {lines or code.co_firstlineno}"
         raise UnknownNameError(
             f"mutant: {mutant.id} edits {mutant.old!r}, found {count} times in {mutant.rule} ({where}); give text that "
-            f"is there once, its docstring counted"
+            f"occurs exactly once, docstring included"
         )
     return source, source.replace(mutant.old, mutant.new)
 
@@ -150,7 +150,7 @@ def _of_arith(name: str, known: Mapping[str, Any]) -> bool:
 
 
 def fresh(mutant: Mutant) -> FunctionType:
-    """The edited function, which remembers no call yet, over the names of its module."""
+    """Compile the edited function anew, without memory of earlier calls, over its module's namespace."""
     module, _, _ = mutant.rule.rpartition(".")
     code, more = _code(mutant)
     space: dict[str, Any] = {}
@@ -165,7 +165,7 @@ def _given(mutant: Mutant, name: str) -> Any:
 
 @lru_cache(maxsize=REMEMBERED)
 def edited(mutant: Mutant) -> tuple[FunctionType, FunctionType]:
-    """The function that a mutant edits, before and after.
+    """Return the function that a mutant edits and the edited function.
 
     Raises:
         UnknownNameError: the edit's text is not found exactly once in the rule.
@@ -174,7 +174,7 @@ def edited(mutant: Mutant) -> tuple[FunctionType, FunctionType]:
 
 
 def editions(mutant: Mutant) -> Callable[[], FunctionType]:
-    """The edited function for one session of a subject after another: the same one, unless it lives for a session."""
+    """Return a factory of the edited function: a new one per session if the mutant leaks per session, else the same."""
     if mutant.leaks == "session":
         return partial(fresh, mutant)
     shared = fresh(mutant) if mutant.leaks else edited(mutant)[1]
@@ -182,7 +182,7 @@ def editions(mutant: Mutant) -> Callable[[], FunctionType]:
 
 
 def edits(editions: Mapping[Mutant, FunctionType], record: Any = None) -> Edits:
-    """Edited functions for one session, which look up its names; what they ask of a session they ask its record."""
+    """Return edits for one session, whose functions use the session's namespaces and its record."""
     return {original(m): partial(_over, m, f, record) for m, f in editions.items()}
 
 
@@ -205,13 +205,13 @@ def _over(mutant: Mutant, function: FunctionType, record: Any, names: Spaces) ->
 
 
 def of_name(ids: Sequence[str], name: str) -> str:
-    """The equation whose left side a name is; a model's, or a stack's that has none of its own, is the step."""
+    """Return the id of the equation whose left side has that name; ``x``, and ``X`` without its own, is the step."""
     tails = (".step",) if name == "x" else (f".{name}", *((".step",) if name == "X" else ()))
     return next((i for tail in tails for i in ids if i.endswith(tail)), "")
 
 
 def blamed(mutant: Mutant) -> str:
-    """The id of the equation that a mutant breaks: the one whose left side the edited statement assigns.
+    """Return the id of the equation that a mutant breaks: the one whose left side the edited statement assigns.
 
     Where no equation has that on its left, the first further down that reads it; that of its rule where there is one
     alone; else none is said.

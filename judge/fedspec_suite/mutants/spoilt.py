@@ -1,4 +1,4 @@
-"""An equation of a rule given another value: wherever the text assigns its left side, else where it returns it."""
+"""Mutants that give one equation of a rule another value, where it is assigned or else returned."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LEFT = re.compile(r"\s*([A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]\w*)*)\s*=")
 
 
 def spoils(function: FunctionType, equation: Equation) -> Iterator[tuple[Mutant, ...]]:
-    """Yield the rule with one equation spoilt, the narrowest place first.
+    """Yield mutants of a rule with one equation's value changed, the narrowest place first.
 
     The places are the assignment, the value returned under that name, and everything returned. Each place gets a
     different value, and a different value of the same sum, since weights must keep their sum.
@@ -48,7 +48,7 @@ def _mutant(equation: Equation, function: FunctionType, new: str, change: Callab
 
 
 def moved(value: Any) -> Any:
-    """Another value: no entry is what it was, no two change alike, and what was positive stays so."""
+    """Change every entry by a different amount; positive entries stay positive."""
     return _changed(value, lambda a: a * (1 + _pattern(a)) + _pattern(a) / 2)
 
 

@@ -1,4 +1,4 @@
-"""Reads the mutants of ``edits/``: a file for each module of the specification, a table ``[function.id]`` for each.
+"""Reader of the mutants in ``edits/``: a file for each module of the specification, a table ``[function.id]`` for each.
 
 For example, ``[adam.fedadam-stale-v]`` in ``edits/client/adam.toml`` edits ``fedspec.client.adam.adam``. The keys of a
 table are the fields of :class:`Mutant`. Without ``algorithms``, a mutant belongs to each algorithm that runs the
@@ -23,7 +23,7 @@ from fedspec_suite.mutants.mutant import Mutant, Thread, function_named
 
 
 def mutants() -> Iterator[Mutant]:
-    """Mutants of all files, in the order of the files' names and of the entries in a file."""
+    """Yield the mutants of all files, ordered by file name and by position in the file."""
     return _of_folder(files(__package__).joinpath("edits"), "fedspec")
 
 
@@ -37,7 +37,7 @@ def _of_folder(folder: Traversable, package: str) -> Iterator[Mutant]:
 
 
 def read(text: str, module: str) -> Iterator[Mutant]:
-    """The mutants of one file.
+    """Yield the mutants of one file.
 
     Raises:
         FedspecError: it is no TOML, or a key is missing or not known.

@@ -1,4 +1,4 @@
-"""Badges: the kinds of verdicts with their signs and colours, and a badge as shields.io's JSON or as a picture."""
+"""Badges for READMEs: kinds of verdicts with signs and colours, and a badge as shields.io JSON or SVG."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fedspec_suite.report.html import text
 
 
 class Kind(NamedTuple):
-    """A kind of verdict: its name in addresses, its sign, its word of one and of many, the colours of its badge."""
+    """Kind of verdict: its slug, sign, words for one and for many offers, and colours of its badge."""
 
     name: str
     sign: str
@@ -32,7 +32,7 @@ EXPECTED = Kind("expected", "◐", "fails as expected", "fail as expected", "#8a
 OPEN = Kind("open", "?", "is inconclusive", "are inconclusive", "#57606a", "inactive")
 
 WORST = (DEVIATES, NO_ANSWER, OPEN, EXPECTED, ASKED_IN_PART, PART, CONFORMS)
-"""The kinds of a run, those first whose colour the badge of several offers has."""
+"""Kinds from the worst to the best; the badge of several offers has the colour of the worst."""
 
 _OF = {
     Conformity.CONFORMS: CONFORMS,
@@ -44,7 +44,7 @@ _OF = {
 
 
 def of(verdict: str) -> Kind:
-    """The kind of a verdict, in one word or as a table prints it: ``conforms in x; m was not seen`` is in part."""
+    """Return the kind of a verdict, given in one word or as in a table, such as ``conforms in x; m was not seen``."""
     found = _OF.get(verdict.partition(" (")[0])  # type: ignore[call-overload]
     if found is None and verdict.endswith(NOT_ASKED):
         return ASKED_IN_PART
@@ -57,7 +57,7 @@ def counted(kinds: Sequence[Kind], among: Iterable[Kind]) -> list[tuple[Kind, in
 
 
 class Badge(NamedTuple):
-    """A badge: its two fields, its colour in a picture, and what shields.io calls that."""
+    """Badge: its two texts, its colour as SVG, and the name of that colour at shields.io."""
 
     label: str
     message: str
@@ -73,7 +73,7 @@ class Badge(NamedTuple):
         return json.dumps(self.endpoint()) + "\n"
 
     def svg(self) -> str:
-        """The badge as a picture."""
+        """Convert the badge to an SVG image."""
         a, b = (math.ceil(width(t)) + 12 for t in (self.label, self.message))
         label, message = text(self.label), text(self.message)
         return (
@@ -88,14 +88,14 @@ class Badge(NamedTuple):
 
 
 def of_offer(algorithm: str, verdict: str) -> Badge:
-    """The badge of one offer; of one that was seen or asked in part it says what."""
+    """Return the badge of one offer; its text is the whole verdict if the offer was seen or checked only in part."""
     kind = of(verdict)
     label = f"fedspec: {algorithm}" if algorithm else "fedspec"
     return Badge(label, verdict if kind in {PART, ASKED_IN_PART} else kind.word, kind.badge, kind.shield)
 
 
 def of_results(results: Sequence[Result]) -> Badge:
-    """The badge of one offer, or of several: how many conform, in the colour of the worst.
+    """Return the badge of one or several offers: the number that conform, in the colour of the worst verdict.
 
     If obligations were left out, the badge counts the offers that were asked in part.
     """
@@ -116,5 +116,5 @@ THIN, WIDE = "fijlrt.,:;|!' ()[]-", "mwMW"
 
 
 def width(text: str, size: float = 11) -> float:
-    """About how long a line of text is in a sans-serif face."""
+    """Estimate the width of a line of text in a sans-serif font, in units of ``size``."""
     return size * sum(0.36 if c in THIN else 0.92 if c in WIDE else 0.62 for c in text)

@@ -1,4 +1,4 @@
-"""Output of ``fedspec replay``: a line for each failure; with details, the events of its case in words."""
+"""Output of ``fedspec replay``: one line for each failure; with ``--details``, the events of its case."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST = 12
 def show(
     capsule: Capsule, replayed: Sequence[ReplayResult], info: SubjectInfo, console: Console, *, details: bool = False
 ) -> None:
-    """Print what became of each failure."""
+    """Print the outcome of replaying each failure."""
     o = capsule.offer
     offer = f"{o.algorithm}/{o.level}/{format_declaration(o)}"
     was = f"{capsule.subject} {capsule.version}, {offer}, by fedspec {capsule.fedspec}"

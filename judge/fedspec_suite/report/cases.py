@@ -18,7 +18,7 @@ from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.measure.setting import RATES_AT, setting_of
 
 STARTS = {"v0": 0.21875, "v_hat0": 0.34375, "m0": 0.40625, "v0_l": 0.46875, "m0_l": 0.53125, "eps": 0.59375}
-"""Start values that are like no other number of a plain case, so that what is made of them can be told."""
+"""Initial values that differ from every other number of a plain case, so that their origin is recognisable."""
 
 
 def starts(a: Algorithm) -> dict[str, str]:
@@ -47,7 +47,7 @@ def starts(a: Algorithm) -> dict[str, str]:
 
 
 def starts_of(offer: Offer) -> dict[str, str]:
-    """Initial state of one offer."""
+    """Return the initial value of each vector in the state of one offer."""
     s = plain_scenario(setting_of(offer))
     given = {n: v for n, v in STARTS.items() if n in s.case.hyper}
     session: Any = SUBJECT.start(replace(s.case, hyper={**s.case.hyper, **given}))
@@ -72,7 +72,7 @@ def _called(value: Any, x0: Any, given: dict[str, float]) -> str:
 
 
 def shapes(a: Algorithm) -> dict[str, str]:
-    """Shapes of shown quantities that are not as long as a model."""
+    """Return the shapes of those shown quantities that are not as long as the model."""
     s = plain_scenario(setting_of(Offer(a.id, a.levels[-1], a.readings[0].name)))
     session: Any = SUBJECT.start(s.case)
     answers = [session.step(event) for event in s.events]
@@ -91,7 +91,7 @@ def shapes(a: Algorithm) -> dict[str, str]:
 
 
 def only_with(a: Algorithm) -> dict[str, str]:
-    """The hyper-parameters that a case does not always hold, and with which values of an option it does."""
+    """Return the hyper-parameters that a case holds only under some values of an option, with these values."""
     out: dict[str, list[str]] = {}
     for option, kind in a.options.items():
         values = [str(v) for v in kind]
@@ -104,7 +104,7 @@ def only_with(a: Algorithm) -> dict[str, str]:
 
 
 def settable(a: Algorithm, numbers: Collection[str] = (), levels: Collection[Level] = ()) -> list[str]:
-    """Declarations about hyper-parameters that an offer may make beside their values; or about some, at some levels."""
+    """List the declarations about hyper-parameters, other than values, that a claim may make."""
     out = []
     numbers, levels = numbers or a.numbers, levels or a.levels
     if "client" in levels and "eta_l" in numbers:
@@ -121,7 +121,7 @@ def settable(a: Algorithm, numbers: Collection[str] = (), levels: Collection[Lev
 
 
 def holds(a: Algorithm, level: Level) -> list[str]:
-    """Contents of a case at a level, inputs that are refused, and the rule's behaviour on empty parts."""
+    """List the contents of a case at a level, the inputs that are rejected, and what the rule does with empty parts."""
     if level == "client":
         out = ["a round may have no steps: one Begin may follow another; a gradient may be zero, and counts as a step"]
         return [*out, "a layer is a block of x0"] if a.has(Fact.LAYERED) else out

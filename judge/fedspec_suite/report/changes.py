@@ -1,4 +1,4 @@
-"""Differences between two runs: offers that newly fail, are mended, are new or gone, and versions."""
+"""Differences between two runs: offers that newly fail, pass again, are new or missing, and changed versions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HOLDS = {Conformity.CONFORMS, Conformity.IN_PART, Conformity.ASKED_IN_PART}
 
 @dataclass(frozen=True)
 class Change:
-    """Change of an offer.
+    """Change of one offer between two runs.
 
     Attributes:
         kind: one of KINDS.
@@ -72,7 +72,7 @@ def _verdict(r: Result) -> str:
 
 
 def tally(found: Sequence[Change], offers: int) -> str:
-    """Count each kind in a sentence; ``offers`` is the number in the later file."""
+    """Format the number of changes of each kind as a sentence; ``offers`` is the number of offers in the later file."""
     said = []
     for kind, (one, many) in KINDS.items():
         if n := sum(c.kind == kind for c in found):
@@ -83,7 +83,7 @@ def tally(found: Sequence[Change], offers: int) -> str:
 
 
 def versions(old: ResultsFile, new: ResultsFile) -> list[str]:
-    """Other differences, a phrase each: versions of subjects and of the judge, profile, seed, laws."""
+    """List the other differences as phrases: versions of subjects and of fedspec, profile, seed, laws."""
     found = [*_apart(_subjects(old.results), _subjects(new.results))]
     for f in fields(Run):
         if f.name != "date":

@@ -10,14 +10,14 @@ from fedspec_suite.report.html import Html, tag
 
 WIDE, HIGH = 360.0, 168.0
 LEFT, RIGHT, TOP, BOTTOM = 52.0, 8.0, 12.0, 38.0
-"""Around the lines, for the numbers of both axes."""
+"""Margins around the plot, with room for the tick labels."""
 
 FAR = 50.0
 """Ratio of the greatest to the least deviation above which the axis is logarithmic."""
 
 
 def picture(c: Course) -> Html:
-    """The picture; what rounding may explain stands on the axis, as a ring."""
+    """Draw the plot as SVG; an error within the rounding bound is a ring on the axis."""
     seen = [_drawn(off) for off, allowed in zip(c.off, c.allowed, strict=True) if off > allowed]
     log = bool(seen) and max(seen) > FAR * min(seen)
     low, high, ticks = _axis(seen or [1.0], log)
@@ -41,7 +41,7 @@ def picture(c: Course) -> Html:
 
 
 def words(c: Course) -> str:
-    """Caption of the plot, a sentence."""
+    """Return the caption of the plot, a sentence."""
     right = [where for where, off, allowed in zip(c.where, c.off, c.allowed, strict=True) if not off > allowed]
     seen = [off for off, allowed in zip(c.off, c.allowed, strict=True) if off > allowed]
     kind = _kind(c)

@@ -1,4 +1,4 @@
-"""Writers of ``--report``: the suffix of a file chooses the format."""
+"""Writers of ``--report FILE``: the file's suffix chooses the format."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ WHOLE: dict[str, tuple[str, Whole]] = {
     ".md": ("Markdown", markdown),
     ".sarif": ("SARIF", sarif),
 }
-"""Forms that are written when everything is known."""
+"""Formats that are written after all offers were judged, by suffix."""
 
 PAGE = ".html"
-"""The page that `fedspec report` makes of lines."""
+"""Suffix of the HTML page, the same page as ``fedspec report`` makes."""
 
 LINES = ".jsonl"
-"""Suffix of JSON lines, written as the offers are judged; also the format of a file without a suffix."""
+"""Suffix of JSON lines, which are written as offers are judged; also the format of a file without a suffix."""
 
 _WORDS = {LINES: "a JSON object a line", **{suffix: words for suffix, (words, _) in WHOLE.items()}, PAGE: "a page"}
 
@@ -37,10 +37,10 @@ KNOWN = ", ".join(f"{suffix} ({words})" for suffix, words in _WORDS.items())
 
 
 class Report:
-    """A file about the offers; what stood in it goes when the first offer is judged, not before."""
+    """Report file under construction; an existing file is overwritten only when the first offer is judged."""
 
     def __init__(self, path: Path, run: Run = Run()) -> None:  # noqa: B008, it is frozen
-        """Open it, so that a file that cannot be written is refused before the work.
+        """Open the file, so that a path that cannot be written is rejected before the work begins.
 
         Args:
             path: the file.
@@ -64,14 +64,14 @@ class Report:
             raise FedspecError(f"report: cannot write {path} ({error.strerror}); give another file") from error
 
     def write(self, result: Result) -> None:
-        """Add an offer; the first failure is remembered, and nothing is written after it."""
+        """Add an offer's result; after the first I/O error, nothing more is written."""
         first = not self._results
         self._results.append(result)
         if self.path.suffix in ("", LINES):
             self._put(json.dumps(line(result, self.run)) + "\n", afresh=first)
 
     def close(self, complaints: Sequence[Complaint] = (), ran: str = "") -> None:
-        """Write what is still to be written; where nothing was judged, leave things as they were."""
+        """Write the remaining content and close the file; without any result, restore the former state."""
         if self._results and self.path.suffix in WHOLE:
             self._put(WHOLE[self.path.suffix][1](self._results, complaints, ran), afresh=True)
         if self._results and self.path.suffix == PAGE:

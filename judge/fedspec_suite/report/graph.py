@@ -1,4 +1,4 @@
-"""The graph of reductions, drawn: for a terminal, for Mermaid, for Graphviz."""
+"""Output of the graph of reductions: as text, for Mermaid and for Graphviz."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ LEGEND = (
     "rational points, which proves nothing."
 )
 ROOMY, WIDE = 110, 160
-"""Columns from which on there is a table, and from which on it says where the statements come from."""
+"""Width from which the text is a table, and width from which the table has a column of sources."""
 
 
 def around(algorithm: str = "", edges: Iterable[Edge] = EDGES) -> list[Edge]:
-    """The edges from and to an algorithm, or all of them."""
+    """Return the edges from or to an algorithm; all edges if no algorithm is given."""
     return [e for e in edges if not algorithm or algorithm in {e.source, e.target}]
 
 
 def family_of(algorithm: str) -> str:
-    """The family that an algorithm belongs to."""
+    """Return the family to which an algorithm belongs."""
     return next(name for name, members in FAMILIES.items() if algorithm in {a.id for a in members})
 
 
 def row(e: Edge) -> dict[str, Any]:
-    """An edge as an object."""
+    """Return an edge as a JSON object."""
     return {
         "id": e.id,
         "source": e.source,
@@ -52,13 +52,13 @@ def row(e: Edge) -> dict[str, Any]:
 
 
 def restriction(e: Edge) -> str:
-    """The condition of an edge: its words, and the options that they do not name."""
+    """Return the condition of an edge: its words, and the options that the words don't mention."""
     asked = ", ".join(f"{n} = {v}" for n, v in e.options.items())
     return f"{e.when} ({asked})" if asked and asked not in e.when else e.when
 
 
 def text(edges: Sequence[Edge], out: Console) -> None:
-    """The edges by the family of their source; where there is little room, each on lines of its own."""
+    """Print the edges, grouped by the family of their source."""
     for family, members in by_family(edges).items():
         out.print(Text(f"\n{family}", style="bold"))
         if out.width < ROOMY:
@@ -78,7 +78,7 @@ def text(edges: Sequence[Edge], out: Console) -> None:
 
 
 def by_family(edges: Sequence[Edge]) -> dict[str, list[Edge]]:
-    """The edges by the family of their source, those of one source together."""
+    """Group the edges by the family of their source."""
     out: dict[str, list[Edge]] = {}
     for family, members in FAMILIES.items():
         inside = [e for a in members for e in edges if e.source == a.id]
@@ -88,7 +88,7 @@ def by_family(edges: Sequence[Edge]) -> dict[str, list[Edge]]:
 
 
 def checked(e: Edge) -> str:
-    """Words for the arithmetic in which an edge was checked, and for its symbolic check."""
+    """Return the arithmetic in which an edge was checked, and the kind of its symbolic check."""
     return f"{e.exact}, {e.symbolic}"
 
 
@@ -108,7 +108,7 @@ def _node(algorithm: str) -> str:
 
 
 def mermaid(edges: Sequence[Edge]) -> str:
-    """A flowchart: a box for each algorithm, in its family."""
+    """Return a Mermaid flowchart with one node per algorithm, grouped by family."""
     lines = ["flowchart LR"]
     drawn = {name for e in edges for name in (e.source, e.target)}
     for k, (family, members) in enumerate(FAMILIES.items()):
@@ -123,7 +123,7 @@ def mermaid(edges: Sequence[Edge]) -> str:
 
 
 def dot(edges: Sequence[Edge]) -> str:
-    """Graph of reductions for Graphviz, with the restrictions at the arrows."""
+    """Return the graph of reductions for Graphviz, with the restrictions as labels of the edges."""
     lines = ["digraph reductions {", "  rankdir=LR;", '  node [shape=box, fontname="Helvetica"];']
     lines.append('  edge [fontname="Helvetica", fontsize=9];')
     drawn = {name for e in edges for name in (e.source, e.target)}

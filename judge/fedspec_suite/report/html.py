@@ -1,4 +1,4 @@
-"""HTML as text: whatever is no markup made here is escaped, since words may be a subject's."""
+"""HTML as strings: every text that was not built here is escaped, since it may come from a subject."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from fedspec_suite.measure.escaping import escape_controls
 
 
 class Html(str):
-    """Markup, which is not escaped again."""
+    """String of HTML that is not escaped again."""
 
     __slots__ = ()
 
 
 Part: TypeAlias = "str | Iterable[Part]"
-"""Content of an element: words, markup, or several of these."""
+"""Content of an element: text, HTML, or a sequence of these."""
 
 
 def text(part: Part) -> Html:
-    """Words as markup that says just these; control characters and half characters are spelled out."""
+    """Escape text for HTML, with control characters and lone surrogates spelled out; HTML stays unchanged."""
     if isinstance(part, Html):
         return part
     if isinstance(part, str):
@@ -29,7 +29,7 @@ def text(part: Part) -> Html:
 
 
 def tag(name: str, /, *within: Part, **given: str | float | bool) -> Html:
-    """An element.
+    """Return an HTML element.
 
     Args:
         name: of the tag.

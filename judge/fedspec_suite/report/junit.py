@@ -1,4 +1,4 @@
-"""JUnit XML: a suite for each offer, a test case for each obligation."""
+"""JUnit XML: one suite for each offer, one test case for each obligation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fedspec_suite.report import sentences
 
 
 def junit(results: Sequence[Result], complaints: Sequence[Complaint], ran: str) -> str:
-    """The text of the file.
+    """Return the text of the JUnit file.
 
     Args:
         results: the offers.

@@ -1,4 +1,4 @@
-"""Names at the ends of lines, where there is room for them."""
+"""Labels of plotted lines, placed at the lines' ends if there is room."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ from jaxtyping import Float
 from fedspec_suite.report.styles import Style
 
 PAD = 12.0
-"""Points between the end of a line and its name."""
+"""Points between the end of a line and its label."""
 
 GAP = 1.5
-"""Points between names that stand in a column."""
+"""Points between labels in a column."""
 
 LEAST = 0.4
-"""Least share of a panel's width that names may leave for its lines."""
+"""Smallest share of a panel's width that must remain for its lines."""
 
 FULL = 0.65
-"""Greatest share of a panel's height that a column of names may take; more names become a list, with long lines."""
+"""Greatest share of a panel's height that a column of labels may take; with more labels, ``label`` gives up."""
 
 FAR = 0.35
-"""Farthest that a name may stand from its end, as a share of the panel's width: farther, it crosses other lines."""
+"""Greatest distance of a label from its line's end, as a share of the panel's width."""
 
 WINDOWS = 20
-"""Number of steps by which a column of names moves up or down if it would cover lines."""
+"""Number of steps by which a column of labels may move up or down to cover fewer points of lines."""
 
 ROOM = 4
-"""Largest number of steps by which a panel grows above or below its lines if names would cover lines."""
+"""Largest number of steps by which a panel grows above or below its lines so that labels cover no lines."""
 
 FINE = 2.0
-"""Points between those that a line is looked at in."""
+"""Spacing in points at which lines are sampled to detect overlaps."""
 
 Points: TypeAlias = Float[np.ndarray, "names 2"]
 
 
 @dataclass(frozen=True)
 class End:
-    """End of a line, in the numbers of its axes, with its name."""
+    """End point of a line in data coordinates, with the line's name and style."""
 
     x: float
     y: float
@@ -51,7 +51,7 @@ class End:
 def placed(
     ends: Points, sizes: Points, low: float, high: float, pad: float = PAD, lines: Points | None = None
 ) -> Points | None:
-    """Place names so that no two overlap: the middle of each name's left edge; None if there is no room.
+    """Place labels so that no two overlap; return the left-middle point of each, or None if there is no room.
 
     Names whose lines end side by side stand in a column right of them all, in the order of the ends, between ``low``
     and ``high``, and as near to their ends as that allows, in least squares. A column is moved up or down as a whole
@@ -122,7 +122,7 @@ def _columns(x: Float[np.ndarray, " names"], widths: Float[np.ndarray, " names"]
 
 
 def label(figure: Any, ends: Mapping[Any, Sequence[End]], size: float) -> bool:
-    """Write names at the ends of the lines of each axes and fix the layout; False, and nothing: there is no room.
+    """Place labels at the ends of the lines of each axes and fix the layout; return False, unchanged, without room.
 
     Args:
         figure: of matplotlib, with a layout engine that makes room for what stands beside axes.

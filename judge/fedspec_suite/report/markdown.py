@@ -1,4 +1,4 @@
-"""Markdown for a job's summary: a sentence for each offer that does not conform, then the table."""
+"""Markdown for the summary of a CI job: a sentence for each offer that does not conform, then the table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&@-])")
 
 
 def markdown(results: Sequence[Result], complaints: Sequence[Complaint], ran: str) -> str:
-    """The text of the file.
+    """Return the text of the Markdown file.
 
     Args:
         results: the offers.
@@ -41,7 +41,7 @@ def markdown(results: Sequence[Result], complaints: Sequence[Complaint], ran: st
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table whose cells are markup already; a bar in a cell is escaped."""
+    """Format a Markdown table; cells are Markdown already, and bars in them are escaped."""
     lines = [head, ["---"] * len(head), *rows]
     return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
 

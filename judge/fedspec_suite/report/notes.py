@@ -1,4 +1,4 @@
-"""Notes below equations: names that stand in several rows, numbers that count as 1, and the weights p_i."""
+"""Notes below equations: symbols used in several rows, symbols with a fixed value, and the weights p_i."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def notes(
     options: Mapping[str, str] | None = None,
     levels: Collection[str] = (),
 ) -> Iterator[str]:
-    """The lines below the equations of a row: those of its options too, or of all options resolved at some levels."""
+    """Yield the notes below the equations of a row, for the given options, or for all options that apply."""
     listed = tuple(equations)
     levels = levels or a.levels
     numbers = a.numbers if options is None else a.numbers_under(a.levels[-1], options)
@@ -128,7 +128,7 @@ BY_EXAMPLES = "p_i = n_i / the sum of the n_j of those that take part"
 
 
 def weighing(a: Algorithm, options: Mapping[str, str] | None = None) -> str:
-    """The weights p_i in words: read off those that the rules are given; empty if these are none of two kinds.
+    """Describe the weights p_i that the rules receive in a small run; empty if they match neither usual form.
 
     Its specification takes the events of the plain case, in which two clients of 3 and 1 examples take 2 and 4 steps.
     """

@@ -1,4 +1,4 @@
-"""The page of one claim: a reading with the options that an offer declares, and nothing of the others."""
+"""Output of ``fedspec show`` for one claim: a reading with the declared options."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fedspec_suite.report.terminal import table
 
 
 def record(a: Algorithm, reading: str, declared: Mapping[str, str]) -> dict[str, Any]:
-    """The record of a reading and declared options, and nothing of the others.
+    """Return the JSON record of a reading with declared options, without the other readings.
 
     Raises:
         FedspecError: the reading or an option is unknown, contradicts the reading, or plays no part.
@@ -73,7 +73,7 @@ def _open(name: str, others: list[str]) -> str:
 
 
 def show(a: Algorithm, reading: str, declared: Mapping[str, str], out: Console) -> None:
-    """Print what runs under a reading and declared options."""
+    """Print the equations, options and hyper-parameters of a reading with declared options."""
     row = record(a, reading, declared)
     other = f"; here {', '.join(f'{n} = {v}' for n, v in row['but'].items())}" if row["but"] else ""
     out.print(Text.assemble((a.id, "bold"), f"  {row['reading']}: {row['words']}{other}"))

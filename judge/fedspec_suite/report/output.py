@@ -1,4 +1,4 @@
-"""Standard output and standard error themselves: what cannot be written, or not in their encoding."""
+"""Handling of stdout and stderr: write errors, closed streams, and characters that their encoding lacks."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ NO_ROOM = frozenset(
     for name in ("ENOSPC", "EDQUOT", "EFBIG", "EROFS", "EIO", "EPIPE", "EBADF", "EACCES", "EPERM")
     if hasattr(errno, name)
 )
-"""Why something cannot be written that is no fault of the program's."""
+"""Error numbers of failed writes that are not the program's fault, such as a full disk."""
 
 
 PLAIN = "fedspec.plain"
-"""Name of the error handler for characters that a stream's encoding lacks."""
+"""Name of the codec error handler for characters that a stream's encoding lacks."""
 
 _PLAIN = {"─": "-", "│": "|", "├": "|", "└": "`", "–": "-", "…": "...", "✓": "v", "✗": "x", "•": "*"}
 """Replacements for signs in tables and progress lines."""
@@ -40,7 +40,7 @@ codecs.register_error(PLAIN, _plainly)
 
 
 def write_new(path: Path, text: str, command: str, instead: str) -> None:
-    """Write a file that isn't there yet.
+    """Write a file that does not exist yet.
 
     Raises:
         FedspecError: it is there (then ``instead`` says what to do), or it can't be written.
@@ -56,7 +56,7 @@ def write_new(path: Path, text: str, command: str, instead: str) -> None:
 
 @contextmanager
 def written() -> Iterator[None]:
-    """Say in a line, with exit code 2, what could not be written: a full disk, a closed output.
+    """Report a failed write of the output, such as a full disk, in one line with exit code 2.
 
     Who reads no further, as ``head`` does, changes no exit code.
     """
@@ -96,7 +96,7 @@ def _open() -> None:
 
 
 def deaf() -> None:
-    """Let nothing more be written to standard output, not even when the program ends."""
+    """Redirect stdout to the null device, so that nothing more is written, even at exit."""
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, sys.stdout.fileno())
     os.close(nothing)

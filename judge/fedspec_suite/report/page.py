@@ -1,4 +1,4 @@
-"""The page about an algorithm that ``fedspec show`` prints, and its JSON."""
+"""Output of ``fedspec show`` about an algorithm: its page and its JSON record."""
 
 from __future__ import annotations
 
@@ -41,29 +41,29 @@ COSTS = {
 
 
 CODE = 20
-"""Lines of code beside the box of the brief page at most."""
+"""Most lines of code beside the box on the brief page."""
 
 EQUATIONS = 16
-"""Equations on the brief page at most."""
+"""Most equations on the brief page."""
 
 READING = 100
-"""Characters of a reading's words on the brief page."""
+"""Most characters of a reading's description on the brief page."""
 
 YOURS = "your claim, in `options`"
-"""Origin of an option's value that a reading leaves open."""
+"""Words for an option that the reading leaves open, so that the claim sets it."""
 
 WIDE = 120
 """Width from which tables have an additional column."""
 
 
 def laws_at(a: Algorithm, level: Level) -> list[Law]:
-    """The laws and properties that are about the canonical reading at a level."""
+    """List the laws and properties that apply to the canonical reading at a level."""
     setting = setting_of(Offer(a.id, level, a.readings[0].name))
     return [law for law in all_laws().values() if not law.why_not(setting, a.shows_at(level), concurrent=True)]
 
 
 def line(a: Algorithm) -> dict[str, Any]:
-    """The line of an algorithm in ``fedspec list``."""
+    """Return the object that ``fedspec list --json`` prints for an algorithm."""
     return {
         "id": a.id,
         "aliases": dict(a.aliases),
@@ -81,7 +81,7 @@ def line(a: Algorithm) -> dict[str, Any]:
 
 
 def search_text(a: Algorithm) -> str:
-    """The text that ``fedspec list WORD`` searches: names, kind, title, source, basis, readings, text by the box."""
+    """Return the text that ``fedspec list WORD`` searches: names, title, source, readings, box and prose."""
     box, prose = described(a)
     readings = (word for r in a.readings for word in (r.name, r.told))
     also = (word for alias in a.aliases.items() for word in alias)
@@ -89,7 +89,7 @@ def search_text(a: Algorithm) -> str:
 
 
 def record(a: Algorithm) -> dict[str, Any]:
-    """The record of an algorithm in ``fedspec show --json``."""
+    """Return the object that ``fedspec show --json`` prints for an algorithm."""
     text = text_of(a)
     return {
         **line(a),
@@ -135,7 +135,7 @@ def record(a: Algorithm) -> dict[str, Any]:
 
 
 def show(a: Algorithm, out: Console, *, whole: bool = False) -> None:
-    """Print the box, the equations, the readings and how to claim them; with ``whole`` everything."""
+    """Print the box, the equations, the readings and an example claim; with ``whole``, every section."""
     out.print(Text.assemble((a.id, "bold"), f"  {a.title}"))
     out.print(Text(f"source: {a.source}", style="dim"))
     if whole and a.basis is not Basis.UNSAID:
@@ -150,7 +150,7 @@ def show(a: Algorithm, out: Console, *, whole: bool = False) -> None:
 
 
 def show_general(a: Algorithm, out: Console) -> None:
-    """Print the text of every reading, with its options."""
+    """Print the code with its branches for all readings and options."""
     text = text_of(a)
     out.print(
         Text("the text that runs, with an option for each choice; and what it calls beside arithmetic", style="dim")
@@ -209,23 +209,23 @@ def _values(a: Algorithm, option: str) -> list[str]:
 
 
 def equation(e: Equation, where: str = "") -> dict[str, str]:
-    """An equation as JSON has it."""
+    """Return an equation as a JSON object."""
     return {"id": e.id, "text": e.text, "rule": e.rule, **({"where": where} if where else {})}
 
 
 def domain(name: str) -> dict[str, str]:
-    """The domain of a hyper-parameter, as JSON has it."""
+    """Return the domain and meaning of a hyper-parameter as a JSON object."""
     return {"domain": DOMAINS[name].domain.words, "meaning": DOMAINS[name].meaning}
 
 
 def started(a: Algorithm, starts: Mapping[str, str]) -> Text:
-    """The values before the first step."""
+    """Format the initial values, before the first step."""
     where = " of the server" if any(n.endswith("_l") and n != "eta_l" for n in a.numbers) else ""
     return Text(f"before the first step{where}: {', '.join(f'{n} = {words}' for n, words in starts.items())}")
 
 
 def head(words: str) -> Text:
-    """The line above a table."""
+    """Format the heading of a table."""
     return Text(f"\n{words}", style="bold")
 
 
@@ -376,7 +376,7 @@ def _shown(a: Algorithm, width: int) -> Iterator[Any]:
 
 
 def intermediates(a: Algorithm, levels: Collection[Level] = ()) -> str:
-    """Intermediates that a subject may show at some levels, with shapes, and their levels if not all of these."""
+    """List the intermediates that an adapter may return, with shapes, and levels if not all levels have them."""
     levels, long = levels or a.levels, cases.shapes(a)
     where = {n: [level for level in levels if n in a.shows_at(level)] for n in a.shows}
     only = {n: f"(at level {' and '.join(there)} alone)" * (there != [*levels]) for n, there in where.items() if there}
@@ -461,4 +461,4 @@ WHOLE = (
     *(_text, _equations, _symbols, _parameters, _readings, _shown),
     *(_cases, _laws, _reductions, _costs, _traps),
 )
-"""Parts of the page."""
+"""Sections of the whole page; ``BRIEF`` has the sections of the brief page."""

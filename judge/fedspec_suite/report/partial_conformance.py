@@ -1,4 +1,4 @@
-"""Sentences on unseen parts of a claim, and on zeros that the subject refused."""
+"""Sentences on parts of a claim that no check saw, and on zeros that the subject refused."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fedspec_suite.measure.verdict import Result, Status
 
 
 def refused_zeros(r: Result) -> dict[str, str]:
-    """Zeros that the subject refuses although its claim allows them, each with its message."""
+    """Return the quantities that the subject refuses at zero although its claim allows it, with its messages."""
     before = f"{TAKES_ZERO}-"
     return {o.law.removeprefix(before): o.reason for o in r.obligations if o.law.startswith(before)}
 
@@ -24,7 +24,7 @@ def refusal(zeros: Mapping[str, str]) -> str:
 
 
 def refuses(r: Result) -> str:
-    """The zeros and models that it refuses, and what becomes of the rest; empty if it takes all."""
+    """Describe the zeros and models that the subject refuses and the other checks; empty if it refuses none."""
     zeros = refused_zeros(r)
     blocks = [
         f'refuses several blocks ({one_line(o.reason).removeprefix("adapter: ")[:120]}), which blocks="one" declares'
@@ -38,7 +38,7 @@ def refuses(r: Result) -> str:
 
 
 def to_be_seen(r: Result) -> str:
-    """Why part of a claim was not seen, and what would show it."""
+    """Explain why part of a claim was not seen, and which quantities to return so that it is seen."""
     if not r.seen:
         return "none of these checks compares with the rule; run follows-x too"
     named = ", ".join(u.equation for u in r.unseen)
@@ -49,7 +49,7 @@ def to_be_seen(r: Result) -> str:
 
 
 def to_show(r: Result) -> list[str]:
-    """Few quantities that together show all unseen choices that can be shown, the most telling quantity first."""
+    """Choose a few quantities that together reveal all unseen equations, the most revealing first."""
     open_ = [{*u.shown_by} for u in r.unseen if u.shown_by]
     names = list(dict.fromkeys(name for u in r.unseen for name in u.shown_by))
     out = []
@@ -60,5 +60,5 @@ def to_show(r: Result) -> list[str]:
 
 
 def one_line(text: str) -> str:
-    """Text without line ends."""
+    """Join the lines of a text into one."""
     return " ".join(text.split())

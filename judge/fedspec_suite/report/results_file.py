@@ -1,4 +1,4 @@
-"""Results as lines of a file: written by ``fedspec check --report FILE``, read again by ``fedspec report``.
+"""Results as JSON lines: written by ``fedspec check --report FILE``, read by ``fedspec report``.
 
 A line is a JSON object about one offer: what ``--json`` prints. Fields may be added under the same number of the form;
 a reader leaves alone what it does not know, and a field that an earlier line lacks is empty.
@@ -29,7 +29,7 @@ from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.verdict import Conformity, Course, Deviation, Obligation, Result, Status, Unseen
 
 SCHEMA = 1
-"""The form of a line; a change that an older reader would misread has the next number."""
+"""Version of the line format; it grows with each change that an older reader would misread."""
 
 WANTED = "want what `fedspec check ADAPTER --report FILE.jsonl` writes"
 
@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Run:
-    """The run that a line comes from.
+    """Metadata of the run that a line comes from.
 
     Attributes:
         fedspec: the version of the judge.
@@ -60,7 +60,7 @@ class Run:
 
     @property
     def said(self) -> str:
-        """Describe the run in a line; fields that an older file lacks are left out."""
+        """Description of the run on one line; fields that an older file lacks are left out."""
         judge = f"fedspec {self.fedspec}" if self.fedspec else ""
         beside = ", ".join(f"{n} {v}" for n, v in (("Python", self.python), ("NumPy", self.numpy)) if v)
         seed = "" if self.seed is None else f"seed {self.seed}"
@@ -69,13 +69,13 @@ class Run:
 
     @property
     def asked(self) -> str:
-        """The laws to which the run was limited; empty if all were asked."""
+        """Words for the laws to which the run was limited; empty if all laws ran."""
         return "" if self.law == "*" else f"only the laws {self.law}"
 
 
 @dataclass(frozen=True)
 class ResultsFile:
-    """A file of results.
+    """File of results, with the run of each result.
 
     Attributes:
         name: what the file is called.
@@ -89,7 +89,7 @@ class ResultsFile:
 
 
 def run_of(request: Request) -> Run:
-    """The run that a request makes."""
+    """Return the metadata of the run that a request starts."""
     return Run(
         fedspec=__version__,
         python=platform.python_version(),
@@ -102,7 +102,7 @@ def run_of(request: Request) -> Run:
 
 
 def line(result: Result, run: Run) -> dict[str, Any]:
-    """The object of a line."""
+    """Return the JSON object of a result's line."""
     told = {f.name: getattr(run, f.name) for f in fields(run)}
     return {"schema": SCHEMA, "run": told, **result.record()}
 
@@ -150,7 +150,7 @@ def _line(text: str, where: str) -> tuple[Result, Run]:
             raise refuse("schema", form, f"a whole number up to {SCHEMA}")
         if form > SCHEMA:
             raise ContractError(
-                f"its form is number {form}, and fedspec {__version__} reads up to {SCHEMA}; "
+                f"its schema is {form}, and fedspec {__version__} reads schemas up to {SCHEMA}; "
                 f"take the fedspec that wrote it, or"
             )
         if "obligations" not in body:
@@ -188,14 +188,14 @@ def _check_follows(r: Result, told: bool) -> None:
             verdict = Conformity.CONFORMS if r.seen and not r.unseen else Conformity.IN_PART
             known = all(o.law in LAWS for o in r.obligations if o.reads)
             if known and (beyond := {*r.seen} - {*compared_quantities(r.obligations)}):
-                raise ContractError(f"seen: got {', '.join(sorted(beyond))}, which no check that passed compares")
+                raise ContractError(f"seen: got {', '.join(sorted(beyond))}, which no passed check compares")
         else:
             verdict = r.verdict
     if r.verdict is not verdict:
-        raise ContractError(f"verdict: got {r.verdict}; its checks come to {verdict}")
+        raise ContractError(f"verdict: got {r.verdict}; its checks give {verdict}")
     for name, count in zip(("passed", "exercised", "required"), counts, strict=True):
         if getattr(r, name) != count:
-            raise ContractError(f"{name}: got {getattr(r, name)}; its checks come to {count}")
+            raise ContractError(f"{name}: got {getattr(r, name)}; its checks give {count}")
 
 
 def _record(kind: type[T], value: Any, where: str) -> T:
@@ -248,7 +248,7 @@ def _named(read: Callable[[Any, str], Any], value: Any, where: str) -> dict[str,
 def _span(value: Any, where: str) -> tuple[float, ...]:
     found = _each(_number, value, where)
     if len(found) != 2:
-        raise refuse(where, value, "the least and the greatest")
+        raise refuse(where, value, "two numbers: the least and the greatest")
     return found
 
 
@@ -294,5 +294,5 @@ _READ: Mapping[str, Callable[[Any, str], Any]] = {
 
 
 def differing(runs: Sequence[Run]) -> list[Run]:
-    """Remove duplicate runs, in order."""
+    """Remove duplicate runs; the order stays."""
     return list(dict.fromkeys(runs))

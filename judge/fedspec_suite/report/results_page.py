@@ -1,4 +1,4 @@
-"""The results of a person's own runs as one HTML file: it needs no network and no script.
+"""HTML page of a user's results, in one file without network access or scripts.
 
 First how many conform, then what does not, each with the number that is wrong; all else is folded.
 """
@@ -37,7 +37,7 @@ Named = Sequence[tuple[Result, str]]
 
 
 def page(stored: Sequence[ResultsFile], since: Html = NOTHING, complaints: Sequence[Complaint] = ()) -> str:
-    """The whole file.
+    """Return the text of the HTML file.
 
     Args:
         stored: files of results, whose offers are told one after another.
@@ -68,7 +68,7 @@ def page(stored: Sequence[ResultsFile], since: Html = NOTHING, complaints: Seque
 
 
 def since(old: ResultsFile, found: Sequence[Change], said: str, others: Sequence[str]) -> Html:
-    """Section on an earlier run: how many of each kind, the offers, and other differences."""
+    """Return the section that compares with an earlier run: counts by kind, the offers, and other differences."""
     parts: list[Part] = [tag("h2", f"Since {old.name}"), tag("p", said, class_="lead")]
     for kind, (one, many) in KINDS.items():
         if mine := [c for c in found if c.kind == kind]:

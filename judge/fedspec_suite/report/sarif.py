@@ -1,4 +1,4 @@
-"""SARIF 2.1.0, which code hosts show beside the code: a result for each obligation that is not met."""
+"""SARIF 2.1.0, which code hosts show beside the code: one result for each unmet obligation."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from fedspec_suite.report import sentences
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
 EXPECTED = "expected-failures"
-"""The rule that an entry of the file of expected failures breaks."""
+"""SARIF rule id for an entry in the file of expected failures that is out of date."""
 
 _TOLD = (Status.FAIL, Status.ERROR, Status.INCONCLUSIVE, Status.XFAIL)
 
 
 def sarif(results: Sequence[Result], complaints: Sequence[Complaint], ran: str) -> str:
-    """The text of the file.
+    """Return the text of the SARIF file.
 
     Args:
         results: the offers.

@@ -1,4 +1,4 @@
-"""Sentences on a verdict: the offer's name, its fault, the broken laws and those that hold."""
+"""Sentences on a verdict: the offer's name, its fault, the laws that it breaks and the properties that hold."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from fedspec_suite.measure.verdict import (
 from fedspec_suite.report.partial_conformance import one_line, refused_zeros, refuses, to_be_seen
 
 SINGLE = THRESHOLD * 2.0**29
-"""The ratio in float64 up to which a number is right in float32, whose epsilon is 2^29 times as large."""
+"""Largest ratio in float64 of a result that is right in float32, whose epsilon is 2^29 times as large."""
 
 SEEN_SINGLE = INSIDE.format("float32")
 NEARLY = 2.0**20
-"""The ratio up to which it is nearly right in float64: to ten digits, which no computation in float32 is."""
+"""Largest ratio in float64 of a result that is right to about ten digits, more than float32 can give."""
 
 LATER = re.compile(r"(^|; )(from \w+ \d+ on)\b")
 """Pattern of a cause that states only the event from which the model deviates."""
@@ -52,19 +52,19 @@ TOLD = {
     Conformity.IN_PART: ("conforms in part", "conform in part"),
     Conformity.ASKED_IN_PART: ("was checked in part", "were checked in part"),
 }
-"""Phrases for one and for several offers with further details."""
+"""Verdicts whose offers the summary describes, with phrases for one offer and for several."""
 
 TALLIED = {**TOLD, Conformity.EXPECTED: ("fails as expected", "fail as expected")}
-"""Phrases, including those for offers that need no details."""
+"""Verdicts and expected failures again, with phrases for one offer and for several."""
 
 SEEN = "seen"
-"""Law id in files for an unseen part of a claim, where the format needs a law."""
+"""Law id for an unseen part of a claim, in file formats that need a law."""
 
 ASKED = "asked"
-"""Law id in files for obligations that were left out, where the format needs a law."""
+"""Law id for obligations that were left out, in file formats that need a law."""
 
 OPEN_IN = {Conformity.IN_PART: SEEN, Conformity.ASKED_IN_PART: ASKED}
-"""Law ids by the verdict that leaves something open."""
+"""Law id by verdict, for verdicts that leave a part of the claim open."""
 
 _PARTS: tuple[Callable[[Result], str], ...] = (
     lambda r: r.level,
@@ -76,7 +76,7 @@ _PARTS: tuple[Callable[[Result], str], ...] = (
 
 
 def subject(r: Result) -> str:
-    """Name, version and variant."""
+    """Return the name, version and variant of the subject."""
     name, _, variant = r.subject.partition(" ")
     return one_line(f"{name} {r.version} {variant}")
 
@@ -105,12 +105,12 @@ def _grouped(numbers: Iterable[int], key: Callable[[int], Hashable]) -> list[lis
 
 
 def labels(results: Sequence[Result]) -> list[str]:
-    """Name each offer for comparisons between runs: without a version."""
+    """Name each offer without a version, so that runs can be compared."""
     return [one_line(f"{r.id.rstrip('/ ')} {which}") for r, which in zip(results, ordinals(results), strict=True)]
 
 
 def ordinals(results: Sequence[Result]) -> list[str]:
-    """Number of each offer among those with the same claim; empty if there is only one."""
+    """Return "(1 of 2)" for offers with the same claim; empty for an offer whose claim is unique."""
     keys = [(r.algorithm, subject(r), r.id) for r in results]
     many, met = Counter(keys), Counter[tuple[str, str, str]]()
     out = []
@@ -121,7 +121,7 @@ def ordinals(results: Sequence[Result]) -> list[str]:
 
 
 def head(r: Result) -> str:
-    """Reason for an offer's verdict, without the offer's name."""
+    """Return the reason for an offer's verdict, without the offer's name."""
     match r.verdict:
         case Conformity.DOES_NOT:
             # What raises is mended first: the checks that it ended say nothing.
@@ -148,7 +148,7 @@ def head(r: Result) -> str:
 
 
 def tally(results: Sequence[Result]) -> str:
-    """Sentence that counts conforming offers and the others by verdict; none conforms if obligations were left out."""
+    """Return the sentence that counts the offers by verdict."""
     of = {verdict: sum(r.verdict is verdict for r in results) for verdict in Conformity}
     good = of[Conformity.CONFORMS]
     found = [(of[v], _counted(v, results)) for v in TALLIED if of[v]]
@@ -160,7 +160,7 @@ def tally(results: Sequence[Result]) -> str:
 
 
 def beyond(results: Sequence[Result]) -> str:
-    """A sentence on the sizes of the cases of a run; empty if it had no case."""
+    """Return a sentence on the sizes of a run's cases; empty if the run had no case."""
     whole: Extent = {}
     for r in results:
         widen(whole, r.extent)
@@ -169,7 +169,7 @@ def beyond(results: Sequence[Result]) -> str:
 
 
 def in_a_line(r: Result, name: str) -> str:
-    """A claim, its verdict, and the sizes of the cases that the verdict covers."""
+    """Format a claim, its verdict, and the sizes of the cases that the verdict covers."""
     if r.verdict in {Conformity.ERROR, Conformity.INCONCLUSIVE}:
         return f"{name}: {r.said}: {head(r)}"
     sizes = covered(r.extent)
@@ -177,7 +177,7 @@ def in_a_line(r: Result, name: str) -> str:
 
 
 def passed_of(r: Result) -> str:
-    """Number of passed checks, of all: 9 of 19 checks."""
+    """Format the number of passed checks: 9 of 19 checks."""
     return f"{r.passed} of {counted(r.required, 'check')}"
 
 
@@ -213,7 +213,7 @@ def _counted(verdict: Conformity, results: Sequence[Result]) -> str:
 
 
 def replays(r: Result) -> list[str]:
-    """The commands that play its failures again, where they were kept."""
+    """List the commands that replay the offer's failures, if they were kept."""
     if not r.capsule or not r.command:
         return []
     words = shlex.split(r.command)
@@ -268,7 +268,7 @@ def _failed(r: Result) -> list[Obligation]:
 
 
 def first_failure(r: Result) -> Obligation | None:
-    """The failed obligation whose deviation is looked at first."""
+    """Return the failed obligation that the report shows first."""
     return next((o for o in _failed(r) if o.said and r.first_deviation.startswith(o.said)), None)
 
 
@@ -289,7 +289,7 @@ def _first(r: Result) -> tuple[str, str]:
 
 
 def distinct_digits(got: float, want: float) -> tuple[str, str]:
-    """Two numbers with as many digits as it takes to tell them apart, and at least nine."""
+    """Format two numbers with enough digits, at least nine, to tell them apart."""
     for digits in range(9, 17):
         if (pair := (f"{got:.{digits}g}", f"{want:.{digits}g}"))[0] != pair[1]:
             return pair
@@ -308,7 +308,7 @@ def _unanswered(r: Result) -> str:
 
 
 def finding(o: Obligation, r: Result) -> str:
-    """Finding of an obligation; if large cases of a type repeat a finding, a reference to the first."""
+    """Return the finding of an obligation in words; if large cases repeat it, a reference to the first."""
     for other in _failed(r) if o.law.startswith("far-") else ():
         if other is o:
             break
@@ -318,7 +318,7 @@ def finding(o: Obligation, r: Result) -> str:
 
 
 def finding_alone(o: Obligation) -> str:
-    """Finding of an obligation, in words that need no context."""
+    """Return the finding of an obligation in words that need no context."""
     return _found(o, o.said)
 
 
@@ -333,7 +333,7 @@ def _same(one: Deviation | None, two: Deviation | None) -> bool:
 
 
 def offer_single(r: Result) -> str:
-    """Remedy: results in float32 alone, and how to claim only that type."""
+    """Remedy for float32 accuracy: the results in float32, and the claim of only that type."""
     single = [o for o in r.obligations if o.dtype == "float32" and o.status is not Status.SKIP]
     passed = sum(o.status is Status.PASS for o in single)
     found = f"in float32 {passed} of {counted(len(single), 'check')} pass; " if single else ""
@@ -344,7 +344,7 @@ IGNORED = re.compile(r"\b(?P<name>\w+) is ignored \(taken as (?P<value>[\d.]+)\)
 
 
 def offer_fixed(r: Result) -> str:
-    """Remedy: how to claim an implementation that ignores a hyper-parameter; empty if it heeds all.
+    """Remedy for an ignored hyper-parameter: the claim that fixes it; empty if none is ignored.
 
     An offer from before the hyper-parameter was added is such a one.
     """
@@ -355,7 +355,7 @@ def offer_fixed(r: Result) -> str:
 
 
 def offer_denied(r: Result) -> str:
-    """Remedy: how a row denies laws that its specification breaks, or that rounding decides; empty otherwise."""
+    """Remedy for an own row: how to deny laws that its rule breaks or that rounding decides; empty otherwise."""
     if r.nearest not in {ITSELF, UNDECIDED}:
         return ""
     broken = r.nearest == ITSELF
@@ -372,12 +372,12 @@ def offer_denied(r: Result) -> str:
 
 
 def differences(r: Result) -> list[list[tuple[str, str, str]]]:
-    """For each variant found: where it differs, what the implementation computes, and what was wanted."""
+    """Return, for each variant found, where it differs, the implementation's equation and the wanted one."""
     return differences_in(r.nearest_data)
 
 
 def differences_in(nearest_data: Iterable[Mapping[str, Any]]) -> list[list[tuple[str, str, str]]]:
-    """For each variant in the data of a diagnosis: where it differs, what it computes, and what was wanted."""
+    """Return the same from the data of a diagnosis: place, own equation and wanted equation of each difference."""
     found = [[(d["equation"], d["yours"], d["wanted"]) for d in one.get("differences", ())] for one in nearest_data]
     # What no equation says, the sentence about it has said already. Two names may be of the same equations.
     shown = {frozenset(one): one for one in reversed(found) if any(wanted for _, _, wanted in one)}
@@ -385,7 +385,7 @@ def differences_in(nearest_data: Iterable[Mapping[str, Any]]) -> list[list[tuple
 
 
 def in_equations(r: Result) -> str:
-    """The differences in one line; empty if no equation shows them."""
+    """Format the differences in one line; empty if no equation shows them."""
     return "; or ".join("; ".join(starmap(_in_a_line, one)) for one in differences(r))
 
 
@@ -394,12 +394,12 @@ def _in_a_line(at: str, yours: str, wanted: str) -> str:
 
 
 def offer_claim(r: Result) -> str:
-    """Remedy: what to claim instead, if that makes the offer conform; empty otherwise."""
+    """Remedy by another claim under which the implementation conforms; empty if there is none."""
     return claim_in(r.nearest_data) if r.verdict is Conformity.DOES_NOT else ""
 
 
 def claim_in(nearest_data: Sequence[Mapping[str, Any]]) -> str:
-    """Remedy by the data of a diagnosis: the claim under which the implementation conforms; empty without one."""
+    """Format the claim, from a diagnosis's data, under which the implementation conforms; empty without one."""
     claims = [claim for one in nearest_data if (claim := one.get("claim"))]
     said = " or ".join(", ".join(f'{n}="{value}"' for n, value in claim.items()) for claim in claims)
     change = "these" if any(len(one) > 1 for one in differences_in(nearest_data)) else "this"
@@ -407,7 +407,7 @@ def claim_in(nearest_data: Sequence[Mapping[str, Any]]) -> str:
 
 
 def remedies(r: Result) -> list[str]:
-    """Remedies beside mending the rule."""
+    """List the remedies other than changing the implementation."""
     single = offer_single(r) if single_only(r) else ""
     return [said for said in (offer_claim(r), offer_fixed(r), offer_denied(r), single) if said]
 
@@ -418,7 +418,7 @@ def unknown(r: Result) -> bool:
 
 
 def broken(r: Result) -> list[str]:
-    """Properties and manners that an offer breaks, each once, except by values that are NaN, infinite or unreadable."""
+    """List the broken laws that don't run the rule, once each, except by NaN, infinite or unreadable values."""
     out = []
     for law, mine in _independent(r).items():
         failed = [o.dtype for o in mine if o.status is Status.FAIL and not _no_number(o.deviation)]
@@ -436,7 +436,7 @@ def _no_number(d: Deviation | None) -> bool:
 
 
 def holds(r: Result) -> list[str]:
-    """The properties that an offer has, in words, each once."""
+    """List, in words, the properties that the implementation satisfies."""
     asked = {law: mine for law, mine in _independent(r).items() if law not in LAWS}
     held = [law for law, mine in asked.items() if all(o.status is Status.PASS for o in mine)]
     return [words(law) for law in (*held, *(law for law, status in r.properties.items() if status == Status.PASS))]
@@ -452,7 +452,7 @@ def _independent(r: Result) -> dict[str, list[Obligation]]:
 
 
 def words(law: str) -> str:
-    """Words of a law; its id if the law no longer exists."""
+    """Return the description of a law; its id if the law no longer exists."""
     if law == REQUIREMENT:
         return "the hyper-parameters that the claim fixes satisfy the conditions of its reading"
     if law == TAKES_BLOCKS:

@@ -16,12 +16,12 @@ from fedspec.rules import equations
 from fedspec.source_text import source_of, stored
 
 Source: TypeAlias = Callable[[Callable[..., Any]], str]
-"""The text of a function: as its file has it, or folded under a reading."""
+"""Function that returns the source text of a function: as in its file, or specialised to a reading."""
 
 
 @dataclass(frozen=True)
 class Text:
-    """The parts of an algorithm's text.
+    """Parts of an algorithm's source text.
 
     Attributes:
         box: the indented lines of its docstring.
@@ -39,7 +39,7 @@ class Text:
 
 
 def text_of(a: Algorithm) -> Text:
-    """The box of an algorithm, its code under the canonical reading, and the code with every option."""
+    """Return an algorithm's box and prose, its code under the canonical reading, and its code with all options."""
     box, prose = described(a)
     alone: list[Callable[..., Any]] = (
         [a.served.init, a.served.server] if isinstance(a.run, Program) and a.served else []
@@ -51,7 +51,7 @@ def text_of(a: Algorithm) -> Text:
 
 
 def code_of(a: Algorithm, reading: str = "", options: Mapping[str, str] | None = None) -> str:
-    """The code of an algorithm under a reading (the canonical one unless told) and declared options."""
+    """Return the code of an algorithm under a reading (the canonical one by default) and declared options."""
     return _shown(a, _folded(a, reading, options))
 
 
@@ -84,7 +84,7 @@ def _shown(a: Algorithm, folding: Folding) -> str:
 
 
 def described(a: Algorithm) -> tuple[str, tuple[str, ...]]:
-    """The box and the prose around it."""
+    """Return the box in an algorithm's docstring and the prose around it."""
     runs = _runs(a)
     of = runs if isinstance(a.run, LocalSolver) else inspect.getmodule(runs)
     return _divided(inspect.getdoc(of) or "")
@@ -180,7 +180,7 @@ def _with_helpers(
 
 
 COMMON = {"fedspec.algorithms.synchronous", "fedspec.algorithms.local", "fedspec.hyper"}
-"""Modules that all algorithms share: the mean of the messages, local SGD."""
+"""Modules that all algorithms share, whose functions are not part of an algorithm's text."""
 
 
 def _telling(other: Callable[..., Any], caller: Callable[..., Any]) -> bool:
@@ -248,7 +248,7 @@ def _code(source: str, name: str) -> str:
 
 
 WIDTH = 88
-"""Columns that a signature may take on one line."""
+"""Largest width of a signature on one line."""
 
 
 def _signature(node: ast.FunctionDef) -> str:

@@ -1,4 +1,4 @@
-"""Line style of an algorithm: a function of its id, alike in every picture.
+"""Line styles of algorithms in plots; the algorithm's id determines the style, so that all plots agree.
 
 ``styles.toml`` has a colour and dashes for the rows of the catalogue that are trained. What is not there, such as an
 own algorithm, gets a marker too, which none of these has; so it is never taken for one of them.
@@ -18,12 +18,12 @@ MARKERS = "os^vDPX*"
 """Markers of own algorithms, by matplotlib's names."""
 
 READABLE = 4.5
-"""The contrast that text needs, by WCAG 2.2, success criterion 1.4.3."""
+"""Contrast ratio that WCAG 2.2 requires of text (success criterion 1.4.3)."""
 
 
 @dataclass(frozen=True)
 class Style:
-    """A line.
+    """Style of a plotted line.
 
     Attributes:
         colour: as #rrggbb.
@@ -46,12 +46,12 @@ class Style:
 
     @property
     def ink(self) -> str:
-        """The colour as text on white has it: darkened where text in it could not be read."""
+        """Colour for text on white: the line's colour, darkened if its contrast is too small."""
         return darkened(self.colour, READABLE)
 
 
 def style_of(algorithm: str) -> Style:
-    """The line of an algorithm, by its id alone.
+    """Return the line style of an algorithm, which depends only on its id.
 
     Ids that are not in the table share 7 colours, 8 dashes and 8 markers: two of them are alike once in 448 times.
     """
@@ -73,7 +73,7 @@ def _table() -> Mapping[str, Any]:
 
 
 def darkened(colour: str, contrast: float) -> str:
-    """The colour, or as little darker as gives that contrast on white: (1 + 0.05) / (Y + 0.05), Y its luminance."""
+    """Return the colour, darkened to the given contrast on white: (1 + 0.05) / (Y + 0.05), with luminance Y."""
     light = [_linear(int(colour[i : i + 2], 16) / 255) for i in (1, 3, 5)]
     luminance = sum(part * share for part, share in zip(light, (0.2126, 0.7152, 0.0722), strict=True))
     most = 1.05 / contrast - 0.05

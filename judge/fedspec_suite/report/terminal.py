@@ -1,4 +1,4 @@
-"""Output of the command: its table on standard output, its progress on standard error."""
+"""Terminal output: tables and text on stdout, progress on stderr."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from fedspec_suite.measure.escaping import escape_controls
 from fedspec_suite.report.output import deaf
 
 Json = Annotated[bool, typer.Option("--json", help="Print a list of objects instead of a table.")]
-"""An option that every command with a table has."""
+"""Option ``--json`` of every command that prints a table."""
 
 PATIENCE = 10.0
-"""Seconds between two lines about progress."""
+"""Seconds between two progress lines if stderr is not a terminal."""
 
 
 class Plain(Console):
-    """Prints words as they are: no markup, no emoji codes, and control characters spelled out.
+    """Console that prints strings literally: without markup and emoji codes, with control characters escaped.
 
     Some come from subjects, and a command must be fit for copying: ``py:package:Subject`` holds the code of an emoji.
     """
@@ -38,11 +38,11 @@ class Plain(Console):
         super().__init__(**{"highlight": False, "markup": False, "emoji": False, **more})
 
     def render_str(self, text: str, **more: Any) -> Text:
-        """Make a text of a string, also of one in a cell of a table."""
+        """Convert a string, also one in a table cell, to a text with its control characters escaped."""
         return super().render_str(escape_controls(text, keep="\n"), **more)
 
     def on_broken_pipe(self) -> None:
-        """Go on silently: who reads no further, as ``head`` does, changes no exit code."""
+        """Continue silently if the reader closes the pipe, as ``head`` does; the exit code stays."""
         self.quiet = True
         deaf()
 
@@ -58,14 +58,14 @@ def unbroken() -> Iterator[None]:
 
 
 def console() -> Console:
-    """Standard output, as wide as the terminal or as COLUMNS says; 80 columns if it goes elsewhere."""
+    """Return a console on stdout, as wide as the terminal, or as COLUMNS or 80 if stdout is not a terminal."""
     told = os.environ.get("COLUMNS", "")
     wide = int(told) if told.isdecimal() and int(told) else 80
     return Plain(width=None if sys.stdout.isatty() else wide)
 
 
 def print_items(items: Iterable[tuple[str, str]]) -> None:
-    """Print a name and what it is on a line each, cut at the width of a terminal and whole elsewhere."""
+    """Print one name and description per line, cut at the width of a terminal and whole elsewhere."""
     out, found = console(), [*items]
     wide = max((len(name) for name, _ in found), default=0)
     for name, words in found:
@@ -76,7 +76,7 @@ def print_items(items: Iterable[tuple[str, str]]) -> None:
 
 
 def complaints() -> Console:
-    """Standard error."""
+    """Return a console on stderr."""
     return Plain(stderr=True, soft_wrap=True)
 
 
@@ -87,20 +87,20 @@ def emit(rows: Sequence[dict[str, Any]]) -> None:
 
 
 WRONG = "wrong: "
-"""Beginning of the first deviation of an offer, which stays on the screen while the judge goes on."""
+"""Prefix of the message on an offer's first deviation, which stays on the screen."""
 
 COUNTED = ("judged ", "searching for a known mistake: ")
-"""Beginnings of progress lines that come often."""
+"""Prefixes of progress lines that come often."""
 
 
 def progress() -> AbstractContextManager[Callable[[str], None]]:
-    """A line on standard error that says how far the work is; one every while where that is no terminal."""
+    """Return a context manager for progress: a status line on a terminal, else a line every few seconds."""
     return spinner(("",))
 
 
 @contextmanager
 def spinner(counted: tuple[str, ...] = COUNTED) -> Iterator[Callable[[str], None]]:
-    """A progress line on standard error; where that is no terminal, plain lines for what takes long.
+    """Show a status line on a terminal; elsewhere, print progress lines, and those in ``counted`` only now and then.
 
     Of those that count what is done, by their beginnings, there is one every while.
     """
@@ -131,11 +131,11 @@ def spinner(counted: tuple[str, ...] = COUNTED) -> Iterator[Callable[[str], None
 
 
 GAP = 2
-"""Columns between two cells of a table."""
+"""Spaces between two cells of a table."""
 
 
 def fit(columns: Sequence[Sequence[str]], width: int, whole: Sequence[bool]) -> list[int]:
-    """Widths of columns: the widest are narrowed to their longest word, and further if they must, whole ones last."""
+    """Compute column widths: the widest columns shrink to their longest word first, and then further if necessary."""
     widths = [max(map(cell_len, "\n".join(cells).split("\n"))) for cells in columns]
     words = [max(map(cell_len, " ".join(cells).split()), default=0) for cells in columns]
     least = [most if kept else word for most, word, kept in zip(widths, words, whole, strict=True)]
@@ -146,10 +146,10 @@ def fit(columns: Sequence[Sequence[str]], width: int, whole: Sequence[bool]) -> 
 
 
 class Whole(Table):
-    """A table whose columns hold their longest word whole, if there is room: the widest columns are wrapped."""
+    """Table that keeps the longest word of each column whole if there is room, and wraps the widest columns."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Set the widths of the columns, and print."""
+        """Set the widths of the columns and render the table."""
         texts = [[str(column.header), *map(str, column.cells)] for column in self.columns]
         widths = fit(texts, options.max_width, [column.no_wrap for column in self.columns])
         for column, width in zip(self.columns, widths, strict=True):
@@ -158,7 +158,7 @@ class Whole(Table):
 
 
 def table(*columns: str) -> Table:
-    """A table with a head and no frame."""
+    """Return an empty table with a header and no frame."""
     made = Whole(box=box.SIMPLE_HEAD, padding=(0, GAP - 1, 0, 0), pad_edge=False, show_edge=False)
     for column in columns:
         made.add_column(column, overflow="fold", no_wrap=column == "mutant")

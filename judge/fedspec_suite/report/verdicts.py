@@ -1,4 +1,4 @@
-"""The text of ``fedspec check``: how many conform and why others do not, a line for each offer, the rest on request."""
+"""Text of ``fedspec check``: the summary with reasons, one line for each offer, and details on request."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ COLOURS = {
 }
 
 WIDEST = 100
-"""Columns that are used at most."""
+"""Largest width of the output, in characters."""
 
 TABULAR = 80
-"""Columns from which the table of checks has numbers."""
+"""Width from which the table of checks has numbers."""
 
 MOST = 3
-"""Lines that an offer has in the summary at most, one more where nothing known is like it; in proportion if shorter."""
+"""Most lines of an offer in the summary at full width; more if the terminal is narrower."""
 
 MORE = 2
-"""Additional lines for an offer that no known variant matches: the laws that it breaks, and the laws that hold."""
+"""Additional lines for an offer without a matching variant: the laws that it breaks, and the laws that hold."""
 
 INDENT = 2
-"""Columns before a line of the table."""
+"""Spaces before a line of the table."""
 
 
 def show(results: Sequence[Result], console: Console, ran: str, *, details: bool = False) -> None:
-    """Print a summary, the table and how to go on; with ``details`` also everything else that is known.
+    """Print a summary, the table and the command to continue with; with ``details``, everything else that is known.
 
     Args:
         results: the offers.
@@ -148,7 +148,7 @@ def _told(r: Result, name: str, console: Console) -> list[Text]:
 
 
 def equations(nearest_data: Sequence[Mapping[str, Any]], console: Console, width: int) -> list[Text]:
-    """The equations of the variants that were found, yours above the wanted ones; and what to claim instead."""
+    """Format the differing equations of the variants found, own above wanted, and the claim to make instead."""
     lines: list[Text] = []
     for k, one in enumerate(sentences.differences_in(nearest_data)):
         lines += [Text("or")] if k else []
@@ -158,7 +158,7 @@ def equations(nearest_data: Sequence[Mapping[str, Any]], console: Console, width
 
 
 def equations_text(nearest_data: Sequence[Mapping[str, Any]]) -> str:
-    """Text of ``equations`` without colours."""
+    """Return the text of ``equations`` without colours."""
     return "\n".join(line.plain for line in equations(nearest_data, Plain(width=WIDEST, no_color=True), WIDEST))
 
 
@@ -300,7 +300,7 @@ def _again(results: Sequence[Result], console: Console) -> None:
 
 
 def runnable(command: str) -> str:
-    """The command with the path of the program, if the shell does not find it."""
+    """Return the command with the program's full path if the shell wouldn't find the program."""
     first, _, rest = command.partition(" ")
     own = Path(sys.argv[0]).name == first and not shutil.which(first)
     return f"{shlex.quote(sys.argv[0])} {rest}" if own else command

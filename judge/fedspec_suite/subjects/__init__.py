@@ -1,1 +1,1 @@
-"""Published packages behind adapters, each run by the judge in a virtual environment of its own."""
+"""Adapters of published packages; the judge runs each in its own virtual environment."""

@@ -14,7 +14,7 @@ from pathlib import Path
 
 
 def register(directory: Path) -> None:
-    """Make the import of a package find it in the given directory, which has its name."""
+    """Import a package of this project from the given directory, whose name is the package's."""
     name = directory.name
     found = importlib.util.spec_from_file_location(
         name, directory / "__init__.py", submodule_search_locations=[str(directory)]
@@ -27,7 +27,7 @@ def register(directory: Path) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Register fedspec, then serve the subject."""
+    """Register fedspec, then serve the adapter."""
     if len(arguments) < 2:
         sys.stderr.write("usage: bootstrap.py FEDSPEC_DIRECTORY ADAPTER_FILE:ATTRIBUTE [DIRECTORY...]\n")
         return 2

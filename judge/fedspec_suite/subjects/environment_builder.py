@@ -1,4 +1,4 @@
-"""Making one environment: under a lock, by commands that end with this process, with nothing half-made left in use."""
+"""Build one virtual environment: under a lock, with commands that end with this process; partial ones are not used."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BEAT = 0.2
 
 @dataclass(frozen=True)
 class Job:
-    """An environment that is being made.
+    """Environment under construction.
 
     Attributes:
         package: what it is for.
@@ -46,20 +46,20 @@ class Job:
 
     @property
     def log(self) -> Path:
-        """File for the output of the commands."""
+        """Log file of the commands' output."""
         return self.folder.with_name(self.folder.name + ".log")
 
     def say(self, words: str) -> None:
-        """A line about it."""
+        """Report a line of progress."""
         self.progress(f"{self.package}: {words}")
 
     def ready(self) -> None:
-        """Say how long it took."""
+        """Report how long the build took."""
         self.say(f"environment ready after {time.monotonic() - self.begun:.0f} s")
 
 
 def build(job: Job, python: Path, requirements: Path) -> None:
-    """Install the requirements into a fresh environment, by the first way that works.
+    """Install the requirements into a fresh environment with the first installer that works.
 
     Raises:
         ContractError: none did; the message ends with the last lines of the log.
@@ -136,7 +136,7 @@ def ended(
     stop: threading.Event | None = None,
     variables: Mapping[str, str] | None = None,
 ) -> int:
-    """Run to the end, or to an interrupt, which ends it with everything that it started.
+    """Run a command to its end; on an interrupt, kill it and its child processes.
 
     It holds the lock too: if this process is killed, nobody begins anew while it still writes.
 
@@ -180,7 +180,7 @@ def _go_on(stop: threading.Event | None) -> None:
 def locked(
     path: Path, package: str, progress: Callable[[str], None], stop: threading.Event | None = None
 ) -> Iterator[int]:
-    """Hold the lock file; the system lets go of it when the last process that has it open ends, however it ends."""
+    """Hold a lock file; the system releases it when the last process that has it open ends."""
     with path.open("a+b") as file:
         if not try_lock(file.fileno()):
             progress(f"{package}: waiting for another process that makes its environment")

@@ -1,4 +1,4 @@
-"""The bundled subjects and the virtual environments that they run in.
+"""The bundled subjects and their virtual environments.
 
 Pins of published packages conflict with each other and with fedspec's own, so each subject has an
 environment of its own, made on first use under ``$FEDSPEC_CACHE`` (else ``$XDG_CACHE_HOME/fedspec``,
@@ -8,7 +8,7 @@ else ``~/.cache/fedspec``)::
     environments/NAME-HASH.log    what venv, and uv or pip, printed
     environments/NAME-HASH.lock   held while one process makes it
 
-HASH stands for the requirements and the Python that made it. How one is made: ``making.py``.
+HASH stands for the requirements and the Python that made it. How one is made: ``environment_builder.py``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ STAMP = ".complete"
 
 @dataclass(frozen=True)
 class Bundled:
-    """A name that ``--impl`` takes.
+    """Name of a bundled adapter that ``fedspec check`` accepts, with its files.
 
     Attributes:
         name: ``optax``, ``flwr`` (all its variants) or ``flwr:classic`` (one of them).
@@ -57,22 +57,22 @@ class Bundled:
 
     @property
     def package(self) -> str:
-        """The name without a variant, which is also the folder's."""
+        """Name without the variant; also the name of the folder."""
         return self.folder.name
 
     @property
     def published(self) -> bool:
-        """True if others publish the package; what it imports of the suite only drives it."""
+        """True if the package is third-party; it may use modules of ``fedspec_suite`` as drivers."""
         return set(self.packages) <= {"fedspec_suite"}
 
     @property
     def environment(self) -> Environment:
-        """The environment that the subject runs in."""
+        """Virtual environment in which the subject runs."""
         return Environment(self.package, self.requirements)
 
 
 def bundled() -> dict[str, Bundled]:
-    """List every name, a package before its variants."""
+    """Return all bundled names, a package before its variants."""
     out: dict[str, Bundled] = {}
     for card in sorted(HERE.glob("*/subject.json")):
         body = json.loads(card.read_text(encoding="utf-8"))
@@ -93,7 +93,7 @@ def bundled() -> dict[str, Bundled]:
 
 
 def find(name: str) -> Bundled:
-    """Look a name up.
+    """Return the bundled adapter of a name.
 
     Raises:
         UnknownNameError: there is no such bundled subject.
@@ -105,7 +105,7 @@ def find(name: str) -> Bundled:
 
 
 def expand(name: str) -> tuple[str, ...]:
-    """Split a name into names of one subject each: ``flwr`` into ``flwr:classic``, ``flwr:new``."""
+    """Split a name into names of single subjects: ``flwr`` into ``flwr:classic``, ``flwr:new``."""
     subject = find(name)
     if len(subject.variants) == 1:
         return (name,)
@@ -113,7 +113,7 @@ def expand(name: str) -> tuple[str, ...]:
 
 
 def cache_folder() -> Path:
-    """The folder of the environments."""
+    """Return fedspec's cache folder, which holds the environments."""
     if chosen := os.environ.get("FEDSPEC_CACHE"):
         return Path(chosen).expanduser().absolute()
     base = os.environ.get("XDG_CACHE_HOME")
@@ -122,7 +122,7 @@ def cache_folder() -> Path:
 
 @dataclass(frozen=True)
 class Environment:
-    """A virtual environment that holds pinned packages.
+    """Virtual environment with pinned packages.
 
     Attributes:
         package: what it is for.
@@ -134,7 +134,7 @@ class Environment:
 
     @property
     def folder(self) -> Path:
-        """The folder of the environment, whether it exists or not."""
+        """Folder of the environment, whether it exists or not; its name hashes the pins and the Python."""
         made_of = f"{self.requirements.read_text(encoding='utf-8')}\n{sys.implementation.name}\n"
         made_of += f"{platform.python_version()}\n{platform.machine()}"
         digest = hashlib.sha256(made_of.encode()).hexdigest()[:12]
@@ -142,11 +142,11 @@ class Environment:
 
     @property
     def is_ready(self) -> bool:
-        """True if the environment is there."""
+        """True if the environment is complete."""
         return (self.folder / STAMP).is_file() and _python(self.folder).exists()
 
     def made(self, progress: Callable[[str], None], stop: threading.Event | None = None) -> Path:
-        """Make it unless it is there, and return its Python.
+        """Build the environment unless it is complete, and return its Python.
 
         Args:
             progress: told, in one line each, what takes time.
@@ -172,17 +172,17 @@ class Environment:
 
 
 def environment(name: str) -> Path:
-    """The folder of the subject's environment, whether it exists or not."""
+    """Return the folder of a subject's environment, whether it exists or not."""
     return find(name).environment.folder
 
 
 def is_ready(name: str) -> bool:
-    """True if the environment is there, so that :func:`prepare` has nothing to do."""
+    """True if the subject's environment is complete, so that :func:`prepare` has nothing to do."""
     return find(name).environment.is_ready
 
 
 def prepare(name: str, progress: Callable[[str], None]) -> Path:
-    """Make the subject's environment unless it is there, and return its Python.
+    """Build the subject's environment unless it is complete, and return its Python.
 
     Args:
         name: a bundled name; its variants share one environment.
@@ -196,7 +196,7 @@ def prepare(name: str, progress: Callable[[str], None]) -> Path:
 
 
 def command(name: str, progress: Callable[[str], None] = lambda _: None) -> list[str]:
-    """The command that serves one subject as JSON lines, its environment made first if need be.
+    """Return the command that serves one subject as JSON lines, after building its environment if necessary.
 
     Raises:
         UnknownNameError: there is no such bundled subject, or the name stands for several.
@@ -243,11 +243,11 @@ def _build(subject: Environment, folder: Path, job: environment_builder.Job) -> 
 
 
 ABREAST = max(2, min(4, os.cpu_count() or 1))
-"""Number of environments that are made at a time: fetching waits for others, unpacking needs a processor."""
+"""Number of environments that are built at the same time."""
 
 
 def missing(names: Iterable[str]) -> dict[str, Environment]:
-    """Environments that must be made before the bundled subjects among some names can be asked."""
+    """Return the environments, by name, that must be built before the bundled subjects among some names can start."""
     known = bundled()
     return {n: known[n].environment for n in names if n in known and not known[n].environment.is_ready}
 
@@ -256,7 +256,7 @@ def missing(names: Iterable[str]) -> dict[str, Environment]:
 def made(
     wanted: Iterable[Environment], progress: Callable[[str], None]
 ) -> Iterator[Mapping[Environment, Future[Path]]]:
-    """Begin to make environments, each once and in this order; the block gets their futures and ends them.
+    """Start building environments in the background; the block gets their futures, and its end cancels them.
 
     Args:
         wanted: what is to be made.
@@ -274,7 +274,7 @@ def made(
 
 
 def in_order(names: Iterable[str], progress: Callable[[str], None]) -> Iterator[tuple[str, Callable[[], object]]]:
-    """Yield each name with a function that waits for its environment, or raises its error; all are begun at once."""
+    """Yield each name with a function that waits for its environment or raises its error; all builds start at once."""
     names = list(names)
     wanted = missing(names)
     with made(wanted.values(), progress) as making:

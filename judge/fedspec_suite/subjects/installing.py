@@ -1,4 +1,4 @@
-"""Installers of packages, configured as pip is: uv if it is at hand, else pip.
+"""Installers of packages with pip's configuration: uv if it is available, else pip.
 
 uv reads none of pip's settings, so it is told them: what ``pip config list`` prints goes into variables of uv's own.
 Where pip has a setting that uv cannot be told, pip installs. What a person tells uv by variables comes first.
@@ -42,7 +42,7 @@ AS_VARIABLES = {
     "timeout": ("UV_HTTP_TIMEOUT", ""),
     "default-timeout": ("UV_HTTP_TIMEOUT", ""),
 }
-"""Settings of pip: the variable that tells uv the same, and what stands between several values of it."""
+"""Settings of pip, with uv's environment variable for each and the separator between several values."""
 
 OF_NO_WEIGHT = {
     *("break-system-packages", "cache-dir", "color", "compile", "config-file", "disable-pip-version-check"),
@@ -58,7 +58,7 @@ OF_NO_WEIGHT = {
     ),
     *("prefer-binary", "progress-bar", "quiet", "require-virtualenv", "root-user-action", "verbose"),
 }
-"""Settings of pip that change nothing of what pinned packages an environment holds."""
+"""Settings of pip that don't change which pinned packages an environment gets."""
 
 PLACES = (
     "UV_DEFAULT_INDEX",
@@ -67,14 +67,14 @@ PLACES = (
     "UV_EXTRA_INDEX_URL",
     "UV_FIND_LINKS",
 )
-"""Variables that say where uv takes packages from."""
+"""Environment variables that set uv's package sources."""
 
 PIP = ("-I", "-m", "pip", "--no-input", "--disable-pip-version-check")
 
 
 @dataclass(frozen=True)
 class Way:
-    """A way to install.
+    """Installer with its commands.
 
     Attributes:
         tool: ``uv`` or ``pip``.
@@ -96,7 +96,7 @@ class Way:
 
 
 def found_uv() -> str | None:
-    """The command uv: of the package that is installed beside fedspec, else on the PATH."""
+    """Return the path of uv: from the installed package ``uv``, else from the PATH; None if there is none."""
     try:
         return str(import_module("uv").find_uv_bin())
     except (ImportError, AttributeError, OSError):
@@ -104,14 +104,14 @@ def found_uv() -> str | None:
 
 
 def listed(python: Path | str) -> str | None:
-    """Output of ``pip config list``; None if this Python has no pip."""
+    """Return the output of ``pip config list``; None if this Python has no pip."""
     asked = [str(python), *PIP, "config", "list"]
     ran = subprocess.run(asked, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
     return None if ran.returncode else ran.stdout
 
 
 def settings(listed: str) -> dict[str, str]:
-    """Pip's settings for installing, from what ``pip config list`` prints: variables come before files."""
+    """Parse pip's settings from the output of ``pip config list``; environment variables override files."""
     told: dict[str, dict[str, str]] = {"global": {}, "install": {}, ":env:": {}}
     for line in listed.splitlines():
         key, _, value = line.partition("=")
@@ -135,7 +135,7 @@ def as_variables(told: Mapping[str, str]) -> dict[str, str] | None:
 
 
 def ways(python: Path | str, listed: str, torch: bool) -> Iterator[Way]:
-    """Yield the ways to install into the environment of this Python, the best first, pip last.
+    """Yield the installers for the environment of this Python, the best first, pip last.
 
     Args:
         python: the interpreter of the environment.
@@ -169,7 +169,7 @@ def asks_for_torch(requirements: str) -> bool:
 
 
 def planned(lock: str) -> str:
-    """Describe what a lock file of uv's makes it fetch, and which torch."""
+    """Describe the download that uv's lock file requires: packages, size and the version of torch."""
     packages = tomllib.loads(lock).get("packages", [])
     files: list[dict[str, Any]] = [
         next(iter((*p.get("wheels", ()), *filter(None, (p.get("sdist"),)))), {}) for p in packages
@@ -195,14 +195,14 @@ PLAIN_TORCH = (
 
 
 def untold(listed: str) -> bool:
-    """True if pip has no setting of the places that packages come from."""
+    """True if pip has no setting of its package sources."""
     return not settings(listed).keys() & {"index-url", "extra-index-url", "find-links", "no-index"}
 
 
 def by_uv(
     way: Way, requirements: Path, plan: Path, run: Callable[[tuple[str, ...]], int], say: Callable[[str], None]
 ) -> bool:
-    """Install by uv, which says first what it would take; whether it could.
+    """Install with uv after reporting what it will download; return True if it succeeded.
 
     Args:
         way: how.
@@ -219,7 +219,7 @@ def by_uv(
 
 
 def main() -> int:
-    """Install a file of requirements, with torch among them, into the environment of this Python."""
+    """Install a requirements file that includes torch into the environment of this Python."""
     requirements = Path(sys.argv[1])
     told = listed(sys.executable) or ""
 

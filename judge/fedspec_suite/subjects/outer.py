@@ -1,4 +1,4 @@
-"""Outer steps of DiLoCo behind one session: what an adapter has to say is how a worker ends its round.
+"""Driver of DiLoCo outer steps: an adapter only supplies the code that ends a worker's round.
 
 Each worker has a model of torch with a parameter for each block. Its local work of a round is known: one step of
 ``torch.optim.SGD`` with rate 1 whose gradient is minus the change, so that the local model is x + Delta_i. Then the
@@ -19,24 +19,24 @@ from fedspec.errors import ContractError
 from fedspec_suite.subjects import workers
 
 Rounds = Callable[[], object]
-"""Takes the local step and ends the round, at one worker."""
+"""Function that takes the local step and ends the round, at one worker."""
 
 Make = Callable[["Model", torch.optim.Optimizer, Mapping[str, Any]], Rounds]
-"""Makes an implementation at one worker of its model, its local optimiser and the case's numbers."""
+"""Constructor of an implementation at one worker from its model, local optimiser and hyper-parameters."""
 
 
 def offer(reading: str = "diloco", **more: Any) -> Offer:
-    """An outer step that all workers take part in."""
+    """Return an offer of DiLoCo's server in which all workers take part."""
     return Offer("diloco", "server", reading, participation="all", **more)
 
 
 def sgd(model: torch.nn.Module, h: Mapping[str, Any], **more: Any) -> torch.optim.Optimizer:
-    """The outer optimiser that DiLoCo's public code uses: PyTorch's SGD with Nesterov momentum."""
+    """Return the outer optimiser of DiLoCo's public code: PyTorch's SGD with Nesterov momentum."""
     return torch.optim.SGD(model.parameters(), lr=h["eta"], momentum=h["beta"], nesterov=True, **more)
 
 
 class Model(torch.nn.Module):
-    """A parameter for each block; a block that is a single number is one of shape (1,), as in torch's own layers.
+    """Module with one parameter per block; a scalar block becomes shape (1,), as in torch's own layers.
 
     torchft 0.2.0 raises on a parameter without axes (``torch.empty(*p.shape)``, local_sgd.py, line 248).
     """
@@ -47,13 +47,13 @@ class Model(torch.nn.Module):
         self.blocks = torch.nn.ParameterList(map(torch.nn.Parameter, rows))
 
     def shown(self, x: Blocks) -> dict[str, np.ndarray[Any, Any]]:
-        """Parameters as arrays, by the blocks' names."""
+        """Return the parameters as arrays, by the blocks' names."""
         pairs = zip(x.items(), self.blocks, strict=True)
         return {name: p.detach().numpy().copy().reshape(np.shape(block)) for (name, block), p in pairs}
 
 
 class Session:
-    """A case: as many workers as the first round has messages."""
+    """Session of a case, with as many workers as the first round has messages."""
 
     def __init__(self, case: Case, make: Make) -> None:
         self.case, self.make = case, make
@@ -61,7 +61,7 @@ class Session:
         self.rounds = 0
 
     def step(self, event: Event) -> Answer:
-        """Run a round."""
+        """Run one round on all workers."""
         if not isinstance(event, Messages):
             raise ContractError(f"event: {type(event).__name__} at level server; send Messages")
         messages = sorted(event.messages, key=lambda m: m.client)
@@ -87,7 +87,7 @@ class Session:
 
 
 class Outer:
-    """An implementation, as a subject: its name, its version, and how each offer, one for each variant, is made."""
+    """Implementation as a subject: its name and version, and a constructor for each offer's variant."""
 
     def __init__(self, name: str, version: str, made: Sequence[tuple[Offer, Make]]) -> None:
         self.info = SubjectInfo(name, version, tuple(offered for offered, _ in made))
@@ -98,7 +98,7 @@ class Outer:
         workers.stand_in()
 
     def start(self, case: Case) -> Session:
-        """Make what the case asks for."""
+        """Create a session for the case's variant."""
         if (case.algorithm, case.level) != ("diloco", "server") or case.variant not in self.made:
             raise ContractError(f"case: {case.algorithm} at level {case.level} is not claimed")
         return Session(case, self.made[case.variant])

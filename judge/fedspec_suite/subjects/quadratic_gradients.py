@@ -8,7 +8,7 @@ import torch
 
 
 def put_gradients(parameters: Sequence[torch.Tensor], H: torch.Tensor, e: torch.Tensor) -> None:
-    """Set the gradient H x - e, x the parameters one after another.
+    """Set each parameter's ``.grad`` to its part of H x - e, where x concatenates the parameters.
 
     Args:
         parameters: the blocks; each gets its part.

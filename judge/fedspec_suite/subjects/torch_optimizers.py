@@ -1,4 +1,4 @@
-"""Optimizers of torch behind one session: what an adapter has to say is how each is made, and what its state shows.
+"""Driver of torch optimizers: an adapter only supplies each optimizer's constructor and the names in its state.
 
 Parameters, gradients and state have the dtype of the case; hyper-parameters stay Python floats. Each block is one
 parameter, all in one group. A fresh optimizer on fresh parameters is made at the start and at every ``Begin``.
@@ -18,12 +18,12 @@ from fedspec.contract import Answer, Begin, Blocks, Case, Event, Gradient, Offer
 from fedspec.errors import ContractError
 
 MOMENTS = {"m": "exp_avg", "v": "exp_avg_sq"}
-"""Names of Adam's moments in torch's state, and in most optimizers that follow it."""
+"""Names of Adam's moments in torch's optimizer state, and in most optimizers that follow it."""
 
 
 @dataclass(frozen=True)
 class Driven:
-    """An offer, how to make its optimizer, and which entry of the state is which intermediate."""
+    """Offer with the constructor of its optimizer, and the state entry of each intermediate."""
 
     offer: Offer
     make: Callable[[list[torch.Tensor], Mapping[str, Any]], Any]
@@ -31,14 +31,14 @@ class Driven:
 
 
 class TorchSession:
-    """A model and its optimizer."""
+    """Session: a model and its optimizer."""
 
     def __init__(self, case: Case, driven: Driven) -> None:
         self.case, self.driven = case, driven
         self.begin(case.x0)
 
     def begin(self, x: Blocks) -> None:
-        """Put a fresh optimizer on fresh parameters."""
+        """Construct a fresh optimizer on fresh parameters."""
         self.params = {name: torch.tensor(array, requires_grad=True) for name, array in x.items()}
         self.optimizer = self.driven.make(list(self.params.values()), self.case.hyper)
 
@@ -62,16 +62,16 @@ class TorchSession:
 
 
 class ResumedSession(TorchSession):
-    """A session that is saved as torch's users save a run: the model's arrays and the optimizer's ``state_dict``."""
+    """Session that can be saved: the model's arrays and the optimizer's ``state_dict``."""
 
     def save(self) -> bytes:
-        """Return what ``torch.save`` writes."""
+        """Return the saved state as ``torch.save`` writes it."""
         written = io.BytesIO()
         torch.save({"model": self.params, "optimizer": self.optimizer.state_dict()}, written)
         return written.getvalue()
 
     def restore(self, saved: bytes) -> None:
-        """Load it into a model and an optimizer that were just made."""
+        """Load a saved state into the new model and optimizer."""
         read = torch.load(io.BytesIO(saved))
         with torch.no_grad():
             for name, p in self.params.items():
@@ -80,7 +80,7 @@ class ResumedSession(TorchSession):
 
 
 class Stepping:
-    """A package of optimizers, as a subject.
+    """Package of optimizers as a subject.
 
     Args:
         name: the subject's.
@@ -93,7 +93,7 @@ class Stepping:
         self.info = SubjectInfo(name, version(package), tuple(d.offer for d in driven))
 
     def start(self, case: Case) -> TorchSession:
-        """Make the optimizer of the case at its x0."""
+        """Create a session with the case's optimizer at its x0."""
         for entry in self.driven:
             offer = entry.offer
             if (offer.algorithm, offer.reading, offer.variant) == (case.algorithm, case.reading, case.variant):

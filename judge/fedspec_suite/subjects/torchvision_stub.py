@@ -1,4 +1,4 @@
-"""torchvision beside a CPU build of torch: its registry wheel is for CUDA and looks for operators that are missing."""
+"""Work-around for torchvision's CUDA wheel beside a CPU build of torch, which lacks operators that it looks up."""
 # mypy: disable-error-code="import-not-found,import-untyped"
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ import torch
 
 
 def declare() -> None:
-    """Declare the missing schemas, if need be, before torchvision is imported by others; nothing here calls them."""
+    """Declare the missing operator schemas before torchvision is imported; nothing here calls them."""
     try:
         import torchvision  # noqa: F401
     except RuntimeError:
@@ -19,4 +19,4 @@ def declare() -> None:
 
 
 LIBRARIES: list[torch.library.Library] = []
-"""Libraries that are kept alive, since a declaration ends with its library."""
+"""References that keep libraries alive, since a declaration ends with its library."""

@@ -1,4 +1,4 @@
-"""Workers of one process, each in a thread, that meet where an implementation communicates.
+"""Simulated workers in the threads of one process, with stand-ins for ``torch.distributed`` collectives.
 
 What stands here for ``torch.distributed`` does what its name says, for all workers that run at once. Each call waits
 for the others, and a sum is taken in the order of the workers.
@@ -35,7 +35,7 @@ class Workers:
         }
 
     def run(self, work: Callable[[int], T]) -> list[T]:
-        """Run a function on all workers at once, and return their results; the first error is raised."""
+        """Run a function on all workers at once and return their results; raise the first error."""
 
         def one(rank: int) -> T:
             _HERE.workers, _HERE.rank = self, rank
@@ -54,7 +54,7 @@ class Workers:
         return [r.result() for r in running]
 
     def meet(self, rank: int, thing: T) -> list[T]:
-        """Exchange a value with all workers, and return theirs in their order."""
+        """Exchange a value with all workers, and return the values in the workers' order."""
         self._brought[rank] = thing
         self._meeting.wait()
         brought = list(self._brought)
@@ -62,43 +62,43 @@ class Workers:
         return brought
 
     def post(self, source: int, target: int) -> SimpleQueue[torch.Tensor]:
-        """Queue of messages from one worker to another."""
+        """Return the queue of messages from one worker to another."""
         return self._posts[source, target]
 
 
 class Done:
-    """A communication that has ended."""
+    """Finished communication."""
 
     def wait(self, *_: Any) -> bool:
         """Return at once."""
         return True
 
     def get_future(self) -> torch.futures.Future[list[torch.Tensor]]:
-        """A future that has its value."""
+        """Return a future that is done."""
         future: torch.futures.Future[list[torch.Tensor]] = torch.futures.Future()
         future.set_result([])
         return future
 
 
 def rank(*_: Any, **__: Any) -> int:
-    """The number of the worker that asks."""
+    """Return the rank of the calling worker."""
     return int(_HERE.rank)
 
 
 def count(*_: Any, **__: Any) -> int:
-    """Number of workers."""
+    """Return the number of workers."""
     return int(_HERE.workers.count)
 
 
 def gather(thing: T) -> list[T]:
-    """Collect a value from every worker, in their order."""
+    """Collect a value from every worker, in the workers' order."""
     brought: list[T] = _HERE.workers.meet(_HERE.rank, thing)
     return brought
 
 
 @torch.no_grad()
 def all_reduce(tensor: torch.Tensor, op: Any = dist.ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Done:
-    """Put the sum, or the mean, of all workers' tensors in place of each."""
+    """Replace each worker's tensor by the sum, or the mean, of all workers' tensors."""
     brought = gather(tensor.detach().clone())
     total = sum(brought[1:], start=brought[0])
     if op not in (dist.ReduceOp.SUM, dist.ReduceOp.AVG):
@@ -109,14 +109,14 @@ def all_reduce(tensor: torch.Tensor, op: Any = dist.ReduceOp.SUM, group: Any = N
 
 @torch.no_grad()
 def broadcast(tensor: torch.Tensor, src: int = 0, group: Any = None, async_op: bool = False) -> Done:
-    """Put one worker's tensor in place of each."""
+    """Replace each worker's tensor by that of worker ``src``."""
     tensor.copy_(gather(tensor.detach().clone())[src])
     return Done()
 
 
 @torch.no_grad()
 def reduce(tensor: torch.Tensor, dst: int = 0, op: Any = dist.ReduceOp.SUM, group: Any = None) -> Done:
-    """Put the sum of all workers' tensors in place of one's."""
+    """Replace the tensor of worker ``dst`` by the sum of all workers' tensors."""
     brought = gather(tensor.detach().clone())
     if rank() == dst:
         tensor.copy_(sum(brought[1:], start=brought[0]))
@@ -124,19 +124,19 @@ def reduce(tensor: torch.Tensor, dst: int = 0, op: Any = dist.ReduceOp.SUM, grou
 
 
 def send(tensor: torch.Tensor, dst: int = 0, group: Any = None, tag: int = 0) -> None:
-    """Send a copy to another worker."""
+    """Send a copy of a tensor to another worker."""
     _HERE.workers.post(_HERE.rank, dst).put(tensor.detach().clone())
 
 
 @torch.no_grad()
 def recv(tensor: torch.Tensor, src: int = 0, group: Any = None, tag: int = 0) -> int:
-    """Wait for what another worker sends."""
+    """Wait for a tensor from another worker and copy it into ``tensor``."""
     tensor.copy_(_HERE.workers.post(src, _HERE.rank).get())
     return src
 
 
 def stand_in() -> None:
-    """Let ``torch.distributed`` of this process mean the workers that run."""
+    """Replace functions of ``torch.distributed`` by the stand-ins of this module, for the whole process."""
     ours: dict[str, Any] = {"get_rank": rank, "get_world_size": count, "is_initialized": lambda: True}
     ours["get_backend"] = lambda group=None: "gloo"
     ours |= {f.__name__: f for f in (all_reduce, broadcast, reduce, send, recv)}

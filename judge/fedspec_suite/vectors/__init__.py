@@ -1,1 +1,1 @@
-"""Vectors: cases on disk with what the rule gives, for implementations in any language."""
+"""Vectors: cases on disk with the rule's results, for implementations in any language."""

@@ -26,13 +26,13 @@ from fedspec_suite.vectors.rows import Row, all_rows, can_show
 DTYPES = ("float64", "float32")
 
 CLEARLY = 2.0
-"""A rival is told apart where it is off by so many times what is allowed, so that no rounding decides about it."""
+"""A rival counts as distinguished if its error is this many times the allowed error, so that rounding can't decide."""
 
 WIDE_ONLY = " in float64"
-"""Behind a name: seen in that type alone."""
+"""Suffix of the name of a quantity whose deviation shows in float64 only."""
 
 PLAYS = 2
-"""Plays of a vector in a row: a state that outlives a session shows the second time."""
+"""Number of times a vector is played in a row; a state that outlives its session shows in the second."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class Want:
 
 
 def want_of(r: Row, s: Scenario) -> Want | None:
-    """Compute the rule's values; None if rounding errors could hide a deviation in every type."""
+    """Compute the rule's values in a case; None if rounding errors could hide a deviation."""
     told = {dtype: _decided(r, s, dtype) for dtype in DTYPES}
     decided = [dtype for dtype in DTYPES if told[dtype] is not None]
     if DTYPES[0] not in decided:
@@ -89,7 +89,7 @@ def _narrow(r: Row) -> Bench:
 
 @dataclass(frozen=True, eq=False)
 class Rival:
-    """Alternative that may be mistaken for the rule.
+    """Alternative that a case must distinguish from the rule: a mutant, a reading, an option or an edit.
 
     Attributes:
         id: a mutant's id, ``reading:NAME`` or ``option:NAME=VALUE``; of a systematic edit its words.
@@ -106,7 +106,7 @@ class Rival:
 
 @cache
 def rivals(r: Row) -> tuple[Rival, ...]:
-    """The other readings and options of a row, and the mutants that can show on it."""
+    """Return the other readings and options of a row, and the mutants that can show on it."""
     known = [
         v for v in single(r.setting) if v.kind == "reading" or (v.kind == "mutant" and can_show(v.mutants[0].id, r))
     ]
@@ -120,7 +120,7 @@ def _words(v: Variant) -> str:
 
 
 def id_of_variant(v: Variant) -> str:
-    """Id of a variant in the vectors: a mutant's id, the reading, or the options turned; else its words."""
+    """Return the id of a variant in vectors: the mutant's id, the reading or the options; else its description."""
     if v.kind == "mutant":
         return v.mutants[0].id
     if v.kind != "reading":
@@ -132,7 +132,7 @@ def id_of_variant(v: Variant) -> str:
 
 
 def edits(r: Row) -> tuple[Rival, ...]:
-    """Systematic edits of the functions that a row runs: they have no names, and no vector lists them."""
+    """Return systematic edits of the functions that a row runs; vectors do not list them."""
     found = _edits(r.offer.algorithm, r.offer.level)
     options = r.setting.options
     return tuple(Rival(v.words, v.words, v.equation, replace(v, options=options)) for v in found)
@@ -146,17 +146,17 @@ def _edits(algorithm: str, level: str) -> tuple[Variant, ...]:
 
 
 Edit: TypeAlias = tuple[str, str, str]
-"""A systematic edit: the function, what stood there, what stands there."""
+"""Systematic edit: function, old text, new text."""
 
 
 def edit_of(rival: Rival) -> Edit:
-    """Edit that a rival makes: rule, old and new text."""
+    """Return the edit that a rival makes."""
     (m,) = rival.variant.mutants
     return m.rule, m.old, m.new
 
 
 class Kill(NamedTuple):
-    """Place and total by which a case shows a rival.
+    """Evidence that a case distinguishes a rival: the quantity that differs, and its total under the rival.
 
     Attributes:
         place: the name in which it is seen (``x``, ``v``), and ``in float64`` behind it where the deviation is too
@@ -169,7 +169,7 @@ class Kill(NamedTuple):
 
 
 def separated(r: Row, s: Scenario, want: Want, among: Sequence[Rival]) -> dict[str, Kill]:
-    """The rivals that a case tells from the rule, and how each shows."""
+    """Return the rivals that a case distinguishes from the rule, by id, with the evidence."""
     return {rival.id: kill for rival in among if (kill := _kill(r, s, want, rival))}
 
 
@@ -188,7 +188,7 @@ def _kill(r: Row, s: Scenario, want: Want, rival: Rival) -> Kill | None:
 
 
 def answers(r: Row, s: Scenario, want: Want, rival: Rival) -> Iterator[tuple[int, str, Array]]:
-    """Yield a rival's answers: event, name and numbers."""
+    """Run a rival on a case and yield its answers: event number, name and numbers."""
     editions = rival.variant.editions()
     # What is remembered for good shows when the same case is played again.
     for _ in range(PLAYS if any(m.leaks for m in rival.variant.mutants) else 1):
@@ -199,7 +199,7 @@ def answers(r: Row, s: Scenario, want: Want, rival: Rival) -> Iterator[tuple[int
 
 
 def added(numbers: Any) -> float:
-    """A sum, or zero where all of it cancels but for rounding."""
+    """Return the sum of some numbers, or 0 if they cancel up to rounding."""
     with np.errstate(all="ignore"):
         total = float(np.sum(numbers))
         return 0.0 if abs(total) < 1e-6 * float(np.abs(numbers).max()) else total
@@ -217,6 +217,6 @@ def _off(name: str, got: Any, values: Sequence[float], scale: Any, dtypes: Seque
 
 @cache
 def limits_of(dtype: str) -> tuple[float, float]:
-    """Epsilon and smallest normal number of a dtype."""
+    """Return epsilon and the smallest normal number of a dtype."""
     info = np.finfo(dtype)
     return float(info.eps), float(info.tiny)

@@ -1,4 +1,4 @@
-"""Judging by vectors alone: every vector that fits an offer, played twice, and what the failing ones mean."""
+"""Check by vectors alone: play every vector that fits an offer twice, and diagnose the failing ones."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from fedspec_suite.vectors.vector import Vector, options_of, read, scenario
 
 @dataclass(frozen=True)
 class PlayedVector:
-    """A vector played on a subject in one floating-point type.
+    """Outcome of a vector on a subject in one floating-point type.
 
     Attributes:
         vector: the vector.
@@ -68,7 +68,7 @@ def judge(
     limit: float,
     progress: Callable[[str], None] = lambda text: None,
 ) -> Iterator[Result]:
-    """Judge every offer of some subjects, a result each.
+    """Check every offer of some subjects by vectors and yield one result each.
 
     Raises:
         FedspecError: a name is unknown, a file of vectors is refused, or there is nothing that can be judged.
@@ -108,7 +108,7 @@ def judge(
 
 
 def fits(offer: Offer, setting: Setting, vector: Vector) -> str:
-    """Why a vector is not for an offer; empty where it is."""
+    """Return why a vector does not fit an offer; empty if it does."""
     case = vector["case"]
     s = scenario(vector)
     reading = setting.algorithm.reading
@@ -148,7 +148,7 @@ def _played(bench: Bench, setting: Setting, stored: AlgorithmVectors) -> tuple[l
 
 
 def judged(bench: Bench, setting: Setting, stored: AlgorithmVectors) -> Result:
-    """Judge an offer by the vectors of its algorithm; a zero that it refuses costs it those that have it."""
+    """Check an offer by the vectors of its algorithm; if it refuses a zero, vectors with that zero are left out."""
     played, skipped = _played(bench, setting, stored)
     zeros, taken = refused_by(bench.subject, bench.offer, [p.obligation for p in played])
     if zeros:
@@ -183,7 +183,7 @@ def _event(o: Obligation) -> tuple[int, bool]:
 
 
 def play(bench: Bench, setting: Setting, vector: Vector) -> PlayedVector:
-    """Play a vector, twice in a row, and compare what is shown."""
+    """Play a vector twice in a row, and compare the answers with its values."""
     told = scenario(vector)
     told = replace(told, case=replace(told.case, variant=setting.variant))
     s = with_dtype(told, bench.dtype)
@@ -233,7 +233,7 @@ def _compared(bench: Bench, s: Scenario, vector: Vector, answers: Sequence[Shown
 
 
 def named(setting: Setting, played: Sequence[PlayedVector]) -> tuple[Found, ...]:
-    """Variants that give the subject's very numbers, or its models, in every vector; listed ones come first."""
+    """Return the variants that reproduce the subject's numbers, or its models, in every vector; listed ones first."""
     played = [p for p in played if p.answers and len(p.answers) == len(p.scenario.events)]
     failed = [p.vector for p in played if p.obligation.status is Status.FAIL]
     suspects = {name for vector in failed for names in vector["kills"].values() for name in names}

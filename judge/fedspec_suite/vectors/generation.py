@@ -1,4 +1,4 @@
-"""Making the vectors: every row of the catalogue, the same bytes whenever and wherever they are made."""
+"""Generation of the vectors of every row in the catalogue; the bytes are the same on every machine."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from fedspec_suite.vectors.vector import Vector, size, vector_of
 T = TypeVar("T")
 
 PICKS = Path(__file__).with_name("picks.json")
-"""The numbers of the vectors' candidates, by row: kept, so that a new mutant or a better judge moves no vector."""
+"""File with the candidate numbers of each row's vectors, so that a new mutant moves no existing vector."""
 
 
 def algorithms() -> list[str]:
-    """Every algorithm that is offered, in the order of the catalogue."""
+    """List the algorithms of the specification's offers, in the order of the catalogue."""
     return list(dict.fromkeys(o.algorithm for o in SUBJECT.info.offers))
 
 
 def chosen(algorithm: str, known: Collection[str] = ()) -> dict[str, list[int]]:
-    """The candidates that are to be the vectors of an algorithm, by row, but for the rows whose are known."""
+    """Choose the candidates that become the vectors of an algorithm, by row, without the rows in ``known``."""
     tried: set[Edit] = set()
     rows = [r for r in rows_of(algorithm) if r.name not in known]
     found = [(r, c) for r in rows for c in choose(r, partial(size, r), tried)]
@@ -42,7 +42,7 @@ def chosen(algorithm: str, known: Collection[str] = ()) -> dict[str, list[int]]:
 
 
 def make_vectors(algorithm: str, numbers: Mapping[str, Sequence[int]]) -> AlgorithmVectors:
-    """The vectors of one algorithm.
+    """Compute the vectors of one algorithm from the numbers of their candidates.
 
     Args:
         algorithm: its id.
@@ -64,7 +64,7 @@ def make_vectors(algorithm: str, numbers: Mapping[str, Sequence[int]]) -> Algori
 def files(
     names: Sequence[str], jobs: int = 1, progress: Callable[[str], None] = lambda text: None
 ) -> Iterator[tuple[str, str]]:
-    """The files of some algorithms, by name; what has no candidates yet has them chosen."""
+    """Yield the vector files of some algorithms as name and text."""
     for done, (name, body) in enumerate(_each(file_of, names, jobs), 1):
         progress(f"vectors: {done} of {len(names)} algorithms")
         yield f"{name}.json", body
@@ -77,7 +77,7 @@ def choose_anew(
     *,
     keep: bool = False,
 ) -> None:
-    """Choose the candidates of some algorithms and keep the numbers; those of rows that are no more go.
+    """Choose the candidates of some algorithms again and store their numbers; rows that no longer exist are dropped.
 
     Args:
         names: the algorithms.
@@ -95,7 +95,7 @@ def choose_anew(
 
 
 def unchosen(names: Sequence[str]) -> list[str]:
-    """The algorithms that have a row without candidates."""
+    """Return those algorithms that have a row without stored candidates."""
     known = picked()
     return [name for name in names if name not in ADDED and any(r.name not in known for r in rows_of(name))]
 
@@ -109,7 +109,7 @@ def _each(of: Callable[[str], T], names: Sequence[str], jobs: int) -> Iterator[t
 
 
 def file_of(algorithm: str) -> str:
-    """The file of one algorithm; a plugin's candidates are chosen each time, and stand nowhere else.
+    """Return the vector file of one algorithm as text; candidates of a plugin are chosen each time, not stored.
 
     Raises:
         FedspecError: nothing is told from the rule, so that there is no vector.
@@ -117,14 +117,14 @@ def file_of(algorithm: str) -> str:
     stored = make_vectors(algorithm, chosen(algorithm) if algorithm in ADDED else picked())
     if not stored.vectors:
         raise FedspecError(
-            f"vectors: {algorithm} has none: a vector is a case that tells a mistake or another reading from the rule, "
-            f"and no case tells one; say what could be got wrong (MUTANTS of its file, docs/own-algorithms.md)"
+            f"vectors: {algorithm} has none, since no case tells a mistake or another reading from the rule; "
+            f"declare a possible mistake in MUTANTS of its file (docs/own-algorithms.md)"
         )
     return text(stored)
 
 
 def copy(found: Iterable[AlgorithmVectors], folder: Path) -> None:
-    """Write files as they are, and an index of them.
+    """Write vector files unchanged, with an index of them.
 
     Raises:
         OSError: the folder cannot be written.
@@ -135,7 +135,7 @@ def copy(found: Iterable[AlgorithmVectors], folder: Path) -> None:
 
 
 def write(found: Iterable[tuple[str, str]], folder: Path = FOLDER) -> list[str]:
-    """Write files into a folder and renew its index, which goes on naming the vectors that lie there.
+    """Write vector files into a folder and update its index, which keeps the files that are already there.
 
     In fedspec's own folder the vectors of an algorithm that is gone go. Elsewhere nothing does: an algorithm may be a
     plugin's that this command was not told of, and a file the user's.
@@ -179,7 +179,7 @@ def _put(path: Path, body: str) -> list[str]:
 
 
 def picked() -> dict[str, list[int]]:
-    """The numbers of the candidates that were chosen, by the name of the row.
+    """Read the stored candidate numbers, by the name of the row.
 
     Raises:
         FedspecError: the file is none of this kind.
@@ -192,7 +192,7 @@ def picked() -> dict[str, list[int]]:
 
 
 def keep_picks(picks: Mapping[str, list[int]]) -> None:
-    """Write the numbers of the candidates, a row a line.
+    """Store the candidate numbers, one row per line.
 
     Raises:
         FedspecError: it cannot be written.

@@ -1,4 +1,4 @@
-"""Number of the catalogue's mutants that the vectors alone catch, counted by the kills that they store."""
+"""Count of the catalogue's mutants that the vectors alone detect, from the kills stored in them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SURVIVORS: dict[str, str] = {
         "it differs where five clients or more take part, and in vectors four do at most",
     ),
 }
-"""Why a mutant stays that no vector tells from the rule."""
+"""Reasons why no vector distinguishes some mutants from the rule."""
 
 
 def count_kills(files: Iterable[AlgorithmVectors]) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Checks of a vector beyond its schema: short dyadic inputs, an id of these inputs, one bound for each number."""
+"""Checks of a vector beyond its schema: dyadic inputs of few bits, an id that hashes the inputs, and useful bounds."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from fedspec_suite.vectors.store import LARGEST, REMEDY, AlgorithmVectors, index
 from fedspec_suite.vectors.vector import Vector, id_of, line, options_of, read, scenario
 
 LARGEST_NAME = 2**53 - 1
-"""The largest number that a client is called by: JSON holds it exactly."""
+"""Largest client number: JSON holds it exactly."""
 
 MOST = 1000
-"""No input is larger; a count is that of a small case."""
+"""Largest magnitude of an input."""
 
 BLIND = 0.05
-"""No bound lets a number be off by so much of the largest that is wanted with it; the widest that is made lets half."""
+"""Upper bound of the allowed error relative to the largest expected number; wider bounds would pass wrong values."""
 
 
 def lint(folder: Path) -> list[str]:
-    """Faults of the vectors of a folder, a sentence each; empty if there are none.
+    """List the faults of a folder's vectors, a sentence each; empty if there are none.
 
     Raises:
         FedspecError: a file cannot be read at all.
@@ -69,7 +69,7 @@ def _of_file(stored: AlgorithmVectors, seen: set[str]) -> Iterator[str]:
 
 
 def faults(vector: Vector, algorithm: str) -> Iterator[str]:
-    """Faults of one vector."""
+    """Yield the faults of one vector."""
     case = vector["case"]
     if case["algorithm"] != algorithm:
         yield f"case.algorithm: {case['algorithm']} in the file of {algorithm}"
@@ -143,7 +143,7 @@ def _told(options: Mapping[str, str]) -> str:
 
 
 def refuse_unsound(stored: AlgorithmVectors, folder: Path) -> None:
-    """Refuse vectors that are not what they must be.
+    """Raise the first fault of an algorithm's vectors, if they have one.
 
     Raises:
         FedspecError: the first fault.

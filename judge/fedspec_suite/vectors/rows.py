@@ -1,4 +1,4 @@
-"""Targets of vectors: each offer of the specification, some with two options at once, some that hold a number."""
+"""Rows that vectors are made for: each offer of the specification, pairs of options, and offers with fixed numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DTYPE = "float64"
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """An offer that vectors are made for.
+    """Offer that vectors are made for.
 
     Attributes:
         number: of the offer; those of pairs come after the specification's own. Of one that holds a number, that of
@@ -40,7 +40,7 @@ class Row:
 
     @property
     def name(self) -> str:
-        """Algorithm, level, reading, the options that are turned, the numbers that are held, and whose rates vary."""
+        """Algorithm, level, reading, changed options, fixed hyper-parameters and varying rates, as one string."""
         turned = [f"{n}={v}" for n, v in sorted(self.offer.options.items()) if not plain_clients(self.offer, n)]
         held = [f"{n}={v:g}" for n, v in sorted(self.offer.fixed.items())]
         anew = [f"rates={self.offer.rates}"] if self.offer.rates != "one" else []
@@ -48,34 +48,34 @@ class Row:
 
     @property
     def alone(self) -> bool:
-        """True if the row has one vector: a pair, a row that holds a number, or one whose rates vary."""
+        """True if the row has a single vector: a pair, a row with fixed hyper-parameters, or one with varying rates."""
         return self.paired or _holds(self.offer) or bool(self.drawn.varies)
 
     @property
     def canonical(self) -> bool:
-        """True if it is the first offer of its algorithm at its level: the one that has vectors at the edges."""
+        """True if it is its algorithm's first offer at its level, which also has vectors of edge cases."""
         first = next(o for o in offers() if (o.algorithm, o.level) == (self.offer.algorithm, self.offer.level))
         return self.offer is first
 
     @property
     def paired(self) -> bool:
-        """True if two options are turned, or one under a reading that is not the canonical one."""
+        """True if two options are changed, or one option under a reading that is not canonical."""
         return self.number >= len(SUBJECT.info.offers)
 
     @property
     def turned(self) -> bool:
-        """True if the row has an option turned, and is not the plain row of a reading."""
+        """True if an option differs from the plain row of the reading."""
         usual = {"solver"} if self.offer.level == "server" else set[str]()
         return self.paired or bool(set(self.offer.options) - usual)
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """Names that an answer may hold."""
+        """Names that an answer may contain."""
         return ("x", *self.offer.intermediates)
 
 
 def plain_clients(offer: Offer, option: str) -> bool:
-    """True if an option says of a server that its clients take plain SGD steps: no name of a row has it.
+    """True if an option only states that a server's clients take plain SGD steps; row names leave it out.
 
     The dice of a row are its name, and it was called so when its vectors were made.
     """
@@ -149,7 +149,7 @@ def _holds(offer: Offer) -> bool:
 
 @cache
 def offers() -> tuple[Offer, ...]:
-    """Offers of the specification, by their numbers, then the pairs, then those that hold a number.
+    """Return the specification's offers by number, then the pairs of options, then offers with fixed numbers.
 
     A reading has the name that it had first, so that no vector changes when it gets another.
     """
@@ -159,7 +159,7 @@ def offers() -> tuple[Offer, ...]:
 
 @cache
 def row(place: int) -> Row:
-    """The row of the offer at that place."""
+    """Return the row of the offer at a position, cached."""
     offer = offers()[place]
     drawn = setting_of(offer, DTYPE)
     setting = replace(drawn, fixed={}, v0_is_tau_squared=False)
@@ -177,17 +177,17 @@ def _without(place: int) -> int:
 
 
 def all_rows() -> Iterator[Row]:
-    """Every row, those of the specification's own offers first."""
+    """Yield every row, those of the specification's own offers first."""
     return map(row, range(len(offers())))
 
 
 def rows_of(algorithm: str) -> list[Row]:
-    """The rows of an algorithm."""
+    """Return the rows of an algorithm."""
     return [row(i) for i, o in enumerate(offers()) if o.algorithm == algorithm]
 
 
 def can_show(mutant: str, r: Row) -> bool:
-    """True if a mutant is looked for in a row: the row claims what the mutant edits."""
+    """True if a mutant is relevant to a row, because the row claims the behaviour that the mutant edits."""
     if r.paired:
         m = MUTANTS[mutant]
         return r.offer.algorithm in m.algorithms and m.options.items() <= r.setting.options.items()

@@ -1,4 +1,4 @@
-"""Selection of cases as vectors: few, that together distinguish the rule from everything known to resemble it."""
+"""Selection of a few cases as vectors, which together distinguish the rule from all known similar rules."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ from fedspec_suite.vectors.alternatives import Edit, Kill, Rival, Want, edit_of,
 from fedspec_suite.vectors.rows import Row
 
 FIRST = 12
-"""Candidates that everything is tried on."""
+"""Number of candidates on which every rival is tried."""
 
 FURTHER = 48
-"""Candidates in all, the further ones for mutants that the first do not tell apart."""
+"""Total number of candidates, the further ones for mutants that the first don't distinguish."""
 
 LAST = 72
-"""Candidates in all for mutants that no row of the algorithm tells apart."""
+"""Total number of candidates for mutants that no row of the algorithm distinguishes."""
 
 EXTRA, OTHERS = 2, 3
-"""Vectors of a row for systematic edits alone, and among how many candidates they are looked for."""
+"""Number of a row's vectors for systematic edits, and number of candidates among which they are chosen."""
 
 LEAST, LEAST_TURNED = 3, 2
-"""Vectors of a row at least, where there are as many; of one with an option turned."""
+"""Least number of a row's vectors, if it has as many candidates; of a row with an option changed."""
 
 AT_EDGES = 1000
-"""Number of the first candidate that is a case at the edges; these cases follow in their order."""
+"""Number of the first candidate that is an edge case; the other edge cases follow in their order."""
 
 LONGEST, USUAL = 6000, 3000
-"""Bytes of a vector at most: of one at the edges, and of another."""
+"""Largest size in bytes of an edge-case vector, and of another vector."""
 
 SHORT = 1600
-"""Bytes of a vector that is its row's only one at most, where one so short is to be had: there are many such rows."""
+"""Preferred largest size in bytes of a row's only vector."""
 
 
 Size: TypeAlias = Callable[[Scenario, Want], int]
-"""Size of a case in bytes, before its kills are listed."""
+"""Function for the size of a case in bytes, before its kills are listed."""
 
 
 @dataclass(frozen=True, eq=False)
 class SelectedCase:
-    """A case that becomes a vector.
+    """Case that becomes a vector.
 
     Attributes:
         number: of the candidate.
@@ -63,7 +63,7 @@ class SelectedCase:
 
 
 def choose(r: Row, size: Size, tried: set[Edit]) -> tuple[SelectedCase, ...]:
-    """The vectors of a row, in the order in which they were chosen.
+    """Choose the vectors of a row, in order of selection.
 
     Args:
         r: the row.
@@ -87,7 +87,7 @@ def choose(r: Row, size: Size, tried: set[Edit]) -> tuple[SelectedCase, ...]:
 
 
 def at_edges(r: Row, size: Size, chosen: Sequence[SelectedCase]) -> tuple[SelectedCase, ...]:
-    """Cases that show the edges which those chosen do not show."""
+    """Return cases for the edge features that the chosen cases lack."""
     missing = {edge.name for edge in EDGES if r.setting.level in edge.levels and edge.possible(r.drawn)}
     missing -= {edge.name for c in chosen for edge in edges_of(c.scenario)}
     out = []
@@ -132,7 +132,7 @@ def _until_seen(r: Row, size: Size, left: Sequence[Rival], numbers: Iterable[int
 
 
 def further(r: Row, size: Size, unseen: Collection[str]) -> Iterator[SelectedCase]:
-    """Vectors of a row for mutants that no vector of its algorithm shows, by id."""
+    """Yield vectors of a row for mutants that no vector of its algorithm distinguishes."""
     left = [v for v in rivals(r) if v.variant.mutants and v.id in unseen]
     return _until_seen(r, size, left, range(FURTHER, LAST))
 
@@ -163,7 +163,7 @@ def _against_edits(
 
 
 def evaluated(r: Row, number: int, size: Size, against: Sequence[Rival]) -> SelectedCase | None:
-    """A candidate and which of some rivals it tells from the rule; None where it decides nothing or is too long."""
+    """Return a candidate with the rivals that it distinguishes; None if rounding hides deviations or it is too long."""
     s = all_edge_cases(r.drawn)[number - AT_EDGES] if number >= AT_EDGES else candidate(r.drawn, r.name, number)
     want = want_of(r, s)
     if want is None or (taken := size(s, want)) > _most(number):

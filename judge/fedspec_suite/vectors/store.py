@@ -1,4 +1,4 @@
-"""The vectors on disk: one file for each algorithm, and an index with their digests; read with nothing trusted."""
+"""Vectors on disk: one file for each algorithm and an index with their digests; reading validates everything."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from fedspec.schema import check, said
 from fedspec_suite.vectors.vector import VERSION, Vector, line
 
 FOLDER = Path(__file__).with_name(f"v{VERSION}")
-"""Folder of the vectors of this version."""
+"""Folder of the vectors of this format version."""
 
 INDEX = "index.json"
 
 LARGEST = 4_000_000
-"""Bytes of all files together, and so of any."""
+"""Largest size in bytes of all files together."""
 
 DIGITS = 400
-"""Most digits of a whole number; Python reads no more than some thousands."""
+"""Most digits of an integer; Python's own limit is a few thousand."""
 
 REMEDY = "take the files of the release again, or make them: fedspec vectors make"
 
@@ -35,7 +35,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9-]*\.json")
 
 @dataclass(frozen=True)
 class AlgorithmVectors:
-    """The vectors of one algorithm.
+    """Vectors of one algorithm, with the defects that they distinguish.
 
     Attributes:
         algorithm: its id.
@@ -49,7 +49,7 @@ class AlgorithmVectors:
 
 
 def constant(stored: AlgorithmVectors) -> AlgorithmVectors:
-    """The vectors of which no event says a hyper-parameter anew, which a harness may not know to read."""
+    """Keep only the vectors without events that change a hyper-parameter."""
     vectors = tuple(v for v in stored.vectors if not any("hyper" in event for event in v["events"]))
     shown = {name for v in vectors for found in v["kills"].values() for name in found}
     return AlgorithmVectors(
@@ -58,14 +58,14 @@ def constant(stored: AlgorithmVectors) -> AlgorithmVectors:
 
 
 def text(stored: AlgorithmVectors) -> str:
-    """A file: JSON, one vector a line."""
+    """Return the text of a vector file: JSON, one vector per line."""
     head = {"version": VERSION, "algorithm": stored.algorithm, "defects": dict(sorted(stored.defects.items()))}
     rows = ",\n".join(map(line, stored.vectors))
     return f'{line(head)[:-1]},"vectors":[\n{rows}\n]}}\n'
 
 
 def index(files: Mapping[str, str]) -> str:
-    """The index of some files, by name: their digests and how many vectors they hold."""
+    """Return the text of the index: digest, size and number of vectors of each file."""
     rows = {
         name: {
             "sha256": hashlib.sha256(body.encode()).hexdigest(),
@@ -78,12 +78,12 @@ def index(files: Mapping[str, str]) -> str:
 
 
 def digest(body: bytes) -> str:
-    """SHA-256 in hexadecimal digits."""
+    """Return the SHA-256 in hexadecimal digits."""
     return hashlib.sha256(body).hexdigest()
 
 
 def decoded(body: bytes, where: str) -> dict[str, Any]:
-    """JSON that is an object, has every name once, and holds no number that JSON has not.
+    """Parse a JSON object strictly: no duplicate names and no numbers outside of JSON.
 
     Raises:
         FedspecError: it is truncated, no JSON, nested too deeply, says a name twice, or holds a number that is none.
@@ -93,7 +93,7 @@ def decoded(body: bytes, where: str) -> dict[str, Any]:
         out = dict(found)
         if len(out) != len(found):
             twice = next(n for n, _ in found if [m for m, _ in found].count(n) > 1)
-            raise FedspecError(f"{where}: says {twice[:60]!r} twice in one object; {REMEDY}")
+            raise FedspecError(f"{where}: has {twice[:60]!r} twice in one object; {REMEDY}")
         return out
 
     def constant(word: str) -> Any:
@@ -124,7 +124,7 @@ def decoded(body: bytes, where: str) -> dict[str, Any]:
 
 
 def read(path: Path, schema: str) -> tuple[dict[str, Any], bytes]:
-    """A file of vectors, or their index, held to its schema.
+    """Read a vector file or an index and validate it against its schema.
 
     Raises:
         FedspecError: it cannot be read, is too large, of another version, or not what its schema says.
@@ -137,7 +137,7 @@ def read(path: Path, schema: str) -> tuple[dict[str, Any], bytes]:
     except OSError as error:
         raise FedspecError(f"{where}: cannot be read ({error.strerror}); {REMEDY}") from error
     if len(body) > LARGEST:
-        raise FedspecError(f"{where}: is larger than {LARGEST} bytes, which all vectors together are not; {REMEDY}")
+        raise FedspecError(f"{where}: is larger than {LARGEST} bytes, the limit of all vectors together; {REMEDY}")
     value = decoded(body, where)
     if value.get("version") != VERSION:
         of = f"is of version {said(value['version'])}" if "version" in value else "does not say its version"
@@ -150,7 +150,7 @@ def read(path: Path, schema: str) -> tuple[dict[str, Any], bytes]:
 
 
 def indexed(folder: Path) -> dict[str, dict[str, Any]]:
-    """Read the index of a folder: its files, by name.
+    """Read the index of a folder: the entries of its files, by name.
 
     Raises:
         FedspecError: it cannot be read, or names what is no file of vectors.
@@ -168,7 +168,7 @@ def indexed(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def load(folder: Path = FOLDER, algorithms: Iterable[str] | None = None) -> Iterator[AlgorithmVectors]:
-    """The vectors of some algorithms, or of all that the index names.
+    """Yield the vectors of some algorithms, or of all in the index.
 
     Raises:
         FedspecError: a file is missing, truncated, of another version, edited, or not what its schema says.
@@ -189,7 +189,7 @@ def _one(path: Path, sha256: str, size: int, count: int) -> AlgorithmVectors:
             f"vectors: {path}: was changed: its sha256 begins with {found[:12]}, the index says {sha256[:12]}; {REMEDY}"
         )
     if f"{value['algorithm']}.json" != path.name:
-        raise FedspecError(f"vectors: {path}: is about {value['algorithm']!r}, not what its name says; {REMEDY}")
+        raise FedspecError(f"vectors: {path}: is about {value['algorithm']!r}, unlike its name; {REMEDY}")
     if (len(body), len(value["vectors"])) != (size, count):
         raise FedspecError(
             f"vectors: {path.parent / INDEX}: says {size} bytes and {count} vectors of {path.name}, which has "

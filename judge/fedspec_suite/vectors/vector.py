@@ -1,4 +1,4 @@
-"""A vector as data: its inputs as the wire has them, what is wanted, error bounds, and what it tells apart."""
+"""A vector as JSON data: inputs as in the protocol, expected values, error bounds, and the rivals it distinguishes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from fedspec_suite.vectors.rows import Row
 from fedspec_suite.vectors.selection import SelectedCase
 
 SHOWN = 25
-"""Digits of what is wanted where it is irrational or its fraction is long."""
+"""Digits of an expected value that is irrational or a long fraction."""
 
 _LONGEST = 27
 """Characters of a fraction that is written out."""
@@ -38,7 +38,7 @@ _WRITTEN = re.compile(r"-?\d{1,15}(?:/[1-9]\d{0,14})?|-?\d(?:\.\d{1,24})?(?:e-?\
 
 
 def written(x: Fraction | Decimal) -> str:
-    """A wanted number: an integer, ``p/q`` in lowest terms, or 25 digits."""
+    """Format an expected number: an integer, ``p/q`` in lowest terms, or 25 digits."""
     if isinstance(x, Fraction):
         text = str(x)
         if len(text) <= _LONGEST and max(abs(x.numerator), x.denominator) < 2**49:
@@ -58,7 +58,7 @@ def written(x: Fraction | Decimal) -> str:
 
 
 def read(text: Any, where: str) -> Fraction:
-    """The number that is written.
+    """Parse an expected number.
 
     Raises:
         FedspecError: it is none of the forms that a wanted number has.
@@ -71,7 +71,7 @@ def read(text: Any, where: str) -> Fraction:
 
 
 def rounded_up(bound: float) -> float:
-    """An error bound with three digits, never below it."""
+    """Round an error bound up to three digits."""
     if bound == 0:
         return 0.0
     with decimal.localcontext() as context:
@@ -88,22 +88,22 @@ Vector = dict[str, Any]
 
 
 LATER: Mapping[str, Mapping[str, str]] = {"streaming-diloco": {"against": "common"}}
-"""Options that a row got after its vectors, at the value that these have: it is left out, so that no id changes."""
+"""Options that a row got after its vectors were made, at their default: left out, so that no id changes."""
 
 
 def brief(algorithm: str, options: Mapping[str, str]) -> dict[str, str]:
-    """The options of a case as a vector has them."""
+    """Return the options of a case as stored in a vector, without later options at their defaults."""
     later = LATER.get(algorithm, {})
     return {n: v for n, v in options.items() if later.get(n) != v}
 
 
 def options_of(case: Mapping[str, Any]) -> dict[str, str]:
-    """Options of a vector's case, with later defaults."""
+    """Return the options of a vector's case, including later options at their defaults."""
     return {**LATER.get(case["algorithm"], {}), **case["options"]}
 
 
 def inputs(s: Scenario) -> dict[str, Any]:
-    """The case and its events as JSON values; what an event does not hold is left out."""
+    """Return the case and its events as JSON values, without the empty fields of events."""
     case = encode(s.case)
     case["options"] = brief(s.case.algorithm, s.case.options)
     return {"case": case, "events": [_without_nothing(encode(e)) for e in s.events]}
@@ -120,21 +120,21 @@ _MAY_MISS = {"strategies", "scales", "noise", "draws", "clusters"}
 
 
 def scenario(vector: Mapping[str, Any]) -> Scenario:
-    """The case and the events of a vector, which the schema has passed."""
+    """Decode the case and the events of a vector that has passed the schema."""
     dtype = vector["case"]["dtype"]
     case = {**vector["case"], "options": options_of(vector["case"])}
     return Scenario(decode_case(case), tuple(decode_event(e, dtype) for e in vector["events"]))
 
 
 def id_of(given: Mapping[str, Any]) -> str:
-    """The id of a vector: of its inputs alone, so that one id is always one question."""
+    """Return the id of a vector: a hash of its inputs only."""
     case = given["case"]
     told = json.dumps({"case": given["case"], "events": given["events"]}, sort_keys=True, separators=(",", ":"))
     return f"{case['algorithm']}/{case['level']}/{hashlib.sha256(told.encode()).hexdigest()[:10]}"
 
 
 def exact(s: Scenario) -> list[Mapping[str, Any]] | None:
-    """The answers of the rule in fractions; None if a root is irrational."""
+    """Run the rule in fractions and return its answers; None if a root is irrational."""
     lifted = lift(s, Fraction)
     try:
         with digits():
@@ -145,7 +145,7 @@ def exact(s: Scenario) -> list[Mapping[str, Any]] | None:
 
 
 def wanted(s: Scenario, want: Want, in_fractions: Sequence[Mapping[str, Any]] | None = None) -> dict[str, Any]:
-    """The wanted values and their error bounds, as JSON values."""
+    """Return the expected values and their error bounds as JSON values."""
     values = []
     for k, names in enumerate(want.digits):
         shown = {}
@@ -163,7 +163,7 @@ def _flat(value: Any) -> Any:
 
 
 def encoded(r: Row, s: Scenario, want: Want, kills: Mapping[str, Kill], *, exactly: bool = True) -> Vector:
-    """A vector as JSON values."""
+    """Return a vector as JSON values."""
     given = inputs(s)
     places: dict[str, dict[str, float | None]] = {}
     for name, kill in sorted(steady(r, s, want, kills).items()):
@@ -180,25 +180,25 @@ def encoded(r: Row, s: Scenario, want: Want, kills: Mapping[str, Kill], *, exact
 
 
 def vector_of(r: Row, chosen: SelectedCase) -> Vector:
-    """The vector that a chosen case becomes."""
+    """Return the vector of a selected case."""
     return encoded(r, chosen.scenario, chosen.want, chosen.kills)
 
 
 def line(vector: Mapping[str, Any]) -> str:
-    """A vector on one line."""
+    """Return a vector as one line of JSON."""
     return json.dumps(vector, separators=(",", ":"), allow_nan=False)
 
 
 def size(r: Row, s: Scenario, want: Want) -> int:
-    """About how many bytes it takes, before anything is known of what it tells apart."""
+    """Estimate the size of a vector in bytes, without its kills."""
     return len(line(encoded(r, s, want, {}, exactly=False)))
 
 
 NUDGE = 2.0**-45
-"""Far more than rounding, and far less than the digits of a total."""
+"""Relative change of inputs: far more than rounding, and far less than the digits of a total."""
 
 FAR = 1e-5
-"""Relative to the largest number: how far a reader of the vectors lets a total be off."""
+"""Error of a total, relative to the largest number, that a reader of the vectors tolerates."""
 
 
 def steady(r: Row, s: Scenario, want: Want, kills: Mapping[str, Kill]) -> dict[str, Kill]:

@@ -113,7 +113,7 @@ SHARES: Mapping[str, tuple[Callable[[History], float | None], bool]] = {
     "where a client has more than {} of the weights": (_largest, True),
     "where a client has less than {} of the weights": (_smallest, False),
 }
-"""Share of the weights in an event, and whether larger shares decide, by the words of the feature."""
+"""Extreme share of the weights in an event, and whether the feature holds for larger shares, by its words."""
 
 _OF_CLIENTS: Mapping[str, Callable[[History], bool | None]] = {
     "where a round has one client": lambda r: len(r[-1]) == 1 if r[-1] else None,
@@ -195,7 +195,7 @@ def _told_anew(s: Scenario, k: int) -> bool:
 
 
 NO_TWO = "where no two clients"
-"""Beginning of the words for features of clients that share a value, which a single client has too."""
+"""Prefix of the words for features that hold for a single client too, because no two clients differ."""
 
 HOLDING: Mapping[str, Callable[[Scenario, int], bool | None]] = {
     **{

@@ -23,7 +23,7 @@ LONG = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000)
 MAGNITUDES = tuple(2.0**k for k in (-20, -17, -13, -10, -7, -3, 0, 3, 7, 10, 13, 17, 20))
 SIZES = tuple(2.0**k for k in (2, 4, 6, 7, 8, 10, 12, 14, 15, 16, 20, 24, 26, 29))
 FAR = 64
-"""Factor by which a hyper-parameter is larger and smaller, to tell two rules apart."""
+"""Factor by which a hyper-parameter is made larger and smaller to distinguish two rules."""
 
 
 Shows: TypeAlias = Callable[[Scenario, Scenario], bool]
@@ -48,7 +48,7 @@ class Ladder:
 
 
 def ladders(setting: Setting, bases: Sequence[Scenario], shows: Shows) -> Iterator[Ladder]:
-    """The features of a case, each alone.
+    """Yield a ladder for each feature of a case: the feature's values to try, with all else unchanged.
 
     Args:
         setting: what the subject is judged on.
@@ -139,7 +139,7 @@ def _number(setting: Setting, s: Scenario, name: str) -> Ladder:
 
 
 def valued(setting: Setting, s: Scenario, name: str, some: Iterable[float]) -> Ladder:
-    """A hyper-parameter at those of some values that it may have."""
+    """Return the ladder of a hyper-parameter over those of the given values that are allowed."""
     rules = setting.algorithm.reading(setting.reading).requires
     values = sorted({float(v) for v in some})
     if name == "eta_l" and s.case.problem is not None:
@@ -157,12 +157,12 @@ def valued(setting: Setting, s: Scenario, name: str, some: Iterable[float]) -> L
 
 
 def far(name: str, value: float) -> tuple[float, ...]:
-    """Much more and much less than a hyper-parameter is; of counts and rates nothing is said so far away."""
+    """Return two values far from a hyper-parameter's value, one larger and one smaller; none for counts and rates."""
     return () if name in COUNTS or name.startswith("eta") else (FAR * value, value / FAR)
 
 
 def at_edges(setting: Setting, s: Scenario) -> Iterator[tuple[str, Scenario]]:
-    """A case with each hyper-parameter at the edges of what it is drawn from and far beyond; and with other numbers.
+    """Yield a case with each hyper-parameter at extreme values, and cases with larger and smaller numbers.
 
     What two rules have in common for usual numbers they often do not have there.
     """

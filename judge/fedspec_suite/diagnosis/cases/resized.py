@@ -53,7 +53,7 @@ def messages(s: Scenario, n: int) -> Scenario:
 
 
 def opposed(s: Scenario) -> Scenario | None:
-    """The case with clients that are alike except for their signs: in each pair, one client pulls against the other.
+    """Return the case with clients equal up to sign, in opposite pairs, so that their changes nearly cancel.
 
     The clients' mean nearly vanishes, so that a rule that takes the larger of two numbers takes another one than usual.
     None if no event has two clients.
@@ -84,7 +84,7 @@ def opposed(s: Scenario) -> Scenario | None:
 
 
 def ringed(s: Scenario) -> Scenario | None:
-    """The case with clients that mix with the next one alone, who does not listen to them, three times in a round.
+    """Return the case in which each client mixes with only the next one in a ring, three times per round.
 
     None where there are no senders, or not everybody mixes.
     """
@@ -168,7 +168,7 @@ def delayed(s: Scenario, delay: int) -> Scenario:
 
 
 def shaped(s: Scenario, shapes: list[tuple[int, ...]]) -> Scenario:
-    """Blocks of these shapes, filled with the numbers that there are."""
+    """Return the case with blocks of these shapes, filled by repeating its numbers."""
     names = [f"w{k}" for k in range(len(shapes))]
 
     def blocks(old: Mapping[str, Array]) -> dict[str, Array]:
@@ -191,7 +191,7 @@ def shaped(s: Scenario, shapes: list[tuple[int, ...]]) -> Scenario:
 
 
 def longer(s: Scenario, events: int) -> Scenario:
-    """The events of a case again and again."""
+    """Return the case with ``events`` events, by repeating its own."""
     return replace(s, events=(s.events * -(-events // len(s.events)))[:events])
 
 

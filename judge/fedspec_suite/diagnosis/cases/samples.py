@@ -1,4 +1,4 @@
-"""The cases that a diagnosis compares on: rich ones, in which variants show."""
+"""Sample cases for a diagnosis, rich enough to distinguish variants."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _arrives(setting: Setting) -> bool:
 
 @lru_cache(maxsize=16)
 def samples_of(setting: Setting) -> tuple[Scenario, ...]:
-    """The cases that a diagnosis compares on."""
+    """Return the sample cases on which a diagnosis compares variants."""
     # Two of few clients are each other's nearest, and their scores tie: rounding decides who is taken.
     few, most = (5, 6) if "f" in setting.numbers else (2, 4)
     match setting.level:

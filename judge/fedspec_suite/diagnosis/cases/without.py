@@ -23,7 +23,7 @@ RELATIVE = {"numbers of about", "all digits"}
 
 
 def on_ladder(setting: Setting, s: Scenario, name: str, values: Sequence[float]) -> Scenario | None:
-    """The case with a feature of some size at the first of these values that it can have; None if it can have none."""
+    """Return the case with a feature at the first of these values that is possible; None if none is."""
     if name in RELATIVE:
         return None
     for ladder in ladders(setting, [s], lambda one, other: True):
@@ -33,7 +33,7 @@ def on_ladder(setting: Setting, s: Scenario, name: str, values: Sequence[float])
 
 
 def without(setting: Setting, s: Scenario, words: str, last: int) -> Scenario | None:
-    """The case without the feature that the words name, up to an event; None if no function makes such a case."""
+    """Return the case without the feature that the words name, up to an event; None if no function can make it."""
     made = next((make for part, make in _MADE.items() if part in words), None)
     other = None if made is None else made(setting, s)
     if other is None:

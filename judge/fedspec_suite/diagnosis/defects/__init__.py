@@ -1,4 +1,4 @@
-"""Defects that any algorithm can have: wrappers of its inputs, its hyper-parameters, its state and its outputs.
+"""Generic defects that any algorithm can have: wrappers of inputs, hyper-parameters, state and outputs.
 
 A defect changes what the specification is told (``given``) or how its session runs (``session``); the rule itself is
 left alone, so that one defect serves the whole catalogue, in every arithmetic.
@@ -36,7 +36,7 @@ __all__ = ["Defect", "defects"]
 
 
 def defects(setting: Setting) -> Iterator[Defect]:
-    """Every defect that makes sense in a setting; the likelier ones first."""
+    """Yield every defect that applies to a setting, the likelier ones first."""
     yield from schedules.of(setting)
     yield from chains.of(setting)
     if isinstance(setting.algorithm.run, Method) or setting.counts_all:

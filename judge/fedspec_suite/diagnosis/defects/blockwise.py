@@ -1,4 +1,4 @@
-"""Parts of the model: a rule of the whole applied to each block by itself, and other sets of a cover by axes."""
+"""Defects of blocks: a rule of the whole model applied to each block separately, and wrong sets of a cover by axes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import functions, names
 
 WHOLE = {"norm", "total", "largest", "smallest", "where_shorter", "keep_largest"}
-"""Functions that make one number of all coordinates."""
+"""Functions that reduce all coordinates to one number or compare them."""
 
 
 def _parts(s: Scenario) -> tuple[Callable[[Any, slice], Any], Callable[[Any, Any, slice], Any]]:
@@ -75,7 +75,7 @@ def _by_itself(inner: Running, s: Scenario) -> Running:
 
 
 def of(setting: Setting) -> Iterator[Defect]:
-    """Defects in which a rule that reads the whole model is applied to each block by itself."""
+    """Yield the defect in which a rule that reads the whole model is applied to each block separately."""
     run = setting.algorithm.run
     if setting.algorithm.has(Fact.MATRICES) or "phi" in setting.algorithm.options:
         # These rules are of layers themselves.
@@ -89,7 +89,7 @@ def of(setting: Setting) -> Iterator[Defect]:
 
 
 Block: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
-"""The numbers of a block's coordinates, in its shape."""
+"""Coordinate numbers of a block, in the block's shape."""
 
 
 def _slices(block: Block, axes: slice = slice(None)) -> Iterator[Block]:
@@ -127,7 +127,7 @@ KINDS: Mapping[str, Callable[[Block], Iterator[Block]]] = {
     "a block is a matrix: all axes but the last as one by the last": partial(_matrix, rows=-1),
     "a block of one axis is one set": _vector_whole,
 }
-"""Divisions of a block, in the place of its slices along every axis."""
+"""Wrong divisions of a block into sets, by the words of the defect; right are its slices along every axis."""
 
 
 def _covered(sets: Callable[[Block], Iterator[Block]], order: int = 1) -> Callable[[Running, Scenario], Running]:
@@ -151,7 +151,7 @@ def _covered(sets: Callable[[Block], Iterator[Block]], order: int = 1) -> Callab
 
 
 def other_covers(setting: Setting) -> Iterator[Defect]:
-    """The covers that may stand for that by the axes."""
+    """Yield the defects of wrong covers, if the claimed cover is by axes."""
     if setting.options.get("cover") == "axes":
         for words, sets in KINDS.items():
             yield Defect(words=words, tail="nu", session=_covered(sets))

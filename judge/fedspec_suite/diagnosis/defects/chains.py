@@ -1,4 +1,4 @@
-"""Gradients that go through another chain than the claimed one: a link left out, moved, or of another kind."""
+"""Defects of gradient chains: a link omitted, moved or replaced."""
 
 from __future__ import annotations
 
@@ -24,6 +24,6 @@ def _others(claimed: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def of(setting: Setting) -> Iterator[Defect]:
-    """Yield each other chain."""
+    """Yield a defect for each other chain of gradient transformations."""
     for words, links in _others(setting.gradients):
         yield Defect(words=words, given=lambda s, links=links: with_gradients(s, *links))  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""Clients: their objectives, steps and participation, and clients taken for one another."""
+"""Defects of clients: wrong objectives, steps or participation, and clients mistaken for one another."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fedspec_suite.mutants import functions, names
 
 
 def of_problem(words: str, change: Callable[[Quadratics], Quadratics], tail: str = "") -> Defect:
-    """A defect of the problem that the clients get."""
+    """Return a defect that changes the clients' objectives."""
 
     def given(s: Scenario) -> Scenario:
         return replace(s, case=replace(s.case, problem=change(s.case.problem) if s.case.problem else None))
@@ -102,7 +102,7 @@ def _noise_after(inner: Running, s: Scenario) -> Running:
 
 
 def of(setting: Setting) -> Iterator[Defect]:
-    """Yield the defects in the work of clients, such as their steps and objectives."""
+    """Yield defects of clients' work, such as wrong numbers of steps or wrong objectives."""
     yield of_problem("the clients go uphill", lambda q: replace(q, H=-q.H, e=-q.e))
     if setting.level == "round":
         yield _rounds("all take as many steps as the first", lambda e: replace(e, steps=(e.steps[0],) * len(e.steps)))
@@ -218,7 +218,7 @@ def _sizes(words: str, change: Callable[[Any], Any]) -> Defect:
 
 
 def confused(setting: Setting) -> Iterator[Defect]:
-    """Defects in which clients that are drawn, and keep something or are weighed, are taken for one another."""
+    """Yield defects in which one client's data, weight or state is used for another client."""
     if setting.level not in {"round", "trace"}:
         return
     if any("examples" in f.__code__.co_names for f in functions(setting.algorithm, setting.level)):

@@ -1,4 +1,4 @@
-"""The record of a generic defect, and the sessions that some defects run."""
+"""Record of a generic defect, and helpers that wrap a session."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from fedspec_suite.measure.function_copies import Around
 from fedspec_suite.measure.scenario import Scenario
 
 Running: TypeAlias = Any
-"""A session of the specification: its state can be put back, in its copy of the functions (``spec``) some may be put
-behind others, and its record (``memory``) is what edited text asks."""
+"""Session of the specification: its state can be replaced, functions in its copy (``spec``) can be wrapped, and
+edited text reads its record (``memory``).
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Defect:
-    """A mistake in words, and how to make the specification so.
+    """Generic mistake: its description, and how to make the specification commit it.
 
     Attributes:
         words: what a diagnosis says.
@@ -36,7 +37,7 @@ class Defect:
 
 
 def with_x(state: Any, x: Any) -> Any:
-    """A state of a session with another model in it, wherever it holds that: in a record within, or as its last one."""
+    """Replace the model inside a session's state, also in a nested record or as the last version."""
     if not is_dataclass(state) or isinstance(state, type):
         return x
     names = {f.name for f in fields(state)}
@@ -57,19 +58,19 @@ def _held(state: Any, name: str) -> bool:
 
 
 def part(state: Any, name: str) -> Any:
-    """A field of a state, or of the server that it holds."""
+    """Return a field of a state, or of the server's state inside it."""
     return getattr(state if _held(state, name) else state.server, name)
 
 
 def with_part(state: Any, name: str, value: Any) -> Any:
-    """A state with another value of that field."""
+    """Replace a field of a state, or of the server's state inside it."""
     if _held(state, name):
         return replace(state, **{name: value})
     return replace(state, server=replace(state.server, **{name: value}))
 
 
 def with_shown(answer: Any, name: str, value: Any, event: Event) -> Any:
-    """An answer with another value of what is kept, if it shows that: of all clients, or of the participants alone."""
+    """Replace a value in an answer, if the answer contains it; reduced to the participants if the answer is."""
     if name not in answer:
         return answer
     if isinstance(event, Round) and len(value) != len(answer[name]) == len(event.participants):
@@ -78,7 +79,7 @@ def with_shown(answer: Any, name: str, value: Any, event: Event) -> Any:
 
 
 def of_events(words: str, kind: type[Event], change: Callable[[Any], Event], tail: str = "") -> Defect:
-    """A defect in what every event of a kind says."""
+    """Return a defect that changes every event of a type."""
 
     def given(s: Scenario) -> Scenario:
         return replace(s, events=tuple(change(e) if isinstance(e, kind) else e for e in s.events))
@@ -87,7 +88,7 @@ def of_events(words: str, kind: type[Event], change: Callable[[Any], Event], tai
 
 
 class Stepping:
-    """Session that hands each event to a function of the inner session, the event and the number of earlier events.
+    """Session that passes each event to a function of the inner session, the event and the number of earlier events.
 
     Whatever else is read from it or put back is the session's within, however deep that is.
     """
@@ -106,19 +107,19 @@ class Stepping:
         setattr(self.inner, name, value)
 
     def step(self, event: Event) -> Any:
-        """Take the event."""
+        """Take the event by calling ``take``."""
         before = self.count
         vars(self)["count"] = before + 1
         return self.take(self.inner, event, before)
 
 
 def stepping(words: str, take: Callable[[Running, Event, int], Any]) -> Defect:
-    """A defect in how each event is taken."""
+    """Return a defect that changes how each event is processed."""
     return Defect(words=words, session=lambda inner, s: Stepping(inner, take))
 
 
 def beginning(begin: Callable[[Running], None], *, at_first: bool = True) -> Callable[[Running, Scenario], Running]:
-    """A session that begins otherwise, in the first round unless told otherwise and in each that begins anew."""
+    """Wrap a session so that ``begin`` changes it at the start (unless ``at_first`` is false) and after each Begin."""
 
     def take(inner: Running, event: Event, k: int) -> Any:
         answer = inner.step(event)
@@ -137,7 +138,7 @@ def beginning(begin: Callable[[Running], None], *, at_first: bool = True) -> Cal
 def began(
     name: str, start: Callable[[Running], Any], *, at_first: bool = True
 ) -> Callable[[Running, Scenario], Running]:
-    """A field starts at something else, in the first round unless told otherwise and in each that begins anew."""
+    """Wrap a session so that a field starts at another value, at the start and after each Begin."""
 
     def begin(inner: Running) -> None:
         now = part(inner.state, name)
@@ -147,11 +148,11 @@ def began(
 
 
 OfClient: TypeAlias = Callable[..., Callable[..., Any]]
-"""A replacement of a client's work: from the client and the arguments of the function that runs clients."""
+"""Function that returns a replacement of a client, given the client and the arguments of the function running it."""
 
 
 def around_clients(of_client: OfClient) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Wrap a function that runs clients so that the clients do something else."""
+    """Return a wrapper for the function that runs clients, which replaces each client."""
 
     def around(there: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(there)
@@ -164,7 +165,7 @@ def around_clients(of_client: OfClient) -> Callable[[Callable[..., Any]], Callab
 
 
 def behind(functions: Around) -> Callable[[Running, Scenario], Running]:
-    """A session whose events are taken while functions of the specification stand behind others."""
+    """Wrap a session so that functions of the specification are wrapped while it takes an event."""
 
     def take(inner: Running, event: Event, k: int) -> Any:
         with inner.spec.behind(functions):

@@ -1,4 +1,4 @@
-"""Events and outputs: how often and how late they count."""
+"""Defects of events and answers: lost, repeated, delayed or scaled."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _zero(inner: Running, event: Event, k: int) -> Any:
 
 
 def of(setting: Setting) -> Iterator[Defect]:
-    """Yield the defects in whole answers, such as an answer that comes one event late."""
+    """Yield defects of whole answers, such as an answer that comes one event late."""
     yield Defect(words="every answer is one event late", session=_late)
     yield stepping("the model never moves", _still)
     yield stepping("every answer is zero", _zero)

@@ -1,4 +1,4 @@
-"""Exchanges among peers: the matrix by which they mix."""
+"""Defects of exchanges among peers: a wrong mixing matrix or wrong participants."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _in_turn(W: Array) -> Array:
 
 
 def of(setting: Setting) -> Iterator[Defect]:
-    """Yield the defects in the mixing matrix of gossip."""
+    """Yield defects of gossip, such as a transposed mixing matrix."""
     if setting.level != "trace" or setting.algorithm.event != "exchange":
         return
     yield _mixed("W is transposed", lambda W: _square(W, lambda W: W.T.copy()))

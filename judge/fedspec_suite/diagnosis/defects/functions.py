@@ -1,4 +1,4 @@
-"""Functions taken for one another: reductions of a cover, scaling of a layer, the place of its decay, short norms."""
+"""Defects that confuse functions: reductions of a cover, layer scaling, place of the decay, short norm vectors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fedspec_suite.mutants import functions
 
 
 def of_ratio(there: Callable[..., Any]) -> Callable[..., Any]:
-    """A step of one layer whose trust ratio is moved into [phi_m, phi_M], not its length."""
+    """Wrap a layer's step so that the trust ratio, not the length of x, is clipped to [phi_m, phi_M]."""
 
     @wraps(there)
     def step(x: Array, p: Array, *, eta_l: Any, lam: Any = 0, phi_m: Any = 1, phi_M: Any = 1, **named: Any) -> Array:
@@ -143,11 +143,11 @@ ALONE: Mapping[str, Callable[[list[Any]], list[Any]]] = {
     ", unless it is the only one": lambda a: a,
     ", and is one where it is the only one": lambda a: [0 * a[0] + 1],
 }
-"""The remainder of a vector with a single entry."""
+"""Replacements of an accumulation vector that has a single entry to lose, by the words added to the defect."""
 
 
 def short_norms(setting: Setting) -> Iterator[Defect]:
-    """Defects of the accumulation vector whose sum is ||a_i||_1: an entry is missing."""
+    """Yield defects in which the accumulation vector behind ||a_i||_1 lacks its first or last entry."""
     found = functions(setting.algorithm, setting.level)
     if cast(FunctionType, accumulation) not in found:
         return
@@ -167,7 +167,7 @@ def short_norms(setting: Setting) -> Iterator[Defect]:
 
 
 def of(setting: Setting) -> Iterator[Defect]:
-    """Yield defects in how an algorithm uses its functions, such as sorting along the wrong axis."""
+    """Yield defects in how an algorithm applies its functions, such as sorting along the wrong axis."""
     called = {n for f in functions(setting.algorithm, setting.level) for n in inspect.unwrap(f).__code__.co_names}
     if "ascending" in called:
         words = (

@@ -1,4 +1,4 @@
-"""Gradients: mistakes of a local solver in using them."""
+"""Defects of gradients in a local solver."""
 
 from __future__ import annotations
 

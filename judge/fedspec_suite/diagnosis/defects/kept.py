@@ -1,4 +1,4 @@
-"""Values kept from event to event: frozen, late, lost, overwritten, or without effect in the first events."""
+"""Defects of stored values: frozen, late, lost, overwritten, or without effect in the first events."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
 Changed = Callable[[Any, Any, int], Any]
-"""The value of a field after an event: from its value before, the value that it should have, and the number of events
-since the round, or the session, began."""
+"""Function for a field's value after an event, from its value before, the right value, and the number of events
+since the round, or the session, began.
+"""
 
 
 def _kept(name: str, change: Callable[[], Changed]) -> Callable[[Running, Scenario], Running]:
@@ -239,7 +240,7 @@ def _noting(client: Callable[..., Any], out: list[Any]) -> Callable[..., Any]:
 
 
 def overwritten(setting: Setting, names: tuple[str, ...]) -> Iterator[Defect]:
-    """The defects of the fields of the state that have a row for each client."""
+    """Yield defects of state fields with one row per client: a row is written before the other clients read it."""
     if setting.level != "round":
         return
     for n in names:
@@ -248,7 +249,7 @@ def overwritten(setting: Setting, names: tuple[str, ...]) -> Iterator[Defect]:
 
 
 def of(setting: Setting, names: tuple[str, ...]) -> Iterator[Defect]:
-    """The defects of some fields of the state, and of the decays."""
+    """Yield defects of some state fields, and of the decays."""
     started = {"v0", "v0_l", "v_hat0"} & {*setting.numbers}
     for n in names:
         if started:

@@ -1,4 +1,4 @@
-"""Wrong inputs of the server's rules: the input of the event before, or a count of only the clients seen so far."""
+"""Defects of the server's inputs: taken from the event before, or a count of only the clients seen so far."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _present(event: Event) -> tuple[int, ...]:
 
 
 def of(setting: Setting) -> Iterator[Defect]:
-    """Defects of the inputs of the server's rules, if the algorithm has a server and its events are rounds."""
+    """Yield defects of the inputs of the server's rules."""
     if setting.level not in {"server", "round"}:
         return
     found = functions(setting.algorithm, setting.level)

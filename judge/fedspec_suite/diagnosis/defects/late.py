@@ -1,4 +1,4 @@
-"""Weights of late and waiting updates: discounts, the divisor of a full buffer, and decays in the meantime."""
+"""Defects of late updates: discounts, the divisor of a full buffer, and decays in the meantime."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
 DECAYS = {"m": "beta1", "v": "beta2"}
-"""Decay of each vector that a server keeps, if the decay isn't called beta."""
+"""Decay of each vector that a server stores, unless the decay is called beta."""
 
 
 def _resent(
@@ -122,7 +122,7 @@ def _decays_meanwhile(inner: Running, event: Event, k: int) -> Any:
 
 
 def of(setting: Setting) -> Iterator[Defect]:
-    """Defects of late and of waiting updates, if updates arrive one by one."""
+    """Yield defects of late and of waiting updates, if updates arrive one by one."""
     if setting.algorithm.event != "arrival":
         return
     downloaded: Any = population.downloaded

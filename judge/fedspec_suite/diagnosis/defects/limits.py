@@ -1,4 +1,4 @@
-"""Decay and limits: of every gradient that a client takes, and of the changes that a server averages or their mean."""
+"""Weight decay and clipping of every gradient, of the changes that a server averages, or of their mean."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fedspec_suite.mutants import functions
 
 
 def regraded(change: OfGradient) -> Callable[[Running, Scenario], Running]:
-    """Every gradient is another, in a solver by itself and in the clients of a round."""
+    """Wrap a session so that every gradient is changed, in a solver or in the clients of a round."""
 
     def session(inner: Running, s: Scenario) -> Running:
         blocks = layers(shapes(s.case.x0))
@@ -56,7 +56,7 @@ DECAY = "{} x is subtracted from Delta before the server takes it (weight decay 
 
 
 def limited(setting: Setting) -> Mapping[str, Callable[[float], Callable[[Running, Scenario], Running]]]:
-    """Limits of the mean, by their words with a place for the number; none if the algorithm takes no mean."""
+    """Return clippings of the mean by their words; none if the algorithm takes no weighted mean."""
     mean = cast(FunctionType, weighted_mean)
     if mean not in functions(setting.algorithm, setting.level):
         return {}

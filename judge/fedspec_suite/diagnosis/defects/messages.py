@@ -1,4 +1,4 @@
-"""Messages: mistakes of the server in using the clients' messages."""
+"""Defects of a server that misuses the clients' messages."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ _DIVISORS: Mapping[str, tuple[str, Callable[[Messages], Any]]] = {
 
 
 def of(setting: Setting) -> Iterator[Defect]:
-    """Yield the defects in how a server reads its clients' messages."""
+    """Yield defects in how a server uses its clients' messages."""
     by = setting.options.get("weights", "examples")
     by_examples = by == "examples"
     if setting.level == "server":

@@ -1,4 +1,4 @@
-"""Numbers: hyper-parameters whose values differ from the stated ones."""
+"""Defects of hyper-parameters: values that differ from the stated ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _over_clients(name: str) -> Defect:
 
 
 def of(setting: Setting) -> Iterator[Defect]:
-    """Yield the defects in hyper-parameters, such as two that are exchanged."""
+    """Yield defects of hyper-parameters, such as two that are exchanged."""
     free = [n for n in setting.numbers if n not in setting.fixed]
     for a, b in combinations([n for n in free if n not in COUNTS], 2):
         if DOMAINS[a].domain is DOMAINS[b].domain:

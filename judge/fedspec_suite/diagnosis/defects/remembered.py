@@ -1,4 +1,4 @@
-"""Clients whose solver remembers a value that it should reset: its state of the last round, or the first model.
+"""Defects of a client's solver that doesn't reset: it keeps its state of the last round, or the first model.
 
 A client's solver lives inside a round. These defects therefore wrap the functions that begin and step the solver, for
 as long as an event lasts.
@@ -24,7 +24,7 @@ from fedspec_suite.mutants import functions
 
 @dataclass(frozen=True)
 class Solver:
-    """A local solver with a state: the function that begins it, if any, the functions that step it, and its fields."""
+    """Local solver with a state: its begin function, if any, its step functions, and its state fields."""
 
     begin: FunctionType | None
     steps: tuple[FunctionType, ...]
@@ -50,7 +50,7 @@ def _solvers_of(found: Sequence[FunctionType]) -> list[Solver]:
 
 
 OWN, ROUND, EVER = "when its next round begins", "from client to client, anew in every round", "from client to client"
-"""Words for how long a solver's state lives on, and which clients share it."""
+"""Words for the life of a solver's state, and for the clients that share it."""
 
 
 def _lives_on(solvers: Sequence[Solver], names: Sequence[str], how: str) -> Callable[[Running, Scenario], Running]:
@@ -142,7 +142,7 @@ def _pulled(
 
 
 def of(setting: Setting) -> Iterator[Defect]:
-    """Defects of clients that remember earlier rounds, if they run a solver themselves."""
+    """Yield defects of clients that remember earlier rounds, if the clients run a local solver."""
     found = functions(setting.algorithm, setting.level)
     solvers = _solvers_of(found)
     names = tuple(dict.fromkeys(n for solver in solvers for n in solver.names))

@@ -1,4 +1,4 @@
-"""Schedules that are another one: shifted, counted in another unit, of another shape, applied twice or not at all."""
+"""Defects of schedules: shifted, counted in another unit, of another shape, applied twice or not at all."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def told(s: Scenario, schedules: Schedules) -> Scenario:
 
 
 def of(setting: Setting) -> Iterator[Defect]:
-    """Yield each other schedule of one rate, with those of the other rates as claimed."""
+    """Yield defects in which one rate has another schedule, and the others the claimed ones."""
     claimed = read(setting.schedules)
     for name, said in setting.schedules.items():
         for words, every, factor in _others(name, schedule_of(said), setting.level):

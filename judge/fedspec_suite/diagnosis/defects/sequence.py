@@ -1,4 +1,4 @@
-"""Clients that work one after another on a model that is meant for each client alone."""
+"""Defects of clients that run one after another and pass on a model that should be separate."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def _one_at_a_time(by_examples: bool) -> Callable[[Running, Scenario], Running]:
 
 
 def of(setting: Setting) -> Iterator[Defect]:
-    """Defects of clients that run one after another and hand values on to the next client."""
+    """Yield defects of clients that run one after another and pass values on to the next client."""
     if setting.level != "round":
         return
     found = functions(setting.algorithm, setting.level)

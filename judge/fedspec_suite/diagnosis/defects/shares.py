@@ -1,4 +1,4 @@
-"""Wrong means: shares that don't sum to one, and clients counted as one because they have the same key."""
+"""Defects of means: shares that don't sum to one, and clients merged because they have the same key."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from fedspec_suite.mutants import functions
 
 @dataclass(frozen=True)
 class Row:
-    """The client behind a change: its steps and examples, its norm, the version that it began at, its number.
+    """Client behind a change: its steps, examples and norm, the version that it started from, and its number.
 
     An update that arrives has a number too: that of the arrivals before it.
     """
@@ -39,7 +39,7 @@ class Row:
 
 
 Weighed = Callable[[Sequence[Any], Sequence[Row]], Sequence[Any]]
-"""The factors of changes, from their shares and their clients."""
+"""Function from the clients' shares and rows to the factors of their changes."""
 
 
 def rows_of(inner: Running, event: Event, s: Scenario, k: int = 0) -> list[Row]:
@@ -59,7 +59,7 @@ def rows_of(inner: Running, event: Event, s: Scenario, k: int = 0) -> list[Row]:
 def averaged(
     weighed: Weighed, models: bool = False, once: Callable[[Sequence[Row]], Any] = lambda rows: 1
 ) -> Callable[[Running, Scenario], Running]:
-    """The mean of a round, or of a full buffer, has other shares.
+    """Wrap a session so that the mean of a round, or of a full buffer, uses other shares.
 
     Args:
         weighed: which.
@@ -122,7 +122,7 @@ UNEVEN: Sequence[tuple[str, Weighed]] = (
     ("of FedNova, p_i tau_eff / ||a_i||_1", _by_norm),
     ("of FedNova, p_i tau_eff / tau_i", _by_steps),
 )
-"""Shares that need not sum to one."""
+"""Wrong shares that need not sum to one, with their words."""
 
 
 def _all(number: Callable[[int], Any]) -> Weighed:
@@ -151,7 +151,7 @@ ONCE: Mapping[str, tuple[Weighed, Callable[[Sequence[Row]], Any]]] = {
     "the old model is subtracted from each p_i y_i, n times where once is due": (_as_they_are, len),
     "models are averaged, and the old one is not subtracted": (_as_they_are, lambda rows: 0),
 }
-"""Models that are summed, and how often the old one is subtracted."""
+"""Wrong sums of models, and how many times the old model is subtracted, by their words."""
 
 
 def _groups(keys: Sequence[Hashable]) -> dict[Hashable, list[int]]:
@@ -162,7 +162,7 @@ def _groups(keys: Sequence[Hashable]) -> dict[Hashable, list[int]]:
 
 
 Colliding = Callable[[Sequence[Any], Sequence[list[int]]], Mapping[int, Any]]
-"""The shares that are left, by place, from all shares and the places that have one key."""
+"""Function for the remaining shares by position, from all shares and the groups of positions with equal keys."""
 
 
 def _some(which: int, again: bool) -> Colliding:
@@ -193,7 +193,7 @@ COLLIDING: Mapping[str, Colliding] = {
     "the changes are averaged first, and that mean counts once": _mean_of_means,
     "the changes are added, and that sum counts once": _sums,
 }
-"""Mistakes about clients that have one key."""
+"""Mistakes in merging clients that have the same key, by their words."""
 
 
 def _collides(key: Callable[[Row], Hashable], left: Colliding) -> Weighed:
@@ -249,7 +249,7 @@ def _by(group: Callable[[Any], Sequence[Hashable]]) -> Any:
 
 
 def in_groups(setting: Setting) -> Iterator[Defect]:
-    """Defects in which changes of equal weight are averaged twice: within groups, then over the groups."""
+    """Yield defects in which changes of equal weight are averaged twice: within groups, then over the groups."""
     if setting.level != "round" or setting.options.get("weights", "uniform") != "uniform":
         return
     if not isinstance(setting.algorithm.run, Program) or "repeats" not in setting.takes:
@@ -268,7 +268,7 @@ def in_groups(setting: Setting) -> Iterator[Defect]:
 
 
 def of(setting: Setting) -> Iterator[Defect]:
-    """Defects in the shares by which clients are averaged."""
+    """Yield defects of the shares by which clients are averaged."""
     found = {f.__name__ for f in functions(setting.algorithm, setting.level)}
     late = setting.algorithm.event == "arrival"
     if "weighted_mean" in found:

@@ -1,4 +1,4 @@
-"""Signed starts: what is kept begins at minus or plus something else; and means of those seen so far."""
+"""Defects of initial values: a stored vector starts at plus or minus another quantity; and means over clients seen."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
 FIRST = {"the first gradient": 1, "minus the first gradient": -1}
-"""Signs of the first gradient with which a kept value starts, by their words."""
+"""Signs of the first gradient as initial value, by their words."""
 
 
 SECOND = ("v", "v_hat")
-"""Second moments, where the rule has a stabiliser beside their root."""
+"""Second moments, whose root is taken with a stabiliser."""
 
 
 def _at_first(name: str, times: int, power: int = 1) -> Callable[[Running, Scenario], Running]:
@@ -76,7 +76,7 @@ def _over_seen(name: str, rows: str) -> Callable[[Running, Scenario], Running]:
 
 
 def of(setting: Setting) -> Iterator[Defect]:
-    """Defects in the start of everything that is kept beside the model."""
+    """Yield defects of the initial value of each stored vector."""
     names = [n for n in state_fields(setting) if n != "t"]
     brings = "gradient" if setting.level == "client" else "Delta"
     looks = setting.level == "client" or "delta" in setting.algorithm.shows_at(setting.level)

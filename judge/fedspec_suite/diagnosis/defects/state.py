@@ -1,4 +1,4 @@
-"""State: what is kept, and for how long."""
+"""Defects of the state between events: what is stored, and for how long."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
 CONSTANT = {"x", "clients", "p", "cover", "layers", "shapes"}
-"""Fields that are the model, or that no event changes."""
+"""State fields that hold the model, or that no event changes."""
 
 
 def state_fields(setting: Setting) -> tuple[str, ...]:
-    """The names that the specification keeps beside the model, as far as a state is a record."""
+    """Return the names of the state fields beside the model; empty if the state is no record."""
     run, served = setting.algorithm.run, setting.algorithm.served if setting.level == "server" else None
     begin = served.init if served else run.begin if isinstance(run, LocalSolver) else run.init
     kind = typing.get_type_hints(begin).get("return") if begin else None
@@ -219,7 +219,7 @@ def _left_behind(inner: Running, s: Scenario) -> Running:
 
 
 def of(setting: Setting) -> Iterator[Defect]:
-    """Yield the defects in the state between events, such as a buffer that is forgotten."""
+    """Yield defects of the state between events, such as a buffer that is forgotten."""
     names = state_fields(setting)
     # What a server within the state keeps is known by what is shown of it.
     within = setting.algorithm.shows_at(setting.level) if "server" in names else ()

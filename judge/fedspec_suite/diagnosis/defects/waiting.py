@@ -1,4 +1,4 @@
-"""Updates that wait in a buffer: which of them stay, which are replaced, and how their delays are counted."""
+"""Defects of updates in a buffer: updates that stay or are replaced, and miscounted delays."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ MISTAKEN: Mapping[str, Weighed] = {
         q * (1 - 1 / len(rows)) ** (len(rows) - 1 - j) for j, q in enumerate(p)
     ],
 }
-"""Shares that the updates in a full buffer may have by mistake, by the words of the defect."""
+"""Wrong shares of the updates in a full buffer, by the words of the defect."""
 
 STEPS: Mapping[str, Weighed] = {
     "the steps of the one that fills it": _by_steps_of(lambda steps: steps[-1]),
@@ -117,11 +117,11 @@ STEPS: Mapping[str, Weighed] = {
     "the mean of all their steps": _by_steps_of(lambda steps: sum(steps) / len(steps)),
     "the most steps of one of them": _by_steps_of(max),
 }
-"""Number of steps that may divide all updates in a buffer, instead of each update's own number, by its words."""
+"""Wrong common divisors of the updates in a buffer, instead of each update's number of steps, by their words."""
 
 
 def of(setting: Setting) -> Iterator[Defect]:
-    """Defects of waiting updates, if the server waits for several."""
+    """Yield defects of waiting updates, if the server buffers several."""
     if setting.algorithm.event != "arrival" or "buffer" not in setting.numbers:
         return
     yield stepping("delays are counted in arrivals, not in versions of the model", _in_arrivals)

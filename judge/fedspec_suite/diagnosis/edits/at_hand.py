@@ -1,4 +1,4 @@
-"""Values at hand where a statement of the specification runs: seen by running it, not read off its text."""
+"""Values in scope where a statement of the specification runs, observed by running it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fedspec_suite.mutants import Mutant, edited, parsed
 
 
 class Choice(NamedTuple):
-    """Value of an option, and the other values that it might have."""
+    """Value of an option with the other possible values."""
 
     value: str
     others: tuple[str, ...]
@@ -32,17 +32,17 @@ array of one shape, or a list of one length and one kind."""
 CHAIN = (ast.Name, ast.Attribute, ast.Subscript)
 
 UNREAD = (ast.Starred, ast.Constant, ast.Lambda, ast.Slice, ast.Tuple)
-"""Expressions that say nothing by themselves, or are none outside another."""
+"""Expression types that are no value by themselves."""
 
 BEGUN_FROM = "state.versions[-1 - arrival.delay]"
-"""The version of the model that a late client began from, where one update arrives at a time."""
+"""Expression for the model version that a late client started from, if updates arrive one at a time."""
 
 HEADER = {ast.Assign: "value", ast.Return: "value", ast.Expr: "value", ast.If: "test", ast.For: "iter"}
-"""The expression that a statement computes before anything within it runs."""
+"""Attribute of a statement that holds the expression it computes first."""
 
 
 class Text:
-    """A function as text, with the values at hand at each of its statements once it has run.
+    """Source text of a function, with the values in scope at each of its statements after a run.
 
     Attributes:
         function: the function, or what stands for it with the options of a reading folded away.
@@ -61,7 +61,7 @@ class Text:
 
     @cached_property
     def statements(self) -> list[tuple[ast.stmt, ast.expr]]:
-        """Every statement that computes a value, with the expression for the value."""
+        """Statements that compute a value, each with its expression."""
         out = []
         for node in ast.walk(self.tree):
             value = getattr(node, HEADER.get(type(node), ""), None)
@@ -71,12 +71,12 @@ class Text:
 
     @cached_property
     def values(self) -> dict[ast.stmt, ast.expr]:
-        """Expression that each statement computes."""
+        """Expression that each statement computes, by statement."""
         return dict(self.statements)
 
     @cached_property
     def expressions(self) -> dict[str, CodeType]:
-        """Code of the expressions that the text computes or reads anywhere: other statements may use them too."""
+        """Compiled expressions that the text computes or reads anywhere; other statements may use them too."""
         # What is called for what it does is not called once more.
         done = {value for statement, value in self.statements if isinstance(statement, ast.Expr)}
         read = (n for _, value in self.statements for n in ast.walk(value) if isinstance(n, ast.expr) and n not in done)
@@ -103,7 +103,7 @@ class Text:
 
     @cached_property
     def limits(self) -> set[str]:
-        """Names that the text sets to an expression of constants."""
+        """Names to which the text assigns an expression of constants."""
         return {
             t.id
             for s, value in self.statements
@@ -114,7 +114,7 @@ class Text:
 
     @cached_property
     def by_line(self) -> dict[int, ast.stmt]:
-        """Statements by the lines of their headers."""
+        """Statements by the line numbers of their headers."""
         out = {}
         for statement, value in self.statements:
             for line in range(statement.lineno, (value.end_lineno or value.lineno) + 1):
@@ -123,7 +123,7 @@ class Text:
 
     @property
     def codes(self) -> Iterator[CodeType]:
-        """The function's code and that of the functions within it."""
+        """Code objects of the function and of the functions inside it."""
         waiting = [self.function.__code__]
         while waiting:
             code = waiting.pop()
@@ -131,7 +131,7 @@ class Text:
             waiting += [c for c in code.co_consts if isinstance(c, CodeType)]
 
     def note(self, frame: FrameType) -> None:
-        """Note the values at hand in a frame at the statement that it is about to run, the first time it runs."""
+        """Record the values in scope in a frame, at the first run of the statement that it is about to execute."""
         line = frame.f_lineno - self.function.__code__.co_firstlineno + 1
         statement = self.by_line.get(line)
         if statement is None or statement in self.kinds:
@@ -198,17 +198,17 @@ def _compiled(text: str) -> CodeType:
 
 
 def is_array(kind: Kind | None) -> TypeGuard[tuple[str, Any]]:
-    """Return True if ``kind`` describes an array."""
+    """True if ``kind`` describes an array."""
     return isinstance(kind, tuple) and kind[0] == "array"
 
 
 def is_list(kind: Kind | None) -> bool:
-    """True if a kind is a list of clients, or of other counts."""
+    """True if ``kind`` describes a list of counts, such as a list of clients."""
     return isinstance(kind, tuple) and kind[0] == "several" and kind[1][1] == "count"
 
 
 def kind_of(value: Any) -> Kind | None:
-    """Kind of a value; None if rules don't calculate with such a value."""
+    """Return the kind of a value; None if rules don't calculate with such values."""
     match value:
         case bool() | np.bool_():
             return "truth"
@@ -230,7 +230,7 @@ def kind_of(value: Any) -> Kind | None:
 
 
 def seen_running(texts: list[Text], run: Callable[[], object]) -> list[Text]:
-    """Texts with the values at hand at the statements that ran."""
+    """Run a function and return the texts, with the values in scope recorded at the statements that ran."""
     of_code: Mapping[CodeType, Text] = {code: text for text in texts for code in text.codes}
 
     def called(frame: FrameType, event: str, argument: Any) -> Callable[..., Any] | None:

@@ -1,4 +1,4 @@
-"""Changes of an expression by mistake: another value at hand of its kind, an extra factor, its earlier value."""
+"""Mistaken replacements of an expression: another value of the same kind, an extra factor, its earlier value."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from fedspec_suite.diagnosis.edits.of_arrays import ROUNDED
 from fedspec_suite.diagnosis.edits.slips import is_decay, said
 
 TWICE = {"tau", "tau_eff", "q"}
-"""Names of hyper-parameters that also call what changes: a client's number of steps tau, a direction of LAMB q."""
+"""Names of hyper-parameters that also name varying quantities: a client's steps tau, LAMB's direction q."""
 
 
 MODELS = ("x", "x_mu", "anchor")
-"""Names of the model that an event begins with."""
+"""Names of the model with which an event begins."""
 
 
 def _is_given_once(name: str) -> bool:
@@ -37,7 +37,7 @@ SUMMARIES = {
 
 
 def exchanged(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
-    """Yield changes of an expression to another value at hand of the same kind."""
+    """Yield changes of an expression to another value in scope of the same kind."""
     text = ast.unparse(node)
     kind = kinds.get(text)
     match node:
@@ -116,7 +116,7 @@ def exchanged(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterato
 
 
 def as_given(node: ast.expr, kinds: Mapping[str, Kind], names: Iterable[str], around: str) -> Iterator[Change]:
-    """A hyper-parameter as it is set, where a function is given another number."""
+    """Yield changes of a name to the hyper-parameter's set value, where a function receives another number."""
     if isinstance(node, ast.Name) and kinds.get(node.id) == "number" and not any(n.startswith("h.") for n in kinds):
         # What is at hand by its name is one of those that stand for one another anyway.
         for name in (n for n in names if n == node.id or n not in kinds):
@@ -140,7 +140,7 @@ def _counts_for(kind: Kind, its: Kind) -> bool:
 
 
 def scaled(node: ast.expr, kinds: Mapping[str, Kind], above: ast.AST | None, around: str) -> Iterator[Change]:
-    """A factor or divisor more: a number at hand, or two."""
+    """Yield changes that multiply or divide an expression by a number in scope, or by two."""
     text = ast.unparse(node)
     kind = kinds.get(text)
     if not (is_array(kind) or kind == "number"):
@@ -171,7 +171,7 @@ def scaled(node: ast.expr, kinds: Mapping[str, Kind], above: ast.AST | None, aro
 
 
 def earlier(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
-    """Yield changes of an expression to its earlier value, or of the model to the model that the event makes of it."""
+    """Yield changes of an expression to its earlier value, or of the model to the model after the event."""
     text = ast.unparse(node)
     match node:
         case ast.Call(func=ast.Name(id="norm"), args=[of]):
@@ -208,12 +208,12 @@ def earlier(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[
 
 @cache
 def worded(text: str) -> tuple[str, bool]:
-    """Words for an expression, and True if the expression is only a name, a field or a part."""
+    """Return words for an expression, and True if the expression is only a name, a field or a part."""
     tree = ast.parse(text, mode="eval").body
     return said(tree), isinstance(tree, CHAIN)
 
 
 def read_as(text: str, kinds: Mapping[str, Kind]) -> str:
-    """Words for an expression; they begin with "the old" if the same name has a new value too."""
+    """Return words for an expression, with "the old" in front if the same name also has a new value."""
     words, _ = worded(text)
     return f"the old {words}" if words != text and words in kinds else words

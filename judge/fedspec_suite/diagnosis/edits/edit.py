@@ -1,4 +1,4 @@
-"""Edits of the specification's text, from the mistake that an edit stands for to the session that it runs in.
+"""Edits of the specification's text, each of which reproduces a possible mistake.
 
 Every possible mistake is a :class:`~fedspec_suite.diagnosis.variants.Variant`: an algorithm, a reading and options,
 with any number of mutants (other texts in the place of rules) and of defects (wrappers of a session). This folder makes
@@ -36,11 +36,11 @@ CALLS: dict[str, Any] = {
     "where_less": lambda a, b, x, y: np.where(np.less(a, b), x, y),
     "ratio": lambda a, b: np.where(np.greater(b, 0), np.divide(a, b), 0),
 }
-"""Functions of rules that take each coordinate by itself."""
+"""Elementwise functions that rules use, as NumPy functions."""
 
 
 class Change(NamedTuple):
-    """An expression in the place of another.
+    """Replacement of one expression by another.
 
     Attributes:
         words: the words for the change.
@@ -56,7 +56,7 @@ class Change(NamedTuple):
 
 
 class Rebuilt(NamedTuple):
-    """A function built otherwise.
+    """Function with a different body.
 
     Attributes:
         words: how.
@@ -70,7 +70,7 @@ class Rebuilt(NamedTuple):
 
 
 class Edit(NamedTuple):
-    """An edit of a function.
+    """Edit of a function that reproduces a mistake.
 
     Attributes:
         words: what it does, and in what.
@@ -90,18 +90,18 @@ class Edit(NamedTuple):
 
 
 def unparsed(tree: ast.Module) -> str:
-    """The text of an edited tree."""
+    """Return the text of an edited tree."""
     return ast.unparse(ast.fix_missing_locations(tree))
 
 
 class Put(ast.NodeTransformer):
-    """Puts an expression wherever another is read."""
+    """Transformer that replaces every occurrence of an expression."""
 
     def __init__(self, there: ast.expr, what: ast.expr) -> None:
         self.there, self.what = ast.dump(there), what
 
     def visit(self, node: ast.AST) -> Any:
-        """Return the replacement if the node is the expression that it replaces."""
+        """Return the replacement if the node equals the expression to replace."""
         return copied(self.what) if ast.dump(node) == self.there else super().visit(node)
 
 
@@ -109,7 +109,7 @@ N = TypeVar("N", bound=ast.AST)
 
 
 def swapped(whole: N, at: ast.AST, other: ast.AST) -> N:
-    """A tree with another node in the place of one of its nodes; the tree itself stays."""
+    """Copy a tree with one node replaced; the original tree is unchanged."""
 
     class Swap(ast.NodeTransformer):
         def visit(self, node: ast.AST) -> Any:

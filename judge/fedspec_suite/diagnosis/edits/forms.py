@@ -1,4 +1,4 @@
-"""Forms that stand for one another by mistake: of roots kept off zero, of means, of mixing, of sums that fade."""
+"""Edits that confuse formulas: stabilised roots, means, mixing, and fading sums."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STABILISED = (
     "sqrt({v}) + sqrt({e})",
     "sqrt({v} + {e}) + {e}",
 )
-"""The ways to keep the root of v off zero by e."""
+"""Formulas for the square root of v kept away from zero by e."""
 
 
 def _compounded(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
@@ -131,7 +131,7 @@ MIXED = {
     "the plain mean of its own and the neighbours' by {w}": "plain_means({w}) @ {x}",
     "the plain mean of the neighbours' by {w}": "others_alone(plain_means({w})) @ {x}",
 }
-"""Mistakes in the multiplication of rows by a matrix."""
+"""Mistakes in multiplying rows by a mixing matrix, by their words."""
 
 
 def _falling(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
@@ -144,7 +144,7 @@ def _falling(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator
 
 
 EXTREMES = {"greatest": ("a set", "coordinates", "largest"), "least": ("a coordinate", "sets", "smallest")}
-"""Methods of a cover, with who takes which extreme of what."""
+"""Methods of a cover, with the words for the extreme that each takes."""
 
 
 def _of_sets(node: ast.expr, around: str) -> Iterator[Change]:
@@ -159,7 +159,7 @@ def _of_sets(node: ast.expr, around: str) -> Iterator[Change]:
 
 
 FADING = (0.9, 0.99, 0.999)
-"""Default decays of packages."""
+"""Default decays in packages."""
 
 
 def _faded(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
@@ -173,7 +173,7 @@ def _faded(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[C
 
 
 TINY = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-10, 1e-12)
-"""Constants that packages add to a denominator, or before they take a root."""
+"""Constants that packages add to a denominator, or under a root."""
 
 
 def _kept_off_zero(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
@@ -226,7 +226,7 @@ def _capped(node: ast.expr, around: str) -> Iterator[Change]:
 
 
 def reformed(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
-    """An expression in another form."""
+    """Yield changes of an expression to another formula."""
     yield from _compounded(node, kinds, around)
     yield from _stabilised(node, around)
     yield from _length_off_zero(node, around)

@@ -1,4 +1,4 @@
-"""Functions for edited text beyond the specification's own: the event's number, averaged updates, earlier values.
+"""Functions that edited text may call beside the specification's own: the event's number, averaged updates, old values.
 
 Each function takes the session's record as its first argument, which the text doesn't write: the session passes it. A
 recorder fills the record; it is a defect that changes no number.
@@ -35,25 +35,25 @@ from fedspec_suite.measure.scenario import Scenario
 
 
 def in_each_block(kept: Memory, f: Callable[..., Any], *vectors: Any) -> Any:
-    """Apply a function to each block; if it returns one number, that number replaces all numbers of the block."""
+    """Apply a function to each block of some vectors; if it returns one number, the number fills the block."""
     return each_of(kept.blocks, f, *vectors)
 
 
 def over_clients(kept: Memory, f: Callable[[Any], Any]) -> Any:
-    """Mean over the clients of a function of their updates."""
+    """Return the weighted mean over the clients of a function of their updates."""
     sent, p, mean = kept.averaged
     return mean(f(sent), p)
 
 
 def one_by_one(kept: Memory, f: Callable[[Any, Any], Any], start: Any) -> Any:
-    """Apply a function to a start value and each averaged update, one after another."""
+    """Fold a function over the averaged updates, from a start value."""
     for row in kept.averaged[0]:
         start = f(start, row)
     return start
 
 
 def steps_of(kept: Memory, k: int) -> Any:
-    """The number of local steps of the k-th client of the event."""
+    """Return the number of local steps of the k-th client in the event."""
     return kept.steps[k]
 
 
@@ -64,11 +64,11 @@ def _stepped(inner: Running, event: Event, k: int) -> Any:
 
 
 WALKED = stepping("", _stepped)
-"""Recorder of the clients' numbers of local steps."""
+"""Recorder of the clients' numbers of local steps, for ``steps_of``."""
 
 
 def as_set(kept: Memory, name: str) -> Any:
-    """A hyper-parameter as it is set, whatever a function is given for it."""
+    """Return the set value of a hyper-parameter, whatever value a function receives."""
     return kept.hyper[name]
 
 
@@ -78,11 +78,11 @@ def _setting(inner: Running, event: Event, k: int) -> Any:
 
 
 TOLD = stepping("", _setting)
-"""Recorder of the hyper-parameters."""
+"""Recorder of the hyper-parameters, for ``as_set``."""
 
 
 def event_number(kept: Memory) -> int:
-    """The number of the event that is taken, from 1."""
+    """Return the number of the present event, from 1."""
     return kept.number
 
 
@@ -92,7 +92,7 @@ def _counted(inner: Running, event: Event, k: int) -> Any:
 
 
 COUNTED = stepping("", _counted)
-"""Recorder of the event's number."""
+"""Recorder of the event's number, for ``event_number``."""
 
 
 def _remembered(inner: Running, s: Scenario) -> Running:
@@ -109,18 +109,18 @@ def _remembered(inner: Running, s: Scenario) -> Running:
 
 
 REMEMBERED = Defect(words="", session=_remembered)
-"""Recorder of the updates that were averaged last, their weights and their mean."""
+"""Recorder of the last averaged updates, their weights and the averaging function."""
 
 
 def time_before(kept: Memory, name: str, now: Any, first: Any = None) -> Any:
-    """Value of a name when it was last asked for; the first time ``first`` if given, else the present value."""
+    """Return a name's value at the previous call; at the first call, ``first`` if given, else the present value."""
     before = kept.before.get(name, now if first is None else first)
     kept.before[name] = now
     return before
 
 
 def most_so_far(kept: Memory, name: str, now: Any) -> Any:
-    """The largest that a number has been whenever it was asked for in this session."""
+    """Return the largest value of a name over all calls in this session."""
     most = kept.before[f"most {name}"] = maximum(kept.before.get(f"most {name}", now), now)
     return most
 
@@ -131,17 +131,17 @@ def _forgetting(inner: Running, s: Scenario) -> Running:
 
 
 TIMED = Defect(words="", session=_forgetting)
-"""Recorder of the earlier values of names, without values from before the session began."""
+"""Recorder that clears the earlier values of names when a session begins."""
 
 
 def at_the_beginning(kept: Memory, name: str, now: Any) -> Any:
-    """Value of a name in the first local step of the round, at the same place in the step."""
+    """Return a name's value in the first local step of the round, at the same place in the step."""
     kept.asked[name] = kept.asked.get(name, -1) + 1
     return kept.begun.setdefault((name, kept.asked[name]), now)
 
 
 def in_the_first_step(kept: Memory, name: str, now: Any) -> Any:
-    """Value of a name when the event first asked for it, for peers that take several steps in an event."""
+    """Return a name's value at the first call in an event, for peers that take several steps in an event."""
     return kept.begun.setdefault((name, 0), now)
 
 
@@ -153,11 +153,11 @@ def _kept_for_a_round(inner: Running, event: Event, k: int) -> Any:
 
 
 OF_ROUND = stepping("", _kept_for_a_round)
-"""Recorder of the values of names when a round of local steps began."""
+"""Recorder that clears the values of names when a round of local steps begins."""
 
 
 def new_model(kept: Memory) -> Any:
-    """The model that comes out of the event, while it is taken."""
+    """Return the model after the event, while the event is still being processed."""
     return kept.made
 
 
@@ -175,21 +175,21 @@ def _foreseen(inner: Running, event: Event, k: int) -> Any:
 
 
 FORESEEN = stepping("", _foreseen)
-"""Recorder of the model that an event makes, which is known before the event makes it."""
+"""Recorder of the model after an event, which it obtains by processing the event twice."""
 
 
 def handed(kept: Memory, key: tuple[Any, ...], anew: Any) -> Any:
-    """Value left under a key; ``anew`` if no value was left."""
+    """Return the value stored under a key; ``anew`` if there is none."""
     return kept.left.get(key, anew)
 
 
 def hand_on(kept: Memory, key: tuple[Any, ...], value: Any) -> None:
-    """Leave a value under a key."""
+    """Store a value under a key."""
     kept.left[key] = value
 
 
 def taking_over(kept: Memory, state: Any, field: str, key: tuple[Any, ...]) -> Any:
-    """A state with a field as it was left under a key; unchanged if no value was left."""
+    """Return a state with a field replaced by the value stored under a key; unchanged if there is none."""
     return replace(state, **{field: kept.left.get(key, getattr(state, field))})
 
 
@@ -206,16 +206,16 @@ def _handing(inner: Running, s: Scenario) -> Running:
 
 
 HANDING = Defect(words="", session=_handing)
-"""Recorder of the values that clients leave to other clients of the session."""
+"""Recorder of the values that clients pass on to other clients of the session."""
 
 
 def of_first(kept: Memory, name: str, now: Any) -> Any:
-    """Value of a name when the event first asks for it."""
+    """Return a name's value at its first use in the event."""
     return _of(kept, 0, name, now)
 
 
 def of_last(kept: Memory, name: str, now: Any) -> Any:
-    """Value of a name when the event last asks for it."""
+    """Return a name's value at its last use in the event."""
     return _of(kept, -1, name, now)
 
 
@@ -239,27 +239,27 @@ def _surveyed(inner: Running, event: Event, k: int) -> Any:
 
 
 SURVEYING = stepping("", _surveyed)
-"""Recorder of the values that a name has in an event, for example for its first and its last client."""
+"""Recorder of all values of a name in an event, for example for its first and its last client."""
 
 
 def who(kept: Memory) -> int:
-    """The number of the client that computes."""
+    """Return the number of the client that computes."""
     return kept.who
 
 
 def gathered(kept: Memory, value: Any) -> list[Any]:
-    """Values that the client has gathered since their last use, this value included."""
+    """Append a value to the client's list of values since the last reset, and return the list."""
     kept.gathered.setdefault(kept.turn, []).append(value)
     return kept.gathered[kept.turn]
 
 
 def used(kept: Memory) -> None:
-    """Forget the client's gathered values after their use."""
+    """Reset the client's list of gathered values."""
     kept.gathered.pop(kept.turn, None)
 
 
 def compounded(kept: Memory, factor: Any) -> Any:
-    """The product of this factor and those before it, since a client has begun."""
+    """Return the product of this factor and the client's earlier factors."""
     return math.prod(gathered(kept, factor))
 
 
@@ -289,7 +289,7 @@ IN_TURN = Defect(words="", session=_in_turn)
 """Recorder of the client that computes."""
 
 AVERAGING = (over_clients, one_by_one)
-"""Functions that use the averaged updates."""
+"""Functions that read the averaged updates."""
 
 NEEDS: dict[Callable[..., Any], Defect] = {
     as_set: TOLD,
@@ -303,10 +303,10 @@ NEEDS: dict[Callable[..., Any], Defect] = {
     **dict.fromkeys((handed, hand_on, taking_over), HANDING),
     **dict.fromkeys((who, gathered, used, compounded), IN_TURN),
 }
-"""Recorder that each function for edited text needs."""
+"""Recorder that each of these functions needs."""
 
 ASKING = {f.__name__: f for f in (*NEEDS, in_each_block)}
-"""Functions that use the session's record, by the name that the text calls."""
+"""Functions that read the session's record, by the name that the text calls."""
 
 _GIVEN: tuple[Callable[..., Any], ...] = (
     *(longer, first_larger, whole, numbers, replace, row_by_row),
@@ -314,10 +314,10 @@ _GIVEN: tuple[Callable[..., Any], ...] = (
 )
 
 GIVEN = {f.__name__: f for f in _GIVEN}
-"""Functions that use no session's record, by the name that the text calls."""
+"""Functions that don't read the session's record, by the name that the text calls."""
 
 
 def asked(text: str) -> tuple[Defect, ...]:
-    """Recorders that a text needs for the functions that it calls."""
+    """Return the recorders that a text needs for the functions that it calls."""
     called = [f for f in NEEDS if f"{f.__name__}(" in text]
     return tuple(dict.fromkeys(NEEDS[f] for f in called if re.search(rf"\b{f.__name__}\(", text)))

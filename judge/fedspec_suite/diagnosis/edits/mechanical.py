@@ -1,4 +1,4 @@
-"""Mechanical edits: an expression replaced by another value at hand of its kind, an operator or a number by the next.
+"""Mechanical edits: an expression replaced by another value in scope of its kind, an operator or number by the next.
 
 Mechanical edits are many and explain little; they are tried if no variant with better words fits.
 """
@@ -27,7 +27,7 @@ from fedspec_suite.mutants import Mutant
 
 
 def mechanical(text: Text, numbers: Iterable[str] = ()) -> Iterator[Edit]:
-    """Every mechanical edit of a function that ran, in an algorithm that has some hyper-parameters."""
+    """Yield every mechanical edit of a function that ran, in an algorithm with these hyper-parameters."""
     lines = text.source.splitlines(keepends=True)
     starts = [0]
     for line in lines:

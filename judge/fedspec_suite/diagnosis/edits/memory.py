@@ -1,4 +1,4 @@
-"""The record that a session keeps for edited text: the functions of `in_edits.py` read it, and recorders fill it."""
+"""Record that a session keeps for edited text; recorders fill it, and the functions of `in_edits.py` read it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Edits of when statements run: a statement moved before or behind others, values gathered while an update waits."""
+"""Edits of execution order: a statement moved before or after others, or values accumulated while an update waits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fedspec_suite.diagnosis.edits.systematic import symbol_of
 
 
 def moved(tree: ast.Module) -> Iterator[Rebuilt]:
-    """A statement is moved before a statement whose result it reads, or behind a statement that reads its result.
+    """Yield edits that move a statement before one whose result it reads, or after one that reads its result.
 
     Only a name with an earlier value can be read too early.
     """
@@ -76,11 +76,11 @@ TURNS = {
     "{s} is done in the last turn alone": "{k} == {last}",
     "{s} is done in the first turn alone": "{k} == {first}",
 }
-"""Conditions on the turns of a loop in which a statement may be done by mistake, by their words."""
+"""Conditions on a loop's iterations under which a statement may wrongly be executed, by their words."""
 
 
 def in_some_turns(tree: ast.Module) -> Iterator[Rebuilt]:
-    """A statement of a loop over a range, which has a value to go on with, is done in some turns alone."""
+    """Yield edits that execute a statement of a loop over a range only in some iterations."""
     loops = [n for n in ast.walk(tree) if isinstance(n, ast.For)]
     for at_loop, loop in enumerate(loops):
         match loop:
@@ -112,11 +112,11 @@ GATHERED = {
         "(sum(since) / len(since))**2"
     ),
 }
-"""Texts that a delayed update may compute of the values gathered since its last time, by their words."""
+"""Expressions that a delayed update may use on the values since its last time, by their words."""
 
 
 def gathering(tree: ast.Module) -> Iterator[Rebuilt]:
-    """The values between two delayed updates are gathered, not skipped."""
+    """Yield edits in which a delayed update uses all values since the last update, not only the last one."""
     for way in bodies(tree):
         for k, statement in enumerate(at(tree, way)):
             waiting = waits(statement)
@@ -136,7 +136,7 @@ def gathering(tree: ast.Module) -> Iterator[Rebuilt]:
 
 
 def waits(statement: ast.stmt) -> tuple[ast.expr, ast.AST] | None:
-    """Condition of a delayed update, and the update; None if the statement doesn't ask if an update is due."""
+    """Return the condition and the body of a delayed update; None if the statement isn't one."""
     match statement:
         case ast.Assign(value=ast.IfExp(test=test, body=update)) if "due" in ast.unparse(test):
             return test, update

@@ -19,12 +19,12 @@ def each_of(blocks: Sequence[slice], f: Callable[..., Any], v: Any, *more: Any) 
 
 
 def longer(u: Any, v: Any) -> Any:
-    """Longer of two vectors, as a whole."""
+    """Return the longer of two vectors."""
     return where_less(norm(u), norm(v), v, u)
 
 
 def first_larger(u: Any, v: Any) -> Any:
-    """Larger of two vectors at the first coordinate where they differ, as lists are compared."""
+    """Return the lexicographically larger of two vectors."""
     larger = u
     for j in reversed(range(u.shape[-1])):
         a, b = u[..., [j]], v[..., [j]]
@@ -33,7 +33,7 @@ def first_larger(u: Any, v: Any) -> Any:
 
 
 def row_by_row(f: Callable[[Any], Any], rows: Any) -> Any:
-    """Apply a function to some rows, and write its result into them, one row after another."""
+    """Apply a function to the matrix once per row, and overwrite that row with the function's result for it."""
     rows = rows + 0
     for i in range(len(rows)):
         rows = put(rows, [i], f(rows)[[i]])
@@ -49,7 +49,7 @@ ROUNDED: dict[str, Callable[[float], int]] = {
 
 
 def whole(value: Any, how: str) -> Any:
-    """A number made a whole one, of its own kind."""
+    """Round a number to an integer value of its own type."""
     return 0 * value + ROUNDED[how](float(value))
 
 
@@ -60,7 +60,7 @@ REDUCED: dict[str, Callable[[Any], Any]] = {
     "largest": largest,
     "smallest": smallest,
 }
-"""Functions from some numbers to one, by their words."""
+"""Functions from several numbers to one, by their words."""
 
 
 def reduced(cover: Cover | Slices, over: str, how: str, values: Any) -> Any:
@@ -70,17 +70,17 @@ def reduced(cover: Cover | Slices, over: str, how: str, values: Any) -> Any:
 
 
 def without_own(W: Any) -> Any:
-    """A matrix without its diagonal."""
+    """Set the diagonal of a matrix to zero."""
     return W * (1 - np.eye(len(W), dtype=int))
 
 
 def others_alone(W: Any) -> Any:
-    """A matrix without its diagonal, its rows made to sum to one again; a row of nothing else stays."""
+    """Set the diagonal to zero and rescale each row to sum to one; a row with nothing else stays."""
     rest = without_own(W)
     return np.array([row / sum(row) if sum(row) > 0 else whole for row, whole in zip(rest, W, strict=True)])
 
 
 def plain_means(W: Any) -> Any:
-    """A matrix whose rows give everyone whom they name the same."""
+    """Replace the positive entries of each row by equal weights that sum to one."""
     named = np.array([[float(w > 0) for w in row] for row in W.tolist()])
     return W * 0 + named / named.sum(axis=1, keepdims=True)

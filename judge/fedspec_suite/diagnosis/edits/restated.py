@@ -1,4 +1,4 @@
-"""Edits of how a rule uses its moments: divided elsewhere, corrected, or computed only sometimes."""
+"""Edits of how a rule uses its moments: divided elsewhere, bias-corrected, or updated only sometimes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from fedspec_suite.diagnosis.edits.moved import assigned, reads, waits
 from fedspec_suite.diagnosis.edits.slips import said
 
 MOMENTA = ("m", "m_i", "u")
-"""Names of a momentum."""
+"""Names of momentum vectors."""
 
 
 def restated(tree: ast.Module) -> Iterator[Rebuilt]:
-    """The moments of a rule in other words."""
+    """Yield edits of how a rule uses its moments."""
     yield from _divided_first(tree)
     yield from _conditioned(tree)
     yield from _staying(tree)

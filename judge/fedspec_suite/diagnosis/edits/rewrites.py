@@ -1,4 +1,4 @@
-"""Edits of a whole function: what it keeps, and how often its statements run."""
+"""Edits of a whole function: the state that it returns, and statements that run once instead of in a loop."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ STABILISERS = ("eps", "tau")
 
 
 def rewritten(tree: ast.Module) -> Iterator[tuple[str, str, ast.Module]]:
-    """The text with something in its whole changed: that in words, the symbol that it is about, and the new text."""
+    """Yield edits of a whole function: the words, the symbol that is affected, and the new tree."""
     yield from _kept_otherwise(tree)
     yield from _behind_its_loop(tree)
 
@@ -110,7 +110,7 @@ def _reads_and_writes(body: Sequence[ast.stmt], target: str, but: int) -> bool:
 
 
 def bodies(tree: ast.Module) -> list[tuple[tuple[str, int], ...]]:
-    """The ways to every list of statements in the functions."""
+    """Return the paths to all lists of statements in the functions."""
     out: list[tuple[tuple[str, int], ...]] = []
 
     def walk(node: ast.AST, way: tuple[tuple[str, int], ...]) -> None:

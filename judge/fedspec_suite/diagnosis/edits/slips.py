@@ -1,4 +1,4 @@
-"""Slips in an expression: other signs, factors and roots, other parentheses."""
+"""Slips in an expression: wrong signs, factors, roots or parentheses."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SQUARES = {"the length": "sqrt(total(u**2))", "the mean square": "total(u**2) / 
 
 
 def instead(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
-    """Yield the expressions that may stand for an expression by mistake, with their words."""
+    """Yield expressions that may mistakenly replace an expression, with their words."""
     if isinstance(node, ast.BinOp) and any(isinstance(side, ast.List) for side in (node.left, node.right)):
         return
     match node:
@@ -186,7 +186,7 @@ def _decayed(node: ast.expr) -> ast.Name | None:
 
 @lru_cache(maxsize=1 << 12)
 def said(node: ast.expr) -> str:
-    """An expression as a person reads it; of two that an option chooses between, the usual one."""
+    """Format an expression for a reader; of two alternatives that an option selects, the usual one."""
     return ast.unparse(_Usual().visit(copied(node))).replace("state.", "").replace("h.", "")
 
 

@@ -1,4 +1,4 @@
-"""Edits of a function's structure: values that clients leave to one another, and division before the average."""
+"""Edits of a function's structure: values passed from client to client, and division before the average."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ HANDED = {
     "round": "{n} of a client begins as the client before it left it, anew in every round",
     "ever": "{n} of a client begins as the client before it left it, that of the round before too",
 }
-"""Words for the start of a client's variable that isn't begun anew, by the lifetime of its last value."""
+"""Words for a client's variable that starts from an old value, by the lifetime of that value."""
 
 
 def rebuilt(tree: ast.Module) -> Iterator[Rebuilt]:
-    """The text built otherwise, in every way that makes sense."""
+    """Yield all structural edits of a function."""
     yield from _outliving(tree)
     yield from _counting_on(tree)
     yield from _mixed_too(tree)
@@ -81,7 +81,7 @@ COUNTING = {
     "round": "the count {n} goes on from client to client within a round",
     "ever": "the count {n} goes on from client to client and from round to round",
 }
-"""Words for the start of a local count that doesn't begin anew, by the lifetime of its last value."""
+"""Words for a local count that continues from an old value, by the lifetime of that value."""
 
 
 def _counting_on(tree: ast.Module) -> Iterator[Rebuilt]:

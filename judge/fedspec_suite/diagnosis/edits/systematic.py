@@ -28,7 +28,7 @@ LENGTH = 72
 
 
 def edits(algorithm: Algorithm, level: Level) -> Iterator[Edit]:
-    """Every edit of the functions that an algorithm runs at a level; the words of some are the same."""
+    """Yield every systematic edit of the functions that an algorithm runs at a level; some have the same words."""
     for function in functions(algorithm, level):
         yield from _edits(function)
 
@@ -71,7 +71,7 @@ def _equation(said: Sequence[Equation], symbol: str) -> str:
 
 
 def statements(tree: ast.Module) -> list[tuple[tuple[tuple[str, int], ...], ast.stmt]]:
-    """The statements that compute something, with the way to each from the module."""
+    """Return the statements that compute a value, each with its path from the module."""
     out: list[tuple[tuple[tuple[str, int], ...], ast.stmt]] = []
 
     def walk(node: ast.AST, path: tuple[tuple[str, int], ...]) -> None:
@@ -88,7 +88,7 @@ def statements(tree: ast.Module) -> list[tuple[tuple[tuple[str, int], ...], ast.
 
 
 def put_statement(tree: ast.Module, path: tuple[tuple[str, int], ...], statement: ast.stmt) -> None:
-    """Put a statement where the way from the module leads."""
+    """Replace the statement at the end of a path from the module."""
     node: Any = tree
     for field, i in path[:-1]:
         node = getattr(node, field)[i]
@@ -97,7 +97,7 @@ def put_statement(tree: ast.Module, path: tuple[tuple[str, int], ...], statement
 
 
 def symbol_of(statement: ast.stmt) -> str:
-    """Symbol that a statement assigns, as equations are named; empty if the statement assigns no or several names."""
+    """Return the symbol that a statement assigns, as in equation ids; empty if it assigns no or several names."""
     match statement:
         case ast.Assign(targets=[ast.Name(id=name)]):
             return "step" if name in {"x", "y"} else name

@@ -1,4 +1,4 @@
-"""Another operator, number or function; a part of an expression in the place of the whole."""
+"""Edits that replace an operator, number or function, or a whole expression by a part of it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OTHER: Mapping[type[ast.AST], str] = {
     ast.Eq: "!=",
     ast.NotEq: "==",
 }
-"""The operator that stands for another by mistake."""
+"""Operator that may mistakenly replace another one."""
 
 
 EXTREMES = {"maximum": "minimum", "minimum": "maximum", "max": "min", "min": "max", "greatest": "least"}
@@ -113,7 +113,7 @@ def _of_two(node: ast.Call, name: str, a: ast.expr, b: ast.expr, around: str) ->
 
 
 WHOLE = {"longer": "longer", "first_larger": "larger where they first differ"}
-"""Functions that take one of two vectors, by which they take."""
+"""Functions that select one of two vectors, by name, with their words."""
 
 
 def _whole(node: ast.Call, a: ast.expr, b: ast.expr, around: str) -> Iterator[Change]:
@@ -129,7 +129,7 @@ def _whole(node: ast.Call, a: ast.expr, b: ast.expr, around: str) -> Iterator[Ch
 
 
 def turned(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
-    """Another operator, number or function; a part of an expression in the place of the whole."""
+    """Yield changes of an operator, number or function, or of an expression to a part of it."""
     yield from _outside(node, around)
     yield from reformed(node, kinds, around)
     match node:

@@ -1,4 +1,4 @@
-"""The specification without its refusals: a wrong rule leads out of a domain, and a subject with it continues there."""
+"""Specification without argument checks, since a wrong rule may leave a domain and a subject then continues."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from fedspec_suite.measure.edited_sessions import Form
 WHERE = ("fedspec.algorithms.", "fedspec.client.", "fedspec.mixing.", "fedspec.server.")
 
 CHECKS = "check_"
-"""Prefix of the names of functions that only refuse values and return none."""
+"""Prefix of functions that only validate arguments."""
 
 MOST = 1 << 10
-"""Largest number of turns in a rule's loop: cases of a diagnosis have some dozens of clients, steps, coordinates."""
+"""Largest number of iterations of a loop in a rule; cases of a diagnosis have far fewer clients and steps."""
 
 
 @cache
 def opened(form: Form) -> Form:
-    """Hyper-parameters, counts, weights and matrices are taken as they are.
+    """Return a copy of a form that accepts hyper-parameters, counts, weights and matrices unchecked.
 
     What nothing refuses might run for ever: no rule loops over more than a case has.
     """
@@ -29,7 +29,7 @@ def opened(form: Form) -> Form:
 
 
 def refuse_nothing(names: Spaces) -> None:
-    """Let the functions of some modules take every value."""
+    """Disable the argument checks in copied namespaces."""
     make_room(names)
     names.get("fedspec.rules", {})["_counted_or_measured"] = _taken
     for module in (m for n, m in names.items() if n.startswith(WHERE)):
@@ -47,7 +47,7 @@ def _taken(name: str, value: Any, note: str) -> Any:
 
 
 def few(*ends: int) -> range:
-    """The numbers of a range, as long as it is no longer than a case of a diagnosis asks for.
+    """Return ``range(*ends)``, or raise if it is longer than a case of a diagnosis needs.
 
     Raises:
         ArithmeticError: it is longer: something that is no count stands for one.

@@ -1,4 +1,4 @@
-"""Course of a deviation: it is gone after one event, keeps its size, or grows from event to event."""
+"""Course of a deviation over the events: it vanishes after one event, keeps its size, or grows."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Beyond, Course, Deviates, Undecided
 
 ENOUGH = 4
-"""Number of events, from the first deviating one on, that are needed to name a course."""
+"""Number of events, from the first deviating one, that are needed to name a course."""
 
 LENGTH = 8
-"""Events that are played at least."""
+"""Least number of events to play."""
 
 SAMPLES = 4
-"""Samples that are played at most."""
+"""Largest number of samples to play."""
 
 APART = 1.05
-"""Sizes whose quotient is below this are the same; what grows does so by more, in every event."""
+"""Quotient below which two sizes count as equal; a growing deviation grows by more in every event."""
 
 ONCE = "the deviation is gone after one event"
 STAYS = "the deviation keeps its size from event to event"
@@ -36,13 +36,13 @@ GROWS = "the deviation grows from event to event"
 
 
 def course(bench: Bench, samples: Sequence[Scenario]) -> str:
-    """A sentence on how the deviation of the models goes on, where it does so alike in all samples; else nothing."""
+    """Return a sentence on the course of the models' deviation, if it is the same in all samples; else empty."""
     told = {said for s in samples[:SAMPLES] if (said := _course(bench, longer(s))) is not None}
     return told.pop() if len(told) == 1 else ""
 
 
 def longer(s: Scenario) -> Scenario:
-    """The events of a sample again and again, without the beginnings of rounds, which set the model right."""
+    """Repeat the events of a sample, without Begin events, which would reset the model."""
     events = tuple(e for e in s.events if not isinstance(e, Begin))
     return replace(s, events=events * -(-LENGTH // max(1, len(events))))
 

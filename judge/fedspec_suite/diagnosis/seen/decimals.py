@@ -1,4 +1,4 @@
-"""A check for subjects that follow the claim to some decimals, however large the numbers, as fixed-point sums do."""
+"""Test whether a subject follows the claim to a fixed number of decimals, as fixed-point arithmetic does."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
 
 FEWEST = 3
-"""Decimals below which nothing is said: a wrong rule may be as near."""
+"""Least number of decimals to report: with fewer, a wrong rule may be as close."""
 
 SMALL, LARGE = (2.0**-30, 2.0**-20, 2.0**-10, 1.0), 2.0**10
 """Factors by which the samples are multiplied."""
@@ -29,14 +29,14 @@ GROWS = 16
 """Factor by which an error may grow if the numbers grow by :data:`LARGE`."""
 
 PARTS = 100
-"""Factor by which an error's part of the moves must grow as the moves become small."""
+"""Least factor by which the error relative to the model's moves must grow as the moves become small."""
 
 SEVERAL = 8
-"""Numbers that must be off by more than rounding."""
+"""Least number of values whose errors exceed rounding."""
 
 
 def absolutely(bench: Bench, samples: Sequence[Scenario]) -> str:
-    """A sentence on how many decimals of every model are right; empty unless the error is as large in all sizes.
+    """Return a sentence on the number of right decimals; empty unless the error is independent of the scale.
 
     The error of a wrong rule grows with the numbers, or has one sign; that of rounding to some place does neither. Nor
     does that of fewer digits, where a rule moves as far whatever it is told: it is as small a part of every move.

@@ -1,4 +1,4 @@
-"""Observations on the numbers themselves: how many digits agree, where they stand, when they begin to differ."""
+"""Observations on the numbers: how many digits agree, which coordinates deviate, and from which event on."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from fedspec_suite.measure.bench import THRESHOLD
 from fedspec_suite.measure.scenario import Scenario, describe
 
 SINGLE = 3e-6
-"""Up to which relative error float32 somewhere inside explains a float64 subject."""
+"""Largest relative error of a float64 subject that float32 arithmetic inside it explains."""
 
 COARSE = 2e-2
-"""Up to which a rounding to few digits explains one that shows everywhere and goes either way."""
+"""Largest relative error that rounding to few digits explains, if all numbers deviate in both directions."""
 
 ROUNDED = "as if something were rounded to {} digits inside"
 
 
 @dataclass(frozen=True)
 class Model:
-    """A model of the subject's beside the wanted one.
+    """Subject's model beside the expected one.
 
     Attributes:
         sample: the number of the case.
@@ -46,7 +46,7 @@ class Model:
 
 
 def compared(sample: int, event: int, got: Array, want: Array, dtype: str) -> Model:
-    """A model beside the wanted one, which is in running numbers."""
+    """Compare a model with the expected one, which is in running numbers."""
     got = np.asarray(got, dtype=float)
     ratios, sure = ratios_of(got, want, np.finfo(dtype))
     values = np.array([float(x) for x in want])
@@ -55,12 +55,12 @@ def compared(sample: int, event: int, got: Array, want: Array, dtype: str) -> Mo
 
 
 def relative(got: Array, want: Array) -> float:
-    """Largest deviation of numbers, relative to the largest wanted number."""
+    """Return the largest deviation, relative to the largest expected number."""
     return float(np.abs(got - want).max() / max(np.abs(want).max(), 1e-300))
 
 
 def seen(samples: Sequence[Scenario], models: Sequence[Model], most: float = 0.0) -> str:
-    """A sentence on how the subject's models and the wanted ones differ.
+    """Return a sentence on how the subject's models differ from the expected ones.
 
     Args:
         samples: the cases.

@@ -1,4 +1,4 @@
-"""Equations at which a deviation may begin: spoiling one of them moves all wrong quantities and no right quantity.
+"""Equations in which a deviation may originate: perturbing one changes all wrong quantities and no right one.
 
 The search looks at the first event of a case in which a shown quantity deviates. Before this event all quantities are
 as claimed, so that the mistake acts in this event.
@@ -22,18 +22,18 @@ from fedspec_suite.mutants import Mutant, functions
 from fedspec_suite.mutants.spoilt import SPOILT, spoils
 
 MOST = 4
-"""Largest number of places that are named; more places would tell too little."""
+"""Largest number of equations that are named."""
 
 CASES = 6
-"""Number of cases that are looked at."""
+"""Largest number of cases to examine."""
 
 MOVED = 1e-9
-"""Least move, relative to the largest number, of a value that a spoilt equation moves."""
+"""Least change, relative to the largest number, that counts as an effect of a perturbed equation."""
 
 
 @dataclass(frozen=True)
 class First:
-    """The first event in which something deviates: which, and what is wrong and right there."""
+    """First event of a case in which a quantity deviates, with the wrong and the right quantities."""
 
     sample: int
     event: int
@@ -42,7 +42,7 @@ class First:
 
 
 def begins(known: Known, given: Given) -> str:
-    """The equations at which it may begin, in words; empty where none would do, or any.
+    """Name the equations in which the deviation may originate; empty if none or all are possible.
 
     A mistake may leave right what another value of the same equation does not, behind a maximum say: a case in which
     no equation would do tells nothing.

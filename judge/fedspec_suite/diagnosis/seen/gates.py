@@ -1,4 +1,4 @@
-"""Features that decide if a subject follows the claim in some cases and deviates in other cases."""
+"""Features of cases that decide whether a subject follows its claim or deviates."""
 
 from __future__ import annotations
 
@@ -29,35 +29,35 @@ from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
 
 SAID = 2
-"""Number of features that are named if several decide."""
+"""Largest number of features that are named if several decide."""
 
 EVENTS = 1500
 """Number of events after which no further feature is tried; 200 to 1000 are usual. It is a count, not a time, so that
 the words don't depend on the machine."""
 
 BASES = 4
-"""Cases that the subject follows which are looked at: where a hyper-parameter plays a part, another is taken."""
+"""Largest number of followed cases used as bases; a hyper-parameter is varied in the one where it has an effect."""
 
 BESIDE = 30
 """Number of cases without the deciding features in which the subject must follow the claim."""
 
 CLEAR = {"float64": 1e-12, "float32": 1e-4}
-"""Error of an answer, relative to the model, below which the first look takes the answer for the claimed one."""
+"""Error of an answer, relative to the model, below which the first comparison counts it as right."""
 
 LENGTH = 50
-"""Events of the longest run."""
+"""Number of events of the longest run."""
 
 MADE = 6
-"""Number of cases from which a feature is removed."""
+"""Largest number of cases from which a feature is removed for the test."""
 
 
 Covers = Callable[[Scenario, int], bool | None]
-"""Predicate on a case that deviates from some event on: True if it has the feature, None if that is unknown."""
+"""Predicate on a case and the event in which it first deviates: True if it has the feature, None if unknown."""
 
 
 @dataclass(frozen=True)
 class Gate:
-    """A feature that decides.
+    """Feature that decides whether the subject deviates.
 
     Attributes:
         words: where the subject deviates.
@@ -76,7 +76,7 @@ class Gate:
 
 @dataclass(frozen=True)
 class Decided:
-    """Features that decide.
+    """Features that decide whether the subject deviates, with evidence.
 
     Attributes:
         words: the words for where the subject deviates.
@@ -90,7 +90,7 @@ class Decided:
 
 
 def gates(bench: Bench, setting: Setting, known: Known, given: Given, broken: Sequence[Scenario] = ()) -> Decided:
-    """Find the features that decide, each alone, from a case that the subject follows; none if it follows no case.
+    """Find features that decide, by varying each alone in a case that the subject follows; none without such a case.
 
     Features are not reported if a played case without any of them deviates, or if a case still deviates after its
     feature is removed.
@@ -114,7 +114,7 @@ def _size(s: Scenario) -> tuple[int, int]:
 
 
 def in_what_is_shown(bench: Bench, known: Known, setting: Setting, broken: Sequence[Scenario] = ()) -> Decided:
-    """Find the feature of clients relative to one another that decides if a quantity beside the model deviates."""
+    """Find the feature of clients relative to one another that decides whether an intermediate deviates."""
     asked = _Asked(bench, known, broken=broken)
     held = asked.held_out(setting)
     where, lacking = related(held, lambda words: _stands(asked, setting, held, words))

@@ -1,4 +1,4 @@
-"""New cases that check the words for where a subject deviates, or that give other words.
+"""New cases, unused by any search, that confirm or correct the words for where a subject deviates.
 
 The cases are drawn separately; no search has used them before.
 """
@@ -23,39 +23,39 @@ from fedspec_suite.measure.seeded_draws import draw_cases
 from fedspec_suite.measure.setting import Setting
 
 COUNT = 40
-"""Number of cases that are drawn."""
+"""Number of cases to draw."""
 
 BOTH = 4
 """Number of cases with a feature, and number of cases without it, that are needed before the feature is named."""
 
 MOSTLY = 0.5
-"""The share of the cases with a feature that must deviate, where not all of them do."""
+"""Least share of deviating cases among those with a feature."""
 
 CHANCE = 1e-4
-"""Largest probability that all cases without a feature follow by chance."""
+"""Largest accepted probability that all cases without a feature follow the claim by chance."""
 
 NEW = 6
-"""Number of cases in which no client comes back, and of cases in which a client other than client 0 does."""
+"""Number of cases without returning clients, and of cases in which a client other than 0 returns."""
 
 UNEVEN = (3, 1, 2, 1)
-"""Steps of rounds of the same clients."""
+"""Numbers of local steps in four rounds of the same clients."""
 
 TIMES = 100
-"""Factor of the examples in some cases: a deviation that depends on shares must not be ascribed to sizes."""
+"""Factor of the clients' examples in some cases, which distinguishes sizes from shares."""
 
 SOME = (0.01, 0.03, 0.06, 0.09, 0.11, 0.2, 0.35, 0.45, 0.55, 0.7, 0.9)
 """Shares of the examples that one client has in some cases."""
 
 Played = Sequence[tuple[Scenario, int]]
-"""Cases that were played, and the event from which on each deviates, -1 if in none."""
+"""Played cases, each with the event from which it deviates, or -1."""
 
 Covers = Callable[[Scenario, int], bool | None]
-"""Predicate on a case up to some event: True if it has a feature, None if that is unknown."""
+"""Predicate on a case up to an event: True if it has a feature, None if that is unknown."""
 
 
 @lru_cache(maxsize=4)
 def held_out(setting: Setting) -> tuple[Scenario, ...]:
-    """Cases of an offer that nothing else is found on: up to six clients, and examples of other sizes."""
+    """Return cases of a setting that no search uses: up to six clients, and other sample sizes."""
     match setting.level:
         case "client":
             rich = scenarios(setting, steps=(2, 6), rounds=(1, 2))
@@ -106,13 +106,13 @@ def _anew(setting: Setting, cases: Sequence[Scenario]) -> Iterator[Scenario]:
 
 
 def still(s: Scenario) -> bool:
-    """True if clients send only zeros: then no server moves."""
+    """True if all messages are zero, so that no server moves the model."""
     sent = [m for e in s.events if isinstance(e, Messages) for m in e.messages]
     return bool(sent) and not any(a.any() for m in sent for a in m.delta.values())
 
 
 def alike(s: Scenario) -> Scenario:
-    """The case with as many steps of every client as the first has of its event, and the norm that belongs to them."""
+    """Give all clients of an event the first client's number of steps and norm."""
 
     def event(e: Any) -> Any:
         match e:
@@ -127,7 +127,7 @@ def alike(s: Scenario) -> Scenario:
 
 
 def unevenly(s: Scenario) -> Scenario:
-    """The case with four rounds of those of the first one, whose steps fall, rise again, and fall."""
+    """Return the case with four rounds of the first round's clients, with changing numbers of steps."""
     first = s.events[0]
     assert isinstance(first, Round)
     rounds = (replace(first, steps=(tau,) * len(first.steps)) for tau in UNEVEN)
@@ -135,7 +135,7 @@ def unevenly(s: Scenario) -> Scenario:
 
 
 def one_by_one(setting: Setting, s: Scenario) -> Scenario | None:
-    """The case with rounds of one client each, so that nobody comes back."""
+    """Return the case with one client per round, so that no client returns; None if that is impossible."""
     first = s.events[0]
     if not isinstance(first, Round) or setting.everyone or "everyone" in setting.takes:
         return None
@@ -144,7 +144,7 @@ def one_by_one(setting: Setting, s: Scenario) -> Scenario | None:
 
 
 def drawn_twice(setting: Setting, s: Scenario) -> Scenario | None:
-    """The case in whose rounds the first client is drawn once more, for a step more; none where that is refused."""
+    """Draw the first client of each round again, with one more step; None if the algorithm forbids it."""
     if "repeats" not in setting.takes:
         return None
 
@@ -157,7 +157,7 @@ def drawn_twice(setting: Setting, s: Scenario) -> Scenario | None:
 
 
 def quiet(s: Scenario, one: bool) -> Scenario:
-    """The case in which the first gradients of each round are zero, in its last block alone or in all."""
+    """Set the first gradient of each round to zero, in the last block only (``one``) or in all blocks."""
     events: list[Any] = []
     since = 0
     for e in s.events:
@@ -170,7 +170,7 @@ def quiet(s: Scenario, one: bool) -> Scenario:
 
 
 def newcomers(s: Scenario, zero: bool = False) -> Scenario | None:
-    """The case with new clients for those that come back, or for client 0 alone, as far as there are clients enough."""
+    """Replace returning clients (only client 0 if ``zero``) by new ones; None if that is impossible."""
     met: set[int] = set()
     events: list[Any] = []
     for e in s.events:
@@ -187,7 +187,7 @@ def newcomers(s: Scenario, zero: bool = False) -> Scenario | None:
 
 
 def shared(s: Scenario, share: float) -> Scenario:
-    """The case with examples such that the last client of the first event has about a share of them there."""
+    """Change the sample sizes so that the last client of the first event has about the given share."""
     *others, last = taking_part(s, s.events[0])
     rest = TIMES * sum(c.weight for c in others)
     wanted = round(share / (1 - share) * rest)
@@ -220,7 +220,7 @@ def contradicted(covers: Sequence[Covers], played: Played) -> bool:
 
 
 def how_often(covers: Sequence[Covers], played: Played) -> tuple[int, int]:
-    """Number of cases with one of the features that deviate, and number of all cases with one of the features."""
+    """Count the deviating cases with one of the features, and all cases with one of the features."""
     having = [first >= 0 for s, first in played if any(c(s, _end(s, first)) is True for c in covers)]
     return sum(having), len(having)
 
@@ -236,7 +236,7 @@ def _end(s: Scenario, first: int) -> int:
 
 
 def related(played: Played, stands: Callable[[str], bool] = lambda words: True) -> tuple[str, int]:
-    """Words for where a subject deviates, by a feature of clients relative to one another, and how many cases lack it.
+    """Return words for the feature of clients relative to one another that decides, and the number of cases without it.
 
     Every deviating case has the feature in the event in which the deviation begins; some cases lack the feature and
     follow the claim. If no feature tells, the words are empty.
@@ -276,7 +276,7 @@ def _alone_only(words: str, played: Played) -> bool:
 
 
 def not_always(words: str) -> str:
-    """Words for a feature without which no case deviates, and with which some cases follow the claim."""
+    """Return words for a feature that all deviating cases have, and some following ones."""
     return f"only {words}, and there not always"
 
 

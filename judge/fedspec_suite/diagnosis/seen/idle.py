@@ -1,4 +1,4 @@
-"""Hyper-parameters without effect: a subject that ignores them, and the simpler rule that it then is."""
+"""Hyper-parameters without effect, and the simpler rule that a subject computes if it ignores them."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.setting import Setting
 
 Play = Callable[[Scenario], list[Shown] | None]
-"""Function that gives the subject's answers to a case; None if the subject gives none."""
+"""Function that returns the subject's answers to a case; None if the subject gives none."""
 
 TRIED = 12
-"""Number of cases in which a number is changed, with effect on the claim, before the number is called idle."""
+"""Largest number of cases in which a hyper-parameter is changed to test for an effect."""
 
 
 def idle(setting: Setting, known: Known, given: Given, play: Play) -> tuple[str, ...]:
-    """The hyper-parameters that change what is claimed and, to the last bit, nothing of what the subject gives."""
+    """Return the hyper-parameters that affect the claimed rule but no bit of the subject's answers."""
     tied = {"v0"} if setting.v0_is_tau_squared else set()
     free = [n for n in setting.numbers if n not in {*setting.fixed, *tied}]
     return tuple(n for n in free if _idle(n, setting, known, given, play))
@@ -70,7 +70,7 @@ def _same(one: Sequence[Shown], two: Sequence[Shown]) -> bool:
 
 
 def reduced(setting: Setting, names: Sequence[str]) -> Iterator[Variant]:
-    """The simpler rules that read none of these numbers, but for neutral ones in their place; the simplest first."""
+    """Yield simpler rules without these hyper-parameters, or with neutral values for them, the simplest first."""
     mine = setting.numbers
     rows = [a for a in CATALOGUE.values() if setting.level in a.levels and a.id != setting.algorithm.id]
     for a in sorted(rows, key=lambda a: len(a.numbers_at(setting.level))):
@@ -92,7 +92,7 @@ def reduced(setting: Setting, names: Sequence[str]) -> Iterator[Variant]:
 
 
 def without_effect(names: Sequence[str]) -> str:
-    """Words for hyper-parameters that have no effect."""
+    """Return words for hyper-parameters that have no effect."""
     *others, last = names
     listed = f"{', '.join(others)} and {last}" if others else last
     return f"{listed} {'have' if others else 'has'} no effect"

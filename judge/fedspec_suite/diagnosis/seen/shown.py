@@ -1,4 +1,4 @@
-"""Formulas of shown intermediates that are wrong, and those that are wrong beside a model that deviates."""
+"""Formulas of wrong intermediates, and the intermediates that are wrong or right when the model first deviates."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from fedspec_suite.measure.bench import WORDS
 from fedspec_suite.measure.scenario import Scenario
 
 ENOUGH = 4
-"""Number of events with nonzero values from which a relation is read."""
+"""Number of events with nonzero values that are needed to fit a formula."""
 
 CLOSE = 1e-8
-"""Largest error of a formula's values, relative to the largest of them."""
+"""Largest error of a formula relative to its largest value."""
 
 TRIED = 40
-"""Number of formulas that are compared in all events, the smallest first."""
+"""Number of formulas that are compared in all events, the simplest first."""
 
 WANTED, BEFORE = "(what it should be)", "(what it should be in the event before)"
 
 
 def shown(known: Known, given: Given, names: tuple[str, ...]) -> str:
-    """A sentence on each intermediate that is not what it should be, but a formula of that and of known numbers."""
+    """Return a sentence for each wrong intermediate that is a formula of its right value and known numbers."""
     said = ((name, _what(known, given, name)) for name in names)
     return "; ".join(f"{name} is {words}" for name, words in said if words)
 
@@ -87,7 +87,7 @@ def _numbers(s: Scenario, event: Event) -> dict[str, float]:
 
 
 def along(known: Known, told: Evidence) -> str:
-    """Name the intermediates that are right in every event in which x first deviates, and those wrong in every one."""
+    """Name the intermediates that are right, or wrong, in every event in which x first deviates."""
     right: list[set[str]] = []
     wrong: list[set[str]] = []
     for k, event, shows in told.heads:

@@ -1,4 +1,4 @@
-"""A rule as a list of assignments, one of which is open: its text, what each needs, and how it is solved for."""
+"""A rule as a list of assignments, one of which is unknown and can be solved for."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import functions
 
 Values = Mapping[str, Any]
-"""Numbers by the text of what holds them: a name, or a field such as ``state.m``."""
+"""Numbers by the text that denotes them: a name, or a field such as ``state.m``."""
 
 BINARY: dict[type[ast.operator], Any] = {
     ast.Add: np.add,
@@ -33,7 +33,7 @@ BINARY: dict[type[ast.operator], Any] = {
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """The text of a rule, with a name of its own for each number that it makes.
+    """Text of a rule in single-assignment form.
 
     Attributes:
         function: the rule.
@@ -50,7 +50,7 @@ class Box:
     model: str
 
     def resting_on(self, name: str) -> set[str]:
-        """The names whose values are another if one is."""
+        """Return the names whose values depend on ``name``, including itself."""
         found = {name}
         for n, value in self.made.items():
             if loaded(value) & found:
@@ -58,7 +58,7 @@ class Box:
         return found
 
     def model_from(self, name: str) -> ast.expr:
-        """The new model as an expression of one name and of what does not rest on it."""
+        """Return the new model as an expression of one name and of values that don't depend on it."""
         rest = self.resting_on(name)
 
         def put(n: str) -> ast.expr:
@@ -69,7 +69,7 @@ class Box:
         return ast.Name(name, ast.Load()) if self.model == name else put(self.model)
 
     def edited(self, name: str, value: ast.expr) -> str:
-        """The text with another value of one name; what that may read is made first."""
+        """Return the rule's text with another value for one name; values that it may read are computed first."""
         rest = self.resting_on(name) - {name}
         before = {n: v for n, v in self.made.items() if n not in rest and n != name}
         after = {n: v for n, v in self.made.items() if n in rest}
@@ -100,7 +100,7 @@ class _Put(ast.NodeTransformer):
 
 
 def boxes(setting: Setting) -> Iterator[Box]:
-    """The rules of a setting that print equations and are a list of assignments."""
+    """Yield the rules of a setting that print equations and consist of assignments only."""
     options = {**setting.algorithm.under, **setting.options}
     for f in functions(setting.algorithm, setting.level):
         if equations(f, options):
@@ -147,7 +147,7 @@ def _box(function: FunctionType, head: ast.FunctionDef, node: ast.FunctionDef) -
 
 
 def leaf(node: ast.AST) -> str:
-    """The name that a number is kept by, if an expression is a name, a field or a function of whole vectors."""
+    """Return the name of a value if the expression is a name, a field or a function of whole vectors; else empty."""
     match node:
         case ast.Name(id=name):
             return name
@@ -158,7 +158,7 @@ def leaf(node: ast.AST) -> str:
 
 
 def value_of(node: ast.expr, values: Values) -> Any:
-    """The value of an expression, coordinate by coordinate.
+    """Evaluate an expression elementwise.
 
     Raises:
         KeyError: something in it is not among the values.
@@ -178,7 +178,7 @@ def value_of(node: ast.expr, values: Values) -> Any:
 
 
 def solved(node: ast.expr, at: ast.expr, want: Any, values: Values) -> Any:
-    """Value that one part of an expression must have for the whole to have another; nan if the whole does not tell.
+    """Solve for the value of one part of an expression, given the value of the whole; nan if undetermined.
 
     Args:
         node: the expression.
@@ -225,7 +225,7 @@ def _holds(node: ast.AST, part: ast.AST) -> bool:
 
 
 def read_in(nodes: Sequence[ast.expr]) -> set[str]:
-    """The leaves that expressions read."""
+    """Return the leaves that expressions read."""
     found: set[str] = set()
     for node in nodes:
         if name := leaf(node):
@@ -238,5 +238,5 @@ def read_in(nodes: Sequence[ast.expr]) -> set[str]:
 
 
 def rows(value: Any, like: Array) -> Array:
-    """A value as one number for each coordinate."""
+    """Broadcast a value to one number for each coordinate."""
     return np.broadcast_to(np.asarray(value, dtype=float), like.shape)

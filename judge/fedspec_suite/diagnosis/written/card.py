@@ -1,4 +1,4 @@
-"""A card of facts about a subject's steps, found by experiments: one input is another, and the step is looked at.
+"""Facts about a subject's steps, found by experiments: change one input, and observe the step.
 
 The same experiments are made with the claimed rule. What differs is worth saying where no name and no equation fits:
 ``a step depends on Delta of t - 2 too; a step does not depend on beta2``.
@@ -23,20 +23,20 @@ from fedspec_suite.measure.scenario import Scenario, change_events, sending, wit
 from fedspec_suite.measure.setting import Setting
 
 Play = Callable[[Scenario], Sequence[Array]]
-"""The models after each event of a case."""
+"""Function that returns the models after each event of a case."""
 
 CASES = 3
-"""Number of cases in which each experiment is made."""
+"""Number of cases in which each experiment is performed."""
 
 BACK = 4
-"""Number of events back that an input is changed."""
+"""Number of past events whose input is changed."""
 
 SAME = 1e-8
-"""Largest difference of two equal steps, relative to the model."""
+"""Largest difference of two steps that count as equal, relative to the model."""
 
 
 def card(bench: Bench, setting: Setting, claimed: Variant) -> str:
-    """The facts in which a subject's steps are not as claimed, in words; empty if the experiments show none."""
+    """Return a sentence with the facts in which a subject's steps differ from the claim; empty if there are none."""
     if setting.level not in ("server", "client") or setting.dtype != "float64":
         return ""
     input_ = "g" if setting.level == "client" else "Delta"
@@ -61,7 +61,7 @@ def card(bench: Bench, setting: Setting, claimed: Variant) -> str:
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts of the last step of a case.
+    """Facts about the last step of a case.
 
     Attributes:
         reads: the inputs that it depends on.
@@ -75,7 +75,7 @@ class Facts:
 
 
 def in_words(found: Sequence[tuple[Facts, Facts]]) -> str:
-    """The facts in which a subject differs from the claim in all cases: in one case a fact may be chance."""
+    """Format the facts in which a subject differs from the claim in all cases; in one case it may be chance."""
     if not found:
         return ""
     more = frozenset.intersection(*(own.reads - claim.reads for own, claim in found))

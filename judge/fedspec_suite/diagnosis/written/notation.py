@@ -1,4 +1,4 @@
-"""Right sides in the notation of the papers: products without a sign, powers with a caret."""
+"""Formulas in the papers' notation: products without a sign, powers with a caret."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ NAMES = {"delta": "Delta", "delta_i": "Delta_i", "maximum": "max", "minimum": "m
 LEVELS: dict[type[ast.operator], int] = {ast.Add: 1, ast.Sub: 1, ast.Mult: 2, ast.Div: 2, ast.Pow: 4}
 SIGNS: dict[type[ast.cmpop], str] = {ast.Eq: "=", ast.NotEq: "!=", ast.Lt: "<", ast.Gt: ">", ast.GtE: ">="}
 FORMULAS = {*NAMES, "sqrt", "abs", "sign", "norm", "where_less", "ratio", "mean", "old", "x_0", "event_number"}
-"""Functions that a formula may call."""
+"""Functions that a formula may contain."""
 
 
 def in_notation(box: Box, name: str, value: ast.expr) -> str:
-    """The right side of an equation of a box."""
+    """Return the right side of a rule's equation in the papers' notation."""
     rest = box.resting_on(name)
     return in_symbols(value, {n for n in box.made if n not in rest})
 
 
 def in_symbols(value: ast.expr, newer: Collection[str]) -> str:
-    """An expression; ``_old`` marks what the state held before, if there is a newer value of that name."""
+    """Format an expression; ``_old`` marks a state field if a new value of the same name exists."""
 
     def text(node: ast.expr, level: int = 0) -> str:
         match node:
@@ -85,7 +85,7 @@ def in_symbols(value: ast.expr, newer: Collection[str]) -> str:
 
 
 def is_formula(node: ast.expr) -> bool:
-    """True if an expression has nothing but numbers, symbols, and what the notation has a sign for."""
+    """True if an expression contains only numbers, symbols, and operations that the notation has."""
     match node:
         case ast.Constant(value=v):
             return isinstance(v, int | float)

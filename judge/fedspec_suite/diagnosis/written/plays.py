@@ -1,4 +1,4 @@
-"""Plays of a subject with generic numbers: of the level's events, and of rounds of one client with one or two steps."""
+"""Runs of a subject on random numbers: the level's events, and rounds of one client with one or two steps."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
 
 REFUSED = (*CANNOT, Beyond, Deviates, Undecided)
-"""Exceptions of a subject that does not take a case, or answers in no shape that can be read."""
+"""Exceptions of a subject that rejects a case, or whose answers cannot be read."""
 
 CASES = 10
-"""Number of cases that are played."""
+"""Number of cases to play."""
 
 STEPS = (1, 2)
-"""Numbers of local steps of a lone client: if all is as claimed with one step, the last of two is looked at."""
+"""Numbers of local steps of a single client; two steps are played only if one step agrees with the claim."""
 
 
 @dataclass(frozen=True)
 class Play:
-    """A case and a subject's models in it.
+    """Case with the subject's models.
 
     Attributes:
         s: the case.
@@ -46,7 +46,7 @@ class Play:
 
 
 def generic_cases(setting: Setting, **lengths: tuple[int, int]) -> list[Scenario]:
-    """Cases with numbers that have nothing to do with one another: what agrees in them is the same formula.
+    """Return cases with unrelated random numbers, so that formulas which agree on them are equal.
 
     Args:
         setting: what is judged.
@@ -84,7 +84,7 @@ def _generic(setting: Setting, s: Scenario, dice: np.random.Generator) -> Scenar
 
 
 def alone(setting: Setting, s: Scenario, steps: int) -> Scenario | None:
-    """The case in which one client at a time takes part, with so many local steps; None if it has no rounds."""
+    """Return the case with one client per event that takes ``steps`` local steps; None if it has no rounds."""
     if s.case.problem is None or not all(isinstance(e, Round | Arrival) for e in s.events):
         return None
     events = [_of_one(e, steps, k) for k, e in enumerate(s.events)]
@@ -105,12 +105,12 @@ def _of_one(e: Event, steps: int, before: int) -> Event:
 
 
 def of_models(bench: Bench) -> Bench:
-    """The bench of an offer that shows models alone."""
+    """Return the bench of the offer without its intermediates."""
     return replace(bench, offer=replace(bench.offer, intermediates=()))
 
 
 def played(bench: Bench, setting: Setting) -> list[Play]:
-    """The subject's models in generic cases; at levels with clients, in those of one client too."""
+    """Return the subject's models in generic cases; at levels with clients, in cases of a single client too."""
     cases = generic_cases(setting)
     found, claimed = [*_played(bench, cases, 1)], as_claimed(setting)
     for steps in STEPS:

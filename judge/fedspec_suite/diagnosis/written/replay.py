@@ -1,4 +1,4 @@
-"""The values that one open equation must have had in the plays of a subject."""
+"""Values that one unknown equation must have had in the runs of a subject."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ WHOLE: dict[str, Callable[[Array], Any]] = {
     "mean({} ** 2)": lambda v: np.mean(v**2),
     "mean(abs({}))": lambda v: np.mean(np.abs(v)),
 }
-"""Numbers that a whole vector has."""
+"""Functions from a whole vector to one number."""
 
 NUDGE = 4e-16
-"""Relative move of the models by which the search measures how precisely they determine a value."""
+"""Relative perturbation of the models, which shows how precisely they determine a value."""
 
 
 def x_0(kept: Memory, x: Any) -> Any:
-    """The model that the session began with."""
+    """Return the model with which the session began."""
     return kept.left.setdefault(("x_0",), x)
 
 
 def old(kept: Memory, v: Any) -> Any:
-    """An input of the event before; zero in the first event."""
+    """Return an input's value in the event before; zero in the first event."""
     kept.left[("input", kept.number)] = v
     return kept.left.get(("input", kept.number - 1), 0 * v)
 
 
 ASKED: Mapping[str, Callable[..., Any]] = {"event_number": event_number, "x_0": x_0, "old": old}
-"""Functions with which an edited rule asks its session."""
+"""Functions by which an edited rule reads its session's record."""
 
 
 def texts_of(arguments: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
-    """Calls that ask for them, by text: the function and the argument that it is given.
+    """Return the calls of these functions that suit a rule's arguments, by text: function and argument.
 
     Args:
         arguments: the arguments of a rule.
@@ -64,7 +64,7 @@ def texts_of(arguments: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
 
 @dataclass(frozen=True)
 class Opened:
-    """Values of everything beside one name, coordinate by coordinate in all events of all cases.
+    """Required values of one unknown name, and the values of all others, per coordinate, event and case.
 
     Attributes:
         box: the rule.
@@ -82,7 +82,7 @@ class Opened:
 
 
 def opened(box: Box, name: str, plays: Sequence[Play]) -> Opened | None:
-    """Solve a rule for one name; None if nothing solves for it, or no play tells what the rule makes.
+    """Solve a rule for one name in all runs; None if the name occurs more than once in the model or no run decides.
 
     Raises:
         KeyError: nothing solves for it.
@@ -212,7 +212,7 @@ def _events(
 
 
 REACHED = 8
-"""Number of secants within which the model must be reached."""
+"""Largest number of secant steps."""
 
 
 def reach(taken: Callable[[Array], Array], x: Array, made: Array, plain: Array) -> Array:

@@ -1,4 +1,4 @@
-"""The subject's own equation, where one equation of a rule is another: solved for, looked up and written."""
+"""Synthesis of a subject's own equation, if one right side of a rule differs: solve, look up, and write it."""
 
 from __future__ import annotations
 
@@ -33,27 +33,27 @@ from fedspec_suite.mutants import Mutant
 from fedspec_suite.mutants.mutant import of_name
 
 LOOKED = 120
-"""Number of parts of rules that are looked up: a count, so that every machine finds the same."""
+"""Largest number of subexpressions that are looked up: a count, so that every machine finds the same."""
 
 LEAST = 24
-"""Least number of values that an equation must give."""
+"""Least number of values that an equation must reproduce."""
 
 MANY = 200
-"""Number of answers for one part of a rule: many formulas give values of which most are zero."""
+"""Largest number of answers for one subexpression."""
 
 KNOWN = 0.9
-"""The share of the values that must be known of what a formula may read."""
+"""Least share of finite values of a quantity that a formula may read."""
 
 AGAIN, FEW = 3, 8
-"""Number of searches in other rows if an answer fits some rows but not all, and number of rows that join."""
+"""Number of repeated searches if an answer fits only some rows, and number of rows that are added."""
 
 TRIED = 6
-"""Number of answers that are checked in whole plays, the smallest first."""
+"""Number of answers that are checked in whole runs, the smallest first."""
 
 
 @dataclass(frozen=True, order=True)
 class Edit:
-    """An equation with another right side.
+    """Equation with another right side.
 
     Attributes:
         size: how large the part is that is another.
@@ -69,7 +69,7 @@ class Edit:
 
 
 def written(bench: Bench, setting: Setting) -> Iterator[Variant]:
-    """The claimed rule with one right side that gives all models of some plays, the smallest change first."""
+    """Yield the claimed rule with one right side replaced so that it gives all models, the smallest change first."""
     # In float32 rounding hides what tells one formula from another.
     plays = played(bench, setting) if setting.dtype == "float64" else []
     if not plays:

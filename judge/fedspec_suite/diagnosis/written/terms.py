@@ -1,4 +1,4 @@
-"""Formulas of some numbers, by size, one for each list of values; and which of them gives wanted values.
+"""Enumeration of formulas by size, without duplicates, and lookup of the formulas that give required values.
 
 Formulas are enumerated bottom up, and one that gives the values of a smaller one is left out. A wanted list is looked
 up directly, under a root, and as a sum, product, quotient, maximum or minimum of a formula and a small one.
@@ -16,32 +16,32 @@ import numpy as np
 from fedspec.arith import Array
 
 ROWS = 32
-"""Number of values that tell one formula from another; all others check the formulas found."""
+"""Number of values by which formulas are distinguished; all other values check the formulas found."""
 
 MOST = 12_000
-"""Number of formulas above which none of the next size is made."""
+"""Number of formulas above which no larger ones are enumerated."""
 
 SMALL = 3
-"""The size up to which a formula joins any other one."""
+"""Largest size of a formula that may be combined with any other one."""
 
 FEW = 4
-"""Least number of values that a formula must give before it is named."""
+"""Least number of values that a formula must reproduce."""
 
 DIGITS = 6
-"""Most digits of a number of the subject's own: with more it may be no plain number."""
+"""Most digits of a constant that the subject may have."""
 
 NEAR = 1e-9
-"""Largest distance of two keys whose values are compared."""
+"""Largest distance of two keys whose values are then compared."""
 
 Made = tuple[str, int, int]
-"""An operation and the formulas that it joins; for a leaf its place."""
+"""Construction of a formula: the operation and the indices of its operands; for a leaf, the leaf's index."""
 
 OPERATORS: dict[str, ast.operator] = {"+": ast.Add(), "-": ast.Sub(), "*": ast.Mult(), "/": ast.Div()}
 FUNCTIONS = {"sqrt": np.sqrt, "square": np.square, "abs": np.abs, "sign": np.sign}
 
 
 def keys_of(values: Array) -> Array:
-    """A number for each row of values, near for near values."""
+    """Return a hash-like number for each row of values; close values have close keys."""
     weights: Array = np.random.default_rng(7).uniform(0.5, 1, values.shape[-1:])
     with np.errstate(all="ignore"):
         squashed = values / (1 + np.abs(values))
@@ -51,7 +51,7 @@ def keys_of(values: Array) -> Array:
 
 @dataclass
 class Terms:
-    """Formulas of some leaves.
+    """Formulas over some leaves, with their values.
 
     Attributes:
         leaves: their expressions, with their sizes.
@@ -120,14 +120,14 @@ class Terms:
         return len(self.made) < MOST
 
     def written(self, k: int) -> ast.expr:
-        """A formula as an expression."""
+        """Return a formula as an expression."""
         op, a, b = self.made[k]
         if not op:
             return self.leaves[a]
         return joined(op, self.written(a), None if op in FUNCTIONS else self.written(b))
 
     def near(self, wanted: Array) -> Iterator[tuple[int, int]]:
-        """Pairs of a row of wanted values and a formula whose key is near."""
+        """Yield pairs of a row of wanted values and a formula with a close key."""
         keys = keys_of(wanted)
         keys = np.where(np.isfinite(keys), keys, 9.0)
         low, high = np.searchsorted(self.keys, keys - NEAR), np.searchsorted(self.keys, keys + NEAR)
@@ -137,7 +137,7 @@ class Terms:
 
 
 def joined(op: str, a: ast.expr, b: ast.expr | None) -> ast.expr:
-    """Two expressions joined, or a function of one."""
+    """Combine two expressions by an operator, or apply a function to one."""
     if op == "square":
         return ast.BinOp(a, ast.Pow(), ast.Constant(2))
     if op in OPERATORS:
@@ -149,7 +149,7 @@ def joined(op: str, a: ast.expr, b: ast.expr | None) -> ast.expr:
 
 @dataclass(frozen=True)
 class Answer:
-    """An expression that gives wanted values.
+    """Expression that gives the required values.
 
     Attributes:
         expression: it.
@@ -160,7 +160,9 @@ class Answer:
     size: int
 
 
-def answers(terms: Terms, want: Array, slack: Array, claimed: Array | None = None) -> Iterator[Answer]:
+def answers(
+    terms: Terms, want: Array, slack: Array, claimed: Array | None = None, guards: bool = True
+) -> Iterator[Answer]:
     """Yield formulas whose values in the rows of the terms are the wanted ones.
 
     Args:
@@ -168,6 +170,7 @@ def answers(terms: Terms, want: Array, slack: Array, claimed: Array | None = Non
         claimed: the values that the rule gives there.
         want: the wanted values.
         slack: how far off each may be.
+        guards: whether to try two formulas with a condition between them, which takes most of the time.
     """
 
     def fits(values: Array) -> bool:
@@ -204,7 +207,8 @@ def answers(terms: Terms, want: Array, slack: Array, claimed: Array | None = Non
                         found = joined(op[-1], terms.written(a), terms.written(b))
                         whole = joined(wrap, found, None) if wrap else found
                         yield Answer(whole, sizes[j] + sizes[k] + 1 + bool(wrap))
-        yield from _choices(terms, want, slack, small, claimed)
+        if guards:
+            yield from _choices(terms, want, slack, small, claimed)
 
 
 def _join(op: str, small: Array, other: Array) -> Array:
@@ -255,7 +259,7 @@ def _matching(V: Array, want: Array, slack: Array, some: Array, op: str = "") ->
 
 
 def number(value: float) -> ast.expr | None:
-    """A plain number as an expression: a fraction of small numbers, or of few digits; None if it is none."""
+    """Return a simple fraction or short decimal equal to a value, as an expression; None if there is none."""
     if not np.isfinite(value):
         return None
     near = Fraction(value).limit_denominator(12)
@@ -303,7 +307,7 @@ def _choices(terms: Terms, want: Array, slack: Array, small: Sequence[int], clai
 
 
 CLAIMED = ast.Name("claimed_", ast.Load())
-"""The part of the rule that the wanted values are of."""
+"""Placeholder for the claimed part of the rule in a formula."""
 
 
 def _on(terms: Terms, want: Array, slack: Array, some: Array) -> Iterator[tuple[ast.expr, Array, int]]:

@@ -194,7 +194,7 @@ def _values(w: Any, rows: Sequence[Row], s: Scenario, forms: Sequence[str]) -> d
 def _formulas(
     rounds: Sequence[Round], wants: Sequence[Array], forms: Sequence[str], more: tuple[str, ...]
 ) -> Iterator[ast.expr]:
-    """Formulas that give the wanted weights in every round, the smallest first."""
+    """Yield formulas that give the wanted weights in every round, those that the search builds directly first."""
     values = [_values(r.w, r.rows, r.s, forms) for r in rounds]
     columns = {n: np.concatenate([v[n] for v in values]) for n in values[0] if all(n in v for v in values)}
     columns = {n: v for n, v in columns.items() if np.isfinite(v).all() and (n != "p_i" or more)}
@@ -205,8 +205,8 @@ def _formulas(
         (ast.Name(n, ast.Load()), columns[n][rows], sizes[n]) for n in sorted(columns, key=sizes.__getitem__)
     ]
     leaves += [(ast.Constant(c), np.full(ROWS, float(c)), 1) for c in (1, 2)]
-    found = islice(answers(Terms.of(leaves), want[rows], (SLACK * (np.abs(want) + 1))[rows]), MANY)
-    for answer in sorted(found, key=lambda a: a.size):
+    found = answers(Terms.of(leaves), want[rows], (SLACK * (np.abs(want) + 1))[rows], guards=False)
+    for answer in islice(found, MANY):
         if _near(_evaluated(answer.expression, columns), want).all():
             yield answer.expression
 

@@ -1,1 +1,1 @@
-"""Capsules: the failures of one offer in a file, which is read as data and can be played again."""
+"""Capsules: files with the failing cases of one offer, read as data only, for ``fedspec replay``."""

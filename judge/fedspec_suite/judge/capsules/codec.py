@@ -1,4 +1,4 @@
-"""The cases of laws as JSON, exact to the bit: a case is made of few kinds of values, and each is listed here.
+"""Codec of laws' cases as JSON, exact to the bit, for a closed list of value types.
 
 What JSON has stands for itself; everything else is an object with one tag: ``{"array": [...], "shape": [2], "dtype":
 "float32"}``, ``{"tuple": [...]}``, ``{"dict": {...}}``, ``{"record": "Case", "fields": {...}}``, ``{"word": ["Solver",
@@ -42,12 +42,12 @@ _RECORDS: tuple[type[Any], ...] = (
     Renaming,
 )
 RECORDS: dict[str, type[Any]] = {cls.__name__: cls for cls in _RECORDS}
-"""The records that cases are made of."""
+"""Record classes that a case may contain, by name."""
 
 READINGS: dict[str, type[Enum]] = {
     name: cls for name, cls in inspect.getmembers(readings, inspect.isclass) if issubclass(cls, Enum)
 }
-"""The enumerations whose values may stand among the options of a case."""
+"""Enumerations whose members may be option values of a case, by name."""
 
 DTYPES = {"float64", "float32", "int64"}
 
@@ -55,16 +55,16 @@ DEEPEST = 32
 """Deepest nesting of values."""
 
 LARGEST = 2**53
-"""Whole numbers reach so far."""
+"""Largest magnitude of an integer."""
 
 LONGEST_RUN = 10_000
-"""Local steps that a client takes at most, and versions that an update is late: no check draws more."""
+"""Largest number of local steps of a client and largest delay of an update; no check draws larger ones."""
 
 _COUNTED = {"steps", "delay"}
 
 
 def encoded(value: Any) -> Any:
-    """A case as JSON values.
+    """Return a case as JSON values.
 
     Raises:
         ContractError: it holds a value of a kind that is not listed.
@@ -92,7 +92,7 @@ def encoded(value: Any) -> Any:
         return {"slice": [encoded(value.start), encoded(value.stop), encoded(value.step)]}
     if type(value) is Fraction:
         return {"fraction": str(value)}
-    raise ContractError(f"capsule: a case holds a {type(value).__name__}, which no capsule can; list it in codec.py")
+    raise ContractError(f"capsule: a case holds a {type(value).__name__}, which capsules can't store; extend codec.py")
 
 
 def _may_be_left_out(cls: type, name: str) -> bool:
@@ -101,7 +101,7 @@ def _may_be_left_out(cls: type, name: str) -> bool:
 
 
 def decoded(value: Any, where: str, depth: int = 0) -> Any:
-    """A case from JSON values, strictly.
+    """Decode a case from JSON values, and reject everything that is not in the list of types.
 
     Raises:
         ContractError: a value is of no kind that is listed, or not what its kind or its record asks.
@@ -119,7 +119,7 @@ def decoded(value: Any, where: str, depth: int = 0) -> Any:
     for tag, read in _TAGS.items():
         if tag in value:
             return read(value, where, depth + 1)
-    raise ContractError(f"{where}: an object without a tag; known: {', '.join(_TAGS)}")
+    raise ContractError(f"{where}: got an object without a tag; known tags: {', '.join(_TAGS)}")
 
 
 def _whole(value: int, where: str) -> int:
@@ -161,7 +161,7 @@ def _array(value: dict[str, Any], where: str, depth: int) -> Any:
     counts = all(type(n) is int and n >= 0 for n in lengths)
     # NumPy makes no array of such lengths, also where another one is 0.
     if not counts or math.prod(filter(None, lengths)) > LARGEST or math.prod(lengths) != len(flat):
-        raise ContractError(f"{where}: {len(flat)} numbers do not fill the shape that is stated")
+        raise ContractError(f"{where}: got {len(flat)} numbers, which don't fill the stated shape")
     for i, x in enumerate(flat):
         if type(x) is int:
             _whole(x, f"{where}[{i}]")
@@ -205,7 +205,7 @@ def _record(value: dict[str, Any], where: str, depth: int) -> Any:
     try:
         record = cls(**given)
     except (FedspecError, TypeError, ValueError) as error:
-        raise ContractError(f"{where}: is no {name}: {error}") from error
+        raise ContractError(f"{where}: got an invalid {name}: {error}") from error
     _checked(record, where)
     return record
 
@@ -219,7 +219,7 @@ def _checked(record: Any, where: str) -> None:
         for name in _COUNTED & {f.name for f in fields(record)}:
             counts = getattr(record, name)
             if any(n > LONGEST_RUN for n in (counts if isinstance(counts, tuple) else [counts])):
-                raise ContractError(f"{where}.{name}: more than {LONGEST_RUN}, which no check draws")
+                raise ContractError(f"{where}.{name}: got more than {LONGEST_RUN}; no check draws so many")
     elif isinstance(record, Scenario):
         events: Any = record.events
         if not isinstance(events, tuple) or any(type(e) not in EVENTS.values() for e in record.events):
@@ -238,7 +238,7 @@ def _word(value: dict[str, Any], where: str, depth: int) -> Any:
 def _slice(value: dict[str, Any], where: str, depth: int) -> Any:
     ends = [decoded(v, where, depth) for v in _listed(_only(value, where, "slice"), where, 3, 3)]
     if any(v is not None and type(v) is not int for v in ends):
-        raise ContractError(f"{where}: a slice has whole numbers or nothing at its ends")
+        raise ContractError(f"{where}: the ends of a slice must be whole numbers or null")
     return slice(*ends)
 
 

@@ -1,4 +1,4 @@
-"""A capsule as a file: one JSON object with the failures of an offer, sealed by a digest of everything else in it."""
+"""File format of a capsule: one JSON object with the failures of an offer, sealed by a digest of the other fields."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fedspec_suite.measure.verdict import Deviation, format_declaration
 VERSION = 1
 
 LARGEST = 64 << 20
-"""Bytes that are read at most."""
+"""Largest file size that is read, in bytes."""
 
 AGAIN = "make it again with `fedspec check ADAPTER --capsules FOLDER`"
 
@@ -32,7 +32,7 @@ _NONE = type(None)
 
 @dataclass(frozen=True)
 class Failure:
-    """A failed obligation.
+    """Failed obligation, with its case and the calls that show the failure.
 
     Attributes:
         law: its id.
@@ -50,13 +50,13 @@ class Failure:
 
     @property
     def id(self) -> str:
-        """Law and type."""
+        """Identifier: law and floating-point type."""
         return f"{self.law}/{self.dtype}"
 
 
 @dataclass(frozen=True)
 class Capsule:
-    """The failures of one offer.
+    """Failures of one offer, with the subject and the version of fedspec.
 
     Attributes:
         fedspec: the version that wrote it.
@@ -76,7 +76,7 @@ class Capsule:
 
 
 def failure_as_data(failure: Failure) -> dict[str, Any]:
-    """A failure as JSON values.
+    """Return a failure as JSON values.
 
     Raises:
         ContractError: its case holds a value of a kind that no capsule can.
@@ -92,7 +92,7 @@ def failure_as_data(failure: Failure) -> dict[str, Any]:
 
 
 def body(implementation: str, info: SubjectInfo, offer: Offer, failures: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """A whole capsule as JSON values, sealed."""
+    """Return a whole capsule as JSON values, with its digest."""
     whole = {
         "capsule": VERSION,
         "fedspec": __version__,
@@ -106,7 +106,7 @@ def body(implementation: str, info: SubjectInfo, offer: Offer, failures: Sequenc
 
 
 def digest(whole: dict[str, Any]) -> str:
-    """The SHA-256 of the canonical text of everything but the digest itself.
+    """Return the SHA-256 of the canonical JSON text of all fields except the digest.
 
     Raises:
         ValueError: it holds a number that JSON does not have.
@@ -117,7 +117,7 @@ def digest(whole: dict[str, Any]) -> str:
 
 
 def stem(implementation: str, info: SubjectInfo, offer: Offer, among: Sequence[Offer], number: int) -> str:
-    """File name of an offer's capsule: the same whenever the same offer is judged."""
+    """Return the file name of an offer's capsule; the same offer always gets the same name."""
     twin = sum(o == offer for o in among[:number])
     who = json.dumps([implementation, offer.variant, offer.algorithm, offer.level, format_declaration(offer), twin])
     words = "-".join(filter(None, (info.name, offer.variant, offer.algorithm, offer.level, offer.reading)))
@@ -126,7 +126,7 @@ def stem(implementation: str, info: SubjectInfo, offer: Offer, among: Sequence[O
 
 
 def read(path: Path) -> Capsule:
-    """Read a capsule; nothing in it is looked up, imported or run.
+    """Read a capsule; reading imports, looks up and runs nothing that the file names.
 
     Raises:
         ContractError: it cannot be read, is cut off, of another version, edited, or holds what no capsule does.
@@ -152,7 +152,7 @@ def _parsed(data: bytes) -> dict[str, Any]:
     except ValueError as error:
         raise ContractError(f"it is cut off or no JSON in UTF-8 ({' '.join(str(error).split())[:120]})") from error
     if not isinstance(whole, dict) or "capsule" not in whole:
-        raise ContractError("it is no capsule: an object with the field 'capsule'")
+        raise ContractError("it is no capsule, which is an object with the field 'capsule'")
     if whole["capsule"] != VERSION or isinstance(whole["capsule"], bool):
         raise ContractError(
             f"it is of version {said(whole['capsule'])}, and fedspec {__version__} reads version {VERSION}; "
@@ -163,14 +163,14 @@ def _parsed(data: bytes) -> dict[str, Any]:
     except ValueError as error:
         raise ContractError("it holds a number that JSON does not have") from error
     if whole.get("digest") != found:
-        raise ContractError("its digest is not that of its text: it was edited or damaged")
+        raise ContractError("its digest doesn't match its content: it was edited or damaged")
     return whole
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("an object says a name twice")
+        raise ValueError("an object has a name twice")
     return found
 
 
@@ -198,7 +198,7 @@ def _capsule(whole: dict[str, Any]) -> Capsule:
     names = ("nonzero", "intermediates", "dtypes")
     offer = Offer(**{**whole["offer"], **{n: tuple(whole["offer"][n]) for n in names if n in whole["offer"]}})
     if not whole["failures"]:
-        raise ContractError("failures: there is none")
+        raise ContractError("failures: got an empty list; a capsule has at least one")
     failures = tuple(_failure(value, f"failures[{i}]") for i, value in enumerate(whole["failures"]))
     return Capsule(whole["fedspec"], whole["implementation"], whole["subject"], whole["version"], offer, failures)
 

@@ -1,4 +1,4 @@
-"""Recording of a subject's session: requests and answers of one case, in the wire's form."""
+"""Recorder of a subject's sessions: the requests and answers of one case, in the form of the JSON protocol."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Played:
 
 
 class RecordedSubject:
-    """A subject whose answers are written down.
+    """Wrapper of a subject that records its calls and answers.
 
     Attributes:
         calls: ``{"session": 0, "case": ...}`` or ``{"session": 0, "event": ..., "answer": ...}``, as they came.
@@ -43,7 +43,7 @@ class RecordedSubject:
         self.sessions: list[_Played] = []
 
     def start(self, case: Case) -> Session:
-        """Begin a session."""
+        """Begin a recorded session."""
         self.calls.append({"session": len(self.sessions), "case": encode(case)})
         self.sessions.append(_Played(case))
         return _Session(self, len(self.sessions) - 1, self.subject.start(case))
@@ -68,7 +68,7 @@ class _Session:
         return answer
 
     def save(self) -> bytes:
-        raise ContractError("save: no script plays what comes after a restore")
+        raise ContractError("save: a script can't replay a restored session")
 
     def stop(self) -> None:
         getattr(self.session, "stop", lambda: None)()
@@ -76,7 +76,7 @@ class _Session:
 
 @dataclass(frozen=True)
 class Number:
-    """A number that differs from the expected one, and how many calls it takes to see it.
+    """Wrong number in an answer, with the expected value and the number of calls that lead to it.
 
     Attributes:
         calls: how many of the calls are played, the last being the one whose answer holds it.
@@ -96,7 +96,7 @@ class Number:
 
 
 def off_the_rule(bench: Bench, record: RecordedSubject) -> Number | None:
-    """The first number of all sessions that is not what the rule gives there."""
+    """Return the first number in the recorded sessions that differs from the rule's; None if all agree."""
     for played in record.sessions:
         s = Scenario(played.case, tuple(event for event, _, _ in played.events))
         try:
@@ -132,7 +132,7 @@ def _off(bench: Bench, name: str, got: Any, want: Any, place: int) -> Number | N
 
 
 def of_the_law(bench: Bench, record: RecordedSubject, deviation: Deviation | None) -> Number | None:
-    """The number that the law itself found wrong, where it is one and stands in an answer."""
+    """Return the number that the law itself rejected, if it is a single number in a recorded answer."""
     d = deviation
     if d is None or d.component is None or d.got is None or d.want is None:
         return None

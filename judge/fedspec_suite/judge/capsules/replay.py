@@ -1,4 +1,4 @@
-"""A capsule played again: each failure's own case through its own law, and what came of it."""
+"""Replay of a capsule: run the law of each failure on its stored case again."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Outcome(StrEnum):
 
 
 CODES = {Outcome.SAME: 1, Outcome.OTHER: 1, Outcome.SILENT: 2, Outcome.OPEN: 3, Outcome.UNKNOWN: 3, Outcome.PASSES: 0}
-"""The exit code for each."""
+"""Exit code of each outcome."""
 
 
 @dataclass(frozen=True)
 class ReplayResult:
-    """A failure and what became of it.
+    """Outcome of replaying one failure.
 
     Attributes:
         failure: what was stored.
@@ -54,7 +54,7 @@ class ReplayResult:
     reason: str = ""
 
     def record(self) -> dict[str, Any]:
-        """The outcome as JSON values."""
+        """Return the outcome as JSON values."""
         f = self.failure
         return {
             "id": f.id,
@@ -66,13 +66,13 @@ class ReplayResult:
 
 
 def exit_code(replayed: list[ReplayResult]) -> int:
-    """1 one still fails, 2 one got no answer, 3 one cannot be decided, 0 all pass."""
+    """Return 1 if a failure persists, 2 if one got no answer, 3 if one is undecided or its law is gone, else 0."""
     codes = {CODES[r.outcome] for r in replayed}
     return next((code for code in (1, 2, 3) if code in codes), 0)
 
 
 def offer_of(capsule: Capsule, subject: Subject) -> Offer:
-    """Find today's offer of the subject that corresponds to the judged one.
+    """Return the subject's present offer that corresponds to the capsule's offer.
 
     Raises:
         ContractError: it offers nothing like it.
@@ -108,7 +108,7 @@ def _first_named(offer: Offer) -> Offer:
 
 
 def replay_capsule(capsule: Capsule, subject: Subject) -> list[ReplayResult]:
-    """Play every failure again.
+    """Replay every failure of a capsule on a subject.
 
     Raises:
         FedspecError: the subject offers nothing like it, or what it offers cannot be judged.

@@ -1,4 +1,4 @@
-"""The script of a capsule: one failing case as a program that a person reads; it needs NumPy and the adapter alone."""
+"""Script of a capsule: one failing case as a readable program, which needs only NumPy and the adapter."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fedspec.wire import decode_case, decode_event
 from fedspec_suite.judge.capsules.recorder import Number
 
 WIDE = 110
-"""Columns of a line."""
+"""Width of a line in characters."""
 
 HEAD = '''\
 """Exits 1 while {law} fails like this; run it where the check ran."""
@@ -82,7 +82,7 @@ sys.exit(not abs(got - wanted) <= {allowed!r})  # what rounding may change
 def script(
     implementation: str, law: str, wanted: str, number: Number, calls: Sequence[Mapping[str, Any]]
 ) -> tuple[str, str]:
-    """The text of a script, and the reason if there is none.
+    """Return the text of the script and an empty reason; or an empty text and the reason why there is no script.
 
     Args:
         implementation: the subject, as it was typed.

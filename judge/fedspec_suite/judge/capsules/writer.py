@@ -1,4 +1,4 @@
-"""Capsules out of verdicts: failures are asked once more and written down, with a script that plays one of them."""
+"""Writer of capsules: replay each failure once with a recorder, and write a script that shows one wrong number."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fedspec_suite.measure.verdict import Beyond, Deviates, Deviation, NotOffere
 
 @dataclass(frozen=True)
 class CapsuleFiles:
-    """The files to be written for an offer.
+    """Contents of the files to write for an offer.
 
     Attributes:
         stem: what its files are called.
@@ -44,7 +44,7 @@ def capsule(
     among: Sequence[Offer],
     obligations: Sequence[Obligation],
 ) -> CapsuleFiles | None:
-    """The failures of an offer, those to look at first in front; none where nothing failed.
+    """Return the capsule and script of an offer's failures, the most telling failure first; None if nothing failed.
 
     What a script plays is a number that the rule itself does not give, where there is one: what a law wants may come
     from another answer of the subject.

@@ -113,7 +113,7 @@ CONFIGS = {
 
 
 def model_of(x: Any, buffers: Any = None) -> torch.nn.Module:
-    """A module whose parameters are the blocks, as p0, p1, ..., and whose buffers have their own names."""
+    """Return a module with the blocks as parameters p0, p1, ... and the buffers under their own names."""
     module = torch.nn.Module()
     for i, array in enumerate(x.values()):
         module.register_parameter(f"p{i}", torch.nn.Parameter(torch.tensor(array)))
@@ -123,7 +123,7 @@ def model_of(x: Any, buffers: Any = None) -> torch.nn.Module:
 
 
 def configured(case: Case) -> dict[str, Any]:
-    """The aggregator_kwargs of the case."""
+    """Return the ``aggregator_kwargs`` for a case."""
     h = case.hyper
     configs: dict[str, Any] = {CONFIGS[name]: value for name, value in h.items() if name in CONFIGS}
     if case.options.get("weights") == "examples":
@@ -143,7 +143,7 @@ def configured(case: Case) -> dict[str, Any]:
 
 
 class ServerSession:
-    """An aggregator and the current model."""
+    """Session at level server: an aggregator and the current model."""
 
     def __init__(self, case: Case) -> None:
         self.x, self.buffers = dict(case.x0), tuple(case.buffers or ())
@@ -175,7 +175,7 @@ class ServerSession:
 
 
 class TraceSession:
-    """An aggregator, every version of its model, and clients that run SGD."""
+    """Session at level trace: an aggregator, every version of its model, and clients that run SGD."""
 
     def __init__(self, case: Case) -> None:
         if case.problem is None:
@@ -187,7 +187,7 @@ class TraceSession:
         self.versions = [{p: torch.tensor(case.x0[name]) for p, name in self.names.items()}]
 
     def step(self, event: Event) -> Answer:
-        """Let one update arrive, trained from the version that it was begun from."""
+        """Train one update from the version that its delay names, and let it arrive."""
         if not isinstance(event, Arrival):
             raise ContractError(f"event: {type(event).__name__} at level trace; send Arrival")
         begun = self.versions[-1 - event.delay]
@@ -206,12 +206,12 @@ class TraceSession:
 
 
 class Appfl:
-    """The package, as a subject."""
+    """APPFL as a subject."""
 
     info = SubjectInfo("appfl", version("appfl"), OFFERS)
 
     def start(self, case: Case) -> ServerSession | TraceSession:
-        """Make the aggregator of the case."""
+        """Create the session with the case's aggregator."""
         if case.algorithm not in AGGREGATORS:
             raise ContractError(f"case: {case.algorithm} is not claimed")
         return ServerSession(case) if case.level == "server" else TraceSession(case)

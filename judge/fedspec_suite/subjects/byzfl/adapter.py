@@ -44,7 +44,7 @@ AGGREGATORS: dict[str, tuple[str, Make]] = {
         lambda h, n: byzfl.CenteredClipping(L=int(h["passes"]), tau=h["clip_norm"]),
     ),
 }
-"""Constructors of aggregators from the hyper-parameters and the number of clients."""
+"""Reading of each aggregator, and its constructor from the hyper-parameters and the number of clients."""
 
 KINDS: dict[str, dict[str, Any]] = {
     "numpy": {},
@@ -53,7 +53,7 @@ KINDS: dict[str, dict[str, Any]] = {
 
 
 def offers() -> tuple[Offer, ...]:
-    """Every aggregator with both kinds of vectors."""
+    """Return an offer for every aggregator with both kinds of vectors."""
     return tuple(
         Offer(
             algorithm,
@@ -70,7 +70,7 @@ def offers() -> tuple[Offer, ...]:
 
 
 class ByzflSession:
-    """An aggregator and the current model, as one vector."""
+    """Session: an aggregator and the current model as one vector."""
 
     def __init__(self, case: Case) -> None:
         self.case = case
@@ -92,12 +92,12 @@ class ByzflSession:
 
 
 class Byzfl:
-    """The package, as a subject."""
+    """ByzFL as a subject."""
 
     info = SubjectInfo("byzfl", version("byzfl"), offers())
 
     def start(self, case: Case) -> ByzflSession:
-        """Begin at the model of the case."""
+        """Create a session at the case's model."""
         if case.algorithm not in AGGREGATORS:
             raise ContractError(f"case: {case.algorithm} is not claimed")
         return ByzflSession(case)

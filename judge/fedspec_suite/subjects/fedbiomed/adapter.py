@@ -58,18 +58,18 @@ OFFERS = (
 
 
 class StandInDatasets:
-    """The part of Fed-BioMed's ``FederatedDataset`` that the aggregator asks."""
+    """Stand-in for Fed-BioMed's ``FederatedDataset`` with the method that the aggregator calls."""
 
     def __init__(self, nodes: int) -> None:
         self.nodes = [str(i) for i in range(nodes)]
 
     def node_ids(self) -> list[str]:
-        """Everybody, whether they take part or not."""
+        """List all nodes, whether they take part in the round or not."""
         return self.nodes
 
 
 class StandInPlan:
-    """The part of Fed-BioMed's training plan that the aggregator asks: the layers, and a rate for those who sit out."""
+    """Stand-in for Fed-BioMed's training plan: the layers' names, and a rate for nodes that do not take part."""
 
     local_params: tuple[str, ...] = ()
 
@@ -77,20 +77,20 @@ class StandInPlan:
         self.rates = dict.fromkeys(names, rate)
 
     def get_model_params(self, **which: object) -> dict[str, float]:
-        """Mapping with an entry for each layer."""
+        """Return a mapping with an entry for each layer."""
         return self.rates
 
     def optimizer(self) -> StandInPlan:
-        """Stand-in for the optimizer, which knows the rate."""
+        """Return the stand-in optimizer, which has the learning rates."""
         return self
 
     def get_learning_rate(self) -> dict[str, float]:
-        """The rate of each layer."""
+        """Return the learning rate of each layer."""
         return self.rates
 
 
 class FedavgSession:
-    """The aggregator and the current model."""
+    """Session with the FedAvg aggregator and the current model."""
 
     def __init__(self, case: Case) -> None:
         self.x: dict[str, Any] = dict(case.x0)
@@ -112,7 +112,7 @@ class FedavgSession:
 
 
 class ScaffoldSession:
-    """The aggregator, the current model, and clients that run SGD with the correction that they are sent."""
+    """Session with the aggregator, the current model, and clients that run SGD with the correction they receive."""
 
     def __init__(self, case: Case) -> None:
         if case.problem is None:
@@ -124,7 +124,7 @@ class ScaffoldSession:
         self.aggregator = Scaffold(server_lr=case.hyper["eta"], fds=StandInDatasets(len(self.e)))
 
     def train(self, client: int, steps: int, correction: Any) -> dict[str, Any]:
-        """Run a node's round."""
+        """Train a node for one round and return its model."""
         y = {name: block.clone().requires_grad_() for name, block in self.x.items()}
         optimizer = torch.optim.SGD([*y.values()], lr=self.rate)
         for _ in range(steps):
@@ -161,12 +161,12 @@ class ScaffoldSession:
 
 
 class FedBiomed:
-    """The package, as a subject."""
+    """Fed-BioMed as a subject."""
 
     info = SubjectInfo("fedbiomed", version("fedbiomed"), OFFERS)
 
     def start(self, case: Case) -> FedavgSession | ScaffoldSession:
-        """Make the aggregator of the case."""
+        """Create the session with the case's aggregator."""
         match case.algorithm:
             case "fedavg":
                 return FedavgSession(case)

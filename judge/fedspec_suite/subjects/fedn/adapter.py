@@ -56,7 +56,7 @@ OFFERS = (
 
 @dataclass(frozen=True)
 class Update:
-    """A client's model, with the two ids that the aggregators read."""
+    """Client's model with the two ids that the aggregators read."""
 
     model_update_id: str
     model_id: str
@@ -65,7 +65,7 @@ class Update:
 
 
 class StandInHandler:
-    """The part of FEDn's ``UpdateHandler`` that the aggregators call."""
+    """Stand-in for FEDn's ``UpdateHandler`` with the methods that the aggregators call."""
 
     def __init__(self) -> None:
         self.model_updates: queue.Queue[Update] = queue.Queue()
@@ -76,19 +76,19 @@ class StandInHandler:
         return self.model_updates.get(block=False)
 
     def load_model_update(self, update: Update, helper: object) -> tuple[list[Any], dict[str, int]]:
-        """Give the model of an update and its metadata."""
+        """Return the model of an update and its metadata."""
         return update.model, {"num_examples": update.examples}
 
     def load_model(self, helper: object, model_id: str) -> list[Any]:
-        """Give the model that the clients started from."""
+        """Return the model from which the clients started."""
         return self.x
 
     def delete_model(self, update: Update) -> None:
-        """Delete nothing: nothing was stored."""
+        """Do nothing: no model was stored."""
 
 
 class FednSession:
-    """An aggregator and the current model."""
+    """Session: an aggregator and the current model."""
 
     def __init__(self, case: Case) -> None:
         self.x = dict(case.x0)
@@ -122,12 +122,12 @@ class FednSession:
 
 
 class Fedn:
-    """The package, as a subject."""
+    """FEDn as a subject."""
 
     info = SubjectInfo("fedn", version("fedn"), OFFERS)
 
     def start(self, case: Case) -> FednSession:
-        """Make the aggregator of the case."""
+        """Create the session with the case's aggregator."""
         if case.algorithm not in {offer.algorithm for offer in OFFERS}:
             raise ContractError(f"case: {case.algorithm} is not claimed")
         return FednSession(case)

@@ -32,14 +32,14 @@ from fedspec_use.flower import CONTROL, LOSS, TOLD, FedspecStrategy, local_train
 from fedspec_use.server import servers
 
 WHOLE = ("fedavg", "fedprox", "fednova", "scaffold", "feddyn", "diloco")
-"""Rows whose clients are judged too."""
+"""Rows whose clients are checked too, at level round."""
 
 TOGETHER = ("noloco-baseline",)
-"""The readings under which a client would have to hear what others keep; ``local_train`` refuses them."""
+"""Readings in which a client needs other clients' state; ``local_train`` rejects them."""
 
 
 def offered() -> Iterator[Offer]:
-    """Every reading of every row that the strategy takes, and whole rounds of some."""
+    """Yield an offer for every reading of every row that the strategy supports, and whole rounds of some rows."""
     for name in servers():
         yield from offers(CATALOGUE[name], "server")
     for name in WHOLE:
@@ -48,7 +48,7 @@ def offered() -> Iterator[Offer]:
 
 
 class StandInGrid:
-    """The part of ``flwr.serverapp.Grid`` that ``configure_train`` asks."""
+    """Stand-in for ``flwr.serverapp.Grid`` with the method that ``configure_train`` calls."""
 
     def __init__(self, nodes: Sequence[int]) -> None:
         self.nodes = nodes
@@ -59,7 +59,7 @@ class StandInGrid:
 
 
 class Run:
-    """A strategy, the current model and the number of the round."""
+    """Session at level server: a strategy, the current model and the round number."""
 
     def __init__(self, case: Case) -> None:
         self.x, self.round, self.case = dict(case.x0), 0, case
@@ -69,14 +69,14 @@ class Run:
         self.strategy = FedspecStrategy(case.algorithm, reading=case.reading, clients=n or 0, **settings)
 
     def step(self, event: Event) -> Answer:
-        """Aggregate one round's messages: ask every node, answer for it, and hand over the replies in their order."""
+        """Run one round: configure every node, answer with its message, and aggregate the replies in order."""
         if not isinstance(event, Messages):
             raise ContractError(f"event: {type(event).__name__} at level server; send Messages")
         self.through(range(1, len(event.messages) + 1), lambda m: self.reply(m, event.messages[node_of(m) - 1]))
         return {"x": self.x, **self._shown()}
 
     def through(self, nodes: Sequence[int], reply: Callable[[Message], Message]) -> None:
-        """Run a round of the strategy with these nodes."""
+        """Run one round of the strategy with these nodes."""
         self.round += 1
         asked = self.strategy.configure_train(self.round, record(self.x), ConfigRecord(), StandInGrid(nodes))
         arrays, _ = self.strategy.aggregate_train(self.round, [reply(m) for m in sorted(asked, key=node_of)])
@@ -84,7 +84,7 @@ class Run:
             self.x = {n: array.numpy() for n, array in arrays.items()}
 
     def reply(self, message: Message, sent: ClientMessage) -> Message:
-        """Reply of a node with the change that the case gives."""
+        """Return a node's reply with the change from the case."""
         model = {n: self.x[n] + sent.delta[n] for n in self.x}
         model |= {f"{CONTROL}{n}": a for n, a in (sent.control or {}).items()}
         numbers = {"num-examples": int(sent.weight), "steps": int(sent.steps), "a-norm": float(sent.a_norm)}
@@ -99,7 +99,7 @@ class Run:
 
 
 class Rounds(Run):
-    """Run with clients that train by ``local_train`` on the objectives of the case."""
+    """Session at level round, with clients that train by ``local_train`` on the case's objectives."""
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
@@ -108,7 +108,7 @@ class Rounds(Run):
         self.states: list[RecordDict] = [RecordDict() for _ in case.problem.e]
 
     def step(self, event: Event) -> Answer:
-        """Run a round of the participants."""
+        """Run one round of the participants."""
         if not isinstance(event, Round):
             raise ContractError(f"event: {type(event).__name__} at level round; send Round")
         steps = dict(zip(event.participants, event.steps, strict=True))
@@ -121,7 +121,7 @@ class Rounds(Run):
         return {"x": self.x, **self._shown(), **kept}
 
     def trained(self, message: Message, i: int, steps: int) -> Message:
-        """The reply of client i after its local steps."""
+        """Return the reply of client i after its local steps."""
         H, e, n = self.problem.H[i], self.problem.e[i], int(self.problem.examples[i])
         state = self.states[i]
 
@@ -131,29 +131,29 @@ class Rounds(Run):
         return local_train(message, gradient, examples=n, steps=steps, state=state)
 
     def kept(self, i: int, name: str) -> Any:
-        """Return what client i keeps under that name, over all blocks."""
+        """Return client i's state of that name, flattened over all blocks."""
         arrays = self.states[i].array_records.get(f"{TOLD}.{self.case.algorithm}", {})
         keys = {block: f"{name}/{block}" for block in self.x0}
         return flatten({b: arrays[key].numpy() if key in arrays else 0 * self.x0[b] for b, key in keys.items()})
 
 
 def node_of(message: Message) -> int:
-    """The node that a message is for."""
+    """Return the id of the node to which a message is addressed."""
     return int(message.metadata.dst_node_id)
 
 
 def record(x: Mapping[str, Any]) -> Any:
-    """Put a model into Flower's record."""
+    """Convert a model to Flower's ``ArrayRecord``."""
     return ArrayRecord({name: FlowerArray(np.asarray(array)) for name, array in x.items()})
 
 
 class Use:
-    """The strategy, as a subject."""
+    """fedspec's Flower strategy as a subject."""
 
     info = SubjectInfo("fedspec_use_flower", version("flwr"), tuple(offered()))
 
     def start(self, case: Case) -> Run:
-        """Make the strategy of the case, and its clients."""
+        """Create the session with the case's strategy, and its clients at level round."""
         return Rounds(case) if case.level == "round" else Run(case)
 
 

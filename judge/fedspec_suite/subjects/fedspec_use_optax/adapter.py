@@ -27,7 +27,7 @@ OFFERS = tuple(o for a in CATALOGUE.values() if isinstance(a.run, LocalSolver) f
 
 
 class Run:
-    """A model, a transformation and its state."""
+    """Session: a model, a transformation and its state."""
 
     def __init__(self, case: Case) -> None:
         self.case, self.wide = case, case.dtype == "float64"
@@ -38,7 +38,7 @@ class Run:
             self.begin(case.x0)
 
     def begin(self, x: Blocks) -> None:
-        """Make a fresh state at the given model."""
+        """Initialise the state at the given model."""
         # A list keeps the order of the blocks, which a dict of JAX's does not.
         self.x = [jnp.asarray(x[name]) for name in self.case.x0]
         self.state = self.transform.init(self.x)
@@ -62,12 +62,12 @@ class Run:
 
 
 class Use:
-    """The transformations, as a subject."""
+    """fedspec's optax transformations as a subject."""
 
     info = SubjectInfo("fedspec_use_optax", version("optax"), OFFERS)
 
     def start(self, case: Case) -> Run:
-        """Make the transformation of the case at its x0."""
+        """Create a session with the case's transformation at its x0."""
         return Run(case)
 
 

@@ -30,11 +30,11 @@ from fedspec.reference import offers
 from fedspec_use.torch import Local, Server
 
 AT_LEAST = {"eta": 1.0, "beta": 0.5, "beta1": 0.5, "beta2": 0.5, "tau": 1.0, "eps": 1.0, "v0": 0.0, "v_hat0": 1.0}
-"""Numbers at which a server is made to see whether it can be."""
+"""Hyper-parameters with which a server is constructed, to test whether the package supports it."""
 
 
 def offered() -> Iterator[Offer]:
-    """Offers of all algorithms of the package."""
+    """Yield the offers of all algorithms that the package supports."""
     for a in CATALOGUE.values():
         if isinstance(a.run, LocalSolver):
             yield from offers(a, "client")
@@ -43,13 +43,13 @@ def offered() -> Iterator[Offer]:
 
 
 def shown_of(offer: Offer) -> Offer:
-    """An offer without what the optimiser does not keep: the average is what it is given."""
+    """Remove the intermediates that the optimiser does not store, such as the average that it receives."""
     kept = tuple(n for n in offer.intermediates if n in ("m", "v", "v_hat"))
     return replace(offer, intermediates=kept)
 
 
 def is_server(algorithm: str) -> bool:
-    """True if the package makes an optimiser of the algorithm's server."""
+    """True if the package has an optimiser for the algorithm's server."""
     row = CATALOGUE[algorithm]
     numbers: dict[str, Any] = {n: AT_LEAST.get(n, 0.0) for n in row.numbers_at("server")}
     try:
@@ -60,7 +60,7 @@ def is_server(algorithm: str) -> bool:
 
 
 class Trained:
-    """A model and its optimiser."""
+    """Session: a model and its optimiser."""
 
     def __init__(self, case: Case, compiled: bool) -> None:
         self.case = case
@@ -74,7 +74,7 @@ class Trained:
             self.optimizer = Server(self.params.values(), row, **given)
 
     def step(self, event: Event) -> Answer:
-        """Begin a round, or take a gradient or the average of changes."""
+        """Begin a round, or step with a gradient or with the average of the clients' changes."""
         match event:
             case Begin(x=x):
                 with torch.no_grad():
@@ -109,14 +109,14 @@ class Trained:
 
 
 class Use:
-    """The package, as a subject."""
+    """fedspec's torch optimisers as a subject."""
 
     def __init__(self, variant: str, compiled: bool, made: Callable[[], Iterator[Offer]]) -> None:
         self.info = SubjectInfo("fedspec_use_torch", version("torch"), tuple(made()), variant=variant)
         self.compiled = compiled
 
     def start(self, case: Case) -> Trained:
-        """Make the optimiser of the case at its x0."""
+        """Create a session with the case's optimiser at its x0."""
         return Trained(case, self.compiled)
 
 

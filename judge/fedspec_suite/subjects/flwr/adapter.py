@@ -115,7 +115,7 @@ OFFERS = (
 
 
 def make(module: Any, case: Case, **common: Any) -> Any:
-    """Make the strategy of the case from one of the two modules."""
+    """Construct the case's strategy from the classic or the new strategy module."""
     h = case.hyper
     match case.algorithm:
         case "fedavg":
@@ -139,7 +139,7 @@ def make(module: Any, case: Case, **common: Any) -> Any:
 
 
 def elected(module: Any, f: int, keep: int, common: dict[str, Any]) -> Any:
-    """Make Krum or Multi-Krum, which one class is in the older interface."""
+    """Construct Krum or Multi-Krum; the classic module has one class for both."""
     if module is classic:
         return module.Krum(num_malicious_clients=f, num_clients_to_keep=keep, **common)
     if keep:
@@ -148,7 +148,7 @@ def elected(module: Any, f: int, keep: int, common: dict[str, Any]) -> Any:
 
 
 class FlowerSession:
-    """A strategy, the current model and the number of the round."""
+    """Session: a strategy, the current model and the round number."""
 
     def __init__(self, case: Case) -> None:
         self.names = list(case.x0)
@@ -157,7 +157,7 @@ class FlowerSession:
         self.strategy = self.make(case)
 
     def make(self, case: Case) -> Any:
-        """Make the strategy."""
+        """Construct the strategy."""
         raise NotImplementedError
 
     def aggregate(self, models: list[dict[str, Any]], examples: list[int]) -> dict[str, Any]:
@@ -185,14 +185,14 @@ class FlowerSession:
 
 
 class ClassicSession(FlowerSession):
-    """``flwr.server.strategy``: lists of arrays, ``aggregate_fit``."""
+    """Session of ``flwr.server.strategy``: lists of arrays, ``aggregate_fit``."""
 
     def make(self, case: Case) -> Any:
-        """Make the strategy, which takes the initial model."""
+        """Construct the strategy with the initial model."""
         return make(classic, case, initial_parameters=ndarrays_to_parameters(list(self.x.values())))
 
     def aggregate(self, models: list[dict[str, Any]], examples: list[int]) -> dict[str, Any]:
-        """Call ``aggregate_fit`` with one result a client."""
+        """Call ``aggregate_fit`` with one result per client."""
         results = [
             (None, FitRes(Status(Code.OK, ""), ndarrays_to_parameters(list(model.values())), n, {}))
             for model, n in zip(models, examples, strict=True)
@@ -204,7 +204,7 @@ class ClassicSession(FlowerSession):
 
 
 class StandInGrid:
-    """The part of ``flwr.serverapp.Grid`` that ``configure_train`` asks."""
+    """Stand-in for ``flwr.serverapp.Grid`` with the method that ``configure_train`` calls."""
 
     def __init__(self, nodes: int) -> None:
         self.nodes = nodes
@@ -215,14 +215,14 @@ class StandInGrid:
 
 
 class NewSession(FlowerSession):
-    """``flwr.serverapp.strategy``: records by name, ``configure_train`` and ``aggregate_train``."""
+    """Session of ``flwr.serverapp.strategy``: named records, ``configure_train`` and ``aggregate_train``."""
 
     def make(self, case: Case) -> Any:
-        """Make the strategy with minimum numbers of nodes of zero, so that it doesn't wait."""
+        """Construct the strategy; it requires no minimum number of nodes, so that it doesn't wait."""
         return make(new, case, min_train_nodes=0, min_evaluate_nodes=0, min_available_nodes=0)
 
     def aggregate(self, models: list[dict[str, Any]], examples: list[int]) -> dict[str, Any]:
-        """Ask every node, answer for it, and call ``aggregate_train`` with the replies in the event's order."""
+        """Configure every node, answer with its model, and call ``aggregate_train`` with the replies in order."""
         asked = self.strategy.configure_train(self.round, record(self.x), ConfigRecord(), StandInGrid(len(models)))
         replies = []
         for message in sorted(asked, key=lambda m: int(m.metadata.dst_node_id)):
@@ -235,12 +235,12 @@ class NewSession(FlowerSession):
 
 
 def record(x: Mapping[str, Any]) -> Any:
-    """Put a model into Flower's record."""
+    """Convert a model to Flower's ``ArrayRecord``."""
     return ArrayRecord({name: FlowerArray(np.asarray(array)) for name, array in x.items()})
 
 
 class Flower:
-    """An interface of the package, as a subject."""
+    """An interface of Flower as a subject."""
 
     def __init__(self, variant: str, session: Callable[[Case], FlowerSession]) -> None:
         self.info = SubjectInfo("flwr", version("flwr"), OFFERS, variant=variant)

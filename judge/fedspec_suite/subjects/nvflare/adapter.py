@@ -68,7 +68,7 @@ OFFERS = (
 
 
 def module_of(x: Blocks) -> torch.nn.Module:
-    """A module whose parameters are the blocks, as p0, p1, ..."""
+    """Return a module with the blocks as parameters p0, p1, ..."""
     module = torch.nn.Module()
     for i, array in enumerate(x.values()):
         module.register_parameter(f"p{i}", torch.nn.Parameter(torch.tensor(array)))
@@ -76,7 +76,7 @@ def module_of(x: Blocks) -> torch.nn.Module:
 
 
 class ProximalSession:
-    """A model, the copy of it that the round began with, and NVFlare's loss."""
+    """Session at level client: a model, its copy from the round's beginning, and NVFlare's loss."""
 
     def __init__(self, case: Case) -> None:
         self.rate, self.names = case.hyper["eta_l"], list(case.x0)
@@ -84,7 +84,7 @@ class ProximalSession:
         self.begin(case.x0)
 
     def begin(self, x: Blocks) -> None:
-        """Start a round."""
+        """Begin a round at a model."""
         self.model = module_of(x)
         self.anchor = copy.deepcopy(self.model).requires_grad_(False)
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=self.rate)
@@ -107,46 +107,46 @@ class ProximalSession:
 
 
 class StandIns:
-    """Stand-ins for NVFlare's runtime, as a controller calls it; the clients are a function."""
+    """Stand-ins for the methods of NVFlare's runtime that a controller calls; a function replaces the clients."""
 
     clients: Callable[[FLModel], list[FLModel]]
     start: dict[str, Any]
 
     def load_model(self) -> FLModel:
-        """The initial model."""
+        """Return the initial model."""
         return FLModel(params=self.start, params_type=ParamsType.FULL)
 
     def sample_clients(self, num_clients: int | None = None) -> list[str]:
-        """List no clients: the function knows the clients of the event."""
+        """Return no clients: the function ``clients`` answers for all of them."""
         return []
 
     def send_model_and_wait(self, *, targets: list[str], data: FLModel) -> list[FLModel]:
-        """Let the clients answer."""
+        """Return the clients' answers to a model."""
         return self.clients(data)
 
     def save_model(self, model: FLModel) -> None:
         """Save nothing."""
 
     def nothing(self, *arguments: object, **more: object) -> None:
-        """Events and logs."""
+        """Ignore events and log messages."""
 
     event = fire_event_with_data = info = debug = nothing
 
 
 class StandInFedAvg(StandIns, FedAvg):
-    """``FedAvg`` outside its runtime."""
+    """Controller ``FedAvg`` without NVFlare's runtime."""
 
 
 class StandInFedOpt(StandIns, FedOpt):
-    """``FedOpt`` outside its runtime."""
+    """Controller ``FedOpt`` without NVFlare's runtime."""
 
 
 class StandInScaffold(StandIns, Scaffold):
-    """``Scaffold`` outside its runtime."""
+    """Controller ``Scaffold`` without NVFlare's runtime."""
 
 
 def message(delta: Any, steps: int, control: Any = None) -> FLModel:
-    """Make a client's message."""
+    """Return a client's message as an ``FLModel``."""
     meta: dict[str, Any] = {FLMetaKey.NUM_STEPS_CURRENT_ROUND: steps}
     if control is not None:
         meta[AlgorithmConstants.SCAFFOLD_CTRL_DIFF] = control
@@ -154,7 +154,7 @@ def message(delta: Any, steps: int, control: Any = None) -> FLModel:
 
 
 class ServerSession:
-    """A controller and what it keeps."""
+    """Session at level server: a controller and its state."""
 
     def __init__(self, case: Case) -> None:
         self.case, self.names = case, list(case.x0)
@@ -183,7 +183,7 @@ class ServerSession:
             self.controller.model = self.controller.load_model()
 
     def round(self, clients: Callable[[FLModel], list[FLModel]]) -> Answer:
-        """Run one round of the controller."""
+        """Run one round of the controller with these clients."""
         c = self.controller
         c.clients = clients
         if self.case.algorithm == "scaffold":
@@ -201,7 +201,7 @@ class ServerSession:
         return answer
 
     def moments(self) -> dict[str, Any]:
-        """State of FedOpt's optimizer."""
+        """Return the moments in the state of FedOpt's optimizer, by the catalogue's names."""
         shown: dict[str, Any] = {}
         optimizer = getattr(self.controller, "optimizer", None)
         if optimizer is None:
@@ -213,7 +213,7 @@ class ServerSession:
         return shown
 
     def named(self, params: Any) -> dict[str, Any]:
-        """The blocks under the names of the case."""
+        """Rename parameters p0, p1, ... to the blocks of the case."""
         return {name: np.array(params[f"p{i}"]) for i, name in enumerate(self.names)}
 
     def step(self, event: Event) -> Answer:
@@ -229,7 +229,7 @@ class ServerSession:
 
 
 class RoundSession(ServerSession):
-    """The controller, and a helper for each client."""
+    """Session at level round: the controller, and a SCAFFOLD helper for each client."""
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
@@ -243,7 +243,7 @@ class RoundSession(ServerSession):
             helper.init(model)
 
     def train(self, client: int, steps: int, received: FLModel) -> FLModel:
-        """Run a client's round, as NVFlare's example writes it."""
+        """Train a client for one round as NVFlare's example does."""
         net, helper = self.models[client], self.helpers[client]
         net.load_state_dict({name: torch.as_tensor(array) for name, array in received.params.items()})
         began = copy.deepcopy(net)
@@ -270,12 +270,12 @@ class RoundSession(ServerSession):
 
 
 class NVFlare:
-    """The package, as a subject."""
+    """NVIDIA FLARE as a subject."""
 
     info = SubjectInfo("nvflare", version("nvflare"), OFFERS)
 
     def start(self, case: Case) -> ProximalSession | ServerSession:
-        """Make what the case asks for."""
+        """Create the session for the case's level."""
         kinds: dict[str, type[ProximalSession] | type[ServerSession]]
         kinds = {"client": ProximalSession, "server": ServerSession, "round": RoundSession}
         if (case.algorithm, case.level) not in {(o.algorithm, o.level) for o in OFFERS}:

@@ -85,7 +85,7 @@ SHOWN = {"m": ("grads_first_moment",), "v": ("grads_second_moment", "grads_squar
 
 
 def make(kind: Any, x: Blocks, case: Case) -> Any:
-    """Make an optimizer, or an aggregation that has one, on copies of the model."""
+    """Construct an optimizer, or an aggregation that has one, on copies of the model."""
     h, client = case.hyper, case.level == "client"
     arguments: dict[str, Any] = {"learning_rate": h["eta_l" if client else "eta"]}
     arguments["epsilon"] = h["eps" if client else "tau"]
@@ -97,7 +97,7 @@ def make(kind: Any, x: Blocks, case: Case) -> Any:
 
 
 def moments(optimizer: Any, sign: int = 1) -> dict[str, Any]:
-    """State of an optimizer, under our names; the sign is that of m."""
+    """Return the state of an optimizer by the catalogue's names; ``sign`` is the sign of m."""
     return {
         ours: {name: (sign if ours == "m" else 1) * array for name, array in getattr(optimizer, theirs).items()}
         for ours, names in SHOWN.items()
@@ -107,14 +107,14 @@ def moments(optimizer: Any, sign: int = 1) -> dict[str, Any]:
 
 
 class ClientSession:
-    """A model and its optimizer."""
+    """Session at level client: a model and its optimizer."""
 
     def __init__(self, case: Case) -> None:
         self.case = case
         self.begin(case.x0)
 
     def begin(self, x: Blocks) -> None:
-        """Put a fresh optimizer on a fresh model."""
+        """Construct a fresh optimizer at a model."""
         self.optimizer = make(CLIENTS[self.case.algorithm], x, self.case)
 
     def step(self, event: Event) -> Answer:
@@ -131,7 +131,7 @@ class ClientSession:
 
 
 class ServerSession:
-    """An aggregation, the current model and the number of the round."""
+    """Session at level server: an aggregation, the current model and the round number."""
 
     def __init__(self, case: Case) -> None:
         self.x, self.buffers = dict(case.x0), dict(case.buffers or {})
@@ -165,12 +165,12 @@ class ServerSession:
 
 
 class OpenFL:
-    """The package, as a subject."""
+    """OpenFL as a subject."""
 
     info = SubjectInfo("openfl", version("openfl"), OFFERS)
 
     def start(self, case: Case) -> ClientSession | ServerSession:
-        """Make what the case asks for."""
+        """Create the session for the case's level."""
         if (case.algorithm, case.level) not in {(o.algorithm, o.level) for o in OFFERS}:
             raise ContractError(f"case: {case.algorithm} at level {case.level} is not claimed")
         return ClientSession(case) if case.level == "client" else ServerSession(case)

@@ -44,7 +44,7 @@ from fedspec.errors import ContractError
 
 @dataclass(frozen=True)
 class Driven:
-    """An offer, how to make its transformation, and which field of its first state is which intermediate."""
+    """Offer with the constructor of its transformation, and the state field of each intermediate."""
 
     offer: Offer
     make: Callable[[Mapping[str, Any]], Any]
@@ -52,7 +52,7 @@ class Driven:
 
 
 def adam_like(make: Any, **flags: Any) -> Callable[[Mapping[str, Any]], Any]:
-    """Pass the hyper-parameters that Adam and its relatives share."""
+    """Return a constructor that passes the hyper-parameters shared by Adam and its relatives."""
     return lambda h: make(h["eta_l"], b1=h["beta1"], b2=h["beta2"], eps=h["eps"], **flags)
 
 
@@ -121,7 +121,7 @@ DRIVEN = (
 
 
 class OptaxSession:
-    """A model, a transformation and its state."""
+    """Session: a model, a transformation and its state."""
 
     def __init__(self, case: Case, driven: Driven) -> None:
         self.driven = driven
@@ -131,7 +131,7 @@ class OptaxSession:
             self.begin(case.x0)
 
     def begin(self, x: Blocks) -> None:
-        """Make a fresh state at the given model."""
+        """Initialise the state at the given model."""
         self.x = {name: jnp.asarray(array) for name, array in x.items()}
         self.state = self.transform.init(self.x)
 
@@ -155,12 +155,12 @@ class OptaxSession:
 
 
 class Optax:
-    """The package, as a subject."""
+    """optax as a subject."""
 
     info = SubjectInfo("optax", version("optax"), tuple(d.offer for d in DRIVEN))
 
     def start(self, case: Case) -> OptaxSession:
-        """Make the transformation of the case at its x0."""
+        """Create a session with the case's transformation at its x0."""
         for entry in DRIVEN:
             if (entry.offer.algorithm, entry.offer.reading) == (case.algorithm, case.reading):
                 return OptaxSession(case, entry)

@@ -42,7 +42,7 @@ from fedspec_suite.subjects.torch_optimizers import MOMENTS, Driven, Stepping
 
 
 def sgd(algorithm: str, reading: str, arguments: Callable[[Any], dict[str, Any]]) -> Driven:
-    """Describe SGDW with some arguments."""
+    """Return an offer of SGDW with the constructor of its optimizer."""
     shows = {} if algorithm == "sgd" else {"u": "momentum_buffer"}
     return Driven(
         Offer(algorithm, "client", reading, intermediates=tuple(shows)),
@@ -52,7 +52,7 @@ def sgd(algorithm: str, reading: str, arguments: Callable[[Any], dict[str, Any]]
 
 
 def lamb(parameters: list[torch.Tensor], h: Mapping[str, Any]) -> Any:
-    """Make Lamb without its bound on the norm of the parameters."""
+    """Construct Lamb without its bound on the norm of the parameters."""
     optimizer = po.Lamb(
         parameters,
         lr=h["eta_l"],

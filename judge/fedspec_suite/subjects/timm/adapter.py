@@ -44,7 +44,7 @@ RATIO_ONE = {"zero_layer": "ratio-one"}
 
 
 def sgd(algorithm: str, reading: str, arguments: Callable[[Any], dict[str, Any]], **more: Any) -> Driven:
-    """Describe SGDW with some arguments."""
+    """Return an offer of SGDW with the constructor of its optimizer."""
     shows = {} if algorithm == "sgd" else {"u": "momentum_buffer"}
     return Driven(
         Offer(algorithm, "client", reading, intermediates=tuple(shows), **more),
@@ -54,7 +54,7 @@ def sgd(algorithm: str, reading: str, arguments: Callable[[Any], dict[str, Any]]
 
 
 def adam(algorithm: str, reading: str, shows: Mapping[str, str], **flags: Any) -> Driven:
-    """Describe AdamWLegacy without decay."""
+    """Return an offer of AdamWLegacy without weight decay, with the constructor of its optimizer."""
     return Driven(
         Offer(algorithm, "client", reading, intermediates=tuple(shows), notes="AdamWLegacy with weight_decay=0"),
         lambda p, h: AdamWLegacy(
@@ -65,7 +65,7 @@ def adam(algorithm: str, reading: str, shows: Mapping[str, str], **flags: Any) -
 
 
 def lamb(reading: str, variant: str = "", options: Mapping[str, str] | None = None, **flags: Any) -> Driven:
-    """Describe Lamb with some arguments."""
+    """Return an offer of Lamb with the constructor of its optimizer."""
     said = ", ".join(f"{name}={value}" for name, value in flags.items())
     return Driven(
         Offer("lamb", "client", reading, options=options or {}, intermediates=("m", "v"), notes=said, variant=variant),

@@ -32,23 +32,23 @@ Make = Callable[[list[torch.Tensor], Mapping[str, Any]], torch.optim.Optimizer]
 
 
 def driven(algorithm: str, reading: str, make: Make, shows: Mapping[str, str], **more: Any) -> Driven:
-    """Describe one client-level offer."""
+    """Return an offer at level client with the constructor of its optimizer."""
     offer = Offer(algorithm, "client", reading, intermediates=tuple(shows), resumes=True, **more)
     return Driven(offer, make, shows)
 
 
 def momentum(p: list[torch.Tensor], h: Mapping[str, Any], **flags: Any) -> torch.optim.Optimizer:
-    """Make SGD with momentum."""
+    """Construct SGD with momentum."""
     return torch.optim.SGD(p, lr=h["eta_l"], momentum=h["rho"], **flags)
 
 
 def adam(p: list[torch.Tensor], h: Mapping[str, Any], **flags: Any) -> torch.optim.Optimizer:
-    """Make Adam."""
+    """Construct Adam."""
     return torch.optim.Adam(p, lr=h["eta_l"], betas=(h["beta1"], h["beta2"]), eps=h["eps"], **flags)
 
 
 def adagrad(p: list[torch.Tensor], h: Mapping[str, Any]) -> torch.optim.Optimizer:
-    """Make Adagrad."""
+    """Construct Adagrad."""
     return torch.optim.Adagrad(p, lr=h["eta_l"], initial_accumulator_value=h["v0"], eps=h["eps"])
 
 

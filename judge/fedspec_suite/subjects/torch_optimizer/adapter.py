@@ -40,7 +40,7 @@ from fedspec_suite.subjects.torch_optimizers import MOMENTS, Driven, Stepping
 
 
 def sgd(algorithm: str, reading: str, arguments: Callable[[Any], dict[str, Any]], **more: Any) -> Driven:
-    """Describe SGDW with some arguments."""
+    """Return an offer of SGDW with the constructor of its optimizer."""
     shows = {} if algorithm == "sgd" else {"u": "momentum_buffer"}
     return Driven(
         Offer(algorithm, "client", reading, intermediates=tuple(shows), **more),
@@ -50,7 +50,7 @@ def sgd(algorithm: str, reading: str, arguments: Callable[[Any], dict[str, Any]]
 
 
 def lamb(reading: str, options: Mapping[str, str] | None = None, *, debias: bool) -> Driven:
-    """Describe Lamb, with or without bias correction."""
+    """Return an offer of Lamb, with or without bias correction, with the constructor of its optimizer."""
     said = f"clamp_value=inf, debias={debias}"
     return Driven(
         Offer("lamb", "client", reading, options=options or {}, intermediates=("m", "v"), notes=said),

@@ -7,7 +7,7 @@ whole       the model is one fragment
 fragments   two fragments, each with an outer optimiser of its own
 shared      two fragments, one outer optimiser for both: its type says "optim.Optimizer | list[optim.Optimizer]"
 
-The manager is a stand-in (``driving.py``): it commits every step, and its ``allreduce`` is the workers' mean.
+The manager is a stand-in (``driver.py``): it commits every step, and its ``allreduce`` is the workers' mean.
 """
 
 from __future__ import annotations

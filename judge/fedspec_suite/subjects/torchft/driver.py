@@ -1,4 +1,4 @@
-"""torchft's DiLoCo, of whatever version, behind a stand-in for its manager, which needs no network."""
+"""Driver of torchft's DiLoCo, in any version, with a stand-in for its manager that needs no network."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from fedspec_suite.subjects.outer import Make, Model, Rounds, sgd
 
 
 class Gathered(workers.Done):
-    """Result of a gathering."""
+    """Finished ``allgather``."""
 
     def __init__(self, tensors: list[torch.Tensor]) -> None:
         self.tensors = tensors
 
     def wait(self, *_: Any) -> Any:
-        """A tensor of each worker."""
+        """Return one tensor per worker."""
         return self.tensors
 
 
 class Manager:
-    """Commits every step; its replicas are the workers of this process."""
+    """Stand-in for torchft's manager: it commits every step; its replicas are the workers of this process."""
 
     _use_async_quorum = False
 
@@ -32,20 +32,20 @@ class Manager:
         self.committed = 0
 
     def allreduce(self, tensor: torch.Tensor, should_quantize: bool = False) -> workers.Done:
-        """The mean."""
+        """Replace the tensor by the workers' mean."""
         return workers.all_reduce(tensor, torch.distributed.ReduceOp.AVG)
 
     def allgather(self, tensor: torch.Tensor) -> Gathered:
-        """A tensor of each worker."""
+        """Collect the tensor of each worker."""
         return Gathered(workers.gather(tensor.detach().clone()))
 
     def should_commit(self) -> bool:
-        """Always."""
+        """Return True and count the step."""
         self.committed += 1
         return True
 
     def current_step(self) -> int:
-        """Number of committed steps; by it torchft knows which fragment is next."""
+        """Return the number of committed steps, by which torchft chooses the next fragment."""
         return self.committed
 
     def nothing(self, *_: Any) -> None:
@@ -55,7 +55,7 @@ class Manager:
 
 
 def entered(diloco: Any, local: torch.optim.Optimizer) -> None:
-    """Hook it to the local optimiser. Where the first local step only joins the others, take one with gradient 0."""
+    """Register DiLoCo's hooks at the local optimiser; take a step with gradient 0 if the first only synchronises."""
     if hasattr(diloco.__enter__(), "_should_recover"):
         for p in local.param_groups[0]["params"]:
             p.grad = torch.zeros_like(p)
@@ -63,7 +63,7 @@ def entered(diloco: Any, local: torch.optim.Optimizer) -> None:
 
 
 def whole(DiLoCo: Any) -> Make:
-    """Synchronise the whole model at once, after one local step a round."""
+    """Return a constructor of DiLoCo that synchronises the whole model after one local step per round."""
     fragments = "model_fragments" in signature(DiLoCo).parameters
 
     def diloco(model: Model, local: torch.optim.Optimizer, h: Mapping[str, Any]) -> Rounds:
@@ -74,7 +74,7 @@ def whole(DiLoCo: Any) -> Make:
 
 
 def in_two(DiLoCo: Any, shared: bool) -> Make:
-    """Two fragments, whose outer steps follow a local step each: of the first block, and of the others.
+    """Return a constructor of DiLoCo with two fragments (the first block, the others), each synchronised once a round.
 
     The first fragment makes its change in the first local step. The second makes half of its change in either. So each
     outer step sees the whole change of its fragment and nothing else.
