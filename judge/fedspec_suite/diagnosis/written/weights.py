@@ -194,7 +194,7 @@ def _values(w: Any, rows: Sequence[Row], s: Scenario, forms: Sequence[str]) -> d
 def _formulas(
     rounds: Sequence[Round], wants: Sequence[Array], forms: Sequence[str], more: tuple[str, ...]
 ) -> Iterator[ast.expr]:
-    """Yield formulas that give the wanted weights in every round, those that the search builds directly first."""
+    """Yield formulas that give the wanted weights in every round, the smallest first."""
     values = [_values(r.w, r.rows, r.s, forms) for r in rounds]
     columns = {n: np.concatenate([v[n] for v in values]) for n in values[0] if all(n in v for v in values)}
     columns = {n: v for n, v in columns.items() if np.isfinite(v).all() and (n != "p_i" or more)}
@@ -206,7 +206,7 @@ def _formulas(
     ]
     leaves += [(ast.Constant(c), np.full(ROWS, float(c)), 1) for c in (1, 2)]
     found = answers(Terms.of(leaves), want[rows], (SLACK * (np.abs(want) + 1))[rows], guards=False)
-    for answer in islice(found, MANY):
+    for answer in sorted(islice(found, MANY), key=lambda a: a.size):
         if _near(_evaluated(answer.expression, columns), want).all():
             yield answer.expression
 
