@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -34,7 +35,8 @@ __all__ = ["LINKS", "Blocks", "OfGradient", "chain", "processed", "through"]
 Blocks: TypeAlias = Sequence[slice]
 
 OfGradient: TypeAlias = Callable[[Any, Any, Blocks], Any]
-"""Function from a gradient, the model that it is taken at and the blocks of that to another gradient."""
+"""Function from a gradient, the model that it is taken at and the blocks of that to another gradient; or from a change,
+the number of changes beside it and the blocks to what the server receives."""
 
 TORCH_EPS = 1e-6
 """Constant that ``torch.nn.utils.clip_grad_norm_`` adds to the length."""
@@ -71,7 +73,7 @@ def shortened_in_blocks_with_eps(most: float) -> OfGradient:
 
 
 def _in_blocks(link: OfGradient) -> OfGradient:
-    return lambda g, x, blocks: np.concatenate([link(g[part], x[part], (part,)) for part in blocks])
+    return lambda g, x, blocks: np.concatenate([link(g[part], x, (part,)) for part in blocks])
 
 
 def _short(g: Any, most: Any) -> Any:
@@ -95,8 +97,19 @@ LINKS: Mapping[str, Callable[[float], OfGradient]] = {
 """Functions of a gradient by name, each of one number."""
 
 
-def chain(said: Sequence[str], where: str = "gradients") -> tuple[OfGradient, ...]:
-    """Read what a claim says that a client does to each gradient.
+def chain(
+    said: Sequence[str],
+    where: str = "gradients",
+    numbered: Mapping[str, Callable[[float], OfGradient]] = LINKS,
+    bare: Mapping[str, OfGradient] = MappingProxyType({}),
+) -> tuple[OfGradient, ...]:
+    """Read what a claim says that a client does to each gradient, or to its message (``fedspec.rounding``).
+
+    Args:
+        said: the links in order.
+        where: the field, for the error.
+        numbered: links of one number.
+        bare: links without a number.
 
     Raises:
         ContractError: a link is unknown, or its number is not positive.
@@ -108,15 +121,20 @@ def chain(said: Sequence[str], where: str = "gradients") -> tuple[OfGradient, ..
             c = float(number)
         except ValueError:
             c = math.nan
-        if name not in LINKS or not (c > 0 and math.isfinite(c)):
+        if link in bare:
+            links.append(bare[link])
+        elif name in numbered and c > 0 and math.isfinite(c):
+            links.append(numbered[name](c))
+        else:
+            alone = f", or {' or '.join(bare)} alone" if bare else ""
             raise ContractError(
-                f"{where}: got {link!r}; write one of {', '.join(LINKS)} and a positive number, as in 'clip-norm 1'"
+                f"{where}: got {link!r}; write one of {', '.join(numbered)} and a positive number, as in "
+                f"'clip-norm 1'{alone}"
             )
-        links.append(LINKS[name](c))
     return tuple(links)
 
 
-def through(links: Sequence[OfGradient], g: Vector, x: Vector, blocks: Blocks) -> Vector:
+def through(links: Sequence[OfGradient], g: Vector, x: Vector | int, blocks: Blocks) -> Vector:
     """The gradient at the end of a chain."""
     for link in links:
         g = link(g, x, blocks)
