@@ -92,7 +92,7 @@ DONE = {
     "fixed-truncated": "truncated to multiples of 2^-{1}",
     "masks": "masked",
 }
-"""What a link does to a message."""
+"""Participles of messages after a link, with places for its name and number."""
 
 
 def of(setting: Setting) -> Iterator[Defect]:
