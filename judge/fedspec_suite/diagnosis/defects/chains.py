@@ -10,9 +10,10 @@ from fedspec.arith import ratio, stack
 from fedspec.chain import LINKS
 from fedspec.rounding import CLIPS, FIXED, TYPES, passage
 from fedspec_suite.diagnosis.defects.defect import Defect, Running
-from fedspec_suite.diagnosis.defects.limits import around_mean
+from fedspec_suite.diagnosis.defects.limits import MEAN, around_mean
 from fedspec_suite.measure.scenario import Scenario, with_gradients, with_messages
 from fedspec_suite.measure.setting import Setting
+from fedspec_suite.mutants import functions
 
 BITS = (8, 10, 12, 15, 16, 20, 23, 24, 31, 32)
 """Usual numbers of bits after the point."""
@@ -101,16 +102,17 @@ def of(setting: Setting) -> Iterator[Defect]:
         yield Defect(words=words, given=lambda s, links=links: with_gradients(s, *links))  # type: ignore[misc]
     for words, links in _others(setting.messages, _of_messages, MESSAGES, DONE):
         yield Defect(words=words, given=lambda s, links=links: with_messages(s, *links))  # type: ignore[misc]
-    for link in setting.messages:
+    averages = MEAN in functions(setting.algorithm, setting.level)
+    for link in setting.messages if averages else ():
         name, _, number = link.partition(" ")
         if name in TYPES or name in FIXED:
             rest = tuple(other for other in setting.messages if other != link)
             for words, (each, way) in _MEANS.items():
                 said = words.format(DONE[name].format(name, number))
-                yield _of_mean(setting, said, link, setting.messages if each else rest, way)
+                yield _of_mean(said, link, setting.messages if each else rest, way)
 
 
-def _of_mean(setting: Setting, words: str, link: str, links: tuple[str, ...], way: _Way) -> Defect:
+def _of_mean(words: str, link: str, links: tuple[str, ...], way: _Way) -> Defect:
     """A defect in which ``way`` makes the mean, of messages that pass ``links``."""
     (function,) = passage((link,))
 
