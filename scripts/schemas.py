@@ -87,7 +87,7 @@ MORE: dict[tuple[str, str], Schema] = {
 }
 """Additions to the annotations' schemas, by record and field."""
 
-UNTOLD = {("Case", "buffers"), ("Case", "schedules"), ("Case", "gradients")}
+UNTOLD = {("Case", name) for name in ("buffers", "schedules", "gradients", "messages")}
 """Fields that are left out of a record that is otherwise written whole, if the case has none."""
 
 NUMBERS: dict[str, Schema] = {

@@ -15,7 +15,9 @@ PAGES = ("CONTRIBUTING.md", "CHANGELOG.md", "examples/contrib/README.md", "vecto
 ELSEWHERE = {"README.md": "index.md", "docs/conformance/README.md": "conformance/index.md"}
 """Documents that are another page of the site."""
 
-CHECK = "subjects any-language local-training schedules outer-step lora resume faults diagnosis in-your-ci reports"
+CHECK = (
+    "subjects any-language local-training messages schedules outer-step lora resume faults diagnosis in-your-ci reports"
+)
 SECTIONS = {
     "guides/check": (
         "Check your code",

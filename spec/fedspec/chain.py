@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -34,7 +35,8 @@ __all__ = ["LINKS", "Blocks", "OfGradient", "chain", "processed", "through"]
 Blocks: TypeAlias = Sequence[slice]
 
 OfGradient: TypeAlias = Callable[[Any, Any, Blocks], Any]
-"""Gradient transform: function of a gradient, the model at which it was taken, and that model's blocks."""
+"""Transform of a gradient, the model at which it was taken and that model's blocks; or of a client's change, the number
+of changes in the round and the blocks."""
 
 TORCH_EPS = 1e-6
 """Constant that ``torch.nn.utils.clip_grad_norm_`` adds to the norm."""
@@ -71,7 +73,7 @@ def shortened_in_blocks_with_eps(most: float) -> OfGradient:
 
 
 def _in_blocks(link: OfGradient) -> OfGradient:
-    return lambda g, x, blocks: np.concatenate([link(g[part], x[part], (part,)) for part in blocks])
+    return lambda g, x, blocks: np.concatenate([link(g[part], x, (part,)) for part in blocks])
 
 
 def _short(g: Any, most: Any) -> Any:
@@ -95,8 +97,19 @@ LINKS: Mapping[str, Callable[[float], OfGradient]] = {
 """Gradient transforms by name; each key maps to a function from one number to the transform."""
 
 
-def chain(said: Sequence[str], where: str = "gradients") -> tuple[OfGradient, ...]:
-    """Parse a claim's gradient transforms, such as ``clip-norm 1``, into functions.
+def chain(
+    said: Sequence[str],
+    where: str = "gradients",
+    numbered: Mapping[str, Callable[[float], OfGradient]] = LINKS,
+    bare: Mapping[str, OfGradient] = MappingProxyType({}),
+) -> tuple[OfGradient, ...]:
+    """Parse a claim's transforms of gradients or messages, such as ``clip-norm 1``, into functions.
+
+    Args:
+        said: the links in order.
+        where: the field, for the error.
+        numbered: links of one number.
+        bare: links without a number.
 
     Raises:
         ContractError: a link is unknown, or its number is not positive.
@@ -108,16 +121,21 @@ def chain(said: Sequence[str], where: str = "gradients") -> tuple[OfGradient, ..
             c = float(number)
         except ValueError:
             c = math.nan
-        if name not in LINKS or not (c > 0 and math.isfinite(c)):
+        if link in bare:
+            links.append(bare[link])
+        elif name in numbered and c > 0 and math.isfinite(c):
+            links.append(numbered[name](c))
+        else:
+            alone = f", or {' or '.join(bare)} alone" if bare else ""
             raise ContractError(
-                f"{where}: got {link!r}; write one of {', '.join(LINKS)} and a positive number, as in 'clip-norm 1'"
+                f"{where}: got {link!r}; write one of {', '.join(numbered)} and a positive number, as in "
+                f"'clip-norm 1'{alone}"
             )
-        links.append(LINKS[name](c))
     return tuple(links)
 
 
-def through(links: Sequence[OfGradient], g: Vector, x: Vector, blocks: Blocks) -> Vector:
-    """Apply gradient transforms to a gradient in order and return the result."""
+def through(links: Sequence[OfGradient], g: Vector, x: Vector | int, blocks: Blocks) -> Vector:
+    """Apply transforms to a gradient or a change in order and return the result."""
     for link in links:
         g = link(g, x, blocks)
     return g

@@ -106,6 +106,8 @@ class Claim:
             ``{"eta": "cosine/round period=100 floor=0.1"}`` (``fedspec.schedules``).
         gradients: what a client does to each gradient before its step, in order, such as
             ``("clip-norm 1", "decay 0.01")`` (``fedspec.chain``).
+        messages: what each client's change passes between client and average, in order, such as
+            ``("clip-norm 1", "bfloat16")`` (``fedspec.rounding``).
     """
 
     algorithm: str
@@ -126,6 +128,7 @@ class Claim:
     faults: Mapping[str, str] = field(default_factory=dict)
     schedules: Mapping[str, str] = field(default_factory=dict)
     gradients: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -208,6 +211,7 @@ class Case:
         buffers: at level server, those of the initial model, if the claim says that its models carry some.
         schedules: those of the claim: ``hyper`` holds the rates that they begin with, and no event says a rate.
         gradients: those of the claim: events and problem hold the gradients before these links.
+        messages: those of the claim: events hold the changes before these links.
     """
 
     algorithm: str
@@ -223,6 +227,7 @@ class Case:
     buffers: Buffers | None = None
     schedules: Mapping[str, str] = field(default_factory=dict)
     gradients: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,14 @@ from __future__ import annotations
 import inspect
 import pickle
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
 import numpy as np
 
-from fedspec.algorithms.synchronous import model, run_round
-from fedspec.arith import Array, Scalar, Vector
+from fedspec.algorithms.synchronous import model, run_round, together
+from fedspec.arith import Array, Scalar, Vector, stack
 from fedspec.catalogue import CATALOGUE, Algorithm, LocalSolver, Method, Program, Served, find
 from fedspec.chain import chain, processed, through
 from fedspec.contract import (
@@ -39,10 +39,11 @@ from fedspec.domains import check_steps, is_real, require
 from fedspec.errors import ContractError, PlanError
 from fedspec.given import anew
 from fedspec.params import flatten, layers, shapes
-from fedspec.plan import Message, Oracle, Plan, Setup
+from fedspec.plan import Inbox, Message, Oracle, Plan, Setup
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import CoverName, choice
 from fedspec.returned import check_state, keeping
+from fedspec.rounding import passage
 from fedspec.schedules import Clock, Schedules, read, timed
 from fedspec.varying import of_round, stepped
 
@@ -152,7 +153,7 @@ class MethodSession(Timed):
         self.h = algorithm.run.hyper(**{**algorithm.unseen(case.level), **numbers}, **options)
         self.problem = case.problem and QuadraticClients(case.problem.H, case.problem.e, case.problem.f)
         self.clients = own_clients(self.problem, case) if self.problem else ()
-        self.schedules = read(case.schedules)
+        self.schedules, self.links = read(case.schedules), passage(case.messages)
         self.restart()
 
     def restart(self) -> None:
@@ -183,7 +184,7 @@ class MethodSession(Timed):
                     for m in messages
                 ]
                 h = of_server(self.h, event, self.algorithm)
-                after, values = keeping(self.run.server)(h, self.state, sent)
+                after, values = self.server(h, self.state, sent)
                 self.state = after
             case Round(participants=participants, steps=steps) if (
                 self.problem and self.case.problem and isinstance(self.run, Method)
@@ -196,7 +197,7 @@ class MethodSession(Timed):
                     Plan(participants, steps, examples, hyper=event.hyper),
                     local=self.run.local,
                     norm=self.run.norm,
-                    server=keeping(self.run.server),
+                    server=self.server,
                 )
                 self.state = trace.state
                 values = trace.values
@@ -207,6 +208,16 @@ class MethodSession(Timed):
                 )
         numbers = numbers_of(self.state, self.algorithm.shows_at(self.case.level))
         return {**shown(self.state), **numbers, **values}
+
+    def server(self, h: Any, state: Any, sent: Inbox) -> tuple[Any, Any]:
+        """The server's step on the messages as they arrive, after the case's chain."""
+        assert isinstance(self.run, Method | Served)
+        if self.links:
+            sent = together(sent)
+            n, blocks = len(sent.steps), layers(shapes(self.case.x0))
+            sent = replace(sent, deltas=stack([through(self.links, delta, n, blocks) for delta in sent.deltas]))
+        after, values = keeping(self.run.server)(h, state, sent)
+        return after, values
 
 
 class ProgramSession(Timed):

@@ -100,8 +100,8 @@ _SPARED = {"hyper", "draws"}
 UNTOLD: dict[type, tuple[str, ...]] = {
     Quadratics: ("f",),
     ClientMessage: ("loss", "buffers", "round"),
-    Case: ("buffers", "schedules", "gradients"),
-    Claim: ("buffers", "resumes", "faults", "schedules", "gradients"),
+    Case: ("buffers", "schedules", "gradients", "messages"),
+    Claim: ("buffers", "resumes", "faults", "schedules", "gradients", "messages"),
 }
 """Optional fields of each record that are omitted if empty."""
 
@@ -240,6 +240,7 @@ def decode_case(value: Mapping[str, Any]) -> Case:
         buffers=decode_buffers(value.get("buffers"), dtype),
         schedules=dict(value.get("schedules", {})),
         gradients=tuple(value.get("gradients", ())),
+        messages=tuple(value.get("messages", ())),
     )
 
 

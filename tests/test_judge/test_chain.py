@@ -146,19 +146,25 @@ def test_another_chain_gets_a_name(subject: Local, words: str) -> None:
 
 
 class Rounds:
-    """FedAvg at level round, whose clients clip by value; by hand."""
+    """FedAvg at level round, whose clients clip by value and whose changes take a route; by hand."""
 
-    def __init__(self, c: float) -> None:
-        offer = Offer("fedavg", "round", options={"weights": "examples"}, gradients=("clip-value 0.25",))
-        self.info, self.c = SubjectInfo("mine", "1", (offer,)), c
+    def __init__(
+        self,
+        c: float,
+        gradients: tuple[str, ...] = ("clip-value 0.25",),
+        messages: tuple[str, ...] = (),
+        route: Callable[[Array], Array] = np.asarray,
+    ) -> None:
+        offer = Offer("fedavg", "round", options={"weights": "examples"}, gradients=gradients, messages=messages)
+        self.info, self.c, self.route = SubjectInfo("mine", "1", (offer,)), c, route
 
     def start(self, case: Case) -> Any:
-        return Whole(case, self.c)
+        return Whole(case, self.c, self.route)
 
 
 class Whole:
-    def __init__(self, case: Case, c: float) -> None:
-        self.case, self.x, self.c = case, flatten(case.x0), c
+    def __init__(self, case: Case, c: float, route: Callable[[Array], Array]) -> None:
+        self.case, self.x, self.c, self.route = case, flatten(case.x0), c, route
 
     def step(self, event: Round) -> dict[str, Any]:
         p, h = self.case.problem, self.case.hyper
@@ -168,7 +174,7 @@ class Whole:
             y = self.x
             for _ in range(steps):
                 y = y - h["eta_l"] * np.clip(p.H[i] @ y - p.e[i], -self.c, self.c)
-            total = total + p.examples[i] / n * (y - self.x)
+            total = total + p.examples[i] / n * self.route((y - self.x).astype(self.x.dtype))
         self.x = (self.x + h["eta"] * total).astype(self.x.dtype)
         return {"x": self.x}
 

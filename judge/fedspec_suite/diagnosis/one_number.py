@@ -16,6 +16,7 @@ import numpy as np
 from fedspec import chain
 from fedspec.arith import Array
 from fedspec.domains import COUNTS, DECAY, DOMAINS
+from fedspec.rounding import CLIPS
 from fedspec_suite.diagnosis.comparing import agrees, off
 from fedspec_suite.diagnosis.defects.defect import Defect, began
 from fedspec_suite.diagnosis.defects.limits import limited, regraded
@@ -23,7 +24,7 @@ from fedspec_suite.diagnosis.defects.state import state_fields
 from fedspec_suite.diagnosis.steady import models
 from fedspec_suite.diagnosis.variants import DIGITS, Variant, as_claimed, at_number, equation_of, relatives
 from fedspec_suite.measure.bench import Shown
-from fedspec_suite.measure.scenario import Scenario, with_gradients, with_hyper
+from fedspec_suite.measure.scenario import Scenario, with_gradients, with_hyper, with_messages
 from fedspec_suite.measure.setting import Setting
 
 POSITIVE = tuple(10.0**k for k in range(-8, 4))
@@ -63,8 +64,11 @@ def families(setting: Setting) -> Iterator[Family]:
 
         return make
 
-    for k, link in enumerate(setting.gradients):
-        yield Family(_linked(one, setting, k, link))
+    for k in range(len(setting.gradients)):
+        yield Family(_linked(one, setting.gradients, k, "{} of gradients, not {}", with_gradients))
+    for k, link in enumerate(setting.messages):
+        if link.startswith(CLIPS):
+            yield Family(_linked(one, setting.messages, k, "messages are passed through {}, not {}", with_messages))
     if setting.level != "server":
         for words, change in _GRADIENTS.items():
             yield Family(generic(words, "", lambda v, f=change: regraded(f(v))))  # type: ignore[misc]
@@ -95,15 +99,17 @@ _GRADIENTS: dict[str, Callable[[float], chain.OfGradient]] = {
 }
 
 
-def _linked(one: Variant, setting: Setting, k: int, link: str) -> Callable[[float], Variant]:
+def _linked(
+    one: Variant, claimed: Sequence[str], k: int, said: str, with_links: Callable[..., Scenario]
+) -> Callable[[float], Variant]:
     """The claimed chain with another number in one link."""
-    name = link.partition(" ")[0]
+    link = claimed[k]
 
     def make(v: float) -> Variant:
-        other = f"{name} {v:.{DIGITS}g}"
-        links = (*setting.gradients[:k], other, *setting.gradients[k + 1 :])
-        words = f"{other} of gradients, not {link}"
-        d = Defect(words=words, given=lambda s: with_gradients(s, *links))
+        other = f"{link.partition(' ')[0]} {v:.{DIGITS}g}"
+        links = (*claimed[:k], other, *claimed[k + 1 :])
+        words = said.format(other, link)
+        d = Defect(words=words, given=lambda s: with_links(s, *links))
         return replace(one, words=words, equation="", defects=(d,), names=({"defect": words},))
 
     return make

@@ -70,8 +70,9 @@ class Law:
             return Answer(False, f"is about level {' and '.join(self.levels)}")
         if self.id in row.denies:
             return Answer(False, f"its row denies {self.id}: {row.denies[self.id]}")
-        if (setting.schedules or setting.gradients) and not (self.reads_rule or self.source == PURITY):
-            return Answer(False, "is about rates and gradients as they are, and the claim changes them")
+        changed = setting.schedules or setting.gradients or setting.messages
+        if changed and not (self.reads_rule or self.source == PURITY):
+            return Answer(False, "is about rates, gradients and messages as they are, and the claim changes them")
         asked, words = self.applies(setting)
         if not asked:
             limited = not words.startswith(SKIPPED) and self.applies(setting.unlimited).asked

@@ -205,6 +205,7 @@ def case(
         population=population,
         schedules=dict(setting.schedules),
         gradients=setting.gradients,
+        messages=setting.messages,
     )
 
 

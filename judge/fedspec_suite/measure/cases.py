@@ -26,6 +26,7 @@ from fedspec_suite.measure.case_parts import (
 )
 from fedspec_suite.measure.closed_form_rounding import of_code
 from fedspec_suite.measure.hyper_pools import draw_hypers, picking
+from fedspec_suite.measure.message_cases import finer
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.trace_cases import trace_scenarios
@@ -74,7 +75,7 @@ def server_scenarios(
     if setting.counts_all:
         # More than ever take part, so that laws may add some.
         N = clients[1] if setting.everyone else draw(between(max(5, clients[1]), 9))
-    return Scenario(case(setting, x0, h, population=N), events)
+    return finer(setting, Scenario(case(setting, x0, h, population=N), events))
 
 
 @st.composite
@@ -129,7 +130,7 @@ def round_scenarios(
         if "draws" in setting.takes:
             more["draws"] = tuple(draw_uniforms(draw, problem.e.shape[1]) for _ in chosen)
         events.append(Round(chosen, lengths(setting.takes, [steps[i] for i in chosen]), **more))
-    return Scenario(case(setting, x0, h, problem), tuple(events))
+    return finer(setting, Scenario(case(setting, x0, h, problem), tuple(events)))
 
 
 def scenarios(setting: Setting, **kw: Any) -> st.SearchStrategy[Scenario]:

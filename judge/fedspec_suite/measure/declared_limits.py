@@ -33,6 +33,7 @@ def limit_fields(offer: Offer) -> dict[str, Any]:
         "buffers": dict(offer.buffers),
         "schedules": dict(offer.schedules),
         "gradients": tuple(offer.gradients),
+        "messages": tuple(offer.messages),
     }
 
 

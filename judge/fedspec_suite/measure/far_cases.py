@@ -25,6 +25,7 @@ from fedspec_suite.measure.case_parts import case, lengths, most_rounds, most_st
 from fedspec_suite.measure.cases import STRATEGIES
 from fedspec_suite.measure.conditioning import Danger, dangers
 from fedspec_suite.measure.hyper_pools import EDGES, POOLS, draw_hypers
+from fedspec_suite.measure.message_cases import finer
 from fedspec_suite.measure.rounding_cases import delicate
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.scheduled_cases import varied
@@ -382,7 +383,7 @@ def _far(draw: st.DrawFn, setting: Setting, side: Side, seed: int, turn: int, da
     if danger:
         side, reach = _room_for(danger, setting, kind)
         plain = _Draws(draw, setting, side, reach, rng, frozenset(), 1.0)
-        return varied(setting, delicate(danger, setting, _KINDS[kind](plain), rng), plain.pick)
+        return varied(setting, finer(setting, delicate(danger, setting, _KINDS[kind](plain), rng)), plain.pick)
     often = _LIKELY if side == "numbers" else _SOMETIMES
     tossed = frozenset(name for name, quarters in often.items() if rng.random() < quarters / 4)
     tossed |= {"sums"} if seed % 2 else frozenset()
@@ -391,7 +392,7 @@ def _far(draw: st.DrawFn, setting: Setting, side: Side, seed: int, turn: int, da
     else:
         scale = float(rng.choice((1e-6, 1e-3, 1e3, 1e6))) if "magnitudes" in tossed else 1.0
     at = _Draws(draw, setting, side, setting.reach, rng, tossed, scale)
-    return varied(setting, _KINDS[kind](at), at.pick)
+    return varied(setting, finer(setting, _KINDS[kind](at)), at.pick)
 
 
 def _room_for(danger: Danger, setting: Setting, kind: str) -> tuple[Side, Reach]:

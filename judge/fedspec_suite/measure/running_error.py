@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fedspec.arith import Array
+from fedspec.rounding import Grid
 
 REACH = 100.0
 """Largest error, in units of the bound, for which the bounds of later results still hold."""
@@ -104,6 +105,32 @@ class Running:
     def near(self, bound: float) -> Running:
         """Return the value with an error bound of ``bound`` roundings of 1; its sign counts as known."""
         return self._as(bound, self.value >= 0)
+
+    def blurred(self, more: float) -> Running:
+        """Value with a bound that is larger by so many roundings of one."""
+        return type(self)(self.value, self.bound + more)
+
+    def rounded(self, grid: Grid) -> Running:
+        """Value on a grid; exact unless an evaluation within REACH bounds may be rounded to another number.
+
+        Such an evaluation, c bounds away, is off by a jump of whole spacings. The bound is the largest jump over c: a
+        number that is close to a boundary keeps a spacing of room, one that is far from it almost none, and the other
+        coordinates of the case stay as sharp as they were. Undecided would throw them away.
+        """
+        here = Fraction(self.value)
+        value = grid.nearest(here)
+        if not self.bound < math.inf or not abs(value) + self._far * self.bound <= grid.largest:
+            return self._unsure(self.value)
+        jump, c = 0.0, 1
+        while self.bound and c < REACH:
+            # For 1 <= c <= REACH, in steps: the jump within 2 c bounds is that of c bounds at most.
+            off = Fraction(2 * c * self.bound * self.resolution)
+            jump = max(jump, *(float(abs(grid.nearest(x) - value)) / c for x in (here - off, here + off)))
+            c *= 2
+        odd = abs(value.numerator) // (value.numerator & -value.numerator or 1)
+        digits = 1 - round(math.log2(self.resolution))
+        unheld = self.size if odd.bit_length() > digits else 0.0
+        return type(self)(value, jump / self.resolution + unheld)
 
     def __add__(self, other: Any) -> Running:
         if other.__class__ is not self.__class__:

@@ -110,6 +110,11 @@ def with_gradients(s: Scenario, *links: str) -> Scenario:
     return replace(s, case=replace(s.case, gradients=links))
 
 
+def with_messages(s: Scenario, *links: str) -> Scenario:
+    """Replace the chain of a scenario's messages."""
+    return replace(s, case=replace(s.case, messages=links))
+
+
 def problem_of(s: Scenario) -> Quadratics:
     """Return the clients' objectives of a scenario."""
     assert s.case.problem is not None

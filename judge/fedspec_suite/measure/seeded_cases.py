@@ -21,6 +21,7 @@ from fedspec.facts import Fact
 from fedspec_suite.measure.case_parts import case, lengths, on_quadratics, with_constants
 from fedspec_suite.measure.cases import STRATEGIES
 from fedspec_suite.measure.hyper_pools import EDGES, POOLS, draw_hypers
+from fedspec_suite.measure.message_cases import finer
 from fedspec_suite.measure.portable_rng import PortableRng, is_short
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.scheduled_cases import varied
@@ -267,4 +268,4 @@ def draw_case(at: Draws) -> Scenario:
     """Draw a case of the setting's level."""
     run = at.setting.algorithm.run
     kind = run.event if at.setting.level == "trace" and isinstance(run, Program) else at.setting.level
-    return varied(at.setting, _KINDS[kind](at), at.dice.pick)
+    return varied(at.setting, finer(at.setting, _KINDS[kind](at)), at.dice.pick)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fedspec import buffers
-from fedspec.catalogue import CATALOGUE, Algorithm, find, id_of
+from fedspec.catalogue import CATALOGUE, Algorithm, Method, find, id_of
 from fedspec.chain import chain
 from fedspec.contract import Level, Offer, SubjectInfo
 from fedspec.domains import require
@@ -17,6 +17,7 @@ from fedspec.facts import Fact
 from fedspec.faults import check_faults
 from fedspec.given import VARYING
 from fedspec.readings import Solver
+from fedspec.rounding import passage
 from fedspec.schedules import Every, schedule_of
 
 
@@ -84,6 +85,8 @@ class Setting:
     """Schedules that the implementation computes itself, by hyper-parameter."""
     gradients: tuple[str, ...] = ()
     """Chain of transformations that each gradient of a client goes through before its step."""
+    messages: tuple[str, ...] = ()
+    """Chain of transformations that each client's change goes through before the average."""
     varies: str = ""
     """``rounds`` if the subject declares that its user sets new rates per round, ``clients`` if per client."""
 
@@ -205,6 +208,14 @@ def check_offer(offer: Offer, algorithm: Algorithm) -> None:
     if offer.gradients and offer.level == "server":
         raise ContractError(
             f"gradients: the claim of {algorithm.id} is at level server, which sees no gradient; leave them out"
+        )
+    passage(offer.messages, f"messages: the claim of {algorithm.id}")
+    if offer.messages and not (
+        offer.level == "server" or (offer.level == "round" and isinstance(algorithm.run, Method))
+    ):
+        raise ContractError(
+            f"messages: the claim of {algorithm.id} is at level {offer.level}, where no change of a client reaches a "
+            f"server by itself; claim level server, or leave them out"
         )
     if offer.blocks == "matrices" and offer.level in {"round", "trace"} and "layers" not in algorithm.takes:
         raise ContractError(
@@ -344,5 +355,6 @@ def setting_of(offer: Offer, dtype: str = "", reach: Reach = USUAL_REACH) -> Set
         faults=dict(offer.faults),
         schedules=dict(offer.schedules),
         gradients=tuple(offer.gradients),
+        messages=tuple(offer.messages),
         varies=offer.rates if offer.rates in RATES_AT else "",
     )

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
+from fedspec.rounding import Grid
 from fedspec_suite.measure.running_error import Running, Running32, Running64
 
 Operation: TypeAlias = Literal["+", "-", "*", "/", "root", "power", "choice", "step"]
@@ -71,6 +72,14 @@ class TaggedNumber(Running):
     def sign(self) -> Any:
         """Return the labelled sign."""
         return self._made(super().sign(), "step")
+
+    def rounded(self, grid: Grid) -> Any:
+        """The number on a grid."""
+        return self._made(super().rounded(grid), "+")
+
+    def blurred(self, more: float) -> Any:
+        """The number with a larger bound; no operation, but as little exact as a power."""
+        return self._made(super().blurred(more), "power")
 
     def where_less(self, other: Any, x: Any, y: Any) -> Any:
         """Return x if self < other, else y, labelled."""

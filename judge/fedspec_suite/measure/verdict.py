@@ -276,6 +276,11 @@ class Declares(Protocol):
         """Chain of transformations that each gradient of a client goes through before its step."""
         ...
 
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """Chain that each client's change passes before the average."""
+        ...
+
 
 def format_claim(of: Declares) -> str:
     """Format the claimed reading and the declared options."""
@@ -291,7 +296,8 @@ def format_limits(of: Declares) -> str:
     buffers = ["buffers", *(f"{kind}={reading}" for kind, reading in of.buffers.items())] if of.buffers else []
     schedules = ["schedules", *(f"{n}={said}" for n, said in of.schedules.items())] if of.schedules else []
     chain = ["gradients", ", ".join(of.gradients)] if of.gradients else []
-    return " ".join([*fixed, *nonzero, *kept, *rates, *buffers, *schedules, *chain])
+    passed = ["messages", ", ".join(of.messages)] if of.messages else []
+    return " ".join([*fixed, *nonzero, *kept, *rates, *buffers, *schedules, *chain, *passed])
 
 
 def format_declaration(of: Declares) -> str:
@@ -325,6 +331,7 @@ class Result:
     buffers: Mapping[str, str] = field(default_factory=dict)
     schedules: Mapping[str, str] = field(default_factory=dict)
     gradients: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
     first_deviation: str = ""
     nearest: str = ""
     notes: str = ""
@@ -419,7 +426,7 @@ class Result:
         body = asdict(replace(self, obligations=(), made=None))
         body.pop("made")
         body.pop("obligations")
-        for name in ("buffers", "schedules", "gradients"):
+        for name in ("buffers", "schedules", "gradients", "messages"):
             # Who has no use for it never hears of it.
             if not body[name]:
                 body.pop(name)

@@ -1,29 +1,128 @@
-"""Defects of gradient chains: a link omitted, moved or replaced."""
+"""Defects of the claimed chains of gradients and messages: a link omitted, moved or replaced."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import reduce
+from typing import Any, TypeAlias
 
+from fedspec.arith import ratio, stack
 from fedspec.chain import LINKS
-from fedspec_suite.diagnosis.defects.defect import Defect
-from fedspec_suite.measure.scenario import with_gradients
+from fedspec.rounding import CLIPS, FIXED, TYPES, passage
+from fedspec_suite.diagnosis.defects.defect import Defect, Running
+from fedspec_suite.diagnosis.defects.limits import MEAN, around_mean
+from fedspec_suite.measure.scenario import Scenario, with_gradients, with_messages
 from fedspec_suite.measure.setting import Setting
+from fedspec_suite.mutants import functions
+
+BITS = (8, 10, 12, 15, 16, 20, 23, 24, 31, 32)
+"""Usual numbers of bits after the point."""
+
+GRADIENTS = ("no {0} of gradients", "{0} comes after {1}, not before it", "{1} of gradients, not {0}")
+MESSAGES = ("messages are not {0}", "messages are {0} after they are {1}, not before", "messages are {1}, not {0}")
+"""Words for a link that is left out, one that comes after the next, and another in its place."""
+
+_Way: TypeAlias = Callable[[Callable[[Any], Any], Callable[..., Any], Any, Any], Any]
+"""Function from a rounding, the mean, the changes and their weights to what the server takes for the mean."""
 
 
-def _others(claimed: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Words for other chains, and the chains."""
+def _weighed(rounding: Callable[[Any], Any], mean: Callable[..., Any], deltas: Any, p: Any) -> Any:
+    return mean(stack([ratio(rounding(w * d), 0 * d + w) for w, d in zip(p, deltas, strict=True)]), p)
+
+
+def _summed(rounding: Callable[[Any], Any], mean: Callable[..., Any], deltas: Any, p: Any) -> Any:
+    return reduce(lambda total, row: rounding(total + row), [w * d for w, d in zip(p, deltas, strict=True)])
+
+
+_MEANS: Mapping[str, tuple[bool, _Way]] = {
+    "the mean is {}, not each message": (False, lambda rounding, mean, deltas, p: rounding(mean(deltas, p))),
+    "the mean is {}, too": (True, lambda rounding, mean, deltas, p: rounding(mean(deltas, p))),
+    "messages are {} after they are weighed, not before": (False, _weighed),
+    "the sum is {} with each message that is added": (True, _summed),
+}
+"""Roundings of or before the mean: whether each message is rounded too, and what the server takes for the mean."""
+
+
+def _others(
+    claimed: tuple[str, ...],
+    alike: Callable[[str], Iterable[str]],
+    words: tuple[str, str, str],
+    done: Mapping[str, str],
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Words for other chains, and the chains; ``alike`` gives the links that may be mistaken for one."""
+
+    def said(link: str) -> str:
+        name, _, number = link.partition(" ")
+        return done.get(name, "{0} {1}").format(name, number)
+
     for k, link in enumerate(claimed):
         before, after = claimed[:k], claimed[k + 1 :]
-        yield f"no {link} of gradients", (*before, *after)
+        yield words[0].format(said(link)), (*before, *after)
         if after:
-            yield f"{link} comes after {after[0]}, not before it", (*before, after[0], link, *after[1:])
-        name, _, number = link.partition(" ")
-        for other in LINKS:
-            if other != name and "decay" not in (other, name):
-                yield f"{other} {number} of gradients, not {link}", (*before, f"{other} {number}", *after)
+            yield words[1].format(said(link), said(after[0])), (*before, after[0], link, *after[1:])
+        for other in alike(link):
+            if other != link:
+                shared = " ".join([*said(other).split()[:2], ""]) if done else ""
+                yield words[2].format(said(link).removeprefix(shared), said(other)), (*before, other, *after)
+
+
+def _of_gradients(link: str) -> Iterator[str]:
+    name, _, number = link.partition(" ")
+    return (f"{other} {number}" for other in LINKS if other != name and "decay" not in (other, name))
+
+
+def _of_messages(link: str) -> Iterator[str]:
+    name, _, number = link.partition(" ")
+    if name in CLIPS:
+        yield from (f"{other} {number}" for other in CLIPS)
+    elif name != "masks":
+        yield from TYPES
+        k = round(float(number or 16))
+        yield from (f"{other} {number or k}" for other in FIXED)
+        yield from (
+            f"{name if name in FIXED else 'fixed'} {bits}" for bits in dict.fromkeys((k - 1, k + 1, *BITS)) if bits > 0
+        )
+
+
+DONE = {
+    **{name: "passed through {0} {1}" for name in CLIPS},
+    **{name: f"rounded to {name}" for name in TYPES},
+    "bfloat16-truncated": "truncated to bfloat16",
+    "fixed": "rounded to multiples of 2^-{1}",
+    "fixed-floor": "rounded down to multiples of 2^-{1}",
+    "fixed-truncated": "truncated to multiples of 2^-{1}",
+    "masks": "masked",
+}
+"""Participles of messages after a link, with places for its name and number."""
 
 
 def of(setting: Setting) -> Iterator[Defect]:
-    """Yield a defect for each other chain of gradient transformations."""
-    for words, links in _others(setting.gradients):
+    """Yield a defect for each other chain of gradients and of messages, and for roundings of the mean instead."""
+    for words, links in _others(setting.gradients, _of_gradients, GRADIENTS, {}):
         yield Defect(words=words, given=lambda s, links=links: with_gradients(s, *links))  # type: ignore[misc]
+    for words, links in _others(setting.messages, _of_messages, MESSAGES, DONE):
+        yield Defect(words=words, given=lambda s, links=links: with_messages(s, *links))  # type: ignore[misc]
+    averages = MEAN in functions(setting.algorithm, setting.level)
+    for link in setting.messages if averages else ():
+        name, _, number = link.partition(" ")
+        if name in TYPES or name in FIXED:
+            rest = tuple(other for other in setting.messages if other != link)
+            for words, (each, way) in _MEANS.items():
+                said = words.format(DONE[name].format(name, number))
+                yield _of_mean(said, link, setting.messages if each else rest, way)
+
+
+def _of_mean(words: str, link: str, links: tuple[str, ...], way: _Way) -> Defect:
+    """A defect in which ``way`` makes the mean, of messages that pass ``links``."""
+    (function,) = passage((link,))
+
+    def session(inner: Running, s: Scenario) -> Running:
+        def around(there: Any, blocks: Any) -> Any:
+            def mean(deltas: Any, p: Any) -> Any:
+                return way(lambda v: function(v, len(p), blocks), there, deltas, p)
+
+            return mean
+
+        return around_mean(around)(inner, s)
+
+    return Defect(words=words, tail="delta", given=lambda s: with_messages(s, *links), session=session)

@@ -55,21 +55,24 @@ HOW = {
 DECAY = "{} x is subtracted from Delta before the server takes it (weight decay inside the pseudo-gradient, L2)"
 
 
+MEAN = cast(FunctionType, weighted_mean)
+
+
+def around_mean(around: Callable[[Any, Blocks], Any]) -> Callable[[Running, Scenario], Running]:
+    """Replace the mean by a function made of it and of the blocks of the model."""
+    return lambda inner, s: behind({MEAN: lambda there: around(there, layers(shapes(s.case.x0)))})(inner, s)
+
+
 def limited(setting: Setting) -> Mapping[str, Callable[[float], Callable[[Running, Scenario], Running]]]:
     """Return clippings of the mean by their words; none if the algorithm takes no weighted mean."""
-    mean = cast(FunctionType, weighted_mean)
-    if mean not in functions(setting.algorithm, setting.level):
+    if MEAN not in functions(setting.algorithm, setting.level):
         return {}
 
-    def bounded(around: Callable[[Any, Blocks], Any]) -> Callable[[Running, Scenario], Running]:
-        """Replace the mean by a function made of it and of the blocks of the model."""
-        return lambda inner, s: behind({mean: lambda there: around(there, layers(shapes(s.case.x0)))})(inner, s)
-
     def each(limit: OfGradient) -> Callable[[Running, Scenario], Running]:
-        return bounded(lambda there, l: lambda deltas, p: there(stack([limit(d, d, l) for d in deltas]), p))
+        return around_mean(lambda there, l: lambda deltas, p: there(stack([limit(d, d, l) for d in deltas]), p))
 
     def whole(limit: OfGradient) -> Callable[[Running, Scenario], Running]:
-        return bounded(lambda there, l: lambda deltas, p: limit(there(deltas, p), deltas, l))
+        return around_mean(lambda there, l: lambda deltas, p: limit(there(deltas, p), deltas, l))
 
     def of(how: Callable[[float], OfGradient], around: Any) -> Callable[[float], Any]:
         return lambda v: around(how(v))
@@ -78,7 +81,7 @@ def limited(setting: Setting) -> Mapping[str, Callable[[float], Callable[[Runnin
         def session(inner: Running, s: Scenario) -> Running:
             def take(inner: Running, event: Event, k: int) -> Any:
                 x = model(inner.state)
-                with inner.spec.behind({mean: lambda there: lambda deltas, p: there(deltas, p) - rate * x}):
+                with inner.spec.behind({MEAN: lambda there: lambda deltas, p: there(deltas, p) - rate * x}):
                     return inner.step(event)
 
             return Stepping(inner, take)

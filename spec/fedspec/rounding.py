@@ -1,0 +1,150 @@
+"""Rounding of messages to fewer bits: the words of ``Claim.messages``, exact in every arithmetic.
+
+    bfloat16, float16, float32   nearest number of that type, ties to even (IEEE 754; 8, 11 and 24 bits of significand)
+    bfloat16-truncated           the type's next number towards zero: the upper half of a float32
+    fixed k                      nearest multiple of 2^-k, ties to even
+    fixed-floor k                largest multiple of 2^-k that is not above the number
+    fixed-truncated k            next multiple of 2^-k towards zero, as a cast to an integer has it
+    masks M                      pairwise masks of magnitude M, which cancel in the sum up to floating-point rounding
+
+and ``clip-norm c``, ``clip-block-norm c``, ``clip-value c`` of :mod:`fedspec.chain`. Each client's change passes the
+chain before the server averages it::
+
+    Claim("fedavg", "server", messages=("clip-norm 1", "bfloat16"))
+
+Rounding is a step function, so a number with an error bound brings its own ``rounded`` and decides what its error may
+turn. Masks change no number; they add n M roundings of 1 to the bound of each of n messages.
+
+External: no paper; the types are those of NumPy and torch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from fedspec.chain import LINKS, Blocks, OfGradient, chain
+from fedspec.errors import ContractError, InexactError
+
+__all__ = ["CLIPS", "FIXED", "TYPES", "Grid", "passage", "rounded"]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Numbers with few bits, and the direction of rounding to them.
+
+    Attributes:
+        least: exponent of the smallest spacing.
+        digits: bits of the significand; 0: each spacing is the smallest one.
+        largest: largest number; infinity: there is none.
+        whole: rounding to a whole number.
+    """
+
+    least: int
+    digits: int = 0
+    largest: float = math.inf
+    whole: Callable[[Fraction], int] = round
+
+    def nearest(self, x: Fraction) -> Fraction:
+        """The number of the grid that x is rounded to, as if there were no largest one."""
+        places = self.least
+        if self.digits and x:
+            size = abs(x)
+            exponent = size.numerator.bit_length() - size.denominator.bit_length()
+            exponent -= size < Fraction(2) ** exponent
+            places = max(places, exponent - self.digits + 1)
+        spacing = Fraction(2) ** places
+        return self.whole(x / spacing) * spacing
+
+
+_BFLOAT16 = partial(Grid, -133, 8, float(np.ldexp(255.0, 120)))
+
+TYPES: Mapping[str, Grid] = {
+    "bfloat16": _BFLOAT16(),
+    "float16": Grid(-24, 11, float(np.finfo(np.float16).max)),
+    "float32": Grid(-149, 24, float(np.finfo(np.float32).max)),
+    "bfloat16-truncated": _BFLOAT16(whole=math.trunc),
+}
+"""Floating-point types, and what is made of them."""
+
+FIXED: Mapping[str, Callable[[Fraction], int]] = {
+    "fixed": round,
+    "fixed-floor": math.floor,
+    "fixed-truncated": math.trunc,
+}
+"""Rounding to whole multiples of a power of two."""
+
+
+def rounded(x: Any, grid: Grid) -> Any:
+    """Round one number of any arithmetic; a float that is not finite stays, and beyond the largest is infinite.
+
+    Raises:
+        InexactError: a number that is no float is beyond the largest one.
+    """
+    if hasattr(x, "rounded"):
+        return x.rounded(grid)
+    exact = isinstance(x, int | Fraction | Decimal)
+    if not exact and not math.isfinite(x):
+        return x
+    value = grid.nearest(Fraction(x) if exact else Fraction(float(x)))
+    if abs(value) <= grid.largest:
+        if isinstance(x, Decimal):
+            return Decimal(value.numerator) / Decimal(value.denominator)
+        return value if exact else type(x)(value)
+    if exact:
+        raise InexactError(f"rounding: {x} is beyond {grid.largest}, the largest number of the type; send smaller ones")
+    return type(x)(math.copysign(math.inf, x))
+
+
+def _on(grid: Grid) -> OfGradient:
+    """Each number is rounded."""
+
+    def link(delta: Any, n: Any, blocks: Blocks) -> Any:
+        return np.array([rounded(x, grid) for x in delta], dtype=delta.dtype)
+
+    return link
+
+
+def _fixed(name: str, k: float) -> OfGradient:
+    if k != int(k):
+        raise ContractError(
+            f"messages: got '{name} {k}'; give a whole number of bits after the point, as in 'fixed 16'"
+        )
+    return _on(Grid(-int(k), whole=FIXED[name]))
+
+
+def _masked(magnitude: float) -> OfGradient:
+    """Numbers that carry an error bound carry a larger one; others stay."""
+
+    def link(delta: Any, n: Any, blocks: Blocks) -> Any:
+        return np.array([x.blurred(n * magnitude) if hasattr(x, "blurred") else x for x in delta], dtype=delta.dtype)
+
+    return link
+
+
+CLIPS = ("clip-norm", "clip-block-norm", "clip-value")
+"""Functions of gradients that messages may pass, too."""
+
+_NUMBERED: Mapping[str, Callable[[float], OfGradient]] = {
+    **{name: LINKS[name] for name in CLIPS},
+    **{name: partial(_fixed, name) for name in FIXED},
+    "masks": _masked,
+}
+
+_BARE: Mapping[str, OfGradient] = {name: _on(grid) for name, grid in TYPES.items()}
+
+
+def passage(said: Sequence[str], where: str = "messages") -> tuple[OfGradient, ...]:
+    """Read what a claim says that each change passes; its links take the number of messages for the model.
+
+    Raises:
+        ContractError: a link is unknown, or its number is not positive.
+    """
+    return chain(said, where, _NUMBERED, _BARE)
