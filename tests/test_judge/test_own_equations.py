@@ -44,7 +44,7 @@ def subject(algorithm: str, reading: str = "", **moves: Move) -> Any:
 
         def step(e: Messages) -> Any:
             n = np.array([m.weight if algorithm == "fedavgm" else 1 for m in e.messages])
-            s.t, s.d_old = s.t + 1, s.d
+            s.t, s.d_old, s.M = s.t + 1, s.d, len(n)
             s.d = n @ np.stack([flatten(m.delta) for m in e.messages]) / n.sum()
             s.m_old, s.v_old, s.v_hat_old = s.m, s.v, s.v_hat
             with np.errstate(all="ignore"):
@@ -80,11 +80,15 @@ MISTAKES: dict[str, tuple[Any, str]] = {
     ),
     "a warm-up": (
         subject(ADAM, step=lambda s: min(1, s.t / 3) * s.m / (sqrt(s.v) + s.tau)),
-        "x = x + (eta t / max(t, 3)) m / (sqrt(v) + tau)",
+        'eta has the schedule "warm-up/round period=3"',
     ),
     "a rate that falls": (
         subject(ADAM, step=lambda s: s.m / (sqrt(s.v) + s.tau) / sqrt(s.t)),
-        "x = x + (eta / sqrt(t)) m / (sqrt(v) + tau)",
+        'eta has the schedule "inverse-sqrt/round"',
+    ),
+    "a rate over the participants": (
+        subject(ADAM, step=lambda s: s.m / (sqrt(s.v) + s.tau) / s.M),
+        "x = x + (eta / M) m / (sqrt(v) + tau)",
     ),
     "a product of two rounds": (
         subject(ADAM, v=lambda s: s.beta2 * s.v_old + (1 - s.beta2) * s.d * s.d_old),

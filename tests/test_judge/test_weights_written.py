@@ -32,6 +32,7 @@ YOURS: dict[str, Weights] = {
     "n_i / tau_i / sum(n_j / tau_j)": lambda n, tau: n / tau / (n / tau).sum(),
     "n_i / (1 + sum(n_j))": lambda n, tau: n / (n.sum() + 1),
     "n_i": lambda n, tau: n,
+    "floor(n_i / sum(n_j))": lambda n, tau: n // n.sum(),
 }
 
 

@@ -10,7 +10,20 @@ from fedspec_suite.diagnosis.written.box import Box
 NAMES = {"delta": "Delta", "delta_i": "Delta_i", "maximum": "max", "minimum": "min"}
 LEVELS: dict[type[ast.operator], int] = {ast.Add: 1, ast.Sub: 1, ast.Mult: 2, ast.Div: 2, ast.Pow: 4}
 SIGNS: dict[type[ast.cmpop], str] = {ast.Eq: "=", ast.NotEq: "!=", ast.Lt: "<", ast.Gt: ">", ast.GtE: ">="}
-FORMULAS = {*NAMES, "sqrt", "abs", "sign", "norm", "where_less", "ratio", "mean", "old", "x_0", "event_number"}
+FORMULAS = {
+    *NAMES,
+    "sqrt",
+    "abs",
+    "sign",
+    "norm",
+    "where_less",
+    "ratio",
+    "mean",
+    "old",
+    "x_0",
+    "event_number",
+    "participants",
+}
 """Functions that a formula may contain."""
 
 
@@ -71,6 +84,8 @@ def in_symbols(value: ast.expr, newer: Collection[str]) -> str:
                 return _in(said, own < level)
             case ast.Call(func=ast.Name(id="event_number")):
                 return "t"
+            case ast.Call(func=ast.Name(id="participants")):
+                return "M"
             case ast.Call(func=ast.Name(id="x_0")):
                 return "x_0"
             case ast.Call(func=ast.Name(id="old"), args=[v]):

@@ -42,7 +42,15 @@ def old(kept: Memory, v: Any) -> Any:
     return kept.left.get(("input", kept.number - 1), 0 * v)
 
 
-ASKED: Mapping[str, Callable[..., Any]] = {"event_number": event_number, "x_0": x_0, "old": old}
+def participants(kept: Memory) -> int:
+    """Return the number of clients of the present event."""
+    return len(kept.steps)
+
+
+ASKED: Mapping[str, Callable[..., Any]] = {
+    **{"event_number": event_number, "x_0": x_0, "old": old},
+    "participants": participants,
+}
 """Functions by which an edited rule reads its session's record."""
 
 
@@ -55,6 +63,8 @@ def texts_of(arguments: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     model = "state.x" if "state" in arguments else "x"
     inputs = [n for n in ("delta", "g") if n in arguments]
     found = {f"x_0({model})": ("x_0", model), **{f"old({n})": ("old", n) for n in inputs}}
+    if "delta" in arguments:
+        found["participants()"] = ("participants", "")
     return (
         found
         if "t" in arguments or hasattr(arguments.get("state"), "t")
@@ -194,6 +204,7 @@ def _events(
             made.clear()
             return flat_model(session.step(event))
 
+        kept.steps = [*getattr(event, "messages", ())] or [*getattr(event, "participants", (0,))]
         x = np.asarray(answer["x"], dtype=float)
         x = x if dice is None else x * (1 + NUDGE * dice.normal(size=x.shape))
         if is_model and np.array_equal(taken(x), x, equal_nan=True) and len(made) == 1:

@@ -17,7 +17,7 @@ from fedspec.rules import equations
 from fedspec.source_text import copied, source_of
 from fedspec_suite.diagnosis.comparing import off
 from fedspec_suite.diagnosis.edits.edit import CALLS, Put, swapped
-from fedspec_suite.diagnosis.edits.in_edits import COUNTED
+from fedspec_suite.diagnosis.edits.in_edits import COUNTED, WALKED
 from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed, equation_of, printed_by
 from fedspec_suite.diagnosis.written.box import Box, boxes, leaf, read_in, solved, value_of
 from fedspec_suite.diagnosis.written.notation import in_notation
@@ -266,7 +266,7 @@ def _variant(setting: Setting, box: Box, name: str, value: ast.expr) -> Variant:
         equation=next(iter(there), "") or equation_of(setting, symbol) or equation,
         mutants=(mutant,),
         # What counts the events makes sessions slower: it is there if it is needed.
-        defects=(COUNTED,) if any(f"{n}(" in mutant.new for n in ASKED) else (),
+        defects=(COUNTED, WALKED) if any(f"{n}(" in mutant.new for n in ASKED) else (),
         kind="written",
         names=({"yours": yours, "wanted": wanted},),
     )

@@ -34,7 +34,10 @@ from fedspec_suite.measure.call_graph import Spaces
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
-LEAVES = ("n_i", "tau_i", "a_i", "n_i[::-1]", "log(1 + n_i)")
+FLOOR = "where_less(p_i, 1, 0 * p_i, 1 + 0 * p_i)"
+"""Integer division of weights that are at most 1."""
+
+LEAVES = ("n_i", "tau_i", "a_i", "n_i[::-1]", "log(1 + n_i)", FLOOR)
 """Numbers that a client reports, and functions of them that the formula search does not build."""
 
 FORMS = (
@@ -261,6 +264,8 @@ def _in_words(formula: ast.expr, forms: Sequence[str]) -> str:
 
     def put(found: re.Match[str]) -> str:
         form = in_symbols(ast.parse(forms[int(found[2])], mode="eval").body, ()).replace("n_i[::-1]", "n_(M+1-i)")
+        if forms[int(found[2])] == FLOOR:
+            return "floor(n_i / sum(n_j))"
         form = re.sub(r"exp\((.*) log\(n_i\)\)", r"n_i^\1", form)
         if found[1] == "S":
             return f"sum({form.replace('_i', '_j')})"
