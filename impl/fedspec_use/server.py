@@ -72,7 +72,7 @@ class Chosen:
 
     @cached_property
     def reads(self) -> frozenset[str]:
-        """Which of the clients' numbers (examples, steps, a_norms) affect the server, found by trial steps."""
+        """Names of the clients' numbers (examples, steps, a_norms) that affect the server, found by trial steps."""
         x, deltas = np.array([1.0, -2.0, 0.5]), np.array([[1.0, 0.25, -3.0], [0.5, -2.0, 1.0], [-4.0, 0.5, 1.25]])
         state = replace(self, clients=3).init(x)
         sent: dict[str, Any] = {"examples": [1.0, 1.0, 1.0], "steps": [1, 1, 1], "a_norms": [1.0, 1.0, 1.0]}
