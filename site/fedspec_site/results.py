@@ -65,12 +65,12 @@ class Offer:
 
     @property
     def first(self) -> str:
-        """Where the first deviation was seen, from the stored sentence."""
+        """Place of the first deviation, from the stored sentence."""
         return str(self.row["sentence"]).partition("first seen in ")[2]
 
     @property
     def words(self) -> str:
-        """Stored sentence without where the deviation was first seen."""
+        """Stored sentence without the place of the first deviation."""
         return str(self.row["sentence"]).partition("; first seen in ")[0]
 
     @property
