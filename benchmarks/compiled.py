@@ -1,4 +1,4 @@
-"""Seconds of a gradient: the bench's modules as they stand beside the same under ``torch.compile``, in turns.
+"""Time of a gradient of the benchmark's modules, with and without ``torch.compile``, measured in turns.
 
 ``python benchmarks/compiled.py [MODULE ...]`` takes one thread, and a C++ compiler for torch's.
 """
@@ -20,7 +20,7 @@ TURNS = 100
 
 
 def beside(work: Network) -> tuple[float, float, float]:
-    """The median seconds of a gradient of both, and those of the first one that was compiled."""
+    """Return the median seconds of a gradient without and with ``torch.compile``, and of the first compiled call."""
     module = network(work)
     inputs, targets = (torch.from_numpy(part[0, : work.batch]) for part in work.data)
 
@@ -38,7 +38,7 @@ def beside(work: Network) -> tuple[float, float, float]:
 
 
 def main(names: list[str]) -> None:
-    """Print a line for each module."""
+    """Print the times of each module."""
     torch.set_num_threads(1)
     print(f"torch {torch.__version__}, one thread; milliseconds of a gradient of twenty examples")
     for name in names or ["transformer", "lora"]:

@@ -1,4 +1,4 @@
-"""Seconds of a step: the catalogue's rules as torch optimisers beside torch's own, in turns, at d = 10^6."""
+"""Time of a step: the catalogue's rules as torch optimisers compared with torch's own, in turns, at d = 10^6."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PAIRS: dict[str, tuple[dict[str, Any], Callable[[Any], torch.optim.Optimizer]]] 
 
 
 def seconds(optimizers: list[torch.optim.Optimizer], turns: int = 200) -> list[float]:
-    """The median seconds of a step of each, taken in turns."""
+    """Return the median seconds of a step of each optimiser, measured in turns."""
     taken: list[list[float]] = [[] for _ in optimizers]
     for turn in range(turns + 10):
         for own, optimizer in zip(taken, optimizers, strict=True):
@@ -35,7 +35,7 @@ def seconds(optimizers: list[torch.optim.Optimizer], turns: int = 200) -> list[f
 
 
 def main(d: int = 10**6) -> None:
-    """Print a line for each pair."""
+    """Print the times of each pair."""
     print(f"torch {torch.__version__}, {torch.get_num_threads()} threads, d = {d}; milliseconds of a step")
     for name, (numbers, theirs) in PAIRS.items():
         drawn = torch.Generator().manual_seed(0)

@@ -1,4 +1,4 @@
-"""Names mutants while the catalogue of mutants is closed: ``python scripts/closed_book.py [--check] [--count 60]``.
+"""Diagnose mutants while the catalogue of mutants is closed: ``python scripts/closed_book.py [--check] [--count 60]``.
 
 Each mutant of a fixed sample is judged as a stranger's mistake would be: no listed mutant may name it. One JSON line
 a mutant goes to closed_book.jsonl: what was found wrong, where, and the names that fit. A change of the diagnosis is
@@ -33,7 +33,7 @@ STORED = Path(__file__).with_name("closed_book.jsonl")
 
 
 def rows(sample: list[str]) -> Iterator[dict[str, Any]]:
-    """Diagnose each mutant of a sample."""
+    """Diagnose each mutant of a sample, and yield its record."""
     mutants = {name: MUTANTS[name] for name in sample}
     variants.MUTANTS = {}  # type: ignore[attr-defined]
     for name in sorted(sample):
@@ -54,7 +54,7 @@ def rows(sample: list[str]) -> Iterator[dict[str, Any]]:
 
 
 def main() -> int:
-    """Make the lines, or compare with them."""
+    """Write the records, or compare them with the stored ones."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--count", type=int, default=60)

@@ -1,4 +1,4 @@
-"""Judge the bundled packages and write down what came of it: ``python scripts/conformance.py [NAME ...]``.
+"""Check the bundled packages, and store the results: ``python scripts/conformance.py [NAME ...]``.
 
 Without names all of them, with names these again, their old lines replaced. Writes docs/conformance/results.jsonl, one
 line for each offer; capsules/, what each failed, to be played again; changes.json, what came out otherwise than when a
@@ -78,13 +78,13 @@ number that came beside the right one.
 
 SAID = tomllib.loads(REMARKS.read_text(encoding="utf-8"))
 KINDS: dict[str, str] = SAID["kinds"]
-"""Kinds of remarks on an offer that does not conform."""
+"""Kinds of remarks on a claim that doesn't conform."""
 
 Row = dict[str, Any]
 
 
 def wheel(name: str) -> tuple[str | None, str | None]:
-    """The file that pip takes for the package under test, and its digest, as pip reports them."""
+    """Return the file that pip would install for the package under test, and its sha256; None if pip finds none."""
     subject = environments.find(name)
     pip = [sys.executable, "-I", "-m", "pip", "--no-input", "--disable-pip-version-check", "install", "--quiet"]
     flags = ["--dry-run", "--ignore-installed", "--no-deps", "--report", "-"]
@@ -96,12 +96,12 @@ def wheel(name: str) -> tuple[str | None, str | None]:
 
 
 def requirement(pins: Path) -> str:
-    """The pin of the package under test: the first."""
+    """Return the pin of the package under test, which is the first in the file."""
     return next(line for line in pins.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#"))
 
 
 def judged(name: str, jobs: int, progress: Callable[[str], None]) -> Iterator[Row]:
-    """A line for each offer of one bundled package; one line if it cannot be asked."""
+    """Check one bundled package, and yield a row for each claim; a single error row if the package can't be checked."""
     file, digest = wheel(name)
     common = {
         "requirement": requirement(environments.find(name).requirements),
@@ -128,7 +128,7 @@ def judged(name: str, jobs: int, progress: Callable[[str], None]) -> Iterator[Ro
 
 
 def write_capsule(r: Result) -> str:
-    """Write what an offer failed; the name of the file, or empty where nothing failed."""
+    """Write the failing cases of a claim to a capsule, and return its file name; "" if nothing failed."""
     if r.made is None:
         return ""
     CAPSULES.mkdir(exist_ok=True)
@@ -138,12 +138,12 @@ def write_capsule(r: Result) -> str:
 
 
 def ordered(row: Row) -> Row:
-    """The line, field by field."""
+    """Return the row with its fields in the order of FIELDS."""
     return {field: row[field] for field in FIELDS}
 
 
 def row(r: Result) -> Row:
-    """Line that is stored for one result."""
+    """Convert one result to the row that is stored."""
     body = r.record(obligations=False)
     kept = {n: body[n] for n in ("subject", "version", "algorithm", "level", "passed", "required", "command")}
     kept["command"] = kept["command"].replace(f" --limit {LIMIT:g} --start-limit {LIMIT:g}", "")
@@ -155,7 +155,7 @@ def row(r: Result) -> Row:
 
 
 def obligation(o: Obligation) -> Row:
-    """Record that is stored for one obligation."""
+    """Convert one check to the record that is stored."""
     reason = {"reason": o.reason} if o.reason else {}
     if o.deviation is None:
         return {"id": o.id, "status": o.status, **reason}
@@ -166,7 +166,7 @@ def obligation(o: Obligation) -> Row:
 
 
 def changed(old: Sequence[Row], new: Sequence[Row], last: Row | None = None) -> Row:
-    """Changes since a package was last judged; the ``last`` changes, if there is none."""
+    """Return a package's changes since it was last checked, or the ``last`` changes if there are none."""
     before, now = ({offer(row): row for row in rows} for rows in (old, new))
     others = [name for name in now if name in before and outcome(before[name]) != outcome(now[name])]
     was, are = ({row["requirement"] for row in rows} for rows in (old, new))
@@ -182,19 +182,19 @@ def changed(old: Sequence[Row], new: Sequence[Row], last: Row | None = None) -> 
 
 
 def outcome(row: Row) -> str:
-    """The verdict, and why; without how many candidates were looked at."""
+    """Return the verdict and its reason, without the number of candidates that the search tried."""
     said = LOOKED.sub("", row["sentence"])
     return f"{row['verdict']}: {said}" if said != row["verdict"] else str(row["verdict"])
 
 
 def stored() -> list[Row]:
-    """The lines of the results file."""
+    """Read the rows of the results file."""
     lines = RESULTS.read_text(encoding="utf-8").splitlines() if RESULTS.exists() else []
     return [json.loads(line) for line in lines]
 
 
 def package(row: Row) -> str:
-    """The bundled name without a variant."""
+    """Return the bundled package's name, without its variant."""
     return str(row["impl"]).partition(":")[0]
 
 
@@ -204,17 +204,17 @@ def in_part(row: Row) -> bool:
 
 
 def offer(row: Row) -> str:
-    """Identity of a line among all lines."""
+    """Return the key that identifies a row's claim."""
     return f"{row['subject']}/{row['algorithm']}/{row['level']}/{row['claimed']}"
 
 
 def remarks() -> dict[tuple[str, str], Row]:
-    """Remarks on the offers that do not conform, by offer and version."""
+    """Return the remarks on claims that don't conform, by claim and version."""
     return {(name, r["version"]): r for r in SAID["remark"] for name in r["offers"]}
 
 
 def filled(text: str, first: str = "", rest: str = "") -> str:
-    """A paragraph in lines of the page's width, none of which begins as a list or a quotation does."""
+    """Wrap a paragraph to the page's width, so that no line begins like a list or a quotation."""
     kept = MARKS.sub(HELD, text)
     lines = textwrap.fill(
         kept, WIDTH, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
@@ -223,7 +223,7 @@ def filled(text: str, first: str = "", rest: str = "") -> str:
 
 
 def page(rows: Sequence[Row]) -> str:
-    """The page that is made of the results and the remarks."""
+    """Format the page from the results and the remarks."""
     said = remarks()
     conforming = sum(row["verdict"] == "conforms" for row in rows)
     part = sum(map(in_part, rows))
@@ -235,7 +235,7 @@ def page(rows: Sequence[Row]) -> str:
 
 
 def section(name: str, rows: Sequence[Row], said: dict[tuple[str, str], Row]) -> str:
-    """Section of a package: its version, a line for each offer, the reasons of the offers that do not conform."""
+    """Format a package's section: its version, a table of claims, and the reasons of those that don't conform."""
     first = rows[0]
     digest = f"`{first['wheel']}`, sha256\n`{first['sha256']}`." if first["sha256"] else "No wheel was found."
     judge = f"Judged on {first['date']} by {first['judge']}, profile {first['profile']}, seed {first['seed']}."
@@ -246,7 +246,7 @@ def section(name: str, rows: Sequence[Row], said: dict[tuple[str, str], Row]) ->
 
 
 def lines(rows: Sequence[Row]) -> str:
-    """A table of 100 columns at most; a long reading goes on below itself."""
+    """Format a table of at most 100 columns; a long reading is wrapped."""
     out: list[str] = []
     head = ("algorithm", "level", "reading claimed", "verdict", "passed")
     told = [
@@ -264,18 +264,18 @@ def lines(rows: Sequence[Row]) -> str:
 
 
 def called(row: Row) -> str:
-    """The reading claimed, with the interface where a package has several."""
+    """Return the claimed reading, with the interface if the package has several."""
     return f"{row['claimed']}{variant(row)}"
 
 
 def variant(row: Row) -> str:
-    """The interface meant, in brackets."""
+    """Return the claim's interface in brackets; "" if the package has one interface."""
     _, bracket, name = str(row["subject"]).partition(" (")
     return f" ({name}" if bracket else ""
 
 
 def why(row: Row, remark: Row | None) -> str:
-    """Sentence of the judge on a line, and the remark."""
+    """Format the diagnosis of a row, the remark, and the commands that repeat it."""
     name = f"{row['algorithm']}/{row['level']} {called(row)}" if row["algorithm"] else row["impl"]
     text = [filled(f"**{name}**: {row['sentence']}." + broken(row), "* ", "  ")]
     if remark:
@@ -286,12 +286,12 @@ def why(row: Row, remark: Row | None) -> str:
 
 
 def replay(row: Row) -> str:
-    """The command that asks the same again."""
+    """Return the command that replays the row's capsule."""
     return f"fedspec replay docs/conformance/capsules/{row['capsule']} {row['impl']}"
 
 
 def broken(row: Row) -> str:
-    """The laws that are broken, where nothing known is like it."""
+    """Format the broken laws, if no known variant matches."""
     return f" Fails: {'; '.join(row['broken'])}." if row["broken"] else ""
 
 
@@ -323,7 +323,7 @@ the commands below name each file.
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Judge, and write; or make or check the page."""
+    """Check packages and write the results, or only write or check the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     names = sorted({subject.package for subject in environments.bundled().values() if subject.published})
     parser.add_argument("name", nargs="*", choices=[[], *names], metavar="NAME", help=", ".join(names))

@@ -1,4 +1,4 @@
-"""Mutated protocol lines for both readers: ``python scripts/fuzz_wire.py --count 10000 --seed 0``.
+"""Fuzz both readers of the protocol with mutated lines: ``python scripts/fuzz_wire.py --count 10000 --seed 0``.
 
 Valid requests and replies are spoiled in their bytes and in their values. The judge's reader gets the replies, the
 subject's the requests. A line must be refused with an error of fedspec's own, or be accepted and keep the JSON schema;
@@ -45,24 +45,24 @@ OFFERS = (
     Offer("momentum", "client", "fednova", rates="each"),
     Offer("fedbuff", "trace", next(o.reading for o in SUBJECT.info.offers if o.algorithm == "fedbuff")),
 )
-"""Every kind of event, and every field of an offer."""
+"""Claims that cover every kind of event and every field of a claim."""
 
 VALUES: tuple[Any, ...] = (
     *(None, True, False, 0, -1, 1, 1.0, 1.5, -0.0, 1e308, -1e-320, 2**53 + 1, 2**64, 2**1023, 10**309, -(10**400)),
     *(float("nan"), float("inf"), "nan", "inf", "-inf", "NaN", "Infinity", "", "x", "float64", "\x1b[2J", "\ud800"),
     *([], {}, [[]], [1.0], ["nan"], [None], [[1.0], [2.0, 3.0]], {"w": [1.0]}, {"w": {"b": 1.0}}, {"": 0}, "1e400"),
 )
-"""Values that replace a value."""
+"""Values with which a mutation replaces a value."""
 
 RAW = ("1e400", "-1e400", "NaN", "Infinity", "1" * 400, "9" * 5000, "[" * 200_000, '{"a":' * 3000, "[" * 90 + "]" * 90)
-"""Texts that replace a value, since no value is written so."""
+"""Texts with which a mutation replaces a value, which JSON's writer would never write."""
 
 Line = tuple[str, bytes]
-"""A line and the command that it asks or answers."""
+"""Command and line, where the line is the command's request or the reply to it."""
 
 
 def dialogue() -> tuple[list[Line], list[Line]]:
-    """Valid requests, and what the specification answers."""
+    """Return valid requests, and the specification's replies to them."""
     requests: list[tuple[str, dict[str, Any]]] = [("hello", {"cmd": "hello", "protocol": 1})]
     for k, offer in enumerate(OFFERS):
         s = plain_scenario(setting_of(offer))
@@ -82,7 +82,7 @@ def dialogue() -> tuple[list[Line], list[Line]]:
 
 
 def places(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Every container and key of a JSON value."""
+    """Yield every container and key in a JSON value."""
     keys = value.keys() if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
     for key in list(keys):
         yield value, key
@@ -90,7 +90,7 @@ def places(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def mutated(line: bytes, rng: random.Random) -> bytes:
-    """A spoiled copy of a line; a few come out as they were."""
+    """Return a mutated copy of a line; a few copies are unchanged."""
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         line = rng.choice((flip, cut, repeat, swap, swap, swap, drop, add, rename, raw))(line, rng)
     return line.replace(b"\n", b" ")
@@ -114,7 +114,7 @@ def repeat(line: bytes, rng: random.Random) -> bytes:
 
 
 def changed(line: bytes, rng: random.Random, change: Callable[[Any, Any, random.Random], None]) -> bytes:
-    """The line with a change at one place of its value; spoiled in its bytes where it has none."""
+    """Change the line's JSON value at a random place; if it has none, flip bytes."""
     try:
         value = json.loads(line)
         change(*rng.choice(list(places(value))), rng)
@@ -154,7 +154,7 @@ def rename(line: bytes, rng: random.Random) -> bytes:
 
 
 def raw(line: bytes, rng: random.Random) -> bytes:
-    """Text in the place of a value that JSON's writer would not write."""
+    """Replace a value by text that JSON's writer would never write."""
     mark = "<here>"
     out = changed(line, rng, lambda holder, key, rng: holder.__setitem__(key, mark))
     return out.replace(json.dumps(mark).encode(), rng.choice(RAW).encode())
@@ -169,7 +169,7 @@ def keeps(schema: Any, line: bytes) -> bool:
 
 
 def reply_reader() -> Callable[[str, bytes], None]:
-    """Reader of the judge for a line, up to the numbers that it compares."""
+    """Return the judge's reader of a reply, up to the numbers that it compares."""
     offer = OFFERS[0]
     setting = setting_of(offer)
     bench = bench_of(InProcess(SUBJECT), offer, setting)
@@ -193,7 +193,7 @@ def reply_reader() -> Callable[[str, bytes], None]:
 
 
 def request_reader() -> Callable[[str, bytes], None]:
-    """Reader of a served subject for a line, before its own code runs."""
+    """Return a served adapter's reader of a request, up to the adapter's own code."""
 
     def read(command: str, line: bytes) -> None:
         request = decode_request(line)
@@ -207,7 +207,7 @@ def request_reader() -> Callable[[str, bytes], None]:
 
 
 class Echo:
-    """A subject without code of its own, so that what fails is the serving."""
+    """Adapter that only returns the initial model, so that any failure is the server's."""
 
     info = SUBJECT.info
 
@@ -224,7 +224,7 @@ class EchoSession:
 
 
 def tried(lines: list[Line], read: Callable[[str, bytes], None], schema: Any) -> tuple[Counter[str], list[str]]:
-    """Counts of the lines by outcome, and the lines with a wrong outcome."""
+    """Read lines, and return their number by outcome, and the lines with a wrong outcome."""
     counts: Counter[str] = Counter()
     wrong: list[str] = []
     for command, line in lines:
@@ -245,11 +245,13 @@ def tried(lines: list[Line], read: Callable[[str, bytes], None], schema: Any) ->
 
 
 OWN = ("ContractError", "PlanError", "UnknownNameError", "ParameterError")
-"""Beginnings of an answer to a line that is refused."""
+"""Error names with which a reply to a rejected line must begin."""
 
 
 def served(lines: list[Line], schema: Any) -> tuple[Counter[str], list[str]]:
-    """Serve lines one after another: each is answered once, by a valid reply, and refused by an error of our own."""
+    """Serve lines in turn, and count wrong outcomes: each line needs one valid reply, and a rejection fedspec's own
+    error.
+    """
     out = io.StringIO()
     serve(Echo(), [line for _, line in lines], out)
     replies = out.getvalue().splitlines()
@@ -266,7 +268,7 @@ def served(lines: list[Line], schema: Any) -> tuple[Counter[str], list[str]]:
 
 
 def run(count: int, seed: int) -> dict[str, tuple[Counter[str], list[str]]]:
-    """So many lines for each side."""
+    """Fuzz both readers and the server with ``count`` lines each."""
     rng = random.Random(seed)
     requests, replies = ([(c, mutated(line, rng)) for c, line in rng.choices(g, k=count)] for g in dialogue())
     schemas = {

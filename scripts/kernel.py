@@ -1,4 +1,4 @@
-"""Have Coq's kernel check the tables of worst cases, the ledger's certificates and refuted theorems: ``make kernel``.
+"""Have Coq's kernel check the worst-case tables, the ledger's certificates and the refuted theorems: ``make kernel``.
 
 Where there is no coqc, ``--install`` fetches it by apt-get.
 """
@@ -26,7 +26,7 @@ COQC=/path/to/coqc make kernel"""
 
 
 def installed() -> bool:
-    """True if coqc is there; apt-get is asked for it where that is possible."""
+    """True if coqc is found; with --install, install it by apt-get first."""
     if compiler():
         return True
     if "--install" in sys.argv and shutil.which("apt-get") and os.geteuid() == 0:
@@ -39,12 +39,12 @@ def installed() -> bool:
 
 
 def say(line: str) -> None:
-    """Print a line of what is done, at once."""
+    """Print a progress line, and flush."""
     print(line, flush=True)
 
 
 def main() -> int:
-    """Write, check, print."""
+    """Write the Coq files, compile them, and print what the kernel accepted."""
     if not installed():
         print(HOW, file=sys.stderr)
         return 1

@@ -1,4 +1,5 @@
-"""Share of unlisted mistakes that get a name: ``python scripts/leave_out.py --sample 40 --seed 1``.
+"""Measure the share of unlisted mistakes that the diagnosis names: ``python scripts/leave_out.py --sample 40 --seed
+1``.
 
 A mutant is a wrong rule that somebody wrote by hand. Each mutant of a random sample is diagnosed as a stranger's code
 would be, with the whole catalogue of mutants closed: readings, other algorithms, generic defects and mechanical edits
@@ -24,7 +25,7 @@ from fedspec_suite.measure.bench import bench_of
 
 
 def said_of(level: str, name: str) -> tuple[str, bool, str]:
-    """A mutant's first offer where its models deviate, whether it has a name there, and what is said.
+    """Return a mutant's first claim on which its models deviate, whether the diagnosis names it, and the diagnosis.
 
     No offer stands for a mutant whose models are those of the claim on every sample: it has nothing to be named by.
     """
@@ -46,7 +47,7 @@ def said_of(level: str, name: str) -> tuple[str, bool, str]:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Diagnose a sample and print it."""
+    """Diagnose a sample of mutants, and print the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="mutants, in place of a sample")
     parser.add_argument("--sample", type=int, default=40)

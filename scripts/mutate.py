@@ -1,4 +1,4 @@
-"""Edits the specification and plays the bundled vectors on it, nothing else: ``python scripts/mutate.py --sample 20``.
+"""Mutate the specification, and run only the bundled vectors on it: ``python scripts/mutate.py --sample 20``.
 
 The edits are those of cosmic-ray's operators that can give another number, in every function of the rule modules
 (``mutation/edits.py``). For an edit the vectors that call the edited function are played until one fails, each edit in
@@ -29,13 +29,13 @@ from mutation.playing import KILLED, Fate, Ready, fate, reaching, ready
 EXPLAINED = Path(__file__).with_name("mutation") / "survivors.toml"
 
 LEAST_SHARE = 0.95
-"""Share of the played edits that must be killed or explained."""
+"""Smallest share of the played edits that must be killed or explained."""
 
 UNREACHED = "no vector calls the function"
 
 
 def explained() -> dict[str, list[tuple[str, str]]]:
-    """Patterns of edits with the reason of each, by the dotted name of the function."""
+    """Return patterns of edits with the reason why each survives, by the function's dotted name."""
     rows = tomllib.loads(EXPLAINED.read_text(encoding="utf-8"))["survivor"]
     found: dict[str, list[tuple[str, str]]] = {}
     for row in rows:
@@ -48,7 +48,7 @@ Chosen: TypeAlias = tuple[str, list[Edit], Counter[str]]
 
 
 def chosen(patterns: Sequence[str], sample: int, seed: int) -> Iterator[Chosen]:
-    """The edits that are looked at, by module, and how many are left out, by the reason.
+    """Yield for each module the edits to play, and the number of edits that are left out, by reason.
 
     Of each module they are the same ones whatever other modules hold.
     """
@@ -66,13 +66,13 @@ def chosen(patterns: Sequence[str], sample: int, seed: int) -> Iterator[Chosen]:
 
 
 def look(edit: Edit, vectors: Sequence[Ready]) -> str:
-    """Fate of an edit, in words."""
+    """Return the fate of an edit as text."""
     among = reaching(edit, vectors)
     return str(fate(edit, among)) if among else UNREACHED
 
 
 def why(edit: Edit, reasons: dict[str, list[tuple[str, str]]]) -> str:
-    """The reason that is written down for a survivor, if one is."""
+    """Return the recorded reason why a survivor is acceptable; "" if there is none."""
     function = f"{edit.module}.{edit.function}"
     there = [pair for name, pairs in reasons.items() if fnmatch.fnmatchcase(function, name) for pair in pairs]
     return next((reason for pattern, reason in there if fnmatch.fnmatchcase(edit.shown, pattern)), "")

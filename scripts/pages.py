@@ -1,5 +1,4 @@
-"""Run the commands that the pages show below a ``$`` again at one width: write their output, or compare it with
-``--check``.
+"""Rerun the ``$`` commands of the documentation pages at one width, and write their output or compare it (``--check``).
 
     python scripts/pages.py [--check] [--at-once] [--jobs N] [PAGE ...]
 
@@ -30,13 +29,13 @@ SEEN = {
     "COLUMNS": str(WIDTH),
     "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
 }
-"""Environment of a reader's commands: the width of the window and the path of the command."""
+"""Environment of the commands: the terminal width, and the path of the command."""
 THERE = ("Makefile", "examples")
-"""Files that a reader has who runs a page's commands."""
+"""Files that exist in the folder where a page's commands run."""
 
 FAST = ("claims show", "graph", "identify py:examples/asked.py:", "mutants", "show")
 AT_ONCE = ("cat", "make help", "python", "sed", *(f"fedspec {c}" for c in FAST))
-"""Beginnings of the commands that need neither minutes nor a published package."""
+"""Beginnings of commands that need neither minutes nor a published package."""
 
 FENCED = re.compile(r"^```\w*\n(?P<text>\$ .*?)^```$", re.MULTILINE | re.DOTALL)
 MADE = re.compile(r"(?: >|--capsules|--report) (\S+)")
@@ -47,7 +46,7 @@ ALL = re.compile(r"\b(\d+)/\1$")
 
 @dataclass(frozen=True)
 class Step:
-    """A command and the lines that a page shows below it."""
+    """Command and the output that a page shows below it."""
 
     command: str
     shown: tuple[str, ...]
@@ -55,7 +54,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Block:
-    """Commands of a page at a prompt with their output, and the earlier commands of the page that make their input."""
+    """Commands of a page with their shown output, and earlier commands of the page that make their input files."""
 
     page: str
     text: str
@@ -64,7 +63,7 @@ class Block:
 
     @property
     def at_once(self) -> bool:
-        """True if it needs neither minutes nor a published package."""
+        """True if all commands need neither minutes nor a published package."""
         return all(command.startswith(AT_ONCE) for command in (*self.before, *(s.command for s in self.steps)))
 
     def __str__(self) -> str:
@@ -72,13 +71,13 @@ class Block:
 
 
 def pages() -> list[str]:
-    """Every page that may show a command."""
+    """Return every page that may show a command."""
     found = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")))
     return [str(page.relative_to(ROOT)) for page in found]
 
 
 def blocks(page: str) -> Iterator[Block]:
-    """The blocks of a page that begin at a prompt."""
+    """Yield the blocks of a page that begin with a ``$`` prompt."""
     makers: list[str] = []
     for m in FENCED.finditer((ROOT / page).read_text(encoding="utf-8")):
         found = tuple(_steps(m["text"].splitlines()))
@@ -113,7 +112,7 @@ def _whole(command: str) -> bool:
 
 
 def run(command: str, folder: Path) -> list[str]:
-    """The lines that a command prints in a folder, for a reader whose window has the width."""
+    """Run a command in a folder, and return its output lines at the fixed width."""
     ours = ("MAKE", "MFLAGS", "PYTEST_", "FEDSPEC_PROFILE")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)} | SEEN
     ran = subprocess.run(
@@ -123,12 +122,12 @@ def run(command: str, folder: Path) -> list[str]:
 
 
 def lines(text: str) -> list[str]:
-    """Lines without the spaces at their end, and without empty ones at the end of all."""
+    """Split text into lines without trailing spaces or trailing empty lines."""
     return [line.rstrip() for line in text.rstrip().splitlines()]
 
 
 def furnish(folder: Path, block: Block) -> None:
-    """Lay into a folder what the block's commands find there."""
+    """Put the files that the block's commands need into a folder."""
     for name in THERE:
         (folder / name).symlink_to(ROOT / name)
     for command in block.before:
@@ -136,9 +135,7 @@ def furnish(folder: Path, block: Block) -> None:
 
 
 def differs(shown: Sequence[str], printed: Sequence[str]) -> str:
-    """Sentence on the first shown line that is not printed; empty if all of them are printed, in their order and with
-    no gap that is not marked.
-    """
+    """Describe the first shown line that isn't printed in order; "" if the output agrees, apart from marked gaps."""
     parts = _parts([_timeless(line) for line in shown])
     rest = [_timeless(line) for line in printed]
     for k, part in enumerate(parts):
@@ -173,7 +170,7 @@ def _parts(shown: Sequence[str]) -> list[list[str]]:
 
 
 def renewed(shown: Sequence[str], printed: Sequence[str]) -> list[str]:
-    """Text that a page should show: the printed lines that correspond to the lines that it shows now."""
+    """Return the lines that a page should show: the printed lines that correspond to those shown now."""
     if not differs(shown, printed):
         return list(shown)
     parts, n = _parts(shown), len(printed)
@@ -206,20 +203,20 @@ def renewed(shown: Sequence[str], printed: Sequence[str]) -> list[str]:
 
 
 def text(block: Block, new: Sequence[Sequence[str]]) -> str:
-    """The block with other lines below its commands."""
+    """Return the block with new output below its commands."""
     said = (["$ " + s.command, *shown] for s, shown in zip(block.steps, new, strict=True))
     return "".join(f"{line}\n" for line in chain.from_iterable(said))
 
 
 def outputs(block: Block, run: Callable[[str, Path], list[str]] = run) -> list[list[str]]:
-    """Output of each command of a block, if ``run`` runs them."""
+    """Return the output of each command of a block."""
     with tempfile.TemporaryDirectory() as name:
         furnish(Path(name), block)
         return [run(step.command, Path(name)) for step in block.steps]
 
 
 def main() -> int:
-    """Run the blocks of the pages; write them, or say which are not current."""
+    """Run the blocks of the pages, and write them or report stale ones."""
     told = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     told.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a page is not current")
     told.add_argument("--at-once", action="store_true", help="leave out what needs minutes or published packages")

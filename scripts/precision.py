@@ -1,4 +1,4 @@
-"""Errors of the training engine in each precision, in units of the judge's bound.
+"""Measure the training engine's errors in each precision, in units of the judge's bound.
 
 ``python scripts/precision.py`` writes the table of docs/precision.md. ``python scripts/precision.py ID ...`` measures
 these rows and the rows that the table lacks, and keeps the others. A ratio is the error of a coordinate over the
@@ -29,19 +29,19 @@ COLUMNS = (
 
 
 def rows(kept: Mapping[str, str]) -> Iterator[str]:
-    """The line of every algorithm that trains: one that is kept, or what is found in each precision."""
+    """Yield the table row of every algorithm that trains: the kept row, or measured errors in each precision."""
     for a in (a for a in CATALOGUE.values() if next(engine_offers(a), None)):
         found = kept.get(a.id) or [unit * farthest(SUBJECT, of(a, v), dtype) for dtype, v, unit in COLUMNS]
         yield found if isinstance(found, str) else f"| `{a.id}` | {' | '.join(f'{r:.2g}' for r in found)} |"
 
 
 def of(a: Algorithm, variant: str) -> Offer:
-    """The engine's first offer of an algorithm, as that variant runs it."""
+    """Return the engine's first claim of an algorithm, with this variant."""
     return replace(next(engine_offers(a)), variant=variant)
 
 
 def main(*measured: str) -> None:
-    """Write the table."""
+    """Measure, and write the table."""
     page = PAGE.read_text(encoding="utf-8")
     there = {m[1]: m[0] for m in re.finditer(r"^\| `([a-z0-9-]+)` \|.*$", page, re.MULTILINE)}
     kept = {id: line for id, line in there.items() if measured and id not in measured}

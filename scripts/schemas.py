@@ -1,4 +1,4 @@
-"""The JSON schemas of both directions, from the records of ``fedspec.contract``: written, or compared with ``--check``.
+"""Generate the protocol's JSON schemas from the records of ``fedspec.contract``, or compare them with ``--check``.
 
 A field's annotation says what its JSON is; what an annotation cannot say stands in ``MORE``.
 """
@@ -21,7 +21,7 @@ HERE = Path(__file__).resolve().parents[1] / "spec/fedspec/schemas"
 Schema = dict[str, Any]
 
 VECTORS = 1
-"""The version of the vectors' form."""
+"""Version of the vector files' layout."""
 
 EXACT = r"^-?\d{1,15}(/[1-9]\d{0,14})?$|^-?\d(\.\d{1,24})?(e-?\d{1,3})?$"
 
@@ -58,7 +58,7 @@ JSON: dict[str, Schema] = {
     "Mapping[str, Any]": mapping(NUMBER),
     "Given": mapping(NUMBER),
 }
-"""Schema of an annotation of the contract."""
+"""JSON schema by the annotation of a contract's field."""
 
 STEPS = {"type": "integer", "minimum": 1}
 SOME = {"minItems": 1}
@@ -85,10 +85,10 @@ MORE: dict[tuple[str, str], Schema] = {
     ("Round", "draws"): {"description": "For each participant one number for each coordinate of x0, or none."},
     ("Round", "noise"): {"description": "One number for each coordinate of x0, or none."},
 }
-"""Additions to the annotations' schemas, by record and field."""
+"""Constraints that annotations can't express, by record and field."""
 
 UNTOLD = {("Case", name) for name in ("buffers", "schedules", "gradients", "messages")}
-"""Fields that are left out of a record that is otherwise written whole, if the case has none."""
+"""Fields that a case omits if it has no value for them; its other fields are always written."""
 
 NUMBERS: dict[str, Schema] = {
     "number": {"anyOf": [NUMBER, {"enum": ["nan", "inf", "-inf"]}]},
@@ -112,7 +112,7 @@ NUMBERS: dict[str, Schema] = {
 
 
 def annotated(annotation: str) -> Schema:
-    """The schema of an annotation."""
+    """Return the schema of an annotation."""
     if annotation in JSON:
         return JSON[annotation]
     if annotation.endswith(" | None"):
@@ -124,13 +124,13 @@ def annotated(annotation: str) -> Schema:
 
 
 def closed(properties: Mapping[str, Schema], optional: Sequence[str] = ()) -> Schema:
-    """An object with these properties and no others."""
+    """Return the schema of an object with exactly these properties."""
     required = [name for name in properties if name not in optional]
     return {"type": "object", "properties": dict(properties), "required": required, "additionalProperties": False}
 
 
 def record(kind: type[Any], *, whole: bool = False, **more: Schema) -> Schema:
-    """The schema of a record; what has a default may be left out, unless it is always written ``whole``."""
+    """Return the schema of a record; fields with defaults are optional, unless ``whole``."""
     properties, optional = dict(more), []
     for field in fields(kind):
         extra = MORE.get((kind.__name__, field.name), {})
@@ -144,7 +144,7 @@ def record(kind: type[Any], *, whole: bool = False, **more: Schema) -> Schema:
 
 
 def request() -> Schema:
-    """Schema of the judge's lines."""
+    """Return the schema of the judge's lines."""
     session = JSON["int"]
     return {
         "title": "What the judge sends: one JSON object a line",
@@ -166,7 +166,7 @@ def request() -> Schema:
 
 
 def reply() -> Schema:
-    """Schema of an adapter's lines."""
+    """Return the schema of an adapter's lines."""
     ok: Schema = {"ok": {"const": True}}
     words = {"type": ["string", "null"], "description": "The type x was computed in; JSON does not carry it."}
     touched = {**STRING, "description": "Set if the implementation changed its input in place."}
@@ -200,7 +200,7 @@ def reply() -> Schema:
 
 
 def vectors() -> Schema:
-    """A file of vectors; ``vector_index`` is that of all files."""
+    """Return the schema of a vector file; its definition ``vector_index`` is the schema of the index."""
     named = {"type": "object", "additionalProperties": {"type": "array", "items": ref("exact")}}
     bounds = {"type": "array", "items": {**NUMBER, "minimum": 0}}
     whole = {"type": "integer", "minimum": 0}

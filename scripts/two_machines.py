@@ -1,4 +1,4 @@
-"""Four ranks on two machines, network namespaces of this one: what they say when one is killed, stopped or cut off.
+"""Test four ranks on two simulated machines (network namespaces) when one rank is killed, stopped or disconnected.
 
     sudo .venv/bin/python scripts/two_machines.py [none|kill|stop|down ...]
 
@@ -19,14 +19,14 @@ from typing import Any
 
 CASES = ("none", "kill", "stop", "down")
 TIMEOUT = 20.0
-"""Seconds of the group: a rank that is silent for so long is none."""
+"""Timeout of the process group in seconds."""
 ROUNDS = {"none": 20}
 HOSTS = (("fedspec-a", "fsa", "10.213.7.1"), ("fedspec-b", "fsb", "10.213.7.2"))
-"""Namespace, device and address of each machine."""
+"""Namespace, network device and address of each simulated machine."""
 
 
 def train(rounds: int) -> None:
-    """Train one rank's part of a run of SCAFFOLD on eight clients; :func:`last_lines` reads its first and last line."""
+    """Train one rank's part of a SCAFFOLD run on eight clients; :func:`last_lines` reads its first and last line."""
     import torch
     import torch.distributed as dist
     from torch import nn
@@ -57,13 +57,13 @@ def train(rounds: int) -> None:
 
 
 def ip(*words: str) -> None:
-    """Call iproute2."""
+    """Run iproute2's ``ip``."""
     subprocess.run(["ip", *words], check=True)
 
 
 @contextmanager
 def machines() -> Iterator[None]:
-    """Two namespaces with a cable between them."""
+    """Context with two network namespaces and a link between them."""
     (a, va, _), (b, vb, _) = HOSTS
     ip("link", "add", va, "type", "veth", "peer", "name", vb)
     try:
@@ -80,7 +80,7 @@ def machines() -> Iterator[None]:
 
 
 def last_lines(case: str) -> list[str]:
-    """Last line of each rank."""
+    """Run a case, and return the last line that each rank printed."""
     ranks: list[subprocess.Popen[str]] = []
     for number in range(4):
         space, device, _ = HOSTS[number // 2]
@@ -112,7 +112,7 @@ def last_lines(case: str) -> list[str]:
 
 
 def main() -> None:
-    """Play the cases that are asked for."""
+    """Run the requested cases."""
     if sys.argv[1:2] == ["train"]:
         train(int(sys.argv[2]))
         return

@@ -1,4 +1,4 @@
-"""Lay the vectors into vectors/fedspec_vectors/v1, with the usual options of each reading, and build the wheel in dist.
+"""Export the vectors, with each reading's default options, to vectors/fedspec_vectors/v1, and build the wheel in dist.
 
 python scripts/vectors_wheel.py [--folder FOLDER]    with a folder: lay them there and build nothing
 """
@@ -20,7 +20,7 @@ HERE = ROOT / "vectors"
 
 
 def lay(folder: Path) -> None:
-    """The files of all vectors, and what the options of a reading are where nobody says them."""
+    """Export all vectors to a folder, and write each reading's default options to readings.json."""
     shutil.rmtree(folder, ignore_errors=True)
     subprocess.run([str(Path(sys.executable).with_name("fedspec")), "vectors", "export", str(folder)], check=True)
     readings = {

@@ -1,4 +1,4 @@
-"""Exact worst cases of one round, certified: ``python scripts/worst_cases.py``; needs the extra ``certify``.
+"""Certify exact worst cases of one round: ``python scripts/worst_cases.py``; needs the extra ``certify``.
 
 Writes one_round.json of the ledger (what is certified, with multipliers), the tables and picture of the page.
 """
@@ -30,22 +30,22 @@ PICTURE = Path(__file__).resolve().parents[1] / "docs" / "pictures" / "worst-cas
 RATES = ("1/8", "1/4", "1/2", "1")
 STEPS = ((1, 1), (2, 2), (4, 4), (1, 3), (1, 1, 3, 3))
 TRIED = ("1/32", "1/16", "1/8", "1/4", "1/2", "1", "3/2", "2")
-"""The best rate is looked for between the neighbours of the best of these."""
+"""Rates to try first; the best rate is then searched between the neighbours of the best of these."""
 
 PART = Fraction(99, 100)
-"""Share of the number at the best rate that is shown at every other rate; all of it if parabolas alone show it."""
+"""Share of the number at the best rate that must be proved at every other rate; all of it if parabolas suffice."""
 
 UNEQUAL = (1, 1, 3, 3)
-"""The steps for which the best coefficients of a server are certified; APART how unlike clients are there."""
+"""Steps for which the best server coefficients are certified; APART lists the values of zeta^2."""
 
 APART = (Fraction(0), Fraction(1, 4), Fraction(1))
 
 MARKERS = {(1, 1): "o", (2, 2): "s", (4, 4): "^", (1, 3): "D"}
-"""Markers of the drawn steps."""
+"""Plot marker by the clients' steps."""
 
 
 def table_rounds() -> Iterator[Round]:
-    """Every round of the tables; of FedNova those in which it is not FedAvg."""
+    """Yield every round of the tables; for FedNova only those in which it differs from FedAvg."""
     for steps in STEPS:
         for eta_l in RATES:
             for algorithm in ("fedavg", "fedprox", *(["fednova"] if len(set(steps)) > 1 else [])):
@@ -54,7 +54,7 @@ def table_rounds() -> Iterator[Round]:
 
 
 def best_of(asked: Round) -> tuple[Row, list[Row]]:
-    """The worst case at the best rate, and what shows at every other one that it is hardly less."""
+    """Return the worst case at the best rate, and the proof that every other rate is hardly better."""
     tried = [replace(asked, eta_l=eta_l) for eta_l in TRIED]
     k = min(range(1, len(TRIED) - 1), key=lambda k: largest(tried[k]))
     row = row_of(refined(tried[k], tried[k - 1].rate, tried[k + 1].rate))
@@ -66,7 +66,7 @@ def best_of(asked: Round) -> tuple[Row, list[Row]]:
 
 
 def row_of(r: Round) -> Row:
-    """The worst case of a round, as the ledger keeps it."""
+    """Certify the worst case of a round, and return its row for the ledger."""
     row = round_numbers.TABLE.kept(certified(r))
     if isinstance(r.zeta2, Fraction) and r.zeta2.denominator == 1:
         row["zeta2"] = int(r.zeta2)
@@ -74,7 +74,7 @@ def row_of(r: Round) -> Row:
 
 
 def weighed(asked: tuple[str, Fraction, str]) -> Row:
-    """A round with an algorithm's coefficients, or with the best that are made in a way, as the ledger keeps it."""
+    """Certify a round with an algorithm's coefficients, or the best of a family, and return its row for the ledger."""
     eta_l, zeta2, which = asked
     r = Weighed(UNEQUAL, Fraction(eta_l), zeta2, ())
     shown = {"steps": UNEQUAL, "eta_l": eta_l, "zeta2": str(zeta2), "which": which}
@@ -95,7 +95,7 @@ def weighed(asked: tuple[str, Fraction, str]) -> Row:
 
 
 def of_coefficients(rows: list[Row]) -> str:
-    """The table of a server's coefficients, times n: those of clients with one step and with three, or tau_eff."""
+    """Format the table of a server's coefficients, times n: for clients with one and with three steps, or tau_eff."""
     heads = (
         "zeta^2",
         "eta_l",
@@ -122,7 +122,7 @@ def of_coefficients(rows: list[Row]) -> str:
 
 
 def tables(rows: list[Row]) -> dict[str, str]:
-    """The tables of the page, by name."""
+    """Return the page's tables, by name."""
     certain = by_round(rows)
     kinds = {"distance": [("fedavg", 0), ("fedavg", 1), ("fedprox", 0), ("fedprox", 1), ("fednova", 0), ("fednova", 1)]}
     kinds["factor"] = [(algorithm, 0) for algorithm in HELD]
@@ -148,7 +148,7 @@ def tables(rows: list[Row]) -> dict[str, str]:
 
 
 def draw(rows: list[Row]) -> None:
-    """The picture: the certified numbers against the rate; a line of each algorithm's own, a marker for the steps."""
+    """Plot the certified numbers over the rate: a line style for each algorithm, a marker for the steps."""
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -185,7 +185,7 @@ def draw(rows: list[Row]) -> None:
 
 
 def main() -> None:
-    """Find, write, draw."""
+    """Certify all rounds, and write the ledger, the tables and the plot."""
     with ProcessPoolExecutor(2) as pool:
         rows = list(pool.map(row_of, table_rounds()))
         there = by_round(rows)

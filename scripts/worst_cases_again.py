@@ -1,4 +1,4 @@
-"""The tables of docs/worst-cases.md made again by another program: ``python scripts/worst_cases_again.py``.
+"""Recompute the tables of docs/worst-cases.md with PEPit, independently: ``python scripts/worst_cases_again.py``.
 
 It needs PEPit (``pip install pepit clarabel``) and nothing of fedspec: the page says which rounds and numbers, the
 rules are typed again here, PEPit has the class of functions and the program. Only the matrices of the forms that fall
@@ -24,18 +24,18 @@ ROOT = Path(__file__).resolve().parents[1]
 STORED = ROOT / "proofs_check/fedspec_proofs/worst_cases"
 MU, L = 0.1, 1.0
 BELOW, EXACT = 4e-3, 2e-5
-"""By how much the page may be above PEPit's number; by how much below, which is what its solver leaves open."""
+"""Allowed excess of the page's number over PEPit's, and allowed shortfall, which is the solver's error."""
 AT_ONCE = 4
-"""Largest number of rounds that go into one program; eight take it minutes each."""
+"""Largest number of rounds in one program; a program of eight takes minutes."""
 
 
 def total(terms: Sequence[Any]) -> Any:
-    """Their sum; PEPit's vectors are not added to 0."""
+    """Return the sum of terms, without starting from 0, which PEPit's vectors don't support."""
     return reduce(add, terms)
 
 
 def clients(n: int, *, alike: bool) -> tuple[Any, list[Any], Any, list[Any]]:
-    """A problem, n functions, the minimiser of their mean, and their gradients there."""
+    """Return a PEPit problem, n functions, the minimiser of their mean, and their gradients there."""
     pepit, of = import_module("PEPit"), import_module("PEPit.functions").SmoothStronglyConvexFunction
     problem = pepit.PEP()
     F = [problem.declare_function(of, mu=MU, L=L) for _ in range(n)]
@@ -49,12 +49,12 @@ def clients(n: int, *, alike: bool) -> tuple[Any, list[Any], Any, list[Any]]:
 
 
 def solved(problem: Any) -> float:
-    """Its worst case."""
+    """Solve the problem, and return its worst case."""
     return float(problem.solve(wrapper="cvxpy", verbose=0, solver="CLARABEL"))
 
 
 def local(f: Any, x: Any, steps: int, eta_l: float, add_to: Callable[[Any], Any] | None = None) -> Any:
-    """A client's model after its steps; what is added to its gradients."""
+    """Return a client's model after its steps; ``add_to`` gives a vector that is added to each gradient."""
     y = x
     for _ in range(steps):
         y = y - eta_l * (f.gradient(y) + add_to(y) if add_to else f.gradient(y))
@@ -64,7 +64,7 @@ def local(f: Any, x: Any, steps: int, eta_l: float, add_to: Callable[[Any], Any]
 def distance(
     steps: Sequence[int], eta_l: float, zeta2: float, w: Sequence[float], pull: float = 0.0, rounds: int = 1
 ) -> float:
-    """|x + sum_i w_i (x_i - x) - x*|^2 at most after some rounds, from |x - x*| <= 1; clients may be pulled to x."""
+    """Return the largest |x + sum_i w_i (x_i - x) - x*|^2 after some rounds from |x - x*| <= 1."""
     problem, F, best, slopes = clients(len(steps), alike=not zeta2)
     x = problem.set_initial_point()
     problem.set_initial_condition((x - best) ** 2 <= 1)
@@ -79,7 +79,7 @@ def distance(
 
 
 def chained(steps: Sequence[int], eta_l: float, zeta2: float, w: Sequence[float], rounds: int) -> float:
-    """Worst case by single rounds, each from the number of the round before, rounded up to a thousandth."""
+    """Return a bound by single rounds, each from the number of the round before, rounded up to a thousandth."""
     start = 1.0
     for _ in range(rounds):
         start = math.ceil(1000 * start * distance(steps, eta_l, zeta2 / start, w) - EXACT) / 1000
@@ -87,7 +87,7 @@ def chained(steps: Sequence[int], eta_l: float, zeta2: float, w: Sequence[float]
 
 
 def factor(algorithm: str, steps: Sequence[int], eta_l: float, P: Sequence[Sequence[float]]) -> float:
-    """By how much the form P in x - x* and all c_i - grad F_i(x*) grows at most."""
+    """Return the largest growth of the quadratic form P in x - x* and all c_i - grad F_i(x*) in one round."""
     n = len(steps)
     problem, F, best, slopes = clients(n, alike=False)
     x, c = problem.set_initial_point(), [problem.set_initial_point() for _ in F]
@@ -111,13 +111,13 @@ def factor(algorithm: str, steps: Sequence[int], eta_l: float, P: Sequence[Seque
 
 
 def nova(steps: Sequence[int], tau_eff: float | None = None) -> list[float]:
-    """FedNova's coefficients: tau_eff, as a rule the mean of the steps, over n tau_i."""
+    """Return FedNova's coefficients tau_eff / (n tau_i); tau_eff defaults to the mean of the steps."""
     n = len(steps)
     return [(sum(steps) / n if tau_eff is None else tau_eff) / (n * k) for k in steps]
 
 
 def table_checks(page: str) -> Iterator[tuple[str, float, Callable[[], float]]]:
-    """Every number of the page's tables of rounds, its name, and what makes it again."""
+    """Yield every number of the page's round tables: its name, the number, and a function that recomputes it."""
     tables = {
         worst or "rounds": [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
         for worst, text in re.findall(
@@ -168,7 +168,7 @@ def table_checks(page: str) -> Iterator[tuple[str, float, Callable[[], float]]]:
 
 
 def of_rates(page: str) -> Iterator[tuple[str, float, Callable[[], float]]]:
-    """The numbers at the best rates of SCAFFOLD, FedDyn and FedProx; every second column has those of all rates."""
+    """Yield the numbers at the best rates of SCAFFOLD, FedDyn and FedProx, with functions that recompute them."""
     stored = json.loads((STORED / "following_rates.json").read_text(encoding="utf-8"))
     there = {(row["best"]["algorithm"], tuple(row["best"]["steps"])): row["best"] for row in stored}
     for table, text in re.findall(r"<!-- rates: (\w+) -->\n(.*?)\n<!-- end -->", page, re.DOTALL):
@@ -189,7 +189,9 @@ def of_rates(page: str) -> Iterator[tuple[str, float, Callable[[], float]]]:
 
 
 def of_rounds(table: Sequence[Sequence[str]]) -> Iterator[tuple[str, float, Callable[[], float]]]:
-    """The numbers of several rounds: at once, but for more than :data:`AT_ONCE`, and by chains."""
+    """Yield the numbers of several rounds, with functions that recompute them: at once up to :data:`AT_ONCE` rounds,
+    or by chains.
+    """
     for zeta2, eta_l, R, *cells in table[2:]:
         for k, cell in enumerate(cells):
             head = table[0][3 + k - k % 2]
@@ -204,7 +206,7 @@ def of_rounds(table: Sequence[Sequence[str]]) -> Iterator[tuple[str, float, Call
 
 
 def main() -> int:
-    """Make each number again; those that are others."""
+    """Recompute each number, and print those that differ."""
     page = (ROOT / "docs" / "worst-cases.md").read_text(encoding="utf-8")
     count = wrong = 0
     most = least = 0.0

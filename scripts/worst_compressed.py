@@ -1,4 +1,4 @@
-"""Worst cases of EF21, certified: ``python scripts/worst_compressed.py``; needs the extra ``certify``.
+"""Certify worst cases of EF21: ``python scripts/worst_compressed.py``; needs the extra ``certify``.
 
 Writes compressed.json of the ledger and a table of the page.
 """
@@ -17,12 +17,12 @@ ALPHAS = ("3/4", "1/2", "1/4", "1/10")
 
 
 def table_rounds() -> list[Compressed]:
-    """Every round of the table."""
+    """Return every round of the table."""
     return [Compressed(alpha, eta) for eta, alpha in product(RATES, ALPHAS)]
 
 
 def table(rows: list[Row]) -> str:
-    """The table of the page."""
+    """Format the page's table."""
     bounds = {(row["eta"], row["alpha"]): three(row["bound"]) for row in rows}
     heads = ["eta", *(f"alpha = {alpha}" for alpha in ALPHAS)]
     return markdown(heads, ([eta, *(bounds[eta, alpha] for alpha in ALPHAS)] for eta in RATES))

@@ -1,4 +1,4 @@
-"""Worst cases of exchanges among peers, certified: ``python scripts/worst_exchanges.py``; needs the extra ``certify``.
+"""Certify worst cases of decentralised algorithms: ``python scripts/worst_exchanges.py``; needs the extra ``certify``.
 
 Writes exchanges.json of the ledger and the table of the page.
 """
@@ -19,20 +19,20 @@ MATRICES = {
     "path of three": (("2/3", "1/3", "0"), ("1/3", "1/3", "1/3"), ("0", "1/3", "2/3")),
     "ring of four": circulant("3/4", "1/8", "0", "1/8"),
 }
-"""The matrices, by their names on the page, which says what they are."""
+"""Mixing matrices by their names on the page."""
 
 STEPS = (1, 2)
 RATES = ("1/4", "1/2", "1")
 
 
 def table_rounds() -> Iterator[Exchanged]:
-    """Every exchange of the table; with one step D2 is LED."""
+    """Yield every exchange of the table; with one step D2 equals LED, so it is left out."""
     for W, tau, eta_l in product(MATRICES.values(), STEPS, RATES):
         yield from (Exchanged(a, W, tau, eta_l) for a in KEPT if (a, tau) != ("d2", 1))
 
 
 def table(rows: list[Row]) -> str:
-    """The table of the page."""
+    """Format the page's table."""
     bounds = {(r.algorithm, r.W, r.tau, r.eta_l): row["bound"] for row in rows for r in [TABLE.asked(row)]}
     lines = []
     for (name, W), tau, eta_l in product(MATRICES.items(), STEPS, RATES):

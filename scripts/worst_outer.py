@@ -1,4 +1,4 @@
-"""Servers that keep something, certified: ``python scripts/worst_outer.py``; needs the extra ``certify``.
+"""Certify worst cases of servers with momentum or late updates: ``python scripts/worst_outer.py``; needs ``certify``.
 
 Writes outer.json of the ledger and two tables of the page.
 """
@@ -20,7 +20,7 @@ DELAYS = (0, 1, 2, 4)
 
 
 def cells(table: str) -> Iterator[tuple[int, str, list[Outer]]]:
-    """The rounds of each line of a table."""
+    """Yield the rounds of each line of a table."""
     for tau, eta_l in product(STEPS, RATES[table]):
         if table == "late":
             yield tau, eta_l, [Outer("cc-fedavg", tau, eta_l, (), D) for D in DELAYS]
@@ -30,12 +30,12 @@ def cells(table: str) -> Iterator[tuple[int, str, list[Outer]]]:
 
 
 def table_rounds() -> list[Outer]:
-    """Every round of the tables."""
+    """Return every round of the tables."""
     return [r for table in RATES for _, _, line in cells(table) for r in line]
 
 
 def tables(rows: list[Row]) -> dict[str, str]:
-    """The tables of the page, by name."""
+    """Return the page's tables, by name."""
     bounds = iter(rows)
     heads = {
         "momentum": [f"beta = {beta}" + f", {form}" * (beta != "0") for beta, form in BETAS],

@@ -1,4 +1,4 @@
-"""Best local rates of FedProx, SCAFFOLD and FedDyn, certified: ``python scripts/worst_rates.py``; needs ``certify``.
+"""Certify the best local rates of FedProx, SCAFFOLD and FedDyn: ``python scripts/worst_rates.py``; needs ``certify``.
 
 Writes following_rates.json of the ledger and two tables of the page.
 """
@@ -23,14 +23,14 @@ from fedspec_proofs.worst_cases.tabled import Row, markdown, three, write_sectio
 
 TRIED = ("1/32", "1/16", "1/8", "1/4", "1/2", "1", "3/2", "2")
 PULLED = ("1/32", "1/16", "1/8", "1/4", "1/2", "3/4", "1")
-"""The best rate is looked for between the neighbours of the best of these; FedProx takes none beyond 1/mu."""
+"""FedProx's rates to try first, none above 1/mu; the best rate is searched between the neighbours of the best."""
 
 PART = Fraction(99, 100)
-"""Share of the number at the best rate that is shown at every other rate; more of it if parabolas alone show it."""
+"""Share of the number at the best rate that must be proved at every other rate; more if parabolas suffice."""
 
 
 def row_of(r: Round) -> Row:
-    """A cell: the best rate, its number, and what shows at every other rate that it is hardly less."""
+    """Return a table cell: the best rate, its number, and the proof that every other rate is hardly better."""
     rates = TRIED if r.keeps else PULLED
     tried = [replace(r, eta_l=eta_l) for eta_l in rates]
     found = [(least_factor if r.keeps else largest)(one) for one in tried]
@@ -41,7 +41,9 @@ def row_of(r: Round) -> Row:
 
 
 def parabola_bound(r: Round, bound: Fraction) -> tuple[Fraction, Sequence[Stretch]]:
-    """The largest number that parabolas show at all rates, or a part of the bound with the help of other functions."""
+    """Return the largest lower bound that parabolas prove at all rates; failing that, PART of the bound by other
+    functions.
+    """
     part = math.floor(PART * bound * 1000)
     for thousandths in range(math.floor(bound * 1000), part, -1):
         try:
@@ -52,7 +54,7 @@ def parabola_bound(r: Round, bound: Fraction) -> tuple[Fraction, Sequence[Stretc
 
 
 def tables(rows: Sequence[Row]) -> dict[str, str]:
-    """The tables of the page, by name: the best rate with its number, and the number of all others."""
+    """Return the page's tables, by name: the best rate with its number, and the lower bound at all other rates."""
     there = {
         best_rates.best_of(row).asked: [f"{row['best']['eta_l']}: {three(row['best']['bound'])}", three(row["least"])]
         for row in rows
@@ -77,7 +79,7 @@ def tables(rows: Sequence[Row]) -> dict[str, str]:
 
 
 def main(names: Sequence[str]) -> None:
-    """Find, write; of some methods alone where they are named."""
+    """Certify the rates, of the named methods only if any are named, and write the ledger and the tables."""
     every = [*best_rates.ASKED["kept"], *best_rates.ASKED["fedprox"]]
     asked = [r for r in every if not names or r.algorithm in names]
     with ProcessPoolExecutor(2) as pool:

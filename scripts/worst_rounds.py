@@ -1,4 +1,4 @@
-"""Several rounds at once and one after another, certified: ``python scripts/worst_rounds.py``; needs ``certify``.
+"""Certify several rounds, at once and one after another: ``python scripts/worst_rounds.py``; needs ``certify``.
 
 Writes several_rounds.json of the ledger and a table of the page. Eight rounds at once take minutes each.
 """
@@ -23,23 +23,23 @@ ROUNDS = (1, 2, 4, 8)
 
 
 def table_rounds() -> Iterator[Several]:
-    """All rounds of the table."""
+    """Yield all rounds of the table."""
     for (algorithm, steps), eta_l, zeta2, R in product(COLUMNS, RATES, APART, ROUNDS):
         yield Several(algorithm, steps, eta_l, zeta2, R)
 
 
 def once(r: Several) -> Row:
-    """R rounds at once."""
+    """Certify R rounds at once, and return the row for the ledger."""
     return TABLE.kept(certified(r)) | {"link": False}
 
 
 def links(r: Several) -> list[Row]:
-    """As many, one after another."""
+    """Certify R rounds one after another, and return their rows for the ledger."""
     return [TABLE.kept(found) | {"link": True} for found in chain(r)]
 
 
 def table(rows: list[Row]) -> str:
-    """The table of the page: at once, and by a chain."""
+    """Format the page's table: at once, and by a chain."""
     numbers, ends = ledger.at_once(rows), ledger.chains(rows)
     names = [f"`{algorithm}` {', '.join(map(str, steps))}" for algorithm, steps in COLUMNS]
     lines = []
@@ -53,7 +53,7 @@ def table(rows: list[Row]) -> str:
 
 
 def main() -> None:
-    """Find, write."""
+    """Certify all rounds, and write the ledger and the table."""
     with ProcessPoolExecutor(2) as pool:
         rows = list(pool.map(once, table_rounds()))
         chained = pool.map(links, (r for r in table_rounds() if r.rounds == max(ROUNDS)))

@@ -1,4 +1,5 @@
-"""Peers that mix by any matrix of a class: ``python scripts/worst_spectral.py``; needs the extra ``certify``.
+"""Certify worst cases over all mixing matrices of a spectral class: ``python scripts/worst_spectral.py``; needs
+``certify``.
 
 Writes spectral.json of the ledger and the table of the page.
 """
@@ -15,22 +16,22 @@ from fedspec_proofs.worst_cases.spectral import Mixed
 from fedspec_proofs.worst_cases.tabled import Row, markdown, three
 
 CLASSES = (("0", "1/2"), ("0", "3/4"), ("-1/4", "1/4"), ("-1/2", "1/2"))
-"""Intervals of eigenvalues."""
+"""Intervals of the mixing matrices' eigenvalues."""
 
 STEPS = (1, 2)
 RATES = ("1/4", "1")
 LEFT_OUT = {("d2", 1): "as `led`", ("diging", 2): "-"}
-"""With one step D2 is LED; with two DIGing mixes four stacks."""
+"""Cells without a number: with one step D2 equals LED; with two steps DIGing mixes four stacks."""
 
 
 def table_rounds() -> Iterator[Mixed]:
-    """Every exchange of the table."""
+    """Yield every exchange of the table."""
     for (low, high), tau, eta_l in product(CLASSES, STEPS, RATES):
         yield from (Mixed(a, low, high, tau, eta_l) for a in KEPT if (a, tau) not in LEFT_OUT)
 
 
 def table(rows: list[Row]) -> str:
-    """The table of the page."""
+    """Format the page's table."""
     bounds = {(r["algorithm"], r["low"], r["high"], r["tau"], r["eta_l"]): three(r["bound"]) for r in rows}
     lines = []
     for (low, high), tau, eta_l in product(CLASSES, STEPS, RATES):

@@ -1,4 +1,4 @@
-"""Configuration of Sphinx for the site: pages load nothing from elsewhere, and work from the disk."""
+"""Sphinx configuration of the site: pages load nothing from other servers, and work from the disk."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ WRAPPED = re.compile(r'<div class="table-wrapper (colwidths[^"]*)">')
 
 
 def mended(app: Any) -> None:
-    """Let the theme's pages be for all who read them."""
+    """Patch the theme's HTML for accessibility: keyboard focus, labels, headings."""
     templates = app.builder.templates
     render = templates.render
 
@@ -126,7 +126,7 @@ LEVELS: dict[str, Any] = {}
 
 
 def around(app: Any, name: str, template: str, context: dict[str, Any], doctree: Any) -> None:
-    """Describe a page by its first paragraph, and list the first level of pages alone beside it."""
+    """Add a page's description from its first paragraph, and limit its navigation to the first level."""
     found = FIRST.findall(context.get("body", "")) or [context.get("title") or name, "Of the site of fedspec"]
     words = MATHS.sub(r"\1", found[0] if len(found[0]) > 60 else ". ".join(found[:2]))
     words = " ".join(html.unescape(re.sub("<[^>]*>", "", words)).split())
@@ -148,11 +148,13 @@ def around(app: Any, name: str, template: str, context: dict[str, Any], doctree:
 
 
 FORMULAS = {"docs/worst-case", "docs/worst-cases", "docs/claims", "reference/claims", "reference/invariants"}
-"""Pages with formulas in their words; templates of the others say where they are."""
+"""Pages whose text contains formulas to typeset; other pages mark formulas in their templates."""
 
 
 def typeset(app: Any, doctree: Any) -> None:
-    """Typeset formulas in words that are no code, title or head of a table, which screen readers take for empty."""
+    """Typeset formulas in a page's text, but not in code, titles or table heads, which screen readers take for
+    empty.
+    """
     kept = (nodes.literal, nodes.FixedTextElement, nodes.title, nodes.thead)
     as_is = {id(text) for kind in kept for outer in doctree.findall(kind) for text in outer.findall(nodes.Text)}
     for node in list(doctree.findall(nodes.Text)) if app.env.docname in FORMULAS else ():
@@ -162,7 +164,7 @@ def typeset(app: Any, doctree: Any) -> None:
 
 
 def excerpts(app: Any, error: Any) -> None:
-    """Write what the search shows below a title: a page from the disk cannot read another one."""
+    """Write the search results' excerpts to a script, since a page on the disk can't read other files."""
     found = {}
     for file in sorted(Path(app.outdir).rglob("*.html")):
         if said := re.search(r'<meta name="description" content="([^"]*)"', file.read_text(encoding="utf-8")):
@@ -172,7 +174,7 @@ def excerpts(app: Any, error: Any) -> None:
 
 
 def beside(app: Any, config: Any) -> None:
-    """Take the badges as they are: of such folders Sphinx looks below this file, not below the pages."""
+    """Set the path of the badges relative to the pages' folder, since Sphinx takes it relative to this file."""
     config.html_extra_path = [str(Path(app.srcdir) / "_extra")]
 
 

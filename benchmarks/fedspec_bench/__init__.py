@@ -1,1 +1,1 @@
-"""Benchmarks: the mirror, its peers and the machine's limits, measured side by side in one run."""
+"""Benchmarks: fedspec_torch, other libraries and the machine's limits, measured in one run."""

@@ -1,4 +1,4 @@
-"""``make bench``: measure everything side by side, print the table of targets, write results, page and picture."""
+"""``make bench``: run all benchmarks, print the table of targets, and write results, page and plot."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ ROOT = HERE.parents[1]
 
 
 def say(words: str) -> None:
-    """Print progress on standard error."""
+    """Print a progress line with the time on standard error."""
     print(f"{time.strftime('%H:%M:%S')} {words}", file=sys.stderr, flush=True)
 
 
 def pythons(peers: list[str], without: set[str]) -> dict[str, str]:
-    """The interpreter of each implementation: this one, or that of an environment which is made if need be."""
+    """Return each implementation's interpreter, installing its environment if needed, or "error: " and the reason."""
     found = dict.fromkeys(peers, sys.executable) | dict.fromkeys(without & {*peers}, "error: left out of this run")
     pins = {peer: HERE / "peers" / peer / "requirements.txt" for peer in peers if peer not in without}
     wanted = {peer: Environment(f"bench-{peer}", file) for peer, file in pins.items() if file.exists()}
@@ -46,7 +46,7 @@ def pythons(peers: list[str], without: set[str]) -> dict[str, str]:
 
 
 def single(cores: int, device: str, names: list[str]) -> dict[str, dict[str, float]]:
-    """The single operations; what fails is said and left out."""
+    """Measure the single operations; report and skip those that fail."""
     found = {}
     for name in names:
         say(f"single operations: {name}")
@@ -58,7 +58,7 @@ def single(cores: int, device: str, names: list[str]) -> dict[str, dict[str, flo
 
 
 def main() -> None:
-    """Read the options and run."""
+    """Parse the options, and run the benchmarks."""
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="two workloads, few repetitions, in under three minutes")
     parser.add_argument("--device", default="cpu", help="where ours and the torch.optim loop run: cpu or cuda")
@@ -109,7 +109,7 @@ def main() -> None:
 
 
 def write(folder: Path, data: dict[str, Any], text: str, rows: list[tuple[str, Row]]) -> None:
-    """The JSON, the page and the picture."""
+    """Write the JSON, the page and the plot to a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "results.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     (folder / "results.md").write_text(text, encoding="utf-8")
@@ -120,7 +120,7 @@ def write(folder: Path, data: dict[str, Any], text: str, rows: list[tuple[str, R
 
 
 def publish(data: dict[str, Any], sections: dict[str, str], rows: list[tuple[str, Row]], device: str) -> None:
-    """Write the stored results: JSON and tables by date; a CPU's targets into the page of the documents."""
+    """Write the results by date to benchmarks/results, and a CPU's targets to docs/benchmarks.md."""
     kept = ROOT / "benchmarks/results"
     kept.mkdir(parents=True, exist_ok=True)
     (kept / f"{data['date']}-{device}.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")

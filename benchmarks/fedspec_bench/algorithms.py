@@ -1,4 +1,4 @@
-"""The algorithms that are measured: their hyper-parameters, who takes part when, and how many steps that makes."""
+"""Algorithms to measure: their hyper-parameters, their schedules, and the number of local steps in a round."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fedspec_torch.run.arguments import hyper_of
 from fedspec_torch.run.schedules import Schedule, arrivals, cohorts, exchanges
 
 RAGGED = (1, 20)
-"""Between which numbers K_i is drawn where clients take unequal numbers of steps."""
+"""Range from which K_i is drawn if clients take unequal numbers of steps."""
 
 Hyper = dict[str, Any]
 
@@ -44,11 +44,13 @@ HYPER: dict[str, Callable[[Workload], Hyper]] = {
     "afga": lambda work: {"eta_l": work.eta_l, "eta": 0.01, "beta1": 0.9, "beta2": 0.99, "eps": 1e-3},
     "cc-fedams": lambda work: {"buffer": 5, "eta_l": work.eta_l, "eta": 0.01, "beta1": 0.9, "beta2": 0.99, "eps": 1e-3},
 }
-"""By id: usual values, which nobody tuned."""
+"""Function from a workload to an algorithm's hyper-parameters: usual values, not tuned."""
 
 
 def schedule(job: Job) -> Schedule:
-    """Everybody in every round; a ring where clients gossip; updates up to two versions late where they arrive."""
+    """Return the job's schedule: all clients or a cohort; a ring for gossip; up to two versions of delay for late
+    updates.
+    """
     work = job.work
     match find(job.algorithm).event:
         case "exchange":
@@ -60,7 +62,7 @@ def schedule(job: Job) -> Schedule:
 
 
 def client_steps(job: Job, round: int) -> int:
-    """Number of local steps of all clients together in that round."""
+    """Return the number of local steps of all clients together in that round."""
     total = 0
     for event in events(job, round):
         match event:
@@ -74,7 +76,7 @@ def client_steps(job: Job, round: int) -> int:
 
 
 def events(job: Job, round: int) -> Any:
-    """The events of that round, as a run makes them."""
+    """Return the events of that round, as a run makes them."""
     row, h = resolved(job.algorithm, job.workload)
     setup = Setup((job.work.examples,) * job.work.clients, {})
     return schedule(job).events(row, h, setup, torch.zeros(1, dtype=torch.float64), round)
@@ -82,6 +84,6 @@ def events(job: Job, round: int) -> Any:
 
 @cache
 def resolved(algorithm: str, workload: str) -> tuple[Any, Any]:
-    """The row of the algorithm and its record of hyper-parameters."""
+    """Return the algorithm's row and its record of hyper-parameters."""
     row, work = find(algorithm), Job("", workload).work
     return row, hyper_of(row, None, HYPER[algorithm](work))

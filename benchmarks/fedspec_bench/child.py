@@ -1,4 +1,4 @@
-"""A function of this package run in a pinned process of its own: ``python -P child.py MODULE:FUNCTION ARGUMENTS``."""
+"""Run a function of this package in its own pinned process: ``python -P child.py MODULE:FUNCTION ARGUMENTS``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fedspec_bench.worker import own_channel, pinned
 
 
 def run(function: str, cores: int = 1, **arguments: Any) -> Any:
-    """Run a function in a process of its own, and return its result through JSON; the function also gets ``cores``.
+    """Run a function in its own process with ``cores`` cores, and return its result, passed as JSON.
 
     Raises:
         RuntimeError: it failed; with the last line of its standard error.
@@ -29,7 +29,7 @@ def run(function: str, cores: int = 1, **arguments: Any) -> Any:
 
 
 def main() -> None:
-    """Pin, import, call, answer."""
+    """Pin this process, call the function, and print its result as JSON."""
     out = own_channel()
     arguments = json.loads(sys.argv[2])
     pinned(arguments["cores"])

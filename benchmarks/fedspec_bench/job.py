@@ -1,4 +1,4 @@
-"""Job of one process: an implementation, a workload, an algorithm. NumPy and nothing else."""
+"""Job of one benchmark process: an implementation, a workload and an algorithm. Needs only NumPy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fedspec_bench.workloads import Array, Workload
 
 @dataclass(frozen=True)
 class Job:
-    """Row of the table.
+    """Job: one row of the results table.
 
     Attributes:
         peer: the folder of the implementation.
@@ -36,7 +36,7 @@ class Job:
 
     @property
     def work(self) -> Workload:
-        """The workload as changed."""
+        """Workload with the job's changes applied."""
         changes: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in self.changes
         }
@@ -44,24 +44,24 @@ class Job:
 
     @property
     def name(self) -> str:
-        """The implementation and its form."""
+        """Name of the implementation, with its variant."""
         return f"{self.peer}:{self.variant}" if self.variant else self.peer
 
     def told(self) -> str:
-        """The job as text."""
+        """Return the job as JSON."""
         return json.dumps(asdict(self))
 
 
 class Trainer(Protocol):
-    """Implementation that is set up: ``start(job)`` returns it, with everything made that a round does not make."""
+    """Implementation that is ready to train; its module's ``start(job)`` makes it, and ``round`` is then timed."""
 
     versions: dict[str, str]
-    """Versions of the packages that do the work."""
+    """Versions of the packages that do the computation."""
 
     def round(self) -> None:
         """Train one round to its end."""
         ...
 
     def model(self) -> Array:
-        """The model as one vector, in the order of :class:`fedspec_bench.workloads.Workload`."""
+        """Return the model as one vector, in the order of :class:`fedspec_bench.workloads.Workload`."""
         ...

@@ -1,4 +1,4 @@
-"""The machine: what it is, and what it can do, measured in the same run as everything else."""
+"""The machine: its hardware and versions, and its speed limits, measured in the same run as the benchmarks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import fedspec
 
 
 def described() -> dict[str, Any]:
-    """Processor, cores, memory, system, and the versions of what the measuring side imports."""
+    """Return processor, cores, memory, system and package versions."""
     return {
         "processor": _first("/proc/cpuinfo", "model name") or platform.processor(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
@@ -40,13 +40,15 @@ def _first(file: str, key: str) -> str:
 
 
 def wait(device: torch.device) -> None:
-    """Until the device has done what it was told."""
+    """Wait until the device has finished its work."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
 
 
 def seconds(work: Callable[[], object], *, device: torch.device, least: float = 0.2, repeats: int = 7) -> float:
-    """The median time of one call, of repetitions of about ``least`` seconds together, after one that warms up."""
+    """Return the median seconds of a call, over ``repeats`` repetitions of about ``least`` seconds in total, after a
+    warm-up.
+    """
     work()
     wait(device)
     begun = time.perf_counter()
@@ -65,7 +67,7 @@ def seconds(work: Callable[[], object], *, device: torch.device, least: float = 
 
 
 def limits(device: str = "cpu", cores: int = 1) -> dict[str, float]:
-    """Rates that nothing built on torch passes: a large product, copies, and NumPy's weighted sum of 100 rows."""
+    """Measure upper limits of speed: a large matrix product, copies, and NumPy's weighted sum of 100 rows."""
     torch.set_num_threads(cores)
     place = torch.device(device)
     n = 1024 if place.type == "cpu" else 8192

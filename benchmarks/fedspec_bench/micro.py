@@ -1,4 +1,4 @@
-"""Single operations against the limit that binds them; every function runs in a pinned process of its own."""
+"""Single operations compared with the hardware limit that bounds them; each function runs in a pinned process."""
 
 from __future__ import annotations
 
@@ -48,12 +48,13 @@ SERVERS: dict[str, tuple[int, Callable[..., Any], dict[str, float]]] = {
         {"eta": 0.1, "beta1": 0.9, "beta2": 0.99, "eps": 1e-3},
     ),
 }
-"""The bytes a float32 coordinate that a step must read and write: x, m, v (and v_hat) both, Delta once; the step; its
-numbers."""
+"""For each server: bytes that a step must move for a float32 coordinate (x, m, v and v_hat in and out, Delta in),
+the step, and its numbers.
+"""
 
 
 def servers(device: str = "cpu", cores: int = 1) -> dict[str, float]:
-    """Gigabytes a second that a server's step moves of those that it must, at d = 1e7."""
+    """Return each server step's speed in GB/s, counting only the bytes that it must move, at d = 1e7."""
     torch.set_num_threads(cores)
     place = torch.device(device)
     return {
@@ -62,7 +63,7 @@ def servers(device: str = "cpu", cores: int = 1) -> dict[str, float]:
 
 
 def server(name: str, step: Callable[..., Any], numbers: dict[str, float], place: torch.device) -> float:
-    """Seconds of one server's step along a change that is there, as a run steps from its second round on."""
+    """Return the seconds of one server step from the second round on, for a given change."""
     run: Any = find(name).run
     start = {"v0": 1e-6} if "v0" in find(name).numbers else {}
     held = [run.init(run.hyper(eta_l=0.1, **numbers, **start), torch.rand(D, device=place))]
@@ -75,9 +76,7 @@ def server(name: str, step: Callable[..., Any], numbers: dict[str, float], place
 
 
 def mixing(device: str = "cpu", cores: int = 1) -> dict[str, float]:
-    """Milliseconds of a weighted mean and of gossip, dense and on a ring, n = 100 and d = 2e5; and of NumPy's (on a GPU
-    torch's) and torch's plain products of the same shapes.
-    """
+    """Return milliseconds of a weighted mean and of dense and ring gossip, n = 100, d = 2e5, and of plain products."""
     torch.set_num_threads(cores)
     place = torch.device(device)
     X: Any
@@ -105,7 +104,9 @@ def mixing(device: str = "cpu", cores: int = 1) -> dict[str, float]:
 
 
 def population(device: str = "cpu", cores: int = 1, large: int = 10**6) -> dict[str, float]:
-    """Seconds of a round of 1000 clients of 1e3 and of a million, logistic regression, data made when asked for."""
+    """Return seconds of a round with 1000 participants of 1e3 and of 1e6 clients, logistic regression, generated
+    data.
+    """
     torch.set_num_threads(cores)
     place = torch.device(device)
     work = WORKLOADS["lr"]
@@ -133,8 +134,7 @@ def population(device: str = "cpu", cores: int = 1, large: int = 10**6) -> dict[
 
 
 def memory(device: str = "cpu", cores: int = 1, clients: int = 40) -> dict[str, float]:
-    """Memory of rounds of the 2NN beside model and data, in stacks of a block: made in a round, and kept between
-    rounds.
+    """Return each algorithm's memory of a 2NN round, apart from model and data, in units of one block's stack.
 
     Read from torch's own records of its allocations, since freed memory stays with the process. Measured from the
     second round on, when data are in order and the way to gradients is chosen.
@@ -154,7 +154,7 @@ def memory(device: str = "cpu", cores: int = 1, clients: int = 40) -> dict[str, 
 
 
 def allocated(call: Callable[[], object], device: str = "cpu") -> int:
-    """The most bytes of tensors on a device that a call holds at a time, of those that it makes."""
+    """Return the peak bytes of tensors that a call allocates on a device."""
     if device != "cpu":
         torch.cuda.synchronize(device)
         torch.cuda.reset_peak_memory_stats(device)
@@ -171,7 +171,7 @@ def allocated(call: Callable[[], object], device: str = "cpu") -> int:
 
 
 def bytes_of(held: Any) -> int:
-    """Bytes of the tensors in a dict or tuple, with the whole memory that a view belongs to."""
+    """Return the bytes of the tensors in a dict or tuple, counting a view's whole storage."""
     if isinstance(held, torch.Tensor):
         size: int = held.untyped_storage().nbytes()
         return size
@@ -179,8 +179,8 @@ def bytes_of(held: Any) -> int:
 
 
 def judge(device: str = "cpu", cores: int = 1, subjects: tuple[str, ...] = ("spec", "torch")) -> dict[str, float]:
-    """Seconds of ``fedspec check`` for some algorithms, for an obligation and for a case, start and end included; and
-    of the specification's own tests, in the quick profile.
+    """Return seconds of ``fedspec check`` on three algorithms, also per check and per case, and of the
+    specification's tests.
     """
     found: dict[str, float] = {}
     for subject in subjects:

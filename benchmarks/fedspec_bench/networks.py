@@ -1,4 +1,5 @@
-"""Real modules as workloads: a CNN, an LSTM, a transformer, and one with adapters. NumPy and nothing else.
+"""Real modules as workloads: a CNN (also with BatchNorm), an LSTM, a transformer, and one with LoRA adapters. Needs
+only NumPy.
 
 What each parameter is stands here once, in the order in which torch has them; the modules themselves are written by
 whoever trains them. Examples are noise: what is compared is time, and that all end with one loss.
@@ -17,23 +18,25 @@ from fedspec_bench.workloads import Array, Workload
 
 WORDS, LONG, WIDE, RANK = 80, 32, 64, 4
 Parameters = Iterator[tuple[str, tuple[int, ...]]]
-"""Name and shape; what is called ``scale`` begins near one."""
+"""Names and shapes of parameters; one named ``scale`` is initialised near one."""
 
 
 def layer(name: str, inputs: int, outputs: int) -> Parameters:
-    """A linear layer."""
+    """Yield the parameters of a linear layer."""
     yield f"{name}.weight", (outputs, inputs)
     yield f"{name}.bias", (outputs,)
 
 
 def normed(name: str, wide: int) -> Parameters:
-    """The scale and shift of a normalisation."""
+    """Yield the scale and shift of a normalisation layer."""
     yield f"{name}.scale", (wide,)
     yield f"{name}.shift", (wide,)
 
 
 def cnn(*, batch_norm: bool) -> Parameters:
-    """Two 5 x 5 convolutions of 16 and 32 channels on 28 x 28 pixels, each halved by a maximum, and ten classes."""
+    """Yield the parameters of a CNN: two 5 x 5 convolutions (16, 32 channels), max-pooling, ten classes, 28 x 28
+    pixels.
+    """
     for name, before, after in (("first", 1, 16), ("second", 16, 32)):
         yield f"{name}.weight", (after, before, 5, 5)
         yield f"{name}.bias", (after,)
@@ -43,7 +46,7 @@ def cnn(*, batch_norm: bool) -> Parameters:
 
 
 def lstm() -> Parameters:
-    """The next word by two layers of 64 cells."""
+    """Yield the parameters of a next-word LSTM with two layers of 64 cells."""
     yield "words", (WORDS, 8)
     for name, inputs in (("lower", 8), ("upper", WIDE)):
         yield f"{name}.input", (4 * WIDE, inputs)
@@ -54,11 +57,11 @@ def lstm() -> Parameters:
 
 
 LINEAR = {"mixes": (WIDE, 3 * WIDE), "out": (WIDE, WIDE), "inner": (WIDE, 2 * WIDE), "outer": (2 * WIDE, WIDE)}
-"""The linear layers of a block, with inputs and outputs."""
+"""Linear layers of a transformer block, with inputs and outputs."""
 
 
 def transformer() -> Parameters:
-    """The next word by two blocks of four heads and a layer of 128."""
+    """Yield the parameters of a next-word transformer: two blocks with four heads and a layer of 128."""
     yield "places", (LONG, WIDE)
     yield "words", (WORDS, WIDE)
     for block in range(2):
@@ -70,7 +73,7 @@ def transformer() -> Parameters:
 
 
 def adapters() -> Parameters:
-    """Beside each linear layer of the blocks a product of rank four, which alone is trained (LoRA)."""
+    """Yield the parameters of LoRA: a rank-four product for each linear layer of the blocks; only these are trained."""
     for block in range(2):
         for name, (inputs, outputs) in LINEAR.items():
             yield f"{block}.{name}.down", (RANK, inputs)
@@ -88,7 +91,7 @@ FROZEN = {"lora": dict(transformer())}
 
 
 def draw_parameters(shapes: dict[str, tuple[int, ...]], seed: int) -> Array:
-    """Parameters as one vector: uniform by the width of what they are multiplied with, scales near one."""
+    """Draw parameters as one vector: uniform, scaled by fan-in, scales near one."""
     rng, parts = np.random.default_rng(seed), []
     for name, shape in shapes.items():
         wide = prod(shape[1:]) if len(shape) > 1 else WIDE
@@ -98,7 +101,7 @@ def draw_parameters(shapes: dict[str, tuple[int, ...]], seed: int) -> Array:
 
 @dataclass(frozen=True)
 class Network(Workload):
-    """A real module and the clients that train it: ten clients, one epoch of ten minibatches of twenty."""
+    """Workload with a real module: ten clients, one epoch of ten minibatches of twenty."""
 
     sizes: tuple[int, ...] = ()
     eta_l: float = 0.05
@@ -109,17 +112,17 @@ class Network(Workload):
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The parameters that are trained, by name, in torch's order."""
+        """Shapes of the trained parameters, by name, in torch's order."""
         return TRAINED[self.name]
 
     @property
     def flops(self) -> int:
-        """Not counted."""
+        """Zero: operations of real modules aren't counted."""
         return 0
 
     @cached_property
     def data(self) -> tuple[Array, Array]:
-        """Pictures [clients, examples, 1, 28, 28] in float32, or words [clients, examples, 32]; and classes."""
+        """Images [clients, examples, 1, 28, 28] in float32, or words [clients, examples, 32]; and classes."""
         rng, several = np.random.default_rng(0), (self.clients, self.examples)
         if self.name.startswith("cnn"):
             return rng.standard_normal((*several, 1, 28, 28), dtype=np.float32), rng.integers(10, size=several)
@@ -127,31 +130,32 @@ class Network(Workload):
 
     @cached_property
     def start(self) -> Array:
-        """The initial values of what is trained, as one vector."""
+        """Initial values of the trained parameters, as one vector."""
         return draw_parameters(self.shapes, 1)
 
     @cached_property
     def frozen(self) -> Array:
-        """Parameters that are not trained, as one vector in the order of :func:`transformer`; empty except with
-        adapters."""
+        """Frozen parameters as one vector, in the order of :func:`transformer`; empty except for LoRA."""
         shapes = FROZEN.get(self.name, {})
         return draw_parameters(shapes, 2) if shapes else np.empty(0, np.float32)
 
     def loss(self, x: Array) -> float:
-        """Mean over clients of a model's loss on all their examples, in float64, by torch."""
+        """Return the mean over clients of the loss on all their examples, computed by torch in float64."""
         from fedspec_bench.peers.torch_optim.networks import loss
 
         return loss(self, x)
 
     def gradient(self, x: Array, inputs: Array, targets: Array) -> Array:
-        """Gradient of the mean loss of one minibatch, in the type of x, by torch."""
+        """Return the gradient of a minibatch's mean loss, computed by torch, in x's dtype."""
         from fedspec_bench.peers.torch_optim.networks import gradient
 
         return gradient(self, x, inputs, targets)
 
 
 NETWORKS = {name: Network(name, eta_l=0.01 if name.startswith("cnn") else 0.05) for name in TRAINED}
-"""At 0.05 a CNN on noise amplifies what float32 rounds within ten rounds: two correct ways end apart."""
+"""Real modules by name. At 0.05 a CNN on noise amplifies float32 rounding within ten rounds, so that two correct
+methods end apart.
+"""
 WORKLOADS: dict[str, Workload] = {
     work.name: work
     for work in (

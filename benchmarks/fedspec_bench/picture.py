@@ -1,4 +1,4 @@
-"""The picture of the page: client-steps a second of every implementation, one panel for each workload."""
+"""Plot of the benchmarks page: client-steps per second of every implementation, one panel for each workload."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fedspec_bench.rows import Row
 
 
 def draw(rows: Sequence[Row], file: Path) -> None:
-    """Write the picture: FedAvg on one core, on a logarithmic axis."""
+    """Write the plot: FedAvg on one core, with a logarithmic axis."""
     import matplotlib
 
     matplotlib.use("svg" if file.suffix == ".svg" else "agg")

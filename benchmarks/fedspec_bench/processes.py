@@ -1,4 +1,4 @@
-"""The processes that run implementations, as the measuring side sees them."""
+"""Parent side of the processes that run implementations."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from fedspec_bench.workloads import Array
 from fedspec_suite.measure.interrupts import deferred
 
 PATIENCE = 240
-"""Seconds after which an implementation is given up."""
+"""Seconds to wait for an implementation's answer."""
 
 WORKER = Path(__file__).with_name("worker.py")
 
 
 class WorkerError(Exception):
-    """An implementation could not be set up or run; the message is the first line of its error."""
+    """Error: an implementation couldn't be set up or run; the message is the first line of its error."""
 
 
 class Worker:
-    """Implementation in a process of its own.
+    """Implementation in its own process.
 
     Raises:
         WorkerError: it did not set the job up.
@@ -55,7 +55,7 @@ class Worker:
         self.versions: dict[str, str] = self._answer()["versions"]
 
     def rounds(self, count: int) -> dict[str, list[float]]:
-        """Train some rounds: seconds and CPU seconds of each.
+        """Train some rounds, and return the seconds and CPU seconds of each.
 
         Raises:
             WorkerError: it ended on the way.
@@ -64,7 +64,7 @@ class Worker:
         return told
 
     def end(self) -> tuple[Array, dict[str, Any]]:
-        """The model it has come to, and what it says of memory and of itself; it then ends.
+        """End the process, and return its model and its report on memory.
 
         Raises:
             WorkerError: it ended before.
@@ -77,7 +77,7 @@ class Worker:
         return model, told
 
     def close(self) -> None:
-        """End it, whatever it does."""
+        """End the process, by force if needed."""
         with suppress(OSError):
             assert self.process.stdin
             self.process.stdin.close()

@@ -9,12 +9,12 @@ from typing import Any
 from fedspec_bench.job import Job
 
 TOLERANCE = 1e-3
-"""By how much of what the reference has learned a loss may differ from the reference's."""
+"""Allowed difference of a loss from the reference's, as a share of the reference's decrease of the loss."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """The figures of one job.
+    """Measured figures of one job.
 
     Attributes:
         job: the job.
@@ -46,22 +46,22 @@ class Row:
 
     @property
     def counts(self) -> bool:
-        """True if its figures may be used."""
+        """True if the row's figures are valid."""
         return bool(self.seconds) and not self.void and not self.error
 
     @property
     def rates(self) -> list[float]:
-        """Client-steps a second of every timed round."""
+        """Client-steps per second of every timed round."""
         return [n / s for n, s in zip(self.steps, self.seconds, strict=True)]
 
     @property
     def rate(self) -> float:
-        """Their median."""
+        """Median of the rates."""
         return median(self.rates)
 
     @property
     def spread(self) -> float:
-        """The distance of their quartiles over their median."""
+        """Interquartile range of the rates over their median."""
         if len(self.rates) < 2:
             return 0.0
         low, _, high = quantiles(self.rates, n=4)
@@ -69,21 +69,21 @@ class Row:
 
     @property
     def begun(self) -> float:
-        """Time of the first round beyond a usual one, in usual rounds, by the processor."""
+        """CPU time of the first round beyond a median round, in units of a median round."""
         return self.first / median(self.cpu) - 1 if self.cpu else 0.0
 
     @property
     def disturbed(self) -> bool:
-        """True if a process that does all the work itself waited for others for a tenth of its time."""
+        """True if a job on one core waited for other processes for over a tenth of its time."""
         return self.job.cores == 1 and self.job.peer != "flower" and median(self.cpu) < 0.9 * median(self.seconds)
 
     def told(self) -> str:
-        """The row in a line."""
+        """Return the row as a line of text."""
         words = f"{self.job.workload} {self.job.name} {self.job.algorithm}"
         return f"{words}: {self.rate:.4g} client-steps/s" if self.counts else f"{words}: {self.error or self.void}"
 
     def data(self) -> dict[str, Any]:
-        """As JSON holds it."""
+        """Return the row as JSON data."""
         out = asdict(self)
         if self.counts:
             out |= {"rate": self.rate, "spread": self.spread, "disturbed": self.disturbed}
@@ -91,7 +91,7 @@ class Row:
 
 
 def verdict(loss: float, reference: float | None, start: float) -> str:
-    """Why a loss voids its row, or nothing.
+    """Return why a row with this loss is void; "" if it is valid.
 
     Args:
         loss: loss of the row's last model.

@@ -1,4 +1,5 @@
-"""``make scale``: ours over a plain loop of torch, over parameters and clients; each row is kept when it is measured.
+"""``make scale``: fedspec_torch compared with a plain torch loop, over numbers of parameters and clients; each row is
+stored once measured.
 
 A row is an algorithm, a number of parameters and one of clients. Its figures are client-steps a second of processor
 (on a GPU: a second) and the most memory that training took, of both. It is void if the two end with other losses.
@@ -26,16 +27,16 @@ STORE = ROOT / "benchmarks/results/scale.jsonl"
 PARAMETERS = (10**4, 10**5, 10**6, 10**7, 2 * 10**7, 10**8, 10**9)
 CLIENTS = (1, 10, 100, 1000, 10**4, 10**5, 10**6)
 MOST = {"cpu": (2e7, 1e4, 1e8), "gpu": (1e9, 1e3, 1e9)}
-"""Sizes of the rows, unless options set them: parameters, clients, and parameters of all clients together."""
+"""Default largest sizes of the rows: parameters, clients, and parameters of all clients together."""
 SHORT = 300
-"""Seconds after which no row of a GPU is begun: the last one ends within six minutes."""
+"""Seconds after which no new row is begun on a GPU, so that the last one ends within six minutes."""
 STEPS, BATCH, POOL = 4, 8, 64
-"""Local steps of a client, examples of a minibatch, and how many clients have data of their own; others share them."""
+"""Local steps of a client, examples in a minibatch, and number of different client data sets, which clients share."""
 FEATURES, CLASSES = 64, 10
 
 
 def cells(largest: float, most: float, at_once: float, *, by_clients: bool = False) -> Iterator[tuple[str, int, int]]:
-    """Yield algorithm, parameters and clients of each row: small ones first, or those of few clients."""
+    """Yield algorithm, parameters and clients of each row: small products first, or few clients first."""
     from fedspec_bench.scale_loops import LOOPS
 
     sizes = [(d, n) for d in PARAMETERS for n in CLIENTS if d <= largest and n <= most and d * n <= at_once]
@@ -45,12 +46,12 @@ def cells(largest: float, most: float, at_once: float, *, by_clients: bool = Fal
 
 
 def steps_of(algorithm: str, n: int) -> list[int]:
-    """Local steps of each client; FedNova's are unequal."""
+    """Return each client's number of local steps; FedNova's are unequal."""
     return [STEPS + (-1) ** i * 2 * (algorithm == "fednova" and n > 1) for i in range(n)]
 
 
 def perceptron(d: int, device: str) -> Any:
-    """Two hidden layers of equal width, of about d parameters in all, made where they are used."""
+    """Build a perceptron with two hidden layers of equal width and about d parameters, on its device."""
     import torch
 
     width = (isqrt((FEATURES + CLASSES + 2) ** 2 + 4 * d) - FEATURES - CLASSES - 2) // 2
@@ -62,7 +63,7 @@ def perceptron(d: int, device: str) -> Any:
 
 
 def measured(who: str, algorithm: str, d: int, n: int, device: str) -> dict[str, Any]:
-    """Figures of one side of a row: client-steps a second, bytes, and losses before and after."""
+    """Measure one side of a row: client-steps per second, peak bytes, and losses before and after."""
     import torch
 
     from fedspec_bench.scale_loops import HYPER, LOOPS, Clients
@@ -115,12 +116,12 @@ def measured(who: str, algorithm: str, d: int, n: int, device: str) -> dict[str,
 
 
 def rounds_of(d: int, n: int) -> int:
-    """Rounds of a row: of short ones more."""
+    """Return the number of rounds of a row: more for small rows."""
     return 8 if d * n <= 10**6 or n == 1 else 3 if d * n <= 2 * 10**7 else 2
 
 
 def apart(who: str, *row: Any) -> dict[str, Any]:
-    """Measure one side in a process of its own, which has imported everything.
+    """Measure one side in a forked process, which inherits all imports.
 
     Raises:
         RuntimeError: it failed.
@@ -145,7 +146,7 @@ def apart(who: str, *row: Any) -> dict[str, Any]:
 
 
 def row_of(algorithm: str, d: int, n: int, device: str, side: Callable[..., dict[str, Any]]) -> dict[str, Any]:
-    """Measure a row on both sides, with the reason if it is void; a GPU's process can't be forked."""
+    """Measure both sides of a row, and say why it is void if it is; a process with a GPU can't be forked."""
     import torch
 
     row = {"algorithm": algorithm, "parameters": d, "clients": n, "device": device}
@@ -160,17 +161,17 @@ def row_of(algorithm: str, d: int, n: int, device: str, side: Callable[..., dict
 
 
 def stored_rows(store: Path) -> list[dict[str, Any]]:
-    """Rows of the store."""
+    """Return the rows of the store."""
     return [json.loads(line) for line in store.read_text(encoding="utf-8").splitlines()] if store.exists() else []
 
 
 def key(row: dict[str, Any]) -> tuple[Any, ...]:
-    """Algorithm, sizes and device of a row."""
+    """Return the algorithm, sizes and device of a row."""
     return row["algorithm"], row["parameters"], row["clients"], row["device"]
 
 
 def main() -> None:
-    """Read the options, measure the rows that are missing, write pictures and page."""
+    """Parse the options, measure the missing rows, and write plots and page."""
     parser = argparse.ArgumentParser(prog="make scale", description=__doc__)
     parser.add_argument("--gpu", action="store_true", help="on a GPU, up to 1e9 parameters, in at most six minutes")
     parser.add_argument("--device", default="", help="where: cpu or cuda; --gpu on a cpu shows that the script runs")
@@ -208,7 +209,7 @@ def main() -> None:
 
 
 def import_all() -> None:
-    """Import and compile what rows need, before they are measured."""
+    """Import and compile everything that rows need, before they are measured."""
     from fedspec_bench.scale_loops import LOOPS
 
     for algorithm in LOOPS:

@@ -1,4 +1,4 @@
-"""Five algorithms as a plain loop of torch over the clients: one module, autograd, an optimiser, sums as they come."""
+"""Five algorithms as a plain torch loop over the clients: one module, autograd, an optimiser, and running sums."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from torch import Tensor, nn
 from fedspec_bench.peers.torch_optim.adaptive import AdaGrad, Sm3
 
 Data: TypeAlias = Callable[[int], tuple[Tensor, Tensor]]
-"""Examples of a client."""
+"""Function that returns a client's examples."""
 
 Round: TypeAlias = Callable[[], None]
-"""Train one round; the module then has the server's model."""
+"""Function that trains one round, and leaves the server's model in the module."""
 
 
 class Clients:
-    """The clients of a loop, who train one module in turn.
+    """Clients of a loop, which train one module in turn.
 
     Attributes:
         module: the module to train.
@@ -33,7 +33,7 @@ class Clients:
         self.parameters = [*module.parameters()]
 
     def train(self, i: int, step: Callable[[], object]) -> None:
-        """Take a client's steps: a minibatch's gradients, then the step."""
+        """Take a client's local steps: compute a minibatch's gradients, then call ``step``."""
         inputs, targets = self.data(i)
         for k in range(self.steps[i]):
             some = slice(k * self.batch, (k + 1) * self.batch)
@@ -50,13 +50,13 @@ class Clients:
             p.copy_(value)
 
     def vector(self) -> Tensor:
-        """The module's parameters as one vector."""
+        """Return the module's parameters as one vector."""
         return nn.utils.parameters_to_vector(self.parameters).detach()
 
     def mean_change(
         self, x: Sequence[Tensor], trained: Callable[[int], object], scale: Sequence[float]
     ) -> list[Tensor]:
-        """Sum of the clients' changes, each times its scale; the module is left at x."""
+        """Return the sum of the clients' changes, each times its scale; resets the module to x."""
         total = [torch.zeros_like(p) for p in x]
         for i, share in enumerate(scale):
             self.put(x)
@@ -69,7 +69,7 @@ class Clients:
 
 
 def fedavg(clients: Clients, h: dict[str, Any]) -> Round:
-    """The mean of the clients' models after SGD."""
+    """FedAvg: average the clients' models after SGD."""
     sgd = torch.optim.SGD(clients.parameters, lr=h["eta_l"])
     n = len(clients.steps)
 
@@ -82,7 +82,7 @@ def fedavg(clients: Clients, h: dict[str, Any]) -> Round:
 
 
 def fednova(clients: Clients, h: dict[str, Any]) -> Round:
-    """Changes over their numbers of steps, times the mean number of steps."""
+    """FedNova: divide changes by their numbers of steps, and multiply by the mean number."""
     sgd, n = torch.optim.SGD(clients.parameters, lr=h["eta_l"]), len(clients.steps)
     scale = [sum(clients.steps) / n / n / tau for tau in clients.steps]
 
@@ -95,7 +95,7 @@ def fednova(clients: Clients, h: dict[str, Any]) -> Round:
 
 
 def scaffold(clients: Clients, h: dict[str, Any]) -> Round:
-    """Gradients less the client's control and plus the server's."""
+    """SCAFFOLD: subtract the client's control variate from gradients, and add the server's."""
     n, parameters = len(clients.steps), clients.parameters
     c = [torch.zeros_like(p) for p in parameters]
     own: dict[int, list[Tensor]] = {}
@@ -127,7 +127,7 @@ def scaffold(clients: Clients, h: dict[str, Any]) -> Round:
 
 
 def fedada2(clients: Clients, h: dict[str, Any]) -> Round:
-    """SM3 at the clients, anew in each round; AdaGrad with momentum on the server."""
+    """FedAda2: new SM3 at the clients in each round; AdaGrad with momentum at the server."""
     served, n = AdaGrad(h["eta"], h["beta1"], h["tau"], h["v0"]), len(clients.steps)
 
     def round() -> None:
@@ -144,7 +144,7 @@ def fedada2(clients: Clients, h: dict[str, Any]) -> Round:
 
 
 def diloco(clients: Clients, h: dict[str, Any]) -> Round:
-    """AdamW at the clients, who keep its state; Nesterov's momentum on the server."""
+    """DiLoCo: AdamW at the clients, which keep its state; Nesterov momentum at the server."""
     betas, n = (h["beta1"], h["beta2"]), len(clients.steps)
     adamw = torch.optim.AdamW(clients.parameters, lr=h["eta_l"], betas=betas, eps=h["eps"], weight_decay=h["wd"])
     own: dict[int, Any] = {}
@@ -172,7 +172,7 @@ LOOPS: dict[str, Callable[[Clients, dict[str, Any]], Round]] = {
     "fedada2": fedada2,
     "diloco": diloco,
 }
-"""By the id of the algorithm."""
+"""Function that makes the round, by the algorithm's id."""
 
 HYPER: dict[str, dict[str, Any]] = {
     "fedavg": {"eta_l": 0.05},
@@ -181,4 +181,4 @@ HYPER: dict[str, dict[str, Any]] = {
     "fedada2": {"eta_l": 0.01, "eta": 0.05, "beta1": 0.9, "tau": 1e-3, "v0": 1e-6, "eps": 1e-2},
     "diloco": {"eta_l": 1e-3, "beta1": 0.9, "beta2": 0.99, "eps": 1e-2, "wd": 0.1, "eta": 0.7, "beta": 0.9},
 }
-"""Their values, which nobody tuned. A small eps makes steps signs, which a rounding turns."""
+"""Hyper-parameters of the algorithms, not tuned. A small eps makes steps nearly signs, which rounding flips."""

@@ -1,4 +1,4 @@
-"""The rows of ``make scale`` in the documents: two pictures and a table."""
+"""Page section of ``make scale``: two plots and a table."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ PICTURES = {
     "bytes": (ROOT / "docs/pictures/scale-memory.svg", "peak memory over the loop's"),
 }
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-"""Okabe and Ito's."""
+"""Okabe and Ito's colour palette."""
 
 SEEN = 10**6
-"""Parameters of all clients together from which on memory is that of models, and not the process's own."""
+"""Parameters of all clients together above which the models, not the process, dominate memory."""
 
 
 def ratio(row: dict[str, Any], what: str) -> float | None:
-    """A figure of ours over the loop's; None if the row is void, or too small to show memory."""
+    """Return fedspec_torch's figure over the loop's; None if the row is void, or too small for memory to count."""
     if row["void"] or (what == "bytes" and row["parameters"] * row["clients"] < SEEN):
         return None
     return float(row["ours"][what] / max(row["loop"][what], 1))
 
 
 def draw_panels(rows: Sequence[dict[str, Any]], what: str, label: str, file: Path) -> None:
-    """Write a picture: a panel for each algorithm, parameters across, a line for each number of clients."""
+    """Plot ratios over parameters: a panel for each algorithm, a line for each number of clients."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -57,7 +57,7 @@ def draw_panels(rows: Sequence[dict[str, Any]], what: str, label: str, file: Pat
 
 
 def table(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Lines of a table: client-steps, and memory if it shows, of each algorithm over the loop's."""
+    """Return lines of a table: ratios of client-steps, and of memory if it counts, for each algorithm."""
     algorithms = [*dict.fromkeys(row["algorithm"] for row in rows)]
     of = {(row["parameters"], row["clients"], row["algorithm"]): row for row in rows}
 
@@ -74,7 +74,7 @@ def table(rows: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def publish(rows: Sequence[dict[str, Any]]) -> None:
-    """Write the pictures, and the section of the page between its marks, from a CPU's rows."""
+    """Write the plots, and the section of docs/benchmarks.md, from the rows of a CPU."""
     from fedspec_bench.machine import described
     from fedspec_proofs.worst_cases.tabled import write_sections
 

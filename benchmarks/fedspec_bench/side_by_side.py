@@ -1,4 +1,4 @@
-"""Jobs measured side by side: all are set up and warmed up, then take turns, then their models are compared."""
+"""Measurement of a group of jobs: set up and warm up all, time them in turns, then compare their models' losses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fedspec_bench.rows import Row, verdict
 
 @dataclass(frozen=True)
 class Effort:
-    """Number of runs of a group of jobs.
+    """Numbers of warm-up rounds, turns and timed rounds of a group of jobs.
 
     Attributes:
         warm: rounds that are not timed.
@@ -27,7 +27,7 @@ class Effort:
 
 
 def measured(jobs: Sequence[Job], effort: Effort, pythons: Mapping[str, str], say: Callable[[str], None]) -> list[Row]:
-    """The rows of some jobs on one workload; those that end with another loss than the specification are void.
+    """Measure jobs on one workload; a row whose loss differs from the specification's is void.
 
     Args:
         jobs: the jobs; for each algorithm one of them is the specification.
@@ -91,7 +91,7 @@ def _ended(row: Row, worker: Worker) -> Row:
 
 
 def judged(rows: Sequence[Row]) -> list[Row]:
-    """The rows, each void unless it ends with the loss of the specification on the same work."""
+    """Return the rows, void unless their loss equals the specification's on the same work."""
 
     def work(row: Row) -> str:
         return replace(row.job, peer="", variant="", cores=0, device="").told()

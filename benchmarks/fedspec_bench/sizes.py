@@ -1,4 +1,4 @@
-"""Time and memory of every algorithm over the number of parameters, where a gradient costs next to nothing.
+"""Time and memory of every algorithm over the number of parameters, with a gradient that costs almost nothing.
 
 Each client's loss is c_i ||x||^2 / 2, two clients take one step, and processor time is taken on one thread. What grows
 faster than the parameters, or takes many passes over memory, is then no arithmetic of a model.
@@ -42,7 +42,7 @@ from fedspec_torch.run.runs import Run
 
 CLIENTS, SIDE = 2, 100
 FEW: dict[str, dict[str, float]] = {"krum": {"f": 0}, "multi-krum": {"f": 0, "keep": 1}, "centred-clipping": {}}
-"""Hyper-parameters that suit two clients."""
+"""Hyper-parameters that are valid for two clients."""
 
 SCHEDULES: dict[str, Any] = {
     "round": cohorts(None),
@@ -52,7 +52,7 @@ SCHEDULES: dict[str, Any] = {
 
 
 class Quadratic(nn.Module):
-    """Loss c ||x||^2 / 2 of an example c: a gradient of one pass, which makes one vector."""
+    """Module whose loss on an example c is c ||x||^2 / 2; its gradient is one pass over the model."""
 
     def __init__(self, d: int) -> None:
         super().__init__()
@@ -61,18 +61,18 @@ class Quadratic(nn.Module):
             self.register_parameter(name, nn.Parameter(torch.randn(shape)))
 
     def forward(self, c: Tensor) -> Tensor:
-        """The loss of each example."""
+        """Return the loss of each example."""
         squares = torch.stack([torch.linalg.vector_norm(x) ** 2 for x in self.parameters()])
         return c[:, 0] * squares.sum() / 2
 
 
 def shapes(d: int) -> dict[str, tuple[int, int]]:
-    """Two matrices of d coordinates together, one wide and one tall."""
+    """Return the shapes of a wide and a tall matrix with d entries together."""
     return {"wide": (SIDE, d // (2 * SIDE)), "tall": (d // (2 * SIDE), SIDE)}
 
 
 def hyper_parameters(row: Algorithm, d: int) -> dict[str, Any]:
-    """Hyper-parameters of a row: the usual ones, and a hundredth of the coordinates where some are kept."""
+    """Return a row's usual hyper-parameters; sparsification keeps a hundredth of the coordinates."""
     numbers = {**usual(row, None, {}), **FEW.get(row.id, {})}
     return numbers | ({"kept": d // 100} if "kept" in numbers else {}) | ({"buffer": 2} if "buffer" in numbers else {})
 
@@ -81,7 +81,7 @@ Taken = Iterator[tuple[str, Callable[[], Any]]]
 
 
 def of_specification(row: Algorithm, d: int) -> Taken:
-    """The steps that are timed on NumPy's arrays: init, and rounds."""
+    """Yield the steps to time on NumPy arrays: init, and rounds."""
     run, h, x = (
         row.run,
         hyper_of(row, None, hyper_parameters(row, d)),
@@ -109,27 +109,27 @@ def of_specification(row: Algorithm, d: int) -> Taken:
 
 
 class Valued:
-    """Gradient c x of a client, and its loss."""
+    """Client with gradient c x and loss c |x|^2 / 2."""
 
     def __init__(self, c: np.float32) -> None:
         self.c = c
 
     def __call__(self, k: int, x: Any) -> Any:
-        """Gradient at x."""
+        """Return the gradient at x."""
         return self.c * x
 
     def value(self, x: Any) -> Any:
-        """Loss at x."""
+        """Return the loss at x."""
         return float(self.c * (x @ x) / 2)
 
 
 def plain(event: Any) -> Any:
-    """An event with its matrix as NumPy has it."""
+    """Convert the event's mixing matrix to a NumPy array."""
     return replace(event, mixing=event.mixing.numpy()) if hasattr(event, "mixing") else event
 
 
 def of_mirror(row: Algorithm, d: int) -> Taken:
-    """The steps that are timed in torch: init, rounds, saving, and resuming."""
+    """Yield the steps to time in fedspec_torch: init, rounds, saving and resuming."""
     fed = Federation(
         Quadratic(d),
         lambda output, target: output.mean(),
@@ -153,13 +153,13 @@ KINDS: dict[str, Callable[[Algorithm, int], Taken]] = {"spec": of_specification,
 
 
 def memory(name: str) -> int:
-    """Bytes that Linux names so of this process: VmRSS, what it has, or VmHWM, the most since that was forgotten."""
+    """Return a line of /proc/self/status in bytes: VmRSS (now) or VmHWM (peak since the last reset)."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) << 10 for line in lines if line.startswith(name))
 
 
 def measure(kind: str, name: str, d: int, most: int) -> dict[str, Any]:
-    """Seconds of each step, and the models of memory that it has at most beside the process, in a fork of this one."""
+    """Measure in a forked process each step's seconds, and its peak memory in units of a model."""
     reads, writes = os.pipe()
     child = os.fork()
     if not child:
@@ -187,7 +187,7 @@ def measure(kind: str, name: str, d: int, most: int) -> dict[str, Any]:
 
 
 def table(known: dict[str, Any]) -> str:
-    """The worst rows of each step at the largest size that all rows were measured at, and how steps grow up to it."""
+    """Format the slowest rows of each step at the largest size that all rows have, and how times grow."""
     cases = {tuple(key.split()): found for key, found in known.items()}
     counts = Counter(int(d) for *_, d in cases)
     small, large = sorted(d for d, n in counts.items() if n == max(counts.values()))[-2:]
@@ -222,7 +222,7 @@ def table(known: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Measure what has not been measured yet."""
+    """Measure the cases that aren't measured yet, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sizes", nargs="*", type=float, help="numbers of parameters")
     parser.add_argument("--only", default="*", help="ids of algorithms, a pattern; several with commas")

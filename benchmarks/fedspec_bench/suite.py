@@ -1,4 +1,4 @@
-"""Groups of jobs that a run of the benchmarks measures in turns, and the number of turns."""
+"""Groups of jobs that the benchmarks measure in turns, and their numbers of rounds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fedspec_bench.side_by_side import Effort
 
 OURS = (("mirror", ""), ("mirror", "any-module"))
 STEPWISE = ("mirror", "layered")
-"""Beside ours on a GPU: without the fused kernel, operation by operation."""
+"""Additional variant on a GPU: without the fused kernel, operation by operation."""
 BARE = ("mirror", "torch_optim", "spec")
 """Implementations that need only torch, NumPy and this repository."""
 PEERS = (
@@ -32,16 +32,16 @@ COHORT = 3000
 FULL = {"lr": Effort(3, 5, 4), "mlp": Effort(3, 5, 3), "2nn": Effort(1, 4, 1)}
 QUICK = {"lr": Effort(1, 2, 2), "mlp": Effort(1, 2, 1)}
 REAL = Effort(1, 3, 3)
-"""For real modules; of their first round, which chooses or compiles, the time is told."""
+"""Effort for real modules; their table also reports the first round, which chooses or compiles."""
 ON_GPU = Effort(1, 2, 1)
-"""There a round is short, and what waits for the specification's is not worth a machine."""
+"""Effort on a GPU, where rounds are short and the specification's rounds would cost too much rented time."""
 CROWD = (("clients", 100), ("steps", 4))
-"""Clients of real modules of whom a GPU takes all at once."""
+"""Workload changes for real modules on a GPU, which trains this many clients at once."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Jobs that take turns.
+    """Jobs that are measured in turns.
 
     Attributes:
         title: title of the comparison.
@@ -55,7 +55,7 @@ class Group:
 
 
 def algorithm_jobs(workload: str, device: str) -> Iterator[Job]:
-    """Ours under every algorithm; FedNova with unequal numbers of steps too; each beside the specification."""
+    """Yield jobs of fedspec_torch and the specification for every algorithm; FedNova also with unequal steps."""
     for algorithm in HYPER:
         for changes in ((), (("steps", RAGGED),)) if algorithm == "fednova" else ((),):
             for peer, place in (("mirror", device), ("spec", "cpu")):
@@ -63,7 +63,7 @@ def algorithm_jobs(workload: str, device: str) -> Iterator[Job]:
 
 
 def groups(*, quick: bool, device: str, bare: bool = False) -> Iterator[Group]:
-    """All groups of a run, in order; bare: without those who need an environment of their own or a compiler."""
+    """Yield all groups of a run; ``bare`` leaves out peers that need their own environment or a compiler."""
     layers = (
         of_workload(workload, effort, quick=quick, device=device)
         for workload, effort in (QUICK if quick else FULL).items()
@@ -75,7 +75,7 @@ def groups(*, quick: bool, device: str, bare: bool = False) -> Iterator[Group]:
 
 
 def of_networks(device: str) -> Iterator[Group]:
-    """Real modules on one core: FedAvg beside those who can train them, FedAda2 beside the loop."""
+    """Yield groups of real modules on one core: FedAvg with peers that can train them, FedAda2 with the loop."""
     effort = REAL if device == "cpu" else ON_GPU
     for workload in NETWORKS:
         ours = tuple(Job(peer, workload, device=device) for peer in ("mirror", "torch_optim"))
@@ -91,7 +91,7 @@ def of_networks(device: str) -> Iterator[Group]:
 
 
 def of_workload(workload: str, effort: Effort, *, quick: bool, device: str) -> Iterator[Group]:
-    """The peers on one core, the algorithms, a large cohort, and two cores."""
+    """Yield a workload's groups: peers on one core, algorithms, a large cohort, and two cores."""
     place = {"mirror": device, "torch_optim": device}
     # Flower's processes do not rest between its rounds, so it is measured alone.
     ours = OURS if device == "cpu" else (*OURS, STEPWISE)

@@ -1,4 +1,4 @@
-"""The results as a page: the machine, the targets, and every row."""
+"""Results as a Markdown page: the machine, the targets, and every row."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from fedspec_bench.targets import TARGETS, Results
 
 
 def markdown(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """A table."""
+    """Format a Markdown table."""
     widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
     rows = [head, ["-" * w for w in widths], *lines]
     return "\n".join("| " + " | ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)) + " |" for r in rows)
 
 
 def targets(results: Results, *, measured: bool = False) -> str:
-    """Measure, target, measured, met or not; of all of them, or those that were measured."""
+    """Format the table of targets: measure, target, measured value, met or not; all, or only measured ones."""
     lines = [t.line(results) for t in TARGETS]
     return markdown(("measure", "target", "measured", ""), [x for x in lines if not measured or x[3] != "-"])
 
 
 def cells(row: Row, results: Results) -> tuple[str, ...]:
-    """A row of the table."""
+    """Format a row of the results table."""
     name, steps = f"{row.job.name}{' (2 cores)' if row.job.cores > 1 else ''}", row.job.work.steps
     algorithm = row.job.algorithm + (f", K_i in {steps[0]}..{steps[1]}" if isinstance(steps, tuple) else "")
     if not row.counts:
@@ -51,7 +51,7 @@ def cells(row: Row, results: Results) -> tuple[str, ...]:
 
 
 def titles(rows: Sequence[tuple[str, Row]]) -> Iterator[tuple[str, list[Row]]]:
-    """The rows of each workload and group, in order."""
+    """Yield the rows of each workload and group, in order."""
     found: dict[str, list[Row]] = {}
     for title, row in rows:
         found.setdefault(f"{row.job.workload.upper()}, {title}", []).append(row)
@@ -65,7 +65,7 @@ PICTURE = "![client-steps a second of all implementations](pictures/benchmarks.p
 
 
 def sections(machine: dict[str, Any], date: str, results: Results, rows: Sequence[tuple[str, Row]]) -> dict[str, str]:
-    """Sections of a page on a run: real modules, and layers with everything else; only measured ones."""
+    """Return the page sections of a run: real modules, and layers with everything else, if measured."""
     found = {}
     for name in ("modules", "layers"):
         real = name == "modules"
@@ -78,7 +78,7 @@ def sections(machine: dict[str, Any], date: str, results: Results, rows: Sequenc
 
 
 def page(machine: dict[str, Any], date: str, results: Results, rows: Sequence[tuple[str, Row]]) -> str:
-    """All tables of a run, as Markdown."""
+    """Format all tables of a run as Markdown."""
     where = f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gib']} GiB"
     where += f"; ours on {machine['gpu']}" if results.device != "cpu" else ""
     versions = ", ".join(f"{name} {v}" for name, v in machine["versions"].items())

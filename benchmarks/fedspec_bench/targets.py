@@ -1,4 +1,4 @@
-"""The table of targets: what a run measured beside what is to be reached."""
+"""Table of targets: measured ratios compared with the ratios to reach."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Results:
     device: str = "cpu"
 
     def rate(self, peer: str, workload: str, variant: str = "", **more: Any) -> float:
-        """Client-steps a second of a row.
+        """Return the client-steps per second of a row.
 
         Raises:
             LookupError: it was not measured, or does not count.
@@ -44,7 +44,7 @@ class Results:
         raise LookupError(wanted.name)
 
     def over(self, ours: Job, other: Job) -> float:
-        """Ratio of the rates of two jobs of the same group, if the machine was the same for both.
+        """Return the ratio of the rates of two jobs in the same group.
 
         Raises:
             LookupError: no group has measured both, or one does not count.
@@ -57,13 +57,13 @@ class Results:
         raise LookupError(f"{ours.name} beside {other.name}")
 
     def limit(self, name: str, cores: int = 1) -> float:
-        """A limit of the machine, the mean of what was found at the beginning and at the end."""
+        """Return a limit of the machine, averaged over the measurements at the start and at the end."""
         return mean(found[name] for found in self.limits[str(cores)])
 
 
 @dataclass(frozen=True)
 class Target:
-    """Line of the table.
+    """Target: a number to reach, and its computation from the results.
 
     Attributes:
         measure: the compared quantities, in words.
@@ -78,7 +78,7 @@ class Target:
     least: bool = True
 
     def line(self, results: Results) -> tuple[str, str, str, str]:
-        """Measure, target, measured, met or not."""
+        """Return measure, target, measured value, and met or not."""
         sign = ">=" if self.least else "<="
         try:
             value = self.found(results)
@@ -89,23 +89,23 @@ class Target:
 
 
 def over(peer: str, workload: str, variant: str = "", ours: str = "") -> Callable[[Results], float]:
-    """Our rate over a peer's."""
+    """Return the ratio of fedspec_torch's rate to a peer's."""
     return lambda r: r.rate("mirror", workload, ours) / r.rate(peer, workload, variant)
 
 
 def over_jax(workload: str) -> Callable[[Results], float]:
-    """Our rate over the faster of the two ways to write it in JAX."""
+    """Return the ratio of fedspec_torch's rate to plain JAX's faster variant."""
     return lambda r: r.rate("mirror", workload) / max(r.rate("jax", workload, v) for v in ("vmap", "scan"))
 
 
 def over_loop(workload: str, algorithm: str) -> Callable[[Results], float]:
-    """A real module over the plain loop, where both took turns."""
+    """Return a real module's ratio to the plain loop, measured in one group."""
     ours = Job("mirror", workload, algorithm=algorithm)
     return lambda r: r.over(ours, replace(ours, peer="torch_optim"))
 
 
 def over_best(workload: str) -> Callable[[Results], float]:
-    """A real module over the fastest of those who are neither ours nor the loop."""
+    """Return a real module's ratio to the fastest of JAX, pfl and Flower."""
 
     def found(r: Results) -> float:
         others = ("jax", "vmap"), ("jax", "scan"), ("pfl", ""), ("flower", "")
@@ -116,40 +116,40 @@ def over_best(workload: str) -> Callable[[Results], float]:
 
 
 def share_of_mm(workload: str) -> Callable[[Results], float]:
-    """The share of torch.mm's rate that our products run at."""
+    """Return the share of torch.mm's rate that fedspec_torch's matrix products reach."""
     flops = Job("mirror", workload).work.flops
     return lambda r: r.rate("mirror", workload) * flops / (1e9 * r.limit("mm_gflops"))
 
 
 def two_cores(workload: str) -> Callable[[Results], float]:
-    """Ours on two cores over ours on one."""
+    """Return the ratio of fedspec_torch's rates on two cores and on one."""
     return lambda r: r.over(Job("mirror", workload, cores=2), Job("mirror", workload))
 
 
 def crowd(r: Results) -> float:
-    """A large cohort over 100."""
+    """Return the ratio of the rates with a large cohort and with 100 clients."""
     return r.rate("mirror", "lr", changes=(("clients", COHORT),)) / r.rate("mirror", "lr")
 
 
 def ragged(workload: str) -> Callable[[Results], float]:
-    """Unequal numbers of steps over equal ones."""
+    """Return the ratio of the rates with unequal and with equal numbers of steps."""
     equal = Job("mirror", workload, algorithm="fednova")
     return lambda r: r.over(replace(equal, changes=(("steps", RAGGED),)), equal)
 
 
 def adaptive(algorithm: str) -> Callable[[Results], float]:
-    """Adaptive clients over plain ones."""
+    """Return the ratio of the rates with adaptive clients and with SGD clients."""
     plain = Job("mirror", "mlp")
     return lambda r: r.over(replace(plain, algorithm=algorithm), plain)
 
 
 def share_of_copy(server: str) -> Callable[[Results], float]:
-    """The share of the copy rate at which a server moves the bytes that it must."""
+    """Return the share of the copy rate at which a server moves the bytes that it must."""
     return lambda r: r.micro["servers"][server] / r.limit("copy_gbs")
 
 
 def extra(algorithm: str) -> Callable[[Results], float]:
-    """Memory of a round beside model and data, in stacks of a block."""
+    """Return an algorithm's memory of a round, apart from model and data, in units of one block's stack."""
     return lambda r: r.micro["memory"][algorithm]
 
 
@@ -217,4 +217,4 @@ TARGETS = (
         least=False,
     ),
 )
-"""Targets of the issue; the table marks a target that a run did not measure."""
+"""All targets; the table marks a target that a run didn't measure."""

@@ -1,4 +1,4 @@
-"""A training loop that belongs to somebody else, run one round at a time."""
+"""Control of another library's training loop, so that it runs one round at a time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class Turns:
-    """Runs a loop in a thread and holds it between two rounds.
+    """Thread that runs a loop and pauses it between rounds.
 
     Attributes:
         loop: function that runs all rounds; it calls :meth:`between` after each of them.
@@ -29,7 +29,7 @@ class Turns:
         threading.Thread(target=body, daemon=True).start()
 
     def between(self) -> None:
-        """Called by the loop when a round is over."""
+        """Pause until the next round is asked for; the loop calls this after each round."""
         self.done.release()
         self.go.acquire()
 

@@ -1,4 +1,4 @@
-"""The process that runs one implementation: ``python -I worker.py JOB`` with one JSON object a line in and out.
+"""Process that runs one implementation: ``python -I worker.py JOB``, with one JSON object a line in and out.
 
     {"cmd": "rounds", "count": 3}   ->  {"seconds": [...], "cpu": [...]}
     {"cmd": "end", "model": FILE}   ->  {"setup_bytes": ..., "peak_bytes": ..., "notes": {...}}
@@ -26,7 +26,7 @@ THREADS = (
 
 
 def pinned(cores: int) -> None:
-    """Keep this process, and all that it starts, on the last cores that it may use; one thread for each."""
+    """Pin this process and its children to its last ``cores`` cores, with one thread for each."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-cores:])
     os.environ.update(dict.fromkeys(THREADS, str(cores)))
@@ -36,7 +36,7 @@ STATUS, REFERENCES = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 def memory(name: str) -> int:
-    """A line of what Linux says of this process's memory, in bytes; elsewhere the most that it ever held."""
+    """Return a line of /proc/self/status in bytes; without /proc, the peak memory since the process began."""
     if not STATUS.exists():
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     (line,) = (line for line in STATUS.read_text().splitlines() if line.startswith(f"{name}:"))
@@ -44,7 +44,7 @@ def memory(name: str) -> int:
 
 
 def memory_held() -> int:
-    """The memory that it holds now; from here on the most that it holds is counted anew.
+    """Return the memory in use, and reset the peak.
 
     Making the data takes more for a moment than rounds do: without this, rounds would seem to need nothing.
     """
@@ -54,14 +54,14 @@ def memory_held() -> int:
 
 
 def own_channel() -> TextIO:
-    """Standard output for answers alone; whatever a package prints goes to standard error."""
+    """Reserve standard output for answers, and send packages' output to standard error."""
     channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     return channel
 
 
 def rounds(trainer: Any, count: int) -> dict[str, Any]:
-    """Train some rounds, each timed by itself."""
+    """Train some rounds, and return the seconds and CPU seconds of each."""
     answer: dict[str, Any] = {"seconds": [], "cpu": []}
     for _ in range(count):
         cpu, begun = time.process_time(), time.perf_counter()
@@ -72,7 +72,7 @@ def rounds(trainer: Any, count: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Set the job up, then answer until told to end."""
+    """Set the job up, then answer commands until "end"."""
     out = own_channel()
     told = json.loads(sys.argv[1])
     pinned(told["cores"])

@@ -1,4 +1,4 @@
-"""Workload of the benchmarks: synthetic softmax classification by clients with ordered minibatches. Needs NumPy alone.
+"""Workload of the benchmarks: synthetic softmax classification by clients, with ordered minibatches. Needs only NumPy.
 
 Every implementation trains on the same numbers, from the same model, over the same minibatches in the same order: a
 round is K local SGD steps of every client of the cohort, step k on its examples kb to (k+1)b, and the plain mean of
@@ -22,7 +22,7 @@ Array: TypeAlias = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Workload:
-    """A model and the clients that train it.
+    """Model and the clients that train it.
 
     Attributes:
         name: name of the workload.
@@ -44,17 +44,17 @@ class Workload:
 
     @property
     def layers(self) -> tuple[tuple[int, int], ...]:
-        """Inputs and outputs of every linear layer."""
+        """Inputs and outputs of each linear layer."""
         return tuple(pairwise(self.sizes))
 
     @property
     def d(self) -> int:
-        """The number of parameters."""
+        """Number of parameters."""
         return sum(map(prod, self.shapes.values()))
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The parameters that are trained, by name, in the order of the vector."""
+        """Shapes of the trained parameters by name, in the order of the vector."""
         found: dict[str, tuple[int, ...]] = {}
         for number, (inputs, outputs) in enumerate(self.layers):
             found |= {f"{number}.weight": (outputs, inputs), f"{number}.bias": (outputs,)}
@@ -62,8 +62,8 @@ class Workload:
 
     @property
     def flops(self) -> int:
-        """Operations in the products of a client's step: forward, the weights' gradients, all inputs' gradients but the
-        first's.
+        """Operations of a client step's matrix products: forward, weight gradients, and all input gradients except the
+        first layer's.
 
         A product of [m, k] and [k, n] counts 2 m k n.
         """
@@ -72,7 +72,7 @@ class Workload:
 
     @cached_property
     def data(self) -> tuple[Array, Array]:
-        """Inputs [clients, examples, features] in float32 and classes [clients, examples], one rule and some noise."""
+        """Inputs [clients, examples, features] in float32, and classes [clients, examples] of one noisy linear rule."""
         rng = np.random.default_rng(0)
         inputs = rng.standard_normal((self.clients, self.examples, self.sizes[0]), dtype=np.float32)
         rule = rng.standard_normal((self.sizes[0], self.sizes[-1]), dtype=np.float32)
@@ -82,7 +82,7 @@ class Workload:
 
     @cached_property
     def start(self) -> Array:
-        """The initial model as one vector: of every layer W [outputs, inputs] row by row, then its bias."""
+        """Initial model as one vector: for each layer W [outputs, inputs] row by row, then its bias."""
         rng = np.random.default_rng(1)
         parts = []
         for inputs, outputs in self.layers:
@@ -90,7 +90,7 @@ class Workload:
         return np.concatenate(parts).astype(np.float32)
 
     def split(self, x: Array) -> list[tuple[Array, Array]]:
-        """W and bias of every layer, views of a vector."""
+        """Return W and bias of each layer, as views of a vector."""
         found, at = [], 0
         for inputs, outputs in self.layers:
             W = x[at : at + outputs * inputs].reshape(outputs, inputs)
@@ -100,7 +100,7 @@ class Workload:
         return found
 
     def loss(self, x: Array) -> float:
-        """Loss of a model on all examples of all clients, in float64."""
+        """Return a model's loss on all examples of all clients, in float64."""
         inputs, targets = self.data
         total = 0.0
         for some, classes in zip(inputs, targets, strict=True):
@@ -110,12 +110,12 @@ class Workload:
         return total / targets.size
 
     def gradient(self, x: Array, inputs: Array, targets: Array) -> Array:
-        """Gradient of the mean loss of one minibatch, in the type of x."""
+        """Return the gradient of a minibatch's mean loss, in x's dtype."""
         return gradient(self, x, inputs, targets)
 
 
 def forward(layers: Sequence[tuple[Array, Array]], h: Array) -> list[Array]:
-    """Inputs of every layer, and the output of the last layer."""
+    """Return the inputs of every layer, and the output of the last."""
     kept = [h]
     for number, (W, bias) in enumerate(layers):
         h = h @ W.T + bias
@@ -126,7 +126,7 @@ def forward(layers: Sequence[tuple[Array, Array]], h: Array) -> list[Array]:
 
 
 def gradient(work: Workload, x: Array, inputs: Array, targets: Array) -> Array:
-    """Gradient of the mean cross-entropy of one minibatch, in the type of x."""
+    """Return the gradient of a minibatch's mean cross-entropy, in x's dtype."""
     layers = work.split(x)
     *kept, z = forward(layers, inputs)
     p = np.exp(z - z.max(1, keepdims=True))

@@ -1,4 +1,4 @@
-"""fedspec_torch: the rules of fedspec in torch, with a batch axis over the clients.
+"""fedspec_torch: fedspec's update rules in torch; a batch axis holds the clients.
 
 * ``Federation``: a module, a loss and the clients' data as a population that any algorithm can train.
 * ``partition``: who has which examples of a data set; ``read_leaf``, ``read_table``: of local files.

@@ -1,4 +1,4 @@
-"""The shapes of the mirror, and numbers for each client as columns."""
+"""Shape types of fedspec_torch, and tensors that hold one number per client."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ Vector: TypeAlias = Float[Batched, "d"]
 """A model, a gradient or a moment as one flat vector of d coordinates."""
 
 Stack: TypeAlias = Float[Batched, "n d"]
-"""A vector for each of n clients."""
+"""Vector for each of n clients, as the rows of a matrix."""
 
 Stream: TypeAlias = Iterable[Float[Batched, "block d"]]
-"""A stack that comes in blocks of consecutive clients and is read once."""
+"""Stack that arrives in blocks of consecutive clients and can be read only once."""
 
 Weights: TypeAlias = Float[Batched, "n"]
-"""A number for each of n clients."""
+"""Number for each of n clients."""
 
 Ended: TypeAlias = tuple[tuple[Stack, ...], Weights]
-"""The models of a block after a run with what is handed back beside them, and the losses of the first minibatches."""
+"""Result of training a block: the models and the other returned vectors, then each client's first minibatch loss."""
 
 Column: TypeAlias = Float[Batched, "n 1"]
-"""A number for each of n clients, ready to multiply a stack."""
+"""Number for each of n clients, as a column that broadcasts over the rows of a stack."""
 
 
 def device_named(name: str) -> torch.device:
-    """The device of that name.
+    """Return torch's device of that name.
 
     Raises:
         UnknownNameError: torch does not know it, or it is not there.
@@ -55,7 +55,7 @@ def device_named(name: str) -> torch.device:
 
 
 def check_whole(what: str, given: Any, remedy: str, least: int = 1) -> None:
-    """Refuse what counts something and is no whole number, or too small a one.
+    """Raise an error if a count isn't an integer of at least ``least``.
 
     Raises:
         PlanError: with what was given, and the remedy.
@@ -65,26 +65,26 @@ def check_whole(what: str, given: Any, remedy: str, least: int = 1) -> None:
 
 
 FILLS = {"cpu": 2**23}
-"""Bytes of a model that is work enough for a device by itself; 2**27 elsewhere."""
+"""Model size in bytes above which training one client alone keeps a device busy; 2**27 for other devices."""
 
 
 def fills_device(d: int, like: Tensor) -> bool:
-    """True if a model of d numbers is so large that training several clients at once gains nothing."""
+    """True if a model of d numbers is so large that training several clients at once saves no time."""
     return d * like.element_size() > FILLS.get(like.device.type, 2**27)
 
 
 def numbers(xs: Sequence[Any], like: Batched) -> Weights:
-    """Sample sizes or step counts as a vector with the dtype and on the device of ``like``."""
+    """Convert one number per client to a vector with the dtype and device of ``like``."""
     return torch.tensor([float(x) for x in xs], dtype=like.dtype, device=like.device)
 
 
 def column(xs: Sequence[Any], like: Batched) -> Column:
-    """Make a column of a number for each client, ready to multiply a stack."""
+    """Convert one number per client to a column [n, 1] with the dtype and device of ``like``."""
     return numbers(xs, like).unsqueeze(1)
 
 
 def bytes_of(numbers: Tensor) -> Tensor:
-    """The bytes of a tensor's numbers, one after another; its own memory if they lie there in that order.
+    """Return a tensor's numbers as bytes: a view if the tensor is contiguous, else a copy.
 
     A single number may have any stride, and counts as contiguous: torch views it as bytes if its stride is 1.
     """

@@ -1,4 +1,4 @@
-"""Types of a batched round: the gradients of a block of clients."""
+"""Types of a batched round (population, gradient function), and functions that select rows and blocks of clients."""
 
 from __future__ import annotations
 
@@ -13,25 +13,26 @@ from fedspec_torch.arith import Stack
 __all__ = ["Clients", "Oracle", "Plan", "rows"]
 
 Oracle: TypeAlias = Callable[[int, Stack], Stack]
-"""The gradients that the clients of a block see at local step k = 0, 1, ..., each at its own point x[i].
+"""Gradient function of a block of clients: maps local step k = 0, 1, ... and points x to gradients, row i at x[i]. It
+may return the same buffer at every call: a step uses its gradient before it asks for the next.
 
 It may return the same buffer at every call: a step has read its gradient before it asks for the next."""
 
 
 class Clients(Protocol):
-    """The population: how many there are, and the gradients of any few of them."""
+    """Population of clients: its size, and a gradient function for any subset."""
 
     def __len__(self) -> int:
-        """The number of clients."""
+        """Return the number of clients."""
         ...
 
     def oracle(self, clients: Sequence[int]) -> Oracle:
-        """The gradients of these clients, in this order."""
+        """Return the gradient function of these clients, with rows in this order."""
         ...
 
 
 def neighbours(places: Sequence[int]) -> slice | None:
-    """The slice that holds these places in their order; None where they are not one after another."""
+    """Return the slice that equals these indices in their order, or None if the indices aren't consecutive."""
     if not places:
         return None
     first, last = places[0], places[-1]
@@ -41,10 +42,10 @@ def neighbours(places: Sequence[int]) -> slice | None:
 
 
 def rows(stack: Tensor, clients: Sequence[int]) -> Tensor:
-    """The rows of these clients: a view where the clients are consecutive, else a copy."""
+    """Return the rows of these clients: a view if the clients are consecutive, else a copy."""
     return stack[neighbours(clients) or list(clients)]
 
 
 def blocks(n: int, size: int) -> Iterator[slice]:
-    """The slices of n clients in blocks of that size, the last one shorter where it does not divide n."""
+    """Yield slices that cut n clients into blocks of ``size``; the last block may be shorter."""
     return (slice(start, start + size) for start in range(0, n, size))

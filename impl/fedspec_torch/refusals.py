@@ -1,4 +1,4 @@
-"""Why a model, a loss or a way to its gradients is refused: a short list, of which every message has one."""
+"""Errors of modules, losses and data, and the closed list of reasons that their messages give."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fedspec.errors import FedspecError
 
 
 class ModuleError(FedspecError):
-    """A module cannot be trained as it is; the message says which part, why, and what to do.
+    """Error: the module can't be trained as it is; the message names the submodule, the reason and a remedy.
 
     Attributes:
         client: whose minibatch it does not take, where that is what it says of one client.
@@ -18,54 +18,62 @@ class ModuleError(FedspecError):
 
 
 class DataError(FedspecError):
-    """A function does not make a client's examples from its number alone."""
+    """Error: data are unreadable, or a client's examples depend on more than the client's number."""
 
 
 class LossError(FedspecError):
-    """A loss cannot be trained on; the message says what it gave."""
+    """Error: the loss can't be trained on; the message describes the value that the loss returned."""
 
 
 class Reason(StrEnum):
-    """Reason of a refusal, as its message gives it."""
+    """Reason why a module, loss or gradient method is rejected, as the error message prints it."""
 
     STATISTICS = "keeps running statistics"
-    """Ways that train several clients at once have one module for all, and each client has statistics of its own."""
+    """Methods that train several clients at once share one module, but each client has its own running statistics."""
 
     DRAWS = "draws at random"
-    """From a generator that no run seeds: it could not be repeated or resumed. From torch's: in no stack of clients."""
+    """Random numbers from an unseeded generator can't be repeated or resumed; those of torch's can't in a stack of
+    clients.
+    """
 
     KEEPS = "keeps something between calls"
-    """The loss would depend on the order of calls: buffers, attributes, what a closure holds."""
+    """State between calls (buffers, attributes, closures) makes the loss depend on the order of the calls."""
 
     WRITES = "writes to what it is given"
-    """Parameters are the algorithm's (a clamp in forward, Embedding(max_norm=...)), and minibatches the clients'."""
+    """In-place writes to parameters (a clamp in forward, Embedding(max_norm=...)) or to the clients' minibatches."""
 
     BLIND = "does not depend on any parameter"
-    """There is no gradient."""
+    """Without a parameter in its graph, the loss has no gradient."""
 
     NOT_WRITTEN_OUT = "not written out"
-    """The ways ``compiled``, ``layered`` and ``fused`` know few layers and two losses, of exact types and unhooked."""
+    """``compiled``, ``layered`` and ``fused`` support few layers and two losses, of exact types and without hooks."""
 
     NO_GPU = "not on a GPU"
-    """The way ``fused`` is a kernel for one."""
+    """The gradient method ``fused`` is a GPU kernel."""
 
     HOOKED = "has a hook"
-    """The ways ``stacked`` and ``vmapped`` would call it with stacks of clients, or not at all."""
+    """``stacked`` and ``vmapped`` would pass stacks of clients to the hook, or not call it at all."""
 
     ASKS = "asks how it is differentiated"
-    """The ways ``stacked`` and ``vmapped`` answer otherwise: ``requires_grad``, ``grad_fn``, a hook on an output."""
+    """``stacked`` and ``vmapped`` give other answers than autograd: ``requires_grad``, ``grad_fn``, hooks on
+    outputs.
+    """
 
     UNBEARABLE = "is more than vmap bears"
-    """torch.func.vmap takes no numbers out of tensors, and not every operation."""
+    """torch.func.vmap supports neither ``.item()`` on tensors nor every operation."""
 
     NO_IMAGES = "has no weights of four axes"
-    """The way ``channels_last`` is about those."""
+    """The gradient method ``channels_last`` applies to weights with four axes."""
 
     LAID_OUT = "wants its numbers in another order in memory"
-    """The way ``channels_last``: ``view`` on what a convolution gives; ``flatten`` and ``reshape`` take any order."""
+    """``channels_last`` breaks ``view`` on a convolution's output; ``flatten`` and ``reshape`` accept any memory
+    order.
+    """
 
     UNSEEN = "cannot be looked at"
-    """While somebody looks on, torch may take other operators, and these may want other devices or types."""
+    """While fedspec observes a call, torch may use other operators, which may need other devices or dtypes."""
 
     DIFFERS = "comes to other gradients"
-    """A way is not plain autograd on the module itself: something reads parameters, or padding, otherwise."""
+    """The method's gradients differ from autograd's on the module: something reads parameters or padding
+    differently.
+    """

@@ -1,4 +1,4 @@
-"""Seconds of this thread that went into imports, compiling and choosing ways: the time of a round leaves them out."""
+"""Seconds that this thread spent on imports, compiling and choosing gradient methods, which round times exclude."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _watch = _Watch()
 
 
 def seconds() -> float:
-    """Seconds of set-up in this thread so far."""
+    """Return this thread's set-up seconds so far."""
     return _watch.spent
 
 
 @contextmanager
 def setting_up() -> Iterator[None]:
-    """Count the seconds inside as set-up, once however deep they lie."""
+    """Count the time inside this context as set-up; nested contexts count once."""
     _begin()
     try:
         yield
@@ -37,7 +37,7 @@ def setting_up() -> Iterator[None]:
 
 @cache
 def numba() -> Any:
-    """The module numba, whose import and compilations count as set-up, those that it reads from its files too."""
+    """Import and return numba; its import, compilations and cache loads count as set-up time."""
     with setting_up():
         events = import_module("numba.core.event")
 

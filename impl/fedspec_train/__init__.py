@@ -1,4 +1,4 @@
-"""The commands that train with fedspec_torch, ``fedspec simulate`` and ``fedspec reproduce``, and their pictures.
+"""Commands that train with fedspec_torch, ``fedspec simulate`` and ``fedspec reproduce``, and their plots.
 
 ``draw_runs`` draws runs that were played in Python. Importing the package needs no torch.
 """

@@ -1,4 +1,4 @@
-"""The client half of a row on named arrays: its local solver, or its own round with one client in it.
+"""Client half of an algorithm on named arrays: its local solver, or its round with a single client.
 
 No equation stands here. A client that keeps something runs the row's text as the only client there is; what the text
 gives it is what one client of many gets, and a reading under which it is not is refused.
@@ -22,12 +22,12 @@ from fedspec.population import stacked
 from fedspec_use.server import Arrays, Chosen, in_blocks, of_blocks, placed, trained
 
 Gradient = Callable[[int, Arrays], Arrays]
-"""The gradients at local step k = 0, 1, ... at a model, by name."""
+"""Function from local step k = 0, 1, ... and a model to the gradients, by name."""
 
 
 @dataclass(frozen=True)
 class LocalResult:
-    """State of a client after its local steps.
+    """Result of a client's local steps.
 
     Attributes:
         model: its local model.
@@ -41,31 +41,31 @@ class LocalResult:
 
 
 class OneClient:
-    """A population of one client, which notes what it does."""
+    """Population of one client, which records the client's result."""
 
     def __init__(self, gradient: Oracle) -> None:
         self.gradient, self.did = gradient, ()
 
     def __len__(self) -> int:
-        """A single client."""
+        """Return 1."""
         return 1
 
     def each(self, client: Any, plan: Plan, x: Vector) -> Any:
-        """Run the client, and stack its result as a single row."""
+        """Run the client, and return its result as a stack with one row."""
         self.did = client(0, x, self.gradient, plan.steps[0])
         return stacked([self.did])
 
     def each_arrival(self, client: Any, arrivals: Sequence[Any], x_mu: Sequence[Vector]) -> Any:
-        """Refuse: a client of rounds is never late."""
+        """Raise an error: clients that train in rounds don't send late updates."""
         raise PlanError("arrival: a client that is asked in rounds sends none")
 
     def gradients(self, S: Sequence[int], t: int, X: Any) -> Any:
-        """Its gradient at each row."""
+        """Return the client's gradient at each row of X."""
         return stack([self.gradient(t, x) for x in X])
 
 
 def keeps(chosen: Chosen) -> tuple[str, ...]:
-    """Fields of the state that a client keeps between rounds: those with a row, or a number, for each client."""
+    """Return the fields of the state that a client keeps between rounds: those with one entry for each client."""
     if isinstance(chosen.run, Method):
         return ()
     first = _first(chosen, np.zeros(2))
@@ -73,12 +73,12 @@ def keeps(chosen: Chosen) -> tuple[str, ...]:
 
 
 def tells(chosen: Chosen, state: Any, arrays: Arrays) -> dict[str, Any]:
-    """Server state that clients read beside its model, each vector as arrays FIELD/NAME."""
+    """Return the server state that clients need besides the model, each vector as arrays FIELD/NAME."""
     return {key: a for name in _read(chosen) for key, a in in_blocks(name, getattr(state, name), arrays).items()}
 
 
 def train(chosen: Chosen, arrays: Arrays, gradient: Gradient, steps: int, kept: Arrays, told: Arrays) -> LocalResult:
-    """Run a round of a client, with the row's solver and memory.
+    """Run one client's part of a round, with the algorithm's local solver and the client's state.
 
     Args:
         chosen: the row, with the client's own hyper-parameters.
@@ -129,7 +129,7 @@ def train(chosen: Chosen, arrays: Arrays, gradient: Gradient, steps: int, kept: 
 
 
 def missing_of(chosen: Chosen) -> list[str]:
-    """The hyper-parameters of clients that nobody has given."""
+    """Return the clients' hyper-parameters that aren't given."""
     if isinstance(chosen.run, Method):
         return [] if "eta_l" in chosen.numbers else ["eta_l"]
     known = chosen.algorithm.numbers_under("round", chosen.options)

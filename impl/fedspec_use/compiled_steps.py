@@ -1,4 +1,4 @@
-"""A step of an elementwise rule in one compiled pass over each parameter, where its numbers lie.
+"""Steps of an elementwise rule in one compiled pass over each parameter, in place.
 
 The rule is run on expressions (:mod:`fedspec_torch.tracing`), which say what it computes; a loop written for that
 reads each number once and writes it once. What is no elementwise rule is not recorded and left to the caller.
@@ -22,16 +22,16 @@ from fedspec_torch.tracing.tape import UnrecordedError
 from fedspec_use.rules import Local
 
 PIECE = 2**15
-"""Numbers of a parameter that a thread takes at once."""
+"""Numbers of a parameter that a thread processes at a time."""
 
 __all__ = ["LEAST", "Passes"]
 
 DESCENT = (("mul", (("number", 0), ("slot", "g"))), ("sub", (("slot", "x"), ("temporary", 0))))
-"""The instructions of x - rate g."""
+"""Instructions of x - rate g."""
 
 
 class Passes:
-    """The steps of a rule that are taken in one pass."""
+    """Compiled steps of a rule, if it is elementwise."""
 
     def __init__(self, rule: Local, least: float = LEAST) -> None:
         self.rule, self.least = rule, least
@@ -46,7 +46,7 @@ class Passes:
         trained: Sequence[Tensor],
         hyper: Mapping[str, Any],
     ) -> bool:
-        """Take a step of a group; False: it cannot be taken so, and nothing was done."""
+        """Take a step of a parameter group; return False, changing nothing, if the rule isn't supported."""
         kinds = {p.dtype for p in trained} | {p.grad.dtype for p in trained if p.grad is not None}
         if not (self.can and len(kinds) == 1 and all(map(_lies_flat, trained))):
             return False

@@ -1,4 +1,4 @@
-"""Flower strategies of the catalogue, for its message interface (flwr 1.41).
+"""Flower strategies for the catalogue's algorithms, for Flower's message interface (flwr 1.41).
 
 ``FedspecStrategy("fedadam", eta=0.1, beta1=0.9, beta2=0.99, tau=1e-3, v0=1e-6)`` stands where Flower's own ``FedAdam``
 would. Its server step is the row's function, called by :mod:`fedspec_use.server`.
@@ -47,24 +47,25 @@ from fedspec_use.server import (
 )
 
 EXAMPLES, STEPS, A_NORM, LOSS = "num-examples", "steps", "a-norm", "loss-before"
-"""The numbers of a reply; the first is called otherwise where the strategy has another ``weighted_by_key``."""
+"""Keys of the numbers in a reply; a strategy's ``weighted_by_key`` replaces the first."""
 
 CONTROL = "fedspec.control/"
-"""Prefix of arrays with the change of a control variate: Flower allows one record of arrays in a reply."""
+"""Name prefix of arrays that hold a control variate's change: Flower allows one record of arrays in a reply."""
 
 TOLD = "fedspec"
-"""The key of the configuration under which clients find the row with its hyper-parameters, and of the record of arrays
-that is sent beside the model."""
+"""Key of the configuration entry that sends clients the algorithm and its hyper-parameters, and of the record of
+arrays sent besides the model.
+"""
 
 PROXIMAL = "proximal-mu"
-"""The key under which Flower's own FedProx tells clients mu."""
+"""Configuration key by which Flower's own FedProx sends mu to clients."""
 
 FLOWERS = tuple(name for name in inspect.signature(FedAvg.__init__).parameters if name != "self")
-"""The keywords that are Flower's."""
+"""Keyword arguments of Flower's FedAvg."""
 
 
 class FedspecStrategy(FedAvg):  # type: ignore[misc]
-    """A row of the catalogue as a strategy.
+    """Flower strategy that runs the server of an algorithm of the catalogue.
 
     Attributes:
         server: the row, its reading and its hyper-parameters.
@@ -72,7 +73,7 @@ class FedspecStrategy(FedAvg):  # type: ignore[misc]
     """
 
     def __init__(self, algorithm: str | Algorithm, *, reading: str = "", clients: int = 0, **settings: Any) -> None:
-        """Choose a row; settings are its hyper-parameters and options by name, and the keywords of Flower's FedAvg.
+        """Choose an algorithm; ``settings`` are its hyper-parameters and options, and keywords of Flower's FedAvg.
 
         Args:
             algorithm: the row's id, or a row of one's own.
@@ -95,7 +96,7 @@ class FedspecStrategy(FedAvg):  # type: ignore[misc]
             log(WARNING, "reading %s of %s asks %s", self.server.reading, self.server.algorithm.id, words)
 
     def summary(self) -> None:
-        """Log the row and its settings, then Flower's."""
+        """Log the algorithm and its settings, then Flower's settings."""
         log(INFO, "\t├──> %s, as %s defines it", self.server.algorithm.id, self.server.reading)
         for name, value in {**self.server.numbers, **self.server.options}.items():
             log(INFO, "\t│\t├──%s: %s", name, value)
@@ -104,7 +105,7 @@ class FedspecStrategy(FedAvg):  # type: ignore[misc]
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Any
     ) -> Iterable[Message]:
-        """Take the model that the round begins with, and tell clients what they train for."""
+        """Store the model with which the round begins, and send the algorithm and its settings to clients."""
         model = of_record(arrays)
         self._state = begun(self.server, self._state, model)
         if not self._arrays and (kept := [name for name in model if name not in trained(model)]):
@@ -122,7 +123,7 @@ class FedspecStrategy(FedAvg):  # type: ignore[misc]
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
-        """Take a step of the row's server; a round without a reply changes nothing.
+        """Run the algorithm's server step on the replies; without a reply, nothing changes.
 
         Raises:
             UnknownNameError: nobody has replied, and a client says that it doesn't know the row.
@@ -142,15 +143,15 @@ class FedspecStrategy(FedAvg):  # type: ignore[misc]
 
     @property
     def arrays(self) -> ArrayRecord:
-        """The present model: what ``start`` takes as ``initial_arrays`` after :meth:`load_state_dict`."""
+        """Current model; after :meth:`load_state_dict`, pass it to ``start`` as ``initial_arrays``."""
         return to_record(self._arrays)
 
     def state_dict(self) -> dict[str, Any]:
-        """The model and all that the server keeps, as arrays and whole numbers; empty before the first round."""
+        """Return the model and the server's state as arrays and integers; empty before the first round."""
         return {} if self._state is None else saved(self._state, self._arrays)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from a :meth:`state_dict`, also from what ``numpy.load`` gives of one that ``numpy.savez`` wrote.
+        """Restore a :meth:`state_dict`, also one that ``numpy.savez`` wrote and ``numpy.load`` returned.
 
         Raises:
             ShapeError: it is the state of another algorithm.
@@ -159,12 +160,12 @@ class FedspecStrategy(FedAvg):  # type: ignore[misc]
 
 
 def of_record(record: ArrayRecord) -> dict[str, Array]:
-    """Flower's arrays as NumPy's, in their order."""
+    """Convert Flower's arrays to NumPy's, in order."""
     return {name: array.numpy() for name, array in record.items()}
 
 
 def to_record(arrays: Arrays) -> ArrayRecord:
-    """NumPy's arrays as Flower's, in their order."""
+    """Convert NumPy's arrays to Flower's, in order."""
     return ArrayRecord({name: FlowerArray(np.asarray(array)) for name, array in arrays.items()})
 
 
@@ -186,13 +187,13 @@ def reply_of(message: Message, weighted_by_key: str = EXAMPLES) -> Reply:
 
 
 def told(server: Chosen) -> str:
-    """The row, its reading and its settings as a client finds them."""
+    """Encode the algorithm, its reading and its settings as JSON for clients."""
     settings = {**server.numbers, **server.options}
     return json.dumps({"algorithm": server.algorithm.id, "reading": server.reading, "settings": settings})
 
 
 def heard(message: Message, own: Mapping[str, Any]) -> Chosen:
-    """The row that a message of the strategy speaks of, with a client's own hyper-parameters.
+    """Decode the algorithm that a strategy's message names, with the client's own hyper-parameters.
 
     Raises:
         ContractError: the message is of another strategy.
@@ -212,7 +213,7 @@ def heard(message: Message, own: Mapping[str, Any]) -> Chosen:
 
 
 def model_of(message: Message) -> tuple[str, dict[str, Array]]:
-    """The model of a train message, and the key of its record.
+    """Return the key of a train message's model, and the model.
 
     Raises:
         ContractError: there is not one record of arrays beside fedspec's own.
@@ -235,7 +236,7 @@ def answer(
     weighted_by_key: str = EXAMPLES,
     **own: Any,
 ) -> Message:
-    """The reply to a train message: the trained model, the two counts, and ||a_i||_1 of the row's solver.
+    """Make the reply to a train message: the trained model, examples, steps, and ||a_i||_1 of the solver.
 
     Args:
         message: what the client was sent.
@@ -279,7 +280,7 @@ def local_train(
     state: RecordDict | None = None,
     **more: Any,
 ) -> Message:
-    """Train with the row's own local solver, and reply.
+    """Train with the algorithm's own local solver, and return the reply.
 
     Args:
         message: what the client was sent.

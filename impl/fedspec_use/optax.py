@@ -1,4 +1,4 @@
-"""The catalogue's local solvers as optax transformations, for ``jit`` and ``vmap``.
+"""The catalogue's local solvers as optax transformations, which work under ``jit`` and ``vmap``.
 
 ``local("adam", eta_l=1e-3, beta1=0.9, beta2=0.999, eps=1e-8)`` stands where ``optax.adam(1e-3)`` would. A pytree of
 parameters is the vector of all its leaves, one after another; a layer is a leaf. Updates come with their sign.
@@ -25,7 +25,7 @@ from fedspec_use import rules
 
 
 class LocalState(NamedTuple):
-    """State between steps.
+    """State of a transformation between steps.
 
     Attributes:
         count: the steps taken.
@@ -41,7 +41,7 @@ class LocalState(NamedTuple):
 def local(
     algorithm: str | Algorithm, *, reading: str = "", eta_l: float | Callable[[Any], Any], **given: Any
 ) -> optax.GradientTransformation:
-    """A local solver as a transformation; ``init`` begins a round.
+    """Return a local solver as an optax transformation; ``init`` begins a round.
 
     Args:
         algorithm: its id in the catalogue, or a row of one's own.
@@ -88,12 +88,12 @@ def local(
 
 
 def shapes_of(params: Any) -> dict[str, tuple[int, ...]]:
-    """The shapes of the leaves, by their number."""
+    """Return the shapes of the leaves, by index."""
     return {str(j): tuple(leaf.shape) for j, leaf in enumerate(jax.tree_util.tree_leaves(params))}
 
 
 def cover_of(rule: rules.Local, params: Any) -> Any:
-    """SM3's sets, where the rule reads them."""
+    """Return SM3's cover of the parameters, or None if the rule doesn't use one."""
     return named_cover(rule.options.get("cover", CoverName.ONE), shapes_of(params)) if "cover" in rule.reads else None
 
 

@@ -1,4 +1,4 @@
-"""A row of the catalogue with its reading, options and hyper-parameters, as every framework needs it."""
+"""An algorithm with its reading, options and hyper-parameters, in the form that every framework adapter needs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fedspec_use.server import refusal
 
 @dataclass(frozen=True, eq=False)
 class Local:
-    """A local solver: one gradient, one step.
+    """Local solver: one gradient, one step.
 
     Attributes:
         algorithm: its row.
@@ -38,14 +38,14 @@ class Local:
 
     @cached_property
     def run(self) -> LocalSolver:
-        """Its functions: the printed ones where nothing else is asked."""
+        """The solver's functions."""
         run = self.algorithm.run
         assert isinstance(run, LocalSolver)
         return run
 
     @cached_property
     def reads(self) -> frozenset[str]:
-        """The arguments of the rule."""
+        """Names of the rule's arguments."""
         return frozenset(inspect.signature(self.run.rule).parameters)
 
     @cached_property
@@ -53,7 +53,7 @@ class Local:
         return {n: v for n, v in self.options.items() if n in self.reads and n != "cover"}
 
     def begin(self, x: Any, cover: Any = None) -> Any:
-        """The state of a round that begins at x: a record with the model and what is kept beside it, or the model."""
+        """Return the state of a round that begins at x: a record that contains the model, or the model itself."""
         begin = self.run.begin
         if begin is None:
             return x
@@ -62,7 +62,7 @@ class Local:
         return begin(x, **{n: v for n, v in given.items() if n in wanted})
 
     def step(self, state: Any, g: Any, hyper: Mapping[str, Any], **at: Any) -> Any:
-        """The state after one step.
+        """Return the state after one step.
 
         Args:
             state: the one before.
@@ -79,7 +79,7 @@ class Local:
 
 @dataclass(frozen=True)
 class Alone:
-    """The server of a program whose clients keep something, as a method's: it needs no number of clients."""
+    """Server of an algorithm with client state, in the form of a method's server: it needs no number of clients."""
 
     hyper: Callable[..., Any]
     init: Callable[[Any, Any], Any]
@@ -88,7 +88,7 @@ class Alone:
 
 @dataclass(frozen=True, eq=False)
 class Server:
-    """A server that reads the average change alone: one average, one step.
+    """Server that reads only the average change: one average, one step.
 
     Attributes:
         algorithm: its row.
@@ -103,12 +103,12 @@ class Server:
     hyper: Mapping[str, float]
 
     def record(self, hyper: Mapping[str, Any]) -> Any:
-        """The hyper-parameters as the row's functions read them; clients have theirs, which no server reads."""
+        """Return the hyper-parameter record for the row's functions; clients' own values are placeholders."""
         return self.run.hyper(**{**self.algorithm.unseen("server"), **hyper}, **self.options)
 
 
 def local(algorithm: str | Algorithm, reading: str = "", **given: Any) -> Local:
-    """A local solver by its id, or of one's own.
+    """Return a local solver, by the id of an algorithm or by its row.
 
     Args:
         algorithm: its id in the catalogue, or its row.
@@ -128,7 +128,7 @@ def local(algorithm: str | Algorithm, reading: str = "", **given: Any) -> Local:
 
 
 def server(algorithm: str | Algorithm, reading: str = "", **given: Any) -> Server:
-    """A server by its id, or of one's own: as :func:`local`.
+    """Return a server, by the id of an algorithm or by its row; arguments as in :func:`local`.
 
     Raises:
         UnknownNameError: a name is unknown, or the row has no server.
@@ -172,7 +172,7 @@ def _alone(row: Algorithm) -> Alone | None:
 
 
 def beside_the_average(server: Server) -> list[str]:
-    """List the inputs that a server reads beyond the average of four clients, in words; empty if none.
+    """List the inputs that a server reads besides the average change, as text; empty if none.
 
     Seen in steps of it. The average is exact in binary, so that a rule that asks for signs, as Yogi's, is asked the
     same both times.

@@ -1,4 +1,4 @@
-"""The server half of a row on a model of named NumPy arrays: what a framework's strategy calls, and no framework.
+"""Server half of an algorithm on a model of named NumPy arrays, for use by a framework's strategy.
 
 No equation stands here: a round calls the row's own ``init`` and ``server``, as the reference does for the judge.
 """
@@ -25,12 +25,12 @@ from fedspec.plan import Messages
 from fedspec.reference import shown
 
 Arrays = Mapping[str, Array]
-"""A model: arrays by name, in an order that is kept."""
+"""Model as arrays by name, in a fixed order."""
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """A row under one reading with its hyper-parameters.
+    """Algorithm under one reading, with its hyper-parameters.
 
     Attributes:
         algorithm: the row.
@@ -51,7 +51,7 @@ class Chosen:
     clients: int = 0
 
     def init(self, x: Vector) -> Any:
-        """The server's state before the first round.
+        """Return the server's state before the first round.
 
         Raises:
             ParameterError: the server counts all clients, and nobody said how many there are.
@@ -67,12 +67,12 @@ class Chosen:
 
     @property
     def counts(self) -> bool:
-        """True if the server reads how many clients there are."""
+        """True if the server uses the number of all clients."""
         return self.algorithm.has(Fact.COUNTS_ALL)
 
     @cached_property
     def reads(self) -> frozenset[str]:
-        """Numbers that clients send beside their models and that move the server, found in a step."""
+        """Names of the clients' numbers (examples, steps, a_norms) that affect the server, found by trial steps."""
         x, deltas = np.array([1.0, -2.0, 0.5]), np.array([[1.0, 0.25, -3.0], [0.5, -2.0, 1.0], [-4.0, 0.5, 1.25]])
         state = replace(self, clients=3).init(x)
         sent: dict[str, Any] = {"examples": [1.0, 1.0, 1.0], "steps": [1, 1, 1], "a_norms": [1.0, 1.0, 1.0]}
@@ -93,7 +93,7 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Reply:
-    """Reply of a client after its local steps; None for a number that it does not send.
+    """Reply of a client after its local steps; a number that the client didn't send is None.
 
     Attributes:
         model: its local model, under the names of the model that it was sent.
@@ -115,12 +115,12 @@ class Reply:
 
 
 def servers() -> tuple[str, ...]:
-    """The ids of all rows that :func:`choose` takes."""
+    """Return the ids of all algorithms that :func:`choose` accepts."""
     return tuple(a.id for a in CATALOGUE.values() if not refusal(a))
 
 
 def refusal(a: Algorithm) -> str:
-    """Why a row has no server that stands alone on models; empty where it has one."""
+    """Return why an algorithm has no server that runs separately from its clients; "" if it has one."""
     if isinstance(a.run, LocalSolver):
         return f"{a.id} is a client's solver and has no server; train with it in the clients, beside fedavg"
     if "peers" in a.takes:
@@ -138,7 +138,7 @@ def refusal(a: Algorithm) -> str:
 def choose(
     name: str | Algorithm, reading: str = "", settings: Mapping[str, Any] | None = None, clients: int = 0
 ) -> Chosen:
-    """A row under a reading, the canonical one unless it is named, with hyper-parameters and options by their names.
+    """Return an algorithm under a reading (default: the canonical one), with its hyper-parameters and options.
 
     Args:
         name: its id, or the row itself.
@@ -170,11 +170,11 @@ def choose(
 
 
 UNHEARD = "this client knows no algorithm of that name"
-"""The words by which a server finds, among the reasons why clients have failed, that they don't know its row."""
+"""Phrase in clients' errors by which the server recognises that they don't know its algorithm."""
 
 
 def told_of(name: str) -> Algorithm:
-    """The row of that id, as a client finds it that was told the id alone.
+    """Return the algorithm of that id, on a client that received only the id.
 
     Raises:
         UnknownNameError: the row is unknown here, as an own row is until the client has seen it.
@@ -189,7 +189,7 @@ def told_of(name: str) -> Algorithm:
 
 
 def check_heard(chosen: Chosen, reasons: Iterable[str]) -> None:
-    """Refuse a round in which no client has answered, if some failed because they don't know the row.
+    """Raise an error if no client replied and some failed because they don't know the algorithm.
 
     Raises:
         UnknownNameError: that is so.
@@ -202,34 +202,34 @@ def check_heard(chosen: Chosen, reasons: Iterable[str]) -> None:
 
 
 def unmet(chosen: Chosen) -> list[str]:
-    """Requirements of the reading that the hyper-parameters do not meet, in words."""
+    """Return the requirements of the reading that the hyper-parameters violate, as text."""
     h = vars(chosen.h)
     return [r.words for r in chosen.algorithm.reading(chosen.reading).requires if not r.holds(h)]
 
 
 def trained(arrays: Arrays) -> dict[str, Array]:
-    """The arrays of floating-point numbers; counters and masks are none that an optimiser moves."""
+    """Return the floating-point arrays; others, such as counters and masks, aren't trained."""
     return {name: a for name, a in arrays.items() if np.issubdtype(a.dtype, np.floating)}
 
 
 def placed(x: Vector, arrays: Arrays) -> dict[str, Array]:
-    """A vector as arrays of these names, shapes and types; what is not trained stays as it is."""
+    """Convert a vector to arrays with the names, shapes and dtypes of ``arrays``; untrained ones are kept."""
     blocks = unflatten(x, trained(arrays))
     return {name: blocks[name].astype(a.dtype) if name in blocks else a for name, a in arrays.items()}
 
 
 def in_blocks(field: str, x: Vector, arrays: Arrays) -> dict[str, Any]:
-    """A vector as arrays called FIELD/NAME, by the names of what is trained."""
+    """Convert a vector to arrays FIELD/NAME, one for each trained array."""
     return {f"{field}/{name}": np.array(a) for name, a in unflatten(x, trained(arrays)).items()}
 
 
 def of_blocks(field: str, told: Mapping[str, Any], arrays: Arrays) -> Vector:
-    """The vector that :func:`in_blocks` took apart."""
+    """Convert arrays FIELD/NAME, as :func:`in_blocks` makes them, back to a vector."""
     return flatten({name: np.asarray(told[f"{field}/{name}"]) for name in trained(arrays)})
 
 
 def begun(chosen: Chosen, state: Any, arrays: Arrays) -> Any:
-    """The state of a round that begins with this model; the first state of all where there is none yet.
+    """Return the server's state with this model; the initial state if there is none yet.
 
     Raises:
         ShapeError: the state belongs to a model of another size or type.
@@ -249,7 +249,7 @@ def begun(chosen: Chosen, state: Any, arrays: Arrays) -> Any:
 def stepped(
     chosen: Chosen, state: Any, arrays: Arrays, replies: Sequence[Reply]
 ) -> tuple[Any, dict[str, Array], dict[str, Any]]:
-    """Run a round: the next state, the model and the shown quantities, from the sent model and the replies.
+    """Run a round's server step; return the next state, the new model and the values to report.
 
     Raises:
         PlanError: nobody replied, a number of steps is none, or a reply lacks a number that the row reads.
@@ -343,7 +343,7 @@ def _losses(chosen: Chosen, replies: Sequence[Reply]) -> Any:
 
 
 def saved(state: Any, arrays: Arrays) -> dict[str, Any]:
-    """A state as arrays and whole numbers: the model as x/NAME, each vector beside it as FIELD/NAME, counts as FIELD.
+    """Convert a state to arrays and integers: the model as x/NAME, other vectors as FIELD/NAME, counts as FIELD.
 
     Raises:
         ShapeError: the row keeps something else.
@@ -360,7 +360,7 @@ def saved(state: Any, arrays: Arrays) -> dict[str, Any]:
 
 
 def loaded(chosen: Chosen, told: Mapping[str, Any]) -> tuple[Any, dict[str, Array]]:
-    """The state and the model that :func:`saved` gave, also after NumPy has written and read them.
+    """Restore the state and the model from :func:`saved`'s result, also if NumPy stored it in between.
 
     Raises:
         ShapeError: it is the state of another algorithm.

@@ -1,4 +1,4 @@
-"""The catalogue's rules as torch optimisers: :class:`Local` of gradients, :class:`Server` of averaged changes.
+"""The catalogue's rules as torch optimisers: :class:`Local` for gradients, :class:`Server` for averaged changes.
 
 The model of a parameter group is the vector of all its parameters, one after another; a layer is a parameter. Numbers
 that a rule keeps are float32 at least, so float16 and bfloat16 parameters have float32 moments. The learning rate is
@@ -194,7 +194,7 @@ class Local(_OfARule):
 
     @property
     def said(self) -> Mapping[str, Any]:
-        """The hyper-parameters as they were given."""
+        """Hyper-parameters as they were given."""
         return self.rule.hyper
 
     def _step(self, group: dict[str, Any], trained: list[Tensor]) -> None:
@@ -226,7 +226,7 @@ class Local(_OfARule):
 
 
 class Server(_OfARule):
-    """A server as a torch optimiser of the pseudo-gradient: ``.grad`` is the model less the average of the clients'.
+    """Server as a torch optimiser: ``.grad`` must hold the model minus the average of the clients' models.
 
     So an outer loop is two lines: put ``outer - mean of inner models`` into ``.grad``, and step.
 
@@ -250,7 +250,7 @@ class Server(_OfARule):
 
     @property
     def said(self) -> Mapping[str, Any]:
-        """The hyper-parameters as they were given."""
+        """Hyper-parameters as they were given."""
         return self.rule.hyper
 
     def _step(self, group: dict[str, Any], trained: list[Tensor]) -> None:
@@ -297,7 +297,7 @@ def _grad(p: Tensor) -> Tensor:
 
 
 def layers_of(trained: Iterable[Tensor]) -> tuple[slice, ...]:
-    """Slices of the parameters in the flat vector."""
+    """Return the parameters' slices in the flat vector."""
     return layers({str(j): tuple(p.shape) for j, p in enumerate(trained)})
 
 

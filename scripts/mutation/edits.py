@@ -1,4 +1,6 @@
-"""Edits of the specification's rule modules, by cosmic-ray's operators, and which of them no vector could show."""
+"""Mutations of the specification's rule modules by cosmic-ray's operators, without those that no vector could
+detect.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +31,9 @@ _CHOSEN = re.compile(
     "|ZeroIterationForLoop"
 )
 OPERATORS = tuple(name for name in OperatorProvider() if _CHOSEN.fullmatch(name))
-"""Operators that can give another number. Bits, shifts, ``//`` and ``%`` would end in a TypeError and only raise the
-rate; ``is`` and ``==`` mean the same for readings; decorators and exceptions are no part of the mathematics."""
+"""Operators that can change a number. Bits, shifts, ``//`` and ``%`` would end in a TypeError and only raise the
+rate; ``is`` and ``==`` mean the same for readings; decorators and exceptions are no part of the mathematics.
+"""
 
 _SUMS_AND_PRODUCTS = {"arith_expr", "term", "power"}
 
@@ -61,7 +64,9 @@ class Edit:
     index: int
 
     def applied(self) -> str:
-        """The module with the edit; it spoils the tree that all edits share, so a child alone may ask for it."""
+        """Return the module's text with the edit; it changes the tree that all edits share, so call it only in a
+        child process.
+        """
         new = _operator(self.operator).mutate(self.node, self.index)
         if new is not self.node:
             self.node.parent.children = [new if c is self.node else c for c in self.node.parent.children]
@@ -70,7 +75,7 @@ class Edit:
 
     @functools.cached_property
     def shown(self) -> str:
-        """The lines that differ: what stood there and what stands there, without which line that is."""
+        """Lines that the edit changes, before and after, without line numbers."""
         new = mutate_code(source(self.module), _operator(self.operator), self.occurrence)
         assert new is not None
         pairs = zip(source(self.module).splitlines(), new.splitlines(), strict=True)
@@ -78,7 +83,7 @@ class Edit:
 
 
 def modules() -> list[str]:
-    """The dotted names of all modules that are edited."""
+    """Return the dotted names of all modules to mutate."""
     (root,) = find_spec("fedspec").submodule_search_locations  # type: ignore[union-attr, misc]
     found = [f"fedspec.{name}" for name in MODULES]
     for package in PACKAGES:
@@ -89,7 +94,7 @@ def modules() -> list[str]:
 
 @functools.cache
 def path_of(module: str) -> str:
-    """The file of a module."""
+    """Return the file of a module."""
     found = find_spec(module)
     assert found is not None and found.origin is not None
     return found.origin
@@ -97,7 +102,7 @@ def path_of(module: str) -> str:
 
 @functools.cache
 def source(module: str) -> str:
-    """The text of a module."""
+    """Return the text of a module."""
     return Path(path_of(module)).read_text(encoding="utf-8")
 
 
@@ -108,7 +113,7 @@ def _operator(name: str) -> Operator:
 
 
 def edits(module: str) -> Iterator[Edit]:
-    """Every edit of a module, in the order of the operators."""
+    """Yield every edit of a module, in the order of the operators."""
     nodes, places = list(ast_nodes(get_ast(source(module)))), _places(module)
     for name in OPERATORS:
         spots = ((n, k, at) for n in nodes for k, (at, _) in enumerate(_operator(name).mutation_positions(n)))
@@ -165,11 +170,11 @@ def _places(module: str) -> _Places:
 
 
 def functions(module: str) -> list[str]:
-    """The functions and methods of a module, those in others left out."""
+    """Return the functions and methods of a module, without nested ones."""
     return [*_places(module).functions]
 
 
 def lines_of(module: str, function: str) -> range:
-    """The lines of a function, with its decorators: code that a decorator wraps begins there."""
+    """Return the lines of a function, decorators included, since a decorated function's code begins there."""
     (((start, _), (end, _)), _) = _places(module).functions[function]
     return range(start, end + 1)

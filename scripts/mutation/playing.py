@@ -1,4 +1,4 @@
-"""The bundled vectors on an edited specification: in a child of this process, with the functions' code exchanged."""
+"""Run of the bundled vectors on a mutated specification, in a forked process in which functions' code is replaced."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from fedspec_suite.vectors.store import load
 from fedspec_suite.vectors.vector import Vector
 
 DTYPE = "float64"
-"""Every vector decides in it, and what is allowed is smallest there."""
+"""Type in which vectors run: every vector supports it, and it has the smallest tolerance."""
 
 PATIENCE, LEAST, MEMORY = 20, 5, 8 << 30
-"""A child may take so many times the processor time of the rule, so many seconds at least, and so many bytes."""
+"""Limits of a child: CPU time as a multiple of the rule's, extra CPU seconds, and bytes of memory."""
 
 
 class Fate(StrEnum):
-    """Fate of an edit."""
+    """Outcome of an edit."""
 
     OTHER = "gives other numbers"
     RAISES = "raises an exception"
@@ -55,7 +55,7 @@ KILLED = (Fate.OTHER, Fate.RAISES, Fate.ENDLESS)
 
 @dataclass(frozen=True, eq=False)
 class Ready:
-    """A vector that can be played, and what playing it runs.
+    """Vector that is ready to run, with the functions that it calls.
 
     Attributes:
         vector: the vector.
@@ -73,7 +73,7 @@ class Ready:
 
 
 def ready(algorithms: Sequence[str] | None = None) -> list[Ready]:
-    """Every vector, played once on the specification as it is.
+    """Return every vector, after running it once on the unchanged specification.
 
     Raises:
         SystemExit: the specification itself fails one, so that nothing could be learnt from failures.
@@ -110,13 +110,13 @@ def _measured(vector: Vector, bench: Bench, setting: Setting) -> Ready:
 
 
 def calling(module: str, function: str, vectors: Sequence[Ready]) -> list[Ready]:
-    """The vectors that call a function."""
+    """Return the vectors that call a function."""
     path, lines = path_of(module), lines_of(module, function)
     return [r for r in vectors if any(file == path and line in lines for file, line in r.runs)]
 
 
 def reaching(edit: Edit, vectors: Sequence[Ready]) -> list[Ready]:
-    """The vectors that call the edited function: a quick one of each algorithm first, then of each another."""
+    """Return the vectors that call the edited function: the fastest of each algorithm first, then the next of each."""
     found = calling(edit.module, edit.function, vectors)
     ranks = dict[str, int]()
     order = []
@@ -128,7 +128,7 @@ def reaching(edit: Edit, vectors: Sequence[Ready]) -> list[Ready]:
 
 
 def fate(edit: Edit, vectors: Sequence[Ready]) -> Fate:
-    """Fate of an edit when vectors are played on it, up to the first vector that fails."""
+    """Run vectors on an edit until the first one fails, and return the outcome."""
     _compiled(edit.module)
     child = os.fork()
     if child == 0:

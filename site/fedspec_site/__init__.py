@@ -1,1 +1,1 @@
-"""The pages of the site that are made of data: Markdown with HTML in it, which Sphinx reads."""
+"""Pages of the site that are generated from data, as Markdown with HTML for Sphinx."""

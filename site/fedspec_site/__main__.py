@@ -1,4 +1,4 @@
-"""Write the source of the site: ``python -m fedspec_site FOLDER``, a folder that is not there yet."""
+"""Write the site's source: ``python -m fedspec_site FOLDER``, where FOLDER doesn't exist yet."""
 
 from __future__ import annotations
 

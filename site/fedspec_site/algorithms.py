@@ -1,4 +1,4 @@
-"""A page for each algorithm: what `fedspec show` says of it, drawn; and who offers it."""
+"""Page for each algorithm: the content of `fedspec show`, and the packages that implement it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fedspec_suite.report.source import code_of
 
 @dataclass(frozen=True)
 class Change:
-    """A line of a reading that is another than in the canonical one.
+    """Equation of a reading that differs from the canonical reading's.
 
     Attributes:
         id: id of the equation.
@@ -37,7 +37,7 @@ class Change:
 
 
 def changes(a: Algorithm, reading: str) -> list[Change] | None:
-    """The lines in which a reading differs from the canonical one; None if a claim has to say more."""
+    """List the equations in which a reading differs from the canonical one; None if the reading needs options."""
     usual = {e.id: e.text for e in a.equations}
     try:
         there = {e["id"]: e["text"] for e in offer_page.record(a, reading, {})["equations"]}
@@ -54,7 +54,7 @@ def _readings(a: Algorithm, canonical: str) -> dict[str, str]:
 
 
 def write(source: Source) -> None:
-    """Write the pages, and the one that lists them."""
+    """Write the algorithms' pages and their index."""
     offered = {id: verdicts.count_kinds([o.kind for o in of_algorithm(id)]) for id in CATALOGUE}
     source.page("algorithms/index", "algorithms", families=FAMILIES, offered=offered, count=len(CATALOGUE))
     for a in CATALOGUE.values():

@@ -1,4 +1,4 @@
-"""The reference of the command, from Typer."""
+"""Reference of the command, generated from Typer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fedspec_suite.cli.manual import SECTIONS
 
 @dataclass(frozen=True)
 class Command:
-    """A command as its help says it.
+    """Help of one command.
 
     Attributes:
         name: name of the command.
@@ -37,7 +37,7 @@ class Command:
 
 
 def commands() -> Iterator[Command]:
-    """Each command and what stands under it."""
+    """Yield each command and its subcommands."""
     # The help must not depend on who makes it.
     os.environ.update(COLUMNS="1000", HOME="/home/you")
     yield from _below(typer.main.get_command(app), None, "fedspec")

@@ -1,4 +1,4 @@
-"""The pages of docs/, and what they link to, at the places that they have in the project: their links stay right."""
+"""Pages of docs/ and the files that they link to, copied to the same relative paths, so that links stay valid."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fedspec_site.writing import ROOT, Source
 
 PAGES = ("CONTRIBUTING.md", "CHANGELOG.md", "examples/contrib/README.md", "vectors/README.md")
 ELSEWHERE = {"README.md": "index.md", "docs/conformance/README.md": "conformance/index.md"}
-"""Documents that are another page of the site."""
+"""Documents whose place another page of the site takes."""
 
 CHECK = (
     "subjects any-language local-training messages schedules outer-step lora resume faults diagnosis in-your-ci reports"
@@ -49,20 +49,20 @@ SECTIONS = {
         ],
     ),
 }
-"""Pages that list others: title, first words, pages. What no page lists is put under the last one."""
+"""Index pages: title, introduction and pages. Pages that no index lists are added to the last one."""
 
 LINK = re.compile(r"(?P<before>!?\[(?P<words>(?:[^\[\]]|\[[^\]]*\])*)\]\()(?P<to>[^)#\s]+)(?P<anchor>#[^)\s]*)?\)")
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 
 def pages() -> Iterator[Path]:
-    """Every page, as the project has it."""
+    """Yield the path of every page in the project."""
     yield from (page for page in sorted((ROOT / "docs").rglob("*.md")) if str(page.relative_to(ROOT)) not in ELSEWHERE)
     yield from (ROOT / name for name in PAGES)
 
 
 def write(source: Source) -> None:
-    """Write them, and the pages that list them."""
+    """Write the pages and the index pages."""
     for page in pages():
         name = str(page.relative_to(ROOT))
         text = page.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Pictures: results of the trials of a recipe, and both sides of a counterexample."""
+"""SVG plots: measured values of a recipe's trials, and both sides of a counterexample."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 
 
 def dots(rows: Sequence[tuple[str, Sequence[float]]], words: str, *, log: bool) -> Markup:
-    """A line for each trial, on which each seed is a dot and the median a stroke.
+    """Plot a row for each trial, with a dot for each seed and a line at the median.
 
     Args:
         rows: the name of each trial, and its values that are finite.
@@ -62,7 +62,7 @@ def _ticks(low: float, high: float, log: bool) -> list[float]:
 
 
 def sides(left: float, right: float, sign: str) -> Markup:
-    """Both sides of a counterexample as bars from one zero."""
+    """Plot both sides of a counterexample as bars from a common zero."""
     low, high = min(0.0, left, right), max(0.0, left, right)
     long = (high - low) or 1
     bars = Markup().join(

@@ -1,4 +1,4 @@
-"""Formulas in plain words, such as ``|grad f(x_t)|^2 <= r(T)``, as MathML; the words around them stay as they are.
+"""Conversion of formulas in plain text, such as ``|grad f(x_t)|^2 <= r(T)``, to MathML; other words stay unchanged.
 
 What stands beside a token decides whether it is part of a formula.
 """
@@ -20,13 +20,13 @@ TOKENS = re.compile(
 CLOSED_BY = {"(": ") ]", "[": "] )", "{": "}", "|": "|", "||": "||", "<": ">"}
 FUNCTIONS = {"sqrt", "log", "exp", "min", "max", "ceil", "floor", "sign", "argmin", "var", "grad", "sum", "int", "prod"}
 NAMES = {"gap", "tail", "Lay", "Lam", "fac", "oo"}
-"""Names of more than one letter that the statements use."""
+"""Names with more than one letter that the statements use."""
 WITHIN = {"avg", "consensus", "drift", "error", "in", "mean", "of", "over", "rest", "sum"}
-"""Words that a formula may have within its brackets."""
+"""Words that may occur inside a formula's brackets."""
 
 
 def prose(text: str) -> Markup:
-    """Text with its formulas as MathML, and with code between ticks."""
+    """Convert text to HTML with formulas as MathML and backticks as code."""
     tokens = _tokens(text)
     _name(tokens)
     _pair(tokens)

@@ -1,4 +1,4 @@
-"""The front page: the sentence, diagnosis and install lines of the README, the packages, and a door for each reader."""
+"""Front page: the README's first sentence, diagnosis and install lines, the packages, and links for each reader."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from fedspec_torch import recipes
 
 
 def readme() -> dict[str, object]:
-    """The README, taken apart: its sentence, the rest of that paragraph, install lines, a command and its answer."""
+    """Extract from the README its first sentence, the rest of that paragraph, the install lines, a command and its
+    output.
+    """
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     sentence, _, more = " ".join(text.split("\n\n")[1].split()).partition(". ")
     install = re.search(r"^## Install\n.*?^```\n(.*?)^```", text, re.DOTALL | re.MULTILINE)

@@ -1,4 +1,6 @@
-"""Statements: a line for each one that a paper numbers, and a page for each form of it with its evidence."""
+"""Pages of the papers' statements: an index with each numbered statement, and a page for each claim with its
+evidence.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ LOOKS = {
     Verdict.UNKNOWN: "open",
     Verdict.REFUTED: "refuted",
 }
-"""Style of each verdict."""
+"""CSS style of each verdict."""
 
 SIDES = re.compile(
     r"left side (?P<left>[-+\d.e]+)[^,;]*, right side (?P<right>[-+\d.e]+)[^,;]*; "
@@ -39,14 +41,14 @@ SIDES = re.compile(
 
 
 def mark(claim: Claim, share: str = "") -> Markup:
-    """The verdict of a claim on a page."""
+    """Return a claim's verdict as HTML."""
     look = "repaired" if claim.repairs and claim.verdict is not Verdict.REFUTED else LOOKS[claim.verdict]
     return verdicts.pill(look, ", ".join(filter(None, (claim.said, share or claim.share))))
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A numbered statement of a paper.
+    """Numbered statement of a paper, with the claims about it.
 
     Attributes:
         statement: the statement.
@@ -69,7 +71,7 @@ class Entry:
 
     @property
     def words(self) -> str:
-        """Beginning of the sentence on the statement's verdict."""
+        """Introduction to the statement's verdict."""
         if self.first is None:
             return "Nothing was looked at."
         if self.first.severity:
@@ -88,12 +90,12 @@ class Entry:
         return "True with:" if whole else "Repaired:"
 
     def mark(self, claim: Claim) -> Markup:
-        """The verdict of a claim, and what it is of this statement."""
+        """Return a claim's verdict as HTML, with how much of this statement it covers."""
         return mark(claim, book.share(claim, self.statement))
 
 
 def entry(s: book.Statement, steps: tuple[str, ...] = ()) -> Entry:
-    """A statement with its claims in order of what they say of it."""
+    """Group a statement's claims: the main one, its correction, and the others."""
     known = book.claims()
     mine = [known[id] for id in s.claims]
 

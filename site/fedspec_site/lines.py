@@ -1,4 +1,4 @@
-"""An algorithm's equations beside the statements that compute them, line by line where one names the other."""
+"""Algorithm's equations paired with the statements that compute them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fedspec.source_text import source_of
 
 @dataclass(frozen=True)
 class Line:
-    """An equation of the canonical reading, and what computes it.
+    """Equation of the canonical reading, and the code that computes it.
 
     Attributes:
         equation: the equation, in our words.
@@ -30,7 +30,7 @@ class Line:
 
 
 def lines(a: Algorithm) -> list[Line]:
-    """The equations that run in the canonical reading, in order."""
+    """Return the equations of the canonical reading, in order, each with its code."""
     known = {f"{f.__module__}.{f.__qualname__}": f for f in a.rules}
     return [_line(e, known[e.rule], _body(a, known[e.rule])) for e in a.equations]
 

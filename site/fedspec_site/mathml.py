@@ -1,4 +1,4 @@
-"""Formulas as MathML, from their tokens. What is read: arithmetic, relations, scripts, brackets, roots, names.
+"""Conversion of a formula's tokens to MathML: arithmetic, relations, scripts, brackets, roots and names.
 
 :mod:`fedspec_site.formulas` finds the tokens in the words around them.
 """
@@ -23,7 +23,7 @@ RELATIONS = {"<=", ">=", "!=", "<<", ">>", "->", "=", "<", ">"}
 LOOSE = {"+", "-", ",", ";"} | RELATIONS
 LETTERS = {"grad": "∇", "sum": "∑", "int": "∫", "prod": "∏", "oo": "∞"}
 PRODUCTS = {"IL", "IM", "JW", "Km", "Kn", "RIM", "WJ", "WX"}
-"""Products that the statements print without a space."""
+"""Products that the statements write without a space."""
 ACCENTED = re.compile(r"(?![Ww]hat|[Tt]hat|chat)([A-Za-z]|Delta)(hat|tilde|bar)")
 
 
@@ -36,11 +36,11 @@ class Token:
     spaced: bool
     maths: bool = False
     mate: int = -1
-    """Place of the other bracket."""
+    """Index of the matching bracket; -1 if there is none."""
 
 
 class Reader:
-    """MathML of a run of tokens."""
+    """Converter of a run of tokens to MathML."""
 
     def __init__(self, tokens: Sequence[Token]) -> None:
         self.tokens = tokens
@@ -49,7 +49,7 @@ class Reader:
         """True if a fraction is written along the line, as in an exponent."""
 
     def row(self, first: int, end: int) -> str:
-        """The tokens from one place to another, as a row."""
+        """Return the tokens from ``first`` to ``end`` as a MathML row."""
         kept, (self.k, self.end) = (self.k, self.end), (first, end)
         parts: list[str] = []
         product = 0
@@ -72,18 +72,18 @@ class Reader:
         return "".join(parts)
 
     def factor(self) -> str:
-        """A name, a number or a group, with what stands below and above it, and with its arguments."""
+        """Return a name, number or group with its scripts and arguments."""
         one, text = self.tokens[self.k], self.scripted(self.base(self.tokens[self.k]))
         if self.tight("(", "[") and one.kind == "name":
             text = self.scripted(f"<mrow>{text}<mo>&#x2061;</mo>{self.group()}</mrow>")
         return text
 
     def tight(self, *texts: str) -> bool:
-        """True if one of these stands here without a space before it."""
+        """True if the next token is one of these, without a space before it."""
         return self.k < self.end and not self.tokens[self.k].spaced and self.tokens[self.k].text in texts
 
     def scripted(self, base: str) -> str:
-        """A base with the marks and scripts behind it."""
+        """Return a base with the marks and scripts that follow it."""
         below, above = "", ""
         while self.tight("'", "~", "_", "^", "+", "-", "*"):
             one = self.tokens[self.k]
@@ -124,7 +124,7 @@ class Reader:
         return self.name(one)
 
     def name(self, one: Token) -> str:
-        """A name as its letters."""
+        """Return a name as MathML letters."""
         if one.text in LETTERS:
             tag = "mi" if one.text in ("oo", "grad") else "mo"
             return f"<{tag}>{LETTERS[one.text]}</{tag}>"
@@ -136,7 +136,7 @@ class Reader:
         return "".join(map(name_markup, one.text)) if one.text in PRODUCTS else name_markup(one.text)
 
     def group(self) -> str:
-        """A bracket with what is in it."""
+        """Return a bracket with its content."""
         first = self.k
         last = self.tokens[first].mate
         inner = self.row(first + 1, last)
@@ -147,7 +147,7 @@ class Reader:
         return f'<mrow><mo stretchy="false">{left}</mo>{inner}<mo stretchy="false">{right}</mo></mrow>'
 
     def script(self) -> str:
-        """The parts below or above."""
+        """Return the content of a subscript or superscript."""
         if self.k >= self.end:
             return ""
         one = self.tokens[self.k]
@@ -184,7 +184,7 @@ def _is_one(text: str, tag: str) -> bool:
 
 
 def name_markup(name: str) -> str:
-    """A name: Greek where it is spelled so, with its digits below the line."""
+    """Return a name as MathML: spelled Greek letters as symbols, digits as subscript."""
     hatted = name.endswith("_hat")
     base, *below = name.removesuffix("_hat").strip("_").split("_")
     if m := re.fullmatch(r"([a-zA-Z]+?)(\d+)", base):

@@ -1,4 +1,4 @@
-"""Conformance: the matrix of packages and algorithms, a page for each package, a badge for each offer."""
+"""Conformance pages: the matrix of packages and algorithms, a page for each package, and a badge for each claim."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fedspec_suite.report.badges import NOT_OFFERED, Kind, of_offer
 
 @dataclass(frozen=True)
 class Cell:
-    """Offers of one algorithm by one package.
+    """Claims of one package about one algorithm.
 
     Attributes:
         package: the package.
@@ -26,22 +26,22 @@ class Cell:
 
     @property
     def kinds(self) -> list[tuple[Kind, int]]:
-        """Number of offers of each kind."""
+        """Number of claims of each kind of verdict."""
         return verdicts.count_kinds([o.kind for o in self.offers])
 
     @property
     def names(self) -> str:
-        """The kinds that are in it."""
+        """CSS names of the kinds in the cell."""
         return " ".join(kind.name for kind, _ in self.kinds) or NOT_OFFERED.name
 
     @property
     def words(self) -> str:
-        """Words for a screen reader."""
+        """Text for screen readers."""
         return ", ".join(f"{n} {kind.word}" for kind, n in self.kinds) or "not claimed"
 
 
 def matrix() -> dict[str, tuple[Cell, ...]]:
-    """A line for each algorithm that somebody offers, in the order of the catalogue."""
+    """Return the row of each algorithm that a package claims, in the catalogue's order."""
     packages = by_package()
     offered = {o.algorithm for o in offers()}
     return {

@@ -1,4 +1,4 @@
-"""Pictures of docs/ as figures: their captions are words of the page, and their panels stack where a page is narrow."""
+"""Pictures of docs/ as figures: the caption is text of the page, and panels stack on narrow screens."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fedspec_site.writing import ROOT, Source
 
 @dataclass(frozen=True)
 class Picture:
-    """The panels of a picture, in any unit.
+    """Positions of a picture's panels, in any unit.
 
     Attributes:
         width: width of the picture.
@@ -35,11 +35,11 @@ PICTURES = {
     "benchmarks": Picture(1440, ((0, 30, 481, 402), (481, 30, 480, 402), (961, 30, 479, 402)), 3),
     "simulate": Picture(1350, ((0, 0, 703, 456), (703, 0, 647, 456), (0, 456, 703, 472), (703, 456, 647, 472)), 2),
 }
-"""Each picture by the name of its file."""
+"""Panels of each picture, by file name without suffix."""
 
 
 def figure(source: Source, file: Path, words: str, to: str) -> str:
-    """A picture with its caption, between two blank lines. Every panel shows its part of the one file.
+    """Return a picture as an HTML figure with a caption; every panel shows its part of the file.
 
     Args:
         source: where the file is copied, as it is.

@@ -1,4 +1,4 @@
-"""The results of `make conformance`, offer by offer."""
+"""Results of `make conformance`, claim by claim."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ FOLDER = ROOT / "docs" / "conformance"
 CAPSULES = FOLDER / "capsules"
 _SAID = tomllib.loads((FOLDER / "remarks.toml").read_text(encoding="utf-8"))
 KINDS: Mapping[str, str] = _SAID["kinds"]
-"""Kinds of remarks on an offer that does not conform."""
+"""Kinds of remarks on a claim that doesn't conform."""
 
 
 @dataclass(frozen=True)
 class Offer:
-    """A line of results.jsonl.
+    """Claim of a package, from a line of results.jsonl.
 
     Attributes:
         row: the stored line.
@@ -40,17 +40,17 @@ class Offer:
 
     @property
     def package(self) -> str:
-        """The bundled name without a variant."""
+        """Name of the bundled package, without its variant."""
         return str(self.row["impl"]).partition(":")[0]
 
     @property
     def interface(self) -> str:
-        """Interface of a package that has several; else empty."""
+        """Interface of the package, if it has several; else empty."""
         return str(self.row["subject"]).partition(" (")[2].rstrip(")")
 
     @property
     def kind(self) -> Kind:
-        """The kind of its verdict."""
+        """Kind of the claim's verdict."""
         return verdicts.of(self.row["verdict"])
 
     @property
@@ -60,22 +60,22 @@ class Offer:
 
     @property
     def slug(self) -> str:
-        """Slug that is unique among the package's offers."""
+        """Slug that is unique among the package's claims."""
         return slug(f"{self.row['algorithm']} {self.row['level']} {self.row['claimed']} {self.interface}")
 
     @property
     def first(self) -> str:
-        """Place of the first deviation, in the words of the sentence."""
+        """Place of the first deviation, from the stored sentence."""
         return str(self.row["sentence"]).partition("first seen in ")[2]
 
     @property
     def words(self) -> str:
-        """The sentence without where it was first seen."""
+        """Stored sentence without the place of the first deviation."""
         return str(self.row["sentence"]).partition("; first seen in ")[0]
 
     @property
     def numbers(self) -> list[Mapping[str, Any]]:
-        """Obligations that fail by a number, with the number and the right one; only the first one of each law."""
+        """First failing check of each law that has a wrong number, with that number and the right one."""
         found: dict[str, Mapping[str, Any]] = {}
         for o in self.row["obligations"]:
             if o["status"] == "fail" and {"got", "want"} <= {*o.get("deviation", ())}:
@@ -84,7 +84,7 @@ class Offer:
 
     @property
     def left(self) -> Sequence[tuple[str, Sequence[str]]]:
-        """Obligations that were not asked or not decided, by the reason."""
+        """Checks that were skipped or undecided, by the reason."""
         found: dict[str, list[str]] = {}
         for o in self.row["obligations"]:
             if o["status"] not in ("pass", "fail"):
@@ -93,13 +93,13 @@ class Offer:
 
     @property
     def mark(self) -> Any:
-        """Its verdict on a page; one that conforms in part says in what."""
+        """Verdict as HTML; if the claim conforms in part, with the part."""
         return verdicts.mark(self.kind, self.row["verdict"] if self.kind is PART else "")
 
 
 @cache
 def offers() -> tuple[Offer, ...]:
-    """Every offer, package by package."""
+    """Return every claim, package by package."""
     said = {(name, r["version"]): r for r in _SAID["remark"] for name in r["offers"]}
     out = []
     for line in (FOLDER / "results.jsonl").read_text(encoding="utf-8").splitlines():
@@ -110,13 +110,13 @@ def offers() -> tuple[Offer, ...]:
 
 
 def changes() -> dict[str, Any]:
-    """Changes since a package was last judged, by package."""
+    """Return the changes since each package was last checked, by package."""
     found: dict[str, Any] = json.loads((FOLDER / "changes.json").read_text(encoding="utf-8"))
     return found
 
 
 def by_package() -> dict[str, list[Offer]]:
-    """The offers of each package."""
+    """Return the claims of each package."""
     out: dict[str, list[Offer]] = {}
     for o in offers():
         out.setdefault(o.package, []).append(o)
@@ -124,5 +124,5 @@ def by_package() -> dict[str, list[Offer]]:
 
 
 def of_algorithm(id: str) -> list[Offer]:
-    """The offers of an algorithm."""
+    """Return the claims about an algorithm."""
     return [o for o in offers() if o.row["algorithm"] == id]

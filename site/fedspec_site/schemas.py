@@ -1,4 +1,4 @@
-"""The reference of the JSON that crosses a process: a table for each object, from the schemas themselves."""
+"""Reference of the JSON that processes exchange: a table for each object, generated from the schemas."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PLAIN = {"description", "title"}
 
 
 def write(source: Source) -> None:
-    """Write the page, and the files beside it."""
+    """Write the page, and copy the schema files."""
     found = []
     for name in FILES:
         file = FOLDER / f"{name}.schema.json"

@@ -1,4 +1,4 @@
-"""Reference: known defects, invariants, misprints and loose bounds, each as one page of tables."""
+"""Reference pages of tables: known defects, invariants, misprints and loose bounds."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ def code(words: Iterable[object]) -> str:
 
 
 def plain(text: str) -> str:
-    """Symbols that are no emphasis."""
+    """Escape asterisks and tildes, so that Markdown doesn't read them as emphasis."""
     return re.sub(r"([*~])", r"\\\1", text)
 
 
 def threads() -> str:
-    """The public threads that describe a known defect."""
+    """Return the table of public threads that describe a known defect."""
     rows = ([f"`{m.id}`", t.link, t.says, t.read] for m in MUTANTS.values() for t in m.seen)
     return table(["id", "thread", "what it says of the defect, in our words", "read"], rows)
 
 
 def mutants() -> str:
-    """Every known defect."""
+    """Return the table of known defects."""
     return table(["id", "what is wrong"], ([f"`{m.id}`", m.words] for m in MUTANTS.values()))
 
 
 def invariants() -> str:
-    """The papers' statements, and what looks after each."""
+    """Return tables of the papers' statements, with the laws, tests and proofs that check each."""
     parts = []
     for paper in PAPERS.values():
         rows = []
@@ -53,12 +53,12 @@ def invariants() -> str:
 
 
 def beyond() -> str:
-    """The laws that no statement asks for."""
+    """Return the table of laws that no statement of a paper asks for."""
     return table(["laws", "what they are for"], ([code(b.laws), b.why] for b in BEYOND))
 
 
 def loose() -> str:
-    """Table of the share of each certified bound that is needed."""
+    """Return the table of certified bounds, with the share of each bound that is needed."""
     known, rows = ledger.claims(), []
     for id, cases in ((id, CERTIFIED[id]) for id in known if id in CERTIFIED):
         for name, case in cases.items():
@@ -75,7 +75,7 @@ def loose() -> str:
 
 
 def errata() -> str:
-    """The misprinted lines."""
+    """Return the table of misprinted lines."""
     rows = []
     for paper in PAPERS.values():
         for row in lines(paper.package):
@@ -91,7 +91,7 @@ PAGES: dict[str, tuple[Callable[[], str], ...]] = {
     "invariants": (invariants, beyond),
     "claims": (loose, errata),
 }
-"""Each page, which has a template of its name, and its tables."""
+"""Functions that make each page's tables, by the name of the page and of its template."""
 
 
 def write(source: Source) -> None:

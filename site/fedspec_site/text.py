@@ -1,4 +1,4 @@
-"""Words as HTML, as Markdown and as names for addresses."""
+"""Conversion of text to HTML, Markdown and slugs."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from markupsafe import Markup, escape
 
 
 def slug(text: str) -> str:
-    """A name for addresses and anchors."""
+    """Return a slug for addresses and anchors."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
 def markdown(text: str) -> Markup:
-    """Plain words as Markdown that says just these: what would be markup is escaped."""
+    """Escape plain text, so that Markdown shows it literally."""
     return Markup(re.sub(r"([\\`*_{}\[\]<>#|~$&^])", r"\\\1", " ".join(text.split())))
 
 
@@ -24,7 +24,7 @@ LINKED = re.compile(
 
 
 def linked(text: str) -> Markup:
-    """Words with links to the sources that they name: an arXiv id, an address, a repository at its commit."""
+    """Convert text to HTML with links for arXiv ids, addresses, and repositories at a commit."""
 
     def link(m: re.Match[str]) -> str:
         to = m["url"] or (
@@ -36,7 +36,7 @@ def linked(text: str) -> Markup:
 
 
 def ticks(text: str) -> Markup:
-    """Words as HTML, with code between the ticks and links to sources."""
+    """Convert text to HTML with backticks as code, and links to sources."""
     parts = re.sub(r"\s+", " ", text).split("`")
     return Markup().join(
         Markup("<code>{}</code>").format(part) if k % 2 else linked(part) for k, part in enumerate(parts)
@@ -44,5 +44,5 @@ def ticks(text: str) -> Markup:
 
 
 def digits(number: float | str) -> str:
-    """A number of results.jsonl, as the command prints it; what JSON has no number for is a word there."""
+    """Format a number of results.jsonl as the command prints it; NaN and infinities are stored as words."""
     return number if isinstance(number, str) else f"{number:.9g}"

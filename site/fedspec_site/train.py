@@ -1,4 +1,4 @@
-"""Train: what papers claim, run here, each recipe with its sentence and a picture of what was measured."""
+"""Page of the papers' claims that recipes reproduce, each with its verdict and plots of the measures."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from fedspec_torch.recipes.measures import MEASURES
 from fedspec_torch.recipes.store import Stored, kept
 
 FAR = 30.0
-"""Between which values an axis is logarithmic: as many times the least is the largest."""
+"""Ratio of largest to smallest value above which an axis is logarithmic."""
 
 
 @dataclass(frozen=True)
 class Played:
-    """A recipe, and what is stored of its large size.
+    """Recipe, and its stored runs at the large size.
 
     Attributes:
         recipe: the recipe.
@@ -38,12 +38,12 @@ class Played:
 
     @property
     def said(self) -> str:
-        """Verdict on the paper's claim here."""
+        """Verdict on the paper's claim."""
         return verdict(self.findings) if self.stored else "Not run at its large size yet"
 
     @property
     def mark(self) -> Markup:
-        """Verdict as a mark."""
+        """Verdict as HTML."""
         held = sum(f.holds for f in self.findings)
         if not self.stored or 0 < held < len(self.findings):
             return verdicts.pill("open", self.said)
@@ -51,7 +51,7 @@ class Played:
 
     @property
     def pictures(self) -> list[Markup]:
-        """A picture of each measure that a check is about."""
+        """Plot of each measure that the checks use."""
         if not self.stored:
             return []
         return [self._picture(name, self.stored) for name in dict.fromkeys(c.measure for c in self.recipe.checks)]
@@ -72,17 +72,17 @@ class Played:
 
     @property
     def head(self) -> list[str]:
-        """Head of the table of its trials."""
+        """Column names of the table of trials."""
         return tables.head(self.recipe)
 
     @property
     def rows(self) -> list[list[str]]:
-        """Its trials, as a table."""
+        """Rows of the table of trials."""
         return [*tables.rows(self.recipe, self.stored.runs)] if self.stored else []
 
     @property
     def how(self) -> str:
-        """Rounds, seeds, date and versions of the run."""
+        """Rounds, seeds, date and versions of the runs."""
         if not self.stored:
             return ""
         size = self.recipe.sizes[self.stored.size]
@@ -91,7 +91,7 @@ class Played:
 
     @property
     def grids(self) -> str:
-        """The grids that its values were won on."""
+        """Grids from which the tuned values were chosen."""
         found = [f"{t.name}: {words}" for t in self.recipe.trials if (words := tables.grid(t))]
         mean = MEASURES[self.recipe.tuning].words
         won = f"Each point was run on two seeds that no result is of, and the best mean of {mean} won."
@@ -99,7 +99,7 @@ class Played:
 
 
 def recipe_results() -> list[Played]:
-    """Every recipe."""
+    """Return every recipe with its stored result."""
     out = []
     for id in recipes.names():
         recipe, file = recipes.recipe(id), ROOT / "docs" / "reproduced" / f"{id}.json"

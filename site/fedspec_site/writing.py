@@ -1,4 +1,4 @@
-"""Paths of pages, and their templates of Jinja2 with links from page to page."""
+"""Output of pages: paths, and Jinja2 templates with links between pages."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from fedspec_site.formulas import prose
 from fedspec_site.text import digits, linked, markdown, slug, ticks
 
 ROOT = Path(__file__).resolve().parents[2]
-"""The folder of the project."""
+"""Folder of the project."""
 
 
 class Source:
-    """The folder that Sphinx builds the site from."""
+    """Folder from which Sphinx builds the site."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -30,7 +30,7 @@ class Source:
         self.templates.filters.update(slug=slug, md=markdown, ticks=ticks, digits=digits, linked=linked, prose=prose)
 
     def page(self, where: str, template: str, /, **given: Any) -> None:
-        """Write a page under its name without an ending; ``root`` leads from it to the front page's folder."""
+        """Render a template to the page at this path without suffix; ``root`` leads back to the front page's folder."""
         text = self.templates.get_template(f"{template}.md").render(root="../" * where.count("/"), **given)
         self.put(f"{where}.md", text)
 
@@ -41,7 +41,7 @@ class Source:
         path.write_text(text, encoding="utf-8")
 
     def copy(self, name: str, file: Path) -> None:
-        """Write a file as it is."""
+        """Copy a file unchanged."""
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(file.read_bytes())

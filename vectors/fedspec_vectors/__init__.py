@@ -1,4 +1,4 @@
-"""Small cases of federated optimisers with exact numbers, and how an implementation compares; nothing else is needed.
+"""Small cases of federated optimisers with exact numbers, compared with your implementation; needs only Python.
 
 A vector is a dictionary as a JSON file holds it: ``case``, ``events``, and of each event the numbers that are wanted.
 What its fields are: docs/vectors.md of fedspec. Numbers are compared as ``fedspec vectors check`` does.
@@ -15,19 +15,19 @@ from typing import Any
 __all__ = ["FOLDER", "algorithms", "flat", "told", "vectors"]
 
 FOLDER = files("fedspec_vectors") / "v1"
-"""Folder of the files, one for each algorithm."""
+"""Folder of the vector files, one for each algorithm."""
 
 SLACK = 30
-"""So many times what rounding may do to a right answer, estimated to first order, is still right."""
+"""Allowed error, as a multiple of the first-order estimate of rounding errors."""
 
 
 def algorithms() -> list[str]:
-    """The ids that there are vectors of."""
+    """Return the ids of the algorithms that have vectors."""
     return list(_held("readings"))
 
 
 def vectors(algorithm: str, level: str, reading: str = "", **options: str) -> list[dict[str, Any]]:
-    """The vectors of an algorithm at a level: client, server, round or trace.
+    """Return the vectors of an algorithm at a level: client, server, round or trace.
 
     Args:
         algorithm: its id in fedspec.
@@ -62,7 +62,7 @@ def _held(name: str) -> dict[str, Any]:
 
 
 def flat(values: Any) -> list[float]:
-    """All numbers of a model, of blocks by name, or of arrays, one after another."""
+    """Return all numbers of a model, of named blocks, or of arrays, as one list."""
     if isinstance(values, Mapping):
         values = list(values.values())
     elif hasattr(values, "tolist"):
@@ -75,7 +75,7 @@ def flat(values: Any) -> list[float]:
 def told(
     vector: Mapping[str, Any], shown: Sequence[Mapping[str, Any]], eps: float = 2.0**-52, tiny: float = 2.0**-1022
 ) -> str:
-    """First error, and the known mistake that gives these numbers; empty if there is none.
+    """Describe the first wrong number, and known mistakes that give the same numbers; "" if all are right.
 
     Args:
         vector: the case that was played.

@@ -1,1 +1,1 @@
-"""The implementations that are measured: one folder each, run in a process and an environment of its own."""
+"""Implementations to measure: one folder each, run in its own process and environment."""

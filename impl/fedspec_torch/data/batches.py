@@ -1,4 +1,4 @@
-"""Minibatches: the examples of every client at every step.
+"""Minibatches: the examples that each client uses at each local step.
 
 Nothing is drawn from a state that moves: the order of a client's examples in a round is a function of the seed, the
 round and the client's number. So a batch does not depend on who else takes part, on how clients are put into blocks,
@@ -23,7 +23,7 @@ from fedspec_torch.data.examples import Examples, Held, Minibatch, Pool, has_ign
 
 @dataclass(frozen=True, eq=False)
 class Walk:
-    """Some clients' examples and how each walks through them, for those who read their minibatches by themselves.
+    """Order in which some clients pass through their examples, for kernels that read minibatches themselves.
 
     Example e of step k is row ``start + order[(k size + e) % count]``.
 
@@ -43,11 +43,11 @@ class Walk:
 
     @cached_property
     def table(self) -> Array:
-        """[n, 3] of each client the row of its first example, its number of examples, the size of its minibatches."""
+        """[n, 3] each client's first row, number of examples and minibatch size."""
         return np.stack([self.starts, self.counts, self.sizes], 1).astype(np.int64)
 
     def rows(self, steps: int) -> Tensor:
-        """[K, n, b] which rows make the minibatches of the first K steps, where all of them have one size."""
+        """Return the rows [K, n, b] of the minibatches of the first K steps, if all minibatches have one size."""
         where, size = self.leaves[0].device, int(self.sizes[0])
         starts, counts = (torch.from_numpy(part).to(where)[:, None] for part in (self.starts, self.counts))
         places = (torch.arange(steps * size, device=where).view(steps, 1, size)) % counts
@@ -57,7 +57,7 @@ class Walk:
         return starts + places
 
     def at(self, i: int, k: int) -> Examples:
-        """The minibatch of step k of the client in row i; without a copy where its examples are neighbours."""
+        """Return the minibatch of step k of the client in row i; a view if its examples are consecutive."""
         start, count, size = map(int, self.table[i])
         place = k * size % count
         if self.order is None and place + size <= count:
@@ -69,7 +69,7 @@ class Walk:
 
 @dataclass(frozen=True, eq=False)
 class Batches:
-    """The minibatches of some clients in one round: a walk through each client's examples in an order of its own.
+    """Minibatches of some clients in one round: each client passes through its examples in its own order.
 
     Step k takes the next ``size`` examples and begins again at the end of the order. Where ``size`` is None, or a
     client has no more than that, its batch is all it has, in the order it was given; so are all batches unless they
@@ -86,7 +86,7 @@ class Batches:
     round: int
     shuffled: bool = True
     memory: list[Tensor] = field(default_factory=list, repr=False)
-    """Memory that a step's minibatches are copied to, and the next step's overwrite."""
+    """Buffers for a step's minibatches, which the next step overwrites."""
     _known: dict[int, list[tuple[Tensor, torch.Size]]] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -94,7 +94,7 @@ class Batches:
 
     @cached_property
     def found(self) -> tuple[Examples, Array]:
-        """Tensors that hold the examples, and where each client's begin."""
+        """Tensors that contain the clients' examples, and the index of each client's first example."""
         return self.pool.of(self.clients)
 
     @cached_property
@@ -104,7 +104,7 @@ class Batches:
 
     @cached_property
     def sizes(self) -> Array:
-        """[n] how many examples a batch of each client holds."""
+        """[n] the minibatch size of each client."""
         return self.counts if self.size is None else np.minimum(self.counts, self.size)
 
     @cached_property
@@ -125,7 +125,7 @@ class Batches:
         return self.pool.ignores if isinstance(self.pool, Held) else has_ignored(self.found[0][-1])
 
     def first(self, n: int) -> Batches:
-        """Minibatches of the first n clients alone; draws for all clients are kept."""
+        """Return the minibatches of the first n clients, with the same draws as before."""
         if n == len(self.clients):
             return self
         # What is known of all of them is known of some: nothing is checked or looked up again.
@@ -152,7 +152,7 @@ class Batches:
         return tuple(part[every].reshape(len(starts), n, *part.shape[1:]) for part in leaves)
 
     def all_at(self, k: int, size: int) -> Minibatch:
-        """The batches of step k of all these clients, who have that batch size; without a copy where they allow it."""
+        """Return the minibatches of step k of all clients, which have size ``size``; a view if the order allows it."""
         if self._in_order is None or (first := k * size % int(self.counts[0])) + size > self.counts[0]:
             return self._of_even_pool(k, size) or Minibatch(self.at(k, np.arange(len(self.clients)), size))
         return Minibatch(tuple(part[:, first : first + size] for part in self._in_order))
@@ -192,7 +192,7 @@ class Batches:
         return torch.tensor(self.clients, device=self.found[0][0].device)
 
     def at(self, k: int, rows: Array, size: int) -> Examples:
-        """The batches [rows, size, ...] of step k for the clients in these rows, all of that batch size."""
+        """Return the minibatches [rows, size, ...] of step k of the clients in these rows, all of that size."""
         leaves, starts = self.found
         places = (k * size + np.arange(size))[None] % self.counts[rows, None]
         which = starts[rows, None] + np.take_along_axis(self._order[rows], places, 1)
@@ -202,7 +202,7 @@ class Batches:
 
 
 def mixed(*words: Any) -> Array:
-    """Integers that look random and are a function of these words alone (SplitMix64, Steele et al. 2014)."""
+    """Hash integers to pseudo-random 64-bit integers, a function of these alone (SplitMix64, Steele et al. 2014)."""
     state: Any = np.uint64(0)
     with np.errstate(over="ignore"):
         for word in words:
@@ -215,7 +215,7 @@ def mixed(*words: Any) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Minibatches:
-    """Minibatches of clients in all rounds.
+    """Minibatches of all clients in all rounds.
 
     Attributes:
         pool: where the examples come from.
@@ -230,5 +230,5 @@ class Minibatches:
     shuffled: bool
 
     def of(self, clients: tuple[int, ...], round: int, memory: list[Tensor] | None = None) -> Batches:
-        """Minibatches of some clients in a round, in the memory of earlier ones if there is some."""
+        """Return the minibatches of some clients in a round; ``memory`` gives buffers to reuse."""
         return Batches(self.pool, clients, self.size, self.seed, round, self.shuffled, [] if memory is None else memory)

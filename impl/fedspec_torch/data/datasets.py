@@ -1,4 +1,4 @@
-"""Examples that Datasets give one by one, as the tensors that a federation trains on.
+"""Examples of torch Datasets, read one by one and stacked to the tensors that a federation trains on.
 
 They are read when a client takes part, and nothing of them is kept: so a data set may be larger than memory, and a run
 is the one on the same tensors, bit for bit. A transform is part of a Dataset and runs at each reading. One that draws
@@ -27,12 +27,12 @@ from fedspec_torch.data.structures import Structure, flattened, plain
 from fedspec_torch.refusals import DataError
 
 LOOKS = 8
-"""Most clients of which an example is read when a federation is made."""
+"""Largest number of clients from which an example is read when a federation is built."""
 
 
 @dataclass(frozen=True, eq=False)
 class Collated(Dataset[Any]):
-    """The examples of a DataLoader's Dataset, each as the DataLoader's ``collate_fn`` makes a batch of it alone."""
+    """Dataset of a DataLoader's examples, each passed alone through the DataLoader's ``collate_fn``."""
 
     loader: DataLoader[Any]
 
@@ -46,7 +46,7 @@ class Collated(Dataset[Any]):
 
 @dataclass(frozen=True, eq=False)
 class Reader:
-    """Reads all examples of a client from a Dataset, when it is called with the client's number.
+    """Callable that reads all examples of client i from a Dataset.
 
     Attributes:
         sources: each client's Dataset; of all clients it may be one.
@@ -65,7 +65,7 @@ class Reader:
 
     @cached_property
     def batch_size(self) -> int | None:
-        """Size of the minibatches of DataLoaders, which is one; None: there are none."""
+        """Minibatch size that all DataLoaders have; None if there is no DataLoader."""
         sizes = {source.loader.batch_size for source in self.sources if isinstance(source, Collated)}
         if len(sizes) > 1:
             raise PlanError(f"batch_size: DataLoaders have several, {sizes}; give one, Federation(..., batch_size=...)")
@@ -77,11 +77,11 @@ class Reader:
 
     @property
     def structure(self) -> Structure:
-        """Structure of the first example of client 0, which all others have too."""
+        """Structure of client 0's first example, which all examples have."""
         return self._first[1]
 
     def look(self) -> None:
-        """Refuse what shows in the first examples of some clients, each read twice.
+        """Read the first example of some clients twice, and raise an error if it is unusable.
 
         Raises:
             ShapeError: one has an entry that is no tensor, or differs in structure, shape or type.
@@ -93,7 +93,7 @@ class Reader:
             self._check_again(i, at, tuple(part.clone() for part in self._fitting(i, at)))
 
     def __call__(self, i: int) -> Any:
-        """Batch of all examples of a client.
+        """Return all examples of client i as one batch.
 
         Raises:
             ShapeError: an example differs in structure, shape or type from the first of all.
@@ -110,7 +110,7 @@ class Reader:
         return self.structure.tree(leaves)
 
     def ends(self, i: int) -> Examples:
-        """The first and the last example of a client."""
+        """Return the first and the last example of client i."""
         both = [[part.clone() for part in self._fitting(i, int(self.parts[i][at]))] for at in (0, -1)]
         return tuple(map(torch.stack, zip(*both, strict=True)))
 

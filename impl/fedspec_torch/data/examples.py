@@ -1,4 +1,4 @@
-"""The clients' examples, and where they come from."""
+"""Clients' examples as tensors, and the pools that hold or generate them."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from fedspec_torch.data.structures import Structure, flattened
 from fedspec_torch.refusals import DataError
 
 IGNORED = -100
-"""The class of an example that cross-entropy leaves out where nobody says otherwise."""
+"""Default target class that cross-entropy ignores (``ignore_index``)."""
 
 Examples: TypeAlias = tuple[Tensor, ...]
-"""Tensors [n_i, ...] of one client, or of a minibatch, in the order of their structure: inputs and targets, say."""
+"""Tensors [n_i, ...] of a client or of a minibatch, in the order of their structure; for example inputs, targets."""
 
 
 @dataclass(frozen=True, eq=False)
 class Minibatch:
-    """The minibatches of n clients, of b examples each, and what a call of the module depends on or moves beside them.
+    """Minibatches of n clients, b examples each, with the seeds and running statistics that the module's call needs.
 
     Attributes:
         leaves: [n, b, ...] each tensor.
@@ -40,13 +40,13 @@ class Minibatch:
     statistics: Tensor | None = field(default=None, kw_only=True)
 
     def alone(self, j: int) -> Minibatch:
-        """Minibatch of a single client, as a view."""
+        """Return the minibatch of client j: a view of the examples, a copy of the statistics."""
         moved = None if self.statistics is None else self.statistics[j : j + 1].clone()
         own = tuple(part[j : j + 1] for part in self.leaves)
         return Minibatch(own, seeds=self.seeds[j : j + 1], statistics=moved)
 
     def copied(self, rows: Sequence[int]) -> Minibatch:
-        """Minibatches of some clients, copied."""
+        """Return copies of the minibatches of the clients in these rows."""
         own = tuple(part[rows].clone() for part in self.leaves)
         moved = None if self.statistics is None else self.statistics[rows].clone()
         seeds = [self.seeds[r] for r in rows] if self.seeds else ()
@@ -54,7 +54,7 @@ class Minibatch:
 
 
 class Pool(Protocol):
-    """A source of examples."""
+    """Source of the clients' examples."""
 
     @property
     def examples(self) -> Sequence[int]:
@@ -63,17 +63,17 @@ class Pool(Protocol):
 
     @property
     def structure(self) -> Structure | None:
-        """Structure of every client's examples; None: no client was read yet."""
+        """Structure of every client's examples; None until a client is read."""
         ...
 
     def of(self, clients: Sequence[int]) -> tuple[Examples, Array]:
-        """Tensors of some clients one below the other, maybe among others', and where each one's begin."""
+        """Return tensors that contain these clients' examples, and the index of each client's first example."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """The examples of all clients in memory.
+    """Pool that keeps the examples of all clients in memory.
 
     Raises:
         ShapeError: the tensors of a client differ in number, a client has none, or two clients' examples differ in
@@ -107,12 +107,12 @@ class Held:
 
     @cached_property
     def is_even(self) -> bool:
-        """True if all clients have equally many examples."""
+        """True if all clients have equal numbers of examples."""
         return len(set(self.examples)) == 1
 
     @cached_property
     def ignores(self) -> bool:
-        """True if cross-entropy ignores an example of a client."""
+        """True if any target of any client is the class that cross-entropy ignores."""
         return has_ignored(self._joined[0][-1])
 
     @cached_property
@@ -121,14 +121,14 @@ class Held:
         return leaves, np.cumsum([0, *self.examples[:-1]])
 
     def of(self, clients: Sequence[int]) -> tuple[Examples, Array]:
-        """All examples, and the first index of each of these clients."""
+        """Return all examples, and the index of each of these clients' first example."""
         leaves, starts = self._joined
         return leaves, starts[list(clients)]
 
 
 @dataclass(eq=False)
 class GeneratedPool:
-    """Examples that a function makes or reads when a client takes part; nothing is kept.
+    """Pool that calls a function for a client's examples whenever the client takes part, and keeps none.
 
     Attributes:
         make: the batch of all examples of a client, from its number.
@@ -145,7 +145,7 @@ class GeneratedPool:
     structure: Structure | None = None
 
     def of(self, clients: Sequence[int]) -> tuple[Examples, Array]:
-        """The examples of these clients, and where those of each begin.
+        """Generate these clients' examples, and return them joined, with the index of each client's first example.
 
         Raises:
             ShapeError: they do not fit together, or a client has other than it was said to have.
@@ -164,19 +164,19 @@ class GeneratedPool:
 
 
 def examples_of(pool: Pool, i: int) -> Examples:
-    """All examples of a client."""
+    """Return all examples of client i."""
     leaves, starts = pool.of([i])
     rows = slice(int(starts[0]), int(starts[0]) + pool.examples[i])
     return tuple(part[rows] for part in leaves)
 
 
 def equal_or_nan(one: Tensor, other: Tensor) -> bool:
-    """True if two tensors are equal; NaN equals NaN in the same places."""
+    """True if two tensors are equal; NaN equals NaN at the same place."""
     return torch.equal(one, other) or torch.equal(one.nan_to_num(), other.nan_to_num())
 
 
 def check_again(i: int, names: Sequence[str], had: Examples, has: Examples, source: str) -> None:
-    """Refuse what gives a client others when it is asked again: no run could be repeated or resumed.
+    """Raise an error if a client's examples differ when they are generated again: such a run isn't repeatable.
 
     Raises:
         DataError: with the client's number.
@@ -190,12 +190,12 @@ def check_again(i: int, names: Sequence[str], had: Examples, has: Examples, sour
 
 
 def finite(part: Tensor) -> Tensor:
-    """[n] of each example whether it has finite numbers alone."""
+    """[n] for each example, True if all its numbers are finite."""
     return part.isfinite().reshape(len(part), -1).all(1)
 
 
 def without_number(pool: Pool, who: Sequence[int]) -> str:
-    """Name clients with examples that are not finite; of clients out of memory, look at these alone."""
+    """Name the clients with non-finite examples: of all clients if data are in memory, else of ``who``."""
     found: list[str] = []
     for i in range(len(pool.examples)) if isinstance(pool, Held) else who:
         clean = torch.stack([finite(part) for part in examples_of(pool, i)]).all(0)
@@ -207,19 +207,19 @@ def without_number(pool: Pool, who: Sequence[int]) -> str:
 
 
 def kind_of(part: Tensor) -> str:
-    """Kind of a tensor without plain numbers in memory: nested, meta, or a sparse layout; else empty."""
+    """Return why a tensor isn't a plain dense one: "nested", "meta" or its sparse layout; "" if it is plain."""
     if part.layout is torch.strided and not part.is_nested and not part.is_meta:
         return ""
     return "nested" if part.is_nested else "meta" if part.is_meta else str(part.layout).removeprefix("torch.")
 
 
 def has_ignored(targets: Tensor) -> bool:
-    """True if cross-entropy ignores an example."""
+    """True if a target is the class that cross-entropy ignores."""
     return not targets.is_floating_point() and bool((targets == IGNORED).any())
 
 
 def check_counts(examples: Any) -> None:
-    """Refuse what does not say how many examples every client has.
+    """Raise an error unless ``examples`` lists a positive integer for every client.
 
     Raises:
         PlanError: nothing is said, or a number is no whole one.
@@ -237,7 +237,7 @@ def check_counts(examples: Any) -> None:
 def checked_examples(
     who: str, batch: Any, like: Structure | None, others: Sequence[Examples] = ()
 ) -> tuple[Examples, Structure]:
-    """Tensors of a batch and its structure, which are those of others, the first of which are compared.
+    """Return a batch's tensors and structure, checked against ``like`` and against the first of ``others``.
 
     Raises:
         ShapeError: they differ in number, shape or type, or there is no example; with the owner, as a message begins.

@@ -1,4 +1,4 @@
-"""Clients' examples in local files: LEAF's JSON, and tables with a column that names the client."""
+"""Clients' examples from local files: LEAF's JSON, and CSV tables with a column that names the client."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def read_leaf(path: str | Path, encode: Callable[[Any, Any], Any] = lambda x, y:
 
 
 def read_table(path: str | Path, client: str, target: str) -> dict[str, Any]:
-    """Read a table in CSV: by each client's name the other columns, in float32, and the target.
+    """Read a CSV table: for each client name, the target and the other columns in float32.
 
     Raises:
         DataError: there is no such column, a row has other columns, or a column an entry that is no number.

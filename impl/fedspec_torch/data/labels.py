@@ -1,4 +1,4 @@
-"""Labels of examples, by which data sets are split."""
+"""Labels of examples, by which a data set is split over clients."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Indices: TypeAlias = Int[Array, "n_i"]
 """Indices of a client's examples."""
 
 Labels: TypeAlias = Shaped[Array, "n"] | Sequence[Any] | Tensor
-"""A number or name for each example."""
+"""Number or name of each example."""
 
 
 def kinds_of(what: str, labels: Labels) -> tuple[Int[Array, "n"], Shaped[Array, "kinds"]]:
-    """Number the label of each example from 0, and list the labels in order.
+    """Return the class number of each example's label, and the sorted distinct labels.
 
     Raises:
         ShapeError: there is not one number or name for each example.

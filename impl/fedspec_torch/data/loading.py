@@ -1,4 +1,4 @@
-"""Loading of Datasets and their splits over clients; data that cannot be read are refused before a run."""
+"""Loading of Datasets and their splits over clients; unreadable data are rejected before a run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fedspec_torch.refusals import DataError
 
 
 class Numbered(Protocol):
-    """A map-style Dataset, or a list of them: it has a length and gives an example, or a client's, for its number."""
+    """Map-style Dataset, or a list of Datasets, one per client: it has a length and is indexed by integers."""
 
     def __len__(self) -> int: ...
 
@@ -26,7 +26,7 @@ class Numbered(Protocol):
 
 
 def reader(data: Any, parts: Any, keys: Any) -> Reader | None:
-    """Make the reader of clients' examples from Datasets: one for each client, or one with its split.
+    """Return a reader of clients' examples from one Dataset a client, or from one Dataset and its split ``parts``.
 
     None: they are something else.
 
@@ -74,7 +74,7 @@ def reader(data: Any, parts: Any, keys: Any) -> Reader | None:
 
 
 def test_batch(test: Any, keys: Any, device: torch.device) -> Any:
-    """Read the test data: a Dataset as one batch; anything else unchanged.
+    """Return the test data: a Dataset is read into one batch; anything else is returned unchanged.
 
     Raises:
         ShapeError: it is empty, its examples differ, or cannot be asked for by number.

@@ -21,7 +21,7 @@ __all__ = ["dirichlet", "dirichlet_by_client", "iid", "natural", "one_class", "p
 
 
 def iid(n: int, clients: int, rng: np.random.Generator) -> list[Indices]:
-    """Equally many examples for everybody, up to one, drawn from all of them."""
+    """Split n examples at random into one part for each client; the parts' sizes differ by at most one."""
     check_whole("n", n, "say how many examples there are")
     _check(n, clients, rng)
     return [np.sort(part) for part in np.array_split(rng.permutation(n), clients)]
@@ -51,7 +51,7 @@ def dirichlet(labels: Labels, clients: int, alpha: float, rng: np.random.Generat
 
 
 def dirichlet_by_client(labels: Labels, clients: int, alpha: float, rng: np.random.Generator) -> list[Indices]:
-    """Draw a mixture of classes for each client from Dirichlet(alpha p), p being that of all, then its examples.
+    """Draw each client's class mixture from Dirichlet(alpha p), p the class shares of all data, then its examples.
 
     All have equally many, up to one. So alpha is for all classes together: of ten equal ones each has alpha / 10.
     Clients draw in turns, in another order each time. Of a class that is used up nothing is drawn any more, and who
@@ -83,7 +83,7 @@ def dirichlet_by_client(labels: Labels, clients: int, alpha: float, rng: np.rand
 
 
 def shards(labels: Labels, clients: int, shards_per_client: int, rng: np.random.Generator) -> list[Indices]:
-    """Examples sorted by label are cut into equal shards, up to one example, and each client draws as many.
+    """Sort the examples by label, cut them into shards of equal size (up to one), and deal each client the same number.
 
     Raises:
         PlanError: there are more shards than examples.
@@ -105,7 +105,7 @@ def shards(labels: Labels, clients: int, shards_per_client: int, rng: np.random.
 
 
 def one_class(labels: Labels, clients: int) -> list[Indices]:
-    """Everybody sees one class: client i the (i mod C)-th of C, which clients share in equal parts, in their order.
+    """Give each client examples of one class: client i has class i mod C; a class's clients share it equally, in order.
 
     Raises:
         PlanError: there are fewer clients than classes, or more share a class than it has examples.
@@ -131,7 +131,7 @@ def one_class(labels: Labels, clients: int) -> list[Indices]:
 
 
 def power_law(n: int, clients: int, exponent: float, rng: np.random.Generator, *, least: int = 1) -> list[Indices]:
-    """Client i has a number of examples that is proportional to (i + 1)^-exponent, drawn from all of them.
+    """Give client i a random set of examples whose size is proportional to (i + 1)^-exponent.
 
     Whoever has fewer than ``least`` takes from whoever has most.
 
@@ -152,7 +152,7 @@ def power_law(n: int, clients: int, exponent: float, rng: np.random.Generator, *
 
 
 def natural(groups: Labels) -> list[Indices]:
-    """Make a client of each group, such as a writer or a hospital, in the order of their numbers or names."""
+    """Make one client for each group, such as a writer or a hospital, sorted by the groups' numbers or names."""
     kinds, names = kinds_of("groups", groups)
     return np.split(np.argsort(kinds, kind="stable"), np.cumsum(np.bincount(kinds, minlength=len(names)))[:-1])
 

@@ -1,4 +1,4 @@
-"""The picture of a split: how many examples of each class every client has."""
+"""Plot of a split: the number of each client's examples by class."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fedspec_torch.data.labels import Indices, Labels, kinds_of
 
 
 def picture(parts: Sequence[Indices], labels: Labels, path: str | Path) -> None:
-    """Write a picture of a split: a bar for each client, as high as its examples, in a colour for each class.
+    """Plot a split to a file: one bar for each client, whose height is its number of examples, coloured by class.
 
     Raises:
         PlanError: a client has an example that has no label.

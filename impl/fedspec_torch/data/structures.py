@@ -1,4 +1,4 @@
-"""Structure of a batch: a flat tuple of tensors, whose first axis counts examples, and how they stand in a tree.
+"""Structure of a batch: its tensors as a flat tuple (the first axis counts examples), and the tree that holds them.
 
 A batch is a tensor, or a tuple, list, dict or named tuple of batches, as torch's collation and HuggingFace's tokenizers
 give them. All code but the call of the module sees the tensors alone.
@@ -18,12 +18,12 @@ from torch.utils import _pytree as pytree
 from fedspec.errors import ShapeError
 
 CONSTANTS = (NoneType, bool, int, float, str)
-"""Types of values that are one for all examples and clients."""
+"""Types of non-tensor values, which must be the same for all examples and clients."""
 
 
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """Structure of the batches of a federation.
+    """Tree structure of the batches of a federation.
 
     Attributes:
         spec: containers, as torch has them.
@@ -41,7 +41,7 @@ class Structure:
         return tuple(name for name in self.names if name not in self.constants)
 
     def tree(self, leaves: Sequence[Any]) -> Any:
-        """Batch with these values in the places of its tensors."""
+        """Return the batch tree with these values in the places of its tensors."""
         if self is PAIR:
             return tuple(leaves)
         values = iter(leaves)
@@ -56,13 +56,13 @@ class Structure:
 
 
 PAIR = Structure(pytree.tree_structure((0, 0)), ("inputs", "targets"))
-"""A tuple of two tensors."""
+"""Structure of a tuple (inputs, targets) of two tensors."""
 
 
 def flattened(
     who: str, batch: Any, like: Structure | None = None, tensor: Callable[[str, Any], Tensor] | None = None
 ) -> tuple[tuple[Tensor, ...], Structure]:
-    """Tensors of a batch in the order of a structure, and that structure.
+    """Return a batch's tensors in the order of its structure, and that structure.
 
     Args:
         who: has the batch, as a message begins.
@@ -104,7 +104,7 @@ def flattened(
 
 
 def plain(batch: Any) -> Any:
-    """Batch with mappings of any class as dicts, such as HuggingFace's BatchEncoding."""
+    """Convert mappings of any class in a batch to dicts, for example HuggingFace's BatchEncoding."""
     if isinstance(batch, Mapping):
         return {name: plain(part) for name, part in batch.items()}
     if not isinstance(batch, tuple | list):
@@ -114,7 +114,7 @@ def plain(batch: Any) -> Any:
 
 
 def is_column(part: Any) -> bool:
-    """True for a list of numbers or words, or of such lists: a tensor that is not made yet."""
+    """True for a list of numbers or words, or of such lists: values that aren't converted to a tensor yet."""
     is_list = isinstance(part, list | tuple) and bool(part) and not hasattr(part, "_fields")
     return is_list and all(isinstance(entry, bool | int | float | complex | str) or is_column(entry) for entry in part)
 

@@ -1,4 +1,4 @@
-"""Adaptive local solvers in place; tests hold each to its rule's text.
+"""Adaptive local solvers that update their vectors in place; tests compare each with its rule's text.
 
 Bytes that a step must move for a number of four bytes, the gradient's own included: 20 for AdaGrad (y, v both ways, g
 in), 28 for Adam (and m), 16 for a step over the length of its gradient, which is read twice. With a dead zone, or at
@@ -26,7 +26,7 @@ from fedspec_torch.tracing.passes import lengths
 def adagrad(
     rate: Rate, *, eps: float, v0: float | Vector = 0.0, z: int = 1, epoch: int = 1, eps_s: float = 0
 ) -> InPlace:
-    """:func:`fedspec.client.agdu.agdu`, its second moment begun at a number or at what the server sent."""
+    """:func:`fedspec.client.agdu.agdu` in place; its second moment starts at a number or the server's vector."""
 
     def begin(block: Block, y: Tensor) -> Step:
         v = begun(block, "v", v0)
@@ -51,7 +51,7 @@ def adam(
     corrects_m: bool = True,
     corrects_v: bool = True,
 ) -> InPlace:
-    """:func:`fedspec.client.admu.admu` without delay or dead zone, and Adam that goes on from what a server sent.
+    """:func:`fedspec.client.admu.admu` without delay or dead zone, in place; v may start at a vector from the server.
 
     Args:
         rate: of a step.
@@ -81,7 +81,7 @@ def adam(
 def adamw(
     *, eta_l: float, beta1: float, beta2: float, eps: float, wd: float, m: Stack, v: Stack, t: Sequence[int]
 ) -> InPlace:
-    """:func:`fedspec.client.adamw.adamw` by torch's kernel, from the moments and the counts that clients have kept."""
+    """:func:`fedspec.client.adamw.adamw` by torch's fused kernel, from each client's stored moments and step counts."""
 
     def begin(block: Block, y: Tensor) -> Step:
         moments = written(block, "m", m), written(block, "v", v)
@@ -113,7 +113,7 @@ def admu(
     m0: float = 0.0,
     v0: float = 0.0,
 ) -> InPlace:
-    """:func:`fedspec.client.admu.admu`; a short step is not taken, and its momentum is kept."""
+    """:func:`fedspec.client.admu.admu` in place; a step shorter than eps_s leaves y, but updates the momentum."""
     if z == 1 and eps_s == 0:
         return adam(rate, beta1=beta1, beta2=beta2, eps=eps, m0=m0, v0=v0)
 
@@ -141,21 +141,21 @@ def admu(
 
 
 def written(block: Block, name: str, rows: Stack | Vector) -> Tensor:
-    """A vector of the block with a stack in it, or one vector for all clients."""
+    """Return the block's vector of that name, filled with a stack's rows or with one vector for all clients."""
     v = block.memory(name)
     block.put(v, rows)
     return v
 
 
 def begun(block: Block, name: str, start: float | Vector) -> Tensor:
-    """A vector of the block that begins at a number, or at one vector for all clients."""
+    """Return the block's vector of that name, filled with a number or with one vector for all clients."""
     return written(block, name, start) if isinstance(start, Tensor) else block.memory(name).fill_(start)
 
 
 def along_quotient(
     block: Block, y: Tensor, g: Tensor, v: Tensor, u: Tensor, *, adds: bool, rate: float, eps: float, eps_s: float
 ) -> None:
-    """Step from y by rate u, u = g / (sqrt(v) + eps), unless that is shorter than eps_s; if so told, g^2 is in v first.
+    """Step from y by rate u, u = g / (sqrt(v) + eps), for clients with |u| >= eps_s; if ``adds``, add g^2 to v first.
 
     The direction u is written where a step of one pass does not do; else it may be any vector.
     """
@@ -175,7 +175,7 @@ def along_quotient(
 
 
 def accumulated(y: Any, g: Any, v: Any, rate: float, eps: float) -> None:
-    """Add g^2 to v, then step from y by rate g / (sqrt(v) + eps): on a CPU in one pass, where no vector has gaps."""
+    """Add g^2 to v, then step from y by rate g / (sqrt(v) + eps): one fused pass for contiguous vectors on a CPU."""
     if y.device.type == "cpu" and y.is_contiguous() and g.is_contiguous():
         once: Any = torch.ones(())
         run: Any = torch._fused_adagrad_
@@ -186,17 +186,17 @@ def accumulated(y: Any, g: Any, v: Any, rate: float, eps: float) -> None:
 
 
 def length(block: Block, u: Tensor) -> Weights:
-    """[left, 1] the length of every client's whole vector."""
+    """[left, 1] Euclidean length of each client's whole vector u."""
     return lengths(torch.cat([lengths(block.part(u, j).flatten(1)) for j in range(len(block.parts))], 1))
 
 
 def shortened(block: Block, y: Tensor, u: Tensor, factor: Weights) -> None:
-    """Add u to y times a number of each client."""
+    """Add to each client's y its u times the client's factor."""
     for j, (_, shape) in enumerate(block.parts):
         block.part(y, j).addcmul_(block.part(u, j), factor.view(-1, *(1 for _ in shape)))
 
 
 def unless_short(block: Block, y: Tensor, u: Tensor, rate: float, eps_s: float) -> None:
-    """Step from y by rate u, but for those whose u is shorter than eps_s."""
+    """Step from y by rate u for each client whose u isn't shorter than eps_s."""
     far: Any = ~(length(block, u) < eps_s)
     shortened(block, y, u, far.to(y.dtype).mul_(-rate))

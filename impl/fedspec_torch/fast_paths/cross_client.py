@@ -1,4 +1,4 @@
-"""Clients under cross-client variance reduction, whose corrections are made of their own rows alone.
+"""Client texts for cross-client variance reduction, where a client's correction reads only its own row of d.
 
 The specification's steps make c_i = sum_j p_j d_j - d_i of all clients at once, and show it: as many vectors again as
 the clients keep. These texts are recorded as any client's is; tests hold each to the specification's.
@@ -22,7 +22,7 @@ from fedspec_torch.local.runs import Made
 
 
 def fednova_vr_client(h: fednova_vr.FedNovaVR, state: fednova_vr.State) -> Client:
-    """Clients of :func:`fedspec.algorithms.fednova_vr.step`."""
+    """Make the client text of :func:`fedspec.algorithms.fednova_vr.step`."""
     mean: Any = state.p @ state.d
 
     def client(i: Any, x: Any, gradient: Any, tau: int) -> Any:
@@ -34,7 +34,7 @@ def fednova_vr_client(h: fednova_vr.FedNovaVR, state: fednova_vr.State) -> Clien
 
 
 def fednova_alg2_client(h: fednova_alg2.FedNovaAlg2, state: fednova_vr.State) -> Client:
-    """Clients of :func:`fedspec.algorithms.fednova_alg2.step`."""
+    """Make the client text of :func:`fedspec.algorithms.fednova_alg2.step`."""
     mean: Any = state.p @ state.d
 
     def client(i: Any, x: Any, gradient: Any, tau: int) -> Any:
@@ -51,4 +51,4 @@ TEXTS: dict[Callable[..., Any], Made] = {
     fednova_vr.step: fednova_vr_client,
     fednova_alg2.step: fednova_alg2_client,
 }
-"""By the step of the program whose clients they are."""
+"""Function that makes the client text, by the step of its program."""

@@ -1,4 +1,4 @@
-"""Gossip in two stacks, on a ring in one: gradients and steps a block of clients at a time, mixing along the links.
+"""Gossip in two stacks of models (one on a ring): blocks of clients take steps, then models mix along the links.
 
 As the text has it every exchange makes two to eight stacks anew, and computes all clients' gradients at once.
 
@@ -31,25 +31,28 @@ from fedspec_torch.plan import neighbours
 from fedspec_torch.population import default_block
 
 ROWS = 8
-"""Rows of the matrix that are multiplied at once."""
+"""Rows of the mixing matrix in one matrix product."""
 
 COLUMNS = 2**16
-"""Coordinates of the models at a time, so that the neighbours' are still in the cache when they are read again."""
+"""Model coordinates in one matrix product: few enough that neighbours' models stay in the cache until they are
+reused.
+"""
 
 CACHED = 3 * 2**21
-"""Bytes of the models at a time where they are mixed along lines; as many again are written beside them."""
+"""Bytes of all models' coordinates that are mixed along lines at a time; the results need as many bytes again."""
 
 MOST = 5
-"""Models that a client mixes along lines: each but the first is a pass, while a product takes many at once."""
+"""Largest number of models, its own included, that a client mixes along lines: each adds a pass over memory."""
 
 Line: TypeAlias = tuple[slice, tuple[slice, ...], tuple[Tensor, ...]]
-"""Neighbouring clients who listen to clients as far from them: who they are, whom they listen to beside themselves, and
-of every other model but the first its share [clients, 1] in the mean of those so far."""
+"""Consecutive clients whose neighbours have equal offsets: their rows, the rows of each neighbour, and, for each
+neighbour after the first, its share [clients, 1] in the running mean of the neighbours so far.
+"""
 
 
 @dataclass(frozen=True)
 class Lines:
-    """A mixing matrix as lines of neighbouring clients, whose models are read and written in long rows.
+    """Mixing matrix as runs of consecutive clients with equal neighbour offsets; memory is read in order.
 
     Attributes:
         all: of all clients.
@@ -60,7 +63,7 @@ class Lines:
     away: Tensor
 
     def times(self, X: Any, out: Any) -> Any:
-        """W X, written to another stack or over X."""
+        """Write W X to ``out``, which may be X itself."""
         size = max(1, CACHED // (len(X) * X.element_size()))
         means = X.new_empty(len(X), min(size, X.shape[1]))
         for part, to in zip(X.split(size, 1), out.split(size, 1), strict=True):
@@ -75,7 +78,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class Links:
-    """A mixing matrix as lines, as products of a few rows with runs of neighbours, or as one product.
+    """Mixing matrix stored as lines, as small products with runs of consecutive columns, or as one dense matrix.
 
     Attributes:
         whole: the matrix.
@@ -88,13 +91,13 @@ class Links:
     lines: Lines | None
 
     def mixed(self, X: Any, spare: Any) -> tuple[Any, Any]:
-        """W X, written over X where that can be, and a stack that nobody reads any more; None stands for none."""
+        """Return W X, written over X if the matrix has lines, and a stack that may be overwritten, or None."""
         if self.lines:
             return self.lines.times(X, X), spare
         return self.times(X, torch.empty_like(X) if spare is None else spare), X
 
     def times(self, X: Any, out: Any) -> Any:
-        """W X, written to another stack."""
+        """Write W X to ``out``, a stack other than X."""
         if self.lines:
             return self.lines.times(X, out)
         if self.runs is None:
@@ -109,7 +112,7 @@ class Links:
 
 
 def links(plan: Exchange, n: int) -> Links:
-    """The products that the mixing matrix of n clients takes.
+    """Choose how to multiply by the mixing matrix of n clients: lines, small products, or one product.
 
     Raises:
         MixingError: it is not doubly stochastic.
@@ -130,7 +133,7 @@ def links(plan: Exchange, n: int) -> Links:
 
 
 def lines_of(W: Any, held: Any) -> Lines | None:
-    """The lines of a matrix with entries at some places; None if they are many, or somebody listens to many or none."""
+    """Return the matrix as lines; None if it needs many, or a client has no neighbour or MOST or more."""
     n = len(held)
     far = [[j - i for j in np.flatnonzero(row).tolist() if j != i] for i, row in enumerate(held)]
     begins = [i for i in range(n) if not i or far[i] != far[i - 1]]
@@ -147,7 +150,7 @@ def lines_of(W: Any, held: Any) -> Lines | None:
 
 
 def consecutive_runs(numbers: list[int]) -> Iterator[slice]:
-    """Increasing numbers as runs of consecutive ones."""
+    """Yield the runs of consecutive integers of an increasing list as slices."""
     begin = end = numbers[0]
     for number in numbers[1:]:
         if number != end + 1:
@@ -158,7 +161,7 @@ def consecutive_runs(numbers: list[int]) -> Iterator[slice]:
 
 
 def change(h: Any, x: Any, clients: Clients, plan: Exchange) -> Any:
-    """:func:`fedspec.algorithms.afga.change`."""
+    """:func:`fedspec.algorithms.afga.change` in two stacks."""
     X, W = x.repeat(len(clients), 1), links(plan, len(clients))
     spare = None
     for t, S in enumerate(plan.computing):
@@ -168,7 +171,7 @@ def change(h: Any, x: Any, clients: Clients, plan: Exchange) -> Any:
 
 
 def change_adapted(h: afga.AdaptedAfga, x: Any, clients: Clients, plan: Exchange) -> Any:
-    """:func:`fedspec.algorithms.afga.change_adapted`, with rows for those alone who ever compute or send."""
+    """:func:`fedspec.algorithms.afga.change_adapted`, with rows only for clients that compute or send."""
     sets = [list(plan.senders if h.sampling is Sampling.ROUND else S) for S in plan.computing]
     who = sorted({*plan.senders}.union(*sets))
     place, W = {i: r for r, i in enumerate(who)}, links(plan, len(sets[0] if sets else plan.senders))
@@ -186,13 +189,13 @@ def change_adapted(h: afga.AdaptedAfga, x: Any, clients: Clients, plan: Exchange
 
 
 def mean_change(X: Stack, x: Any, rows: list[int]) -> Any:
-    """:func:`fedspec.algorithms.afga.mean_change` of rows that nobody needs any more."""
+    """:func:`fedspec.algorithms.afga.mean_change`; overwrites X."""
     deltas = (X if rows == list(range(len(X))) else X[rows]).sub_(x)
     return weighted_mean(deltas, shares([1] * len(rows), x))
 
 
 def descend(eta_l: float, X: Stack, clients: Clients, S: list[int], t: int, rows: list[int] | None = None) -> None:
-    """Take a step of SGD at some clients, a block at a time; their rows are their numbers, or these."""
+    """Take an SGD step at the clients in S, block by block; the model of S[k] is row rows[k], else row S[k]."""
     size = default_block(X[0])
     places = S if rows is None else rows
     for begin in range(0, len(S), size):
@@ -205,7 +208,7 @@ def descend(eta_l: float, X: Stack, clients: Clients, S: list[int], t: int, rows
 
 
 def step(h: afga.Afga, state: AmsGrad, clients: Clients, plan: Exchange) -> tuple[AmsGrad, dict[str, Any]]:
-    """:func:`fedspec.algorithms.afga.step`."""
+    """:func:`fedspec.algorithms.afga.step` in two stacks."""
     check_senders(plan)
     return afga.serve(h, state, change(h, state.x, clients, plan))
 
@@ -213,7 +216,7 @@ def step(h: afga.Afga, state: AmsGrad, clients: Clients, plan: Exchange) -> tupl
 def step_adapted(
     h: afga.AdaptedAfga, state: AmsGrad, clients: Clients, plan: Exchange
 ) -> tuple[AmsGrad, dict[str, Any]]:
-    """:func:`fedspec.algorithms.afga.step_adapted`."""
+    """:func:`fedspec.algorithms.afga.step_adapted` in two stacks."""
     check_senders(plan)
     if h.sampling is Sampling.ROUND:
         check_one_set(plan)
@@ -221,6 +224,6 @@ def step_adapted(
 
 
 def in_one_set(h: afga.Afga, state: AmsGrad, clients: Clients, plan: Exchange) -> tuple[AmsGrad, dict[str, Any]]:
-    """:func:`fedspec.algorithms.afga.gossip_fedamsgrad`."""
+    """:func:`fedspec.algorithms.afga.gossip_fedamsgrad` in two stacks."""
     check_one_set(plan)
     return step(h, state, clients, plan)

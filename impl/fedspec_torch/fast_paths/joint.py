@@ -1,4 +1,4 @@
-"""Clients with adaptive solvers in place, by :mod:`fedspec_torch.fast_paths.adaptive` and SM3's own.
+"""Client functions of joint adaptive algorithms, with the in-place solvers of ``adaptive`` and ``sm3``.
 
 Each makes, from an algorithm's hyper-parameters and state, what one of its clients does, or None where the text is to
 be run. A client is called for several at once: i is a list, x a stack, and tau a number of steps, or a tuple of them,
@@ -55,7 +55,7 @@ from fedspec_torch.population import OfStrategies
 
 
 def changed_by(solver: solvers.InPlace) -> Client:
-    """A client that sends its change after tau steps of a solver, times its weight where the plan has one."""
+    """Make a client that sends its change after tau steps of a solver, times its weight Xi if the plan has weights."""
 
     def client(i: Any, x: Any, gradient: Any, tau: Tau, Xi: Any = None) -> Stack:
         (y,) = run_in_place(solver, x, gradient, tau)
@@ -66,13 +66,13 @@ def changed_by(solver: solvers.InPlace) -> Client:
 
 
 def rate_of(h: Any) -> solvers.Rate:
-    """The clients' rate with its warm-up."""
+    """Return the clients' learning-rate schedule: eta_l with its warm-up."""
     from_zero = h.warm_up_from is WarmUp.ZERO
     return lambda k: 0.0 if from_zero and k == 0 else warmed(h.eta_l, k + 1, h.warm_up, h.warm_up_from)
 
 
 def decaying(solver: solvers.InPlace, rate: solvers.Rate, wd: float) -> solvers.InPlace:
-    """The solver after a decay of the model, which its own step doesn't read."""
+    """Wrap a solver so that each step first multiplies the model by 1 - rate wd (decoupled weight decay)."""
 
     def begin(block: Block, y: Tensor) -> solvers.Step:
         assert solver.begin is not None
@@ -89,7 +89,7 @@ def decaying(solver: solvers.InPlace, rate: solvers.Rate, wd: float) -> solvers.
 
 
 def fedada2_client(h: fedada2.FedAda2, state: Covered) -> Client | None:
-    """Clients of :func:`fedspec.algorithms.fedada2.step`; None for Adam, or sets other than axes."""
+    """Make the client of :func:`fedspec.algorithms.fedada2.step`; None for Adam, or covers other than axes."""
     cover: Any = state.cover
     if h.client is Adaptivity.ADAM or h.cover is not CoverName.AXES:
         return None
@@ -98,14 +98,14 @@ def fedada2_client(h: fedada2.FedAda2, state: Covered) -> Client | None:
 
 
 def joint_local_client(h: joint_local.JointLocal, state: Adaptive) -> Client:
-    """Clients of :func:`fedspec.algorithms.joint_local.step`."""
+    """Make the client of :func:`fedspec.algorithms.joint_local.step`."""
     if h.client is Adaptivity.ADAM:
         return changed_by(adaptive_solvers.adam(rate_of(h), beta1=h.beta1_l, beta2=h.beta2_l, eps=h.eps))
     return changed_by(adaptive_solvers.adagrad(rate_of(h), eps=h.eps))
 
 
 def joint_direct_client(h: joint_direct.JointDirect, state: Adaptive) -> Client:
-    """Clients of :func:`fedspec.algorithms.joint_direct.step`.
+    """Make the client of :func:`fedspec.algorithms.joint_direct.step`.
 
     Where what was sent is taken out of v again, (v - beta2^t v_0) / (1 - beta2^t) is what v from 0 is corrected to.
     """
@@ -126,28 +126,28 @@ def joint_direct_client(h: joint_direct.JointDirect, state: Adaptive) -> Client:
 
 
 def fedadaadagrad_client(h: fedadaadagrad.FedAdaAdagrad, state: Adaptive) -> Client:
-    """Clients of :func:`fedspec.algorithms.fedadaadagrad.step`."""
+    """Make the client of :func:`fedspec.algorithms.fedadaadagrad.step`."""
     return changed_by(delayed_adagrad(h))
 
 
 def delayed_adagrad(h: fedadaadagrad.FedAdaAdagrad) -> solvers.InPlace:
-    """AdaGrad with FedAda2's delay and dead zone."""
+    """Return the in-place AdaGrad with FedAda2's delay z and dead zone eps_s."""
     return adaptive_solvers.adagrad(rate_of(h), eps=h.eps, v0=h.v0_l, z=h.z, epoch=h.epoch, eps_s=h.eps_s)
 
 
 def fedadaadam_client(h: fedadaadam.FedAdaAdam, state: Adaptive) -> Client | None:
-    """Clients of :func:`fedspec.algorithms.fedadaadam.step`; None if a short step clears the momentum."""
+    """Make the client of :func:`fedspec.algorithms.fedadaadam.step`; None if a short step clears the momentum."""
     return changed_by(delayed_adam(h)) if h.dead_zone is DeadZone.STEP else None
 
 
 def delayed_adam(h: Any) -> solvers.InPlace:
-    """Adam with FedAda2's delay and dead zone."""
+    """Return the in-place Adam with FedAda2's delay z and dead zone eps_s."""
     more: dict[str, Any] = {"eps": h.eps, "m0": h.m0_l, "v0": h.v0_l, "z": h.z, "epoch": h.epoch, "eps_s": h.eps_s}
     return adaptive_solvers.admu(rate_of(h), beta1=h.beta1_l, beta2=h.beta2_l, **more)
 
 
 def dp_joint_client(h: joint_private.DpJoint, state: Covered) -> Client | None:
-    """Clients of :func:`fedspec.algorithms.joint_private.step`.
+    """Make the client of :func:`fedspec.algorithms.joint_private.step`, with the clipped change.
 
     None with clipped gradients, Adam over sets, or sets other than axes: then the text runs as written.
     """
@@ -169,7 +169,7 @@ def dp_joint_client(h: joint_private.DpJoint, state: Covered) -> Client | None:
 
 
 def fedblended_client(h: fedblended.FedBlended, state: Covered) -> Client | None:
-    """Clients of :func:`fedspec.algorithms.fedblended.step` whose strategy is AdaGrad or Adam, or SM3's AdaGrad.
+    """Make the client of :func:`fedspec.algorithms.fedblended.step` for AdaGrad, Adam and SM3's AdaGrad.
 
     None with sets other than axes, or SGD with a dead zone: then the text runs as written.
     """
@@ -189,7 +189,7 @@ def fedblended_client(h: fedblended.FedBlended, state: Covered) -> Client | None
 
 
 def diloco_client(h: diloco.DiLoCo, state: diloco.State) -> Client:
-    """Clients of :func:`fedspec.algorithms.diloco.step`."""
+    """Make the client of :func:`fedspec.algorithms.diloco.step`."""
 
     def client(i: Any, x: Any, gradient: Any, tau: Tau) -> tuple[Stack, Stack, Stack]:
         if h.inner is InnerState.RESET:
@@ -212,4 +212,4 @@ CLIENTS: dict[Callable[..., Any], Made] = {
     fedblended.step: fedblended_client,
     diloco.step: diloco_client,
 }
-"""By the step of the program whose clients they are."""
+"""Function that makes the fast client, by the step of its program."""

@@ -1,4 +1,4 @@
-"""Fed-LAMB's and Fed-AMS's clients in place: moments, ratio and layers are written over at every step.
+"""Clients of Fed-LAMB and Fed-AMS that overwrite their moments and models at every step.
 
 Bytes that a step must move for a number of four bytes: g, m, v, y in, m, v, y out, 28 for Fed-AMS, whose v_hat is one
 vector for all; it moves 36, since g and m are read twice. Fed-LAMB must have m and y once more, since the lengths of a
@@ -29,7 +29,7 @@ from fedspec_torch.local.solvers import InPlace, Step
 
 
 def is_plain(h: local_ams.FedAms) -> bool:
-    """True for options of the canonical reading, with any memory of one index, correction and count."""
+    """True if the options are the canonical reading's, apart from memory of one index, bias correction and count."""
     shared = (
         h.gradient is LocalGradient.FRESH
         and h.memory is not ClientMemory.TWO_INDEX
@@ -45,22 +45,22 @@ def is_plain(h: local_ams.FedAms) -> bool:
 
 
 Parts: TypeAlias = Sequence[Tensor]
-"""[n, size] of every layer."""
+"""[n, size] vectors of every layer of a model."""
 
 LEAST = 2.0**-20
-"""The least lam > 0 by which a direction is divided."""
+"""Smallest lam > 0 for which the fast step divides by lam."""
 
 LEAST_DECAY = 2.0**-10
-"""The least factor by which a squared gradient is multiplied before it is added."""
+"""Smallest beta2^p by which v decays at once."""
 
 
 def decay_interval(beta2: float) -> int:
-    """Steps that v decays for at once; a function of beta2 alone, so that a client's numbers are its own."""
+    """Return the number p >= 1 of steps for which v decays at once: the largest with beta2^p >= LEAST_DECAY."""
     return max(1, int(math.log(LEAST_DECAY) / math.log(beta2))) if beta2 > 0 else 1
 
 
 def correction(h: local_ams.FedAms, own: Any, like: Tensor) -> Callable[[int], Tensor]:
-    """c(k) = 1 - beta1^t in a column: a number for each client, one where all have taken equally many steps before.
+    """Return c(k) = 1 - beta1^t as a column: one row if all clients' t are equal, else a row for each.
 
     Either way a client is divided by the same number in the same order of operations, so that it is what it is alone.
     """
@@ -72,7 +72,7 @@ def correction(h: local_ams.FedAms, own: Any, like: Tensor) -> Callable[[int], T
 
 
 def solver(h: local_ams.FedAms, state: State, own: Any, most: int) -> InPlace:
-    """The local steps, at most so many, of clients that begin with these moments, which are handed back.
+    """Return the in-place solver of at most ``most`` local steps from the moments ``own``; it returns m and v.
 
     A direction's length does not matter: q / lam = y + m / (lam c (sqrt(v_hat) + eps)), c the correction, is one pass.
     Where clients have taken unequally many steps before, what m is multiplied by is a vector for each of them.
@@ -126,7 +126,7 @@ def solver(h: local_ams.FedAms, state: State, own: Any, most: int) -> InPlace:
 def in_two_passes(
     h: fedlamb.FedLamb, state: State, inverse: Tensor, m: Tensor, v: Tensor, corrected: Callable[[int], Tensor]
 ) -> Step:
-    """Step of LAMB in compiled loops; v decays at every step, in the pass that adds to it."""
+    """Return a LAMB step in compiled loops, which decays v at every step in the pass that adds g^2."""
     stepped: Any = import_module("fedspec_torch.layers.compiled_lamb").stepped
     layers = np.array([(l.start, l.stop) for l in state.layers])
 
@@ -144,7 +144,7 @@ def parts_of(block: Block, *vectors: Tensor) -> list[Parts]:
 
 
 def in_layers(h: fedlamb.FedLamb, c: Tensor, ys: Parts, ms: Parts, qs: Parts, inverses: Parts) -> None:
-    """A step of every layer, whose direction is written to q: see :func:`solver`."""
+    """Take one LAMB step in every layer, and write the layer's direction to q: see :func:`solver`."""
     for y_l, m_l, q_l, inverse_l in zip(ys, ms, qs, inverses, strict=True):
         if h.lam:
             torch.addcmul(y_l, m_l, inverse_l / (c * h.lam), out=q_l)
@@ -155,7 +155,7 @@ def in_layers(h: fedlamb.FedLamb, c: Tensor, ys: Parts, ms: Parts, qs: Parts, in
 
 
 def quotients(xs: Sequence[Tensor], qs: Sequence[Tensor]) -> list[Tensor]:
-    """[n, 1] of every part: the length of x over that of q, row by row; 0 where q is 0."""
+    """Return for every layer [n, 1] |x| / |q| of each row, 0 where q is 0."""
     found = torch.stack([torch.linalg.vector_norm(part, dim=1, keepdim=True) for part in (*xs, *qs)])
     info = torch.finfo(found.dtype)
     low, high = info.smallest_normal**0.5 / info.eps, info.max**0.5 * info.eps
@@ -170,7 +170,7 @@ def quotients(xs: Sequence[Tensor], qs: Sequence[Tensor]) -> list[Tensor]:
 
 
 def lamb_client(h: local_ams.FedAms, state: State) -> Client | None:
-    """Clients of :func:`fedspec.algorithms.local_ams.run`; None under options that are not plain."""
+    """Make the client of :func:`fedspec.algorithms.local_ams.run`; None if the options aren't plain."""
     if not is_plain(h):
         return None
 
@@ -186,4 +186,4 @@ CLIENTS: dict[Callable[..., Any], Made] = {
     fedlamb.step: lamb_client,
     local_ams.step: lamb_client,
 }
-"""By the step of the program whose clients they are."""
+"""Function that makes the fast client, by the step of its program."""

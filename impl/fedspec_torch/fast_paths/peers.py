@@ -1,4 +1,4 @@
-"""Clients without a server in two stacks: what an exchange makes is written to the one that is not read.
+"""Decentralised algorithms (no server) with double-buffered models: an exchange reads one stack and writes the other.
 
 The state that a round begins from is only read, so that a round makes two stacks of models, and Adam a copy of its
 moments; as the text has it, it holds four and eleven. A round of ten exchanges of 100 clients x 9610 on a ring in
@@ -26,7 +26,7 @@ Result = tuple[Any, dict[str, Any]]
 
 
 class Two:
-    """The models, which are read, and where the next are written.
+    """Double buffer of the clients' models.
 
     Attributes:
         now: the models; at first a stack that is not written to.
@@ -39,17 +39,17 @@ class Two:
         self._first = True
 
     def turn(self) -> None:
-        """Swap the stacks, so that the written one is read from now on."""
+        """Swap the two stacks after the next models are written."""
         spare = torch.empty_like(self.next) if self._first else self.now
         self.now, self.next, self._first = self.next, spare, False
 
     def mix(self, W: Links) -> None:
-        """Mix the models, which are no longer those that a round began from."""
+        """Mix the current models by W."""
         self.now, self.next = W.mixed(self.now, self.next)
 
 
 def computed(clients: Clients, t: int, X: Stack) -> Iterator[tuple[slice, Any]]:
-    """The gradients of all clients at local step t, each at its row, a block at a time; each is read at once."""
+    """Yield all clients' gradients at local step t, block by block; use each before you ask for the next."""
     size = default_block(X[0])
     for begin in range(0, len(X), size):
         rows = slice(begin, min(begin + size, len(X)))
@@ -57,13 +57,13 @@ def computed(clients: Clients, t: int, X: Stack) -> Iterator[tuple[slice, Any]]:
 
 
 def adapt(eta_l: float, clients: Clients, t: int, at: Any, X: Any, out: Any) -> None:
-    """Write X - eta_l G, G the gradients at some models."""
+    """Write X - eta_l G to ``out``, where G are the clients' gradients at the models ``at``."""
     for rows, g in computed(clients, t, at):
         torch.sub(X[rows], g, alpha=eta_l, out=out[rows])
 
 
 def dsgd(h: Dsgd, state: Peers, clients: Clients, plan: Exchange) -> Result:
-    """:func:`fedspec.algorithms.peers.dsgd`."""
+    """:func:`fedspec.algorithms.peers.dsgd` in two stacks."""
     check_everyone(plan, clients)
     X, W = Two(state.X), links(plan, len(clients))
     for t in range(len(plan.computing)):
@@ -79,7 +79,7 @@ def dsgd(h: Dsgd, state: Peers, clients: Clients, plan: Exchange) -> Result:
 
 
 def gossip_pga(h: GossipPga, state: Peers, clients: Clients, plan: Exchange) -> Result:
-    """:func:`fedspec.algorithms.peers.gossip_pga`."""
+    """:func:`fedspec.algorithms.peers.gossip_pga` in two stacks."""
     check_everyone(plan, clients)
     X, W, last = Two(state.X), links(plan, len(clients)), len(plan.computing) - 1
     for t in range(len(plan.computing)):
@@ -93,7 +93,7 @@ def gossip_pga(h: GossipPga, state: Peers, clients: Clients, plan: Exchange) -> 
 
 
 def dadam(h: Dadam, state: AdaptivePeers, clients: Clients, plan: Exchange) -> Result:
-    """:func:`fedspec.algorithms.dadam.dadam`."""
+    """:func:`fedspec.algorithms.dadam.dadam` in two stacks."""
     check_everyone(plan, clients)
     X, W = Two(state.X), links(plan, len(clients))
     past: Any = state.moments

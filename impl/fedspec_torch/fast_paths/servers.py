@@ -1,4 +1,4 @@
-"""Adaptive servers in place: each number of the state is read and written once, or once for each cache's worth.
+"""Adaptive server steps that overwrite the state, in one pass over memory where that is possible.
 
 Bytes that a float32 coordinate must move: 28 for AdaGrad and Adam (x, m, v both ways, Delta in), 36 for AMSGrad. As
 the rule is written, every operation makes a fresh vector: at d = 1e7 on one CPU core that moved 0.03 to 0.04 of what a
@@ -28,19 +28,19 @@ from fedspec_torch.arith import Vector
 from fedspec_torch.layers.loops import is_compiled, run_parallel, threads
 
 CHUNK = 2**17
-"""Coordinates at a time on a CPU, which are still in the caches when they are read again; fewer are more calls."""
+"""Coordinates in a chunk on a CPU: few enough to stay in the cache between passes; fewer would cost more calls."""
 
 HALF = 0.5**0.5
-"""Its square is a half."""
+"""Square root of 1/2."""
 
 Server = Callable[..., tuple[Any, dict[str, Any]]]
 
 Begins: TypeAlias = Callable[[], None] | None
-"""Callback for the moment when clients are done and the state is written over next."""
+"""Callback that runs when the clients are done, just before the server overwrites its state."""
 
 
 def adagrad_(state: Adaptive, delta: Vector, *, eta: float, beta1: float, tau: float) -> Adaptive:
-    """:func:`fedspec.server.adagrad.adagrad`, written over the state.
+    """:func:`fedspec.server.adagrad.adagrad`; overwrites the state.
 
     Where loops are not compiled, by Adam's kernel with beta2 a half: it makes (v + Delta^2) / 2, and rate and tau are
     smaller by that number's root.
@@ -55,7 +55,7 @@ def adagrad_(state: Adaptive, delta: Vector, *, eta: float, beta1: float, tau: f
 
 
 def adam_(state: Adaptive, delta: Vector, *, eta: float, beta1: float, beta2: float, tau: float) -> Adaptive:
-    """:func:`fedspec.server.adam.adam`, written over the state."""
+    """:func:`fedspec.server.adam.adam`; overwrites the state."""
     fused(state.x, delta, state.m, state.v, lr=-eta, beta1=beta1, beta2=beta2, eps=tau)
     return replace(state, t=state.t + 1)
 
@@ -63,7 +63,7 @@ def adam_(state: Adaptive, delta: Vector, *, eta: float, beta1: float, beta2: fl
 def amsgrad_(
     state: AmsGrad, delta: Vector, *, eta: float, beta1: float, beta2: float, eps: float, epsilon: Epsilon
 ) -> AmsGrad:
-    """:func:`fedspec.server.amsgrad.amsgrad`, written over the state; with eps outside the root its other reading."""
+    """:func:`fedspec.server.amsgrad.amsgrad`, or its variant with eps outside the root; overwrites the state."""
     if epsilon is Epsilon.INSIDE and is_compiled(state.x):
         compiled("amsgrad", state.x, state.m, state.v, state.v_hat, delta, numbers=(eta, beta1, beta2, eps))
         return replace(state, t=state.t + 1)
@@ -88,7 +88,7 @@ def fused(
     wd: float = 0.0,
     **more: float,
 ) -> None:
-    """Torch's AdamW in one pass; it corrects moments by 1 - beta^step, which is 1 where step is infinite."""
+    """Run torch's fused AdamW once; it corrects the moments by 1 - beta^step, which is 1 if step is infinite."""
     most = [] if v_hat is None else [v_hat]
     count = torch.full((), step, device=x.device)
     run: Any = torch._fused_adamw_
@@ -96,7 +96,7 @@ def fused(
 
 
 def compiled(name: str, *vectors: Vector, numbers: tuple[float, ...]) -> None:
-    """A compiled step, each of torch's threads on coordinates of its own."""
+    """Run a compiled server step in place; each of torch's threads takes a range of coordinates."""
     step: Any = getattr(import_module("fedspec_torch.layers.compiled_servers"), name)
     whole: list[Any] = [vector.numpy() for vector in vectors]
     d, parts = len(vectors[0]), threads()
@@ -111,7 +111,7 @@ def chunks(*vectors: Vector) -> Iterator[tuple[Vector, ...]]:
 
 
 def fedadagrad(h: Any, state: Adaptive, messages: Inbox, begins: Begins = None) -> tuple[Adaptive, dict[str, Any]]:
-    """:func:`fedspec.algorithms.fedopt.fedadagrad` in place; other readings as they are written."""
+    """:func:`fedspec.algorithms.fedopt.fedadagrad` in place; other readings run the specification's text."""
     if not _plain(h):
         return fedopt.fedadagrad(h, state, messages)
     delta = _mean(h, state, messages, begins)
@@ -119,7 +119,7 @@ def fedadagrad(h: Any, state: Adaptive, messages: Inbox, begins: Begins = None) 
 
 
 def fedadam(h: Any, state: Adaptive, messages: Inbox, begins: Begins = None) -> tuple[Adaptive, dict[str, Any]]:
-    """:func:`fedspec.algorithms.fedopt.fedadam` in place; other readings as they are written."""
+    """:func:`fedspec.algorithms.fedopt.fedadam` in place; other readings run the specification's text."""
     if not _plain(h):
         return fedopt.fedadam(h, state, messages)
     delta = _mean(h, state, messages, begins)
@@ -127,7 +127,7 @@ def fedadam(h: Any, state: Adaptive, messages: Inbox, begins: Begins = None) -> 
 
 
 def fedamsgrad(h: Any, state: AmsGrad, messages: Inbox, begins: Begins = None) -> tuple[AmsGrad, dict[str, Any]]:
-    """:func:`fedspec.algorithms.fedamsgrad.fedamsgrad` in place; other readings as they are written."""
+    """:func:`fedspec.algorithms.fedamsgrad.fedamsgrad` in place; other readings run the specification's text."""
     if h.bias_correction is not BiasCorrection.NONE:
         return ams.fedamsgrad(h, state, messages)
     delta = _mean(h, state, messages, begins)
@@ -152,4 +152,4 @@ IN_PLACE: dict[Any, Server] = {
     fedopt.fedadam: fedadam,
     ams.fedamsgrad: fedamsgrad,
 }
-"""Fast servers by function of the specification, for states that nobody else holds."""
+"""In-place server by the function of the specification, for states that no other code holds."""

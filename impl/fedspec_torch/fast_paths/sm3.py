@@ -1,4 +1,4 @@
-"""SM3's local solver in place, over the axes of the parts of a model; a test holds it to its rule's text.
+"""SM3's local solver in place, its cover the axes of each parameter; a test compares it with its rule's text.
 
 Bytes that a step must move for a number of four bytes, the gradient's own included: 12, y both ways and g in, since v
 is made of the accumulators. It is held of a few clients' part at a time: written, read and written where g^2 is added,
@@ -27,7 +27,7 @@ from fedspec_torch.local.blocks import Block, Part, parts_of
 from fedspec_torch.local.solvers import InPlace, Rate, Step
 
 FEW = 2**19
-"""Numbers of a part whose v is held at once."""
+"""Entries of a parameter, over clients, for which v is computed at a time."""
 
 
 def sm3(
@@ -41,7 +41,7 @@ def sm3(
     eps_s: float = 0,
     idle: Idle = Idle.CARRIED,
 ) -> InPlace:
-    """:func:`fedspec.client.sm3_delayed.sm3_ii_delayed` over the axes of the parts."""
+    """:func:`fedspec.client.sm3_delayed.sm3_ii_delayed` in place, with a cover made of the axes of each parameter."""
     parts = parts_of(cover.shapes)
     if z == 1 and eps_s == 0:
         return InPlace(partial(at_every_step, parts, rate, eps, v0), parts=parts)
@@ -86,7 +86,7 @@ def sm3(
 
 
 def at_every_step(parts: Sequence[Part], rate: Rate, eps: float, v0: float, block: Block, y: Tensor) -> Step:
-    """SM3's step where each adds to v and is taken: v is held of a few clients' part at a time, and is in the cache."""
+    """Return SM3's step without delay or dead zone; v is computed for a few clients at a time, in the cache."""
     mu = [[y.new_full((block.n, *along), v0) for along in sides(shape)] for _, shape in parts]
     if not block.layerwise and is_compiled(y) and all(len(shape) in (1, 2) for _, shape in parts):
         return in_one_pass(parts, rate, eps, mu)
@@ -110,7 +110,7 @@ def at_every_step(parts: Sequence[Part], rate: Rate, eps: float, v0: float, bloc
 
 
 def in_one_pass(parts: Sequence[Part], rate: Rate, eps: float, mu: Sequence[Sequence[Tensor]]) -> Step:
-    """Step of SM3 on vectors and matrices in compiled loops."""
+    """Return SM3's step on vectors and matrices in compiled loops."""
     stepped: Any = import_module("fedspec_torch.layers.compiled_sm3").stepped
     room = mu[0][0].new_empty(2 * max(max(shape) for _, shape in parts)).numpy()
 
@@ -123,5 +123,5 @@ def in_one_pass(parts: Sequence[Part], rate: Rate, eps: float, mu: Sequence[Sequ
 
 
 def sides(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """The shapes of what is reduced to each axis, the other axes kept."""
+    """Return for each axis the shape that remains when the other axes are reduced to size 1."""
     return [tuple(size if b == a else 1 for b, size in enumerate(shape)) for a in range(len(shape))]

@@ -1,4 +1,4 @@
-"""Parts of an algorithm's text: those that a run enters as written, and those that it replaces by fast versions."""
+"""List of an algorithm's functions, each with the fast version that replaces it in a run, or None."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from fedspec_torch.fast_paths.servers import IN_PLACE
 from fedspec_torch.sums.asking import sums_of
 
 RUNS = "test_runs.py::test_a_run_on_a_module_is_the_specification_on_its_objectives"
-"""Holds runs of every row, all of their parts together, to the specification in NumPy."""
+"""Test that compares whole runs of every row with the specification in NumPy."""
 
 STEPS = "test_in_place.py::test_on_layers_and_by_gradients_as_the_text_has_it"
 SERVERS = "test_fast.py::test_servers_in_place_are_the_text"
@@ -46,10 +46,10 @@ RECORDED = (
     "recorded, and computed in one pass a step (fedspec_torch.tracing.clients), on a CPU in blocks of 2^16 numbers or "
     "more, 2^13 where steps are unequal; else, and where it looks at numbers, on tensors"
 )
-"""Treatment of a client's text without a fast version."""
+"""Description of how a client's text without a fast version runs."""
 
 TENSORS = "on tensors, a stack of clients at once"
-"""Treatment of a text that cannot be traced."""
+"""Description of how a text that can't be traced runs."""
 
 ELSEWHERE = f"{TENSORS}: its clients begin where they were, which no recording does"
 
@@ -65,7 +65,7 @@ UNRECORDED: dict[Callable[..., Any], str] = {
     mime.step: f"{TENSORS}: it asks for two gradients at one step, which are one in the first alone",
     ef21.step: f"{TENSORS}, except for first gradients that are sent whole: those are recorded where others are",
 }
-"""The steps whose clients' texts are of that kind and have no other form, and why."""
+"""Why the client's text of these steps can't be traced and has no fast version."""
 
 SUM = "the changes' weighted sum: those of a block are gone before the next is trained"
 SUMS_IF = "the changes' weighted sum if its text takes no more of them, else every change at once"
@@ -74,7 +74,7 @@ STACK = "every change at once, a stack with a row for each participant"
 
 @dataclass(frozen=True)
 class Part:
-    """A function of an algorithm's text, and what a run does with it.
+    """Function of an algorithm's text, and the fast version, if any, that a run calls in its place.
 
     Attributes:
         what: which part of the algorithm it is.
@@ -98,7 +98,7 @@ class Part:
 
 
 def parts(row: Algorithm) -> tuple[Part, ...]:
-    """The parts of a row's text, in the order in which a round comes by them; none of a local solver's.
+    """List the functions of a row's text in the order in which a round calls them; none for a local solver.
 
     How a federation finds gradients is no part of the text: ``Federation.choices`` says it.
     """

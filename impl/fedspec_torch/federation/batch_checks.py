@@ -1,4 +1,4 @@
-"""Checks of a module and a loss on the first minibatch, and on later ones: can they be trained as they are?
+"""Checks of a module and a loss on a minibatch: is the loss a deterministic function of parameters and minibatch?
 
 A run is a function of model, minibatches and numbers alone; what draws at random, or keeps something from one call to
 the next, would make it one of the order of calls too, and no saved run could go on as if it had not been stopped.
@@ -27,11 +27,11 @@ from fedspec_torch.gradients.vmap_guard import Watching, guard
 from fedspec_torch.refusals import LossError, ModuleError, Reason
 
 LOOKS = 10
-"""Calls after which a generator that moved each time is moved by them, and not by another thread."""
+"""Calls in a row after which a moved generator counts as moved by the module, and not by another thread."""
 
 
 def check_same_parameters(network: Network, who: str = "it") -> None:
-    """Refuse a module of which a part was replaced, added, frozen or unfrozen since: nobody would train it.
+    """Raise an error if a parameter was replaced, added, removed, frozen or unfrozen since the federation was built.
 
     Raises:
         ModuleError: with the names of its parameters.
@@ -50,7 +50,7 @@ def check_same_parameters(network: Network, who: str = "it") -> None:
 
 
 def check_first(network: Network, x: Vector, near: Vector, leaves: Examples) -> None:
-    """Refuse what two calls at a model on one minibatch show: draws, something kept or written, no gradient.
+    """Call the module on one minibatch twice at each of two models, and raise an error if the calls aren't pure.
 
     The first calls are at the model that a plain loop begins with. Two more are beside it: what a loss keeps and moves
     towards the model does not move where it is. All are given the same draws of torch's generator, so that only other
@@ -144,7 +144,7 @@ def check_first(network: Network, x: Vector, near: Vector, leaves: Examples) -> 
 
 @contextmanager
 def explaining_watched(network: Network, leaves: Examples) -> Iterator[None]:
-    """Explain errors that only occur while operators are watched: CTC of lengths on the CPU, of scores on a GPU.
+    """Explain errors that occur only while fedspec watches operators, such as CTC's on lengths on the CPU.
 
     Raises:
         ModuleError: in place of torch's error.
@@ -167,7 +167,7 @@ def explaining_watched(network: Network, leaves: Examples) -> Iterator[None]:
 def naming_owner(
     network: Network, whose: str, examples: Callable[[], Examples], client: int | None = None
 ) -> Iterator[None]:
-    """Name the owner and content of a minibatch that the model or the loss does not take.
+    """Turn an error of the model or loss into a ModuleError that names the minibatch's owner and its content.
 
     Raises:
         ModuleError: in place of torch's error.
@@ -191,7 +191,7 @@ def naming_owner(
 
 @contextmanager
 def naming_clients(network: Network, who: Sequence[int], batches: Sequence[Minibatch]) -> Iterator[None]:
-    """Name the clients if the last of these minibatches is not taken."""
+    """Turn an error of the model or loss into one that names the clients of the last minibatch in ``batches``."""
     some = ", ".join(map(str, who[:5])) + (", ..." if len(who) > 5 else "")
     one = who[0] if len(who) == 1 else None
     with naming_owner(network, f"client{'s' * (len(who) > 1)} {some}", lambda: batches[-1].leaves, one):
@@ -200,7 +200,7 @@ def naming_clients(network: Network, who: Sequence[int], batches: Sequence[Minib
 
 @contextmanager
 def naming_culprit(network: Network, who: Sequence[int], x: Stack, batches: Sequence[Minibatch]) -> Iterator[None]:
-    """Name the client whose minibatch plain autograd does not take, whichever way found it.
+    """Turn an error of any gradient method into one that names the client on which plain autograd fails too.
 
     Raises:
         ModuleError: in place of torch's error.

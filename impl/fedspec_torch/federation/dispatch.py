@@ -1,4 +1,4 @@
-"""Dispatch of blocks: the way to gradients and to whole runs, checked and measured before it is taken."""
+"""Dispatch of blocks: choose the gradient method and the run method, after checking and timing them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from fedspec_torch.refusals import ModuleError, Reason
 from fedspec_torch.setup_time import setting_up
 
 Plain: TypeAlias = tuple[Stack, Stack, Weights]
-"""Models, and the gradients and losses of plain autograd there."""
+"""Models, and plain autograd's gradients and losses at these models."""
 
 
 @dataclass(frozen=True, eq=False)
 class Ways:
-    """The ways that the clients of a module take.
+    """Choice of gradient methods for the clients of a module, with the results of checks and timings.
 
     Attributes:
         network: module and loss.
@@ -44,11 +44,11 @@ class Ways:
 
     @property
     def is_first(self) -> bool:
-        """True if nothing was looked at yet."""
+        """True until the first minibatch is checked."""
         return not self._first
 
     def known(self, n: int) -> str | None:
-        """Way to the gradients of a block of n clients; None until the first block of about that size, or a larger."""
+        """Return the gradient method for blocks of n clients; None until one is checked for about that size."""
         size = self._size(n)
         name = self._named or (self.choices[size].name if size in self.choices else None)
         return name if name in self._agreed else None
@@ -67,7 +67,7 @@ class Ways:
         return "layered" if self.way == "fused" else self.way
 
     def for_block(self, x: Stack, batch: Minibatch, ignored: str = "") -> str:
-        """Way to the gradients of a block, checked and measured on the first block of about its size.
+        """Return the gradient method for a block; the first block of about its size is checked and timed.
 
         Args:
             x: the models.
@@ -141,7 +141,7 @@ class Ways:
         self._agreed.add(name)
 
     def look_again(self, ways: Iterable[str], round: int, x: Vector, batch: Minibatch) -> None:
-        """Look again, at two clients of a round and at what was seen first: state may show late, and so may data.
+        """Re-check the used gradient methods against autograd, and repeat the first check of the module.
 
         Args:
             ways: those by which clients were trained.
@@ -175,12 +175,12 @@ class Ways:
             self._look(name, here, plain)
 
     def take_for(self, n: int, like: int) -> None:
-        """Take for blocks of n clients the way that was measured for others, unless there is one."""
+        """Use for blocks of n clients the method chosen for blocks of ``like`` clients, unless n has one."""
         if like.bit_length() in self.choices:
             self.choices.setdefault(n.bit_length(), self.choices[like.bit_length()])
 
     def run_for(self, x: Stack, tau: Sequence[int], runs: Mapping[str, Run | str]) -> tuple[str, Run]:
-        """Way to all steps of plain SGD of a block, measured on the first block of about its size.
+        """Return the method for whole runs of plain SGD; the first block of about its size is timed.
 
         Args:
             x: where the clients begin.

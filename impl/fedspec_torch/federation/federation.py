@@ -40,7 +40,7 @@ __all__ = ["Federation", "LossError", "ModuleError", "on"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Federation:
-    """A model and the clients that train it.
+    """Model, loss and clients' data, as a population that algorithms train.
 
     Layers of the module are the blocks of the algorithms: layers of Fed-LAMB, axes of SM3's covers. Its own parameters
     are read once, as the initial model; after a run :meth:`module_at` gives it with other ones.
@@ -137,17 +137,17 @@ class Federation:
 
     @cached_property
     def modes(self) -> dict[nn.Module, bool]:
-        """Training mode of each part of the module."""
+        """Training mode of each submodule when the federation was built."""
         return {part: part.training for part in self.model.modules()}
 
     @cached_property
     def network(self) -> Network:
-        """The module as a function of one vector."""
+        """Module as a function of one flat parameter vector."""
         return Network(self.model, self.loss, self.precision, lambda: self.structure)
 
     @cached_property
     def reader(self) -> Reader | None:
-        """Reader of the examples, if the data are Datasets."""
+        """Reader of the examples if the data are Datasets, else None."""
         return reader(self.data, self.parts, self.keys)
 
     @cached_property
@@ -165,57 +165,57 @@ class Federation:
 
     @property
     def structure(self) -> Structure:
-        """Structure of the clients' batches; if no client of a function was read yet, client 0 is."""
+        """Structure of the clients' batches; if it isn't known yet, client 0's examples are generated."""
         if not self.pool.structure:
             self.pool.of([0])
         return cast("Structure", self.pool.structure)
 
     @cached_property
     def ways(self) -> Ways:
-        """Dispatch of gradients."""
+        """Choice of gradient methods."""
         return Ways(self.network, self.way, self.choices, self.x0)
 
     @cached_property
     def x0(self) -> Vector:
-        """The initial model: the module's parameters when the federation was made."""
+        """Initial model: the module's parameters when the federation was built."""
         return self.network.vector()
 
     @cached_property
     def stated(self) -> GradientOptions | None:
-        """Options applied to every gradient; None: none."""
+        """Options that are applied to every gradient; None if all are default."""
         found = GradientOptions(self.clip, self.weight_decay, self.accumulate)
         return None if found == GradientOptions() else found
 
     @cached_property
     def b0(self) -> Vector:
-        """The running statistics when the federation was made; nothing where the module has none."""
+        """Running statistics when the federation was built; empty if the module has none."""
         return read_buffers(self.network.running)
 
     @cached_property
     def own(self) -> Fingerprint:
-        """Fingerprint of module and loss beside the parameters, when the federation was made."""
+        """Fingerprint of everything but the trained parameters in module and loss, when the federation was built."""
         return fingerprint_of(self.model, self.loss)
 
     @cached_property
     def setup(self) -> Setup:
-        """Setup that algorithms ask for before the first round."""
+        """Sample sizes and parameter shapes, which algorithms ask for before the first round."""
         return Setup(tuple(self.pool.examples), self.network.shapes)
 
     def __len__(self) -> int:
         return len(self.pool.examples)
 
     def in_round(self, round: int, *, keeps: bool = False, moving: Moving | None = None) -> Training:
-        """The clients with the minibatches of that round; see :class:`fedspec_torch.federation.training.Training`."""
+        """Return the clients with their minibatches of that round."""
         minibatches = Minibatches(self.pool, self.batch_size, self.seed, self.shuffled)
         moving = moving or (Moving(self.b0) if self.network.running else None)
         return Training(self.ways, minibatches, round, keeps, moving=moving, stated=self.stated)
 
     def oracle(self, clients: Sequence[int]) -> Oracle:
-        """The gradients of these clients on their minibatches of round 0: a federation is a population by itself."""
+        """Return the gradient function of these clients on their minibatches of round 0."""
         return self.in_round(0).oracle(clients)
 
     def module_at(self, x: Vector, b: Vector | None = None) -> nn.Module:
-        """A copy of the module, its parameters set to a model, and its running statistics to some.
+        """Return a copy of the module with parameters x and running statistics b (default: the initial ones).
 
         Raises:
             ModuleError: torch cannot copy it.
@@ -237,14 +237,14 @@ class Federation:
 
     @contextmanager
     def in_its_modes(self) -> Iterator[None]:
-        """Put each part of the module into the mode that it had when the federation was made; restore it afterwards."""
+        """Put each submodule into the mode it had when the federation was built; restore the modes on exit."""
         with modes_kept(self.model):
             for part in self.model.modules():
                 part.training = self.modes.get(part, part.training)
             yield
 
     def recomputed(self, x: Vector, who: Sequence[int]) -> Vector:
-        """[b] the running statistics that one pass of a model over all examples of some clients leaves."""
+        """Return the running statistics [b] after one pass of model x over all examples of these clients."""
         leaves = tuple(map(torch.cat, zip(*(examples_of(self.pool, i) for i in who), strict=True)))
         norms = [part for part in self.model.modules() if tracks(part)]
         momenta = [part.momentum for part in norms]
@@ -261,7 +261,7 @@ class Federation:
                     part.momentum = momentum
 
     def not_taken(self, client: int | None, test: Any = None) -> str:
-        """Name an example of a client, or of the test set, that module or loss does not take by itself.
+        """Describe an example of a client, or of the test set, on which the module fails.
 
         Empty if that is true of none or of all examples; also on a GPU, where an index outside a table breaks every
         later call.
@@ -286,13 +286,13 @@ class Federation:
         return f"it is example {at}{said}" + (f", and {len(refused) - 1} more" if len(refused) > 1 else "")
 
     def tested(self, test: Any) -> Examples:
-        """Tensors of a batch like those of the clients, on which the model is evaluated."""
+        """Return the tensors of a test batch, checked to have the structure of the clients' batches."""
         return checked_examples("test", test, self.pool.structure)[0]
 
     def evaluate(
         self, x: Vector, examples: Any, b: Vector | None = None, shown: Callable[[Any], Any] | None = None
     ) -> tuple[float, float]:
-        """Loss, and the share of examples whose largest output is their target (NaN: no classes).
+        """Return the loss, and the share of examples whose largest output is their target (NaN without classes).
 
         The module is in its evaluation mode, with these running statistics; ``shown`` takes output and targets.
         """

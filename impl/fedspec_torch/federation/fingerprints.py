@@ -1,4 +1,4 @@
-"""Fingerprints of everything that a module and a loss compute with beside trained parameters.
+"""Fingerprints of everything that a module and a loss compute with, except the trained parameters.
 
 It is read when a federation is made. What forward leaves in the module later, such as a table that it makes at its
 first call, is no part of it: what forward reads again and changes is refused elsewhere.
@@ -25,7 +25,7 @@ from fedspec_torch.federation.side_effects import content
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """Fingerprint of a module and a loss beside the parameters that are trained.
+    """Fingerprint of a module and a loss without the trained parameters.
 
     Attributes:
         digests: of all of it, by what it is of.
@@ -52,11 +52,11 @@ def fingerprint_of(module: nn.Module, loss: Any) -> Fingerprint:
 
 
 Piece: TypeAlias = tuple[str, str, bytes]
-"""Path of a piece, its value if that is short, and its bytes."""
+"""Path of a piece, its value if it is short, and its bytes."""
 
 
 def digested(pieces: Iterable[Piece]) -> tuple[str, dict[str, str]]:
-    """The digest of some pieces, and what each is."""
+    """Return the digest of all pieces, and each piece's value or checksum by path."""
     whole, parts = sha256(), dict[str, str]()
     for where, value, piece in pieces:
         whole.update(piece)
@@ -65,7 +65,7 @@ def digested(pieces: Iterable[Piece]) -> tuple[str, dict[str, str]]:
 
 
 def differing(there: Mapping[str, Any], here: Mapping[str, Any], most: int = 3) -> str:
-    """Describe the differences of two mappings, with both values; of many, the first few."""
+    """Describe the entries in which two mappings differ, with both values; at most the first ``most``."""
 
     def said(name: str) -> str:
         was = f"was {there[name]}" if name in there else "was not there"
@@ -76,7 +76,7 @@ def differing(there: Mapping[str, Any], here: Mapping[str, Any], most: int = 3) 
 
 
 def external_values(value: Any, depth: int = 6, where: str = "") -> Iterator[Piece]:
-    """Yield everything that a module or a loss computes with beside the parameters that are trained.
+    """Yield everything that a module or a loss computes with, except the trained parameters.
 
     Frozen parameters, buffers, numbers in attributes; of a function those that its text, its defaults, its closure and
     its module's globals hold.
@@ -143,14 +143,14 @@ def external_values(value: Any, depth: int = 6, where: str = "") -> Iterator[Pie
 
 
 FEW, SHORT = 4, 40
-"""Numbers of a tensor, and letters of a value, that are told as they are."""
+"""Most numbers of a tensor, and most characters of a value, that are reported in full."""
 
 NUMBERS = (int, float, complex, Tensor, np.ndarray)
-"""Types that count among a function's globals; others are functions and modules with names of their own."""
+"""Types of a function's globals that the fingerprint contains; functions and modules are left out."""
 
 
 def digest(pieces: Iterable[bytes]) -> str:
-    """Short digest of bytes."""
+    """Return a short digest of bytes."""
     found = sha256()
     for piece in pieces:
         found.update(piece)

@@ -30,7 +30,7 @@ class GradientOptions:
     accumulate: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse numbers that say nothing.
+        """Raise an error if a number is out of range.
 
         Raises:
             ParameterError: clip is not above 0, or weight_decay below 0, or one of them no finite number.
@@ -43,7 +43,7 @@ class GradientOptions:
         check_whole("accumulate", self.accumulate, "a gradient is the mean of at least one minibatch")
 
     def of(self, gradient: Callable[[int], Stack], k: int, y: Stack) -> Stack:
-        """[n, d] along what local step k is taken.
+        """Return the direction [n, d] of local step k: the mean gradient, clipped, plus weight decay.
 
         Args:
             gradient: of the clients' minibatches with some number, at y; it may be written over by the next one.

@@ -1,4 +1,4 @@
-"""A module in its evaluation mode for a while, and afterwards in the modes that it had."""
+"""Context managers that change a module's training modes and restore them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import nn
 
 @contextmanager
 def evaluating(module: nn.Module) -> Iterator[None]:
-    """In evaluation mode: nothing is dropped, and norms use their running statistics; afterwards as it was."""
+    """Put a module into evaluation mode (no dropout, norms use running statistics), and restore its modes on exit."""
     with modes_kept(module):
         module.eval()
         yield
@@ -18,7 +18,7 @@ def evaluating(module: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def modes_kept(module: nn.Module) -> Iterator[None]:
-    """Afterwards each part of a module is in the mode in which it was."""
+    """Restore the mode of each submodule on exit."""
     modes = [(part, part.training) for part in module.modules()]
     try:
         yield

@@ -1,4 +1,4 @@
-"""Checks of a module's parts and parameters, before anything runs: can it be trained as it is?"""
+"""Checks of a module's submodules and parameters before a run: can fedspec train it?"""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fedspec_torch.refusals import LossError, ModuleError
 
 
 def check_module(module: nn.Module, loss: Loss) -> None:
-    """Refuse a module whose loss depends on more than its parameters and the minibatch, as far as its parts show it.
+    """Raise an error if the module's type, parameters or submodules show that it can't be trained.
 
     Raises:
         ModuleError: with the name of the part.
@@ -66,11 +66,11 @@ def check_module(module: nn.Module, loss: Loss) -> None:
 
 
 WARNED: WeakSet[nn.Module] = WeakSet()
-"""Modules of which it was said already that they train in their evaluation mode."""
+"""Modules for which the warning about evaluation mode was printed."""
 
 
 def warn_of_evaluation(module: nn.Module) -> None:
-    """Say once of a module that it was handed over in its evaluation mode, where one of its parts trains otherwise.
+    """Warn once if the whole module is in evaluation mode and a submodule would behave differently in training mode.
 
     A part alone in that mode is meant so, as a norm that is frozen.
     """
@@ -99,7 +99,7 @@ def _trains_otherwise(part: nn.Module) -> bool:
 
 
 def check_mode(what: str, device: str = "") -> None:
-    """Refuse to begin where torch differentiates nothing, or rounds what it is not asked to, whatever a module is.
+    """Raise an error if torch's inference mode, or autocast on ``device``, is active.
 
     Raises:
         ModuleError: torch.inference_mode is on, or torch.autocast on a device.
@@ -115,7 +115,7 @@ def check_mode(what: str, device: str = "") -> None:
 
 
 def check_listed(module: nn.Module) -> None:
-    """Refuse a module that says of itself that it has other parameters than its parts have.
+    """Raise an error if the module's ``parameters()`` differs from the parameters of its submodules.
 
     Raises:
         ModuleError: with those of which nobody knows whether they are to be trained.
@@ -140,7 +140,7 @@ def _parameter(listed: Any) -> Tensor:
 
 
 def check_apart(parameters: Mapping[str, Tensor]) -> None:
-    """Refuse parameters that lie in the same memory, each of which would be written over by the other.
+    """Raise an error if two parameters overlap in memory, since an update of one would overwrite the other.
 
     Raises:
         ModuleError: with two of them.

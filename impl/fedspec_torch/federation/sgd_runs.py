@@ -1,4 +1,4 @@
-"""Whole runs of plain SGD for a block of clients, in each of several ways.
+"""Methods that run all local steps of plain SGD for a block of clients.
 
 * ``compiled``: one client after another in compiled loops (:mod:`fedspec_torch.layers.loops`);
 * ``fused``: a program for each client on a GPU (:mod:`fedspec_torch.gradients.fused`);
@@ -32,13 +32,13 @@ from fedspec_torch.local.solvers import InPlace
 
 
 def is_plain(solver: InPlace) -> bool:
-    """True if a solver is plain SGD: a step is y - rate(k) g and nothing else."""
+    """True if the solver is plain SGD: a step is y - rate(k) g and nothing else."""
     return solver.rate is not None and solver.begin is None and not (solver.parts or solver.kept)
 
 
 @dataclass(frozen=True)
 class ClientExtras:
-    """State of clients beside their models.
+    """Clients' random seeds and running statistics.
 
     Attributes:
         seed: of a client's draws at a local step; None: it draws nothing.
@@ -58,7 +58,7 @@ def descend_alone(
     own: ClientExtras | None = None,
     form: torch.memory_format = torch.preserve_format,
 ) -> Tensor:
-    """Take a client's steps y - rate(k) grad F(y; batch k) in place, and return the first loss."""
+    """Take one client's steps y - rate(k) grad F(y; batch k) in place, and return the first minibatch's loss."""
     first: Tensor = y.new_empty(())
     own = own or ClientExtras()
     with network.lying_in(y, form=form) as parameters:
@@ -77,7 +77,7 @@ def descend_alone(
 
 
 def moved(parameters: Sequence[Tensor], rate: float) -> None:
-    """Take a step, and forget the gradients; on a GPU what many small tensors cost is the call for each."""
+    """Take an SGD step and clear the gradients; a single foreach call saves GPU launches for many small tensors."""
     grads = [p.grad for p in parameters if p.grad is not None]
     together: Any = None if any(g.is_sparse for g in grads) else torch._foreach_add_
     with torch.no_grad():
@@ -101,7 +101,7 @@ def runs(
     ignored: str,
     own: ClientExtras | None = None,
 ) -> dict[str, Run | str]:
-    """The ways beside the one in place, by name, or why there is none; those that nobody asks for are left out.
+    """Return the applicable run methods other than "in place" by name, or the reason why one can't run this block.
 
     Args:
         network: module and loss.

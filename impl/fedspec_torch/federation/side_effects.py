@@ -1,4 +1,4 @@
-"""Side effects of a module or a loss: what it writes to, and what it keeps in its attributes."""
+"""Detection of side effects of a module or a loss: writes to tensors, and values kept in attributes or closures."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from torch.utils._pytree import tree_leaves
 from fedspec_torch.arith import bytes_of
 
 FEW = 2**14
-"""So many entries tell a tensor from another."""
+"""Number of a tensor's entries that are compared to detect a change."""
 
 DEEP = 6
-"""So far lists in lists, and objects in objects, are looked into."""
+"""Depth to which nested lists and objects are compared."""
 
 
 class WriteWatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Looks on while operations run, for those that write to the memory of some tensors, whatever values they leave.
+    """Dispatch mode that records which of some tensors an operation writes to, even if the values stay the same.
 
     Attributes:
         names: of the tensors that were written to.
@@ -47,7 +47,7 @@ class WriteWatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Run an operation."""
+        """Run an operation, and record the writes that its schema declares."""
         self.drew = self.drew or torch.Tag.nondeterministic_seeded in func.tags
         given = dict(zip((a.name for a in func._schema.arguments), args, strict=False)) | (kwargs or {})
         for argument in func._schema.arguments:
@@ -65,7 +65,7 @@ class WriteWatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def held_values(module: nn.Module, loss: Any) -> dict[str, Hashable]:
-    """Values in the attributes and closures of a module's parts and of a loss, by path.
+    """Return the values in the attributes and closures of a module's submodules and of a loss, by path.
 
     Parameters and buffers, which are looked at elsewhere, are left out; so is what is not known to have a value.
     """
@@ -79,11 +79,11 @@ def held_values(module: nn.Module, loss: Any) -> dict[str, Hashable]:
 
 
 HELD = frozenset(vars(nn.Module()))
-"""Attributes of every module."""
+"""Attributes that every module has, which are ignored."""
 
 
 def value_of(thing: Any) -> Hashable:
-    """Something that is equal for equal values."""
+    """Return a hashable that is equal for equal values."""
     return _value_of(thing, ())
 
 

@@ -1,4 +1,4 @@
-"""Running statistics of norms, which are no parameters: what becomes of them in a round is a named reading.
+"""Running statistics of norms, which aren't parameters: named options for how a round updates them.
 
 They move with every call and no gradient depends on them, so that an algorithm does not know of them. Papers leave them
 out; implementations differ, mostly unsaid.
@@ -18,26 +18,28 @@ from fedspec.errors import PlanError
 
 
 class Reading(StrEnum):
-    """Treatment of the participants' running statistics."""
+    """Option for the participants' running statistics after a round."""
 
     AVERAGED = "averaged"
-    """Sent and averaged as the models are by FedAvg, by sample sizes: b = sum_i n_i b_i / sum_i n_i."""
+    """Averaged by sample sizes, as FedAvg averages models: b = sum_i n_i b_i / sum_i n_i."""
 
     KEPT = "kept"
-    """Never sent: each client goes on with its own (SiloBN, Andreux et al. 2020). FedBN keeps the norms' scale and
-    shift as well."""
+    """Never sent: each client keeps its own (SiloBN, Andreux et al. 2020). FedBN also keeps the norms' scale and
+    shift.
+    """
 
     LAST = "last"
-    """Statistics of the last participant, as if one module is lent to one client after another."""
+    """Statistics of the last participant, as if the clients trained one module in turn."""
 
     RECOMPUTED = "recomputed"
-    """Thrown away; where the model is evaluated or given out, they are those of one pass of it over all examples of
-    the last participants together. So variances between clients count, which a mean of variances leaves out."""
+    """Discarded; evaluation uses those of one pass of the model over all examples of the last participants together.
+    So variances between clients count, which a mean of variances leaves out.
+    """
 
 
 @dataclass(frozen=True, eq=False)
 class Moving:
-    """The running statistics of clients during a round.
+    """Running statistics of the clients during a round.
 
     Attributes:
         begun: [b] what clients begin with who have none of their own.
@@ -51,12 +53,12 @@ class Moving:
     _step: dict[int, int] = field(default_factory=dict)
 
     def of(self, who: Sequence[int]) -> Tensor:
-        """[n, b] those of some clients, in memory of their own."""
+        """Return a copy of some clients' running statistics, [n, b]."""
         return torch.stack([self.now.get(i, self.own.get(i, self.begun)) for i in who])
 
     @contextmanager
     def tried(self) -> Iterator[None]:
-        """Afterwards nothing has moved: what is measured is not trained."""
+        """Restore all statistics on exit, since a measurement must not change them."""
         now, step = dict(self.now), dict(self._step)
         yield
         self.now.clear()
@@ -65,7 +67,7 @@ class Moving:
         self._step.update(step)
 
     def moved(self, who: Sequence[int], k: int, rows: Tensor) -> None:
-        """Keep what a call at step k has left; of several gradients at one step the first moves them."""
+        """Store the statistics after local step k; of several gradient calls at one step, only the first counts."""
         for i, row in zip(who, rows, strict=True):
             if self._step.get(i, -1) < k:
                 self._step[i] = k
@@ -80,7 +82,7 @@ def after(
     who: Sequence[int],
     n: Sequence[int],
 ) -> tuple[Tensor, dict[int, Tensor]]:
-    """The statistics of the server, and those that clients keep, after a round.
+    """Return the server's statistics after a round, and the statistics that clients keep.
 
     Args:
         reading: what becomes of them.
@@ -103,7 +105,7 @@ def after(
 
 
 def shown(begun: Tensor, own: Mapping[int, Tensor], n: Sequence[int]) -> Tensor:
-    """[b] what a common model is evaluated with: the server's, or the mean of all clients' own by sample sizes.
+    """Return the statistics [b] for evaluation: the server's, or the mean of all clients' own by sample sizes.
 
     Clients that never took part have what they began with.
     """
@@ -114,7 +116,7 @@ def shown(begun: Tensor, own: Mapping[int, Tensor], n: Sequence[int]) -> Tensor:
 
 
 def mean(rows: Sequence[Tensor], weights: Sequence[int]) -> Tensor:
-    """[b] sum_i w_i rows_i / sum_i w_i, in the order in which they are given."""
+    """Return the weighted mean [b] sum_i w_i rows_i / sum_i w_i, added in the given order."""
     total = torch.zeros_like(rows[0])
     for row, weight in zip(rows, weights, strict=True):
         total += weight / sum(weights) * row
@@ -122,7 +124,7 @@ def mean(rows: Sequence[Tensor], weights: Sequence[int]) -> Tensor:
 
 
 def check_reading(reading: object) -> Reading:
-    """A reading by its name.
+    """Return the option of that name.
 
     Raises:
         PlanError: there is no reading of that name.

@@ -1,4 +1,4 @@
-"""The clients of a federation in one round: their gradients, or whole local runs where these are written out."""
+"""Clients of a federation in one round: their minibatch gradients, and whole local runs by faster methods."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from fedspec_torch.tracing.closures import UnknownPartError
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """The clients of a federation in one round.
+    """Clients of a federation in one round, with their minibatches, losses and running statistics.
 
     Attributes:
         ways: how their gradients are computed.
@@ -68,7 +68,7 @@ class Training:
         return len(self.minibatches.pool.examples)
 
     def oracle(self, clients: Sequence[int]) -> Oracle:
-        """The gradients of these clients, in this order."""
+        """Return the gradient function of these clients, in this order."""
         who = tuple(clients)
         whole = self._batches.get(who[:1])
         if whole is None or whole.clients[: len(who)] != who:
@@ -82,7 +82,7 @@ class Training:
         return Trained(self, whole.first(len(who)))
 
     def values(self, clients: Sequence[int], x: Vector) -> list[float]:
-        """The loss of a model over all examples of each of these clients, each in one call of the module.
+        """Return the loss of model x over all examples of each of these clients, one call of the module each.
 
         The module is in its evaluation mode, with the running statistics that the round began with.
         """
@@ -100,13 +100,13 @@ class Training:
         return seed_of(self.minibatches.seed, self.round, i, k)
 
     def dressed(self, batch: Minibatch, k: int, who: Sequence[int]) -> Minibatch:
-        """Minibatches of step k with what the clients draw, and with their running statistics."""
+        """Add to the minibatches of step k the clients' random seeds and running statistics."""
         if self.ways.is_first or self.ways.network.draws:
             batch = replace(batch, seeds=[self.seed(i, k) for i in who])
         return replace(batch, statistics=self.moving.of(who)) if self.moving else batch
 
     def look_again(self, x: Vector) -> None:
-        """Look again at the ways that were taken, at two of the clients who were trained last; x is the new model.
+        """Re-check the used gradient methods against autograd on two clients trained last, at the model x.
 
         Raises:
             ModuleError: one of them does not train what it was given, or the module keeps something between calls.
@@ -130,18 +130,18 @@ class Training:
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """The gradients of some clients, or of the first few of them; where that is faster, all their local steps."""
+    """Gradient function of some clients, or of the first few; it can also run all of their local steps."""
 
     training: Training
     batches: Batches
 
     def __call__(self, k: int, x: Stack) -> Stack:
-        """The gradients at local step k, with what is stated of local work done to them."""
+        """Return the gradients at local step k, with the gradient options (clipping, weight decay, ...) applied."""
         stated = self.training.stated
         return stated.of(lambda j: self.of_minibatch(j, x), k, x) if stated else self.of_minibatch(k, x)
 
     def of_minibatch(self, k: int, x: Stack) -> Stack:
-        """The gradients of the clients' minibatches k."""
+        """Return the gradients of the clients' minibatch number k."""
         some = self.batches.first(len(x))
         self._begin(x)
         if self._way(len(x)) == "compiled":
@@ -160,18 +160,18 @@ class Trained:
         return g
 
     def descend(self, k: int, y: Stack, rate: float) -> bool:
-        """Write y - rate times the gradients at local step k over y; false: step by step is the way."""
+        """Overwrite y with y - rate times the gradients at step k; return False if compiled loops can't."""
         taken = self._way(len(y)) == "compiled" and not self.training.stated
         if taken:
             self.compiled(y, k, [1] * len(y), y, [-rate], told=self._untold(self.batches.clients[: len(y)]))
         return taken
 
     def memory(self, x: Stack, name: str) -> Stack:
-        """Memory for a solver's vectors of each client; later clients write over it."""
+        """Return a buffer for a solver's vectors of each client; later clients overwrite it."""
         return self.training.ways.network.vector_of(x, name)
 
     def run_in_place(self, solver: InPlace, x: Stack, tau: Sequence[int]) -> tuple[Stack, ...] | None:
-        """The models after tau_i steps of a solver from x, those with most steps first, and what it hands back.
+        """Return the models after tau_i steps of a solver from x, clients in descending tau_i, and its vectors.
 
         None: step by step is the way.
         """
@@ -220,7 +220,7 @@ class Trained:
         return {IN_PLACE: in_place, **found}
 
     def is_layered(self, solver: InPlace, x: Stack) -> bool:
-        """True if a solver takes all its steps in layers that are written out."""
+        """True if the ``layered`` method can take all steps of this solver."""
         if len(self._sizes) > 1 or self._way(len(x)) != "layered":
             return False
         return not solver.parts or [at for at, _ in solver.parts] == [
@@ -228,7 +228,7 @@ class Trained:
         ]
 
     def layered(self, solver: InPlace, x: Stack, tau: Sequence[int]) -> tuple[Stack, ...]:
-        """The models after tau_i steps, and what the solver hands back."""
+        """Return the models after tau_i steps by the ``layered`` method, and the vectors that the solver returns."""
         network, who, seen = self.training.ways.network, self.batches.clients, list[Minibatch]()
         work = network.workspace(x, self._sizes[0])
 
@@ -285,7 +285,7 @@ class Trained:
         told: bool = True,
         begun: Stack | None = None,
     ) -> Weights:
-        """Write multiples of gradients in compiled loops to a stack, or add them to the models themselves.
+        """Write multiples of gradients to ``to`` in compiled loops, or add them to the models; return the losses.
 
         Losses that nobody wants to be told are none.
         """
@@ -356,7 +356,7 @@ class Trained:
 
     @cached_property
     def ignored(self) -> str:
-        """Why examples are not for ways that are written out: cross-entropy leaves some of them out."""
+        """Reason why ``compiled`` and ``layered`` can't use these examples (cross-entropy ignores some); "" if none."""
         network = self.training.ways.network
         if not (network.is_written_out and network.written_out[1] is cross_entropy and self.batches.ignores):
             return ""
@@ -382,7 +382,7 @@ class Trained:
         return any(i not in self.training.losses for i in who)
 
     def tell(self, who: Sequence[int], losses: Weights) -> None:
-        """Keep the losses of clients of whom none is known yet."""
+        """Store the clients' first losses; losses that are already stored stay."""
         told = self.training.losses
         each = losses.tolist() if losses.device.type == "cpu" else losses.unbind()
         if told.keys().isdisjoint(who):

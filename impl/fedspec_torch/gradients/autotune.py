@@ -1,4 +1,4 @@
-"""Choice of the way to the gradients, and to whole runs of SGD: sizes decide, and what they leave open is measured."""
+"""Choice of the gradient method, and of the method for whole runs of SGD, by model size and by timing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fedspec_torch.gradients.methods import ALONE, CHANNELS_LAST, WAYS, WRITTEN_
 
 @dataclass(frozen=True)
 class Choice:
-    """The way that a federation computes its gradients, and why it was taken.
+    """Chosen gradient method of a federation, and why.
 
     Attributes:
         name: of the way.
@@ -38,56 +38,57 @@ class Choice:
 
 
 Run: TypeAlias = Callable[[Sequence[int]], Ended]
-"""From how many steps each client takes, those with most first."""
+"""Run of a block: maps each client's number of steps, in descending order, to the models and losses."""
 
 Found = TypeVar("Found")
 
 IN_PLACE = "in place"
-"""Step by step, by the way to the gradients: the run that there always is."""
+"""Name of the run method that steps all clients by the gradient method; it is always available."""
 
 FEW = 4
-"""Steps of a run that is measured."""
+"""Largest number of steps of a run that is timed."""
 
 ROUNDING = 1e-3
-"""The share of a client's change by which two ways to its run may differ in float32: what lies at a kink may fall to
-either side."""
+"""Allowed difference of two run methods in float32, as a share of a client's change: a number at a kink may fall to
+either side.
+"""
 
 SMALL = 2**18
-"""Parameters of a model up to which a core may gain from many clients at once.
+"""Largest number of parameters for which a CPU core may gain from batching many clients.
 
 Under vmap 10 and 50 clients' steps took 0.63 and 0.90 of the time one after another with 2e5 parameters, 1.1 and 1.0
 with 1e6, and down to 0.2 with 1e4 (torch 2.13, one core of an EPYC).
 """
 
 HEAVY, HEAVY_IMAGES = 0.008, 0.002
-"""Seconds of a step of one client from which on it is its operators' own work that takes a core's time.
+"""Seconds of one client's step above which batching clients saves a CPU core nothing; the second is for images.
 
 At 1.3 ms a CNN gained 4.5 times from 50 clients at once, at 4.3 ms nothing; a GRU gained 3.5 times at 3 to 5 ms, and a
 transformer nothing at 8 ms (the same core).
 """
 
 GAIN = 0.75
-"""The share of the time of one client after another below which many at once are taken.
+"""Batched clients are chosen if they take less than this share of the time of one client after another.
 
 One client after another leaves a model near the core in whole runs of SGD.
 """
 
 SPARED = 1.1
-"""The share of the layers' time up to which the loops are taken: of a block's clients few are left in the last steps.
+"""Compiled loops are chosen if they take less than this multiple of ``layered``'s time.
 
 With 20 clients both took as long, with 2 the loops took 0.7 of the time; Fed-LAMB's rounds of 20 clients with one to
 eight steps took 0.75 in the loops. With 54 clients they took 1.2, in rounds of FedAvg too (one core of an EPYC).
 """
 
 REST = 0.02
-"""Seconds in which threads of what was timed before stop looking for work."""
+"""Seconds to wait before a timing, until the threads of earlier work are idle."""
 
 MEASURED: dict[Hashable, Choice] = {}
-"""Choices of this process by kind of module, loss and block."""
+"""Choices of this process, by module, loss and block size."""
 
 
 def choose(network: Network, x: Stack, batch: Minibatch, agrees: Callable[[str], object] = str) -> Choice:
-    """The fastest way for such a block; a way that the module does not bear is left out.
+    """Return the fastest gradient method for such a block; methods that fail on the module are left out.
 
     Where layers are written out, no other way is tried, and whole runs of SGD are taken in the loops if gradients are.
     Of the other ways, one client after another is timed on two clients, and all clients at once on the block, where its
@@ -169,13 +170,13 @@ def choose(network: Network, x: Stack, batch: Minibatch, agrees: Callable[[str],
 
 
 def told(n: int, seconds: Mapping[str, float]) -> str:
-    """Seconds of a step of n clients in words, the least first."""
+    """Format the seconds of a step of n clients, the fastest method first."""
     each = sorted(seconds.items(), key=lambda one: one[1])
     return f"a step of {n} clients, measured: {', '.join(f'{name} {1e3 * s:.3g} ms' for name, s in each)}"
 
 
 def kind_of(network: Network, x: Stack, batch: Minibatch) -> Hashable:
-    """Kind of a block: federations of equal kinds are equally fast in each way."""
+    """Return a key of a block: equal keys mean that every method is equally fast."""
     parts = (re.sub("0x[0-9a-f]+", "", repr(network.module)), *(type(part) for part in network.module.modules()))
     loss = getattr(network.loss, "__code__", type(network.loss))
     block = (len(x).bit_length(), x.dtype, x.device, *(part.shape[1:] for part in batch.leaves))
@@ -184,7 +185,7 @@ def kind_of(network: Network, x: Stack, batch: Minibatch) -> Hashable:
 
 @contextmanager
 def silenced() -> Iterator[None]:
-    """Print no warning about a way that is only tried."""
+    """Suppress warnings while a gradient method is tried."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
@@ -196,12 +197,12 @@ def _tried(way: Way, network: Network, x: Stack, batch: Minibatch) -> object:
 
 
 def run_of(choice: Choice) -> str:
-    """Way to whole runs of plain SGD that a way to the gradients brings with it."""
+    """Return the method for whole runs of plain SGD that belongs to a gradient method."""
     return {"compiled": "compiled", **ALONE}.get(choice.name, IN_PLACE)
 
 
 def choose_run(choice: Choice, x: Stack, tau: Sequence[int], runs: Mapping[str, Run | str], repeat: int = 3) -> Choice:
-    """Choose the way to whole runs of plain SGD: a kernel is measured beside the steps in place, and held to them.
+    """Choose the method for whole runs of plain SGD: if the fused kernel agrees with the steps in place, time both.
 
     Args:
         choice: the way to the gradients.
@@ -231,7 +232,7 @@ def choose_run(choice: Choice, x: Stack, tau: Sequence[int], runs: Mapping[str, 
 
 
 def differs(x: Stack, tau: Sequence[int], run: Run, in_place: Run) -> str:
-    """Describe the difference of a run from the run in place; empty if they give the same models."""
+    """Describe how a run's models differ from those of the run in place; "" if they agree."""
     few = [min(t, FEW) for t in tau]
     (models, *_), losses = in_place(few)
     want = models.clone(), losses
@@ -274,5 +275,5 @@ def _wait(x: Tensor) -> None:
 
 
 def first_line(error: Any) -> str:
-    """First line of an error."""
+    """Return an error's first line, or its type's name, cut to 100 characters."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:100]

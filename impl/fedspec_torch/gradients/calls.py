@@ -23,17 +23,17 @@ from fedspec_torch.data.structures import Structure
 from fedspec_torch.refusals import LossError, ModuleError
 
 Loss: TypeAlias = Callable[[Any, Any], Tensor] | None
-"""The mean loss of a minibatch from output and targets, or output and dict; None: the module returns it."""
+"""Mean loss of a minibatch from (output, targets), or from (output, dict); None: the module returns its loss."""
 
 Arguments: TypeAlias = Callable[[Any], tuple[tuple[Any, ...], dict[str, Any]]]
-"""Arguments of a module, and those by name, from a minibatch or its inputs."""
+"""Function from a minibatch, or its inputs, to the module's positional and keyword arguments."""
 
 NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """Call of a module and a loss on minibatches of one structure.
+    """Recipe for calling a module and a loss on minibatches of one structure.
 
     Attributes:
         structure: of minibatches.
@@ -50,7 +50,7 @@ class Call:
     words: str
 
     def __call__(self, run: Callable[..., Any], leaves: Sequence[Tensor]) -> tuple[Any, Any, Any]:
-        """Output, targets and loss of a minibatch."""
+        """Return output, targets and loss of a minibatch."""
         batch = self.structure.tree(leaves)
         args, kwargs = self.arguments(batch)
         output, targets = run(*args, **kwargs), self.targets(batch)
@@ -58,7 +58,7 @@ class Call:
 
 
 def accuracy(output: Any, targets: Any) -> float:
-    """Share of examples whose largest score is their class, ``logits`` and ``labels`` of a dict; NaN: no classes."""
+    """Share of examples whose largest score is their class (in dicts: ``logits``, ``labels``); NaN without classes."""
     if isinstance(targets, Mapping):
         output, targets = _part(output, "logits"), targets.get("labels")
     if not (isinstance(output, Tensor) and isinstance(targets, Tensor)) or targets.is_floating_point():
@@ -69,7 +69,7 @@ def accuracy(output: Any, targets: Any) -> float:
 
 
 def call_of(module: nn.Module, loss: Loss, structure: Structure) -> Call:
-    """The call for a module, a loss and a structure.
+    """Match the structure of minibatches to the arguments of ``forward``, and return the call.
 
     Raises:
         ModuleError: ``forward`` has no arguments for it.

@@ -1,4 +1,4 @@
-"""Whole local runs of plain SGD in one launch on a GPU: a program for each client, whose weights never leave it.
+"""Whole local runs of plain SGD in one GPU launch: one Triton program for each client keeps its weights in registers.
 
     y = y - rate(k) grad F_i(y; minibatch k),    k = 0 .. tau_i - 1
 
@@ -31,24 +31,24 @@ from fedspec_torch.local.solvers import InPlace
 from fedspec_torch.refusals import Reason
 
 WEIGHTS = 3 * 2**12
-"""Most padded weights of a program: 64 KiB, a quarter of the registers of a multiprocessor."""
+"""Largest number of padded weights of a program: 48 KiB in float32."""
 
 TILE = 2**12
-"""Most padded numbers of a minibatch, or of what a layer makes of it."""
+"""Largest number of padded entries of a minibatch, or of a layer's output on it."""
 
 
 def is_at_hand(x: Tensor) -> bool:
-    """True for tensors that a kernel may run on: on a GPU, or anywhere if Triton interprets."""
+    """True if Triton can run on the tensor: it is on a GPU, or Triton interprets kernels."""
     return x.device.type == "cuda" or interpreted()
 
 
 def interpreted() -> bool:
-    """True if Triton is set to interpret kernels."""
+    """True if Triton is set to interpret kernels (TRITON_INTERPRET)."""
     return os.environ.get("TRITON_INTERPRET", "").lower() in ("1", "true", "on", "yes", "y")
 
 
 def refusal(network: Network, x: Stack, walk: Walk) -> str:
-    """Why the kernel does not take such a block; nothing where it does."""
+    """Return why the kernel can't run such a block; "" if it can."""
     if not network.is_written_out:
         return "a module or loss that is not written out"
     chain, loss = network.written_out
@@ -75,7 +75,7 @@ def refusal(network: Network, x: Stack, walk: Walk) -> str:
 
 
 def run(chain: Chain, solver: InPlace, x: Stack, walk: Walk, tau: Sequence[int], out: Stack) -> Ended:
-    """The models after tau_i steps from x, written to another stack [n, d], and the losses [n] at x.
+    """Write the models after tau_i steps from x to ``out`` [n, d], and return them with the losses [n] at x.
 
     Args:
         chain: the layers, which were not refused.
@@ -120,18 +120,18 @@ def run(chain: Chain, solver: InPlace, x: Stack, walk: Walk, tau: Sequence[int],
 
 
 def sizes(chain: Chain, walk: Walk) -> tuple[int, int, int, int]:
-    """Examples of a minibatch, features, hidden units (0: no such layer), classes."""
+    """Return the numbers of examples in a minibatch, features, hidden units (0: no hidden layer) and classes."""
     first, last = chain.stages[0].linear, chain.stages[-1].linear
     return int(walk.sizes[0]), first.inputs, first.outputs if first is not last else 0, last.outputs
 
 
 def padded(size: int) -> int:
-    """The power of two, at least 16, that an axis is padded to; 0 for one that is not there."""
+    """Return the power of two, at least 16, to which an axis is padded; 0 for a missing axis."""
     return max(16, 1 << (size - 1).bit_length()) if size else 0
 
 
 def places(chain: Chain) -> dict[str, int]:
-    """Offsets of weights and biases in the vector of a model; -1: there are none."""
+    """Return the offsets of weights and biases in a model's vector; -1 for a missing one."""
     first, last = chain.stages[0].linear, chain.stages[-1].linear
 
     def at(part: slice | None) -> int:
@@ -142,7 +142,7 @@ def places(chain: Chain) -> dict[str, int]:
 
 
 def warps(features: int, hidden: int, classes: int) -> int:
-    """Warps of a program: eight where it holds 64 registers' worth of weights in four. Nobody tuned it on a GPU."""
+    """Return the number of warps of a program: 8 for at least 2^13 padded weights, else 4 (not tuned on a GPU)."""
     F, H, C = map(padded, (features, hidden, classes))
     weights: Any = F * H + H * C if H else F * C
     return 8 if weights >= 64 * 128 else 4

@@ -1,4 +1,4 @@
-"""The kernel of :mod:`fedspec_torch.gradients.fused`, in Triton's language: a client's local steps are one program.
+"""Triton kernel of :mod:`fedspec_torch.gradients.fused`: one program runs one client's local steps.
 
 It is imported where Triton is at hand, and compiled once for each shape of model and minibatch. Every axis is padded to
 a power of two, at least 16, as Triton's products ask for; what is padded is masked and stays zero.
@@ -39,7 +39,7 @@ def steps(
     C_AT: tl.constexpr,
     PRECISION: tl.constexpr,
 ) -> None:
-    """tau_i steps of SGD of the client whose number the program has, its weights with it from the first to the last.
+    """Run tau_i SGD steps of the client whose number is the program's, with its weights in registers throughout.
 
         h = relu(X W + a), z = h V + c; without a hidden layer z = X V + c
         g = (softmax(z) - one at the target) / b
@@ -145,4 +145,4 @@ def steps(
 
 
 kernel: Any = triton.jit(steps)
-"""Launched over the clients."""
+"""Compiled kernel; its launch grid is the clients."""

@@ -1,4 +1,4 @@
-"""Gradient check: a way's losses and gradients against plain autograd's on the caller's own module.
+"""Gradient check: compare a method's losses and gradients with plain autograd's on the caller's own module.
 
 A way that is written out, or that hands its own tensors to the module, may see something else than the module with its
 parameters set does: a replaced ``forward``, parameters in a closure, a penalty on ``model.parameters()`` in the loss, a
@@ -23,18 +23,18 @@ from fedspec_torch.layers.chains import LayersError, cross_entropy, hooked
 from fedspec_torch.refusals import ModuleError, Reason
 
 BESIDE = 1e-2
-"""Distance of the checked models, as a share of a parameter and of all parameters' root mean square."""
+"""Distance of the checked models from the clients' models, relative to each parameter and to the root mean square."""
 
 ROUNDINGS = 64
-"""By so many units in the last place two ways may differ, where plain autograd is not itself less exact."""
+"""Allowed difference of two methods in rounding units, unless plain autograd is itself less exact."""
 
 TRIES = 3
-"""At so many models a way differs before it is refused: what lies at a kink may fall to either side."""
+"""Number of models at which a method must differ before it is rejected: a number at a kink may fall to either side."""
 
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """Two clients' minibatches, and what plain autograd makes of them at models a little beside theirs.
+    """Two clients' minibatches and nearby models, on which methods are compared with plain autograd.
 
     Of a model that fills the device it is one client's: clients are trained one after another there.
 
@@ -52,18 +52,18 @@ class Look:
 
     @classmethod
     def at(cls, network: Network, x: Stack, batch: Minibatch, seed: int = 0) -> Look:
-        """At the first and the last client of a block."""
+        """Take the first and the last client of a block."""
         if network.is_large:
             return cls(network, x[:1], batch.copied([0]), seed)
         ends = [0, len(x) - 1]
         return cls(network, x[ends], batch.copied(ends), seed)
 
     def of_first(self) -> Look:
-        """Look at the first client alone."""
+        """Return this check for the first client only."""
         return replace(self, about=self.about[:1], batch=self.batch.alone(0))
 
     def plain(self, tried: int = 0) -> tuple[Stack, Stack, Weights]:
-        """Models, gradients and losses; at every try nearer."""
+        """Return nearby models, and plain autograd's gradients and losses there; each further try is nearer."""
         x = self._model(tried)
         return x, *looped(self.network, x, self.batch)
 
@@ -73,7 +73,7 @@ class Look:
         return nearby_models(self.about, self.seed + tried, BESIDE ** (1 + tried), out)
 
     def seen(self, plain: tuple[Stack, Stack, Weights] | None = None) -> tuple[Stack, Weights]:
-        """Return what a later look compares: some entries of the first client's gradient, its length, and its loss.
+        """Return values that a later check compares: entries and norm of the first client's gradient, and its loss.
 
         For a large model, the loss alone: it takes a forward pass and no gradient.
         """
@@ -90,7 +90,7 @@ class Look:
         return x.new_empty(1, 0), loss.detach()[None]
 
     def differs(self, name: str, plain: tuple[Stack, Stack, Weights] | None = None) -> str:
-        """Describe the difference of a way from plain autograd; empty if it is none, up to rounding.
+        """Describe how a method's gradients differ from plain autograd's; "" if they agree up to rounding.
 
         Raises:
             Exception: what the way does not bear.
@@ -109,7 +109,7 @@ class Look:
 
     @property
     def rounding(self) -> float:
-        """By how much two ways may differ."""
+        """Largest relative difference of two methods that counts as rounding."""
         return self._unit * (ROUNDINGS if self._unit < 2**-20 else ROUNDINGS / 8)
 
     @cached_property
@@ -153,7 +153,7 @@ class Look:
 
 
 def nearby_models(x: Stack, seed: int, share: float = BESIDE, out: Stack | None = None) -> Stack:
-    """A model, or two, a little beside those of a stack, to either side; a function of the seed."""
+    """Return models near one or two rows of a stack, displaced in opposite directions drawn from the seed."""
     generator = torch.Generator(x.device).manual_seed(seed)
     aside = torch.rand(x.shape[1], generator=generator, dtype=x.dtype, device=x.device).mul_(2 * share).sub_(share)
     size = x.norm(dim=1, keepdim=True) / x.shape[1] ** 0.5
@@ -165,14 +165,14 @@ def nearby_models(x: Stack, seed: int, share: float = BESIDE, out: Stack | None 
 
 
 SOME = 2**16
-"""Entries of a gradient that are kept to see whether it is the same later."""
+"""Entries of a gradient that are stored for a later comparison."""
 
 PIECE = 2**16
-"""Entries of a gradient that are compared at once, in float64."""
+"""Entries of a gradient that are compared at a time, in float64."""
 
 
 def largest_error(one: Sequence[Tensor], other: Sequence[Tensor]) -> float:
-    """The largest distance of two clients' gradients over their length, or of their losses.
+    """Return the largest relative error of the clients' gradients, in Euclidean norm, or of their losses.
 
     What is no number in both counts nothing; where it is one in the other, they are infinitely far apart.
     """
@@ -194,7 +194,7 @@ def largest_error(one: Sequence[Tensor], other: Sequence[Tensor]) -> float:
 
 
 def refusal(network: Network, name: str) -> str:
-    """Why a way is not looked at: what its module, or its loss, would not show now; nothing where it is."""
+    """Return why a method isn't compared with autograd: the comparison couldn't show its fault; "" if it is."""
     if name == CHANNELS_LAST and name not in network.ways:
         return network.by_itself or f"it {Reason.NO_IMAGES}, as convolutions of images have"
     if name not in ALONE and network.by_itself:
@@ -214,7 +214,7 @@ def refusal(network: Network, name: str) -> str:
 
 
 def look(network: Network, name: str, look: Look, plain: tuple[Stack, Stack, Weights] | None = None) -> None:
-    """Refuse a way that does not train what it was given.
+    """Raise an error if a method's gradients differ from plain autograd's.
 
     Raises:
         LayersError: it does not take the module or the loss.

@@ -1,4 +1,4 @@
-"""Local runs that are recorded once and replayed: on a GPU as CUDA graphs, one launch for all steps of a block.
+"""Local runs that are recorded once and replayed: as CUDA graphs on a GPU, one launch for all steps of a block.
 
 A recording holds what a run was made of: the numbers that Python gave it (rates, decays, how many clients take step k)
 and the addresses that it read. So it is replayed only where all of them are the same again. :func:`run_key` finds them
@@ -25,20 +25,20 @@ from fedspec_torch.arith import Ended, Stack
 from fedspec_torch.tracing.closures import key_of
 
 Body: TypeAlias = Callable[[Stack, Tensor], Ended]
-"""A run of a block from where its models begin and which examples its minibatches are; it makes no other choice."""
+"""Run of a block as a function of the initial models and the rows of its minibatches, and of nothing else."""
 
 Record: TypeAlias = Callable[[Callable[[], Ended], torch.device], tuple[Ended, Callable[[], object]]]
-"""Records what a function does on a device; gives where its results come to stand, and what does it again."""
+"""Function that records work on a device, and returns the buffers of its results and a function that replays it."""
 
 ASKS = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
-"""Tags of operations whose result, or its shape, is waited for."""
+"""Tags of operations whose result, or its shape, Python needs before it can go on."""
 
 KEPT = 8
-"""Recordings, and runs that were seen once: each recording holds memory of its own."""
+"""Largest number of stored keys, recorded or seen once; each recording holds its own memory."""
 
 
 def recorded(work: Callable[[], Ended], device: torch.device) -> tuple[Ended, Callable[[], object]]:
-    """A CUDA graph. While it is recorded nothing is computed."""
+    """Record work as a CUDA graph, without computing anything, and return its results' buffers and its replay."""
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.device(device), torch.cuda.graph(graph):
         made = work()
@@ -46,11 +46,11 @@ def recorded(work: Callable[[], Ended], device: torch.device) -> tuple[Ended, Ca
 
 
 RECORDS: dict[str, Record] = {"cuda": recorded}
-"""By the type of the device. A test has one for a CPU, which holds numbers and addresses as a CUDA graph does."""
+"""Recorder by device type; a test adds one for the CPU, which, like a CUDA graph, fixes numbers and addresses."""
 
 
 class Watched(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Looks on while operations run: a CUDA graph that breaks off leaves torch's allocator in a state of its own.
+    """Dispatch mode that finds operations that can't be recorded, since a failed recording breaks torch's allocator.
 
     Attributes:
         reason: why they cannot be recorded; nothing where they can.
@@ -59,7 +59,7 @@ class Watched(TorchDispatchMode):  # type: ignore[no-untyped-call]
     reason: str = ""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Run an operation."""
+        """Run an operation, and note the reason if it can't be recorded."""
         made = func(*args, **(kwargs or {}))
         devices = {part.device for part in tree_leaves((args, kwargs, made)) if isinstance(part, Tensor)}
         if ASKS & {*func.tags}:
@@ -71,7 +71,7 @@ class Watched(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """A run that can be had again.
+    """Recorded run, with the buffers that it reads and writes.
 
     Attributes:
         x: where it reads the models that clients begin from.
@@ -90,12 +90,12 @@ class Recording:
 
 @dataclass(frozen=True, eq=False)
 class Recordings:
-    """Recordings of a network, the latest last; None for a run seen once, a text if it cannot be recorded."""
+    """Recordings by key, the latest last; None for a run seen once, a text for one that can't be recorded."""
 
     known: dict[Hashable, Recording | str | None] = field(default_factory=dict)
 
     def run(self, key: Hashable, x: Stack, rows: Callable[[], Tensor], body: Body, held: object) -> Ended | None:
-        """Replay a run from its recording, valid until the next run; None: take it step by step.
+        """Replay a run, and return its results (valid until the next replay); None: run it step by step.
 
         Args:
             key: what it is made of.
@@ -124,7 +124,7 @@ class Recordings:
 
 
 def recording(x: Stack, which: Tensor, body: Body, held: object) -> Recording | str:
-    """A run that reads these two whenever it is had again, or why it cannot be."""
+    """Record a run that reads its initial models from x and its minibatches' rows from which, or return why not."""
     with Watched() as watched:  # type: ignore[no-untyped-call]
         body(x, which)
     if watched.reason:
@@ -137,7 +137,7 @@ def recording(x: Stack, which: Tensor, body: Body, held: object) -> Recording | 
 
 
 def run_key(part: Any) -> Hashable:
-    """Key of a run: numbers by value, tensors by address, functions by what they close over.
+    """Return a run's key: numbers by value, tensors by address, functions by their closures.
 
     Raises:
         UnknownPartError: it has a part that is none of these.

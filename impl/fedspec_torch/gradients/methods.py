@@ -1,4 +1,4 @@
-"""The gradients of a module for a stack of clients, each at its own parameters and on its own minibatch.
+"""Gradients of a module for a stack of clients, each at its own parameters and on its own minibatch.
 
 Six ways to the same numbers, up to the order of sums:
 
@@ -45,16 +45,16 @@ from fedspec_torch.layers.workspace import Workspace
 from fedspec_torch.refusals import ModuleError, Reason
 
 Way: TypeAlias = Callable[["Network", Stack, Minibatch], tuple[Stack, Weights]]
-"""From models [n, d] and minibatches [n, b, ...] to gradients [n, d] and losses [n]."""
+"""Gradient method: from models [n, d] and minibatches [n, b, ...] to gradients [n, d] and losses [n]."""
 
 IMAGES = 4
-"""Axes of a minibatch of images, and of the weights of a convolution of images."""
+"""Number of axes of a minibatch of images, and of a 2-D convolution's weights."""
 
 KEPT = torch.preserve_format
-"""The format in memory that parameters and images have."""
+"""Memory format that leaves parameters and images as they are."""
 
 LYING = "in a vector"
-"""Marks parameters that are lent while they lie in a vector."""
+"""Marker of parameters that are views of a vector while they are lent."""
 
 _turns: WeakKeyDictionary[nn.Module, threading.RLock] = WeakKeyDictionary()
 _asked = threading.Lock()
@@ -76,30 +76,32 @@ class Network:
     loss: Loss
     precision: str | None = None
     structure: Callable[[], Structure] = lambda: PAIR
-    """Gives the structure of minibatches, when the first is there."""
+    """Return the structure of minibatches, once the first is known."""
     asked: set[str] = field(default_factory=set, init=False, repr=False)
     lies: bool = field(default=False, init=False)
-    """True if parameters may lie in a vector; a view of one, in the module or a closure, would not follow it."""
+    """True if parameters may be views of a vector; a view of a parameter, in the module or a closure, would not
+    follow.
+    """
     _memory: threading.local = field(default_factory=threading.local, init=False, repr=False)
 
     @cached_property
     def parameters(self) -> dict[str, nn.Parameter]:
-        """Trained parameters by name, each once however often the module uses it; empty ones are left out."""
+        """Non-empty trained parameters by name; a shared parameter occurs once."""
         return {name: p for name, p in self.module.named_parameters() if p.requires_grad and p.numel()}
 
     @cached_property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shapes of what is trained, by name."""
+        """Shapes of the trained parameters, by name."""
         return {name: tuple(p.shape) for name, p in self.parameters.items()}
 
     @cached_property
     def call(self) -> Call:
-        """Call of module and loss on a minibatch."""
+        """Call of the module and the loss on a minibatch."""
         return call_of(self.module, self.loss, self.structure())
 
     @cached_property
     def running(self) -> dict[str, Tensor]:
-        """The buffers that hold running statistics, by name."""
+        """Buffers that hold running statistics, by name."""
         return module_state.running(self.module)
 
     @property
@@ -109,14 +111,14 @@ class Network:
 
     @property
     def by_itself(self) -> str:
-        """Why each client is trained by plain autograd on the module itself; nothing where other ways may do."""
+        """Reason why clients need plain autograd one by one (random draws, running statistics); "" if none."""
         if self.draws:
             return f"it {Reason.DRAWS}, and each client has draws of its own"
         return f"it {Reason.STATISTICS}, and each client has its own" if self.running else ""
 
     @property
     def ways(self) -> list[str]:
-        """The ways that are worth a look.
+        """Gradient methods that are worth trying.
 
         Masks are drawn in the order of memory, so that what draws would draw others in another format.
         """
@@ -126,7 +128,7 @@ class Network:
 
     @cached_property
     def is_large(self) -> bool:
-        """True if one client's model fills the device: clients are trained one after another, as a plain loop does."""
+        """True if one client's model fills the device, so that clients are trained one after another."""
         first, *_ = self.parameters.values()
         return fills_device(sum(self.sizes), first)
 
@@ -137,7 +139,7 @@ class Network:
 
     @cached_property
     def places(self) -> dict[str, tuple[str, ...]]:
-        """Paths of each parameter in the module: several of its parts may share one.
+        """Paths of each parameter in the module; a parameter that submodules share has several.
 
         A part that has several names is entered by one of them: torch 2.13 leaves the last call's tensors in it
         otherwise.
@@ -151,7 +153,7 @@ class Network:
 
     @cached_property
     def written_out(self) -> tuple[Any, Any]:
-        """The layers and the loss of the way ``layered``.
+        """Layers and loss for the gradient methods ``layered`` and ``compiled``.
 
         Raises:
             LayersError: module, loss or precision is not written out.
@@ -164,7 +166,7 @@ class Network:
 
     @cached_property
     def is_written_out(self) -> bool:
-        """True if the way ``layered`` is open."""
+        """True if the gradient method ``layered`` supports the module, the loss and the precision."""
         try:
             _ = self.written_out
         except layers.LayersError:
@@ -172,23 +174,23 @@ class Network:
         return True
 
     def buffer(self, x: Stack) -> Stack:
-        """Buffer for the gradients of such a block, the same at every step of this thread."""
+        """Return this thread's buffer for the gradients of such a block, the same at every step."""
         return self._kept("g", x, (), lambda: x.new_empty(x.shape))[: len(x)]
 
     def workspace(self, x: Stack, b: int) -> Workspace:
-        """Workspace for such a block with minibatches of b, the same for this thread."""
+        """Return this thread's workspace for such a block with minibatches of b."""
         found: Workspace = self._kept("work", x, b, lambda: Workspace.of(self.written_out[0], x, b))
         return found.first(len(x))
 
     @cached_property
     def turn(self) -> threading.RLock:
-        """Lock for calls of the module, shared with other federations and threads."""
+        """Lock for calls of the module, shared by federations and threads."""
         with _asked:
             return _turns.setdefault(self.module, threading.RLock())
 
     @contextmanager
     def lent(self, form: torch.memory_format = KEPT) -> Iterator[list[nn.Parameter]]:
-        """The module's own parameters, to be set; afterwards they and their gradients are as they were.
+        """Lend the module's parameters to be overwritten; on exit restore them and their gradients.
 
         Who has them in this thread in that format may have them again, and hands them on as they are.
 
@@ -221,7 +223,7 @@ class Network:
     def lying_in(
         self, y: Vector, g: Vector | None = None, form: torch.memory_format = KEPT
     ) -> Iterator[list[nn.Parameter]]:
-        """The module's own parameters, which lie in a vector while they are lent: a step on them is a step on it.
+        """Lend the module's parameters as views of the vector y, so that a step on them is a step on y.
 
         Where :attr:`lies` is not known, or in another format or type, a copy stands for the vector, and is written to
         it at the end.
@@ -256,21 +258,21 @@ class Network:
                     p.data, p.grad = data, grad
 
     def put(self, x: Vector) -> None:
-        """Set the module's own parameters, without gradients."""
+        """Set the module's parameters to the vector x, and clear their gradients."""
         with torch.no_grad():
             copied([*self.parameters.values()], [*self.named(x).values()])
             for p in self.parameters.values():
                 p.grad = None
 
     def collect(self, g: Vector) -> None:
-        """Write the gradients of the module's own parameters to a vector; what the loss does not see has zero."""
+        """Write the gradients of the module's parameters to g; a parameter that the loss doesn't use gets zero."""
         parameters = self.parameters.values()
         found = [torch.zeros_like(p) if p.grad is None else p.grad.to_dense() for p in parameters]
         copied([*self.named(g).values()], found)
 
     @contextmanager
     def of_client(self, batch: Minibatch, j: int) -> Iterator[None]:
-        """A call with the draws and the running statistics of a client, which it moves."""
+        """Set client j's random seed and running statistics for a call, and store the new statistics."""
         if batch.seeds and self.draws:
             module_state.sow(batch.leaves[0].device, batch.seeds[j])
         if batch.statistics is None:
@@ -281,7 +283,7 @@ class Network:
         batch.statistics[j] = module_state.read_buffers(self.running)
 
     def backward(self, leaves: Examples, form: torch.memory_format = KEPT) -> Tensor:
-        """The loss of a minibatch at the module's own parameters, whose gradients are where torch leaves them."""
+        """Compute the loss of a minibatch, fill the parameters' ``grad``, and return the loss."""
         if form is not KEPT:
             leaves = tuple(part.contiguous(memory_format=form) if part.dim() == IMAGES else part for part in leaves)
         with torch.enable_grad():
@@ -290,7 +292,7 @@ class Network:
         return loss.detach()
 
     def loops(self, x: Stack, walk: Walk) -> Loops:
-        """The compiled loops for such models and minibatches, the same for this thread.
+        """Return this thread's compiled loops for such models and minibatches.
 
         Raises:
             LayersError: they do not take the module, the loss, the precision, the models or the minibatches.
@@ -304,11 +306,11 @@ class Network:
         return found
 
     def vector_of(self, x: Stack, name: str) -> Stack:
-        """Buffer for a solver's vectors of each client of such a block, the same at every run of this thread."""
+        """Return this thread's buffer of that name for a solver's vectors, the same at every run."""
         return self._kept(f"vector {name}", x, (), lambda: x.new_empty(x.shape))[: len(x)]
 
     def recordings(self, x: Stack) -> Recordings:
-        """The runs of such models that were recorded, the same for this thread."""
+        """Return this thread's recorded runs of such models."""
         found: Recordings = self._kept("recordings", x[:1], (), Recordings)
         return found
 
@@ -321,21 +323,21 @@ class Network:
         return held[name][2]
 
     def rounding(self, device: torch.device) -> AbstractContextManager[Any]:
-        """While it is on, products are taken of rounded numbers, where the precision says so."""
+        """Return the autocast context of the precision; a null context without one."""
         return torch.autocast(device.type, torch.bfloat16) if self.precision else nullcontext()
 
     def vector(self) -> Vector:
-        """The present parameters of the module as one vector of its own."""
+        """Return the module's current parameters as one new vector."""
         return torch.cat([p.detach().reshape(-1) for p in self.parameters.values()])
 
     def named(self, x: Vector | Stack) -> dict[str, Tensor]:
-        """The parameters in a vector [d], or of every client in a stack [n, d], as views."""
+        """Return views of the parameters in a vector [d], or in a stack [n, d], by name."""
         parts = x.split(self.sizes, dim=-1)
         lead = x.shape[:-1]
         return {n: part.reshape((*lead, *shape)) for (n, shape), part in zip(self.shapes.items(), parts, strict=True)}
 
     def value(self, parameters: Mapping[str, Tensor], *leaves: Tensor) -> Tensor:
-        """The loss of a minibatch with these parameters; other parameters are read as they are.
+        """Return the loss of a minibatch with these parameters in place of the module's trained ones.
 
         Raises:
             ShapeError: it is not one number.
@@ -344,7 +346,7 @@ class Network:
         return self.value_of(lambda *a, **named: functional_call(self.module, at, a, named, tie_weights=False), leaves)
 
     def value_of(self, run: Callable[..., Any], leaves: Examples) -> Tensor:
-        """The loss of a minibatch, from what gives the output.
+        """Return the loss of a minibatch, where ``run`` computes the module's output.
 
         Raises:
             ShapeError: it is not one number.
@@ -361,7 +363,7 @@ class Network:
 
 
 def stacked(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weights]:
-    """Pass all clients forward at once, and backward once from the sum of their losses."""
+    """Gradients of all clients by one vmapped forward pass and one backward pass of the summed losses."""
     leaf = x.detach().requires_grad_()
     with torch.enable_grad(), network.turn, guard(network.asked), attending():
         losses = vmap(network.value)(network.named(leaf), *batch.leaves)
@@ -370,7 +372,7 @@ def stacked(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weight
 
 
 def attending() -> AbstractContextManager[Any]:
-    """While it is on, attention is two products and a softmax.
+    """Use torch's plain attention (two products and a softmax) inside this context.
 
     Of a hundred clients' transformers torch's kernels for it were refused under vmap (``stacked``), or took three times
     as long (``vmapped``), on an H200 with torch 2.11. On a CPU vmap calls them for one client after another.
@@ -380,7 +382,7 @@ def attending() -> AbstractContextManager[Any]:
 
 
 def vmapped(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weights]:
-    """Gradient and loss of one client, for all of them at once."""
+    """Gradients of all clients by vmap of one client's gradient."""
 
     def one(row: Vector, *leaves: Tensor) -> Tensor:
         return network.value(network.named(row), *leaves)
@@ -394,7 +396,7 @@ def vmapped(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weight
 def looped(
     network: Network, x: Stack, batch: Minibatch, form: torch.memory_format = KEPT, out: Stack | None = None
 ) -> tuple[Stack, Weights]:
-    """Differentiate a client after another.
+    """Gradients by plain autograd, one client after another.
 
     Args:
         network: module and loss.
@@ -425,7 +427,7 @@ def looped(
 
 
 def channels_last(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weights]:
-    """Differentiate a client after another, with images and weights of convolutions in that format.
+    """Gradients by plain autograd, one client after another, with images and convolutions in channels_last format.
 
     Raises:
         ModuleError: the module has changed its parameters.
@@ -434,19 +436,19 @@ def channels_last(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, 
 
 
 def form_of(way: str | None) -> torch.memory_format:
-    """The format in memory of images and convolutions in a way; what they have, where it has none of its own."""
+    """Return the memory format that a gradient method uses for images and convolution weights."""
     return torch.channels_last if way == CHANNELS_LAST else KEPT
 
 
 def copied(to: Sequence[Tensor], values: Sequence[Tensor]) -> None:
-    """Write tensors over others, in one call."""
+    """Copy tensors to others in one call."""
     write: Any = torch._foreach_copy_
     write(to, values)
 
 
 @contextmanager
 def unwritten(parameters: Sequence[Tensor]) -> Iterator[None]:
-    """Refuse a call that writes to parameters, by their versions: so a large model is read no more often.
+    """Raise an error if the call inside changes a parameter, judged by tensor versions: no parameter is read for it.
 
     Raises:
         ModuleError: a parameter was written to.
@@ -459,7 +461,7 @@ def unwritten(parameters: Sequence[Tensor]) -> Iterator[None]:
 
 
 def check_unwritten(p: Tensor, was: Tensor) -> None:
-    """Refuse a module that has changed what it was given.
+    """Raise an error if a parameter differs from the value that it was given.
 
     Raises:
         ModuleError: its parameter is another.
@@ -469,7 +471,7 @@ def check_unwritten(p: Tensor, was: Tensor) -> None:
 
 
 def was_written(p: Tensor) -> ModuleError:
-    """The refusal of a module that writes to its parameters."""
+    """Return the error for a module that writes to its parameters."""
     return ModuleError(
         f"model: it {Reason.WRITES}: a parameter of shape {tuple(p.shape)} is another after a call (a clamp, "
         f"max_norm), and what becomes of it is the algorithm's; use a parametrization, or clamp a copy"
@@ -477,7 +479,7 @@ def was_written(p: Tensor) -> ModuleError:
 
 
 def layered(network: Network, x: Stack, batch: Minibatch, *, told: bool = True) -> tuple[Stack, Weights]:
-    """Forward and backward pass written out, for chains of linear layers and activations.
+    """Gradients of chains of linear layers and activations, by explicit forward and backward passes in torch.
 
     Losses that nobody wants to be told are none.
 
@@ -490,7 +492,7 @@ def layered(network: Network, x: Stack, batch: Minibatch, *, told: bool = True) 
 
 
 def compiled(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weights]:
-    """Differentiate layers in compiled loops.
+    """Gradients of chains of linear layers and activations, in loops that numba compiles.
 
     Raises:
         LayersError: they do not take the module, the loss, the precision, the models or the minibatch.
@@ -509,13 +511,13 @@ WAYS: dict[str, Way] = {
     "looped": looped,
     "channels_last": channels_last,
 }
-"""The ways by name."""
+"""Gradient methods by name."""
 
 CHANNELS_LAST = "channels_last"
 
 
 ALONE = {"looped": "alone", CHANNELS_LAST: CHANNELS_LAST}
-"""Ways that take a client after another by plain autograd, and their whole runs of SGD."""
+"""Methods that train one client after another by plain autograd, and the name of their runs of SGD."""
 
 WRITTEN_OUT = ("compiled", "layered")
-"""Ways that look into the module."""
+"""Methods that compute the module's layers themselves, and don't call the module."""

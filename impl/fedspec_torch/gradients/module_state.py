@@ -1,4 +1,4 @@
-"""State of a module beside its parameters while it trains: running statistics and random draws.
+"""State of a module other than its parameters: running statistics, and seeds of random draws.
 
 A client's step is a function of its model, its minibatch, and a seed: torch's generator is seeded with it before each
 call of a module that draws. Running statistics move with every call and change no gradient, which is tried before they
@@ -19,19 +19,19 @@ from torch.nn.modules.batchnorm import _NormBase
 from fedspec_torch.data.batches import mixed
 
 RANDOM = "random numbers"
-"""Note that a module asked torch for random numbers."""
+"""Marker in ``Network.asked``: the module drew random numbers."""
 
 _drawing = threading.RLock()
 """torch's generator is one for all threads."""
 
 
 def tracks(part: nn.Module) -> TypeGuard[_NormBase]:
-    """True if a part moves running statistics when it is called."""
+    """True if a submodule updates running statistics when it is called."""
     return isinstance(part, _NormBase) and part.track_running_stats and part.training
 
 
 def running(module: nn.Module) -> dict[str, Tensor]:
-    """The buffers that move with every call, by name: of norms that track statistics, in their training mode."""
+    """Return the buffers that every call updates, by name: those of norms that track statistics in training mode."""
     found: dict[str, Tensor] = {}
     for prefix, part in module.named_modules():
         if tracks(part):
@@ -40,13 +40,13 @@ def running(module: nn.Module) -> dict[str, Tensor]:
 
 
 def read_buffers(buffers: Mapping[str, Tensor]) -> Tensor:
-    """[b] what is in them, in float64, which holds counters too."""
+    """Return the buffers' values as one vector [b] in float64, which holds counters exactly."""
     parts = [buffer.detach().reshape(-1).double() for buffer in buffers.values()]
     return torch.cat(parts) if parts else torch.zeros(0, dtype=torch.float64)
 
 
 def write_buffers(buffers: Mapping[str, Tensor], values: Tensor) -> None:
-    """Set them; what counts is rounded to whole numbers."""
+    """Set the buffers from one vector; integer buffers (counters) are rounded."""
     at = 0
     with torch.no_grad():
         for buffer in buffers.values():
@@ -56,13 +56,13 @@ def write_buffers(buffers: Mapping[str, Tensor], values: Tensor) -> None:
 
 
 def seed_of(seed: int, round: int, client: int, step: int) -> int:
-    """Seed of torch's generator before a local step of a client, if the module draws."""
+    """Return torch's seed for a local step of a client: a hash of seed, round, client and step."""
     # An older NumPy shifts no unsigned number by a Python one.
     return int(mixed(seed, round, client, step, 1)) >> 1
 
 
 def sow(device: torch.device, seed: int) -> None:
-    """Seed torch's generators, of the CPU and of the device."""
+    """Seed torch's generators of the CPU and of the device."""
     torch.default_generator.manual_seed(seed)
     if device.type == "cuda":
         torch.cuda.manual_seed(seed)
@@ -70,7 +70,7 @@ def sow(device: torch.device, seed: int) -> None:
 
 @contextmanager
 def restoring(device: torch.device, buffers: Mapping[str, Tensor], *, draws: bool) -> Iterator[None]:
-    """Afterwards the buffers, and torch's generators if the module draws, are as they were."""
+    """Restore the buffers, and torch's generators if the module draws, on exit."""
     kept = {name: buffer.clone() for name, buffer in buffers.items()}
     try:
         with _generators(device, draws):

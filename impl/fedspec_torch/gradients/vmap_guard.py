@@ -1,4 +1,4 @@
-"""Guard against operators that torch's vmap silently answers otherwise than for one client.
+"""Guard against operators for which torch's vmap silently returns other results than a call for one client.
 
 Tables of many clients lie one below the other under vmap, so that an index outside of one is inside its neighbour's.
 And a stack that is passed forward says that nobody wants its gradient. Both are seen at the first call: where no such
@@ -20,31 +20,31 @@ from torch.overrides import TorchFunctionMode
 from fedspec_torch.refusals import Reason
 
 INDEXED = frozenset({"embedding", "embedding_bag", "one_hot", "index_fill", "index_fill_"})
-"""Functions that check what they are given, but not under vmap."""
+"""Functions that check their indices, but not under vmap."""
 
 PADDED = "padding_idx"
-"""Option that breaks stacked embeddings: torch's backward pass ignores the first client's padding row alone."""
+"""Option that breaks stacked embeddings: torch's backward pass ignores only the first client's padding row."""
 
 GRAPH = frozenset({"is_leaf", "grad_fn", "register_post_accumulate_grad_hook"})
-"""Attributes that a parameter of one client has, and a row of a stack has not."""
+"""Attributes that one client's parameter has, but a row of a vmapped stack doesn't."""
 
 FORWARD = frozenset({"requires_grad", "register_hook"})
-"""Attributes that an output has while one client is differentiated, and not in a stacked forward pass."""
+"""Attributes that an output has in one client's differentiation, but not in a vmapped forward pass."""
 
 
 SCRIPTED = "script"
-"""An operator alone is what a script calls, seen at the first call only, by who looks on while operators run."""
+"""Marker: a script called an operator directly, which only a dispatch mode at the first call can see."""
 
 
 class Watching(TorchFunctionMode):
-    """While it is on, what is asked of torch is noted by name."""
+    """Function mode that records by name the torch functions and properties that ``guard`` and ``asks`` need."""
 
     def __init__(self, asked: set[str]) -> None:
         super().__init__()
         self.asked = asked
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Note a call, or the reading of a property."""
+        """Run a call or read a property, and record its name."""
         name = _name(func)
         # What torch asks itself, as its own transforms do, shows at a look: it does not hang on numbers.
         if name in INDEXED or (name in GRAPH | FORWARD and not _is_torchs_own()):
@@ -57,10 +57,10 @@ class Watching(TorchFunctionMode):
 
 
 class Guarding(TorchFunctionMode):
-    """While it is on, an index outside its table is an error under vmap too."""
+    """Function mode that raises IndexError for an index outside its table, also under vmap."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Check a call.
+        """Check the indices of a call, and run it.
 
         Raises:
             IndexError: an index is not of the table.
@@ -71,12 +71,12 @@ class Guarding(TorchFunctionMode):
 
 
 def guard(asked: set[str]) -> AbstractContextManager[Any]:
-    """Context of a forward pass of all clients at once."""
+    """Return the context for a vmapped forward pass: a check of indices if the module looks into tables."""
     return Guarding() if asked & INDEXED else nullcontext()
 
 
 def asks(module: nn.Module, loss: Any, asked: set[str], name: str) -> str:
-    """Why a way under vmap is not taken after what was asked; nothing where it may be."""
+    """Return why a vmapped method can't be used, given the functions that the module asked for; "" if it can."""
     # The calls of a script do not come by here.
     scripts = (getattr(part, "inlined_graph", "") for part in (*module.modules(), loss) if isinstance(part, SCRIPTS))
     if SCRIPTED in asked or any(f"::{op}" in str(graph) for graph in scripts for op in UNSEEN):
@@ -88,10 +88,10 @@ def asks(module: nn.Module, loss: Any, asked: set[str], name: str) -> str:
 
 
 SCRIPTS = (torch.jit.ScriptModule, torch.jit.ScriptFunction)
-"""Types that torch runs by itself."""
+"""Types of scripted modules and functions, which torch runs without Python."""
 
 UNSEEN = INDEXED | {"requires_grad"}
-"""Requests that a script may make unseen."""
+"""Functions that a script may call without a function mode seeing it."""
 
 
 def _is_torchs_own() -> bool:

@@ -1,4 +1,4 @@
-"""The engine before the judge: a case's clients as a federation, trained by the loop of ``simulate``.
+"""The engine of ``simulate`` as an adapter: a case's clients become a federation, trained by the same loop.
 
 A client's objective is the loss of a module on one example, x' H_i x / 2 - e_i' x, so that what is judged is all that
 stands between a module and an algorithm: gradients, blocks of clients, cohorts, the cut of late updates by buffers.
@@ -38,20 +38,20 @@ ENGINES: dict[str, tuple[str, int | None, int, str | None]] = {
     "engine in two shards": ("looped", None, 2, None),
     "engine in bf16": ("stacked", None, 1, "bf16"),
 }
-"""Variants of the engine: way to the gradients, clients at once, shards, and precision.
+"""Variants of the engine: gradient method, clients in a block, shards, and precision.
 
 Shards are those of one rank here; that two ranks compute the same numbers is tested in tests/test_mirror/test_ranks.py.
 """
 
 OFFERED = ("engine stacked", "engine looped singly")
-"""Variants that obey every law. Shards do not, in the last bits: another client changes the division.
+"""Variants that satisfy every law. Shards differ in the last bits: another client changes the division.
 
 bfloat16 obeys none that compares numbers; docs/precision.md says how far off it is.
 """
 
 
 def engine_offers(a: Algorithm) -> Iterator[Offer]:
-    """Its canonical reading as the engine runs it, at every level with clients; the engine shows the model alone."""
+    """Yield the claims of an algorithm's canonical reading as the engine runs it; it returns only the model."""
     if not isinstance(a.run, LocalSolver):
         for level in a.levels:
             if level in ("round", "trace"):
@@ -59,14 +59,14 @@ def engine_offers(a: Algorithm) -> Iterator[Offer]:
 
 
 class Quadratic(nn.Module):
-    """A model of one block for each of the case's; its output is the objective itself."""
+    """Module whose output is a quadratic objective; it has one parameter for each block of the case's model."""
 
     def __init__(self, blocks: dict[str, Tensor]) -> None:
         super().__init__()
         self.blocks = nn.ParameterList([nn.Parameter(block) for block in blocks.values()])
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """The value x' H_i x / 2 - e_i' x from inputs [b, d, d + 1], H_i beside e_i."""
+        """Return x' H_i x / 2 - e_i' x from inputs [b, d, d + 1], which hold H_i and, as last column, e_i."""
         x = torch.cat([block.reshape(-1) for block in self.blocks])
         H, e = inputs[..., :-1], inputs[..., -1]
         value: Tensor = (H @ x) @ x / 2 - e @ x
@@ -74,28 +74,28 @@ class Quadratic(nn.Module):
 
 
 def the_output(output: Tensor, target: Tensor) -> Tensor:
-    """The loss is what the module says."""
+    """Return the mean of the module's output as the loss."""
     return output.mean()
 
 
 def with_constant(output: Tensor, target: Tensor) -> Tensor:
-    """Output whose gradient is the plain one, with F_i(0) equal to the target."""
+    """Return the mean of output + target: the plain gradient, and a loss with F_i(0) equal to the target."""
     return (output + target).mean()
 
 
 @dataclass
 class Told:
-    """A schedule of the events that the judge sends."""
+    """Schedule that returns the events that the judge sent."""
 
     now: tuple[schedules.Event, ...] = ()
 
     def events(self, algorithm: Algorithm, h: Any, setup: Setup, x: Vector, round: int) -> tuple[schedules.Event, ...]:
-        """The events that were told last."""
+        """Return the events that were sent last."""
         return self.now
 
 
 class EngineSession(CaseSession):
-    """Levels round and trace, through a run of the algorithm."""
+    """Session at level round or trace that runs the algorithm by the engine."""
 
     def __init__(self, algorithm: Algorithm, case: Case) -> None:
         super().__init__(algorithm, case)
@@ -124,7 +124,7 @@ class EngineSession(CaseSession):
         self.waiting: list[Arrival] = []
 
     def step(self, event: Event) -> dict[str, Any]:
-        """Take the event. Late updates wait until the buffer is full, since the engine trains those of one together."""
+        """Run the event. Arrivals are held until the server's buffer is full, since the engine trains them together."""
         match event:
             case Round(participants=participants, steps=steps):
                 examples = tuple(self.examples[i] for i in participants)
@@ -145,13 +145,13 @@ class EngineSession(CaseSession):
         return {"x": self.blocks(whole(x))}
 
     def save(self) -> bytes:
-        """Return the run's own file, with the updates that wait for a full buffer."""
+        """Return the run's own file, and the arrivals that wait for a full buffer."""
         with TemporaryDirectory() as folder:
             self.run.save(file := Path(folder, "run"))
             return pickle.dumps((file.read_bytes(), self.waiting))
 
     def restore(self, saved: bytes) -> None:
-        """Resume the run in a file, as ``fedspec_torch.resume`` does."""
+        """Resume a saved run, as ``fedspec_torch.resume`` does."""
         with TemporaryDirectory() as folder:
             content, self.waiting = pickle.loads(saved)
             (file := Path(folder, "run")).write_bytes(content)

@@ -1,4 +1,4 @@
-"""Sessions of the judge's cases, computed by the rules and rounds of the mirror.
+"""Sessions of the judge's cases, computed by the rules of fedspec_torch.
 
 The environment variable ``FEDSPEC_DEVICE`` says where: ``cpu`` (the default), ``cuda``, ``cuda:1``.
 """
@@ -34,7 +34,7 @@ DEVICE = "FEDSPEC_DEVICE"
 
 
 def device() -> torch.device:
-    """The device that the environment names.
+    """Return the device that the environment variable ``FEDSPEC_DEVICE`` names.
 
     Raises:
         ContractError: torch does not know it, or it is not there.
@@ -55,7 +55,7 @@ class CaseSession(Kept):
         self.device = device()
 
     def tensor(self, array: Array) -> Tensor:
-        """The array as a tensor of its own."""
+        """Convert the array to a new tensor with the case's dtype on the session's device."""
         return torch.tensor(np.asarray(array, dtype=self.case.dtype), device=self.device)
 
     def vector(self, blocks: Blocks) -> Vector:
@@ -71,12 +71,12 @@ class CaseSession(Kept):
         return self.tensor(flatten({name: blocks[name] for name in want}))
 
     def blocks(self, x: Vector) -> Blocks:
-        """A vector as blocks of their own, named and shaped as the case's x0."""
+        """Split a vector into blocks named and shaped as the case's x0, in new memory."""
         return unflatten(x.cpu().numpy().copy(), self.case.x0)
 
 
 def model_like(state: Any) -> dict[str, Tensor]:
-    """Tensors of a state with an entry for every coordinate, by name; a bare model is x, and SM3's mu is left out."""
+    """Return the state's tensors with an entry for every coordinate, by name, but not SM3's mu."""
     if not is_dataclass(state):
         return {"x": state}
     values = {f.name: getattr(state, f.name) for f in fields(state)}
@@ -84,7 +84,7 @@ def model_like(state: Any) -> dict[str, Tensor]:
 
 
 class SolverSession(CaseSession):
-    """Level client: one gradient, one local step of one client, a batch of n = 1."""
+    """Session at level client: one gradient is one local step of one client, a stack with n = 1."""
 
     kept = ("state", "anchor", "k")
 
@@ -108,13 +108,13 @@ class SolverSession(CaseSession):
         self.begin(case.x0)
 
     def begin(self, x: Blocks) -> None:
-        """A round begins at x."""
+        """Begin a round at the model x."""
         self.anchor, self.k = self.vector(x).unsqueeze(0), 0
         begin = self.solver.begin
         self.state = begin(self.anchor, **self.given) if begin else self.anchor
 
     def step(self, event: Event) -> dict[str, Any]:
-        """Take the event."""
+        """Take one local step, or begin a round, and return the state."""
         match event:
             case Begin(x=x):
                 self.begin(x)
@@ -139,7 +139,7 @@ class SolverSession(CaseSession):
 
 
 class MethodSession(CaseSession):
-    """Levels server and round: one aggregate, or one whole round, a step."""
+    """Session at level server or round: a step is one aggregation, or one whole round."""
 
     def __init__(self, algorithm: Algorithm, method: Method | Served, case: Case) -> None:
         super().__init__(algorithm, case)
@@ -157,7 +157,7 @@ class MethodSession(CaseSession):
         )
 
     def step(self, event: Event) -> dict[str, Any]:
-        """Take the event."""
+        """Run one server step or one round, and return the state and the intermediates."""
         match event:
             case contract.Messages(messages=sent):
                 check_messages(self.run, sent)
@@ -197,7 +197,7 @@ class MethodSession(CaseSession):
 
 
 class ProgramSession(CaseSession):
-    """Levels round and trace: clients that remember, adapt, talk to each other or arrive late."""
+    """Session at level round or trace for algorithms with client state, gossip or asynchronous arrivals."""
 
     def __init__(self, algorithm: Algorithm, program: Program, case: Case) -> None:
         super().__init__(algorithm, case)
@@ -211,7 +211,7 @@ class ProgramSession(CaseSession):
         self.state = self.run.init(self.h, self.vector(case.x0), Setup(tuple(self.examples), shapes(case.x0)))
 
     def step(self, event: Event) -> dict[str, Any]:
-        """Take the event."""
+        """Run one round, exchange or arrival, and return the state and the intermediates."""
         plan: Any
         match self.event, event:
             case "round", Round(participants=participants, steps=steps):

@@ -1,4 +1,4 @@
-"""The mirror as a subject, so that the suite judges it as it judges anybody: rules and engine.
+"""fedspec_torch as an adapter, so that the judge checks its rules and its engine like any other implementation.
 
 See :mod:`fedspec_torch.judged.sessions` for where it computes.
 """
@@ -15,7 +15,7 @@ from fedspec_torch.judged.sessions import MethodSession, ProgramSession, SolverS
 
 
 class Mirror:
-    """The whole catalogue in torch, canonical and other readings alike."""
+    """Adapter of the whole catalogue in torch, with all readings."""
 
     info = SubjectInfo(
         name="fedspec_torch",
@@ -31,7 +31,7 @@ class Mirror:
     )
 
     def start(self, case: Case) -> Session:
-        """Begin a session for one case.
+        """Begin the session of one case.
 
         Raises:
             ContractError: the mirror does not have the dtype, or the device is not there.
@@ -51,4 +51,4 @@ class Mirror:
 
 
 SUBJECT = Mirror()
-"""``fedspec check torch``."""
+"""Adapter that ``fedspec check torch`` runs."""

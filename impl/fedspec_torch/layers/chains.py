@@ -1,4 +1,4 @@
-"""Chains of linear layers and activations, passed forward and backward by :mod:`fedspec_torch.layers.descent` itself.
+"""Chains of linear layers and activations, for the explicit passes of :mod:`fedspec_torch.layers.descent`.
 
 ``Linear``, ``ReLU``, ``Tanh`` and ``Flatten`` one after another under cross-entropy or a mean square: what most
 examples train. Outputs are [n, features, b], examples last: products with a last axis of b = 32 run several times as
@@ -23,16 +23,16 @@ from fedspec_torch.local.blocks import Part
 from fedspec_torch.refusals import Reason
 
 OTHERWISE = "name way='looped', which takes any module, or no way"
-"""Remedy if a way does not take a module."""
+"""Remedy in the message that a gradient method doesn't support a module."""
 
 
 class LayersError(FedspecError):
-    """A module or loss is none of those that are written out; the message names the part."""
+    """Error: an explicit backward pass doesn't support the module or loss; the message names the submodule."""
 
 
 @dataclass(frozen=True)
 class Linear:
-    """W h + c: where W and c stand in the vector of all parameters; no c where there is no bias."""
+    """Layer W h + c: slices of W and c in the vector of all parameters; bias None without c."""
 
     weight: slice
     bias: slice | None
@@ -42,7 +42,7 @@ class Linear:
 
 @dataclass(frozen=True)
 class Stage:
-    """A linear layer, and the names of the activations that follow it."""
+    """Linear layer, and the names of the activations that follow it."""
 
     linear: Linear
     activations: tuple[str, ...]
@@ -50,7 +50,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Chain:
-    """The layers of a module: activations of the inputs, where there are any, then its stages."""
+    """Layers of a module: activations before the first linear layer, then stages."""
 
     before: tuple[str, ...]
     stages: tuple[Stage, ...]
@@ -67,7 +67,7 @@ class Chain:
 
 
 def layers_of(module: nn.Module, places: dict[int, slice]) -> Chain:
-    """The layers of a module in order.
+    """Return the layers of a module in order.
 
     Args:
         module: what is trained.
@@ -100,7 +100,7 @@ def layers_of(module: nn.Module, places: dict[int, slice]) -> Chain:
 
 
 def check_shapes(part: nn.Linear) -> None:
-    """Refuse a layer whose weights were cut since it was made.
+    """Raise an error if a layer's weights don't have the shape that its in_features and out_features imply.
 
     Raises:
         LayersError: they have not the shape that its numbers of features say.
@@ -131,7 +131,7 @@ def _chain(part: nn.Module) -> Iterator[nn.Module]:
 
 
 def hooked(part: nn.Module) -> bool:
-    """True if a hook is called with a part, or with the gradient of one of its parameters."""
+    """True if a submodule, or one of its parameters, has a hook, or torch has a global module hook."""
     kinds = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
     on_all = (vars(modules)[f"_global{kind}"] for kind in kinds)
     on_parameters = (
@@ -143,18 +143,19 @@ def hooked(part: nn.Module) -> bool:
 
 
 def is_torchs_own(part: nn.Module) -> bool:
-    """True if a call of a part does what its type says: no hook, no method of its own, plain parameters."""
+    """True if a submodule behaves as its type defines: no hook, no replaced method, plain parameters."""
     plain = all(type(p) is nn.Parameter for p in part.parameters(recurse=False))
     return plain and not hooked(part) and vars(part).keys() & {"forward", "__call__", "_call_impl"} == set()
 
 
 Loss: TypeAlias = Callable[[Tensor, Tensor, Tensor, bool], tuple[Weights, float]]
-"""From outputs z [n, outputs, b], targets and memory like z to every client's mean loss, if it is to be told, and a
-factor: the derivative of the losses by z is that factor times what then stands in the memory."""
+"""Function of outputs z [n, outputs, b], targets, a buffer like z, and whether to compute losses; it returns each
+client's mean loss and a factor: the losses' derivative by z is the factor times the buffer's new content.
+"""
 
 
 def cross_entropy(z: Tensor, targets: Tensor, out: Tensor, told: bool) -> tuple[Weights, float]:
-    """Mean cross-entropy: softmax(z) less one at the target, times 1 / b.
+    """Mean cross-entropy; writes softmax(z) minus one at the target to ``out``, and returns the factor 1 / b.
 
     Raises:
         LayersError: the targets are no class numbers.
@@ -170,7 +171,7 @@ def cross_entropy(z: Tensor, targets: Tensor, out: Tensor, told: bool) -> tuple[
 
 
 def mean_square(z: Tensor, targets: Tensor, out: Tensor, told: bool) -> tuple[Weights, float]:
-    """Mean square of the errors: the errors, times 2 / (outputs b).
+    """Mean squared error; writes the errors to ``out``, and returns the factor 2 / (outputs b).
 
     Raises:
         LayersError: there is not one target for each output.
@@ -182,7 +183,7 @@ def mean_square(z: Tensor, targets: Tensor, out: Tensor, told: bool) -> tuple[We
 
 
 def written_out(loss: Any) -> Loss:
-    """The loss with its derivative.
+    """Return the loss with its explicit derivative.
 
     Raises:
         LayersError: it is not written out.

@@ -1,4 +1,4 @@
-"""Local steps on a CPU, one client after another in compiled loops: what one needs stays in the cache near the core.
+"""Local steps on a CPU in compiled loops, one client after another, so that a client's numbers stay in the cache.
 
     z = W h + c,  h' = a(z)                                    forward
     dW = dz h^T,  dc = dz 1,  dh = W^T dz,  dz = dh * a'(z)    backward
@@ -21,17 +21,18 @@ from fedspec.arith import Array
 from fedspec_torch.setup_time import numba
 
 RELU, TANH = 1, 2
-"""Activations, in a table of layers; 0: none."""
+"""Activation codes in a table of layers; 0: none."""
 
 WEIGHT, BIAS, INPUTS, OUTPUTS, ACTIVATION, Z, DZ = range(7)
-"""Columns of a table of layers: where W begins in the vector of all parameters, and c, -1 where there is none; sizes;
-the activation; and where z [outputs, b] begins in a client's memory, and its derivative."""
+"""Columns of a table of layers: offsets of W and c in the vector of all parameters (-1: no c), sizes, activation,
+and offsets of z [outputs, b] and of its derivative in a client's memory.
+"""
 
 Loop = TypeVar("Loop", bound=Callable[..., Any])
 
 
 def compiled(function: Loop) -> Loop:
-    """Compile a function once for each type, without Python's lock."""
+    """Compile a function with numba, once for each type, without the GIL."""
     make: Any = numba().njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
     made: Loop = make(function)
     return made
@@ -58,7 +59,7 @@ def steps(
     room: Array,
     rows: Array,
 ) -> int:
-    """Write multiples of the gradients of every client's minibatches to its row, one after another, or add them.
+    """For each client, write multiples of its minibatches' gradients to its row of ``to``, or add them to that row.
 
     Added to the models themselves, with minus the rates for scales, they are local steps of SGD.
 

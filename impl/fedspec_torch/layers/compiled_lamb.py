@@ -1,4 +1,4 @@
-"""Fed-LAMB's step in two compiled passes of a layer, which is in the cache for the second.
+"""Fed-LAMB's step in two compiled passes over each layer, which is in the cache for the second.
 
     m = beta1 m + (1 - beta1) g,  v = beta2 v + (1 - beta2) g^2,  q = m inverse + pull x
     x = x - eta_l (|x_l| / |q_l|) q_l    of every layer l
@@ -27,7 +27,7 @@ def stepped(
     beta2: float,
     eta_l: float,
 ) -> None:
-    """Step from every client's model.
+    """Take one LAMB step at every client's model.
 
     Args:
         x: [n, d] the models, in float32.

@@ -16,7 +16,7 @@ from fedspec_torch.layers.compiled import compiled
 
 @compiled
 def adagrad(x: Array, m: Array, v: Array, delta: Array, eta: float, beta1: float, tau: float) -> None:
-    """AdaGrad's step of the vectors [d], written over x, m and v."""
+    """Take AdaGrad's step on vectors [d]; overwrites x, m and v."""
     number = x.dtype.type
     rate, w, least = number(eta), number(1 - beta1), number(tau)
     for j in range(len(x)):
@@ -29,7 +29,7 @@ def adagrad(x: Array, m: Array, v: Array, delta: Array, eta: float, beta1: float
 def amsgrad(
     x: Array, m: Array, v: Array, v_hat: Array, delta: Array, eta: float, beta1: float, beta2: float, eps: float
 ) -> None:
-    """AMSGrad's step of the vectors [d] with eps inside the root, written over x, m, v and v_hat."""
+    """Take AMSGrad's step, eps inside the root, on vectors [d]; overwrites x, m, v and v_hat."""
     number = x.dtype.type
     rate, w, keeps, adds, least = number(eta), number(1 - beta1), number(beta2), number(1 - beta2), number(eps)
     for j in range(len(x)):

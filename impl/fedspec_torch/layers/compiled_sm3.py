@@ -1,4 +1,4 @@
-"""SM3's step in one compiled pass: what a client's accumulators bound, what is added to it, and their new values.
+"""SM3's step in one compiled pass that reads the accumulators, steps the model, and writes the new accumulators.
 
     v = min over the axes of mu + g^2,   y = y - rate g / (sqrt(v) + eps),   mu = max of v along each axis
 
@@ -15,7 +15,7 @@ from fedspec_torch.layers.compiled import compiled
 
 @compiled
 def stepped(y: Array, g: Array, begin: int, rows: Array, columns: Array, rate: float, eps: float, room: Array) -> None:
-    """Step from every client's matrix.
+    """Take one SM3 step at every client's matrix or vector.
 
     Args:
         y: [n, d] the models; the matrix begins at one place in each.

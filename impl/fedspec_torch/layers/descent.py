@@ -1,4 +1,4 @@
-"""Chains of layers for n clients at once: gradients, or whole local runs, in memory that every step uses again.
+"""Explicit forward and backward passes of chains of layers for n clients at once, in buffers that every step reuses.
 
     z = W h + c,  h' = a(z)                                    forward
     dW = dz h^T,  dc = dz 1,  dh = W^T dz,  dz = dh * a'(z)    backward
@@ -33,13 +33,13 @@ from fedspec_torch.local.solvers import InPlace
 Biases: TypeAlias = Sequence[Tensor | None]
 
 Change: TypeAlias = Callable[[int, Tensor, Tensor, float], object]
-"""Consumer of the gradient of layer j: a factor times dz [n, outputs, b] h^T, h^T the second tensor."""
+"""Consumer of the gradient of layer j, which is factor * dz h^T: called with (j, dz [n, outputs, b], h^T, factor)."""
 
 
 def gradients(
     chain: Chain, loss: Loss, x: Stack, batch: Minibatch, work: Workspace, g: Stack, *, told: bool
 ) -> Weights:
-    """Write the gradients [n, d] at the models x of a block into g; the losses [n] if they are to be told, or none."""
+    """Write the gradients [n, d] of a block at the models x to g; return the losses [n], empty unless ``told``."""
     layers, block = [stage.linear for stage in chain.stages], work.block(chain, x)
     # With out= at a stride of d the product takes three times as long.
     written = block.memory("g")
@@ -52,7 +52,7 @@ def gradients(
 
 
 def writes(W: Sequence[Tensor], c: Biases, work: Workspace) -> Change:
-    """Write the gradients of every layer to these matrices."""
+    """Return a consumer that writes each layer's gradient to these matrices."""
 
     def write(j: int, dz: Tensor, right: Tensor, factor: float) -> None:
         torch.baddbmm(W[j], dz, right, beta=0, alpha=factor, out=W[j])
@@ -64,7 +64,7 @@ def writes(W: Sequence[Tensor], c: Biases, work: Workspace) -> Change:
 
 
 def adds(W: Sequence[Tensor], c: Biases, work: Workspace, rate: float) -> Change:
-    """Step from every layer by the rate times its gradient, which is not written out."""
+    """Return a consumer that subtracts rate times each layer's gradient from these matrices in one product."""
 
     def add(j: int, dz: Tensor, right: Tensor, factor: float) -> None:
         W[j].baddbmm_(dz, right, alpha=-rate * factor)
@@ -76,7 +76,7 @@ def adds(W: Sequence[Tensor], c: Biases, work: Workspace, rate: float) -> Change
 
 
 def matrices(chain: Chain, block: Block, v: Tensor) -> tuple[list[Tensor], list[Tensor | None]]:
-    """W [n, outputs, inputs] and c [n, outputs, 1] of every layer, views of a vector."""
+    """Return views of a vector: W [n, outputs, inputs] and c [n, outputs, 1] of every layer."""
     places = {at.start: j for j, (at, _) in enumerate(block.parts)}
     layers = [stage.linear for stage in chain.stages]
     W = [block.part(v, places[layer.weight.start]) for layer in layers]
@@ -93,7 +93,7 @@ def run_in_place(
     work: Workspace,
     tau: Sequence[int],
 ) -> tuple[tuple[Stack, ...], Weights]:
-    """The models after tau_i steps from x, what the solver hands back beside them, and the losses [n] at x.
+    """Return the models after tau_i steps from x with the solver's ``kept`` vectors, and the losses [n] at x.
 
     The models are in memory that the next gradient, or the next run, is written to.
 
@@ -130,7 +130,7 @@ def run_in_place(
 
 
 def weights(x: Stack, layer: Linear) -> Tensor:
-    """The weights of a layer in a stack, as matrices."""
+    """Return a layer's weights in a stack [n, d] as matrices, a view."""
     W: Tensor = x[:, layer.weight].view(len(x), layer.outputs, layer.inputs)
     return W
 
@@ -146,7 +146,7 @@ def passed(
     *,
     told: bool,
 ) -> Weights:
-    """Forward and backward; what is done with the gradients is told layer by layer, the last one first.
+    """Run forward and backward, and give each layer's gradient to ``change``, last layer first; return the losses.
 
     When a layer is told, nothing reads its weights any more.
     """

@@ -1,4 +1,4 @@
-"""Chains of layers in compiled loops (:mod:`fedspec_torch.layers.compiled`), where numba and SciPy are at hand.
+"""Chains of layers in compiled loops (:mod:`fedspec_torch.layers.compiled`), if numba and SciPy are installed.
 
 They take linear layers with at most one activation each, in a CPU's memory; what else there is they refuse by name.
 Where torch has several threads, the clients are shared out among as many.
@@ -28,23 +28,23 @@ from fedspec_torch.data.batches import Walk
 from fedspec_torch.layers.chains import Chain, Loss, cross_entropy
 
 NEEDED = ("numba", "scipy", "threadpoolctl")
-"""Packages of the loops: the compiler, the products, and the limit of a product to one thread."""
+"""Packages that the loops need: the compiler, matrix products, and a limit of BLAS to one thread."""
 
 ROOM = 2**14
-"""Entries of products that wait to be added: they stay in the cache nearest to the core."""
+"""Entries of the buffer for products: few enough to stay in the first-level cache."""
 
 WAKING = 2**12
-"""Entries of a model from which on BLAS may take its products in several threads."""
+"""Number of a model's entries above which BLAS may use several threads for a product."""
 
 CODES: dict[tuple[str, ...], int] = {(): 0, ("relu",): 1, ("tanh",): 2}
-"""Activations of a layer, as the loops have them."""
+"""Codes of a layer's activations in the table of layers."""
 
 Memory: TypeAlias = tuple[Array, ...]
-"""Arrays that a thread writes to; see the compiled function."""
+"""Buffers of one thread; see the compiled function."""
 
 
 class NoClassError(IndexError):
-    """A target is no class, in the row of a client."""
+    """Error: a target of the client in ``row`` isn't a class of the model."""
 
     def __init__(self, row: int, classes: int) -> None:
         super().__init__(f"a class is not in 0 to {classes - 1}")
@@ -52,7 +52,7 @@ class NoClassError(IndexError):
 
 
 def refusal(chain: Chain, loss: Loss, x: Stack, walk: Walk) -> str:
-    """Why the loops do not take such a block; nothing where they do."""
+    """Return why the loops can't run such a block; "" if they can."""
     missing = missing_packages()
     features, outputs = chain.stages[0].linear.inputs, chain.stages[-1].linear.outputs
     inputs, targets = walk.leaves[0].flatten(1), walk.leaves[-1]
@@ -73,19 +73,19 @@ def refusal(chain: Chain, loss: Loss, x: Stack, walk: Walk) -> str:
 
 
 def is_compiled(x: Any) -> bool:
-    """True if compiled loops take such numbers here."""
+    """True if compiled loops support the tensor: float32 or float64 on a CPU, with all packages installed."""
     return x.device.type == "cpu" and x.dtype in (torch.float32, torch.float64) and not missing_packages()
 
 
 @cache
 def missing_packages() -> tuple[str, ...]:
-    """Packages that the loops need and that are missing."""
+    """Return the packages that the loops need and that aren't installed."""
     return tuple(name for name in NEEDED if find_spec(name) is None)
 
 
 @dataclass(frozen=True, eq=False)
 class Loops:
-    """The loops for one chain and minibatches of no more than b.
+    """Compiled loops for one chain and minibatches of at most b examples.
 
     Attributes:
         classes: whether the loss is cross-entropy; else it is a mean square.
@@ -100,7 +100,7 @@ class Loops:
 
     @classmethod
     def of(cls, chain: Chain, loss: Loss, x: Stack, b: int) -> Loops:
-        """For such models."""
+        """Build the loops for a chain, a loss and models like x."""
         layers = [stage.linear for stage in chain.stages]
         *places, end = accumulate((l.outputs * b for l in layers), initial=0)
         sizes = (2 * end, b * layers[0].inputs, max(ROOM, 2 * b, *(l.inputs for l in layers)))
@@ -127,7 +127,7 @@ class Loops:
         told: bool = True,
         begun: Stack | None = None,
     ) -> Weights:
-        """Write multiples of the gradients of some minibatches to a stack, or add them; see the compiled function.
+        """Write multiples of the gradients of minibatches to a stack, or add them; see the compiled function.
 
         Args:
             x: [n, d] the models.
@@ -180,13 +180,13 @@ _lent: ContextVar[int] = ContextVar("lent", default=0)
 
 
 def threads() -> int:
-    """Number of threads of the loops: as many as torch has, or had when it lent them."""
+    """Return the number of threads of the loops: torch's number, also while ``lent`` sets torch's to one."""
     return _lent.get() or torch.get_num_threads()
 
 
 @contextmanager
 def lent() -> Iterator[None]:
-    """Torch and BLAS compute in one thread, and the loops have torch's.
+    """Limit torch and BLAS to one thread inside this context, and let the loops use torch's threads.
 
     Else their threads go on for milliseconds after each operation, looking for work, on the cores that the loops need:
     a round of the MLP in two threads took 24 ms on two cores of an EPYC, and 13 ms where they do not.
@@ -207,7 +207,7 @@ def lent() -> Iterator[None]:
 
 
 def shares(tau: Sequence[int]) -> list[slice]:
-    """Slices of consecutive clients for each thread, with about as many steps for each."""
+    """Cut the clients into consecutive slices, one for each thread, with about equal numbers of steps."""
     parts = min(len(tau), threads())
     if parts == 1:
         return [slice(0, len(tau))]
@@ -217,7 +217,7 @@ def shares(tau: Sequence[int]) -> list[slice]:
 
 
 def run_parallel(work: Callable[[slice], Any], parts: list[slice]) -> list[Any]:
-    """Run the work on each part, as many at the same time as there are threads."""
+    """Run the work on each slice in parallel threads, and return the results in order."""
     if len(parts) == 1:
         return [work(parts[0])]
     workers, products = _pool(os.getpid(), threads())

@@ -1,4 +1,4 @@
-"""The memory in which chains of layers are passed forward and backward, the same at every step."""
+"""Buffers for the forward and backward pass of chains of layers, reused at every step."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fedspec_torch.local.blocks import Block
 
 @dataclass(frozen=True, eq=False)
 class Workspace:
-    """Memory of n clients with minibatches of b.
+    """Buffers for n clients with minibatches of b.
 
     Attributes:
         z: [n, outputs, b], what a layer gives.
@@ -36,7 +36,7 @@ class Workspace:
 
     @classmethod
     def of(cls, chain: Chain, x: Stack, b: int) -> Workspace:
-        """For such a stack; nothing of it is written yet."""
+        """Allocate the buffers for such a stack, without initial values."""
         n, layers = len(x), [stage.linear for stage in chain.stages]
         first = layers[0]
         narrow = is_narrow(chain, b)
@@ -50,7 +50,7 @@ class Workspace:
         )
 
     def first(self, n: int) -> Workspace:
-        """The part of the first n clients."""
+        """Return views of the first n clients' buffers."""
         if n == len(self.dz):
             return self
         if n not in self.parts:
@@ -58,7 +58,7 @@ class Workspace:
         return self.parts[n]
 
     def block(self, chain: Chain, x: Stack) -> Block:
-        """Its memory for the vectors of such a stack, which has no more clients than that for which it was made."""
+        """Return a block whose vectors are in this workspace; x may have fewer clients than the workspace."""
 
         def memory(name: str) -> Tensor:
             if name not in self.vectors or len(self.vectors[name]) < x.numel():
@@ -69,7 +69,7 @@ class Workspace:
 
 
 def is_narrow(chain: Chain, b: int) -> bool:
-    """True if the first layer has fewer outputs than a batch has examples."""
+    """True if the first layer has fewer outputs than a minibatch has examples."""
     return chain.stages[0].linear.outputs < b
 
 

@@ -1,4 +1,4 @@
-"""Results of blocks of clients, joined in the participants' order as they come."""
+"""Results of blocks of clients, joined in the participants' order as they arrive."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from torch.utils._pytree import tree_map
 from fedspec_torch.plan import neighbours
 
 Block = tuple[list[int], Any]
-"""The places of some participants, and what their training returned: one row for each."""
+"""Indices of some participants, and the result of their training, one row for each."""
 
 
 def begun_with(first: Block, rest: Iterator[Block]) -> Iterator[Block]:
-    """A block and the rest of them; nothing holds the first one once it was given (``itertools.chain`` would)."""
+    """Yield a block and then the rest, without holding a reference to the first (``itertools.chain`` would)."""
     held = [first]
     del first
     yield held.pop()
@@ -25,11 +25,11 @@ def begun_with(first: Block, rest: Iterator[Block]) -> Iterator[Block]:
 
 
 class Numbers(tuple[Any, ...]):
-    """A number for each client, beside results with rows."""
+    """Tuple with one number for each client, beside results that are rows of tensors."""
 
 
 class Computed(Tensor):
-    """Rows that are computed when they are read: some of them, at some coordinates.
+    """Lazy tensor: some rows, at some coordinates, are computed when they are read.
 
     What they are made of must be as it was until they are read for the last time.
 
@@ -41,13 +41,13 @@ class Computed(Tensor):
 
     @staticmethod
     def __new__(cls, like: Tensor, part: Callable[[slice, slice], Tensor]) -> Computed:
-        """A tensor without memory, of the shape of another."""
+        """Create a lazy tensor with the shape, dtype and device of ``like``."""
         made: Computed = Tensor._make_wrapper_subclass(cls, like.shape, dtype=like.dtype, device=like.device)
         made.part = part
         return made
 
     def whole(self) -> Tensor:
-        """All rows."""
+        """Compute all rows."""
         return self.part(slice(None), slice(None))
 
     @classmethod
@@ -59,13 +59,13 @@ class Computed(Tensor):
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]
-        """Result of an operator of torch on all rows."""
+        """Compute all rows, and run torch's operator on them."""
         bare: Any = tree_map(lambda x: x.whole() if isinstance(x, Computed) else x, (args, kwargs or {}))
         return func(*bare[0], **bare[1])
 
 
 def join_blocks(n: int, blocks: Iterable[Block]) -> Any:
-    """The blocks' rows in the participants' order; of a tuple or record, for each of its parts.
+    """Join the blocks' rows in the participants' order; a tuple or record is joined field by field.
 
     Each is written to its place when it comes by, so that no more than one block is held beside the whole.
     """
@@ -92,7 +92,7 @@ class Whole:
 
 
 def room_for(n: int, first: Any) -> Whole:
-    """Room for n rows like those of a block."""
+    """Allocate a collector for n rows like the rows of ``first``."""
     if isinstance(first, tuple) and not isinstance(first, Numbers):
         parts = [room_for(n, part) for part in first]
 
@@ -128,7 +128,7 @@ def room_for(n: int, first: Any) -> Whole:
 
 
 def each_part(change: Callable[[Any], Any], value: Any) -> Any:
-    """A tuple or record with a function of each tensor, number and tuple of clients' numbers in its place."""
+    """Map a function over the tensors, numbers and Numbers in a nested tuple or record."""
     if isinstance(value, tuple) and not isinstance(value, Numbers):
         return tuple(each_part(change, part) for part in value)
     if is_dataclass(value) and not isinstance(value, type):
@@ -140,12 +140,12 @@ def each_part(change: Callable[[Any], Any], value: Any) -> Any:
 
 
 def each_tensor(change: Callable[[Tensor], Any], value: Any) -> Any:
-    """A tuple or record of tensors with a function of each in its place; what holds none is as it was."""
+    """Map a function over the tensors in a nested tuple or record; all other values stay."""
     return each_part(lambda part: change(part) if isinstance(part, Tensor) else part, value)
 
 
 def parts(value: Any) -> list[Any]:
-    """The tensors, numbers and tuples of clients' numbers in a tuple or record, in their order."""
+    """List the tensors, numbers and Numbers in a nested tuple or record, in order."""
     found: list[Any] = []
 
     def note(part: Any) -> Any:
@@ -157,12 +157,12 @@ def parts(value: Any) -> list[Any]:
 
 
 def tensors(value: Any) -> list[Tensor]:
-    """The tensors in a tuple or record, in their order."""
+    """List the tensors in a nested tuple or record, in order."""
     return [part for part in parts(value) if isinstance(part, Tensor)]
 
 
 def unchanged(new: Any, old: Any) -> bool:
-    """True if each_part has replaced nothing."""
+    """True if a mapped value consists of the very same objects as the old one."""
     if isinstance(new, tuple) and isinstance(old, tuple):
         return all(map(unchanged, new, old))
     return new is old

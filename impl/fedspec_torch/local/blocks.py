@@ -1,4 +1,4 @@
-"""The vectors of a block of clients in memory that every step writes over: models, gradients, moments.
+"""Buffers of a block of clients (models, gradients, moments) that every step overwrites.
 
 Where the layers are written out, a vector of n clients is one tensor of n d numbers: the n rows of the first part of
 the model, then those of the second, and so on. A part is then a stack of matrices that are neighbours, as products are
@@ -25,7 +25,7 @@ Part: TypeAlias = tuple[slice, tuple[int, ...]]
 
 
 def parts_of(shapes: Iterable[Sequence[int]]) -> tuple[Part, ...]:
-    """The parts of a vector of parameters with these shapes, one after another."""
+    """Return slices and shapes of parameters with these shapes, one after another in a vector."""
     known = [tuple(shape) for shape in shapes]
     ends = accumulate(map(prod, known), initial=0)
     return tuple((slice(*ends), shape) for ends, shape in zip(pairwise(ends), known, strict=True))
@@ -33,7 +33,7 @@ def parts_of(shapes: Iterable[Sequence[int]]) -> tuple[Part, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """n clients, of whom those who have steps left come first.
+    """Block of n clients, in descending order of their numbers of steps, with buffers for their vectors.
 
     Attributes:
         n: how many there is memory for.
@@ -50,15 +50,15 @@ class Block:
     memory: Callable[[str], Tensor]
 
     def first(self, left: int) -> Block:
-        """View of the block with fewer clients, those with steps left."""
+        """Return this block restricted to the first ``left`` clients, which have steps left."""
         return self if left == self.left else replace(self, left=left)
 
     def zeros(self, name: str) -> Tensor:
-        """A vector of zeros."""
+        """Return the vector of that name, filled with zeros."""
         return self.memory(name).zero_()
 
     def part(self, v: Tensor, j: int) -> Tensor:
-        """[left, ...] part j of a vector, a view in its shape."""
+        """Return parameter j of the first ``left`` clients in a vector, as a view [left, ...] in its shape."""
         at, shape = self.parts[j]
         if not self.layerwise:
             return v[: self.left, at].view(self.left, *shape)
@@ -66,7 +66,7 @@ class Block:
         return v[begin : begin + self.left * size].view(self.left, *shape)
 
     def together(self, *vectors: Tensor) -> Iterator[tuple[Tensor, ...]]:
-        """Contiguous pieces of the same coordinates: a single one while all clients have steps left."""
+        """Yield the vectors' matching contiguous pieces: one piece, or, if clients are done, one for each parameter."""
         if not self.layerwise or self.left == self.n:
             yield tuple(v if self.layerwise else v[: self.left] for v in vectors)
             return
@@ -74,13 +74,13 @@ class Block:
             yield tuple(self.part(v, j) for v in vectors)
 
     def put(self, v: Tensor, rows: Stack) -> None:
-        """Write a stack [n, d], or one vector [d] for all clients, to a vector."""
+        """Write a stack [n, d], or one vector [d] for all clients, to the block's vector v."""
         for j, (at, shape) in enumerate(self.parts):
             part: Any = rows[..., at]
             self.part(v, j).copy_(part.view(*part.shape[:-1], *shape))
 
     def stack(self, v: Tensor, out: Stack) -> Stack:
-        """Write a vector to a stack [n, d]."""
+        """Copy the block's vector v to a stack [n, d]."""
         for j, (at, _) in enumerate(self.parts):
             out[:, at] = self.part(v, j).flatten(1)
         return out

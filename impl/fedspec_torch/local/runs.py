@@ -1,4 +1,4 @@
-"""Local runs of a block of clients by a solver that works in place."""
+"""Local runs of a block of clients by an in-place solver."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from fedspec_torch.local.solvers import InPlace
 from fedspec_torch.plan import Oracle
 
 Tau: TypeAlias = int | tuple[int, ...]
-"""Numbers of steps of some clients: one for all of them, or one of each, the most first."""
+"""Number of steps: one for all clients, or one for each client in descending order."""
 
 Made: TypeAlias = Callable[[Any, Any], Client | None]
-"""From hyper-parameters and state to what a client does."""
+"""Function from hyper-parameters and state to a client function; None: run the algorithm's text."""
 
 
 def taken(tau: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Every step k, and how many clients take it: the first few, since those with most steps come first."""
+    """Yield every step k with the number of clients that take it; clients are in descending order of steps."""
     left = len(tau)
     for k in range(tau[0]):
         while tau[left - 1] <= k:
@@ -32,7 +32,7 @@ def taken(tau: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 
 def run_in_place(solver: InPlace, x: Stack, gradient: Oracle, tau: int | Sequence[int]) -> tuple[Stack, ...]:
-    """The local models after tau steps from x, which may be written to, and what the solver hands back beside them.
+    """Return the models after tau steps of a solver from x, and the solver's ``kept`` vectors.
 
     They are read before the clients of another block train, or the gradient is asked for: it may be in their memory.
 
@@ -58,7 +58,7 @@ def run_in_place(solver: InPlace, x: Stack, gradient: Oracle, tau: int | Sequenc
 
 
 def by_gradients(solver: InPlace, x: Stack, gradient: Oracle, steps: Sequence[int]) -> tuple[Stack, ...]:
-    """Run a solver, a step of all clients after another."""
+    """Run a solver step by step, all clients of the block at once."""
     n, d = x.shape
     vectors: dict[str, Tensor] = {}
     kept = getattr(gradient, "memory", lambda x, name: torch.empty_like(x, memory_format=torch.contiguous_format))

@@ -1,4 +1,4 @@
-"""Local solvers in place: what a rule makes anew at every step is written over. Tests hold each to its rule's text.
+"""Local solvers that overwrite their vectors at every step; tests compare each with its rule's text.
 
 Bytes that a step of SGD must move for a number of four bytes, the gradient's own included: 12 (y, g in, y out), 8 where
 a product adds to y, which spares the g.
@@ -15,15 +15,15 @@ from torch import Tensor
 from fedspec_torch.local.blocks import Block, Part
 
 Rate: TypeAlias = Callable[[int], float]
-"""The client rate at local step k = 0, 1, ..."""
+"""Client learning rate at local step k = 0, 1, ..."""
 
 Step: TypeAlias = Callable[[int, Block, Tensor, Tensor], object]
-"""Local step k of those of a block who have steps left: writes to y, reads g, neither of which it keeps."""
+"""Local step k of the clients in a block that have steps left; it updates y from g, and keeps neither."""
 
 
 @dataclass(frozen=True)
 class InPlace:
-    """A local solver that writes over what it has.
+    """Local solver that overwrites its vectors.
 
     Attributes:
         begin: makes the step, with memory of its own; y is where the clients begin. None: a step is y - rate(k) g.
@@ -41,5 +41,5 @@ class InPlace:
 
 
 def along(rate: Rate) -> InPlace:
-    """SGD: y - rate(k) g."""
+    """Return plain SGD with this rate: y - rate(k) g."""
     return InPlace(rate=rate)

@@ -1,4 +1,4 @@
-"""The processes of a run: what they send each other, and what is said when one of them is gone.
+"""Processes (ranks) of a run: messages between them, and the error when a rank stops.
 
 All of it stands on messages from one rank to another and on small objects that every rank tells all others, so that it
 runs on gloo as on NCCL. Which ranks there are says the default group of ``torch.distributed``.
@@ -30,19 +30,19 @@ from fedspec.errors import FedspecError
 T = TypeVar("T")
 
 REASON = "fedspec/reason"
-"""Key in the group's store for the reason why the group cannot go on, written by the first rank that knows it."""
+"""Key in the process group's store for the reason why the group stopped; the first rank that finds it writes it."""
 
 PATIENCE = 2.0
-"""Seconds to find out which rank is gone, once a connection is closed."""
+"""Seconds to find out which rank stopped, after a connection closed."""
 
 
 class RankError(FedspecError):
-    """A process of the group is gone or has stopped, so that the run cannot go on; the message says which."""
+    """Error: a process of the group stopped, or the ranks disagree; the message says which rank or what differs."""
 
 
 @dataclass(frozen=True)
 class Ranks:
-    """The processes of a run, and which of them this one is.
+    """Processes of a run, and this one's number among them.
 
     Attributes:
         rank: the number of this one.
@@ -58,7 +58,7 @@ class Ranks:
         return len(self.members)
 
     def swap(self, send: Mapping[int, Tensor], take: Mapping[int, Tensor]) -> None:
-        """Send a tensor to each of some ranks, and receive one from each of some into the given ones.
+        """Send a tensor to each rank in ``send``, and receive into the tensors of ``take``.
 
         Raises:
             RankError: one of them is gone.
@@ -84,7 +84,7 @@ class Ranks:
         return heard
 
     def said(self, value: T, rank: int = 0) -> T:
-        """Broadcast a small object from a rank to all others.
+        """Broadcast a small object from one rank to all ranks.
 
         Raises:
             RankError: one of them is gone.
@@ -97,7 +97,7 @@ class Ranks:
         return said
 
     def same(self, tensor: Tensor, rank: int = 0) -> Tensor:
-        """A tensor of one rank, written over those of the others.
+        """Broadcast a rank's tensor over the tensors of the other ranks.
 
         Raises:
             RankError: one of them is gone.
@@ -108,7 +108,7 @@ class Ranks:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Work that the other ranks do not do: an error in it is told to them."""
+        """Context for work that only this rank does: if it fails, the other ranks stop with the reason."""
         try:
             yield
         except Exception as error:
@@ -185,7 +185,7 @@ def running(pid: int) -> bool:
 
 
 def here() -> Ranks:
-    """The ranks of the default group of ``torch.distributed``; one where there is none.
+    """Return the ranks of ``torch.distributed``'s default group; a single one without a group.
 
     Raises:
         RankError: one of them is gone.
@@ -199,7 +199,7 @@ def here() -> Ranks:
 
 @contextmanager
 def joined() -> Iterator[Ranks]:
-    """The ranks that ``torchrun`` has started, as a group while the block runs; one where it did not start this."""
+    """Context with the ranks that ``torchrun`` started, as a group; a single rank if torchrun started none."""
     if int(os.environ.get("WORLD_SIZE", "1")) == 1 or "RANK" not in os.environ or dist.is_initialized():
         yield here()
         return

@@ -1,4 +1,4 @@
-"""A stack with a row for each of some clients, whose rows are on the ranks that hold the clients.
+"""Stack of clients' rows that is distributed over ranks: a rank holds the rows of its own clients.
 
 It is a tensor [n, d] to the specification's functions: what they do to each row is done where the row is, sums over the
 rows go along the tree of the shards, and a product with a mixing matrix sends rows to the neighbours that need them.
@@ -23,11 +23,11 @@ from fedspec_torch.ranks.undo import UndoLog
 aten = torch.ops.aten
 
 EACH_ROW = {aten.zeros_like, aten.ones_like, aten.empty_like, aten.full_like, aten._to_copy, aten.detach, aten.alias}
-"""Functions of each row by itself that torch does not call pointwise."""
+"""Operators that act on each row separately, but that torch doesn't tag as pointwise."""
 
 
 class Rows(Tensor):
-    """A stack of which this rank holds the rows of its own shards.
+    """Distributed stack: this rank holds the rows of its own shards.
 
     Attributes:
         parts: the rows of each shard that is held.
@@ -47,7 +47,7 @@ class Rows(Tensor):
 
     @staticmethod
     def __new__(cls, parts: Mapping[int, Tensor], layout: Layout, flat: bool = False, kept: bool = False) -> Rows:
-        """A tensor without memory of its own."""
+        """Create the tensor wrapper, without memory of its own."""
         some = next(iter(parts.values()))
         shape = (len(layout), *some.shape[1:])
         shape = (int(np.prod(shape)),) if flat else shape
@@ -64,12 +64,12 @@ class Rows(Tensor):
         return f"Rows({tuple(self.shape)}, {self.dtype}, shards {[*self.parts]})"
 
     def __iter__(self) -> Iterator[Vector]:
-        """Iterate over rows, each sent to all ranks when its turn comes."""
+        """Iterate over the rows; each is broadcast to all ranks when it is its turn."""
         return (self[k] for k in range(len(self)))
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]
-        """Run an operator of torch on the stack, each row on its own rank."""
+        """Run an operator of torch row by row on the rows' ranks; if it can't be, on all rows gathered."""
         kwargs = kwargs or {}
         packet = func.overloadpacket
         if (packet is aten.view or packet is aten._unsafe_view) and (seen := _reshaped(args[0], args[1])) is not None:
@@ -89,18 +89,18 @@ class Rows(Tensor):
 
     @staticmethod
     def of(stack: Tensor, layout: Layout) -> Rows:
-        """A stack that every rank has, of which each keeps its own rows."""
+        """Make a distributed stack from one that every rank holds."""
         return Rows({s: stack[layout.places[s]] for s in layout.shards.held}, layout)
 
     def row(self, k: int) -> Vector:
-        """Send a row to every rank."""
+        """Broadcast row k to every rank, and return it."""
         shards, s = self.rows_of.shards, int(self.rows_of.of[k])
         own = s in self.parts
         out: Tensor = self.parts[s][int(self.rows_of.within[k])].clone() if own else self._empty(1)[0]
         return shards.ranks.same(out, shards.rank(s))
 
     def gathered(self, only: int | None = None) -> Tensor | None:
-        """Gather all rows in their order, on every rank, or on one only."""
+        """Gather all rows in order, on every rank or only on rank ``only``; None on the other ranks."""
         shards = self.rows_of.shards
         ranks = shards.ranks
         places = {q: [k for s in _shards_of(shards, q) for k in self.rows_of.places[s]] for q in range(ranks.size)}
@@ -117,7 +117,7 @@ class Rows(Tensor):
         return out.reshape(-1) if self.flat else out
 
     def taken(self, rows: Sequence[int]) -> Tensor:
-        """Some rows; while a shard is trained, its own, as they are."""
+        """Return some rows as a distributed stack; while a shard is training, return this shard's rows as a tensor."""
         layout, now = self.rows_of, self.rows_of.shards.training
         if now:
             return self.parts[now[-1]][layout.within[list(rows)]]
@@ -135,7 +135,7 @@ def _shards_of(shards: Shards, rank: int) -> list[int]:
 
 
 def whole(value: Any) -> Any:
-    """A stack as every rank can have it: all rows; anything else as it is."""
+    """Gather a distributed stack on every rank; return any other value unchanged."""
     if isinstance(value, Rows):
         assert not value.rows_of.shards.training, "a client reads rows of others"
         return value.gathered()
@@ -240,7 +240,7 @@ def _product(W: Any, X: Any) -> Any:
 
 
 def mixed(W: Tensor, X: Rows) -> Rows:
-    """Every row replaced by a weighted sum of others; a rank sends what another rank's rows listen to, and no more."""
+    """Return W X: a rank sends only the rows that another rank's rows have weights for."""
     layout, shards = X.rows_of, X.rows_of.shards
     ranks = shards.ranks
     heard = (W != 0).cpu().numpy()

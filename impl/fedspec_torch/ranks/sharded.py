@@ -1,4 +1,4 @@
-"""A population in shards: every rank trains its own clients, and the algorithm's text runs on all ranks alike.
+"""Population in shards: every rank trains its own clients, and the algorithm's text runs on all ranks alike.
 
 The text is the specification's own. What it gets of the clients are streams that are weighed along the tree of the
 shards, or stacks whose rows stay where their clients are; what it keeps of a server is the same on every rank.
@@ -29,29 +29,29 @@ from fedspec_torch.sums.running import Running
 
 
 class Elsewhere(Exception):
-    """The rest of this step is rank 0's."""
+    """Signal that only rank 0 runs the rest of this step."""
 
 
 def is_copied(func: Any, args: Any, clients: int) -> bool:
-    """True if a call stacks the same vector for every client."""
+    """True if a call stacks one and the same vector for every client."""
     return (
         func is torch.stack and len(args[0]) == clients and len({id(x) for x in args[0]}) == 1 and args[0][0].ndim == 1
     )
 
 
 class Copies(TorchFunctionMode):
-    """While it is on, a stack of one vector for every client is made of rows that each rank has for its own."""
+    """Function mode that turns a stack of one vector for every client into a distributed stack."""
 
     def __init__(self, shards: Shards) -> None:
         super().__init__()
         self.shards = shards
 
     def on(self) -> None:
-        """Switch it on."""
+        """Switch the mode on."""
         self.__enter__()  # type: ignore[no-untyped-call]
 
     def off(self) -> None:
-        """Switch it off."""
+        """Switch the mode off."""
         self.__exit__(None, None, None)  # type: ignore[no-untyped-call]
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -64,7 +64,7 @@ class Copies(TorchFunctionMode):
 
 @dataclass(frozen=True)
 class Sharded(Batched):
-    """Clients in shards, those of a shard in blocks.
+    """Clients in shards; the clients of a shard are trained in blocks.
 
     Attributes:
         shards: the shards, and which of them this rank holds.
@@ -95,13 +95,13 @@ class Sharded(Batched):
             yield block
 
     def each(self, client: Client, plan: Plan, x: Vector) -> Any:
-        """Run every participant, and return the results in order, as stacks of rows."""
+        """Train every participant, and return the results in the participants' order, as distributed stacks."""
         return self.trained(client, plan, x, lambda made: None)[0]()
 
     def trained(
         self, client: Client, plan: Plan, x: Vector, ask: Callable[[Any], Running | None]
     ) -> tuple[Callable[[], Any], Running | None]:
-        """Train every participant: what they return, as stacks of rows, or the sums that a text takes of it.
+        """Train every participant; return the results as distributed stacks, or the sums that the text needs of them.
 
         Args:
             client: what a client does.
@@ -161,7 +161,7 @@ class Sharded(Batched):
         return tuple(self._rows(layout, {s: m[j] for s, m in made.items()}) for j in range(len(first)))
 
     def each_arrival(self, client: Client, arrivals: Sequence[Arrival], x_mu: Sequence[Vector]) -> Stack:
-        """Run every arrival and return the results in order, on rank 0; other ranks do their part and leave.
+        """Train the client of every arrival, and return the results in order on rank 0; other ranks leave.
 
         Raises:
             Elsewhere: on every rank but the first.
@@ -180,7 +180,7 @@ class Sharded(Batched):
         return rows
 
     def gradients(self, S: Sequence[int], t: int, X: Stack) -> Stack:
-        """The gradients of the clients of S at local step t, each at its row of X, where the client is.
+        """Return the gradients of the clients in S at local step t, each at its row of X, on its own rank.
 
         Raises:
             ParameterError: a client with hyper-parameters of its own is being made, which no shard can have others do.
@@ -203,7 +203,7 @@ class Sharded(Batched):
         return Rows(parts, layout)
 
     def values(self, S: Sequence[int], x: Vector) -> Sequence[float]:
-        """F_i(x) of the clients of S, in their order, each where the client is; told to all."""
+        """Return the loss F_i(x) of each client in S; a client's own rank computes it and tells all ranks."""
         layout, found = Layout.by_client(self.shards, S), {}
         for s in self.shards.held:
             found[s] = tuple[float, ...]()
@@ -215,7 +215,7 @@ class Sharded(Batched):
 
 
 def spread(state: Any, shards: Shards) -> Any:
-    """A state of which every rank has all, with the rows of the clients in their shards."""
+    """Distribute the clients' rows of a state, which every rank holds, over the shards."""
 
     def of(tensor: Tensor) -> Tensor:
         if isinstance(tensor, Rows) or tensor.ndim != 2 or len(tensor) != shards.clients:
@@ -226,12 +226,12 @@ def spread(state: Any, shards: Shards) -> Any:
 
 
 def gathered(state: Any) -> Any:
-    """A state with the rows of all clients, on rank 0; on the others without them."""
+    """Gather the clients' rows of a state on rank 0; the other ranks get None in their place."""
     return each_tensor(lambda tensor: tensor.gathered(only=0) if isinstance(tensor, Rows) else tensor, state)
 
 
 def served(program: Program, shards: Shards) -> Program:
-    """An algorithm whose events are arrivals: rank 0 has buffer and server, the others the versions of the model."""
+    """Return an asynchronous algorithm where rank 0 has buffer and server, other ranks the model's versions."""
     ranks = shards.ranks
 
     def step(h: Any, state: Any, clients: Batched, *arrivals: Arrival) -> tuple[Any, dict[str, Any]]:
@@ -262,7 +262,7 @@ def population(
     client: Client | None = None,
     is_text: bool = False,
 ) -> Iterator[Batched]:
-    """The clients in blocks, and in shards where there are any, while an algorithm runs on them."""
+    """Context with the clients in blocks, and in shards if there are any, while an algorithm runs on them."""
     if shards is None:
         yield Batched(clients, block, ragged, client, is_text=is_text)
         return

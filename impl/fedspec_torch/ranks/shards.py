@@ -1,4 +1,4 @@
-"""A population in shards: which rank holds which clients, and sums that do not depend on how many ranks there are.
+"""Shards of a population: which rank holds which clients, and sums that don't depend on the number of ranks.
 
 Clients are divided into shards of consecutive numbers, as many as the run says, and a rank holds whole shards. All work
 is done shard by shard, and what several shards make is added along one binary tree over all shards. So a run of s
@@ -21,15 +21,15 @@ from fedspec.errors import PlanError
 from fedspec_torch.ranks.processes import Ranks
 
 WHOLE = 2**16
-"""Up to so many bytes every rank gets all parts of a sum; larger ones are added up in pieces, one by each rank."""
+"""Bytes up to which every rank receives all parts of a sum; each rank adds only one piece of a larger sum."""
 
 Node = tuple[int, int]
-"""The shards from one number up to another: a node of the tree of sums."""
+"""Node of the tree of sums: the range of shards from one number up to another."""
 
 
 @dataclass(frozen=True, eq=False)
 class Shards:
-    """The shards of a population.
+    """Division of a population into shards of consecutive clients.
 
     Attributes:
         clients: how many clients there are.
@@ -54,30 +54,30 @@ class Shards:
 
     @cached_property
     def starts(self) -> list[int]:
-        """The first client of each shard."""
+        """Number of each shard's first client."""
         return [self.clients * s // self.count for s in range(self.count)]
 
     def of(self, client: int) -> int:
-        """The shard of a client."""
+        """Return the shard of a client."""
         return bisect_right(self.starts, client) - 1
 
     def rank(self, shard: int) -> int:
-        """The rank that holds a shard."""
+        """Return the rank that holds a shard."""
         return ((shard + 1) * self.ranks.size - 1) // self.count
 
     @cached_property
     def held(self) -> tuple[int, ...]:
-        """The shards that this rank holds."""
+        """Shards that this rank holds."""
         return tuple(s for s in range(self.count) if self.rank(s) == self.ranks.rank)
 
     @cached_property
     def mine(self) -> range:
-        """The clients that this rank holds."""
+        """Clients that this rank holds."""
         ends = [*self.starts, self.clients]
         return range(ends[self.held[0]], ends[self.held[-1] + 1])
 
     def total(self, part: Callable[[int], Tensor]) -> Tensor:
-        """The sum of one tensor for each shard, on every rank; each is asked for once, in order, and is overwritten.
+        """Sum one tensor of each shard, on every rank; calls ``part`` once a shard and overwrites its result.
 
         Each rank first adds what it can by itself; of the rest, each adds one piece of the vector and sends it to all.
         """
@@ -132,7 +132,7 @@ def _added(low: int, high: int, part: Callable[[int], Tensor]) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Placement of the rows of a stack.
+    """Assignment of the rows of a stack to shards.
 
     Attributes:
         shards: whose clients they are.
@@ -144,7 +144,7 @@ class Layout:
 
     @staticmethod
     def by_client(shards: Shards, clients: Sequence[int]) -> Layout:
-        """Layout with a row for each of these clients."""
+        """Make the layout of a stack with one row for each of these clients."""
         return Layout(shards, np.searchsorted(shards.starts, np.array(clients, dtype=np.int64), side="right") - 1)
 
     def __len__(self) -> int:
@@ -156,21 +156,21 @@ class Layout:
 
     @cached_property
     def places(self) -> dict[int, list[int]]:
-        """The rows of each shard, in order."""
+        """Row numbers in each shard, in order."""
         return {s: np.flatnonzero(self.of == s).tolist() for s in range(self.shards.count)}
 
     @cached_property
     def within(self) -> Array:
-        """The number of each row within its shard."""
+        """Index of each row within its shard."""
         found = np.empty(len(self.of), dtype=np.int64)
         for places in self.places.values():
             found[places] = np.arange(len(places))
         return found
 
     def rank(self, row: int) -> int:
-        """The rank that holds a row."""
+        """Return the rank that holds a row."""
         return self.shards.rank(int(self.of[row]))
 
     def at(self, rows: Sequence[int]) -> Layout:
-        """The layout of some rows, in this order."""
+        """Return the layout of some rows, in this order."""
         return Layout(self.shards, self.of[list(rows)])

@@ -1,4 +1,4 @@
-"""Undo log of rows that a round writes over, for a round that breaks off."""
+"""Undo log of the rows that a round overwrites, in case the round fails."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from torch import Tensor
 from fedspec_torch.arith import fills_device
 
 MOST = 2**28
-"""Bytes of such rows that are held on a rank; of a round that writes over more nothing is, nor of large models."""
+"""Most bytes of old rows that a rank keeps; if a round overwrites more, or the model is large, it can't be undone."""
 
 
 class UndoLog:
-    """The rows that a round has written over, as they were.
+    """Old values of the rows that a round has overwritten.
 
     Attributes:
         lost: why not all of them are known; nothing: they are.
@@ -24,7 +24,7 @@ class UndoLog:
         self.bytes, self.lost = 0, ""
 
     def note(self, stack: Tensor, at: Any) -> None:
-        """Keep some rows of a stack, which are written next."""
+        """Save rows of a stack before they are overwritten."""
         if self.lost:
             return
         rows = stack[at]
@@ -39,7 +39,7 @@ class UndoLog:
             self.rows.append((stack, at, rows.clone()))
 
     def undo(self) -> None:
-        """Write all of them where they were, the last first: what was written twice is what it was at first."""
+        """Restore all saved rows, the last saved first, so that a row that was written twice gets its first value."""
         for stack, at, rows in reversed(self.rows):
             stack[at] = rows
         self.rows.clear()

@@ -1,4 +1,4 @@
-"""Recipes of the papers' claims: a task, algorithms with their tuned values, and the expected result.
+"""Recipes that reproduce papers' claims: a task, algorithms with tuned values, and the expected result.
 
 * ``names``, ``recipe``: those that come along, and one of them; ``read``: one from a file.
 * ``play``: all runs of one, at a size.

@@ -1,4 +1,4 @@
-"""Results of a recipe's checks, seed by seed, and a sentence on them."""
+"""Results of a recipe's checks, and a sentence that reports them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RELATIONS = ("times", "above", "within", "falls")
 
 @dataclass(frozen=True)
 class Finding:
-    """A check and what came out of it.
+    """Result of one check.
 
     Attributes:
         check: what was asked.
@@ -50,7 +50,7 @@ def sentence(findings: Sequence[Finding]) -> str:
 
 
 def by_seed(recipe: Recipe, measure: str, trial: str, records: Sequence[Record]) -> dict[int, float]:
-    """A measure of a trial, by the seed."""
+    """Return a measure of a trial by seed."""
     return {int(r["seed"]): measured(measure, r, recipe.last, recipe.target) for r in records if r["trial"] == trial}
 
 

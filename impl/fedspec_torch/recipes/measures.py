@@ -9,12 +9,12 @@ from statistics import fmean, median
 from typing import Any
 
 Record = Mapping[str, Any]
-"""A run as it is stored: its trial, seed, rounds, and what is known of its weights."""
+"""Stored run: its trial, seed, columns by round, and the weights of its surrogate objective."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A number of a run.
+    """Number that is computed from a run, with its name and direction.
 
     Attributes:
         words: what it is.
@@ -69,7 +69,7 @@ MEASURES: dict[str, Measure] = {
 
 
 def measured(name: str, record: Record, last: int, target: float) -> float:
-    """A measure of a run; of one that diverged the worst there is, and of one without its course what is kept of it."""
+    """Return a measure of a run: the stored value, the worst one if it diverged, else from its rounds."""
     measure = MEASURES[name]
     if "measures" in record:
         return float(record["measures"][name])
@@ -77,7 +77,7 @@ def measured(name: str, record: Record, last: int, target: float) -> float:
 
 
 def shown(name: str, values: Sequence[float]) -> str:
-    """A measure's numbers: their median, and their range where there are several."""
+    """Format a measure's values over seeds: the median, and the range if they differ."""
     form, middle = MEASURES[name].form, median(values)
     if len({*values}) == 1:
         return format(middle, form)

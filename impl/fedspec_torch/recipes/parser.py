@@ -1,4 +1,4 @@
-"""Recipes as TOML files: those that come along, and the errors of one that says what cannot be."""
+"""Parser of recipes in TOML: built-in ones and files, with errors that name the faulty entry."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from fedspec_torch.tasks import model_of
 SIZES = ("small", "large")
 
 LATER = ("absent", "eager")
-"""Settings that were added after the first runs were stored."""
+"""Settings that were introduced after the first runs were stored."""
 
 
 class RecipeError(FedspecError):
-    """A recipe says what cannot be; the message has the file and the place in it."""
+    """Error: a recipe, or its stored runs, is invalid; the message names the file and the entry."""
 
 
 def names() -> list[str]:
-    """The ids of the recipes that come along."""
+    """Return the ids of the built-in recipes."""
     return sorted(f.name.removesuffix(".toml") for f in _folder().iterdir() if f.name.endswith(".toml"))
 
 
 def recipe(id: str) -> Recipe:
-    """The recipe of that id.
+    """Return the built-in recipe of that id.
 
     Raises:
         UnknownNameError: there is no recipe of that id.
@@ -47,7 +47,7 @@ def recipe(id: str) -> Recipe:
 
 
 def read(file: str | Path) -> Recipe:
-    """A recipe from a file of your own.
+    """Read a recipe from a file.
 
     Raises:
         RecipeError: it cannot be read, is no TOML, or says what cannot be.
@@ -60,7 +60,7 @@ def read(file: str | Path) -> Recipe:
 
 
 def digests(recipe: Recipe, size: str, *, grids: bool = False) -> dict[str, str]:
-    """Digest of everything that the runs of each trial depend on: stored runs count only if it is the same.
+    """Return a digest of everything that each trial's runs depend on; stored runs are valid only if it is equal.
 
     Args:
         recipe: whose trials.
@@ -80,7 +80,7 @@ def digests(recipe: Recipe, size: str, *, grids: bool = False) -> dict[str, str]
 
 
 def parsed(id: str, text: str) -> Recipe:
-    """A recipe from its text.
+    """Parse a recipe from its text.
 
     Raises:
         RecipeError: it is no TOML, or says what cannot be.
@@ -160,7 +160,7 @@ KINDS: dict[str, Any] = {
     "Normal": dict,
     "Mapping": dict,
 }
-"""TOML types by the annotation of a field; lists were made tuples."""
+"""TOML types by the annotation of a field; TOML lists are read as tuples."""
 
 WORDS = {"int": "a whole number", "float": "a number", "str": "a word", "bool": "true or false", "tuple": "a list"}
 

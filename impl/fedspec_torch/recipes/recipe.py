@@ -1,4 +1,4 @@
-"""A recipe as records: what is run, and what a paper says must come out."""
+"""Records of a recipe: what to run, and the result that a paper claims."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Normal:
-    """Whole numbers of local steps: normal ones, rounded, and cut to what is allowed."""
+    """Distribution of the number of local steps: normal, rounded, and clipped to [least, greatest]."""
 
     mean: float
     deviation: float
@@ -58,7 +58,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Trial:
-    """An algorithm with its values, under a name that the checks use.
+    """Algorithm with its hyper-parameters, under a name that the checks use.
 
     Attributes:
         name: how the recipe calls it.
@@ -81,13 +81,13 @@ class Trial:
 
 @dataclass(frozen=True)
 class Fall:
-    """The client rate is divided by a factor after these shares of the rounds."""
+    """Schedule that divides the client rate by a factor after these shares of the rounds."""
 
     factor: float
     after: tuple[float, ...]
 
     def at(self, rounds: int) -> list[int]:
-        """The rounds from which on it is, of so many."""
+        """Return the rounds at which the rate falls, in a run of ``rounds`` rounds."""
         return [round(share * rounds) for share in self.after]
 
 
@@ -134,7 +134,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A paper's claim and how it is looked for.
+    """Claim of a paper, and the runs and checks that test it.
 
     Attributes:
         id: the name of its file.
@@ -167,5 +167,5 @@ class Recipe:
     remarks: tuple[str, ...] = ()
 
     def trial(self, name: str) -> Trial:
-        """The trial of that name."""
+        """Return the trial of that name."""
         return next(t for t in self.trials if t.name == name)

@@ -1,4 +1,4 @@
-"""The runs of a recipe: each trial on each seed, as records that can be stored."""
+"""Runner of a recipe: each trial on each seed, as records that can be stored."""
 
 from __future__ import annotations
 
@@ -22,38 +22,38 @@ from fedspec_torch.run.simulation import simulate
 from fedspec_torch.tasks import Task, task
 
 POINTS = 100
-"""At most so often a run is evaluated, after equally many rounds each time."""
+"""Largest number of evaluations of a run, at equal intervals."""
 
 TUNING_SEEDS = (1000, 1001)
-"""Seeds of tuning runs; no result comes from them."""
+"""Seeds of tuning runs, which no reported result uses."""
 
 
 def play(recipe: Recipe, size: str, done: Callable[[str, int], bool] = lambda trial, seed: False) -> Iterator[Record]:
-    """Every trial on every seed that is not done already, as it ends."""
+    """Run every trial on every seed that isn't ``done``, and yield each record as its run ends."""
     for trial, seed in product(recipe.trials, range(recipe.sizes[size].seeds)):
         if not done(trial.name, seed):
             yield played(recipe, size, trial, {**trial.set, **trial.tuned}, seed)
 
 
 def points(trial: Trial) -> list[dict[str, Any]]:
-    """All combinations of a trial's grid."""
+    """Return all combinations of a trial's grid."""
     return combinations(trial.grid)
 
 
 def tried(recipe: Recipe, size: str, trial: Trial, point: Mapping[str, Any]) -> float:
-    """The mean of the tuning measure over the tuning seeds, at one point of a trial's grid."""
+    """Return the mean of the tuning measure over the tuning seeds at one point of a trial's grid."""
     records = [played(recipe, size, trial, {**trial.set, **point}, seed) for seed in TUNING_SEEDS]
     return sum(measured(recipe.tuning, r, recipe.last, recipe.target) for r in records) / len(records)
 
 
 def best(recipe: Recipe, trial: Trial, found: Sequence[tuple[dict[str, Any], float]]) -> dict[str, Any]:
-    """The point of a trial's grid with the best mean; of equal ones the first."""
+    """Return the point of a trial's grid with the best mean, the first of equal ones."""
     sign, grid = MEASURES[recipe.tuning].better, points(trial)
     return max((one for one in found if one[0] in grid), key=lambda one: sign * one[1])[0]
 
 
 def played(recipe: Recipe, size: str, trial: Trial, hyper: Mapping[str, Any], seed: int) -> Record:
-    """Play a run to its end, or until it diverges.
+    """Run one trial to its end, or until it diverges, and return its record.
 
     Returns:
         trial, seed and hyper-parameters; by column what was known after some rounds (``round``, ``loss``,
@@ -92,7 +92,7 @@ COLUMNS = ("round", "loss", "floats_sent", "test_loss", "accuracy", "distance")
 
 
 def made(setting: Setting, seed: int) -> Task:
-    """The task, with gradients computed in the way that is asked for."""
+    """Build the task, with the setting's gradient method and clipping."""
     found = task(
         setting.data,
         setting.model,
@@ -107,7 +107,7 @@ def made(setting: Setting, seed: int) -> Task:
 def begin(
     recipe: Recipe, trial: Trial, setting: Setting, hyper: Mapping[str, Any], rounds: int, begun: Task, seed: int
 ) -> Run:
-    """The run of a trial, with rates that fall where the recipe says so."""
+    """Begin the run of a trial, with the recipe's schedule of the client rate if it has one."""
     row, numbers, rates = trainer(trial.algorithm), dict(hyper), {}
     if recipe.fall is not None:
         rates = {"eta_l": by_round.steps(numbers.pop("eta_l"), recipe.fall.at(rounds), 1 / recipe.fall.factor)}
@@ -125,7 +125,7 @@ def begin(
 
 
 def weights(run: Run) -> dict[str, float]:
-    """The weights of the surrogate objective that an average of changes has, and how much it is slowed down.
+    """Return bias and slowdown of the surrogate objective that a weighted mean of changes minimises.
 
         w_i = p_i ||a_i||_1 / tau_eff,  tau_eff = sum_i p_i ||a_i||_1,  bias = sum_i (p_i - w_i)^2 / w_i
         slowdown = mean_i tau_i / tau_eff

@@ -21,21 +21,21 @@ SALT = 0x5EC
 
 @dataclass(frozen=True)
 class Fresh:
-    """Cohorts whose steps are drawn anew in every round, in a way that ``cohorts`` does not have."""
+    """Schedule of cohorts with numbers of steps drawn in every round, from distributions ``cohorts`` lacks."""
 
     size: int | None
     setting: Setting
     seed: int
 
     def events(self, algorithm: Algorithm, h: Any, setup: Setup, x: Vector, round: int) -> tuple[Plan]:
-        """The plan of that round."""
+        """Return the plan of that round."""
         steps = drawn(self.setting, setup.examples, np.random.default_rng([self.seed, round, SALT]))
         return cohorts(self.size, steps=steps, seed=self.seed).events(algorithm, h, setup, x, round)
 
 
 @dataclass(frozen=True)
 class Willing:
-    """Late updates of clients who come with unequal shares; the rest is drawn as in ``arrivals``."""
+    """Schedule of late updates whose clients arrive with unequal probabilities; all else is as in ``arrivals``."""
 
     plan: Arrivals
     shares: tuple[float, ...]
@@ -46,7 +46,7 @@ class Willing:
         return self.plan.largest_delay
 
     def events(self, algorithm: Algorithm, h: Any, setup: Setup, x: Vector, round: int) -> tuple[Arrival, ...]:
-        """The arrivals of that server step."""
+        """Return the arrivals before that server step."""
         drawn = self.plan.events(algorithm, h, setup, x, round)
         rng = np.random.default_rng([self.plan.seed, round, SALT])
         who = rng.choice(setup.clients, size=len(drawn), p=self.shares).tolist()
@@ -55,7 +55,7 @@ class Willing:
 
 
 def shares_of(setting: Setting) -> tuple[float, ...]:
-    """With which share each client comes: the last ones never, and the first half of the others more or less often."""
+    """Return the clients' probabilities of arrival: 0 for the last, ``eager`` times higher for the first half."""
     come = setting.clients - setting.absent
     often = [setting.eager] * (come // 2) + [1.0] * (come - come // 2)
     return (*(one / sum(often) for one in often), *(0.0,) * setting.absent)
@@ -78,7 +78,7 @@ def schedule(row: Algorithm, setting: Setting, examples: tuple[float, ...], seed
 
 
 def drawn(setting: Setting, examples: tuple[float, ...], rng: np.random.Generator) -> Steps:
-    """The local work as schedules have it; of clients that draw for themselves a number for each."""
+    """Return the local work as schedules take it, with one drawn number a client if the setting draws."""
     match setting.steps, setting.epochs:
         case Normal(mean, deviation, least, greatest), _:
             numbers = np.clip(np.rint(rng.normal(mean, deviation, len(examples))), least, greatest)

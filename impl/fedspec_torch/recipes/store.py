@@ -1,4 +1,4 @@
-"""Store of a recipe's runs: a file that grows by every run, so that an interrupt loses nothing."""
+"""Store of a recipe's runs: a file that is written after each run, so that an interrupt loses nothing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Record = Mapping[str, Any]
 
 @dataclass
 class Stored:
-    """The runs of a recipe at a size.
+    """Stored runs of a recipe at one size.
 
     Attributes:
         recipe: whose they are.
@@ -46,7 +46,7 @@ class Stored:
     grids: dict[str, list[tuple[dict[str, Any], float]]] = field(default_factory=dict)
 
     def has(self, trial: str, seed: int) -> bool:
-        """True if the store has that run."""
+        """True if the store contains that run."""
         return any(r["trial"] == trial and r["seed"] == seed for r in self.runs)
 
     def add(self, record: Record) -> None:
@@ -56,7 +56,7 @@ class Stored:
 
 
 def versions() -> dict[str, str]:
-    """Versions that numbers depend on."""
+    """Return the versions of packages and the machine, on which numbers depend."""
     return {
         "fedspec": fedspec.__version__,
         "python": platform.python_version(),
@@ -67,7 +67,7 @@ def versions() -> dict[str, str]:
 
 
 def opened(recipe: Recipe, size: str, file: Path) -> Stored:
-    """Open the store of this recipe under these versions; an empty one if the file has others.
+    """Open the store of this recipe and these versions; return an empty one if the file has other versions.
 
     Raises:
         RecipeError: the file is there and cannot be read.
@@ -86,19 +86,19 @@ def opened(recipe: Recipe, size: str, file: Path) -> Stored:
 
 
 def current(recipe: Recipe, found: Mapping[str, Any], what: str) -> set[str]:
-    """The trials that are as they were when the file was written: for their runs, or for what was ``tried``."""
+    """Return the trials whose definition is unchanged since the file was written, for runs or for grids (``tried``)."""
     now = digests(recipe, found["size"], grids=what == "tried")
     return {name for name, digest in now.items() if found[what].get(name) == digest}
 
 
 def stored(recipe: Recipe, found: Mapping[str, Any]) -> Stored:
-    """The content of a file as a record."""
+    """Convert the content of a file to a record."""
     grids = {name: [(dict(point), score) for point, score in some] for name, some in found["grids"].items()}
     return Stored(recipe, found["size"], dict(found["versions"]), found["date"], list(found["runs"]), grids)
 
 
 def kept(file: Path, recipe: Recipe) -> Stored:
-    """A stored result of a recipe as it is now.
+    """Read a stored result, and check that it belongs to the recipe's present state.
 
     Raises:
         RecipeError: the file cannot be read, or is of another state of the recipe.
@@ -134,7 +134,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def write(found: Stored, file: Path, *, brief: bool = False) -> None:
-    """Write the file, at once or not at all.
+    """Write the file atomically.
 
     Args:
         found: what is written.

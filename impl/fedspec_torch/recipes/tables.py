@@ -1,4 +1,4 @@
-"""A recipe's result as rows of a table, and its grid as words."""
+"""Tables of a recipe's results, and texts of its grids and checks."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from fedspec_torch.recipes.recipe import Check, Recipe, Trial
 
 
 def looked_at(recipe: Recipe) -> list[str]:
-    """The measures that are shown: those of the checks, and floats."""
+    """Return the measures to print: those of the checks, and the number of floats sent."""
     return list(dict.fromkeys([*(c.measure for c in recipe.checks), "floats"]))
 
 
 def rows(recipe: Recipe, records: Sequence[Record]) -> Iterator[list[str]]:
-    """For each trial its name, its measures and its values."""
+    """Yield for each trial its name, measures and values."""
     for trial in recipe.trials:
         mine = [r for r in records if r["trial"] == trial.name]
         if not mine:
@@ -27,24 +27,24 @@ def rows(recipe: Recipe, records: Sequence[Record]) -> Iterator[list[str]]:
 
 
 def head(recipe: Recipe) -> list[str]:
-    """The names of those columns."""
+    """Return the column names of ``rows``."""
     return ["trial", *(MEASURES[name].words for name in looked_at(recipe)), "values"]
 
 
 def values(trial: Trial) -> str:
-    """Values of a trial; tuned values at an end of their grid are marked."""
+    """Format a trial's values; mark tuned values at an end of their grid."""
     fixed = [f"{name}={_plain(value)}" for name, value in trial.set.items()]
     sought = [f"{name}={_plain(value)}{_edge(trial, name)}" for name, value in trial.tuned.items()]
     return " ".join([trial.algorithm, *([trial.reading] if trial.reading else []), *fixed, *sought])
 
 
 def grid(trial: Trial) -> str:
-    """Tried values of each tuned hyper-parameter."""
+    """Format the tried values of each tuned hyper-parameter."""
     return ", ".join(f"{name} in {{{', '.join(map(_plain, tried))}}}" for name, tried in trial.grid.items())
 
 
 def asked(check: Check) -> str:
-    """Requirement of a check, in words."""
+    """Format what a check requires."""
     words = MEASURES[check.measure].words
     if check.relation == "falls":
         return f"Asked for: {words} falls along {', '.join(check.along)}"
@@ -67,7 +67,7 @@ def _plain(value: Any) -> str:
 
 
 def tuned(trial: Trial, won: Mapping[str, Any]) -> str:
-    """Winner of a grid, beside the values of the recipe."""
+    """Format the best point of a grid, and the recipe's values if they differ."""
     found = ", ".join(f"{name}={_plain(value)}" for name, value in won.items())
     same = all(trial.tuned[name] == value for name, value in won.items())
     return f"{trial.name}: {found}" + (

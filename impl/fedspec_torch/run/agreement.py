@@ -1,4 +1,4 @@
-"""Agreement of the ranks of a run on its start, the way to the gradients, and the loss of a round."""
+"""Agreement of the ranks of a run on the federation, the gradient method, and a round's losses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fedspec_torch.ranks.shards import Shards
 
 
 def shard_federation(federation: Federation, count: int | None, block: int | None, told: Any) -> Shards | None:
-    """The shards of a federation on the ranks that there are; None: it is one, on one rank.
+    """Divide a federation into shards over the ranks, after checking that ranks agree; None for a single shard.
 
     Args:
         federation: what is divided.
@@ -46,7 +46,7 @@ def shard_federation(federation: Federation, count: int | None, block: int | Non
 
 
 def check_alike(federation: Federation, told: Any, ranks: Ranks) -> None:
-    """Refuse ranks that would train different things.
+    """Raise an error if the ranks would train different models, data or runs.
 
     Raises:
         RankError: what differs, and where.
@@ -62,7 +62,7 @@ def check_alike(federation: Federation, told: Any, ranks: Ranks) -> None:
 
 
 def take_one_way(federation: Federation, shards: Shards, block: int | None) -> None:
-    """Have all ranks compute gradients in the way that rank 0 finds fastest on its first clients."""
+    """Make all ranks use the gradient method that rank 0 finds fastest on its first clients."""
     if shards.ranks.rank == 0 and not federation.choices and shards.mine:
         who = shards.mine[: block or default_block(federation.x0)]
         federation.oracle(who)(0, federation.x0.repeat(len(who), 1))
@@ -75,12 +75,12 @@ def take_one_way(federation: Federation, shards: Shards, block: int | None) -> N
 
 
 def fingerprint(federation: Federation) -> dict[str, Any]:
-    """Fingerprint of a federation, which must be the same for a run to go on."""
+    """Return a federation's fingerprint, which must be equal when a run is resumed."""
     return described(federation)[0]
 
 
 def described(federation: Federation) -> tuple[dict[str, Any], dict[str, dict[str, str]]]:
-    """Fingerprint, and the parts of each digest, so that an error can name the part that differs."""
+    """Return the fingerprint, and the parts of each digest, so that an error can name the part that differs."""
     x, (data, ends) = federation.x0, _data(federation)
     sizes = {f"client {i}": f"{federation.pool.examples[i]}" for i in _some(federation)}
     found = {
@@ -106,11 +106,11 @@ def described(federation: Federation) -> tuple[dict[str, Any], dict[str, dict[st
 
 
 NAMED = {"sizes' digest": "examples of each client", "data's digest": "data", "module's digest": "module"}
-"""Names of the digests in errors."""
+"""Names of the digests in error messages."""
 
 
 def federation_differences(found: Mapping[str, Any], federation: Federation) -> list[str]:
-    """Describe the differences of a federation from that of a saved run, by name and with both values."""
+    """List how a federation differs from that of a saved run, with both values."""
     said, (ours, parts) = [], described(federation)
     for what, there in found["federation"].items():
         here: Any = ours.get(what)
@@ -130,11 +130,11 @@ def federation_differences(found: Mapping[str, Any], federation: Federation) -> 
 
 
 SAMPLED = 64
-"""Most clients whose data are read to tell one federation from another."""
+"""Largest number of clients whose data enter a fingerprint."""
 
 
 def unlike(there: Any, here: Any) -> str:
-    """Describe the differences of two records, by name and with both values."""
+    """Describe how two records differ, with both values."""
     if type(there) is not type(here) or not is_dataclass(there):
         return f"was {there}, here it is {here}"
     was, now = ({f.name: getattr(record, f.name) for f in fields(record)} for record in (there, here))
@@ -169,7 +169,7 @@ def _bytes(value: Tensor) -> bytes:
 
 
 def first_losses(clients: Training, ranks: Ranks) -> dict[int, float]:
-    """The loss of the first minibatch of every client of all ranks that computed one, by the clients' numbers."""
+    """Return each client's loss on its first minibatch, from all ranks, by client number."""
     given: Any = clients.losses.values()
     on_device = Tensor in {*map(type, given)}
     values = torch.stack([*given]).double().tolist() if on_device else given
@@ -178,7 +178,7 @@ def first_losses(clients: Training, ranks: Ranks) -> dict[int, float]:
 
 
 def mean_loss(losses: Mapping[int, float], examples: Sequence[int]) -> float:
-    """The mean of clients' losses, weighted by their sample sizes; NaN: there are none."""
+    """Return the mean of the clients' losses, weighted by their sample sizes; NaN without a loss."""
     if not losses:
         return nan
     who = sorted(losses)

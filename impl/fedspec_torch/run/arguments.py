@@ -1,4 +1,4 @@
-"""Arguments of a run: an algorithm of the catalogue, its hyper-parameters and options."""
+"""Arguments of a run: the algorithm, its hyper-parameters and options."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fedspec.usual import needed
 
 
 def trainer(algorithm: str | Algorithm) -> Algorithm:
-    """The row of an algorithm that trains a federation.
+    """Return the row of an algorithm that can train a federation.
 
     Raises:
         UnknownNameError: there is no such algorithm.
@@ -29,7 +29,7 @@ def trainer(algorithm: str | Algorithm) -> Algorithm:
 
 
 def with_own_solver(row: Algorithm, given: Mapping[str, Any]) -> tuple[Algorithm, dict[str, Any]]:
-    """The row, its clients taking the steps of another local solver if one is given, and what else is given.
+    """Return the row with another local solver if ``solver`` names one, and the remaining arguments.
 
     Raises:
         UnknownNameError: there is no such solver.
@@ -42,7 +42,7 @@ def with_own_solver(row: Algorithm, given: Mapping[str, Any]) -> tuple[Algorithm
 
 
 def hyper_of(row: Algorithm, reading: str | None, given: Mapping[str, Any]) -> Any:
-    """The record of an algorithm's hyper-parameters and options, from what is given of them.
+    """Build the record of an algorithm's hyper-parameters and options from the given values.
 
     Raises:
         UnknownNameError: it has no such hyper-parameter or option.
@@ -65,7 +65,7 @@ def hyper_of(row: Algorithm, reading: str | None, given: Mapping[str, Any]) -> A
 
 
 def check_finite(h: Any, dtype: torch.dtype) -> None:
-    """Refuse a hyper-parameter that is infinite in the model's type."""
+    """Raise an error if a hyper-parameter overflows in the model's dtype."""
     largest = torch.finfo(dtype).max
     for name, value in vars(h).items():
         if isinstance(value, float) and abs(value) > largest:

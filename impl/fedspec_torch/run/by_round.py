@@ -1,4 +1,4 @@
-"""Rates that change from round to round, as training scripts have them: functions of the round's number r = 0, 1, ...
+"""Learning-rate schedules over rounds: functions of the round number r = 0, 1, ...
 
 They are given to ``simulate(..., rates={"eta_l": by_round.cosine(0.1, 100)})``; any function of r does as well. These
 are looked at for all rounds before the first, since they are known to be functions of r alone.
@@ -15,12 +15,12 @@ from fedspec.errors import ParameterError
 from fedspec_torch.arith import check_whole
 
 ByRound: TypeAlias = Callable[[int], float]
-"""A rate, from the round's number."""
+"""Function from the round number to a rate."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """A rate by round that may be asked for any round at any time; two are equal that print alike.
+    """Schedule that depends on the round number alone; two with equal text are equal.
 
     Attributes:
         words: how it was made.
@@ -31,7 +31,7 @@ class Known:
     at: ByRound = field(compare=False)
 
     def __call__(self, r: int) -> float:
-        """The rate of that round."""
+        """Return the rate of round r."""
         return self.at(r)
 
     def __repr__(self) -> str:
@@ -39,7 +39,7 @@ class Known:
 
 
 def exponential(rate: float, factor: float) -> ByRound:
-    """Rate factor^r.
+    """Exponential decay: rate factor^r.
 
     Raises:
         ParameterError: one of them is below 0.
@@ -49,7 +49,7 @@ def exponential(rate: float, factor: float) -> ByRound:
 
 
 def steps(rate: float, at: Sequence[int], factor: float = 0.1) -> ByRound:
-    """The rate times a factor for each of the rounds in ``at`` that has come: rate factor^|{a in at: a <= r}|.
+    """Step decay: multiply the rate by ``factor`` at each round in ``at``, rate factor^|{a in at: a <= r}|.
 
     Raises:
         ParameterError: a number is below 0.
@@ -60,7 +60,7 @@ def steps(rate: float, at: Sequence[int], factor: float = 0.1) -> ByRound:
 
 
 def cosine(rate: float, rounds: int, least: float = 0.0) -> ByRound:
-    """Half a cosine from the rate to the least, without restarts: least + (rate - least) (1 + cos(pi r / R)) / 2.
+    """Cosine decay from the rate to ``least`` over R rounds: least + (rate - least) (1 + cos(pi r / R)) / 2.
 
     After R rounds it stays the least. Of a run of R rounds the last one, r = R - 1, is a little above it; a longer run
     needs a least that is above 0.
@@ -78,7 +78,7 @@ def cosine(rate: float, rounds: int, least: float = 0.0) -> ByRound:
 
 
 def warm_up(rounds: int, then: float | ByRound) -> ByRound:
-    """A share (r + 1) / W of a rate in the first W rounds, then the rate itself, whose own rounds are counted from 0.
+    """Linear warm-up: multiply the rate by min(1, (r + 1) / W) for W rounds; ``then`` counts rounds from 0.
 
     Raises:
         ParameterError: the rate is a number below 0.

@@ -1,4 +1,4 @@
-"""Records of tensors in a safetensors file: reading one runs no code.
+"""Saved runs: records and tensors in a safetensors file, which is read without running code.
 
 The tensors are in the file's body; what holds them together stands in its header, as JSON. Only records and readings
 of fedspec's own packages are made again from it.
@@ -31,20 +31,20 @@ from fedspec_torch.arith import bytes_of
 from fedspec_torch.ranks.processes import running
 
 FORMER = {".".join(("fedspec_torch", "gradients", "choosing", "Choice")): "fedspec_torch.gradients.autotune.Choice"}
-"""Dotted names of records in files of earlier versions, with today's."""
+"""Today's dotted names of records that files of earlier versions name otherwise."""
 FORMAT = "3"
-"""The version of the layout: 3 has steps that are drawn once, and records where their files now are."""
+"""Version of the file layout; version 3 added steps that are drawn once, and new module paths."""
 
 OWN = ("fedspec", "fedspec_torch")
 PLUGINS = "fedspec.plugins."
 
 
 class CheckpointError(FedspecError):
-    """A file is no saved run, is damaged, or belongs to another run; the message says which, and what to do."""
+    """Error: a file isn't a saved run, is damaged, or belongs to another run; the message says which, and a remedy."""
 
 
 def write(file: Path, content: Mapping[str, Any]) -> None:
-    """Write records, tensors and numbers; the file is there whole, or as it was before.
+    """Write records, tensors and numbers to a file atomically.
 
     Raises:
         CheckpointError: its folder does not exist, or it is one.
@@ -89,7 +89,7 @@ def write(file: Path, content: Mapping[str, Any]) -> None:
 def read(
     file: Path, device: torch.device | str = "cpu", entries: Mapping[str, type | UnionType] | None = None
 ) -> dict[str, Any]:
-    """Read a file of tensors and records.
+    """Read a file of tensors and records, after checking its format and digest.
 
     Args:
         file: the file.
@@ -128,7 +128,7 @@ def read(
 
 
 def digest(told: str, tensors: Mapping[str, Tensor]) -> str:
-    """Digest of the header's text and of each tensor's name, type, shape and bytes, which reveals every edit."""
+    """Return a digest of the header's text and of each tensor's name, dtype, shape and bytes, to detect damage."""
     found = sha256(told.encode())
     for name in sorted(tensors):
         tensor = tensors[name].cpu()
@@ -143,7 +143,7 @@ def _beside(file: Path) -> str:
 
 
 def sweep(file: Path) -> None:
-    """Remove what processes of this machine left beside a file that were killed while they wrote it."""
+    """Delete temporary files beside ``file`` that killed processes of this machine left."""
     start = f".{file.name}.{platform.node()}-"
     for left in file.parent.iterdir():
         owner = left.name.removeprefix(start).partition("-")[0]

@@ -1,4 +1,4 @@
-"""Clients' state between rounds: a row for each client, written in place, in memory or in a file.
+"""Per-client state between rounds, one row for each client, updated in place in memory or in a memory-mapped file.
 
 As the text has it, a round makes a copy of all rows in which those of its participants are new. For 100,000 clients of
 650 float32 numbers that is 0.26 GB to move for the sake of a hundred rows. So a run, which alone has its state, gives
@@ -26,11 +26,11 @@ from fedspec_torch.ranks.sharded import is_copied
 from fedspec_torch.ranks.undo import UndoLog
 
 AT_ONCE = 2**22
-"""Entries that are copied at once into a file."""
+"""Entries that are copied to a file at a time."""
 
 
 class InPlaceStack(Tensor):
-    """A stack that is written where it is: asked for a copy, it gives itself. What is computed from it is plain.
+    """Stack that a step's text updates in place: ``clone`` returns the stack; computed results are plain.
 
     Rows of neighbours are no copy either: the text reads what clients remember before it writes it anew.
 
@@ -57,7 +57,7 @@ class InPlaceStack(Tensor):
 
 
 class Alike(TorchFunctionMode):
-    """While a state is made that :func:`remembered` takes: a stack of one vector for all has the memory of one."""
+    """Function mode that makes a stack of one vector for every client take the memory of one vector."""
 
     def __init__(self, clients: int) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class Alike(TorchFunctionMode):
 
 
 def remembered(state: Any, clients: int, folder: str | Path | None = None) -> Any:
-    """The state with its rows of all clients as they are kept.
+    """Return a state whose per-client rows are updated in place, in memory or in a file.
 
     Args:
         state: of an algorithm with a server, that nobody else has.
@@ -101,18 +101,18 @@ def remembered(state: Any, clients: int, folder: str | Path | None = None) -> An
 
 
 def may_be_written(state: Any, clients: int) -> bool:
-    """True if a round may write to the rows of its clients before it is done, since all rows are kept."""
+    """True if a round may write its clients' rows before it is done, since all per-client rows are in place."""
     return all(isinstance(x, InPlaceStack) or x.ndim != 2 or len(x) != clients for x in tensors(state))
 
 
 def is_written_over(state: Any) -> bool:
-    """True if a state has rows that the next round writes over."""
+    """True if a state has per-client rows that the next round overwrites in place."""
     return any(isinstance(x, InPlaceStack) or (isinstance(x, Rows) and x.kept) for x in tensors(state))
 
 
 @contextmanager
 def undoable(state: Any) -> Iterator[UndoLog]:
-    """While a round runs, what its clients' rows are that it writes over is kept."""
+    """Context that records the rows that a round overwrites, and yields their undo log."""
     found, before = [x for x in tensors(state) if isinstance(x, InPlaceStack | Rows)], UndoLog()
     for rows in found:
         rows.before = before

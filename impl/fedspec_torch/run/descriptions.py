@@ -10,7 +10,7 @@ from fedspec_torch.run.schedules import Arrivals, Cohorts, Exchanges
 
 
 def told_of(run: Any) -> dict[str, str]:
-    """By name; what is not done to a gradient is none, and of a schedule of somebody's own its class."""
+    """Describe a run's participation, local work and gradient options, by name."""
     fed, plan = run.federation, run.plan.plan if isinstance(run.plan, Rated) else run.plan
     who, steps = _plan(plan)
     return {
@@ -25,7 +25,7 @@ def told_of(run: Any) -> dict[str, str]:
 
 
 def rates_of(run: Any) -> dict[str, str]:
-    """The hyper-parameters that change from round to round, and how."""
+    """Describe the hyper-parameters that change from round to round."""
     return {n.name: _rate(n, run.rounds) for n in run.plan.rates} if isinstance(run.plan, Rated) else {}
 
 

@@ -1,4 +1,4 @@
-"""Divergence: errors for a run with numbers that are not finite."""
+"""Errors for a run whose numbers are no longer finite."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Callable, Mapping
 from fedspec.errors import FedspecError
 
 DIVERGED = "the model has diverged (a smaller eta_l or eta may help)"
-"""Explanation of numbers that are not finite after some steps."""
+"""Message for numbers that stop being finite after some steps."""
 
 
 class DivergedError(FedspecError):
-    """The loss is no number any more; the message says when, and what to try."""
+    """Error: a loss or the model isn't finite; the message says in which round, and a remedy."""
 
 
 def check_losses(losses: Mapping[int, float], round: int, unclean: Callable[[], str] = str) -> None:
-    """Refuse losses that are no numbers, of the models that clients began a round from.
+    """Raise an error if a client's first loss in a round isn't finite.
 
     Args:
         losses: of some clients.
@@ -38,7 +38,7 @@ def check_losses(losses: Mapping[int, float], round: int, unclean: Callable[[], 
 
 
 def explain_non_finite(unclean: str, round: int = 1) -> str:
-    """Explain numbers that are not finite, with a remedy."""
+    """Return the likely cause of numbers that aren't finite, with a remedy."""
     if unclean:
         return f"examples of {unclean} are not finite: leave them out, or fill them"
     return DIVERGED if round else "look for numbers that are not finite in the data, the model or the loss itself"

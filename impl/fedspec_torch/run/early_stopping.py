@@ -10,7 +10,7 @@ from fedspec_torch.run.metrics import Told
 
 
 class Stop(Exception):
-    """Raised by a function of ``on_round`` to end the run after the round that it was told of; no error.
+    """Signal, raised by an ``on_round`` function, that the run ends after the current round; it isn't an error.
 
     ``for r in run`` ends with that round, and goes on with the next one where it is asked again. ``run.step()`` raises
     it, once the round is done. A combination that :func:`fedspec_torch.tune` tries has no score then.
@@ -18,7 +18,7 @@ class Stop(Exception):
 
 
 def notify(told: Sequence[Told], run: Any, done: Any) -> Stop | None:
-    """Tell everybody of a round that is done; the first that asks to stop.
+    """Call all callbacks for a finished round; return the first ``Stop`` that one raised, or None.
 
     Raises:
         PlanError: one raises StopIteration, which ends whatever loop is nearest.

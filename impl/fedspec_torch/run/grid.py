@@ -1,4 +1,4 @@
-"""Grids of a tuning: the values to try, and everything else that its runs are given."""
+"""Grid of a tuning: the values to try, and the fixed arguments of its runs."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from fedspec_torch.run.schedules import Schedule
 from fedspec_torch.run.simulation import simulate
 
 Rates: TypeAlias = Mapping[str, Rate] | Callable[[Mapping[str, Any]], Mapping[str, Rate]]
-"""Rates by round, or a function that makes them from a combination's numbers, as where a schedule's first is tuned."""
+"""Rates by round, or a function that makes them from a combination's values, for example to tune a schedule's rate."""
 
 OF_FEDERATIONS = ("batch_size", "clip", "weight_decay", "accumulate")
-"""Settings of the federation that a grid may have, beside those of the algorithm."""
+"""Settings of the federation that a grid may contain."""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Values to try for an algorithm, and everything else that its runs are given.
+    """Values to try for an algorithm, and the fixed arguments of the runs.
 
     Attributes:
         row: the algorithm.
@@ -57,7 +57,7 @@ class Grid:
         return combinations(self.values)
 
     def settings(self, combination: Mapping[str, Any]) -> tuple[dict[str, Any], Mapping[str, Rate]]:
-        """Numbers and options of a combination for ``simulate``, and its rates by round."""
+        """Return a combination's numbers and options for ``simulate``, and its rates by round."""
         numbers = {n: v for n, v in {**self.given, **combination}.items() if n not in OF_FEDERATIONS}
         if not callable(self.rates):
             return numbers, self.rates or {}
@@ -65,7 +65,7 @@ class Grid:
         return {n: v for n, v in numbers.items() if n not in by_round}, by_round
 
     def record(self, combination: Mapping[str, Any], clients: int) -> Any:
-        """The algorithm's record in the first round.
+        """Return the algorithm's hyper-parameter record in the first round.
 
         Raises:
             UnknownNameError: there is no such option, or value of one.
@@ -76,7 +76,7 @@ class Grid:
         return hyper_of(self.row, self.reading, {**usual(self.row, self.reading, numbers), **numbers})
 
     def begun(self, federation: Federation, combination: Mapping[str, Any], turn: int = 0) -> Run:
-        """A run of a combination, on a federation that may be made anew for it.
+        """Begin the run of a combination, on a federation rebuilt with the combination's settings.
 
         Args:
             federation: what it trains.
@@ -91,7 +91,7 @@ class Grid:
         return simulate(self.row, federation, **more, **self.more, **numbers)
 
     def schedule(self, clients: int) -> Schedule:
-        """The schedule of the first combination, with its rates, for so many clients.
+        """Return the schedule of the first combination, with its rates, for this number of clients.
 
         Raises:
             ParameterError: the rates are of another number of clients.
@@ -101,17 +101,17 @@ class Grid:
 
 
 def combinations(values: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """All combinations of values by name, the last name's values first."""
+    """Return all combinations of values by name; the last name varies fastest."""
     return [dict(zip(values, some, strict=True)) for some in product(*values.values())]
 
 
 def of_federation(combination: Mapping[str, Any]) -> dict[str, Any]:
-    """Part of a combination that belongs to the federation."""
+    """Return the part of a combination that sets the federation."""
     return {n: v for n, v in combination.items() if n in OF_FEDERATIONS}
 
 
 def in_passes(plan: Any, stated: Mapping[str, Any]) -> Any:
-    """The schedule whose epochs are counted in the minibatches of a combination, where it says which."""
+    """Return the schedule with its epochs counted in the combination's minibatches, if it sets them."""
     steps = getattr(plan, "steps", None)
     # Of full batches a pass is one step.
     own = {n: sys.maxsize if v is None else v for n, v in stated.items() if n in ("batch_size", "accumulate")}
@@ -119,13 +119,13 @@ def in_passes(plan: Any, stated: Mapping[str, Any]) -> Any:
 
 
 def seeded(plan: Any, turn: int) -> Any:
-    """The schedule with a seed that is as much larger; one of the user's own that has no such field as it is."""
+    """Return the schedule with its seed raised by ``turn``; a schedule without a seed is unchanged."""
     has = turn and is_dataclass(plan) and not isinstance(plan, type) and "seed" in [f.name for f in fields(plan)]
     return replace(plan, seed=plan.seed + turn) if has else plan
 
 
 def checked(row: Algorithm, grid: Any, given: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
-    """A grid as it was given.
+    """Check a grid, and return its values as tuples.
 
     Raises:
         ParameterError: it is empty, a name has no values, two that are equal, or is given beside the grid.

@@ -1,4 +1,4 @@
-"""Held-out data for tuning: a part of the clients' data that no run of the tuning trains on.
+"""Held-out data for tuning: a part of the clients' data on which no run of the tuning trains.
 
 Where it can be, some clients are held out, since a model is for clients that were never asked. Some examples of every
 client are held out instead where a smaller population would be another task: in a graph, which clients cannot leave;
@@ -30,12 +30,12 @@ from fedspec_torch.run.simulation import begun
 
 CLIENTS, EXAMPLES = "clients", "examples"
 FEW = 20
-"""Fewest clients of which some are held out: a fifth of fewer says little about the others."""
+"""Smallest number of clients of which some are held out: a fifth of fewer represents the others badly."""
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """A federation without what is held out of it.
+    """Federation without its held-out data, and these data.
 
     Attributes:
         federation: what is trained.
@@ -49,7 +49,7 @@ class HeldOut:
 
 
 def of_the_population(row: Algorithm, h: Any, federation: Federation) -> str:
-    """Why an algorithm would be another one on fewer of these clients; empty: for no reason known here."""
+    """Return why clients can't be held out of this algorithm's population; "" without a known reason."""
     if row.event == "exchange":
         return "clients are a graph"
     if len(federation) < FEW:
@@ -60,7 +60,7 @@ def of_the_population(row: Algorithm, h: Any, federation: Federation) -> str:
 def of_the_plan(
     row: Algorithm, h: Any, federation: Federation, plan: Schedule, share: float, rated: Callable[[int], Schedule]
 ) -> str:
-    """Why a plan is of all clients, by their numbers or by how many they are; empty: it is not.
+    """Return why clients can't be held out under this plan, which fixes the clients or their number; "" if they can.
 
     Args:
         row: the algorithm.
@@ -90,12 +90,12 @@ def _remember(row: Algorithm, h: Any, federation: Federation) -> bool:
 
 
 def count_of(clients: int, share: float) -> int:
-    """Number of clients to hold out."""
+    """Return the number of clients to hold out."""
     return min(max(1, round(share * clients)), clients - 1)
 
 
 def check_share(share: Any) -> float:
-    """The share that is held out.
+    """Return the held-out share as a float, or raise an error if it isn't between 0 and 1.
 
     Raises:
         ParameterError: it is no number between 0 and 1.
@@ -127,7 +127,7 @@ def without_clients(federation: Federation, share: float, seed: int) -> HeldOut:
 
 
 def without_examples(federation: Federation, share: float, seed: int, why: str = "") -> HeldOut:
-    """Hold out a share of every client's examples, drawn from the seed; each keeps one at least.
+    """Hold out a share of every client's examples, drawn from the seed; each client keeps at least one.
 
     Raises:
         PlanError: no client has two examples.
@@ -170,7 +170,7 @@ def _with(federation: Federation, data: Any, examples: tuple[int, ...] = ()) -> 
 
 
 def remake(federation: Federation, **given: Any) -> Federation:
-    """The federation made with something else; it begins at the same model, whatever its module holds by now."""
+    """Rebuild the federation with changed arguments, from its initial model and not its module's present one."""
     with federation.network.lent(), federation.in_its_modes():
         federation.network.put(federation.x0)
         write_buffers(federation.network.running, federation.b0)

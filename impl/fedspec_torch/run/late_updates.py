@@ -1,4 +1,4 @@
-"""A sequence of late updates at scale: those of one buffer are trained together, and old versions are dropped."""
+"""Asynchronous updates at scale: train one buffer's arrivals together, and drop old versions of the model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def run(
     largest_delay: int | None = None,
     form: Form | None = None,
 ) -> Any:
-    """The state after a sequence of arrivals.
+    """Return the state after a sequence of arrivals.
 
     Updates of one buffer do not see each other, so that the sequence is cut where the buffer is full.
 

@@ -1,4 +1,4 @@
-"""Numbers of clients' local steps: equal, drawn for each client, by epochs, or given one by one.
+"""Numbers of local steps: equal for all clients, drawn for each, given in epochs, or listed.
 
 What is drawn once is a function of the seed and the client's number alone: whoever takes part again takes as many steps
 again, as clients of unequal speed and unequal data do.
@@ -23,7 +23,7 @@ N = TypeVar("N", int, float)
 
 @dataclass(frozen=True)
 class Redrawn:
-    """Drawn uniformly between two numbers, both of them possible, anew in every round; see :func:`each_round`."""
+    """Number of steps drawn uniformly from least to greatest, inclusive, in every round; see :func:`each_round`."""
 
     least: int
     greatest: int
@@ -31,7 +31,7 @@ class Redrawn:
 
 @dataclass(frozen=True)
 class Epochs:
-    """So many passes over a client's examples, the same for all or a number for each; see :func:`epochs`."""
+    """Number of passes over a client's examples, equal for all clients or one for each; see :func:`epochs`."""
 
     passes: float | tuple[float, ...]
     batch_size: int
@@ -40,17 +40,17 @@ class Epochs:
 
 @dataclass(frozen=True)
 class ForClients:
-    """A number for each client; see :func:`for_clients`."""
+    """Number of steps of each client; see :func:`for_clients`."""
 
     steps: tuple[int, ...]
 
 
 Steps: TypeAlias = int | tuple[int, int] | Redrawn | Epochs | ForClients
-"""Local steps: so many; drawn between two numbers, once for each client; or one of the above."""
+"""Local steps: one number; a pair (least, greatest), drawn once for each client; or one of the records above."""
 
 
 def each_round(least: int, greatest: int) -> Redrawn:
-    """Numbers of steps that are drawn uniformly between two, anew in every round.
+    """Draw each client's number of steps uniformly from least to greatest, both included, in every round.
 
     Clients then take as many steps as each other on average, and what unequal work does to an algorithm fades.
 
@@ -62,7 +62,7 @@ def each_round(least: int, greatest: int) -> Redrawn:
 
 
 def epochs(passes: float | Sequence[float], *, batch_size: int, accumulate: int = 1) -> Epochs:
-    """So many passes over a client's examples in minibatches: tau_i = floor(E_i n_i / (A B)), at least 1.
+    """Count local steps in passes over a client's examples: tau_i = floor(E_i n_i / (A B)), at least 1.
 
     Args:
         passes: E, the same for all, or E_i in the order of the clients' numbers; a half, say, is half of the examples.
@@ -84,7 +84,7 @@ def epochs(passes: float | Sequence[float], *, batch_size: int, accumulate: int 
 
 
 def for_clients(steps: Sequence[int]) -> ForClients:
-    """A number of steps for each client, in the order of their numbers.
+    """Set each client's number of steps, in the order of the clients' numbers.
 
     Raises:
         PlanError: one is no whole number >= 1.
@@ -95,7 +95,7 @@ def for_clients(steps: Sequence[int]) -> ForClients:
 
 
 def checked_steps(steps: Any) -> Steps:
-    """Numbers of local steps as a schedule has them.
+    """Check numbers of local steps, and return them in the form that schedules use.
 
     Raises:
         PlanError: they are no whole number >= 1, and not two of them, the smaller first.
@@ -111,7 +111,7 @@ def checked_steps(steps: Any) -> Steps:
 def steps_of(
     steps: Steps, who: Sequence[int], examples: Sequence[float], seed: int, rng: np.random.Generator
 ) -> tuple[int, ...]:
-    """The numbers of local steps of some clients.
+    """Return the numbers of local steps of some clients.
 
     Args:
         steps: what a schedule says.
@@ -153,7 +153,7 @@ SALT = 0x7A75
 
 
 def common(steps: Steps) -> int:
-    """The number of steps that all clients take, the greatest where a number is drawn for each.
+    """Return the number of steps that all clients take; the greatest if it is drawn.
 
     Raises:
         PlanError: clients have numbers of their own.

@@ -1,4 +1,4 @@
-"""The rounds of a run in a file: a row for each, there as soon as the round is done."""
+"""Log of a run: a file with one row for each round, written when the round is done."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SUFFIXES = (".csv", ".jsonl")
 
 @dataclass
 class Log:
-    """Writes a row when it is called with a run and its last round.
+    """Callback that writes a row for the round that is done.
 
     The first call writes the rounds before it too, in the place of what the file holds: so a run that is gone on with
     has no round twice, none that a killed one wrote half, and none that is played again.
@@ -33,7 +33,7 @@ class Log:
     begun: bool = False
 
     def __call__(self, run: Any, round: Any) -> None:
-        """Write the row of a round; of several ranks the first writes.
+        """Write the row of a round; only rank 0 writes.
 
         Raises:
             OSError: the file cannot be written; the run can go on from its state.
@@ -56,7 +56,7 @@ class Log:
 
 
 def log_of(file: str | Path | None) -> Log | None:
-    """The log that is asked for.
+    """Return the log that writes to this file; None without a file.
 
     Raises:
         PlanError: its name ends in no known way, or it cannot be where it is asked for.
@@ -74,14 +74,14 @@ def log_of(file: str | Path | None) -> Log | None:
 
 
 def flat(round: Any) -> dict[str, Any]:
-    """Flatten the record of a round, with its metrics beside the other fields."""
+    """Flatten the record of a round, so that its metrics are entries like its other fields."""
     told = asdict(round)
     metrics: dict[str, Any] = told.pop("metrics")
     return told | metrics
 
 
 def as_csv(names: Sequence[str], rows: Sequence[Mapping[str, Any]], *, head: bool) -> str:
-    """Rows of a table; what is not known is empty."""
+    """Format rows as CSV; unknown values are empty."""
     text = io.StringIO()
     out = csv.DictWriter(text, names, restval="", lineterminator="\n")
     if head:
@@ -91,17 +91,17 @@ def as_csv(names: Sequence[str], rows: Sequence[Mapping[str, Any]], *, head: boo
 
 
 def as_lines(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
-    """An object a line; what is not known, or no finite number, is null: JSON has neither NaN nor infinity."""
+    """Format rows as JSON lines; unknown, infinite and NaN values are null, which JSON requires."""
     return "".join(json.dumps({n: number(row.get(n)) for n in names}, allow_nan=False) + "\n" for row in rows)
 
 
 def number(value: Any) -> Any:
-    """The value, or None in the place of NaN and the infinities."""
+    """Return None for NaN and infinities, any other value unchanged."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def write_atomically(file: Path, text: str) -> None:
-    """Write a file, which is there whole, or as it was before.
+    """Write a file atomically: readers see the old content or all of the new.
 
     Raises:
         OSError: it cannot be written.

@@ -1,4 +1,4 @@
-"""Metrics of a run on its test set, beside loss and accuracy."""
+"""User-defined metrics of a run on its test set."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any, TypeAlias
 from fedspec.errors import ParameterError
 
 Metric: TypeAlias = Callable[[Any, Any], Any]
-"""A function of the model's output on all test examples and their targets, or their dict, which gives one number."""
+"""Function of the model's output on all test examples and their targets (or the batch's dict), to one number."""
 
 Told: TypeAlias = Callable[[Any, Any], Any]
-"""Called with the run and the round that is done."""
+"""Callback that is called with the run and the finished round."""
 
 
 def measured(metrics: Mapping[str, Metric], output: Any, targets: Any) -> tuple[dict[str, float], Exception | None]:
-    """The metrics, up to the first that gives none, and why it gives none."""
+    """Compute the metrics in order; return those before the first that fails, and its error or None."""
     found: dict[str, float] = {}
     for name, metric in metrics.items():
         try:

@@ -1,4 +1,4 @@
-"""Monitoring of a run: test examples, metrics on them, and callbacks for every round."""
+"""Monitoring of a run: test examples, metrics on them, and callbacks after every round."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fedspec_torch.run.runs import Round
 def check_monitoring(
     federation: Federation, test: Any, metrics: Any, on_round: Any, log: Any
 ) -> tuple[Any, dict[str, Metric], tuple[Told, ...]]:
-    """Check the test examples, metrics and callbacks of a run; the log comes first.
+    """Check a run's test examples, metrics and callbacks, and return them; the log is the first callback.
 
     Raises:
         ShapeError: the test examples are no batch like the clients', or a Dataset whose examples do not fit together.
@@ -39,7 +39,7 @@ def check_monitoring(
 
 
 def check_finite(federation: Federation, test: Any) -> None:
-    """Refuse a test batch that differs from the clients', and an example that is not finite, if the loss on it is not.
+    """Raise an error if the test batch has a non-finite example and the loss on it isn't finite either.
 
     Raises:
         DataError: with the number of the first.
@@ -61,7 +61,7 @@ def check_finite(federation: Federation, test: Any) -> None:
 
 
 def checked_metrics(metrics: Any, test: Any, taken: Sequence[str]) -> dict[str, Metric]:
-    """Metrics by name, as they were given.
+    """Check the metrics, and return them by name.
 
     Args:
         metrics: what was given.
@@ -86,7 +86,7 @@ def checked_metrics(metrics: Any, test: Any, taken: Sequence[str]) -> dict[str, 
 
 
 def checked_callbacks(on_round: Any) -> tuple[Told, ...]:
-    """Callbacks for every round, given as one function or several.
+    """Return the callbacks as a tuple, from one function or several.
 
     Raises:
         PlanError: one is no function.

@@ -1,4 +1,4 @@
-"""Rates by round and by client: a schedule whose events say hyper-parameters anew."""
+"""Hyper-parameters that change by round and by client: a schedule that writes them into its events."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from fedspec_torch.run.checkpoints import CheckpointError
 from fedspec_torch.run.schedules import Event, Schedule
 
 Rate: TypeAlias = Any
-"""A function of the round's number, or of it and the client's; or an array [rounds], or [rounds, clients]."""
+"""Function of the round number, or of round and client; or an array [rounds], or [rounds, clients]."""
 
 SEEN = 64
-"""Clients whose numbers a saved run keeps, to know its rates again."""
+"""Number of clients whose rates a saved run stores, to check that it is resumed with equal rates."""
 
 AHEAD = 10**5
-"""So many rounds are looked at before the first; a run that is never meant to end may have asked for any number."""
+"""Number of rounds whose rates are checked before the first round; ``rounds`` may be arbitrarily large."""
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """A hyper-parameter by round, or by round and client."""
+    """Hyper-parameter as a function of the round, or of the round and the client."""
 
     name: str
     at: Callable[..., Any]
     each: bool
 
     def of(self, round: int, client: int = 0) -> float:
-        """The number in that round, of that client.
+        """Return the value in that round, for that client.
 
         Raises:
             ParameterError: there is none, or it is no single number.
@@ -55,18 +55,18 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Rated:
-    """A schedule, and the hyper-parameters that its events say anew."""
+    """Schedule, and the hyper-parameters that it writes into its events."""
 
     plan: Schedule
     rates: tuple[Numbers, ...]
 
     @property
     def largest_delay(self) -> int | None:
-        """Largest delay of an update, if the schedule gives it."""
+        """Largest delay of an update, if the schedule sets one."""
         return getattr(self.plan, "largest_delay", None)
 
     def events(self, algorithm: Algorithm, h: Any, setup: Setup, x: Vector, round: int) -> tuple[Event, ...]:
-        """Events of the schedule, with the numbers of their round; numbers that they have stay."""
+        """Return the schedule's events with their round's values; values that the schedule itself set stay."""
         events = self.plan.events(algorithm, h, setup, x, round)
         said = [{**self.said(event, round), **event.hyper} for event in events]
         try:
@@ -77,7 +77,7 @@ class Rated:
             raise ParameterError(f"rates: round {round}: {error}") from error
 
     def said(self, event: Event, round: int) -> dict[str, Any]:
-        """Numbers of an event in that round; for a late client, those of the round that it began in."""
+        """Return the values for an event; a late client's own values are those of the round in which it began."""
         match event:
             case Plan(participants=who):
                 return {n.name: tuple(n.of(round, i) for i in who) if n.each else n.of(round) for n in self.rates}
@@ -87,7 +87,7 @@ class Rated:
         return {n.name: n.of(round) for n in self.rates}
 
     def told(self, done: int, rounds: int, clients: int) -> dict[str, tuple[tuple[float, ...], ...]]:
-        """Some of the numbers: of the first round, the last that is done, and the next; of the first clients."""
+        """Return sample values for a saved run: of the first, last finished and next round, of the first clients."""
 
         def row(numbers: Numbers, round: int) -> tuple[float, ...]:
             return tuple(numbers.of(round, i) for i in range(min(clients, SEEN) if numbers.each else 1))
@@ -96,7 +96,7 @@ class Rated:
 
 
 def looked(done: int, rounds: int) -> list[int]:
-    """The rounds of which a saved run keeps the rates: the first, the last that is done, and the next."""
+    """Return the rounds whose rates a saved run stores: the first, the last finished and the next."""
     return sorted({min(max(0, r), rounds - 1) for r in (0, done - 1, done)})
 
 
@@ -108,7 +108,7 @@ def rated(
     rounds: int,
     clients: int,
 ) -> tuple[Schedule, dict[str, Any]]:
-    """The schedule with rates, and what is given of hyper-parameters: those that vary as they are in the first round.
+    """Return the schedule with rates, and the hyper-parameters, where a varying one has its value of round 0.
 
     Raises:
         UnknownNameError: the algorithm has no such hyper-parameter.
@@ -133,7 +133,7 @@ def rated(
 
 
 def check_held(hyper: Mapping[str, Any], dtype: torch.dtype) -> None:
-    """Refuse numbers that are infinite in the model's type."""
+    """Raise an error if a value overflows in the model's dtype."""
     largest = torch.finfo(dtype).max
     for name, said in hyper.items():
         for number in said if isinstance(said, tuple) else (said,):
@@ -142,7 +142,7 @@ def check_held(hyper: Mapping[str, Any], dtype: torch.dtype) -> None:
 
 
 def numbers_of(name: str, rate: Rate, rounds: int, clients: int) -> Numbers:
-    """Make the numbers of a hyper-parameter from its function or table.
+    """Make a varying hyper-parameter from its function or array.
 
     Raises:
         ParameterError: it is neither a function of the round, or of round and client, nor an array of that many; or a
@@ -167,7 +167,7 @@ def numbers_of(name: str, rate: Rate, rounds: int, clients: int) -> Numbers:
 
 
 def check_ahead(name: str, table: Float[np.ndarray, "rounds ..."], by: str = "") -> None:
-    """Refuse rates of which some round would be refused, before any is run.
+    """Raise an error, before the run, if a rate is outside the hyper-parameter's domain in some round.
 
     Args:
         name: the hyper-parameter.
@@ -205,7 +205,7 @@ def _takes_client(name: str, rate: Callable[..., Any]) -> bool:
 
 
 def check_same(file: object, found: Mapping[str, Any] | None, plan: Schedule, done: int, rounds: int, n: int) -> None:
-    """Refuse to go on with other rates than a run was saved with.
+    """Raise an error if a run is resumed with rates other than it was saved with.
 
     Raises:
         CheckpointError: with what differs.

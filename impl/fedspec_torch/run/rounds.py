@@ -1,4 +1,4 @@
-"""The specification's rounds on a batched population.
+"""Rounds of the specification on a batched population: the algorithm's text runs, and its clients train in blocks.
 
 A round runs the step's text until it hands its clients over. The clients are trained here, a block at a time, and the
 text goes on with what they returned: with sums that were added up block by block if it reads nothing else of them
@@ -51,7 +51,7 @@ def run_round(
     own: bool = False,
     begins: Callable[[], None] | None = None,
 ) -> Trace:
-    """The specification's round, its local training in a fast form where there is one.
+    """Run a round of a method (client rule, mean, server rule), with fast local training if there is one.
 
     Args:
         method: the functions of the algorithm, from its row.
@@ -113,7 +113,7 @@ def run_step(
     own: bool = False,
     begins: Callable[[], None] | None = None,
 ) -> tuple[Any, dict[str, Any]]:
-    """The specification's step of an algorithm whose clients remember, adapt, talk to each other or arrive late.
+    """Run a step of a program, whose clients have state, adapt, gossip or arrive late.
 
     Args:
         program: the functions of the algorithm, from its row.
@@ -159,7 +159,7 @@ def answered(
     begins: Callable[[], None] | None = None,
     looked_at: bool,
 ) -> tuple[Any, Any]:
-    """The state after a step and what it shows; whenever its text hands its clients over, they are trained.
+    """Run a step's text, train its clients when it asks for them, and return the new state and its values.
 
     Args:
         text: the step.
@@ -206,12 +206,12 @@ def answered(
 
 
 def direct(text: Text, state: Any, clients: Batched, **more: Any) -> tuple[Any, Any]:
-    """Run the text of a step that asks for gradients alone, at every step of its clients."""
+    """Run the text of a step that asks only for gradients, at each of its clients' steps."""
     return text(state, clients)
 
 
 def train(those: HandedOver, ask: Callable[[Any], Running | None]) -> tuple[Answer, Running | None]:
-    """Train the clients that a text hands over: what they return, or the sums that the text takes of it.
+    """Train the clients that a text asked for; return their results, or the sums that the text needs of them.
 
     Args:
         those: the clients.

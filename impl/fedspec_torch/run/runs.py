@@ -1,4 +1,4 @@
-"""Training a federation with any algorithm of the catalogue, round by round."""
+"""Run of an algorithm on a federation, round by round."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from fedspec_torch.run.rounds import run_round, run_step
 from fedspec_torch.run.schedules import Event, Schedule, check_events, steps_in
 
 Moved: TypeAlias = tuple[Vector | None, dict[int, Vector], tuple[int, ...]]
-"""Running statistics of the server and of clients, and who took part."""
+"""Running statistics of the server and of the clients, and the participants of the last round."""
 
 
 WRITING = "the server had begun to write over its vectors"
@@ -123,9 +123,9 @@ class Run:
     told: tuple[Told, ...] = ()
     times: list[float] = field(default_factory=list)
     client_steps: int = field(default=0, init=False)
-    """Number of local steps that clients have taken since the run began here."""
+    """Number of local steps that clients took since this object was created."""
     broken: str = field(default="", init=False)
-    """Why the state is half written: nothing, unless a round was broken off that could not be undone."""
+    """Why the state is half written: a round failed and couldn't be undone; "" otherwise."""
 
     def __post_init__(self) -> None:
         served = "peers" not in self.algorithm.takes
@@ -141,7 +141,7 @@ class Run:
 
     @property
     def functions(self) -> Method | Program:
-        """The functions of the algorithm, which is no local solver."""
+        """Functions of the algorithm."""
         run = self.algorithm.run
         assert not isinstance(run, LocalSolver)
         return run
@@ -151,12 +151,12 @@ class Run:
 
     @property
     def whole(self) -> bool:
-        """True if the state is that after the last round of the history: the run may be saved and continued."""
+        """True if the state is consistent with the history: the run may be saved and continued."""
         return not self.broken
 
     @property
     def ranks(self) -> Ranks:
-        """The processes that the run has; all of them take every step of it together."""
+        """Processes of the run; all of them call each of its methods together."""
         return self.shards.ranks if self.shards else Ranks()
 
     def __len__(self) -> int:
@@ -174,7 +174,7 @@ class Run:
 
     @property
     def x(self) -> Vector:
-        """The model, as one vector of its own; where there is no server, the mean of the clients' models."""
+        """Copy of the model as one vector; without a server, the mean of the clients' models."""
         return self._x.clone()
 
     @property
@@ -190,7 +190,7 @@ class Run:
         return rows.mean(0) if client is None else rows[client]
 
     def module(self, client: int | None = None) -> nn.Module:
-        """A copy of the federation's module with the parameters of the model, and its running statistics.
+        """Return a copy of the federation's module with the run's model and running statistics.
 
         Args:
             client: if clients have models of their own, as in gossip, whose model it is; if they keep running
@@ -377,7 +377,7 @@ class Run:
         return beside + sum(floats(formula, sizes) for formula in (costs.down, costs.up, costs.gossip))
 
     def save(self, file: str | Path) -> None:
-        """Write everything that the rest of the run depends on, except for the federation itself.
+        """Write everything that the rest of the run depends on, except the federation, to a file.
 
         The file is a safetensors file, which runs no code when it is read; it is replaced at once or not at all. Of
         several ranks all call this, and rank 0 writes.

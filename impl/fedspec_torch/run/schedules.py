@@ -29,16 +29,16 @@ SEED = "what is drawn depends on a number"
 
 
 class Schedule(Protocol):
-    """Makes the events of a round: one plan, one exchange, or as many arrivals as the server waits for."""
+    """Function from rounds to events: one plan, one exchange, or the arrivals that fill the server's buffer."""
 
     def events(self, algorithm: Algorithm, h: Any, setup: Setup, x: Vector, round: int) -> tuple[Event, ...]:
-        """The events of that round: of an algorithm with these hyper-parameters, for a model like x."""
+        """Return the events of that round, for an algorithm with hyper-parameters h and a model like x."""
         ...
 
 
 @dataclass(frozen=True)
 class Cohorts:
-    """A cohort of clients in every round, drawn uniformly without replacement; see :func:`cohorts`."""
+    """Schedule of a random cohort of clients in every round, uniform without replacement; see :func:`cohorts`."""
 
     size: int | None
     steps: Steps = 1
@@ -46,7 +46,7 @@ class Cohorts:
     strategies: tuple[str, ...] = ()
 
     def events(self, algorithm: Algorithm, h: Any, setup: Setup, x: Vector, round: int) -> tuple[Plan]:
-        """The plan of that round.
+        """Return the plan of that round.
 
         Raises:
             PlanError: the cohort is larger than the population, the algorithm takes other events than rounds or no
@@ -82,14 +82,14 @@ class Cohorts:
 
 @lru_cache(maxsize=1)
 def planned(*parts: Any, repeats: bool) -> Plan:
-    """A plan of these parts: where every round has the same one, it is checked once."""
+    """Build a plan; the cache of one plan spares the check if all rounds have the same plan."""
     who, steps, examples, strategies, scales = parts
     return Plan(who, steps, examples, strategies, scales, repeats=repeats)
 
 
 @dataclass(frozen=True)
 class Exchanges:
-    """Rounds of gossip; see :func:`exchanges`."""
+    """Schedule of gossip rounds; see :func:`exchanges`."""
 
     steps: int = 1
     computing: int | None = None
@@ -99,7 +99,7 @@ class Exchanges:
     seed: int = 0
 
     def events(self, algorithm: Algorithm, h: Any, setup: Setup, x: Vector, round: int) -> tuple[Exchange]:
-        """The exchange of that round.
+        """Return the exchange of that round.
 
         Raises:
             PlanError: a set is larger than the population, or the algorithm takes other events than exchanges.
@@ -143,19 +143,19 @@ def _star(n: int) -> Any:
 
 
 GRAPHS: dict[str, Callable[[int], Any]] = {"ring": ring, "complete": _complete, "star": _star}
-"""The mixing matrices of graphs, by name, from the number of clients."""
+"""Functions from the number of clients to a graph's mixing matrix, by name."""
 
 
 @dataclass(frozen=True)
 class Arrivals:
-    """Late updates; see :func:`arrivals`."""
+    """Schedule of late updates; see :func:`arrivals`."""
 
     steps: Steps = 1
     largest_delay: int = 0
     seed: int = 0
 
     def events(self, algorithm: Algorithm, h: Any, setup: Setup, x: Vector, round: int) -> tuple[Arrival, ...]:
-        """The arrivals that the server waits for before its step of that number.
+        """Return the arrivals that fill the server's buffer before its step of that number.
 
         Raises:
             PlanError: the algorithm takes other events than arrivals.
@@ -169,7 +169,7 @@ class Arrivals:
 
 
 def cohorts(size: int | None, *, steps: Steps = 1, seed: int = 0, strategies: Sequence[str] = ()) -> Cohorts:
-    """A cohort of so many clients in every round, drawn uniformly without replacement.
+    """Schedule a cohort of ``size`` clients in every round, drawn uniformly without replacement.
 
     Args:
         size: m; None: everybody.
@@ -198,7 +198,7 @@ def exchanges(
     clusters: int = 1,
     seed: int = 0,
 ) -> Exchanges:
-    """Rounds of gossip: in each local step some clients compute, then all exchange models along a graph.
+    """Schedule gossip: in each local step some clients compute, then all exchange models along a graph.
 
     Args:
         steps: local steps of a round, each followed by an exchange.
@@ -223,7 +223,7 @@ def exchanges(
 
 
 def arrivals(*, steps: Steps = 1, largest_delay: int = 0, seed: int = 0) -> Arrivals:
-    """Late updates, as many in a round as the server's buffer takes; clients and delays are drawn uniformly.
+    """Schedule late updates, one buffer of them in a round; clients and delays are drawn uniformly.
 
     Args:
         steps: K, as of :func:`cohorts`.
@@ -239,7 +239,7 @@ def arrivals(*, steps: Steps = 1, largest_delay: int = 0, seed: int = 0) -> Arri
 
 
 def refuse_other(event: str, algorithm: Algorithm, what: str) -> None:
-    """Refuse a schedule of other events than the algorithm takes.
+    """Raise an error if the schedule makes other events than the algorithm takes.
 
     Raises:
         PlanError: with the schedule that it takes.
@@ -251,7 +251,7 @@ def refuse_other(event: str, algorithm: Algorithm, what: str) -> None:
 
 
 def drawn_in_each(rng: np.random.Generator, groups: Sequence[Sequence[int]], size: int) -> tuple[int, ...]:
-    """So many clients, of each group its part, uniformly without replacement; in the order of their numbers."""
+    """Draw ``size`` clients, a proportional number from each group, uniformly without replacement; sorted in groups."""
     parts = np.diff(np.linspace(0, size, len(groups) + 1).astype(int)).tolist()
     drawn = (rng.choice(group, m, replace=False).tolist() for group, m in zip(groups, parts, strict=True))
     return tuple(i for some in drawn for i in sorted(some))
@@ -268,7 +268,7 @@ def steps_in(events: tuple[Event, ...]) -> int:
 
 
 def check_events(events: Any, algorithm: Algorithm, round: int) -> None:
-    """Refuse what a schedule of the user's own gives other than events that the algorithm takes.
+    """Raise an error if a user's schedule returns events that the algorithm doesn't take.
 
     Raises:
         PlanError: with the round, and what is wanted.

@@ -1,4 +1,4 @@
-"""Start of a run: ``simulate`` at the federation's model, ``resume`` at a saved run."""
+"""Start of a run: ``simulate`` begins at the federation's model, ``resume`` at a saved run."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def simulate(
     log: str | Path | None = None,
     **hyper: Any,
 ) -> Run:
-    """A run of an algorithm of the catalogue, from the federation's model; nothing is computed yet.
+    """Return the run of an algorithm from the federation's model; nothing is computed yet.
 
     Args:
         algorithm: its id (``fedspec list``), or an own one: its row.
@@ -110,7 +110,7 @@ def simulate(
 
 
 def check_federation(federation: Any) -> None:
-    """Refuse what is no federation.
+    """Raise an error if the argument isn't a Federation.
 
     Raises:
         ModuleError: with what was given.
@@ -121,7 +121,7 @@ def check_federation(federation: Any) -> None:
 
 
 def check_epochs(plan: Any, federation: Federation) -> None:
-    """Refuse epochs that are counted in other minibatches than clients take, or in others of them for a step.
+    """Raise an error if the plan's epochs assume another minibatch size or accumulation than the federation has.
 
     Raises:
         PlanError: with both.
@@ -140,7 +140,7 @@ def check_epochs(plan: Any, federation: Federation) -> None:
 
 
 def check_counted(block: Any, shards: Any) -> None:
-    """Refuse a block or shards that are no numbers.
+    """Raise an error if ``block`` or ``shards`` isn't a positive integer.
 
     Raises:
         PlanError: there are less than one, or not a whole number of them.
@@ -161,7 +161,7 @@ def begun(
     shards: Shards | None = None,
     client_state: str | Path | None = None,
 ) -> Any:
-    """The state with which a run begins; where there is a server, its clients' rows are written where they are."""
+    """Return the initial state of a run; with a server, the per-client rows are updated in place."""
     assert not isinstance(row.run, LocalSolver)
     served = "peers" not in row.takes
     with ExitStack() as entered:
@@ -174,7 +174,7 @@ def begun(
 
 
 def held(row: Algorithm, state: Any, clients: int, client_state: str | Path | None) -> Any:
-    """The state, with its clients' rows moved to memory or to a file; the state of peers is returned unchanged."""
+    """Return the state with its per-client rows in place, in memory or in a file; a state of peers is unchanged."""
     return state if "peers" in row.takes else client_memory.remembered(state, clients, client_state)
 
 
@@ -190,7 +190,7 @@ ENTRIES: Mapping[str, type | UnionType] = {
     "choices": dict,
     "federation": dict,
 }
-"""Entries of every saved run, and their types; anybody may have made the file."""
+"""Required entries of a saved run, and their types, which are checked because files aren't trusted."""
 
 
 def resume(
@@ -207,7 +207,7 @@ def resume(
     on_round: Told | Sequence[Told] | None = None,
     log: str | Path | None = None,
 ) -> Run:
-    """A saved run, ready to go on as if it had never been stopped.
+    """Return a saved run, which continues as if it was never stopped.
 
     Args:
         file: what :meth:`Run.save` has written.

@@ -1,4 +1,4 @@
-"""Clients as a step's text sees them: the text is run several times, and its questions are answered in its order."""
+"""Clients for a step's text that is run repeatedly: answers to its earlier requests are replayed in order."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from fedspec_torch.sums.gradients import seen
 from fedspec_torch.sums.running import Running
 
 Text: TypeAlias = Callable[[Any, Any], tuple[Any, Any]]
-"""A step's text, from its state and its clients to the state after it and what it shows."""
+"""Step's text: function of its state and its clients to the new state and the values it returns."""
 
 
 class HandedOver(Exception):
-    """A text hands its clients over, which have not been trained."""
+    """Signal that a text asked for clients to be trained, with its request."""
 
     def __init__(self, clients: Batched, client: Client, plan: Plan, x: Vector) -> None:
         super().__init__()
@@ -33,12 +33,12 @@ class HandedOver(Exception):
 
 
 Answer: TypeAlias = Callable[[], Any]
-"""Gives what a text has asked for."""
+"""Function that returns the answer to a text's request."""
 
 
 @dataclass(frozen=True)
 class Lent:
-    """Results of the only block, in memory that the next block overwrites."""
+    """Answer whose tensors are in a block's buffers, which the next block overwrites."""
 
     made: Any
 
@@ -47,12 +47,12 @@ class Lent:
         return self.made
 
     def lasting(self) -> Lent:
-        """Results in memory of their own."""
+        """Return the answer with its tensors copied."""
         return Lent(each_tensor(Tensor.clone, self.made))
 
 
 def owned(result: Any, answers: Sequence[Answer]) -> Any:
-    """A state with memory of its own wherever it has that of a block."""
+    """Copy the tensors of a result that share memory with a block's buffers."""
     lent = {x.untyped_storage().data_ptr() for a in answers if isinstance(a, Lent) for x in tensors(a.made)}
 
     def own(x: Tensor) -> Tensor:
@@ -65,7 +65,7 @@ def owned(result: Any, answers: Sequence[Answer]) -> Any:
 
 @dataclass
 class Answering:
-    """Clients of a text that is run again and again: what it asks for is given in its order, or found.
+    """Clients that replay the answers to a text's earlier requests, and compute or ask for the next.
 
     Attributes:
         clients: those that are trained.
@@ -87,15 +87,15 @@ class Answering:
 
     @property
     def own(self) -> Any:
-        """Maker of each client, if clients have hyper-parameters of their own."""
+        """Function that makes a client from its own hyper-parameters; None if all share theirs."""
         return self.clients.own
 
     def owning(self, own: Making, h: Any) -> Answering:
-        """Make each client of hyper-parameters of its own."""
+        """Return these clients, each made from its own hyper-parameters."""
         return replace(self, clients=self.clients.owning(own, h))
 
     def each(self, client: Client, plan: Plan, x: Vector) -> Any:
-        """Return the results of the participants.
+        """Return the participants' results if they are trained.
 
         Raises:
             HandedOver: they have not been trained.
@@ -106,7 +106,7 @@ class Answering:
         raise HandedOver(self.clients, client, plan, x)
 
     def gradients(self, S: Sequence[int], t: int, X: Stack) -> Stack:
-        """The gradients of the clients of S, each at its row of X."""
+        """Return the gradients of the clients in S, each at its row of X."""
         if self.done or isinstance(self.clients, Sharded):
             # Rows on several ranks are found again whenever the text is run.
             return self.clients.gradients(S, t, X)
@@ -119,7 +119,7 @@ class Answering:
         return found
 
     def values(self, S: Sequence[int], x: Vector) -> Sequence[float]:
-        """The losses of the clients of S at a model."""
+        """Return the losses of the clients in S at the model x."""
         found: Sequence[float] = self.found(lambda: self.clients.values(S, x))
         return found
 
@@ -128,7 +128,7 @@ class Answering:
         return self.clients.each_arrival(client, arrivals, x_mu)
 
     def found(self, find: Callable[[], Any]) -> Any:
-        """Return what an earlier run of the text has found, or find it now."""
+        """Return the value that an earlier run of the text computed here, or compute it."""
         if answer := next(self.left, None):
             return answer()
         value = find()
@@ -139,7 +139,7 @@ class Answering:
 
 @dataclass(frozen=True)
 class Asking:
-    """Finder of the sums that a text takes of what its clients return.
+    """Search for the sums that a text needs of its clients' results.
 
     Attributes:
         clients: those that are trained.
@@ -156,7 +156,7 @@ class Asking:
     looked_at: bool = field(kw_only=True)
 
     def sums(self, text: Text, state: Any, who: Sequence[int], made: Any) -> Running | None:
-        """The sums; None: the text needs all rows."""
+        """Return the sums; None if the text needs all rows."""
 
         def asked(state: Any, form: Any) -> tuple[Any, Any]:
             known = [*self.answers, lambda: form, *self.more]
@@ -168,7 +168,7 @@ class Asking:
 
 @dataclass
 class Later(Answering):
-    """Clients of a text that is asked for its sums: those that are trained afterwards return stacks without rows.
+    """Clients for the search of sums: further requests are answered by stacks without rows.
 
     Attributes:
         form: what the clients return whose sums are asked for.
@@ -183,7 +183,7 @@ class Later(Answering):
         return trained_later(self.form, len(plan.participants), x)
 
     def gradients(self, S: Sequence[int], t: int, X: Stack) -> Stack:
-        """The gradients of the clients of S, each at its row of X."""
+        """Return the gradients of the clients in S, or a stack without rows if they aren't known yet."""
         if isinstance(self.clients, Sharded):
             return self.clients.gradients(S, t, X)
         if answer := next(self.left, None):

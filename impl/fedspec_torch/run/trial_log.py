@@ -1,4 +1,4 @@
-"""Log of a tuning's trials: a file written after each trial, which a later tuning continues or reads."""
+"""Log of a tuning's trials: a file written after each trial, from which a later tuning can resume."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from fedspec_torch.run.checkpoints import CheckpointError
 from fedspec_torch.run.log import write_atomically
 
 FORMAT = 2
-"""The version of the layout: 2 has the score of each seed."""
+"""Version of the file layout; version 2 added each seed's score."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A combination of a grid, trained and judged.
+    """Result of training one combination of a grid.
 
     Attributes:
         settings: the values of the grid.
@@ -41,7 +41,7 @@ class Trial:
 
 @dataclass
 class Trials:
-    """Trials of a question so far.
+    """Trials of a tuning so far, with the description that a resumed tuning must match.
 
     Attributes:
         question: all that an answer depends on, as :func:`question_record` has it.
@@ -55,7 +55,7 @@ class Trials:
 
     @classmethod
     def begun(cls, question: Mapping[str, Any], save: str | Path | None, resume: str | Path | None) -> Trials:
-        """None yet, or those of a file.
+        """Begin a tuning's log: empty, or with the trials of the file ``resume``.
 
         Raises:
             CheckpointError: the file cannot be read, or answers another question.
@@ -66,11 +66,11 @@ class Trials:
         return trials
 
     def of(self, settings: Mapping[str, Any]) -> Trial | None:
-        """The trial of a combination, if there is one."""
+        """Return the trial of a combination, or None."""
         return next((t for t in self.done if dict(t.settings) == dict(settings)), None)
 
     def add(self, trial: Trial) -> None:
-        """Keep a trial.
+        """Add a trial, and write the file.
 
         Raises:
             OSError: it cannot be written.
@@ -79,7 +79,7 @@ class Trials:
         self.write()
 
     def write(self) -> None:
-        """Write what was tried so far; the file is there whole, or as it was before.
+        """Write the trials so far to the file, atomically.
 
         Raises:
             OSError: it cannot be written.
@@ -91,7 +91,7 @@ class Trials:
 
 
 def read(file: Path, question: Mapping[str, Any]) -> list[Trial]:
-    """The trials of a file that answers the same question.
+    """Read the trials of a file, after checking that it belongs to the same tuning.
 
     Raises:
         CheckpointError: it is none, or answers another one; with what differs.

@@ -1,4 +1,4 @@
-"""Hyper-parameters chosen by trial: every combination of a grid is trained and judged on data that are held out."""
+"""Grid search for hyper-parameters: every combination is trained, and scored on held-out data."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ from fedspec_torch.run.simulation import check_federation
 from fedspec_torch.run.trial_log import Trial, Trials, question_record
 
 LAST = 10
-"""A combination is judged by the mean over the last round in so many, since single rounds differ by who took part."""
+"""Share of the rounds that is scored: the last 1/LAST, averaged, since single rounds depend on the cohort."""
 
 BY = ("loss", "accuracy")
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """Trials of a tuning, and the best of them.
+    """Result of a grid search: all trials, and the best combination.
 
     Attributes:
         algorithm: its id.
@@ -78,18 +78,18 @@ class Tuning:
 
     @property
     def hyper(self) -> dict[str, Any]:
-        """Hyper-parameters and options to train with the choice, for ``simulate``, beside ``rates=``."""
+        """Hyper-parameters and options of the best combination for ``simulate``, without those in ``rates``."""
         beside = {*self.rates, *self.stated}
         return {n: v for n, v in {**self.given, **self.choice}.items() if n not in beside}
 
     @property
     def stated(self) -> dict[str, Any]:
-        """Chosen settings of the federation, for ``dataclasses.replace(federation, **found.stated)``."""
+        """Best settings of the federation, for ``dataclasses.replace(federation, **found.stated)``."""
         return of_federation(self.choice)
 
     @property
     def at_edge(self) -> tuple[str, ...]:
-        """The numbers of which the least or the greatest was chosen: a better one may lie beyond."""
+        """Names of numbers whose best value is an end of their grid: a better one may be outside."""
         found = []
         for name, values in self.grid.items():
             numbers = [v for v in values if isinstance(v, int | float)]
@@ -120,7 +120,7 @@ def tune(
     client_state: str | Path | None = None,
     **hyper: Any,
 ) -> Tuning:
-    """Train every combination of a grid, and choose the one that is best on what none of them has trained on.
+    """Train every combination of a grid, and choose the one with the best score on held-out data.
 
     A run that diverges is a trial without a score. Of equal ones the first is chosen. What a final test is to say must
     not have been looked at here, so its examples are no part of this.

@@ -1,1 +1,1 @@
-"""Sums over clients that a step's text needs: found before clients are trained, and added up block by block."""
+"""Sums over clients that a step's text needs: found before training, and accumulated block by block."""

@@ -1,4 +1,4 @@
-"""A step's text is asked which sums it takes of its clients' rows, and which rows it keeps."""
+"""Dry run of a step's text without client results, to find the sums that it computes and the rows that it stores."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from fedspec_torch.sums.deferred import Each, Kept, NotSummedError, Recipe, Rows
 from fedspec_torch.sums.running import Running, Target, kept_by
 
 Text: TypeAlias = Callable[[Any, Any], tuple[Any, Any]]
-"""A step's text, from its state and what its clients have returned to the state after it and what it shows."""
+"""Step's text: function of its state and its clients' results to the new state and the values it returns."""
 
 
 def sums_of(text: Text, state: Any, who: Sequence[int], clients: int, made: Any, *, looked_at: bool) -> Running | None:
-    """Sums that a step's text takes of what its clients return; None: it needs all rows at once.
+    """Find the sums that a step's text computes of its clients' results; None if it needs all rows at once.
 
     Args:
         text: the step.
@@ -45,7 +45,7 @@ def sums_of(text: Text, state: Any, who: Sequence[int], clients: int, made: Any,
 
 
 def trained_later(form: Any, n: int, x: Vector) -> Each:
-    """Rows like a model of clients that are trained, or say gradients, after those of a form.
+    """Return a stack without rows for clients whose training the text asks for after those of ``form``.
 
     Raises:
         NotSummedError: the clients remember something, which may have changed meanwhile.

@@ -1,4 +1,4 @@
-"""Sums over clients that a step's text needs, found before the clients are trained.
+"""Tensors without numbers that record which sums over clients a step's text computes, before the clients are trained.
 
 A text reads what its clients return as stacks. Run on stacks that hold nothing yet, it shows which weighted sums it
 takes of their rows, and which rows of the clients' memory it replaces. So clients are trained a block at a time: a
@@ -27,25 +27,25 @@ aten = torch.ops.aten
 LIKE = {aten.zeros_like, aten.ones_like, aten.full_like}
 
 EACH_ROW = LIKE | {aten._to_copy, aten.detach, aten.alias, aten.clone}
-"""Functions of each row by itself that torch does not call pointwise."""
+"""Operators that act on each row separately, but that torch doesn't tag as pointwise."""
 
 ARITHMETIC = {aten.add, aten.sub, aten.mul, aten.div, aten.neg, aten.sqrt, aten.maximum, aten.minimum, aten.rsub}
-"""Pointwise operators whose results have the type of their arguments, where these have one."""
+"""Pointwise operators whose result has the dtype of their arguments, if these share one."""
 
 ALONG_ROWS = {aten.sum, aten.mean, aten.amax, aten.amin}
-"""Reductions; of each row by itself if they keep a number of it."""
+"""Reductions, which act on each row separately if they reduce a row to one number."""
 
 
 PRODUCTS = {Tensor.__matmul__, Tensor.matmul, torch.matmul}
 
 
 class NotSummedError(RuntimeError):
-    """Error: a rule needs all rows at once, so that they can't be summed as they come."""
+    """Error: a text needs all rows at once, so they can't be summed as blocks arrive."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of a block, or a piece of them.
+    """Rows of a block of trained clients, or a range of their coordinates.
 
     Attributes:
         places: their places among the participants.
@@ -59,11 +59,11 @@ class Rows:
 
 
 Make: TypeAlias = Callable[[Rows], Tensor]
-"""From some trained rows to the rows of a stack."""
+"""Function from trained clients' rows to the rows of a derived stack."""
 
 
 class Deferred(Tensor):
-    """A tensor without numbers: torch's operators on it are recorded or refused."""
+    """Tensor without numbers: operators on it are recorded, or raise an error."""
 
     of: Sums
 
@@ -96,7 +96,7 @@ class Deferred(Tensor):
 
 
 class Total(Deferred):
-    """A sum over clients that is not known yet, or what is computed from one.
+    """Sum over clients that isn't known yet, or a result computed from such a sum.
 
     Attributes:
         like: a tensor of its shape on the device ``meta``.
@@ -108,7 +108,7 @@ class Total(Deferred):
 
     @staticmethod
     def __new__(cls, sums: Sums, like: Tensor, device: torch.device, never: bool = False) -> Total:
-        """A tensor without memory."""
+        """Create the tensor wrapper, without memory."""
         made: Total = Tensor._make_wrapper_subclass(cls, like.shape, dtype=like.dtype, device=device)
         made.of, made.like, made.never = sums, like, never
         return made
@@ -116,7 +116,7 @@ class Total(Deferred):
 
 @dataclass(frozen=True)
 class Recipe:
-    """Recipe of the rows of a stack.
+    """Instructions that compute the rows of a derived stack from trained clients' rows.
 
     Attributes:
         make: makes some of them; None: their clients are trained later.
@@ -140,7 +140,7 @@ class Recipe:
     def joined(
         recipes: Sequence[Recipe], make: Make, uses: tuple[Any, ...], *, pointwise: bool = False, late: bool = False
     ) -> Recipe:
-        """Recipe of rows that are made of others."""
+        """Return the recipe of rows that are computed from other derived rows."""
         return Recipe(
             make if all(r.make for r in recipes) else None,
             (*(x for r in recipes for x in r.uses), *uses),
@@ -152,7 +152,7 @@ class Recipe:
 
 
 class Each(Deferred):
-    """A stack with a row for each participant, whose rows are made of those that training returns.
+    """Stack with a row for each participant, computed from the row that the participant's training returns.
 
     Attributes:
         recipe: how they are made.
@@ -162,7 +162,7 @@ class Each(Deferred):
 
     @staticmethod
     def __new__(cls, sums: Sums, like: Tensor, recipe: Recipe, n: int | None = None) -> Each:
-        """A tensor without memory."""
+        """Create the tensor wrapper, without memory."""
         shape = (sums.n if n is None else n, *like.shape[1:])
         made: Each = Tensor._make_wrapper_subclass(cls, shape, dtype=like.dtype, device=like.device)
         made.of, made.recipe = sums, recipe
@@ -170,7 +170,7 @@ class Each(Deferred):
 
 
 class Kept(Deferred):
-    """Memory of all clients, a row for each: rows of the participants are read as they were, or replaced.
+    """Per-client state of all clients as rows; a round reads its participants' old rows and replaces them.
 
     Attributes:
         stack: the rows as they were.
@@ -182,26 +182,26 @@ class Kept(Deferred):
 
     @staticmethod
     def __new__(cls, sums: Sums, stack: Tensor, new: Each | None = None) -> Kept:
-        """A tensor without memory of its own."""
+        """Create the tensor wrapper, without memory of its own."""
         made: Kept = Tensor._make_wrapper_subclass(cls, stack.shape, dtype=stack.dtype, device=stack.device)
         made.of, made.stack, made.becomes = sums, stack, new
         return made
 
 
 def made_rows(x: Tensor) -> Any:
-    """The rows that are made in the place of a tensor of a new state, or the tensor itself."""
+    """Return the rows that replace a per-client stack's, or the tensor itself."""
     return x.becomes if isinstance(x, Kept) else x
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A sum that a text takes: of w_i times row i, or of all rows if there are no weights."""
+    """Sum that a text computes: of w_i times row i, or of all rows without weights."""
 
     rows: Each
     weights: Weights | None
 
     def same(self, other: Asked) -> bool:
-        """True if two texts ask for one sum of rows that are made with the same numbers."""
+        """True if both sums use equal weights, and their rows are computed with equal numbers."""
         mine, its = ((*a.rows.recipe.uses, a.weights) for a in (self, other))
         return len(mine) == len(its) and all(map(_same, mine, its))
 
@@ -211,18 +211,18 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def is_here(x: Tensor) -> bool:
-    """True if a stack's rows are all on this rank."""
+    """True if all rows of a stack are on this rank."""
     return "__torch_dispatch__" not in vars(type(x)) or type(x) is Tensor
 
 
 def rows_at(x: Tensor, places: Sequence[int]) -> Tensor:
-    """The rows of a stack at some places."""
+    """Return the rows of a stack at some indices."""
     return x[neighbours(places) or list(places)]
 
 
 @dataclass(eq=False)
 class Sums:
-    """Sums that a text takes of its participants' rows, in its order.
+    """Sums that a text computes of its participants' rows, in the text's order.
 
     Attributes:
         who: the participants.
@@ -242,16 +242,16 @@ class Sums:
 
     @property
     def n(self) -> int:
-        """The number of participants."""
+        """Number of participants."""
         return len(self.who)
 
     @property
     def wanted(self) -> list[Asked]:
-        """The sums that are not computed before clients are trained."""
+        """Sums that can't be computed before the clients are trained."""
         return [a for a in self.asked if isinstance(a, Asked)]
 
     def operator(self, func: Any, args: Any, kwargs: Any, leaves: Sequence[Tensor]) -> Any:
-        """Result of an operator of torch on tensors of which some have no numbers.
+        """Return the result of an operator of torch on tensors without numbers.
 
         Raises:
             NotSummedError: it needs rows or numbers that are not there yet.
@@ -371,7 +371,7 @@ def _result(func: Any, args: Any, kwargs: Any, leaves: Sequence[Tensor]) -> Any:
 
 
 def is_never_known(x: Tensor) -> bool:
-    """True if a tensor is made of numbers of single rows, which are never known."""
+    """True if a tensor stands for numbers of single rows, which no run on sums computes."""
     return isinstance(x, Total) and x.never
 
 

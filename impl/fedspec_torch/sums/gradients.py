@@ -1,4 +1,4 @@
-"""Gradients that a text asks for before it hands its clients over: their sums are noted for its next runs."""
+"""Gradients that a text asks for before training: their weighted sums are stored for the text's later runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fedspec_torch.sums.deferred import PRODUCTS, Each, Recipe, Rows, Sums
 
 
 class Seen(Tensor):
-    """Gradients that a text has asked for, whose weighted sums are noted.
+    """Stack of gradients that records the weighted sums that a text computes of it.
 
     Attributes:
         note: keeps what is asked of them.
@@ -27,7 +27,7 @@ class Seen(Tensor):
 
     @staticmethod
     def __new__(cls, note: Gradients, rows: Stack) -> Seen:
-        """A tensor without memory of its own."""
+        """Create the tensor wrapper, without memory of its own."""
         made: Seen = Tensor._make_wrapper_subclass(cls, rows.shape, dtype=rows.dtype, device=rows.device)
         made.note, made.rows = note, rows
         return made
@@ -44,7 +44,7 @@ class Seen(Tensor):
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]
-        """Result of an operator of torch on the rows."""
+        """Run an operator of torch on the gradients, and note that the text reads the rows."""
 
         def bare(x: Any) -> Any:
             if not isinstance(x, Seen):
@@ -60,7 +60,7 @@ class Seen(Tensor):
 
 @dataclass(eq=False)
 class Gradients:
-    """Gradients that a text asks for whenever it is run: their weighted sums if it reads nothing else, else the rows.
+    """Answer to a text's request for gradients: after its first run their weighted sums if these suffice.
 
     Attributes:
         rows: the gradients; None once the text has been run, if their sums are enough.
@@ -77,7 +77,7 @@ class Gradients:
     whole: bool = False
 
     def __call__(self) -> Any:
-        """The gradients, for a text that is run again."""
+        """Return the gradients, or a stack with known sums, for a later run of the text."""
         if self.rows is not None and self.whole:
             return self.rows
         self.rows = None
@@ -85,6 +85,6 @@ class Gradients:
 
 
 def seen(rows: Stack) -> tuple[Seen, Gradients]:
-    """Gradients for a text that is run for the first time, and for the same text that is run again."""
+    """Wrap gradients for a text's first run, and make the answer for its later runs."""
     note = Gradients(rows, rows.new_empty(0, *rows.shape[1:]), len(rows))
     return Seen(note, rows), note

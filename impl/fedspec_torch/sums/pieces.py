@@ -1,4 +1,4 @@
-"""A server's text on one piece of all coordinates after another, whose results are written over its vectors.
+"""Server step of a large model in pieces of its coordinates, so that intermediates stay in the cache.
 
 On whole vectors every operator of a text makes a vector of its own. A text that makes each coordinate of the new state
 of the same coordinate of the old one and of the sums is run on pieces that stay in the caches: it holds no vector more.
@@ -23,11 +23,11 @@ from fedspec_torch.sums.deferred import EACH_ROW, Deferred, Each, Kept, NotSumme
 from fedspec_torch.sums.running import Running, kept_by
 
 PIECE = 2**17
-"""Coordinates of a piece."""
+"""Number of coordinates in a piece."""
 
 
 class Pointwise(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Refuser of operators that make a coordinate of others, or a number of them all."""
+    """Dispatch mode that rejects operators that mix coordinates, or reduce over them."""
 
     def __init__(self, wide: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -39,7 +39,7 @@ class Pointwise(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Result of an operator of torch.
+        """Run an operator of torch.
 
         Raises:
             NotSummedError: it is no function of each coordinate by itself.
@@ -60,7 +60,7 @@ class Pointwise(TorchDispatchMode):  # type: ignore[no-untyped-call]
 def in_pieces(
     text: Callable[[Any, Any], Any], state: Any, running: Running, remember: int, begins: Callable[[], None] | None
 ) -> Any:
-    """The state after a step whose sums are known; None: its text is to be run on whole vectors.
+    """Run a step's text piece by piece on known sums, and return the new state; None if the text isn't pointwise.
 
     Args:
         text: from the state and what the clients have returned to the state after it.

@@ -1,4 +1,4 @@
-"""Sums that are added up as blocks of clients are trained, and the rows that a text keeps of them."""
+"""Sums that are accumulated as blocks of clients are trained, and the client rows that a text stores."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from fedspec_torch.plan import neighbours
 from fedspec_torch.sums.deferred import Each, Kept, Recipe, Rows, Sums, is_here, made_rows, rows_at
 
 AT_ONCE = 2**16
-"""Entries of a block that functions of its rows are applied to at once."""
+"""Entries of a block for which derived rows are computed at a time."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """Place to which rows of a new state are written.
+    """Stack of the new state to which derived rows are written.
 
     Attributes:
         stack: where.
@@ -36,7 +36,7 @@ class Target:
 
 @dataclass(eq=False)
 class Running:
-    """Sums that are added up as blocks come, and the rows that the text keeps of them.
+    """Running sums over blocks of clients, and the derived rows that the text stores.
 
     Attributes:
         sums: what the text asked for.
@@ -55,7 +55,7 @@ class Running:
     held: dict[int, Tensor] = field(default_factory=dict)
 
     def add(self, places: Sequence[int], made: Any) -> None:
-        """Add the rows of a block to the sums, and keep those that the text keeps."""
+        """Add a block's rows to the sums, and write the derived rows that the text stores."""
         rows, asked = tensors(made), self.sums.wanted
         self.totals = self.totals or [None] * len(asked)
         for k, a in enumerate(asked):
@@ -98,35 +98,35 @@ class Running:
                     self.numbers.setdefault(place, []).append(own)
 
     def begin(self, state: Any, remember: int) -> Any:
-        """A state as the text is given it, which is run on the sums from its beginning."""
+        """Prepare the state for a run of the text on the known sums, from its beginning."""
         totals = iter(self.totals)
         self.sums.known = [a if isinstance(a, Tensor) else next(totals) for a in self.sums.asked]  # type: ignore[misc]
         self.sums.taken = 0
         return kept_by(self.sums, state, remember) if remember else state
 
     def told(self) -> Any:
-        """Results of the clients for the text: stacks whose sums are known, and the numbers of every participant."""
+        """Return the clients' results for the text: stacks with known sums, and every participant's numbers."""
         columns = iter(zip(*(self.numbers[r] for r in range(self.sums.n)), strict=True) if self.numbers else ())
         return each_part(lambda x: x if isinstance(x, Tensor) else Numbers(next(columns)), self.form)
 
     @property
     def summed(self) -> bool:
-        """True if the text takes a sum."""
+        """True if the text computes a sum of rows."""
         return bool(self.sums.wanted)
 
     def flat(self, like: Tensor) -> Tensor:
-        """The sums end to end; zeros if no block was added."""
+        """Concatenate the sums; zeros if no block was added."""
         sizes = [a.rows.shape[1] for a in self.sums.wanted]
         totals = self.totals or [like.new_zeros(size) for size in sizes]
         return torch.cat([t for t in totals if t is not None]) if len(totals) != 1 else totals[0]  # type: ignore[return-value]
 
     def split(self, flat: Tensor) -> None:
-        """Take the sums from one vector."""
+        """Set the sums from one concatenated vector."""
         sizes = [a.rows.shape[1] for a in self.sums.wanted]
         self.totals = [*torch.split(flat, sizes)]
 
     def finished(self, state: Any) -> Any:
-        """A state with the rows that were written in the place of those that are made."""
+        """Return the state with the written stacks in place of the derived ones."""
         left, late = iter(self.targets), list[tuple[Target, Recipe]]()
 
         def done(x: Tensor) -> Tensor:
@@ -147,7 +147,7 @@ class Running:
         return state
 
     def close(self) -> None:
-        """Let go of the sums and the stacks, which hold each other: their memory shall not wait for a collection."""
+        """Release the sums and stacks, which refer to each other, without waiting for the garbage collector."""
         self.sums.asked.clear()
         self.sums.known, self.form, self.targets, self.totals = None, None, (), []
         self.held.clear()
@@ -174,12 +174,12 @@ def _write(targets: Sequence[tuple[Target, Recipe]], rows: Rows) -> None:
 
 
 def kept_by(sums: Sums, state: Any, clients: int) -> Any:
-    """A state with what its clients remember as stacks that are read and written a block at a time."""
+    """Wrap the per-client stacks of a state, so that they are read and written a block at a time."""
     return each_tensor(lambda x: Kept(sums, x) if x.ndim == 2 and len(x) == clients and is_here(x) else x, state)
 
 
 def weighed(w: Weights, rows: Stack) -> Vector:
-    """The sum of w_i times row i; of rows in a CPU's memory by NumPy's BLAS.
+    """Return sum_i w_i rows_i; on a CPU with one thread by NumPy's BLAS.
 
     100 rows of 2e5 took it 1.9 ms and torch's MKL 2.6 ms on one core of an EPYC; in the cache, where blocks after the
     first are, both take as long. Where torch has several threads, they would wait for NumPy's in its way.

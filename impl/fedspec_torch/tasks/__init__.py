@@ -1,4 +1,4 @@
-"""Small tasks to try algorithms on, none of which needs a network.
+"""Small federated tasks to try algorithms on, without downloads.
 
 * ``task``: a federation and what it is judged by, from the name of the data, a model and a seed.
 * ``plan``: the schedule that fits an algorithm.

@@ -1,4 +1,4 @@
-"""A quadratic that all clients share, with heavy-tailed gradient noise: the toy problems of FedAda2's App. A.
+"""Quadratic that all clients share, with heavy-tailed gradient noise: the toy problems of FedAda2's App. A.
 
     F_i(x, xi) = |x|^2 / 2 + xi' x,    gradient x + xi,    f(x) = |x|^2 / 2,    x* = 0
 
@@ -25,7 +25,7 @@ NOISES = ("student", "cauchy")
 
 
 def heavy_tailed(asked: Asked) -> Task:
-    """Clients with ``draws`` examples each, one for a gradient; the test loss is f itself.
+    """Make clients with ``draws`` examples each, one noise vector an example; the test loss is f itself.
 
     With input sqrt(d/2) and target -sqrt(d/2) xi the mean square of a linear model is F_i and |xi|^2 / 2, which no
     gradient sees.

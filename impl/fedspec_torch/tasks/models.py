@@ -1,4 +1,4 @@
-"""Plain models of so many features and classes, and how they begin."""
+"""Small models for a given number of features and classes, and their initial weights."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ MODELS: dict[str, Callable[[int, int], nn.Module]] = {
     "cnn": _cnn,
     "matrices": _matrices,
 }
-"""By name; ``matrices`` is ``mlp`` without biases, for algorithms that take nothing else."""
+"""Models by name; ``matrices`` is ``mlp`` without biases, for algorithms that support only matrices."""
 
 
 def initialised(module: nn.Module, seed: int) -> nn.Module:
-    """Weights uniform in +-1/sqrt(fan in), biases zero, scales one, embeddings normal.
+    """Initialise in place: weights uniform in +-1/sqrt(fan in), zero biases, normal embeddings; scales stay one.
 
     They come from a generator, not from torch's own state.
     """

@@ -1,4 +1,4 @@
-"""Quadratics whose common minimiser is known: what FedNova's Figure 2 looks at.
+"""Quadratics with a known common minimiser, as in FedNova's Figure 2.
 
     F_i(x) = (x - e_i)' H_i (x - e_i) / 2,    H_i = diag(h_i),    x* = (sum_i H_i)^-1 sum_i H_i e_i
 
@@ -19,7 +19,7 @@ from fedspec_torch.tasks.task import Asked, Kind, Task, federated, tensors
 
 
 def quadratics(asked: Asked) -> Task:
-    """Clients with one example for each coordinate, of which every minibatch has all: gradients are exact, p_i = 1 / n.
+    """Make quadratic clients with exact gradients: each minibatch has all d examples, one a coordinate; p_i = 1 / n.
 
     The k-th example is sqrt(d h_ik / 2) times the k-th unit vector, and its target as much times e_ik, so that the mean
     square of a linear model is F_i. Coordinates of h_i are drawn uniformly between ``least`` and ``greatest``, of e_i

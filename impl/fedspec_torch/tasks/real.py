@@ -1,4 +1,4 @@
-"""Real data that come with scikit-learn, split over clients by label."""
+"""Real data sets that scikit-learn contains, split over clients by label."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from fedspec_torch.tasks.models import MODELS, initialised
 from fedspec_torch.tasks.task import Asked, Kind, Task, federated, tensors
 
 HELD_OUT = 5
-"""Test share: an example in so many."""
+"""Inverse of the test share: one example in five is for the test."""
 
 
 def digits() -> tuple[Array, Array]:
-    """1797 handwritten digits, 8 x 8 pixels between 0 and 1, ten classes (scikit-learn's, from the UCI collection)."""
+    """Return 1797 handwritten digits: 8 x 8 pixels in [0, 1], ten classes (scikit-learn's, from the UCI collection)."""
     from sklearn.datasets import load_digits
 
     inputs, targets = load_digits(return_X_y=True)
@@ -26,7 +26,7 @@ def digits() -> tuple[Array, Array]:
 
 
 def breast_cancer() -> tuple[Array, Array]:
-    """569 diagnoses, 30 features of mean 0 and deviation 1, two classes (scikit-learn's, from the UCI collection)."""
+    """Return 569 diagnoses: 30 standardised features, two classes (scikit-learn's, from the UCI collection)."""
     from sklearn.datasets import load_breast_cancer
 
     inputs, targets = load_breast_cancer(return_X_y=True)
@@ -36,21 +36,21 @@ def breast_cancer() -> tuple[Array, Array]:
 DATA: dict[str, Callable[[], tuple[Array, Array]]] = {"digits": digits, "breast-cancer": breast_cancer}
 
 Split = Callable[[Array, Asked, np.random.Generator], list[Array]]
-"""Split of examples over clients, from their labels."""
+"""Function that splits examples over clients by their labels."""
 
 
 def by_label(labels: Array, asked: Asked, rng: np.random.Generator) -> list[Array]:
-    """Divide each class by shares from Dirichlet(alpha)."""
+    """Divide each class over the clients by shares from Dirichlet(alpha)."""
     return partition.dirichlet(labels, asked.clients, asked.alpha, rng)
 
 
 def one_class_each(labels: Array, asked: Asked, rng: np.random.Generator) -> list[Array]:
-    """Everybody has examples of one class."""
+    """Give each client examples of a single class."""
     return partition.one_class(labels, asked.clients)
 
 
 def classified(data: str, split: Split, asked: Asked) -> Task:
-    """Examples of which a fifth is held out, and the rest is split; the model under cross-entropy.
+    """Make a classification task: a fifth of the examples is for the test, the rest is split over the clients.
 
     Raises:
         PlanError: the split is impossible.

@@ -1,4 +1,4 @@
-"""Tasks by the name of their data."""
+"""Tasks by the name of their data set."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TASKS: dict[str, Kind] = {
 
 
 def kind_of(data: str) -> tuple[Kind, dict[str, Any]]:
-    """The kind of some data, and what is set of them: ``quadratics``, ``quadratics:dim=5,spread=1``.
+    """Parse a data set's name and settings, ``quadratics`` or ``quadratics:dim=5,spread=1``.
 
     Raises:
         UnknownNameError: there are no such data, or they have nothing of that name.
@@ -38,7 +38,7 @@ def kind_of(data: str) -> tuple[Kind, dict[str, Any]]:
 
 
 def model_of(data: str, model: str | None = None) -> str:
-    """A model that fits the data; unless it is said, the usual one.
+    """Return the model's name, after checking that it fits the data; None: the data's default model.
 
     Raises:
         UnknownNameError: there are no such data, or the model is none of those that fit.
@@ -61,7 +61,7 @@ def task(
     mine: range | None = None,
     **own: Any,
 ) -> Task:
-    """Data over clients and a model, both from one seed.
+    """Build a task: a federation of the data, split over clients, and a model, both drawn from one seed.
 
     Args:
         data: a name of ``TASKS``; behind a colon what is set of them, ``quadratics:dim=5,spread=1``.

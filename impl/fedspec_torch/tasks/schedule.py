@@ -1,4 +1,4 @@
-"""The schedule that fits an algorithm."""
+"""Default schedule for an algorithm."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def plan(
     delay: int = 0,
     seed: int = 0,
 ) -> Schedule:
-    """The schedule that fits an algorithm: everybody takes part, or takes one step, where it asks for that."""
+    """Return a schedule of the kind that the algorithm takes, with all clients, or one step, if it requires that."""
     size = None if cohort is None or {"everyone", "peers"} & {*row.takes} else min(cohort, clients)
     match row.event:
         case "exchange":

@@ -1,4 +1,4 @@
-"""Synthetic(alpha, beta): linear classes whose weights and inputs differ from client to client.
+"""Synthetic(alpha, beta): linear classification whose weights and inputs differ from client to client.
 
     u_i ~ N(0, alpha^2),    W_i [10, 60] and b_i [10] with entries ~ N(u_i, 1)
     B_i ~ N(0, beta^2),     v_i [60] with entries ~ N(B_i, 1)
@@ -25,11 +25,11 @@ from fedspec_torch.tasks.task import Asked, Kind, Pair, Task, federated, tensors
 FEATURES, CLASSES = 60, 10
 
 HELD_OUT = 10
-"""Test share: an example in so many of a client's."""
+"""Inverse of the test share: one in ten of a client's examples is for the test."""
 
 
 def synthetic(asked: Asked) -> Task:
-    """The clients' examples; the test has a tenth of each client's, all together.
+    """Draw the clients' examples; the test set joins a tenth of each client's examples.
 
     Raises:
         ParameterError: alpha, beta or the deviation of the logarithms of sizes is negative.

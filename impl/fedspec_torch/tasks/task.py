@@ -1,4 +1,4 @@
-"""Tasks, their settings, and federations made from arrays."""
+"""Tasks, their settings, and federations built from arrays."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from fedspec_torch.federation.federation import Federation
 from fedspec_torch.gradients.calls import Loss
 
 Pair = tuple[Array, Array]
-"""The inputs and targets of a client, or of the test."""
+"""Inputs and targets of a client, or of the test set."""
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A federation and what its model is judged by.
+    """Federation, its test set, and its minimiser if that is known.
 
     Attributes:
         federation: model, loss and the clients' data.
@@ -61,7 +61,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Kind:
-    """Data by a name.
+    """Named data set: description, models, settings, and the function that makes its task.
 
     Attributes:
         words: what they are, in a line.
@@ -83,7 +83,7 @@ class Kind:
 def federated(
     asked: Asked, module: nn.Module, loss: Loss, pairs: Sequence[Pair], dtype: torch.dtype = torch.float32
 ) -> Federation:
-    """The federation of these clients; of the data those of ``asked.mine``.
+    """Build the federation of these clients, with data only of the clients in ``asked.mine`` if that is set.
 
     Args:
         asked: what the task is asked for.
@@ -102,7 +102,7 @@ def federated(
 
 
 def tensors(pair: Pair, device: torch.device, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:
-    """Arrays as tensors; whole targets are classes."""
+    """Convert a pair of arrays to tensors; integer arrays become int64, others ``dtype``."""
     inputs, targets = pair
     whole = targets.dtype.kind in "iu"
     return (

@@ -1,4 +1,4 @@
-"""The text of CPython's own documentation, ``pydoc_data.topics``: which character comes next; a topic is a client.
+"""Next-character prediction on CPython's documentation (``pydoc_data.topics``), one topic for each client.
 
 It comes with Python and is another text under another release: ``digest`` tells them apart.
 """
@@ -17,18 +17,18 @@ from fedspec_torch.tasks.models import initialised
 from fedspec_torch.tasks.task import Asked, Kind, Pair, Task, federated, tensors
 
 DIGEST = "6061bdb5e47e53fb"
-"""Digest of the text that recipes were run on, that of Python 3.11.7."""
+"""Digest of the text in Python 3.11.7, on which the recipes were run."""
 
 ALPHABET = "\n" + "".join(map(chr, range(32, 127)))
-"""The characters; whatever else there is is one more."""
+"""Characters with their own code; all others share one more code."""
 
 HELD_OUT = 10
-"""Test share: the last characters of a topic, one in so many."""
+"""Inverse of the test share: the last tenth of each topic is for the test."""
 
 
 @cache
 def topics() -> dict[str, str]:
-    """The texts by name, the longest first.
+    """Return the topics' texts by name, the longest first.
 
     Raises:
         FedspecError: this Python has none.
@@ -44,12 +44,12 @@ def topics() -> dict[str, str]:
 
 @cache
 def digest() -> str:
-    """Short digest of the text."""
+    """Return a short digest of this Python's text."""
     return hashlib.sha256(repr(sorted(topics().items())).encode()).hexdigest()[:16]
 
 
 def other_text() -> str:
-    """Warning if the text differs from the one that recipes were run on."""
+    """Return a warning if this Python's text differs from the recipes' text; "" otherwise."""
     if digest() == DIGEST:
         return ""
     return (
@@ -59,7 +59,7 @@ def other_text() -> str:
 
 
 def pydoc(asked: Asked) -> Task:
-    """The longest topics, one for each client: from ``context`` characters the next one, at every ``every``-th place.
+    """Make clients of the longest topics: predict the next from ``context`` characters, at every ``every``-th place.
 
     Raises:
         ParameterError: context or every is below 1.

@@ -1,4 +1,4 @@
-"""Steps that are affine in the gradient: y - rate g first, and then what knows g no more."""
+"""Local steps that are affine in the gradient, split into y - rate g and a rest that doesn't depend on g."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fedspec_torch.tracing.tape import Tape
 
 
 def split(tape: Tape, end: int, g: int, y: int) -> float | None:
-    """The rate r where a step is s y - r s g and what depends on neither, with s >= 1/2; else None."""
+    """Return the rate r if a step is s y - r s g plus terms without y or g, with s >= 1/2; else None."""
     slopes: dict[int, tuple[float, float] | None] = {g: (0.0, 1.0), y: (1.0, 0.0)}
     for node in tape.cone([end], slopes) if end >= 0 else ():
         kind, *args = tape.nodes[node]
@@ -24,7 +24,7 @@ def split(tape: Tape, end: int, g: int, y: int) -> float | None:
 def slope(
     kind: str, of: Sequence[tuple[float, float] | None], numbers: Sequence[float | None]
 ) -> tuple[float, float] | None:
-    """By how much y and g enter an operator's result; None: not by a number."""
+    """Return the coefficients of y and g in an operator's result; None if it isn't affine in them."""
     if None in of:
         return None
     given = [pair for pair in of if pair is not None]
@@ -45,7 +45,7 @@ def slope(
 
 
 def without(tape: Tape, end: int, g: int, y: int) -> int:
-    """The node that is left of one in which g is 0."""
+    """Return the node that equals ``end`` with g set to 0."""
     found: dict[int, int] = {g: -1, y: y}
     for node in tape.cone([end], found):
         kind, *args = tape.nodes[node]

@@ -1,4 +1,4 @@
-"""Clients of a block run from the trace of a client's text.
+"""Training of a block of clients from a trace of the client's text.
 
 A text is entered once a round for each number of steps, not once a block, and computes nothing then. What it asked for
 becomes a local solver that writes over what it has (:mod:`fedspec_torch.tracing.stages`): clients of unequal numbers
@@ -33,15 +33,15 @@ from fedspec_torch.tracing.tape import FLOATS, Tape, UnrecordedError
 from fedspec_torch.tracing.tracer import Text, expressions, parts_of, text_of
 
 LOOPS = 6
-"""Structures of steps up to which they are compiled: a text whose steps grow would be compiled at every one."""
+"""Largest number of different step programs that are compiled: a text whose steps grow would compile each."""
 
 KEPT = 64
-"""Number of traces that are kept, and of stages."""
+"""Largest number of cached traces and stages."""
 
 
 @dataclass(frozen=True, eq=False)
 class TracedClient:
-    """A client's text for some numbers of steps.
+    """Trace of a client's text for some numbers of steps, compiled to stages.
 
     Attributes:
         tape: what it asked for.
@@ -59,14 +59,14 @@ class TracedClient:
 
 
 Recorder: TypeAlias = Callable[..., Client | None]
-"""From numbers of steps, and what else a text is told, to a function of a block of clients."""
+"""Function from numbers of steps and the text's other arguments to a function of a block of clients, or None."""
 
 _seen: dict[Any, Any] = {}
 _seeing = Lock()
 
 
 def remember(key: Any, value: Any) -> None:
-    """Keep what a key stands for, and forget the oldest."""
+    """Cache a value by its key, and drop the oldest entries."""
     with _seeing:
         while len(_seen) >= KEPT:
             del _seen[next(iter(_seen))]
@@ -74,30 +74,30 @@ def remember(key: Any, value: Any) -> None:
 
 
 class Roles:
-    """Tensors that a text closes over, in the order in which they are found: two rounds have other ones in one role."""
+    """Numbering of the tensors that a text closes over: rounds with other tensors in equal roles match."""
 
     def __init__(self, start: Vector | None) -> None:
         self.tensors = [] if start is None else [start]
 
     def __call__(self, x: Tensor) -> Hashable:
-        """Key of a tensor: its role, and what it is apart from its numbers."""
+        """Return a tensor's key: its number, shape, dtype and device, without its values."""
         if not any(x is known for known in self.tensors):
             self.tensors.append(x)
         return (self.of(x), tuple(x.shape), x.dtype, str(x.device), x.requires_grad)
 
     def of(self, x: Tensor) -> int:
-        """Place of a tensor; -1 if it has none."""
+        """Return the number of a tensor; -1 if it has none."""
         return next((j for j, known in enumerate(self.tensors) if known is x), -1)
 
 
 def is_fedspecs(function: FunctionType) -> bool:
-    """True if a function is in a module of fedspec, which nobody edits while it runs."""
+    """True if a function is defined in fedspec's own modules, which don't change while they run."""
     module = function.__globals__["__name__"]
     return module.partition(".")[0] in ("fedspec", "fedspec_torch") and not module.startswith("fedspec.plugins.")
 
 
 def traced(client: Callable[..., Any], like: Vector, start: Vector | None, *more: Any) -> TracedClient | None:
-    """The recording of a client's text; None: it runs on tensors.
+    """Return the trace of a client's text, from the cache if possible; None: the text runs on tensors.
 
     A text of fedspec's own that closes over the same numbers as one before, and over other tensors, is not run again,
     unless it looked at a tensor's numbers or computed others from them. Any other text is: a function that it calls may
@@ -125,7 +125,7 @@ def traced(client: Callable[..., Any], like: Vector, start: Vector | None, *more
 
 
 def recorder(client: Callable[..., Any], like: Vector, start: Vector | None) -> Recorder:
-    """Make a tracer of a client's text, a function of a block of clients by numbers of steps.
+    """Make a function that traces a client's text for given numbers of steps.
 
     Args:
         client: what a client does.
@@ -151,7 +151,7 @@ def recorder(client: Callable[..., Any], like: Vector, start: Vector | None) -> 
 def trace_client(
     client: Callable[..., Any], like: Vector, start: Vector | None, steps: Sequence[int], more: Mapping[str, Any]
 ) -> TracedClient | None:
-    """The recording of a client's text; None: it runs on tensors.
+    """Trace a client's text for these numbers of steps; None if it can't be traced, so it runs on tensors.
 
     Args:
         client: what a client does.
@@ -202,7 +202,7 @@ def trace_client(
 
 
 def tried(make: Callable[[Tape, Text, int], Stages | None], tape: Tape, text: Text, steps: int) -> Stages | None:
-    """The stages of a text; None: there are none."""
+    """Compile a text to stages; None if it can't be."""
     try:
         return make(tape, text, steps)
     except UnrecordedError:
@@ -210,14 +210,14 @@ def tried(make: Callable[[Tape, Text, int], Stages | None], tape: Tape, text: Te
 
 
 def follows(tape: Tape, stages: Stages, text: Text, long: Text) -> bool:
-    """True if a text's gradients are those of the long one, and its results come from kept values."""
+    """True if a text takes its gradients where the longer one does, and its results depend only on kept vectors."""
     tau = len(text.asked)
     rest = tape.cone(expressions(text.made), stages.after[tau])
     return text.asked == long.asked[:tau] and not any(tape.nodes[node][0] == "gradient" for node in rest)
 
 
 def is_known(made: Any) -> bool:
-    """True if a text returns vectors of its own and numbers, in tuples and records, and nothing else."""
+    """True if a text returns only expressions and numbers, in tuples and records."""
     parts = parts_of(made)
     return isinstance(made, Expression | float | int) if parts is None else all(map(is_known, parts))
 
@@ -225,7 +225,7 @@ def is_known(made: Any) -> bool:
 def trained(
     recording: TracedClient, who: Sequence[int], x: Stack, gradient: Oracle, tau: Sequence[int], more: Mapping[str, Any]
 ) -> Any:
-    """Run the clients of a block, those with most steps first, and return their results.
+    """Train the clients of a block, in descending order of steps, and return their results.
 
     Args:
         recording: of their text.
@@ -241,7 +241,7 @@ def trained(
 
 
 def solver_of(recording: TracedClient, leaves: Leaves) -> InPlace:
-    """The steps of a recording as a solver that writes over what it has.
+    """Make an in-place solver of a traced client's stages.
 
     What it closes over is numbers, tensors and programs, by which one run is told from another.
     """
@@ -286,7 +286,7 @@ def solver_of(recording: TracedClient, leaves: Leaves) -> InPlace:
 
 
 def alike(leaves: Leaves, node: int) -> Number:
-    """A number of each client; one if all are equal, as it is if a client trains alone."""
+    """Return a node's value for each client; one number if all clients' values are equal."""
     (column,) = leaves.columns([node], slice(None))
     numbers = {*column.flatten().tolist()}
     return numbers.pop() if len(numbers) == 1 else column.to(leaves.x.dtype)

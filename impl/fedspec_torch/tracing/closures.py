@@ -1,4 +1,4 @@
-"""Keys of functions: two functions with one key do the same, since they have the same code and close over the same."""
+"""Keys of functions: two functions with equal keys have equal code and closures, so they compute the same."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch import Tensor
 
 
 class UnknownPartError(TypeError):
-    """A part of a run of which nothing is known that would tell it from another one."""
+    """Error: a function or value contains a part for which no key is defined."""
 
 
 def key_of(
@@ -23,7 +23,7 @@ def key_of(
     takes: Callable[[FunctionType], bool] = lambda f: True,
     above: tuple[int, ...] = (),
 ) -> Hashable:
-    """Key of a value: numbers by value, functions by their code and by what they close over.
+    """Return a value's key: numbers by value, functions by their code and closures.
 
     What a function reads from its module is no part of its key.
 

@@ -1,4 +1,4 @@
-"""Symbolic expressions: a client's text runs on them and computes nothing, which records its operations.
+"""Symbolic expressions: a client's text runs on them without computing, which records its operations on a tape.
 
 A text that is run on them says what it does. One that looks at numbers, takes a row alone, or calls what is not below
 is not recorded, and runs on tensors.
@@ -19,7 +19,7 @@ from fedspec_torch.tracing.tape import BINARY, UNARY, Tape, UnrecordedError
 
 
 class Clients:
-    """Number of clients: a text that asks is not traced, since a trace serves blocks of every size."""
+    """Symbolic number of clients: a text that reads it isn't traced, since a trace serves blocks of every size."""
 
     def __repr__(self) -> str:
         return "n"
@@ -42,7 +42,7 @@ def _refused(self: Any, *args: Any) -> Any:
 
 
 class Expression:
-    """A vector, or a number, of every client of a block that is recorded and not computed."""
+    """Symbolic vector or number of every client in a block: operations on it are recorded on a tape."""
 
     __slots__ = ("number", "tape")
 
@@ -57,17 +57,17 @@ class Expression:
 
     @property
     def shape(self) -> tuple[Any, int]:
-        """As many rows as there are clients; of a number of each, one column."""
+        """Symbolic shape: (clients, d) of a vector, (clients, 1) of a number."""
         return (CLIENTS, 1 if self.tape.axes[self.number] == 1 else self.tape.d)
 
     @property
     def dtype(self) -> torch.dtype:
-        """Type of its numbers."""
+        """Data type of the values."""
         return self.tape.dtype
 
     @property
     def device(self) -> torch.device:
-        """Device of its numbers."""
+        """Device of the values."""
         return self.tape.device
 
     def __array_namespace__(self, api_version: str | None = None) -> Any:
@@ -110,7 +110,7 @@ class Expression:
 
 
 class ShapelessZero:
-    """A zero of no shape: what is added to it stays as it is."""
+    """Zero without a shape: adding a value to it returns the value."""
 
     ndim, shape = 0, ()
 
@@ -119,12 +119,12 @@ class ShapelessZero:
 
 
 class Functions(Tape):
-    """The functions of an array library, as far as they are recorded, on the tape of what they were asked for."""
+    """Array-library namespace that records its functions on a tape; functions it lacks raise an error."""
 
     float64 = torch.float64
 
     def number_of(self, x: Any) -> int:
-        """The node of an argument.
+        """Return the node of an argument.
 
         Raises:
             UnrecordedError: it is no number or vector of the tape's.
@@ -140,11 +140,11 @@ class Functions(Tape):
         raise UnrecordedError(f"an argument of type {type(x).__name__}")
 
     def apply(self, name: str, *xs: Any) -> Expression:
-        """An operator on arguments."""
+        """Record an operator on arguments."""
         return Expression(self, self.node(name, *map(self.number_of, xs)))
 
     def power(self, x: Any, exponent: Any) -> Expression:
-        """A small whole power, as products from the left."""
+        """Record x to an integer power from 1 to 8, as products from the left."""
         if type(exponent) is not int or not 1 <= exponent <= 8:
             raise UnrecordedError(f"the power {exponent!r}")
         found: Any = x
@@ -158,59 +158,59 @@ class Functions(Tape):
         raise UnrecordedError(name)
 
     def asarray(self, numbers: Sequence[float], dtype: torch.dtype, device: Any) -> OfClients:
-        """Whole numbers of all clients."""
+        """Return the numbers of all clients, of which a text looks up those of its clients."""
         return OfClients(self, tuple(numbers))
 
     def astype(self, x: Any, dtype: torch.dtype) -> Expression:
-        """A number of each client in another type; it is computed in double precision until it has this recording's."""
+        """Record the conversion of a number of each client; counts are float64 until they are converted."""
         if type(x) is not Expression or self.axes[x.number] != 1 or dtype not in (self.dtype, torch.float64):
             raise UnrecordedError(f"astype {dtype}")
         return self.apply("cast", x) if dtype == self.dtype else x
 
     def where(self, condition: Any, x: Any, y: Any) -> Expression:
-        """X where the condition holds, y elsewhere."""
+        """Record x where the condition holds, else y."""
         return self.apply("where", condition, x, y)
 
     def sum(self, x: Any, axis: int, keepdims: bool) -> Expression:
-        """Along every vector."""
+        """Record the sum of every client's vector."""
         return self.reduced("sum", x, axis, keepdims)
 
     def max(self, x: Any, axis: int, keepdims: bool) -> Expression:
-        """Along every vector."""
+        """Record the maximum of every client's vector."""
         return self.reduced("max", x, axis, keepdims)
 
     def reduced(self, name: str, x: Any, axis: int, keepdims: bool) -> Expression:
-        """A number of every client, in a column."""
+        """Record a reduction of every client's vector to a column of numbers."""
         if axis != -1 or not keepdims:
             raise UnrecordedError(name)
         return self.apply(name, x)
 
     def finfo(self, dtype: Any) -> Any:
-        """As torch has it."""
+        """Return torch.finfo of the dtype."""
         return torch.finfo(dtype)
 
     def isdtype(self, dtype: Any, kind: Any) -> bool:
-        """As torch has it."""
+        """Call torch's isdtype."""
         return bool(array_api_compat.torch.isdtype(dtype, kind))
 
     def broadcast_to(self, x: Any, shape: Any) -> Any:
-        """A column that is spread over a vector; it is only asked what zeros are like."""
+        """Return a symbolic stack of zeros; other uses raise an error."""
         if not isinstance(x, ShapelessZero) or tuple(shape) != (CLIENTS, self.d):
             raise UnrecordedError("broadcast_to")
         return Zeros(self)
 
     def zeros_like(self, x: Any) -> Any:
-        """Zeros that a number is added to."""
+        """Return zeros to which a number may be added."""
         return x if isinstance(x, ShapelessZero | Zeros) else Expression(self, self.constant(0.0))
 
     def ones_like(self, x: Any) -> Expression:
-        """A stack of ones."""
+        """Return a symbolic stack of ones."""
         return Expression(self, self.constant(1.0))
 
 
 @dataclass(frozen=True)
 class OfClients:
-    """Whole numbers of all clients, which a text looks up by who its clients are."""
+    """Integers of all clients, which a text indexes by its clients' numbers."""
 
     tape: Functions
     numbers: tuple[float, ...]
@@ -221,7 +221,7 @@ class OfClients:
 
 @dataclass(frozen=True)
 class Zeros:
-    """A stack of zeros, to which one number is added."""
+    """Symbolic stack of zeros; adding one number makes it a constant stack."""
 
     tape: Functions
 

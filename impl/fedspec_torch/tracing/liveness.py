@@ -1,4 +1,4 @@
-"""Liveness of the values of a trace: the step that computes each, and the step that it is kept for."""
+"""Liveness of a trace's values: the stage that first reads each, and the last stage for which it must be kept."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fedspec_torch.tracing.tape import Tape
 
 
 def levels(tape: Tape) -> list[int]:
-    """Number of gradients that must be known before each node."""
+    """Return for each node the number of gradients that must be known before it."""
     found: list[int] = []
     for number, node in enumerate(tape.nodes):
         if node[0] == "gradient":
@@ -20,7 +20,7 @@ def levels(tape: Tape) -> list[int]:
 
 
 def again(tape: Tape, level: Sequence[int], nodes: Sequence[int], asked: Sequence[int]) -> set[int]:
-    """Nodes that a stage may compute again, from the next model and at most one vector, rather than read.
+    """Return nodes that a stage may recompute from the next model and at most one vector instead of reading them.
 
     That vector is kept instead: rho u is no more than u. So what is kept is alike from step to step.
     """
@@ -41,7 +41,7 @@ def again(tape: Tape, level: Sequence[int], nodes: Sequence[int], asked: Sequenc
 
 
 def numeric(tape: Tape, nodes: Sequence[int]) -> set[int]:
-    """Nodes computed from numbers alone; in another step such a value may be a vector."""
+    """Return nodes that depend on numbers alone; at another step such a value may be a vector."""
     found: set[int] = set()
     for node in nodes:
         args = tape.arguments(node)
@@ -53,7 +53,7 @@ def numeric(tape: Tape, nodes: Sequence[int]) -> set[int]:
 def lives(
     tape: Tape, level: Sequence[int], whole: Sequence[int], asked: Sequence[int], results: set[int]
 ) -> tuple[dict[int, float], dict[int, float]]:
-    """The first stage that reads each node, and the last one for which it is kept; a result is kept to the end."""
+    """Return for each node the first stage that reads it, and the last for which it is kept (results: infinity)."""
     same, may = numeric(tape, whole), again(tape, level, whole, asked)
     used: dict[int, set[int]] = {node: set() for node in whole}
     last = dict.fromkeys(whole, -1.0)

@@ -1,4 +1,4 @@
-"""Results of the clients of a block after their traced steps, written over vectors that are no longer read."""
+"""Results of a block's clients after their traced steps, written over vectors that are no longer needed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fedspec_torch.tracing.tracer import Text, expressions, parts_of
 
 @dataclass(frozen=True)
 class Ending:
-    """Plan of the results once all steps are done.
+    """Plan for computing the results after the last step.
 
     Attributes:
         read: the vectors of the block that it is made of, beside y.
@@ -39,7 +39,7 @@ class Ending:
 
 
 def ending(tape: Tape, texts: Mapping[int, Text], after: Mapping[int, Mapping[int, str]]) -> Ending:
-    """Plan how to compute the texts' results from the vectors that their steps leave."""
+    """Plan how to compute the texts' results from the vectors that remain after their steps."""
     nodes = {tau: [*expressions(text.made)] for tau, text in texts.items()}
     read: set[str] = set()
     for tau, known in after.items():
@@ -75,7 +75,7 @@ def _stage(tape: Tape, nodes: Sequence[int], after: Mapping[int, str], names: Se
 
 @dataclass(frozen=True, eq=False)
 class Leaves:
-    """Initial values of some clients' expressions.
+    """Values of the leaves of a trace for some clients.
 
     Attributes:
         tape: what was recorded.
@@ -90,12 +90,12 @@ class Leaves:
     more: Mapping[str, Any]
 
     def rows(self, tensor: int, some: slice) -> Stack:
-        """Rows of a stack for some of the clients."""
+        """Return some clients' rows of a stack."""
         who = list(self.who[some])
         return self.tape.tensors[tensor][neighbours(who) or who]
 
     def values(self, nodes: Sequence[int], known: Mapping[int, Tensor], some: slice) -> list[Any]:
-        """Nodes of some of the clients, computed from known ones: stacks, or vectors and numbers of all alike."""
+        """Compute nodes for some clients from known ones: stacks, or vectors and numbers that all clients share."""
         found: dict[int, Any] = dict(known)
         for node in self.tape.cone(nodes, known):
             kind, *args = self.tape.nodes[node]
@@ -124,7 +124,7 @@ class Leaves:
         return [found[node].clone() if node in known else found[node] for node in nodes]
 
     def columns(self, nodes: Sequence[int], some: slice) -> list[Tensor]:
-        """Nodes that are a number of each of some of the clients, in columns."""
+        """Compute nodes that are one number for each client, as columns."""
         # What is made of common vectors alone is one number.
         return [value.reshape(-1, 1).expand(len(self.who[some]), 1) for value in self.values(nodes, {}, some)]
 
@@ -132,7 +132,7 @@ class Leaves:
 def compute_outputs(
     end: Ending, texts: Mapping[int, Text], leaves: Leaves, tau: Sequence[int], held: dict[str, Tensor]
 ) -> Any:
-    """Compute the results of the clients, those with most steps first.
+    """Compute the results of clients, which are in descending order of steps.
 
     Args:
         end: how it is made.
@@ -171,12 +171,12 @@ def compute_outputs(
 
 
 def kind(stage: Stage | None, tau: int) -> object:
-    """Key of clients whose results are computed at once: a program, else their number of steps."""
+    """Return the key of clients whose results are computed together: their program, else their number of steps."""
     return (stage.program, stage.vectors) if stage else tau
 
 
 def stacks(stage: Stage, leaves: Leaves, some: slice) -> Iterator[tuple[str, Tensor]]:
-    """Inputs of a stage beside the vectors of the block: rows of the text's stacks."""
+    """Yield a stage's input stacks by name: the initial models, and rows of the text's stacks."""
     for name in stage.program.names:
         if name == "x":
             yield name, leaves.x[some]
@@ -185,7 +185,7 @@ def stacks(stage: Stage, leaves: Leaves, some: slice) -> Iterator[tuple[str, Ten
 
 
 def put_together(made: Sequence[Any], sizes: Sequence[int], out: Iterator[Tensor]) -> Any:
-    """Join the results of groups of clients: vectors come from a list, differing numbers are one for each client."""
+    """Join the results of groups of clients: vectors are taken from ``out``, differing numbers become Numbers."""
     first = made[0]
     if isinstance(first, Expression):
         return next(out)

@@ -1,4 +1,4 @@
-"""A stage of a block of clients in one pass: a loop written for its structure, or torch on a few rows at a time.
+"""Execution of a stage on a block of clients: by a compiled loop, or by torch on a few rows at a time.
 
 What is elementwise does not see how the vectors of a block lie in memory (:mod:`fedspec_torch.local.blocks`). Both ways
 round after each operator, and so come to the numbers of the text on tensors; but torch takes a root to one rounding
@@ -23,26 +23,26 @@ from fedspec_torch.setup_time import numba
 from fedspec_torch.tracing.programs import Column, Number, Program, Reduction, Ref, Stage
 
 AT_ONCE = 2**18
-"""Entries of a vector that torch takes at once on a CPU: their intermediate results stay in the cache."""
+"""Entries of a vector that torch processes at a time on a CPU, so that intermediate results stay in the cache."""
 
 
 def at_once(like: Tensor) -> int:
-    """Entries of a vector that torch takes at once."""
+    """Return the number of a vector's entries that torch processes at a time."""
     return AT_ONCE if like.device.type == "cpu" else max(1, like.numel())
 
 
 LEAST = 2**16
-"""Entries of a vector of the block from which on a loop is compiled, which takes half a second."""
+"""Entries of a block's vector from which compiling a loop, which takes half a second, pays."""
 
 
 def row_sums(x: Tensor) -> Tensor:
-    """Sums of rows, as a column; the same for any number of threads, among which torch would split a single row."""
+    """Return the sums of rows as a column, equal for any number of threads (torch would split a single row)."""
     rows = x.reshape(-1, x.shape[-1])
     return rows.expand(max(2, len(rows)), -1).sum(-1, keepdim=True)[: len(rows)]
 
 
 def lengths(x: Tensor) -> Tensor:
-    """A column of Euclidean lengths."""
+    """Return the Euclidean lengths of rows as a column."""
     rows: Any = x.reshape(-1, x.shape[-1])
     found: Tensor = torch.linalg.vector_norm(rows.expand(max(2, len(rows)), -1), dim=-1, keepdim=True)[: len(rows)]
     info = torch.finfo(x.dtype)
@@ -93,11 +93,11 @@ IN_LOOPS = {
     "gt": "{} > {}",
     "where": "({1} if {0} else {2})",
 }
-"""The operators as a compiled loop has them; a structure with another one is left to torch."""
+"""Operators as source of a compiled loop; a program with any other operator runs by torch."""
 
 
 def operated(kind: str, args: Sequence[Any], like: Tensor, out: Tensor | None = None) -> Tensor:
-    """An operator on tensors and numbers; where torch wants a tensor, a number becomes one."""
+    """Apply an operator to tensors and numbers, converting numbers to tensors where torch requires that."""
     tensors = [x for x in args if isinstance(x, Tensor)]
     if kind not in ("add", "sub", "mul", "div") or not isinstance(args[0], Tensor):
         args = [x if isinstance(x, Tensor) else like.new_full((), x) for x in args]
@@ -108,7 +108,7 @@ def operated(kind: str, args: Sequence[Any], like: Tensor, out: Tensor | None = 
 def run(
     stage: Stage, block: Block, vectors: Mapping[str, Tensor], common: Sequence[Tensor], *, loops: bool = True
 ) -> None:
-    """Run a stage on those of a block who have steps left.
+    """Run a stage on the clients of a block that have steps left.
 
     Args:
         stage: what is computed.
@@ -136,7 +136,7 @@ def run(
 
 
 def in_loops(stage: Stage, block: Block, vectors: Mapping[str, Tensor], common: Sequence[Tensor]) -> None:
-    """In a compiled loop; where torch has several threads, the clients are shared out among as many."""
+    """Run a stage in a compiled loop; with several torch threads, each takes a share of the clients."""
     program = stage.program
     loop = loop_of(program, vectors["y"].dtype)
     table, parts = table_of(block), shares([1] * block.left)
@@ -157,13 +157,13 @@ def _table(parts: tuple[tuple[int, int], ...], n: int, layerwise: bool) -> Any:
 
 
 def table_of(block: Block) -> Any:
-    """Table of parts: where its rows begin in a vector of the block, their length, and where it begins in [d]."""
+    """Return for each part its offset in a block's vector, its size, and its offset in a model's vector."""
     return _table(tuple((at.start, at.stop) for at, _ in block.parts), block.n, block.layerwise)
 
 
 @cache
 def loop_of(program: Program, dtype: torch.dtype) -> Callable[..., None]:
-    """The compiled loop of a structure."""
+    """Compile the loop of a program."""
     known: dict[str, Any] = {"sqrt": math.sqrt, "exp": math.exp, "log": math.log}
     exec(source(program), known)
     made: Callable[..., None] = numba().njit(nogil=True, error_model="numpy")(known["loop"])
@@ -171,7 +171,7 @@ def loop_of(program: Program, dtype: torch.dtype) -> Callable[..., None]:
 
 
 def source(program: Program) -> str:
-    """The loop as Python has it: it reads everything at a place before it writes there."""
+    """Return the Python source of a program's loop, which reads all inputs at an index before it writes."""
     names, numbers = program.names, range(program.numbers)
     arrays = [*names, *(f"c{j}" for j in range(program.vectors))]
     word = {"temporary": "t{}", "slot": "{}_[k]", "vector": "c{}_[k]", "number": "n{}"}
@@ -195,7 +195,7 @@ def source(program: Program) -> str:
 
 
 def by_torch(stage: Stage, block: Block, vectors: Mapping[str, Tensor], common: Sequence[Tensor]) -> None:
-    """By operators of torch, some of the block at a time, in memory that they share."""
+    """Run a stage by torch's operators on a few rows at a time, in shared buffers."""
     room: dict[int, Tensor] = {}
     numbers = [known(n, block, vectors["y"]) for n in stage.numbers]
     if not stage.vectors and all(isinstance(n, float) for n in numbers):
@@ -211,7 +211,7 @@ def by_torch(stage: Stage, block: Block, vectors: Mapping[str, Tensor], common: 
 
 
 def reduced(reduction: Reduction, block: Block, vectors: Mapping[str, Tensor], common: Sequence[Tensor]) -> Tensor:
-    """[left, 1] a vector of each client reduced to a number: part by part, and then the parts' numbers."""
+    """Reduce a vector of each client to a number, [left, 1]: first each part, then the parts' results."""
     along, operator = reduction.along, OPERATORS[reduction.kind]
     assert along is not None
     y, ((_, out),) = vectors["y"], along.program.outs
@@ -228,7 +228,7 @@ def reduced(reduction: Reduction, block: Block, vectors: Mapping[str, Tensor], c
 
 
 def known(number: Number, block: Block, like: Tensor) -> float | Tensor:
-    """A number, or a column of the clients with steps left."""
+    """Return a number, or a column for the clients with steps left."""
     if isinstance(number, tuple):
         return like.new_tensor(number)[: block.left, None]
     assert not isinstance(number, Column)
@@ -238,7 +238,7 @@ def known(number: Number, block: Block, like: Tensor) -> float | Tensor:
 def pieces(
     stage: Stage, numbers: Sequence[Any], block: Block, vectors: Mapping[str, Tensor], common: Sequence[Tensor]
 ) -> Iterator[tuple[slice, int, dict[str, Tensor], list[Tensor], Sequence[Any]]]:
-    """A few rows of a part at a time: which, their vectors by name, the common vectors and the numbers."""
+    """Yield a few rows of a part at a time: the rows, the part, their vectors, the shared vectors and the numbers."""
     for j, (at, _) in enumerate(block.parts):
         part = {name: block.part(v, j).flatten(1) for name, v in vectors.items()}
         few = max(1, at_once(vectors["y"]) // max(1, at.stop - at.start))
@@ -251,7 +251,7 @@ def pieces(
 
 @cache
 def ends(program: Program) -> dict[int, str]:
-    """Results that may be written to their place at once, since the old value is not read afterwards."""
+    """Return outputs that may be written in place as they are computed, since nothing reads the old value later."""
     found: dict[int, str] = {}
     for name, (kind, which) in program.outs:
         old = ("slot", name)

@@ -1,4 +1,4 @@
-"""Programs: what is computed between one gradient and the next, elementwise, without the numbers that differ."""
+"""Elementwise programs: the computation between two gradients, without the numbers that change from step to step."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from torch import Tensor
 from fedspec_torch.tracing.tape import REDUCED, Tape, UnrecordedError
 
 Ref: TypeAlias = tuple[str, Any]
-"""Operand of an instruction: the result of another one, a vector of the block or of all clients, or a number."""
+"""Operand of an instruction: an earlier result, a vector of the block, a shared vector, or a number."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """The structure of a stage.
+    """Instructions of a stage, without its numbers.
 
     Attributes:
         instructions: an operator and what it reads; the last ones' results are what is written.
@@ -32,7 +32,7 @@ class Program:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The vectors of the block that are read or written."""
+        """Names of the block's vectors that the program reads or writes."""
         read = [value for _, refs in self.instructions for kind, value in refs if kind == "slot"]
         copied = [value for _, (kind, value) in self.outs if kind == "slot"]
         return tuple(dict.fromkeys([*(name for name, _ in self.outs), *read, *copied]))
@@ -40,18 +40,18 @@ class Program:
 
 @dataclass(frozen=True)
 class Column:
-    """Place of a number of each client: a node of the tape."""
+    """Placeholder for a number of each client: a node of the tape."""
 
     node: int
 
 
 Number: TypeAlias = float | tuple[float, ...] | Tensor | Column
-"""Number for all clients, or of each, or where to find it."""
+"""Number for all clients, one for each client, or its placeholder."""
 
 
 @dataclass(frozen=True)
 class Reduction:
-    """A number of each client that a stage computes before its program.
+    """Number of each client, computed from vectors or numbers before a stage's program runs.
 
     Attributes:
         column: where it is kept.
@@ -68,7 +68,7 @@ class Reduction:
 
 @dataclass(frozen=True)
 class Stage:
-    """A program with its numbers, and with the places of its common vectors among the tape's tensors.
+    """Program with its numbers, and with the indices of its shared vectors among the tape's tensors.
 
     Attributes:
         program: what is computed of each coordinate.
@@ -84,14 +84,14 @@ class Stage:
 
     @property
     def given(self) -> set[int]:
-        """The nodes whose numbers are known once it is known who the clients are."""
+        """Nodes of numbers that depend only on which clients run."""
         inner = [arg for r in self.reductions for arg in r.args]
         found = {number.node for number in (*self.numbers, *inner) if isinstance(number, Column)}
         found |= {node for r in self.reductions if r.along for node in r.along.given}
         return found - {r.column.node for r in self.reductions}
 
     def known(self, found: Mapping[int, Number]) -> Stage:
-        """The stage with numbers that are known now."""
+        """Return the stage with some placeholders replaced by numbers."""
         if not found:
             return self
 
@@ -103,13 +103,13 @@ class Stage:
 
     @staticmethod
     def of_each(stages: Sequence[Stage]) -> Stage:
-        """Stages of one program, one for each client, as one."""
+        """Merge stages of one program, one for each client, to a single stage."""
         numbers = zip(*(stage.numbers for stage in stages), strict=True)
         return replace(stages[0], numbers=tuple(each[0] if len({*each}) == 1 else each for each in numbers))
 
 
 def compiled(tape: Tape, known: Mapping[int, Ref], outs: Mapping[str, int]) -> Stage:
-    """Compile a stage that computes some nodes from known ones."""
+    """Compile a stage that computes the nodes ``outs`` from known ones."""
     columns = [node for node in tape.cone(outs.values(), known) if tape.axes[node] == 1]
     reductions = [_reduction(tape, known, node) for node in columns if tape.moved[node]]
     return replace(_elementwise(tape, known, outs), reductions=tuple(reductions))
@@ -123,7 +123,7 @@ def _reduction(tape: Tape, known: Mapping[int, Ref], node: int) -> Reduction:
 
 
 def number(tape: Tape, node: int) -> Number:
-    """The number of a node that is no vector."""
+    """Return the value of a number node, or the placeholder of a column node."""
     found: Number = Column(node) if tape.axes[node] == 1 else tape.nodes[node][1]
     return found
 

@@ -1,4 +1,4 @@
-"""Local runs that are recorded, in stages: what is computed between one gradient and the next, and what is kept.
+"""Stages of a traced local run: the computation between two gradients, and the vectors kept from stage to stage.
 
 After the gradient at step k a stage writes the vector at which the next one is taken over the last one, and what later
 stages read to vectors of its own: which these are is seen, since the whole run is recorded before anything is computed.
@@ -19,7 +19,7 @@ from fedspec_torch.tracing.tracer import Text, expressions
 
 @dataclass(frozen=True)
 class Stages:
-    """The stages of all steps.
+    """Compiled stages of all local steps.
 
     Attributes:
         stages: of each step.
@@ -36,7 +36,7 @@ class Stages:
 
 
 def staged(tape: Tape, text: Text, steps: int) -> Stages:
-    """The stages of the first few steps of a text; of all of them, its results are what is kept.
+    """Compile the first ``steps`` steps of a text to stages that keep what later stages and the results need.
 
     Raises:
         UnrecordedError: a step does more than what is elementwise.
@@ -74,7 +74,7 @@ def staged(tape: Tape, text: Text, steps: int) -> Stages:
 
 
 def places(text: Text, steps: int, level: Sequence[int]) -> list[int]:
-    """Nodes of the gradients of the first few steps, and of the value that the last of them leaves.
+    """Return the nodes at which the first ``steps`` gradients are taken, and the node of the model after them.
 
     That value is read off the next step if there is one, else off the results; -1: there is none.
     """
@@ -85,7 +85,7 @@ def places(text: Text, steps: int, level: Sequence[int]) -> list[int]:
 
 
 def rated(tape: Tape, text: Text, steps: int) -> Stages | None:
-    """Compile steps that begin with y - rate g, so that no gradient need be written. None: they do not.
+    """Compile steps of the form y - rate g plus a rest without g, so that gradients aren't stored; None if they aren't.
 
     What is left of a step knows g no more, and what is alike in all steps is computed before the first one.
     """
@@ -123,7 +123,7 @@ def rated(tape: Tape, text: Text, steps: int) -> Stages | None:
 
 
 def begun(tape: Tape, nodes: Mapping[str, int]) -> dict[str, tuple[int, Stage | None]]:
-    """Initial vectors and how to make them: in place, from the rows of a single stack, if possible."""
+    """Return for each initial vector its node, or its source rows and the stage that computes it in place."""
     found: dict[str, tuple[int, Stage | None]] = {}
     for slot, node in nodes.items():
         inner = tape.cone([node], {})

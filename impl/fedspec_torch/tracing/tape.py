@@ -1,4 +1,4 @@
-"""The tape of a recording: operators and their arguments, no numbers, and walks along them.
+"""Tape of a trace: operators and their arguments without values, and traversals of them.
 
 Equal expressions are one node, so texts of unequal numbers of steps share what they have in common.
 """
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 Node: TypeAlias = tuple[Any, ...]
-"""An operator and its arguments: numbers of other nodes, or what a leaf is."""
+"""Operator and the numbers of its argument nodes, or a leaf and its description."""
 
 FLOATS = (torch.float32, torch.float64)
 
@@ -21,7 +21,7 @@ BINARY = ("add", "sub", "mul", "div", "maximum", "minimum")
 UNARY = ("neg", "sqrt", "sign", "abs", "exp", "log")
 COMPARED = ("lt", "gt", "and", "or")
 REDUCED = ("sum", "max", "length")
-"""Along a vector: a column with a number for each client."""
+"""Reductions along a vector, to a column with one number for each client."""
 
 LEAVES = ("x", "vector", "rows", "column", "counts", "number", "constant", "gradient")
 """Leaves of a trace: the clients' initial models; a vector that they share; their rows of a stack, and their numbers in
@@ -29,16 +29,16 @@ a column; their whole numbers in a list of those of all clients; a number; a sta
 k, whose argument is the node where it is taken."""
 
 AXES = {**dict.fromkeys(("x", "vector", "rows", "gradient"), 2), **dict.fromkeys(("column", "counts", *REDUCED), 1)}
-"""Number of axes by kind: 2 for vectors, 1 for columns; numbers have none, other kinds as many as their arguments."""
+"""Number of axes of a node's value by kind: 2 for vectors, 1 for columns; other kinds have their arguments' number."""
 
 
 class UnrecordedError(TypeError):
-    """A text does what is not recorded."""
+    """Error: a text does something that can't be traced."""
 
 
 @dataclass(eq=False)
 class Tape:
-    """Everything that was asked for.
+    """Trace of texts: a list of nodes, in which equal expressions are one node.
 
     Attributes:
         d: the coordinates of a vector.
@@ -66,7 +66,7 @@ class Tape:
     _leaves: dict[tuple[str, Any], int] = field(default_factory=dict)
 
     def node(self, *node: Any) -> int:
-        """The number of a node."""
+        """Return the number of a node, adding it if it is new."""
         found = self._known.get(node)
         if found is None:
             found = self._known[node] = self._number(node)
@@ -88,7 +88,7 @@ class Tape:
         return number
 
     def leaf(self, kind: str, tensor: Tensor) -> int:
-        """A vector for all clients, or rows of a stack.
+        """Return the leaf of a shared vector, or of the clients' rows of a stack.
 
         Raises:
             UnrecordedError: it is on another device, in other numbers, or wants a gradient.
@@ -108,19 +108,19 @@ class Tape:
         return number
 
     def counts(self, numbers: tuple[float, ...]) -> int:
-        """A number of each client, from a list of those of all clients."""
+        """Return the leaf of a number of each client, from a list of all clients' numbers."""
         if ("counts", numbers) not in self._leaves:
             self.tensors.append(torch.tensor(numbers, dtype=torch.float64, device=self.device))
             self._leaves["counts", numbers] = self.node("counts", len(self.tensors) - 1)
         return self._leaves["counts", numbers]
 
     def constant(self, value: float) -> int:
-        """A stack of one number; each that is asked for is one of its own, since it may become something else."""
+        """Return a new node for a stack of one number; each call makes its own, since its value may change."""
         self._constants += 1
         return self.node("constant", value, self._constants)
 
     def afresh(self) -> None:
-        """Another text begins: its constants are those of the texts before."""
+        """Begin another text, whose constants are matched with those of earlier texts in order."""
         self._constants = 0
 
     def _at_scale(self, s: int, root: int) -> int | None:
@@ -133,7 +133,7 @@ class Tape:
         return None
 
     def is_length(self, number: int) -> bool:
-        """True if a node is known to be at least 0, as the length of a vector is."""
+        """True if a node's value is known to be at least 0."""
         kind, *args = self.nodes[number]
         match kind:
             case "sqrt" | "abs" | "length" | "exp":
@@ -153,14 +153,14 @@ class Tape:
         return self.axes[number] == 1 and not self.moved[number]
 
     def arguments(self, number: int) -> Sequence[int]:
-        """The nodes that a node is computed from."""
+        """Return the nodes from which a node is computed."""
         kind, *args = self.nodes[number]
         if kind == "gradient":
             return args[1:]
         return () if kind in LEAVES else args
 
     def cone(self, nodes: Iterable[int], known: Mapping[int, Any]) -> list[int]:
-        """The nodes that these are computed from, themselves included, arguments first; not what is known."""
+        """Return the nodes that these depend on, themselves included, without known ones, arguments first."""
         found: set[int] = set()
         left = [*nodes]
         while left:
@@ -171,7 +171,7 @@ class Tape:
         return sorted(found)
 
     def by_use(self, nodes: Iterable[int], known: Mapping[int, Any]) -> list[int]:
-        """Sort nodes by a walk that begins at these nodes: alike for equal expressions."""
+        """Return the nodes that these depend on in the order of a depth-first walk, which equal expressions share."""
         found: dict[int, None] = {}
         left = [(node, False) for node in [*nodes][::-1]]
         while left:

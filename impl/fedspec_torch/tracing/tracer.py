@@ -1,4 +1,4 @@
-"""Tracer of a client's text over tau steps: its gradients and its results, as expressions."""
+"""Tracer: runs a client's text for tau steps on expressions, and records its gradients and results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TURNED = {"__radd__": "add", "rsub": "sub", "__rsub__": "sub", "__rmul__": "mul"
 
 
 class Someone:
-    """The numbers of the clients of a block, which a text may look up rows by, and nothing else."""
+    """Symbolic client numbers of a block: a text may only index stacks by them."""
 
     def __eq__(self, other: object) -> bool:
         raise UnrecordedError("who a client is")
@@ -32,7 +32,7 @@ class Someone:
 
 
 class Recording(TorchFunctionMode):
-    """While it is on, what a text does with a tensor and an expression is recorded, and rows are looked up by name."""
+    """Function mode that records a text's operations on expressions and its lookups of clients' rows."""
 
     def __init__(self, tape: Functions, someone: Someone) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class Recording(TorchFunctionMode):
         raise UnrecordedError(f"{name} of a tensor and an expression")
 
     def computed(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """Compute of common vectors what a text asks for, once: it is one vector at every step and in every text."""
+        """Compute an operation on shared tensors once, and cache the result for all steps and texts."""
         asked = (*args, *kwargs.values())
         key = (func, *kwargs, *(id(x) if isinstance(x, Tensor) else x for x in asked))
         try:
@@ -85,7 +85,7 @@ class Text:
 
 
 def text_of(tape: Functions, client: Callable[..., Any], start: int, tau: int, more: Mapping[str, Any]) -> Text:
-    """Trace a client's text over tau steps from a node.
+    """Trace a client's text for tau steps from the node ``start``.
 
     Raises:
         UnrecordedError: it asks for gradients otherwise than at step 0, 1, ..., tau - 1, each at one place, the first
@@ -116,7 +116,7 @@ def text_of(tape: Functions, client: Callable[..., Any], start: int, tau: int, m
 
 
 def expressions(made: Any) -> Iterator[int]:
-    """The nodes in what a text returns."""
+    """Yield the nodes in a text's results."""
     if isinstance(made, Expression):
         yield made.number
     for part in parts_of(made) or ():
@@ -124,7 +124,7 @@ def expressions(made: Any) -> Iterator[int]:
 
 
 def parts_of(made: Any) -> tuple[Any, ...] | None:
-    """The parts of a tuple or record; None: it is neither."""
+    """Return the parts of a tuple or record; None for anything else."""
     if isinstance(made, tuple):
         return made
     if is_dataclass(made) and not isinstance(made, type):

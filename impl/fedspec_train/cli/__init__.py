@@ -1,1 +1,1 @@
-"""The commands that train, and what they share."""
+"""Commands that train, and code that they share."""

@@ -1,4 +1,4 @@
-"""The command ``fedspec reproduce``: each paper's claim, run and answered in a sentence.
+"""Command ``fedspec reproduce``: run the experiment of a paper's claim, and print whether the claim holds.
 
 Torch and what else training needs are imported when the command runs.
 """
@@ -17,11 +17,11 @@ from fedspec_train.cli.training import PlaceError
 from fedspec_train.report import recipe_picture
 
 SMALL = "Size small decides nothing, --size large does: seeds are too few and runs too short. "
-"""Caveat before a sentence about small runs: of two seeds one may support a claim and one may not."""
+"""Caveat before a sentence about small runs: one of two seeds may support a claim and the other may not."""
 
 
 def mount(app: typer.Typer) -> None:
-    """Add the command."""
+    """Add the command to the application."""
 
     @app.command(epilog="Exit code: 0 whatever comes out, 2 a usage error or a recipe that cannot be run.")
     def reproduce(

@@ -1,4 +1,4 @@
-"""Parsers of ``fedspec simulate``'s options: hyper-parameters, local steps, the clients of a round."""
+"""Parsers of ``fedspec simulate``'s options for hyper-parameters, local steps and cohorts."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from fedspec.errors import ParameterError
 from fedspec_suite.cli.assignments import Settings, assigned, number_or_word, several
 
 Shape: TypeAlias = Callable[[float], Any]
-"""A rate by round, from the rate that is set."""
+"""Function from a constant rate to a schedule that changes it by round."""
 
 
 def set_and_tried(
     setting: Sequence[str], tuning: Sequence[str], rows: Sequence[Algorithm]
 ) -> tuple[Settings, Settings]:
-    """Values to set and values to try for each algorithm; those given for it alone go before those for all.
+    """Parse --set and --tune for each algorithm; values for a single algorithm take precedence over values for all.
 
     Raises:
         ParameterError: one cannot be read, is known to nobody, or is set and tried alike.
@@ -37,7 +37,7 @@ def set_and_tried(
 
 
 def own_solvers(setting: Sequence[str], rows: Sequence[Algorithm]) -> tuple[list[str], list[Algorithm]]:
-    """The settings without ``solver=`` of a local solver that an algorithm has not itself, and the rows with it.
+    """Apply ``solver=ID`` settings that name another local solver; return the other settings, and the rows.
 
     Raises:
         UnknownNameError: there is no such solver.
@@ -78,7 +78,7 @@ def local_work(text: str | None, redraw: bool, passes: float | None, batch: int,
 
 
 def spread(text: str) -> Any:
-    """A number of local steps, or the least and greatest: ``10``, ``2-8``.
+    """Parse a number of local steps, or a range: ``10``, ``2-8``.
 
     Raises:
         ParameterError: it is no whole number >= 1, and not two of them, the smaller first.
@@ -94,7 +94,7 @@ def spread(text: str) -> Any:
 
 
 def cohort_of(asked: int | None, clients: int) -> int:
-    """The clients of a round; unless it is said, ten, or all of fewer.
+    """Return the number of clients in a round: as asked, or 10, or all if there are fewer.
 
     Raises:
         ParameterError: there are not so many.
@@ -105,7 +105,7 @@ def cohort_of(asked: int | None, clients: int) -> int:
 
 
 def shape_of(schedule: str | None, decay: float, warm_up: int, rounds: int) -> Shape | None:
-    """Parse the course of eta_l over rounds; None: it is constant.
+    """Parse the schedule of eta_l over rounds; None if it is constant.
 
     Args:
         schedule: ``cosine``, ``cosine:least=0.001``, ``steps:50,75``, ``steps:50,75,factor=0.5``; None: it stays.
@@ -155,7 +155,7 @@ def _schedule(text: str) -> tuple[str, list[int], dict[str, float]]:
 
 
 def falling(numbers: dict[str, Any], shape: Shape | None) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Hyper-parameters without the client rate, and that rate by round, where it changes."""
+    """Split off the client rate as a schedule by round, if it changes; return the other numbers and the schedule."""
     if shape is None or "eta_l" not in numbers:
         return numbers, {}
     return {n: v for n, v in numbers.items() if n != "eta_l"}, {"eta_l": shape(numbers["eta_l"])}

@@ -1,4 +1,4 @@
-"""The command ``fedspec simulate``: algorithms train a small model on real data, side by side.
+"""Command ``fedspec simulate``: train a small model on real data with one or more algorithms, and compare them.
 
 Torch, scikit-learn and matplotlib are imported when the command runs.
 """
@@ -31,7 +31,7 @@ from fedspec_train.report.progress import Pace
 
 
 def mount(app: typer.Typer) -> None:
-    """Add the command."""
+    """Add the command to the application."""
 
     @app.command("simulate")
     def simulate_(

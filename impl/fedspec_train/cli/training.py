@@ -1,4 +1,4 @@
-"""The runs of ``fedspec simulate``: played to the end or to an interrupt, saved on the way, printed and written."""
+"""Execution of ``fedspec simulate``'s runs: play, save, resume, print and write them."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from fedspec_train.report.option_differences import options_of, unlike
 from fedspec_train.report.progress import Pace
 
 Records = list[dict[str, Any]]
-"""Runs as the record has them."""
+"""Runs in the form of the JSON record."""
 
 
 OTHERS = (".jpg", ".jpeg", ".gif", ".eps", ".ps", ".tif", ".tiff", ".webp", ".bmp")
-"""Suffixes of picture formats that are refused; other suffixes are part of the name, as in ``eta-0.1``."""
+"""Suffixes of unsupported picture formats; any other suffix is part of the name, as in ``eta-0.1``."""
 
 
 class PlaceError(FedspecError):
-    """A file cannot be written where it is asked for, or read; the message names it."""
+    """Error: a file can't be written or resumed from as an option asks; the message names the option and the file."""
 
 
 @dataclass(frozen=True)
@@ -57,18 +57,18 @@ class Places:
 
     @property
     def written(self) -> tuple[Path, Path]:
-        """The picture and the record."""
+        """Paths of the picture and of the record."""
         kind = self.out.suffix.lower()
         if kind in (*pictures.KINDS, ".json"):
             return self.out.with_suffix(".png") if kind == ".json" else self.out, self.out.with_suffix(".json")
         return self.out.with_name(self.out.name + ".png"), self.out.with_name(self.out.name + ".json")
 
     def of(self, file: Path, algorithm: str, seed: int) -> Path:
-        """The file of one run: as it was asked for, or where there are several with algorithm and seed in its name."""
+        """Return the path of one run: ``file``, or, with several runs, with algorithm and seed in its name."""
         return file.with_stem(f"{file.stem}-{algorithm}-{seed}") if self.several else file
 
     def check_resumed(self, asked: Iterable[tuple[str, int]]) -> list[str]:
-        """Name runs, by algorithm and seed, that have no file to resume from.
+        """Return names of the runs that have no file to resume from.
 
         Raises:
             PlaceError: none has.
@@ -83,7 +83,7 @@ class Places:
         return lost
 
     def check(self) -> None:
-        """Make the folder of what is written, before anybody trains for it.
+        """Make the output folder, and raise an error if a file can't be written, before training starts.
 
         Raises:
             PlaceError: there is none and none can be made, or a file cannot be written; or a picture of another kind is
@@ -113,12 +113,12 @@ class Places:
 
 
 def write_error(error: OSError) -> str:
-    """Why something cannot be written, in a few words."""
+    """Format why a file can't be written."""
     return f"{error.filename or ''}: {error.strerror}".removeprefix(": ")
 
 
 def begun(mirror: Any, places: Places, run: Any, seed: int, *, tuned: bool = False, **more: Any) -> Any:
-    """A run as the command asks for it, or as it was saved.
+    """Return the run, resumed from its saved file if the command resumes.
 
     Args:
         mirror: the package that trains.
@@ -158,7 +158,7 @@ Ended = FedspecError | KeyboardInterrupt | None
 
 
 class DivergedRunsError(FedspecError):
-    """Some runs have diverged; the message says which, when, and what to try.
+    """Error: some runs diverged; the message says which and in which round.
 
     Attributes:
         count: how many.
@@ -213,7 +213,7 @@ def whole(record: dict[str, Any]) -> bool:
 
 
 def play(run: Any, places: Places, seed: int, pace: Pace) -> None:
-    """Train to the end, saving now and then.
+    """Play a run to its end, and save it every ``places.every`` seconds.
 
     Raises:
         KeyboardInterrupt: after the round, and saving once more; a second one breaks the round off.
@@ -254,7 +254,7 @@ def _save(run: Any, file: Path) -> None:
 
 
 def run_record(run: Any, own: dict[str, Any], seed: int, before: int) -> dict[str, Any]:
-    """A run as the record has it.
+    """Return a run in the form of the JSON record.
 
     Args:
         run: as far as it has come.
@@ -286,7 +286,7 @@ def write(
     tuning: dict[str, Any] | None = None,
     **look: Any,
 ) -> None:
-    """Write the picture, which looks as :func:`pictures.draw` is told, and the record, with what was tried beforehand.
+    """Write the picture and the JSON record.
 
     Raises:
         PlaceError: one cannot be written.
@@ -313,7 +313,7 @@ def plain(value: Any) -> Any:
 
 
 def show(runs: Sequence[dict[str, Any]], shown: Console) -> None:
-    """Print the table."""
+    """Print the table of runs."""
     cut = any(len(r["rounds"]) < r["asked"] for r in runs)
     t = table(
         "algorithm", *["rounds"] * cut, "loss", "test loss", "accuracy", "best", "floats sent", "s a round", "settings"
@@ -347,6 +347,6 @@ def _last(values: Sequence[float]) -> float:
 
 
 def span(values: Sequence[float], form: str) -> str:
-    """Format a value, or the least and the greatest of several."""
+    """Format a value, or the smallest and the largest of several."""
     low, high = format(min(values), form), format(max(values), form)
     return low if low == high else f"{low} to {high}"

@@ -1,4 +1,4 @@
-"""``fedspec simulate --tune``: an algorithm's grid is tried before it trains, once, and what came of it is told."""
+"""``fedspec simulate --tune``: search an algorithm's grid before it trains, and print the result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fedspec_train.report.progress import Pace
 
 @dataclass(frozen=True)
 class Question:
-    """Tuning of an algorithm, and its training afterwards.
+    """Settings of the grid search of one algorithm, and of its training afterwards.
 
     Attributes:
         row: the algorithm.
@@ -45,7 +45,7 @@ class Question:
 
 
 def found(mirror: Any, asked: Question, federation: Any, plan: Any, places: Places, pace: Pace) -> Any:
-    """Run the tuning, or read the result of the run that is resumed.
+    """Run the grid search, resuming from its record if the command resumes.
 
     Raises:
         PlaceError: the record of what was tried is gone, or cannot be written.
@@ -97,13 +97,13 @@ def _record(file: Path, algorithm: str) -> Path:
 
 
 def tuning_record(tuning: Any) -> dict[str, Any]:
-    """Result of a tuning, for the command's record."""
+    """Return the result of a grid search in the form of the JSON record."""
     found = {name: value for name, value in asdict(tuning).items() if name != "rates"}
     return found | {"at_edge": list(tuning.at_edge)}
 
 
 def show(findings: Mapping[str, Any], shown: Console) -> None:
-    """Print of each algorithm what was tried, and what was chosen by it."""
+    """Print for each algorithm the tried combinations and the chosen one."""
     for name, tuning in findings.items():
         t = table(name, *tuning.grid, f"{tuning.by} on what is held out", "")
         for trial in tuning.trials:
@@ -118,7 +118,7 @@ def show(findings: Mapping[str, Any], shown: Console) -> None:
 
 
 def mark(runs: Sequence[dict[str, Any]], findings: Mapping[str, Any]) -> None:
-    """Say beside what was tuned of whom nothing was, wherever an algorithm is named."""
+    """Add to each run its tuned settings, and a label that marks algorithms that weren't tuned."""
     for run in runs:
         tuning = findings.get(run["algorithm"])
         run["tuned"] = [*tuning.grid] if tuning else []
@@ -126,7 +126,7 @@ def mark(runs: Sequence[dict[str, Any]], findings: Mapping[str, Any]) -> None:
 
 
 def summed_up(runs: Sequence[dict[str, Any]], findings: Mapping[str, Any], sources: Collection[str] = ()) -> str:
-    """Describe the sources of the runs' settings.
+    """Describe whether the runs' settings were given, default or tuned.
 
     Args:
         runs: as the record has them.

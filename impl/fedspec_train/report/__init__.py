@@ -1,1 +1,1 @@
-"""Printed and drawn reports of runs."""
+"""Tables and plots of runs."""

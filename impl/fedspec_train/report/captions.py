@@ -1,4 +1,4 @@
-"""Captions of pictures of runs, and the names in them."""
+"""Captions and labels of plots of runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from fedspec_train.report.option_differences import unlike
 
 FEW = 5
-"""From so many seeds on a band has the middle half of them: of five the quartiles are the second and the fourth."""
+"""Number of seeds from which a band shows the middle half: of five, the quartiles are the second and the fourth."""
 
 ALIKE = {
     "clients": "{} clients",
@@ -22,16 +22,16 @@ ALIKE = {
     "accumulate": "gradients of {} minibatches",
     "said": "{}",
 }
-"""Phrases about a task, by the names in its record; None or missing fields are left out."""
+"""Phrases for a caption by the field of a task's record; missing fields are left out."""
 
 
 def band(seeds: int) -> tuple[float, float]:
-    """Between which quantiles over seeds a band lies: all of few, the middle half of many."""
+    """Return the quantiles that bound a band over seeds: all of few seeds, the middle half of many."""
     return (0.25, 0.75) if seeds >= FEW else (0.0, 1.0)
 
 
 def name(algorithm: str, of: Collection[str], tuned: Collection[str]) -> str:
-    """Label of a line: the id, and beside lines of tuned settings, whether its own are not tuned."""
+    """Return the label of a line: the algorithm, marked "(not tuned)" if only other lines are tuned."""
     mixed = algorithm not in tuned and any(other in tuned for other in of)
     return f"{algorithm} (not tuned)" if mixed else algorithm
 
@@ -42,7 +42,7 @@ def caption(
     against: Sequence[str],
     tuned: Collection[str],
 ) -> str:
-    """Caption: constants, the meaning of lines and bands, and the measured quantities with units.
+    """Return the caption: shared settings, the meaning of lines and bands, and the units.
 
     Args:
         task: what the runs have in common.
@@ -122,7 +122,7 @@ def _settings(of: Collection[str], tuned: Collection[str]) -> str:
 
 
 def wrapped(text: str, size: float, width: float) -> str:
-    """Text in lines of at most that width.
+    """Break text into lines of at most ``width`` points.
 
     Args:
         text: words between spaces.
@@ -140,7 +140,7 @@ def wrapped(text: str, size: float, width: float) -> str:
 
 
 def length(text: str, size: float) -> float:
-    """Width of a line of text, in points."""
+    """Return the width of a line of text in points."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import TextToPath
 

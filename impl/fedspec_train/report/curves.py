@@ -1,4 +1,4 @@
-"""The curves of a comparison: losses and accuracy against rounds, what is sent, or time, over seeds."""
+"""Curves of a comparison: losses and accuracy over rounds, floats sent or time, summarised over seeds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jaxtyping import Float
 from fedspec.errors import ParameterError
 
 Run = Mapping[str, Any]
-"""A run as the record of ``fedspec simulate`` has it."""
+"""Run in the form of ``fedspec simulate``'s JSON record."""
 
 Numbers = Float[np.ndarray, " rounds"]
 
@@ -36,14 +36,14 @@ AGAINST: Mapping[str, tuple[str, Callable[[Run], list[float]]]] = {
     "floats": ("floats sent", _floats),
     "seconds": ("seconds", _seconds),
 }
-"""Horizontal axes: words, and numbers of each round."""
+"""Horizontal axes: label, and function from a run to its values by round."""
 
 PANELS = {"loss": "training loss", "test_loss": "test loss", "accuracy": "test accuracy"}
-"""Vertical axes, by name in a round."""
+"""Vertical axes: label, by the field of a round's record."""
 
 
 def chosen(option: str, text: str, known: Collection[str]) -> tuple[str, ...]:
-    """Names that are separated by commas, each once, in the order given.
+    """Parse comma-separated names, each once, in the given order.
 
     Raises:
         ParameterError: one is not known, or there is none.
@@ -59,7 +59,7 @@ def chosen(option: str, text: str, known: Collection[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Curve:
-    """An algorithm over its seeds: the median across and up, and a band, at each round that all of its runs know.
+    """Median over an algorithm's seeds, and a band, at each round that all of its runs have evaluated.
 
     Attributes:
         low: the lower edge of the band; None: of a single seed there is none.
@@ -73,13 +73,13 @@ class Curve:
 
 
 def value(done: Mapping[str, Any], up: str) -> float | None:
-    """Value of a round under a name of PANELS, or a metric; None: it has none."""
+    """Return a round's value under a name of PANELS, or of a metric; None if it has none."""
     told: float | None = done[up] if up in PANELS else done["metrics"].get(up)
     return told
 
 
 def curve(runs: Sequence[Run], against: str, up: str, band: tuple[float, float]) -> Curve | None:
-    """The curve of runs that differ in their seeds; None where they have no such numbers.
+    """Compute the curve of runs that differ only in their seeds; None if they have no such values.
 
     Args:
         runs: of one algorithm.

@@ -1,4 +1,4 @@
-"""Output of ``fedspec show --mirror``: the parts of an algorithm's text that run as written, and the others."""
+"""Output of ``fedspec show --mirror``: the functions of an algorithm, and the fast versions that replace some."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fedspec.errors import FedspecError, to_install
 
 
 def parts(a: Algorithm) -> tuple[Any, ...]:
-    """The parts of an algorithm's text.
+    """Return the functions of an algorithm's text, with their fast versions.
 
     Raises:
         FedspecError: torch, or what else the mirror needs, is not there.
@@ -28,7 +28,7 @@ def parts(a: Algorithm) -> tuple[Any, ...]:
 
 
 def show(a: Algorithm, parts: Sequence[Any], out: Console) -> None:
-    """Print each part of the text with what runs, what it waits for and which tests hold it to the text.
+    """Print each function of the text, the fast version that runs in its place, and the tests that compare the two.
 
     Args:
         a: the row.

@@ -1,4 +1,4 @@
-"""In which options that they share the algorithms of a comparison differ: settings of others are easily overlooked."""
+"""Options on which the compared algorithms differ although they share them, since these are easily overlooked."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 
 def options_of(run: Any) -> dict[str, str]:
-    """The options of a run of :func:`fedspec_torch.simulate`, those that nobody has set too."""
+    """Return the options of a run of :func:`fedspec_torch.simulate`, defaults included."""
     return {name: str(getattr(run.h, name)) for name in run.algorithm.options if hasattr(run.h, name)}
 
 
 def unlike(runs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A clause for each option that some have alike and others otherwise, with who has which value.
+    """Describe each option with differing values in the runs: which algorithms have which value.
 
     Args:
         runs: as the record of ``fedspec simulate`` has them.

@@ -1,4 +1,4 @@
-"""The picture of a comparison: a panel for each axis up and across, a line and a band for each algorithm."""
+"""Plot of a comparison: a grid of panels (quantity by horizontal axis), a line and a band for each algorithm."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from fedspec_train.report import captions
 from fedspec_train.report.curves import AGAINST, PANELS, Curve, Run, curve
 
 WIDTH = {1: 6.0, 2: 9.0, 3: 12.0}
-"""Width of a picture by its panels side by side, in inches."""
+"""Width of a picture in inches, by its number of columns."""
 
 LETTERS = 12.2
-"""Points: 18 where two panels side by side fill a slide 13.33 inches wide, 8.8 where they fill 6.5 inches of a page."""
+"""Font size: 18 pt if two columns fill a slide 13.33 inches wide, 8.8 pt if they fill 6.5 inches of a page."""
 
 SMALL, SPACING, MARGIN = 9.0, 1.2, 8.0
-"""Size of the caption in points, line height in sizes, and margin in points."""
+"""Font size of the caption in points, its line height in font sizes, and the margin in points."""
 
 HEIGHT = 3.1
 """Height of a row of panels, in inches."""
 
 HANDLE = 4.0
-"""Length of a legend's lines, in letters: long enough to tell dashes apart."""
+"""Length of a legend's line samples in font sizes: long enough to tell dashes apart."""
 
 DPI = 150
 
 LOSSES = ("loss", "test_loss")
-"""The panels of which a share of what is left is what counts."""
+"""Panels in which ratios matter, so that their axis may be logarithmic."""
 
 KINDS = (".png", ".svg", ".pdf")
 """Suffixes of picture files."""
@@ -46,7 +46,7 @@ def draw(
     tuned: Collection[str] = (),
     falling: Collection[str] = LOSSES,
 ) -> None:
-    """Write the picture, as PNG, SVG or PDF by the suffix of the file.
+    """Write the plot, as PNG, SVG or PDF by the file's suffix.
 
     Args:
         runs: as the record has them; those of one algorithm differ in their seeds.
@@ -75,7 +75,7 @@ def drawn(
     tuned: Collection[str],
     falling: Collection[str] = LOSSES,
 ) -> Any:
-    """The picture, as a figure of matplotlib's."""
+    """Return the plot as a matplotlib figure."""
     # Without pyplot, which would choose a backend for the whole program.
     from matplotlib.figure import Figure
 

@@ -1,4 +1,4 @@
-"""Progress of a command's training: its share, its speed, and the time left."""
+"""Progress line of a command's training: share done, speed, and time left."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass
 class Pace:
-    """Counts the rounds of all runs of a command, and says so.
+    """Counter of the rounds of all runs of a command, which prints its progress.
 
     Attributes:
         rounds: how many there are, of all runs.
@@ -35,11 +35,11 @@ class Pace:
         self._before = 0
 
     def skip(self, rounds: int) -> None:
-        """Count rounds that were played before, or that nobody plays since their run has ended."""
+        """Count rounds that were played before, or that won't be played because their run ended."""
         self.done += rounds
 
     def play(self, words: str, run: Any, loss: float) -> None:
-        """Count a round of a run, and say what it is of."""
+        """Count a played round, and print the progress."""
         self._before = self._before if run is self._run else 0
         self.steps += run.client_steps - self._before
         self._run, self._before = run, run.client_steps
@@ -48,7 +48,7 @@ class Pace:
 
     @property
     def said(self) -> str:
-        """Progress of all runs, in words."""
+        """Progress of all runs as text."""
         seconds = max(self.clock() - self.since, 1e-9)
         left = (self.rounds - self.done) * seconds / max(1, self.played)
         speed = f"{self.steps / seconds:,.0f} client steps/s"
@@ -56,7 +56,7 @@ class Pace:
 
 
 def duration(seconds: float) -> str:
-    """A time in the two largest of hours, minutes and seconds."""
+    """Format a duration in its two largest units of hours, minutes and seconds."""
     whole = round(seconds)
     minutes, s = divmod(whole, 60)
     h, m = divmod(minutes, 60)

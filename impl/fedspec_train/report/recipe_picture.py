@@ -1,4 +1,4 @@
-"""The picture of a recipe: what its checks measure, against rounds and against the floats sent."""
+"""Plot of a recipe: one quantity (distance, accuracy or test loss) over rounds and floats sent."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from fedspec_train.report import picture
 AWAY = "distance to the minimiser"
 
 FIRST = {"distance": AWAY, "accuracy": "accuracy", "test_loss": "test_loss"}
-"""Columns that are drawn, by the panel of each: the first that a recipe's runs have."""
+"""Panel by the record's column; a plot uses the first column that has values."""
 
 
 BATCHES = {"quadratics": None, "heavy-tailed": 1}
-"""Batch sizes of data that fix them: all examples, or one."""
+"""Batch sizes of data sets that fix them: None for all examples, or 1."""
 
 
 def draw(recipe: Any, records: Sequence[Mapping[str, Any]], size: str, file: Path) -> None:
-    """Write it: a line for each trial, as in every picture of runs.
+    """Plot a recipe's runs to a file, one line for each trial.
 
     Args:
         recipe: :class:`fedspec_torch.recipes.recipe.Recipe`.

@@ -1,4 +1,4 @@
-"""The picture of runs that somebody has played in Python, on an own federation."""
+"""Plot of runs that a user played in Python on their own federation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def draw_runs(
     data: str = "own data",
     model: str | None = None,
 ) -> None:
-    """Draw the rounds that runs have played, a line for each name: its median over runs that differ in their seeds.
+    """Plot runs to a file: one line for each name, the median over runs that differ in their seeds.
 
     Args:
         runs: by name a run of :func:`fedspec_torch.simulate`, or a list of them. What bears an algorithm's id has that
@@ -115,7 +115,7 @@ def _apart(runs: Sequence[Any]) -> tuple[list[str], list[dict[str, str]]]:
 
 
 RATES = ("eta_l", "eta")
-"""Hyper-parameters of which it is said where they differ; those that change by round are among them."""
+"""Hyper-parameters that the plot names if the runs differ in them, or if they change by round."""
 
 
 def _in_words() -> Any:

@@ -1,4 +1,6 @@
-"""DrJAX: ``broadcast``, ``map_fn``, ``reduce_mean``, compiled, over the same local training as JAX by hand."""
+"""DrJAX: a jitted program of ``broadcast``, ``map_fn`` and ``reduce_mean``, with the local training of the plain JAX
+peer.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from fedspec_bench.workloads import Array
 
 
 class Program:
-    """A DrJAX program."""
+    """Trainer that runs a DrJAX program."""
 
     def __init__(self, job: Job) -> None:
         work = job.work
@@ -30,11 +32,11 @@ class Program:
         self.step = jax.jit(a_round)
 
     def round(self) -> None:
-        """Train, and wait for it."""
+        """Train one round, and wait until it is computed."""
         self.params = jax.block_until_ready(self.step(self.params, *self.data))
 
     def model(self) -> Array:
-        """The model."""
+        """Return the model."""
         return flat(self.params)
 
 

@@ -1,4 +1,4 @@
-"""FedJAX: its ``federated_averaging`` over its in-memory client data sets, batches in order, its default backend.
+"""FedJAX: its ``federated_averaging`` on in-memory client data sets, with ordered batches and the default backend.
 
 Version 0.0.17 asks jax for ``tree_map``, which newer versions have under another name; it is given that.
 """
@@ -22,7 +22,7 @@ from fedspec_bench.workloads import Array
 
 
 class Averaging:
-    """FedJAX's algorithm and its state."""
+    """Trainer that runs FedJAX's algorithm."""
 
     def __init__(self, job: Job) -> None:
         work = job.work
@@ -47,15 +47,15 @@ class Averaging:
         ]
 
     def round(self) -> None:
-        """Train, and wait for it."""
+        """Train one round, and wait until it is computed."""
         self.state, _ = self.algorithm.apply(self.state, self.clients)
         jax.block_until_ready(self.state.params)
 
     def model(self) -> Array:
-        """The model."""
+        """Return the model."""
         return flat(self.state.params)
 
 
 def start(job: Job) -> Averaging:
-    """Make algorithm and clients; the first round compiles."""
+    """Make the algorithm and the clients; the first round compiles."""
     return Averaging(job)

@@ -1,4 +1,4 @@
-"""Flower's simulation: ``NumPyClient``, its ``FedAvg``, its Ray backend with one actor for each core."""
+"""Flower's simulation: ``NumPyClient``, ``FedAvg`` and the Ray backend with one actor for each core."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from fedspec_bench.workloads import Array, Workload
 
 
 class Client(NumPyClient):  # type: ignore[misc]
-    """The loop over minibatches that Flower's tutorials have, over batches in order."""
+    """Flower client with the tutorials' loop over minibatches, in order."""
 
     def __init__(self, work: Workload, number: int) -> None:
         self.work = work
@@ -54,12 +54,12 @@ class Client(NumPyClient):  # type: ignore[misc]
 
 @cache
 def clients_work(told: str) -> Workload:
-    """The workload of an actor's process, whose data are made once there: it is found by name, not sent."""
+    """Return the workload in an actor's process, which builds its data once instead of receiving them."""
     return Job(**json.loads(told)).work
 
 
 class Simulation:
-    """Flower's own loop over rounds, held after each."""
+    """Trainer that runs Flower's own loop, paused after each round."""
 
     def __init__(self, job: Job) -> None:
         work, told = job.work, job.told()
@@ -71,7 +71,7 @@ class Simulation:
             return Client(clients_work(told), int(context.node_config["partition-id"])).to_client()
 
         class Held(FedAvg):  # type: ignore[misc]
-            """Waits between two rounds."""
+            """FedAvg that pauses between rounds."""
 
             def configure_fit(_, server_round: int, *rest: Any, **more: Any) -> Any:
                 """The round before is over."""
@@ -113,7 +113,7 @@ class Simulation:
         self.turns.next()
 
     def model(self) -> Array:
-        """The strategy's model."""
+        """Return the strategy's model."""
         return np.concatenate([part.reshape(-1) for part in self.now])
 
     def close(self) -> None:
@@ -122,5 +122,5 @@ class Simulation:
 
 
 def start(job: Job) -> Simulation:
-    """Make the two apps."""
+    """Make the server and client apps."""
     return Simulation(job)

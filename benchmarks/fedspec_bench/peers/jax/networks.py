@@ -1,4 +1,4 @@
-"""The real modules in JAX by hand: functions of the parameters as a list of arrays in torch's order."""
+"""Real modules in plain JAX: functions of a list of parameter arrays in torch's order."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from fedspec_bench.workloads import Array
 
 
 def parts(x: Array, shapes: dict[str, tuple[int, ...]]) -> list[Any]:
-    """A vector cut into arrays."""
+    """Split a vector into arrays of these shapes."""
     ends = np.cumsum([np.prod(shape) for shape in shapes.values()])[:-1]
     return [jnp.asarray(p.reshape(shape)) for p, shape in zip(np.split(x, ends), shapes.values(), strict=True)]
 
 
 def normed(x: Any, axes: Sequence[int], scale: Any, shift: Any) -> Any:
-    """To mean 0 and variance 1 over some axes, then scaled and shifted."""
+    """Normalise to mean 0 and variance 1 over some axes, then scale and shift."""
     centred = x - x.mean(axes, keepdims=True)
     return centred * lax.rsqrt((centred**2).mean(axes, keepdims=True) + 1e-5) * scale + shift
 
 
 def cnn(params: list[Any], h: Any, *, batch_norm: bool = False) -> Any:
-    """Two stages of convolution, ReLU and maximum, then a layer."""
+    """Return a CNN's scores: two stages of convolution, ReLU and max-pooling, then a linear layer."""
     values = iter(params)
     for _ in range(2):
         W, bias = next(values), next(values)
@@ -43,7 +43,7 @@ def cnn(params: list[Any], h: Any, *, batch_norm: bool = False) -> Any:
 
 
 def lstm(params: list[Any], x: Any) -> Any:
-    """Two layers of cells over the words; scores from the last state."""
+    """Return an LSTM's scores: two layers over the words, then a linear layer on the last state."""
     words, *cells, W, bias = params
     h = words[x].swapaxes(0, 1)
     for at in (0, 4):
@@ -63,7 +63,7 @@ def lstm(params: list[Any], x: Any) -> Any:
 
 
 def block(x: Any, norms: Sequence[Any], linear: Callable[[str, Any], Any]) -> Any:
-    """Attention of four heads and a layer, each added to what came in."""
+    """Apply a transformer block: attention with four heads and a layer, each with a residual connection."""
     n, long, wide = x.shape
     mixed = linear("mixes", normed(x, (-1,), *norms[:2])).reshape(n, long, 3, 4, wide // 4)
     q, k, v = mixed.transpose(2, 0, 3, 1, 4)
@@ -76,7 +76,7 @@ def block(x: Any, norms: Sequence[Any], linear: Callable[[str, Any], Any]) -> An
 
 
 def transformer(params: list[Any], x: Any, adapters: list[Any] | None = None) -> Any:
-    """Two blocks; scores from the last word. Adapters: a product of low rank beside each linear layer."""
+    """Return a transformer's scores on the last word; ``adapters`` adds a low-rank product to each linear layer."""
     places, words, *rest, W, bias = params
     assert len(places) == LONG
     h, each, beside = words[x] + places, 4 + 2 * len(LINEAR), 2 * len(LINEAR)
@@ -102,7 +102,7 @@ FORWARD: dict[str, Callable[[list[Any], Any], Any]] = {
 
 
 def forward(work: Network) -> Callable[[list[Any], Any], Any]:
-    """Scores by the trained parameters and a minibatch."""
+    """Return the workload's function from trained parameters and a minibatch to scores."""
     if work.name == "lora":
         frozen = parts(work.frozen, FROZEN[work.name])
         return lambda params, x: transformer(frozen, x, params)

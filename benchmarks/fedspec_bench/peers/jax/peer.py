@@ -1,4 +1,4 @@
-"""JAX by hand, compiled: ``vmap`` trains all clients together, ``scan`` one after another."""
+"""Plain JAX, jitted: ``vmap`` trains all clients together, ``scan`` one after another."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from fedspec_bench.peers.jax import networks
 from fedspec_bench.workloads import Array, Workload
 
 Parameters = list[Any]
-"""Parameters of layers are pairs of W and bias; of a real module, arrays."""
+"""Parameters: pairs of W and bias for layers; arrays for a real module."""
 
 
 def parameters(work: Workload) -> Parameters:
-    """The initial model."""
+    """Return the initial model."""
     if isinstance(work, Network):
         return networks.parts(work.start, work.shapes)
     return [(jnp.asarray(W), jnp.asarray(bias)) for W, bias in work.split(work.start)]
 
 
 def flat(params: Any) -> Array:
-    """The model as one vector."""
+    """Return the model as one vector."""
     return np.concatenate([np.asarray(part).reshape(-1) for part in jax.tree.leaves(params)])
 
 
 def layered(params: Parameters, h: Any) -> Any:
-    """Scores by layers with ReLU between them."""
+    """Return scores of linear layers with ReLU between them."""
     for number, (W, bias) in enumerate(params):
         h = h @ W.T + bias
         if number + 1 < len(params):
@@ -41,13 +41,13 @@ def layered(params: Parameters, h: Any) -> Any:
 
 
 def loss(params: Parameters, inputs: Any, targets: Any, forward: Any = layered) -> Any:
-    """Mean cross-entropy of a minibatch."""
+    """Return the mean cross-entropy of a minibatch."""
     told = jnp.take_along_axis(jax.nn.log_softmax(forward(params, inputs)), targets[:, None], axis=1)
     return -told.mean()
 
 
 def client(forward: Any, eta_l: float, params: Parameters, inputs: Any, targets: Any) -> Parameters:
-    """The local model after SGD on minibatches [K, b, ...]."""
+    """Return the local model after SGD on minibatches [K, b, ...]."""
 
     def step(params: Parameters, batch: Any) -> tuple[Parameters, None]:
         grads = jax.grad(loss)(params, *batch, forward)
@@ -58,7 +58,7 @@ def client(forward: Any, eta_l: float, params: Parameters, inputs: Any, targets:
 
 
 def batches(work: Workload) -> tuple[Any, Any]:
-    """All clients' minibatches [N, K, b, ...], on the device."""
+    """Return all clients' minibatches [N, K, b, ...], on the device."""
     inputs, targets = work.data
     assert work.steps == work.examples // work.batch, "one epoch"
     shape = (work.clients, work.steps, work.batch)
@@ -89,11 +89,11 @@ class Compiled:
         self.step = jax.jit({"vmap": together, "scan": in_turn}[job.variant])
 
     def round(self) -> None:
-        """Train, and wait for it."""
+        """Train one round, and wait until it is computed."""
         self.params = jax.block_until_ready(self.step(self.params, *self.data))
 
     def model(self) -> Array:
-        """The model."""
+        """Return the model."""
         return flat(self.params)
 
 

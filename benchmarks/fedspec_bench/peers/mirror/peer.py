@@ -1,4 +1,4 @@
-"""Ours: ``fedspec_torch.simulate``, its own loop over rounds.
+"""fedspec_torch: a run of ``fedspec_torch.simulate``.
 
 Variants: "" takes whichever way to the gradients the federation measures as fastest; ``any-module`` has the same layers
 in a module that it cannot look into, so that the ways that are written out do not apply; any other is a way by name.
@@ -19,20 +19,20 @@ from fedspec_torch import Federation, simulate
 
 
 class Opaque(nn.Module):
-    """A module of which nothing is known but what it does."""
+    """Module that hides its layers, so that gradient methods that compute the layers themselves don't apply."""
 
     def __init__(self, inner: nn.Module) -> None:
         super().__init__()
         self.inner = inner
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """The output of the layers."""
+        """Return the output of the hidden module."""
         output: Tensor = self.inner(inputs)
         return output
 
 
 class Mirror:
-    """A run of the mirror."""
+    """Trainer that runs ``fedspec_torch.simulate``."""
 
     def __init__(self, job: Job) -> None:
         torch.set_num_threads(job.cores)
@@ -55,22 +55,22 @@ class Mirror:
         self.device = device
 
     def round(self) -> None:
-        """Run one round of the run."""
+        """Run one round, and wait for the GPU."""
         self.run.step()
         if self.device.type == "cuda":
             torch.cuda.synchronize()
 
     @property
     def notes(self) -> dict[str, Any]:
-        """Ways to the gradients that were taken, each with the reason."""
+        """Chosen gradient methods by block size, each with the reason."""
         return {"ways": {str(2**size): f"{c.name}: {c.why}" for size, c in self.federation.choices.items()}}
 
     def model(self) -> Array:
-        """The model after the last round."""
+        """Return the model after the last round."""
         found: Array = self.run.x.cpu().numpy()
         return found
 
 
 def start(job: Job) -> Mirror:
-    """Make federation and run."""
+    """Make the federation and the run."""
     return Mirror(job)

@@ -1,4 +1,4 @@
-"""A fused kernel in C++, compiled here: what the machine can do with this work, without a library."""
+"""Fused C++ kernel, compiled here: the speed of this machine on this workload without a library."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FLAGS = ("-O3", "-march=native", "-ffast-math", "-fopenmp", "-shared", "-fPIC")
 
 
 def compiled() -> ctypes.CDLL:
-    """The kernel, compiled unless this source was before.
+    """Return the kernel, compiled unless a library of this source exists.
 
     Raises:
         RuntimeError: there is no compiler, or it refuses; with its first line.
@@ -39,7 +39,7 @@ def compiled() -> ctypes.CDLL:
 
 
 class Kernel:
-    """The model and the data as the kernel takes them."""
+    """Trainer that calls the kernel."""
 
     def __init__(self, job: Job) -> None:
         self.work, self.cores = job.work, job.cores
@@ -66,10 +66,10 @@ class Kernel:
         )  # fmt: skip
 
     def model(self) -> Array:
-        """The model."""
+        """Return the model."""
         return self.x
 
 
 def start(job: Job) -> Kernel:
-    """Compile, and lay the data out."""
+    """Compile the kernel, and prepare the data."""
     return Kernel(job)

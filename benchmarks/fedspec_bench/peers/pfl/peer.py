@@ -26,28 +26,28 @@ from fedspec_bench.workloads import Array
 
 
 class Net(nn.Module):
-    """The layers with the loss, as pfl wants them."""
+    """Module with the layers, the loss and the metrics, as pfl requires."""
 
     def __init__(self, inner: nn.Module) -> None:
         super().__init__()
         self.inner = inner
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """The output of the layers."""
+        """Return the output of the layers."""
         output: Tensor = self.inner(inputs)
         return output
 
     def loss(self, inputs: Tensor, targets: Tensor, eval: bool = False) -> Tensor:
-        """Mean cross-entropy."""
+        """Return the mean cross-entropy."""
         return nn.functional.cross_entropy(self(inputs), targets)
 
     def metrics(self, inputs: Tensor, targets: Tensor, eval: bool = True) -> dict[str, Any]:
-        """Evaluate nothing."""
+        """Return no metrics."""
         return {}
 
 
 class Simulation:
-    """pfl's own loop over central iterations, held after each."""
+    """Trainer that runs pfl's own loop, paused after each central iteration."""
 
     def __init__(self, job: Job) -> None:
         torch.set_num_threads(job.cores)
@@ -65,7 +65,7 @@ class Simulation:
         )
 
         class Held(TrainingProcessCallback):  # type: ignore[misc]
-            """Waits between two iterations."""
+            """Callback that pauses between iterations."""
 
             def after_central_iteration(_, metrics: Any, model: Any, *, central_iteration: int) -> Any:
                 """The round is over."""
@@ -96,11 +96,11 @@ class Simulation:
         self.turns.next()
 
     def model(self) -> Array:
-        """The central model."""
+        """Return the central model."""
         found: Array = nn.utils.parameters_to_vector(trained(self.net)).detach().numpy()
         return found
 
 
 def start(job: Job) -> Simulation:
-    """Make module, data sets and backend."""
+    """Make the module, the data sets and the backend."""
     return Simulation(job)

@@ -1,4 +1,6 @@
-"""The specification itself: NumPy, one client after another, float64. What the others' losses are compared with."""
+"""The specification itself in NumPy: one client after another, in float64. The other implementations' losses are
+compared with it.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from fedspec_bench.workloads import Array
 
 
 class Specification:
-    """The algorithm's own functions on NumPy arrays."""
+    """Trainer that runs the algorithm's own functions on NumPy arrays."""
 
     def __init__(self, job: Job) -> None:
         self.job, self.number = job, 0
@@ -33,7 +35,7 @@ class Specification:
         self.clients = [self.oracle(X, y) for X, y in zip(inputs_, targets, strict=True)]
 
     def oracle(self, inputs: Array, targets: Array) -> Any:
-        """Gradients of a client on its minibatches in order."""
+        """Return the gradient function of a client on its minibatches in order."""
         work = self.job.work
 
         def at(k: int, x: Array) -> Array:
@@ -43,7 +45,7 @@ class Specification:
         return at
 
     def round(self) -> None:
-        """Run one round, or one event after another."""
+        """Run one round, or its events one after another."""
         happens = events(self.job, self.number)
         self.number += 1
         if isinstance(self.run, Method):
@@ -58,11 +60,11 @@ class Specification:
             self.state, _ = self.run.step(self.h, self.state, self.clients, event)
 
     def model(self) -> Array:
-        """The model after the last round."""
+        """Return the model after the last round."""
         found: Array = synchronous.model(self.state)
         return found.astype(np.float32)
 
 
 def start(job: Job) -> Specification:
-    """Make state and clients."""
+    """Make the state and the clients."""
     return Specification(job)

@@ -1,4 +1,4 @@
-"""FedAda2 as one writes it in torch: SM3 at the clients, parameter by parameter; AdaGrad with momentum above."""
+"""FedAda2 in plain torch: SM3 at the clients, parameter by parameter; AdaGrad with momentum at the server."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 class Sm3:
-    """SM3-II: an accumulator for each axis of a parameter."""
+    """SM3-II optimiser with one accumulator for each axis of a parameter."""
 
     def __init__(self, parameters: Iterable[torch.nn.Parameter], lr: float, eps: float) -> None:
         self.parameters, self.lr, self.eps = list(parameters), lr, eps
@@ -20,13 +20,13 @@ class Sm3:
         ]
 
     def zero_grad(self) -> None:
-        """Forget the gradients."""
+        """Clear the gradients."""
         for p in self.parameters:
             p.grad = None
 
     @torch.no_grad()
     def step(self) -> None:
-        """At each entry the least of the accumulators of its axes bounds what was seen there."""
+        """Take a step: v is the minimum of the axes' accumulators plus g^2; then update the accumulators."""
         for p, accumulators in zip(self.parameters, self.kept, strict=True):
             g = p.grad
             assert g is not None
@@ -38,14 +38,14 @@ class Sm3:
 
 
 class AdaGrad:
-    """The server: moments of the mean change."""
+    """Server AdaGrad with momentum on the mean change."""
 
     def __init__(self, eta: float, beta1: float, tau: float, v0: float) -> None:
         self.eta, self.beta1, self.tau, self.v0 = eta, beta1, tau, v0
         self.moments: tuple[Tensor, Tensor] | None = None
 
     def __call__(self, x: Tensor, change: Tensor) -> Tensor:
-        """The next model."""
+        """Return the next model."""
         m, v = self.moments or (torch.zeros_like(x), torch.full_like(x, self.v0))
         m, v = m.lerp(change, 1 - self.beta1), v.addcmul(change, change)
         self.moments = m, v

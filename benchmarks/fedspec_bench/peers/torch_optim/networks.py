@@ -1,4 +1,4 @@
-"""The modules of all workloads in torch, as one writes them; each takes its parameters from one vector.
+"""Modules of all workloads in plain torch, initialised from one vector.
 
 Peers import this in environments of their own, where torch and NumPy are all that they need.
 """
@@ -17,7 +17,7 @@ from fedspec_bench.workloads import Array, Workload
 
 
 def convolutions(*, normed: bool = False) -> nn.Module:
-    """Two 5 x 5 convolutions of 16 and 32 channels on 28 x 28 pixels."""
+    """Return the CNN: two 5 x 5 convolutions of 16 and 32 channels on 28 x 28 pixels."""
 
     def stage(before: int, after: int) -> list[nn.Module]:
         norm = [nn.BatchNorm2d(after)] if normed else []
@@ -27,7 +27,7 @@ def convolutions(*, normed: bool = False) -> nn.Module:
 
 
 class Lstm(nn.Module):
-    """The next word by two layers of 64 cells."""
+    """Next-word LSTM with two layers of 64 cells."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,13 +36,13 @@ class Lstm(nn.Module):
         self.out = nn.Linear(WIDE, WORDS)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Scores of the next word."""
+        """Return the scores of the next word."""
         out: Tensor = self.out(self.cells(self.words(x))[0][:, -1])
         return out
 
 
 class Adapted(nn.Module):
-    """A layer that is frozen, and beside it a product of low rank that is trained (LoRA)."""
+    """Frozen linear layer plus a trained low-rank product (LoRA)."""
 
     def __init__(self, base: nn.Linear) -> None:
         super().__init__()
@@ -51,13 +51,13 @@ class Adapted(nn.Module):
         self.up = nn.Linear(RANK, base.out_features, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Output of the layer plus the adapter's output."""
+        """Return the layer's output plus the adapter's output."""
         out: Tensor = self.base(x) + self.up(self.down(x))
         return out
 
 
 class Block(nn.Module):
-    """Attention of four heads and a layer of 128, as in a transformer."""
+    """Transformer block: attention with four heads and a layer of 128."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class Block(nn.Module):
         self.inner, self.outer = nn.Linear(WIDE, 2 * WIDE), nn.Linear(2 * WIDE, WIDE)
 
     def forward(self, x: Tensor) -> Tensor:
-        """The next representation."""
+        """Return the next representation."""
         n, long, wide = x.shape
         q, k, v = self.mixes(self.before(x)).view(n, long, 3, 4, wide // 4).permute(2, 0, 3, 1, 4)
         seen = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(n, long, wide)
@@ -76,7 +76,7 @@ class Block(nn.Module):
 
 
 class Transformer(nn.Module):
-    """The next word by two blocks."""
+    """Next-word transformer with two blocks."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -84,13 +84,13 @@ class Transformer(nn.Module):
         self.blocks, self.out = nn.Sequential(Block(), Block()), nn.Linear(WIDE, WORDS)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Scores of the next word."""
+        """Return the scores of the next word."""
         out: Tensor = self.out(self.blocks(self.words(x) + self.places)[:, -1])
         return out
 
 
 def adapt(module: Transformer) -> Transformer:
-    """Freeze it, with adapters beside the linear layers of its blocks."""
+    """Freeze a transformer, and add LoRA adapters to its blocks' linear layers."""
     module.requires_grad_(False)
     for block in module.blocks:
         for name, part in [*block.named_children()]:
@@ -109,7 +109,7 @@ MODULES: dict[str, Callable[[], nn.Module]] = {
 
 
 def module(work: Workload) -> nn.Module:
-    """The model of a workload, at its start."""
+    """Return a workload's model with its initial parameters."""
     if isinstance(work, Network):
         return network(work)
     parts: list[nn.Module] = []
@@ -122,7 +122,7 @@ def module(work: Workload) -> nn.Module:
 
 
 def network(work: Network, dtype: torch.dtype = torch.float32) -> nn.Module:
-    """The module of a workload, at its start."""
+    """Return the module of a real workload with its initial parameters."""
     module = MODULES[work.name]().to(dtype)
     if isinstance(module, Transformer) and len(work.frozen):
         nn.utils.vector_to_parameters(torch.from_numpy(work.frozen).to(dtype), module.parameters())
@@ -132,19 +132,19 @@ def network(work: Network, dtype: torch.dtype = torch.float32) -> nn.Module:
 
 
 def trained(module: nn.Module) -> list[nn.Parameter]:
-    """The parameters that are trained."""
+    """Return the parameters that are trained."""
     return [p for p in module.parameters() if p.requires_grad]
 
 
 @torch.no_grad()
 def put(module: nn.Module, x: Tensor) -> None:
-    """Give a module's trained parameters the values of a vector, in memory of their own."""
+    """Copy a vector's values to a module's trained parameters."""
     for p, value in zip(trained(module), x.split([p.numel() for p in trained(module)]), strict=True):
         p.copy_(value.view_as(p))
 
 
 def tensors(inputs: Array, targets: Array) -> tuple[Tensor, Tensor]:
-    """Examples, those that are no words in float64."""
+    """Convert examples to tensors, floating-point inputs in float64."""
     x = torch.from_numpy(inputs)
     return x.double() if x.is_floating_point() else x, torch.from_numpy(targets)
 
@@ -156,7 +156,7 @@ def _doubled(work: Network) -> nn.Module:
 
 
 def loss(work: Network, x: Array) -> float:
-    """:meth:`Network.loss`; batches are normalised by their own statistics, as in training."""
+    """Compute :meth:`Network.loss`; BatchNorm uses each batch's statistics, as in training."""
     module, total = _doubled(work), 0.0
     put(module, torch.from_numpy(x).double())
     with torch.no_grad():
@@ -167,7 +167,7 @@ def loss(work: Network, x: Array) -> float:
 
 
 def gradient(work: Network, x: Array, inputs: Array, targets: Array) -> Array:
-    """:meth:`Network.gradient`."""
+    """Compute :meth:`Network.gradient`."""
     module = _doubled(work)
     put(module, torch.from_numpy(x).double())
     some, classes = tensors(inputs, targets)

@@ -1,4 +1,4 @@
-"""First code that a torch user writes: one client after another, ``nn.Module``, autograd, ``torch.optim.SGD``."""
+"""Plain torch loop: one client after another, ``nn.Module``, autograd, ``torch.optim.SGD``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fedspec_bench.workloads import Array
 
 
 class Loop:
-    """The loop over the clients."""
+    """Trainer that loops over the clients."""
 
     def __init__(self, job: Job) -> None:
         torch.set_num_threads(job.cores)
@@ -34,13 +34,13 @@ class Loop:
         ]
 
     def optimizer(self) -> Any:
-        """A client's, which begins anew in each round."""
+        """Return a new optimiser for a client."""
         if self.served:
             return Sm3(trained(self.client), self.h["eta_l"], self.h["eps"])
         return torch.optim.SGD(self.client.parameters(), lr=self.work.eta_l)
 
     def round(self) -> None:
-        """Every client trains a copy of the server's model; the mean of the copies is the new one."""
+        """Train a copy of the server's model at every client, and average the copies."""
         steps = self.work.steps
         assert isinstance(steps, int)
         total: dict[str, Tensor] = {}
@@ -63,11 +63,11 @@ class Loop:
             torch.cuda.synchronize()
 
     def model(self) -> Array:
-        """The server's model."""
+        """Return the server's model."""
         found: Array = nn.utils.parameters_to_vector(trained(self.server)).detach().cpu().numpy()
         return found
 
 
 def start(job: Job) -> Loop:
-    """Make module and batches."""
+    """Make the modules and the batches."""
     return Loop(job)
