@@ -171,10 +171,16 @@ def test_float32_accuracy_does_not_hide_what_is_known_of_the_cause() -> None:
 def test_no_answer_says_what_was_raised_and_how_often() -> None:
     error = asked("follows-x", Status.ERROR, reason="adapter: KeyError: 'lr'")
     r = result(Conformity.ERROR, error, asked("repeats"), first_deviation=error.reason)
-    assert head(r) == "KeyError: 'lr'; 1 of 2 checks got no answer"
+    assert head(r) == "KeyError: 'lr'; 1 of 2 checks raised an error"
     assert head(result(Conformity.ERROR, error, first_deviation=error.reason)) == "KeyError: 'lr'"
     both = head(wrong("A", asked("follows-x", FAIL), error))
-    assert both.startswith("KeyError: 'lr' (1 of 2 checks got no answer); A; ")
+    silent = asked("follows-x", Status.ERROR, reason="adapter: no answer to 'step' within 20 s; it was stopped")
+    hangs = result(Conformity.ERROR, silent, asked("repeats"), first_deviation=silent.reason)
+    assert head(hangs).endswith("; 1 of 2 checks got no answer")
+    assert tally([r]) == "0 of 1 claim conforms, 1 raised an error."
+    assert tally([r, r]) == "0 of 2 claims conform, 2 raised an error."
+    assert tally([r, hangs]) == "0 of 2 claims conform, 2 gave no answer."
+    assert both.startswith("KeyError: 'lr' (1 of 2 checks raised an error); A; ")
 
 
 def test_zeros_that_are_refused_are_named_and_the_rest_is_counted() -> None:

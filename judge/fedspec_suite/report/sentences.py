@@ -43,6 +43,9 @@ LATER = re.compile(r"(^|; )(from \w+ \d+ on)\b")
 
 NO_NUMBER = re.compile(r"\] is (nan|-?inf)$")
 
+RAISED = re.compile(r"(adapter: )?[A-Z]\w*: ")
+"""Beginning of the reason of a missing answer that is an exception."""
+
 SINGLE_ONLY = "agrees to float32 accuracy only"
 
 TOLD = {
@@ -209,6 +212,8 @@ def _counted(verdict: Conformity, results: Sequence[Result]) -> str:
     if verdict is Conformity.ERROR and all(map(refuses, mine)):
         what = "a zero" if all(map(refused_zeros, mine)) else "what the claim allows"
         return f"{('refuses', 'refuse')[len(mine) > 1]} {what}"
+    if verdict is Conformity.ERROR and all(RAISED.match(r.first_deviation) for r in mine):
+        return "raised an error"
     return TALLIED[verdict][len(mine) > 1]
 
 
@@ -301,7 +306,8 @@ def _unanswered(r: Result) -> str:
     silent = [o.reason for o in r.obligations if o.status is Status.ERROR and not o.law.startswith(REFUSALS)]
     if not 0 < len(silent) < r.required:
         return ""
-    said = f"{len(silent)} of {counted(r.required, 'check')} got no answer"
+    what = "raised an error" if all(map(RAISED.match, silent)) else "got no answer"
+    said = f"{len(silent)} of {counted(r.required, 'check')} {what}"
     # Where nothing failed, the first reason is what the sentence begins with.
     why = one_line(silent[0]).removeprefix("adapter: ")[:120] if r.verdict is Conformity.DOES_NOT else ""
     return f"{why} ({said})" if why else said
