@@ -32,6 +32,7 @@ SEEN = "no known variant; the numbers agree to 6e-08, as if it computed in float
 FIRST = "; first seen in round 2: x[1] is 0.25, not 0.5"
 ASKS = Deviation("fedyogi.v0", "", note="reading reddi-2021 asks v_0 >= tau^2, the subject fixes v0 = 0")
 LATE = Deviation("fedavg.step", "round 2", note="arrays were changed in place")
+LOST = "after restore, v is at its initial value: the resumed run gives other models (restored after round 1)"
 AT_1 = replace(HERE, where="round 1", got=3.0)
 
 HEADS = [
@@ -44,14 +45,26 @@ HEADS = [
     # Two variants name their equation once.
     (wrong("A (in the step) at a.b (ratio 0.18); or B at a.b (ratio 2)"), "A (in the step) at a.b, or B; first seen"),
     (wrong("A at a.b (ratio 0.18); or the rule of sgd (ratio 2)"), "A at a.b, or the rule of sgd; first seen"),
-    # Where x is right the rest is a but.
+    # Where x is right the finding comes first.
     (
         wrong("x follows the claimed reading", asked("reading-requires", FAIL, "any", deviation=ASKS)),
-        f"x follows the claimed reading, but {ASKS.note}",
+        f"{ASKS.note}; x follows the claimed reading",
     ),
     (
         wrong("x follows the claimed reading", asked("inputs", FAIL, deviation=LATE)),
-        f"but in round 2 arrays were changed in place (law inputs: {all_laws()['inputs'].words})",
+        f"in round 2 arrays were changed in place (law inputs: {all_laws()['inputs'].words}); x follows the claimed",
+    ),
+    (
+        wrong("x follows the claimed reading", asked("isolated", FAIL, deviation=replace(HERE, note="it shares v"))),
+        f"it shares v: in round 2 x[1] is 0.25, not 0.5 (law isolated: {all_laws()['isolated'].words}); x follows",
+    ),
+    (
+        wrong("x follows the claimed reading", asked("resumes", FAIL, deviation=replace(HERE, note=LOST))),
+        f"{LOST}; without interruption x follows the claimed reading",
+    ),
+    (
+        wrong("x follows the claimed reading", asked("resumes", FAIL, deviation=replace(LATE, note="save fails: E"))),
+        "in round 2 save fails: E; without interruption x follows the claimed reading",
     ),
     # A feature that decides comes before the numbers.
     (

@@ -233,7 +233,9 @@ def _wrong(r: Result) -> str:
     cause, (where, said) = _cause(r), _first(r)
     if said.startswith(ADAPTER):
         return f"{said} (seen in {where})" if where else said
-    if cause in {FOLLOWS, SMALL, SOME}:
+    if cause == FOLLOWS:
+        return _beside_models(r)
+    if cause in {SMALL, SOME}:
         return f"{cause}, but {f'in {where} ' if where else ''}{said}"
     if cause.startswith((SMALL, SOME)):
         return f"{cause}: {f'in {where} ' if where else ''}{said}"
@@ -241,6 +243,21 @@ def _wrong(r: Result) -> str:
         # What is seen in general is seen of the model.
         cause = LATER.sub(r"\1x \2", cause)
     return "; ".join(filter(None, (cause, f"first seen in {where}: {said}" if where else said)))
+
+
+def _beside_models(r: Result) -> str:
+    """The finding of an offer whose models are right, and after it that they are."""
+    o, (where, said) = first_failure(r), _first(r)
+    if o is None or o.deviation is None:
+        return f"{said}; {FOLLOWS}"
+    note = one_line(o.deviation.note)
+    if o.law == "resumes":
+        # The numbers are those of the run without interruption.
+        at = f"in {where} " if where and "(restored after" not in note else ""
+        return f"{at}{note}; without interruption {FOLLOWS}"
+    if note and o.deviation.got is not None:
+        return f"{note}: {f'in {where} ' if where else ''}{said.replace(f'; {note}', '', 1)}; {FOLLOWS}"
+    return f"{f'in {where} ' if where else ''}{said}; {FOLLOWS}"
 
 
 def _cause(r: Result) -> str:
