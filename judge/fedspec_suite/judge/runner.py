@@ -18,7 +18,7 @@ from fedspec.errors import PluginError, UnknownNameError, none_called
 from fedspec_suite.judge.case_search import Trial, once, search, shared
 from fedspec_suite.judge.expected_failures import Expectation
 from fedspec_suite.laws import ALL, LAWS, PROPERTIES, Law, all_laws, follows_rule, matching, properties, retired
-from fedspec_suite.laws.applicability import SKIPPED
+from fedspec_suite.laws.applicability import NEEDS, SKIPPED
 from fedspec_suite.measure.bench import Bench, Measured, bench_of
 from fedspec_suite.measure.case_summary import call_of
 from fedspec_suite.measure.declared_limits import limit_fields
@@ -410,6 +410,15 @@ def not_asked(subject: Subject, offer: Offer, obligations: Sequence[Obligation])
         rules = asked_of(setting_of(offer, dtype), offer, subject.info.concurrent, ALL)
         whole |= {(law.id, dtype) for law, skip in rules if not skip}
     return len(whole - asked)
+
+
+def undeclared(subject: Subject, offer: Offer, pattern: str) -> str:
+    """The fields that a claim needs for the checks of a pattern, in words; empty if no check needs one."""
+    setting = setting_of(offer)
+    reasons = {
+        law.id: law.why_not(setting, offer.intermediates, subject.info.concurrent) for law in matching(pattern).values()
+    }
+    return "; ".join(f"the check {law} {why}" for law, why in reasons.items() if why.startswith(NEEDS))
 
 
 def conclude(obligations: list[Obligation]) -> tuple[Conformity, int, int, int]:
