@@ -52,11 +52,11 @@ HEADS = [
     ),
     (
         wrong("x follows the claimed reading", asked("inputs", FAIL, deviation=LATE)),
-        f"in round 2 arrays were changed in place (law inputs: {all_laws()['inputs'].words}); x follows the claimed",
+        f"in round 2 arrays were changed in place (check inputs: {all_laws()['inputs'].words}); x follows the claimed",
     ),
     (
         wrong("x follows the claimed reading", asked("isolated", FAIL, deviation=replace(HERE, note="it shares v"))),
-        f"it shares v: in round 2 x[1] is 0.25, not 0.5 (law isolated: {all_laws()['isolated'].words}); x follows",
+        f"it shares v: in round 2 x[1] is 0.25, not 0.5 (check isolated: {all_laws()['isolated'].words}); x follows",
     ),
     (
         wrong("x follows the claimed reading", asked("resumes", FAIL, deviation=replace(HERE, note=LOST))),

@@ -312,7 +312,7 @@ def judge_offer(
             progress(far.next(f"{rule.id}/{dtype}"))
             spent: str = getattr(subject, "spent", "")
             if spent or silent >= PATIENCE:
-                reason = spent or f"not asked: {PATIENCE} laws before it got no answer"
+                reason = spent or f"not asked: {PATIENCE} checks before it got no answer"
                 out.append(Obligation(rule.id, dtype, Status.ERROR, (), reason=reason))
                 continue
             begun = time.monotonic()
@@ -474,7 +474,7 @@ def first_deviation(obligations: Sequence[Obligation]) -> str:
     """The deviation to look at first; where nothing failed, why there was no answer."""
     for o in first(obligations):
         said = o.said or o.reason
-        return said if o.reads or o.law == REQUIREMENT else f"{said} (law {o.law})"
+        return said if o.reads or o.law == REQUIREMENT else f"{said} (check {o.law})"
     silent = [o for o in obligations if o.status is Status.ERROR]
     return silent[0].reason if silent else ""
 

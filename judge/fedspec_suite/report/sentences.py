@@ -306,8 +306,8 @@ def _first(r: Result) -> tuple[str, str]:
         f"{at} is {', not '.join(distinct_digits(d.got, d.want))}" if d.got is not None and d.want is not None else ""
     )
     said = "; ".join(filter(None, (numbers, d.note)))
-    law = "" if o.reads or o.law == REQUIREMENT or d.unread else f" (law {o.law}: {words(o.law)})"
-    return d.where, one_line(said) + law
+    check = "" if o.reads or o.law == REQUIREMENT or d.unread else f" (check {o.law}: {words(o.law)})"
+    return d.where, one_line(said) + check
 
 
 def distinct_digits(got: float, want: float) -> tuple[str, str]:

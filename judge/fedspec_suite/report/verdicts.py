@@ -270,7 +270,7 @@ def _details(r: Result, which: str, console: Console) -> None:
             again = Text.assemble(" " * INDENT, ("again: ", "dim"), _words(runnable(command), console))
             console.print(again, soft_wrap=True)
     wide = console.width >= TABULAR
-    t = table("law", "type", "status", *["cases", "ratio"] * wide, "what")
+    t = table("check", "type", "status", *["cases", "ratio"] * wide, "what")
     for o in r.obligations:
         style = {Status.PASS: "green", Status.FAIL: "red", Status.SKIP: "dim"}.get(o.status, "yellow")
         ratio = f"{o.ratio:.2g}" if o.status is Status.PASS else ""
