@@ -46,6 +46,9 @@ NO_NUMBER = re.compile(r"\] is (nan|-?inf)$")
 RAISED = re.compile(r"(adapter: )?[A-Z]\w*: ")
 """Beginning of the reason of a missing answer that is an exception."""
 
+FIRST_NUMBER = re.compile(r"(; first seen|, but|:) in \w+ \d+:? \S+\[\d+\] is ")
+"""Beginning of the first wrong number at the end of a reason."""
+
 SINGLE_ONLY = "agrees to float32 accuracy only"
 
 TOLD = {

@@ -124,8 +124,7 @@ def _told(r: Result, name: str, console: Console) -> list[Text]:
     """An offer in the summary: why, and where nothing known is like it, what fails and what holds."""
     # What has no name is told by more clauses, with the numbers last.
     width, most = console.width - 2 * INDENT, ceil((MOST + sentences.unknown(r)) * WIDEST / console.width)
-    told = Text.assemble(_words(name, console, "bold"), ": ", _words(sentences.head(r), console))
-    lines = _filled(told, console, width, most)
+    lines = _filled(_headline(r, name, console, width, most), console, width, most)
     if r.verdict is Conformity.DOES_NOT:
         lines += equations(r.nearest_data, console, width)
     if r.verdict is Conformity.DOES_NOT and sentences.single_only(r):
@@ -145,6 +144,25 @@ def _told(r: Result, name: str, console: Console) -> list[Text]:
             said = _listed(f"holds: {counted}, such as: ", holds, "", width)
             lines.append(Text(said, "dim"))
     return [Text.assemble(" " * (INDENT if k == 0 else 2 * INDENT), line) for k, line in enumerate(lines)]
+
+
+def _headline(r: Result, name: str, console: Console, width: int, most: int) -> Text:
+    """The name of an offer and its reason; if these take more lines, words before the first wrong number are left out.
+
+    The number and what was wanted are never cut.
+    """
+
+    def told(said: str) -> Text:
+        return Text.assemble(_words(name, console, "bold"), ": ", _words(said, console))
+
+    said = sentences.head(r)
+    number = sentences.FIRST_NUMBER.search(said)
+    words = said[: number.start()].split(" ") if number else []
+    line = told(said)
+    while number and words and len(line.wrap(console, width)) > most:
+        words.pop()
+        line = told(f"{' '.join(words).rstrip(' ,;:')}…{said[number.start() :]}")
+    return line
 
 
 def equations(nearest_data: Sequence[Mapping[str, Any]], console: Console, width: int) -> list[Text]:
