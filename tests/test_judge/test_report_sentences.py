@@ -266,3 +266,10 @@ def test_the_rule_comes_before_cases_that_are_made_for_a_law() -> None:
     ]
     assert [o.law for o in first(failed)] == ["follows-x", "follows-tie", "far-numbers", "tie-stays"]
     assert [o.law for o in first(failed[:2])] == ["follows-tie", "tie-stays"]
+
+
+def test_the_most_telling_property_comes_first() -> None:
+    r = wrong("no known variant", asked("follows-x", FAIL), asked("unrolled", FAIL), asked("inputs", FAIL))
+    r = replace(r, properties={"fedavgm-is-fedavg": "fail", "rate": "fail", "client-split": "fail", "mean": "pass"})
+    ids = ("inputs", "client-split", "rate", "unrolled", "fedavgm-is-fedavg")
+    assert broken(r) == [words(law) for law in ids]

@@ -157,7 +157,9 @@ def test_what_is_left_out_of_a_list_is_counted() -> None:
     assert f"    fails: {all_laws()['zero-weight'].words}" in printed([short])
 
 
-@pytest.mark.parametrize("nearest", ["no known variant; {}", f"{SMALL}; it deviates {{}}", "yours: {}, wanted: 1 at a.b"])
+@pytest.mark.parametrize(
+    "nearest", ["no known variant; {}", f"{SMALL}; it deviates {{}}", "yours: {}, wanted: 1 at a.b"]
+)
 @pytest.mark.parametrize("width", [60, 80, 100])
 def test_the_first_wrong_number_is_never_cut(nearest: str, width: int) -> None:
     r = wrong(nearest.format("where this is so and that is not, " * 20), asked("follows-x", Status.FAIL))

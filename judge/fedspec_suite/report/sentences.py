@@ -14,7 +14,7 @@ from fedspec_suite.diagnosis.cases.features import OTHERWISE
 from fedspec_suite.diagnosis.diagnosis import AT_ONCE, CLAIMED, FOLLOWS, INSIDE, NONE, SMALL, SOME, unnamed
 from fedspec_suite.judge.refused_zeros import REFUSALS, TAKES_BLOCKS, TAKES_ZERO
 from fedspec_suite.judge.runner import ITSELF, REQUIREMENT, UNDECIDED, about
-from fedspec_suite.laws import LAWS, law_named, retired
+from fedspec_suite.laws import LAWS, law_named, retired, telling
 from fedspec_suite.laws.applicability import NOT_RETURNED
 from fedspec_suite.measure.bench import THRESHOLD
 from fedspec_suite.measure.input_ranges import Extent, covered, widen
@@ -444,14 +444,18 @@ def unknown(r: Result) -> bool:
 
 
 def broken(r: Result) -> list[str]:
-    """Properties and manners that an offer breaks, each once, except by values that are NaN, infinite or unreadable."""
-    out = []
+    """Properties and manners that an offer breaks, each once, except by values that are NaN, infinite or unreadable.
+
+    The most telling come first.
+    """
+    out = {}
     for law, mine in _independent(r).items():
         failed = [o.dtype for o in mine if o.status is Status.FAIL and not _no_number(o.deviation)]
         if failed:
             elsewhere = any(o.status is not Status.FAIL for o in mine)
-            out.append(words(law) + (f" ({', '.join(failed)} alone)" if elsewhere else ""))
-    return out + [words(law) for law, status in r.properties.items() if status == Status.FAIL]
+            out[law] = words(law) + (f" ({', '.join(failed)} alone)" if elsewhere else "")
+    out |= {law: words(law) for law, status in r.properties.items() if status == Status.FAIL}
+    return [out[law] for law in sorted(out, key=telling)]
 
 
 def _no_number(d: Deviation | None) -> bool:

@@ -137,7 +137,7 @@ def _told(r: Result, name: str, console: Console) -> list[Text]:
             # Two lines hold two or three laws; a line that wraps loses some columns at its end.
             wide = min(2, max(1, room - bool(holds)))
             count = f"; {len(holds)} hold" if holds and room == 1 else ""
-            said = _listed("fails: ", broken, count, width * wide - 20)
+            said = _listed("fails: ", broken, count, width * wide - 20, in_order=True)
             lines += _filled(Text(said, "dim"), console, width, wide)
         if holds and most + MORE > len(lines):
             counted = f"{len(holds)} {'property' if len(holds) == 1 else 'properties'}"
@@ -213,9 +213,9 @@ def _filled(text: Text, console: Console, width: int, most: int | None = None) -
     return lines[:most]
 
 
-def _listed(before: str, items: Sequence[str], after: str, width: int) -> str:
-    """List the items that fit on a line, the shortest items, at least one; then count the omitted items."""
-    shortest, line = sorted(items, key=len), ""
+def _listed(before: str, items: Sequence[str], after: str, width: int, *, in_order: bool = False) -> str:
+    """List the items that fit on a line, the shortest or the first, at least one; then count the omitted items."""
+    shortest, line = list(items) if in_order else sorted(items, key=len), ""
     for n in range(len(items), 0, -1):
         left = f"; and {len(items) - n} more" if n < len(items) else ""
         line = before + "; ".join(item for item in items if item in shortest[:n]) + left + after
