@@ -52,6 +52,31 @@ PROPERTIES: dict[str, Law] = {
 }
 """All properties by id."""
 
+TELLING: dict[str, int] = {
+    law.id: rank
+    for rank, module in enumerate(
+        (
+            participants,
+            symmetries,
+            control_variates,
+            compressed,
+            layerwise,
+            arrivals,
+            gossip,
+            peers,
+            joint,
+            sharpness_aware,
+            local_solvers,
+            rounds,
+            unrolled,
+            reductions,
+        )
+    )
+    for law in module.LAWS
+}
+"""Rank of every property by what its failure tells: splits of clients and symmetries point at a line of code, closed
+forms and reductions fail under most mistakes."""
+
 for _name in ADDED:
     for _what in find(_name).denies:
         if not any(_what in known for known in (LAWS, PROPERTIES, retired(), {*Fact})):

@@ -182,7 +182,7 @@ class Asked(_Test):
                 lines = (
                     broken,
                     said if said not in broken else "",
-                    f"law: {sentences.words(o.law)}",
+                    f"check: {sentences.words(o.law)}",
                     f"nearest known: {near}" if near else "",
                     verdicts.equations_text(data),
                     f"again: {self.asking.again(o.law)}",

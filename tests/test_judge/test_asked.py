@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from test_judge.diagnosing import setting_at
+from test_judge.diagnosing import offer_of, setting_at, written
 from test_judge.support import fedspec, inside
 
 from fedspec.catalogue import CATALOGUE, find
@@ -22,9 +22,12 @@ from fedspec.reference import SUBJECT
 from fedspec_properties import symmetries
 from fedspec_properties.invariants import INVARIANTS
 from fedspec_properties.reductions import EDGES
+from fedspec_suite.judge.check import check
+from fedspec_suite.judge.request import Request
 from fedspec_suite.laws import all_laws, applicability, retired
 from fedspec_suite.laws.applicability import both, either, fact, if_option, number, option, settable, unless, zero
 from fedspec_suite.measure.setting import setting_of
+from fedspec_suite.report.sentences import head
 
 HOME = Path(__file__).resolve().parents[2]
 FED_AGREE = str(HOME / "examples/fed_agree.py")
@@ -231,3 +234,18 @@ def test_some_laws_by_their_ids() -> None:
     assert [row["id"] for row in rows] == [law for law in all_laws() if law.startswith("control-")] != []
     inside("laws", "gravity").refused("'gravity'", "fedspec laws")
     inside("laws", "control-*", "--why", "scaffold").refused("PATTERN", "leave it out")
+
+
+@pytest.mark.parametrize(
+    ("law", "told"),
+    [
+        ("resumes", "resumes=True in the claim, and save and restore in the session (docs/resume.md)"),
+        ("faults-as-declared", "faults={...} in the claim (docs/faults.md)"),
+        ("buffers-whole", "buffers={...} in the claim (docs/fields.md)"),
+        ("rates-follow", 'rates="rounds" or "clients" in the claim (docs/fields.md)'),
+    ],
+)
+def test_a_check_that_the_claim_does_not_ask_for_says_what_it_needs(law: str, told: str) -> None:
+    subject = written(offer_of("fedavg", "server"), SUBJECT.start)
+    (r,) = check(Request(("it",), law=law, profile="quick", given={"it": subject}))
+    assert (r.verdict, head(r)) == ("inconclusive", f"the check {law} needs {told}")

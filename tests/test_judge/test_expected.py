@@ -198,5 +198,5 @@ def test_the_command_fails_where_an_entry_is_wrong(tmp_path: Path) -> None:
     asked = ("check", "spec", "--profile", "quick", "--jobs", "1", "--law", "dtype", "--only", "sgd")
     ran = fedspec(*asked, "--expect", str(path), "--report", str(report), cases=2)
     assert ran.code == 1 and f"expect: {path}:2 (entry 1): everything that it excuses passes now" in ran.err
-    assert ran.out.startswith("1 of 1 claim passes 1 law in quick cases;")
+    assert ran.out.startswith("1 of 1 claim passes 1 check in quick cases;")
     assert "delete the entry" in report.read_text()

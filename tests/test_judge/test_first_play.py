@@ -57,7 +57,17 @@ def test_an_exception_is_told_with_the_line_of_the_users_code_that_raised_it() -
     o = played(vars(ill_mannered)["raises_server"])
     assert o is not None and o.status is Status.ERROR
     # NumPy raises it, three frames further in.
-    assert o.reason == f"LinAlgError: Singular matrix (ill_mannered.py, line {line})"
+    assert o.reason == f"LinAlgError: Singular matrix (ill_mannered.py, line {line}), in round 1"
+
+
+@pytest.mark.parametrize(
+    ("level", "event", "when"), [("server", 2, "in round 2"), ("client", 1, "in step 1"), ("trace", 2, "in arrival 2")]
+)
+def test_an_exception_is_told_with_its_event(level: str, event: int, when: str) -> None:
+    o = played(ill_mannered.raising_in(level, event))
+    assert o is not None and o.reason.endswith(f"), {when}"), o.reason
+    o = played(ill_mannered.raising_in(level, 0))
+    assert o is not None and o.reason.endswith("), when the session started"), o.reason
 
 
 def test_the_headline_is_all_that_is_said_and_no_name_is_looked_for() -> None:

@@ -284,6 +284,6 @@ def test_a_real_run_ends_in_a_page(tmp_path: Path) -> None:
     found = Page(page.read_text(encoding="utf-8"))
     alone(found)
     assert len(found.named("svg")) == 1 and "Late 1 fedavg" in found.text
-    assert "only the laws follows-x" in found.text
+    assert "only the checks follows-x" in found.text
     # The same, but for the name of the file.
     assert found.text.replace(f"file{lines}", "") == Page(direct.read_text(encoding="utf-8")).text

@@ -32,6 +32,7 @@ SEEN = "no known variant; the numbers agree to 6e-08, as if it computed in float
 FIRST = "; first seen in round 2: x[1] is 0.25, not 0.5"
 ASKS = Deviation("fedyogi.v0", "", note="reading reddi-2021 asks v_0 >= tau^2, the subject fixes v0 = 0")
 LATE = Deviation("fedavg.step", "round 2", note="arrays were changed in place")
+LOST = "after restore, v is at its initial value: the resumed run gives other models (restored after round 1)"
 AT_1 = replace(HERE, where="round 1", got=3.0)
 
 HEADS = [
@@ -44,14 +45,26 @@ HEADS = [
     # Two variants name their equation once.
     (wrong("A (in the step) at a.b (ratio 0.18); or B at a.b (ratio 2)"), "A (in the step) at a.b, or B; first seen"),
     (wrong("A at a.b (ratio 0.18); or the rule of sgd (ratio 2)"), "A at a.b, or the rule of sgd; first seen"),
-    # Where x is right the rest is a but.
+    # Where x is right the finding comes first.
     (
         wrong("x follows the claimed reading", asked("reading-requires", FAIL, "any", deviation=ASKS)),
-        f"x follows the claimed reading, but {ASKS.note}",
+        f"{ASKS.note}; x follows the claimed reading",
     ),
     (
         wrong("x follows the claimed reading", asked("inputs", FAIL, deviation=LATE)),
-        f"but in round 2 arrays were changed in place (law inputs: {all_laws()['inputs'].words})",
+        f"in round 2 arrays were changed in place (check inputs: {all_laws()['inputs'].words}); x follows the claimed",
+    ),
+    (
+        wrong("x follows the claimed reading", asked("isolated", FAIL, deviation=replace(HERE, note="it shares v"))),
+        f"it shares v: in round 2 x[1] is 0.25, not 0.5 (check isolated: {all_laws()['isolated'].words}); x follows",
+    ),
+    (
+        wrong("x follows the claimed reading", asked("resumes", FAIL, deviation=replace(HERE, note=LOST))),
+        f"{LOST}; without interruption x follows the claimed reading",
+    ),
+    (
+        wrong("x follows the claimed reading", asked("resumes", FAIL, deviation=replace(LATE, note="save fails: E"))),
+        "in round 2 save fails: E; without interruption x follows the claimed reading",
     ),
     # A feature that decides comes before the numbers.
     (
@@ -171,10 +184,16 @@ def test_float32_accuracy_does_not_hide_what_is_known_of_the_cause() -> None:
 def test_no_answer_says_what_was_raised_and_how_often() -> None:
     error = asked("follows-x", Status.ERROR, reason="adapter: KeyError: 'lr'")
     r = result(Conformity.ERROR, error, asked("repeats"), first_deviation=error.reason)
-    assert head(r) == "KeyError: 'lr'; 1 of 2 checks got no answer"
+    assert head(r) == "KeyError: 'lr'; 1 of 2 checks raised an error"
     assert head(result(Conformity.ERROR, error, first_deviation=error.reason)) == "KeyError: 'lr'"
     both = head(wrong("A", asked("follows-x", FAIL), error))
-    assert both.startswith("KeyError: 'lr' (1 of 2 checks got no answer); A; ")
+    silent = asked("follows-x", Status.ERROR, reason="adapter: no answer to 'step' within 20 s; it was stopped")
+    hangs = result(Conformity.ERROR, silent, asked("repeats"), first_deviation=silent.reason)
+    assert head(hangs).endswith("; 1 of 2 checks got no answer")
+    assert tally([r]) == "0 of 1 claim conforms, 1 raised an error."
+    assert tally([r, r]) == "0 of 2 claims conform, 2 raised an error."
+    assert tally([r, hangs]) == "0 of 2 claims conform, 2 gave no answer."
+    assert both.startswith("KeyError: 'lr' (1 of 2 checks raised an error); A; ")
 
 
 def test_zeros_that_are_refused_are_named_and_the_rest_is_counted() -> None:
@@ -247,3 +266,10 @@ def test_the_rule_comes_before_cases_that_are_made_for_a_law() -> None:
     ]
     assert [o.law for o in first(failed)] == ["follows-x", "follows-tie", "far-numbers", "tie-stays"]
     assert [o.law for o in first(failed[:2])] == ["follows-tie", "tie-stays"]
+
+
+def test_the_most_telling_property_comes_first() -> None:
+    r = wrong("no known variant", asked("follows-x", FAIL), asked("unrolled", FAIL), asked("inputs", FAIL))
+    r = replace(r, properties={"fedavgm-is-fedavg": "fail", "rate": "fail", "client-split": "fail", "mean": "pass"})
+    ids = ("inputs", "client-split", "rate", "unrolled", "fedavgm-is-fedavg")
+    assert broken(r) == [words(law) for law in ids]

@@ -157,6 +157,17 @@ def test_what_is_left_out_of_a_list_is_counted() -> None:
     assert f"    fails: {all_laws()['zero-weight'].words}" in printed([short])
 
 
+@pytest.mark.parametrize(
+    "nearest", ["no known variant; {}", f"{SMALL}; it deviates {{}}", "yours: {}, wanted: 1 at a.b"]
+)
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_the_first_wrong_number_is_never_cut(nearest: str, width: int) -> None:
+    r = wrong(nearest.format("where this is so and that is not, " * 20), asked("follows-x", Status.FAIL))
+    lines = printed([r], width)
+    told = " ".join(" ".join(lines[2 : lines.index("", 2)]).split())
+    assert "in round 2" in told and "x[1] is 0.25, not 0.5" in told and "where this is so" in told and "…" in told
+
+
 def test_float32_inside_says_how_to_offer_no_more() -> None:
     deviation = UNKNOWN.obligations[0].deviation
     assert deviation is not None

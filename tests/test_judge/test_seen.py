@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from test_judge.subjects.behind import Behind, moved
 
+from fedspec.contract import Messages
 from fedspec.reference import SUBJECT
 from fedspec_suite.diagnosis import identify as diagnosis
 from fedspec_suite.diagnosis.cases.samples import samples_of
@@ -63,6 +64,21 @@ def test_what_is_rounded_everywhere_is_called_rounded() -> None:
 )
 def test_a_rule_that_differs_a_little_is_not_called_rounded(otherwise: Callable[[int, Any], Any]) -> None:
     assert "rounded" not in said(otherwise) and "computed in" not in said(otherwise)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("rate", [0.999, 0.9999])
+def test_a_decaying_rate_is_not_called_rounded(rate: float, first: int) -> None:
+    def decayed(k: int, e: Messages) -> Messages:
+        scale = rate ** (k + first)
+        return Messages(
+            tuple(replace(m, delta={n: a * a.dtype.type(scale) for n, a in m.delta.items()}) for m in e.messages)
+        )
+
+    subject = Behind("fedavg", "server", event=decayed)
+    setting = setting_of(subject.info.offers[0])
+    found = identify(bench_of(InProcess(subject), subject.info.offers[0], setting), setting).seen
+    assert found and "rounded" not in found and "computed in" not in found
 
 
 def model(sample: int, want: list[float], factors: list[float]) -> Model:

@@ -76,8 +76,8 @@ def test_the_specification_conforms_where_it_shows_all() -> None:
 @pytest.mark.parametrize(
     ("law", "said"),
     [
-        ("dtype", "passes 1 law in quick cases"),
-        ("dtype,repeats", "passes 2 laws in quick cases"),
+        ("dtype", "passes 1 check in quick cases"),
+        ("dtype,repeats", "passes 2 checks in quick cases"),
         ("follows-c", "follows c in quick cases; x, delta were not seen"),
         ("follows-x,follows-c", "follows x, c in quick cases"),
         ("follows-*", "follows x, delta, c in quick cases"),
@@ -231,7 +231,7 @@ def test_strict_is_inconclusive_where_something_was_not_seen() -> None:
     assert exit_code([PART, failed], strict=True) == 1 and exit_code([result()], strict=True) == 0
     few: dict[str, Any] = {"only": "scaffold/server/option-1", "law": "mean"}
     check_subject(InProcess(SUBJECT), **few)
-    with pytest.raises(DoesNotConform, match=r"passes 1 law in quick cases; \d+ checks not asked"):
+    with pytest.raises(DoesNotConform, match=r"passes 1 check in quick cases; \d+ checks not asked"):
         check_subject(InProcess(SUBJECT), **few, strict=True)
 
 

@@ -53,7 +53,7 @@ def test_few_cases_are_told_first_and_only_there(tmp_path: Path) -> None:
     shutil.copy(ROOT / "examples" / "mine.py", deep)
     mine = f"py:{deep}/mine.py:Adapter"
     out, seen = before_a_terminal("check", mine, *ASKED[2:], "--dim", "9", folder=tmp_path)
-    assert "by 12 cases of each law: 1 of 1 claim follows x in quick cases; " in seen and "now 60 of each" in seen
+    assert "by 12 cases of each check: 1 of 1 claim follows x in quick cases; " in seen and "now 60 of each" in seen
     assert (
         out.startswith("1 of 1 claim follows x in cases of profile full; ")
         and "by 12 cases" not in out
@@ -70,7 +70,7 @@ def test_what_is_wrong_is_told_with_them(tmp_path: Path) -> None:
     (tmp_path / "wrong.py").write_text(text.replace("+ self.h", "- self.h"), encoding="utf-8")
     out, seen = before_a_terminal("check", "py:wrong.py:Adapter", *ASKED[2:], "--dim", "9", folder=tmp_path)
     first = seen[: seen.index("now 60 of each")]
-    assert "by 12 cases of each law: 1 of 1 claim does not conform." in first
+    assert "by 12 cases of each check: 1 of 1 claim does not conform." in first
     assert "the change is subtracted at fedavg.step" in first
     assert out.startswith("1 of 1 claim does not conform.")
 

@@ -115,7 +115,7 @@ def check_(
     ] = None,
     law: Annotated[
         list[str] | None,
-        typer.Option(help="Only the checks of these laws, with * and ?; repeatable."),
+        typer.Option(help="Only these checks, with * and ?; repeatable."),
     ] = None,
     properties: Annotated[
         bool, typer.Option("--properties", help="Also check properties: invariants, reductions, closed forms.")
@@ -210,7 +210,7 @@ def _quick(request: Request) -> None:
     with spinner() as progress:
         results = list(check(replace(request, profile="quick", capsules=False), progress))
     few, many = PROFILES["quick"], PROFILES["full"]
-    complaints().print(f"by {few} cases of each law: {sentences.tally(results)}")
+    complaints().print(f"by {few} cases of each check: {sentences.tally(results)}")
     for r, label in zip(results, sentences.labels(results), strict=True):
         if r.verdict in sentences.TOLD:
             complaints().print(f"  {label}: {sentences.head(r)}")

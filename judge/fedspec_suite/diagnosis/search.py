@@ -99,11 +99,9 @@ class Search:
         return tuple(f"{self.looked[what]:,} of {self.there[what]:,} {what}" for what in PASSES if self.there.get(what))
 
     def __str__(self) -> str:
-        """Return the counts of all passes in words; empty if no candidate was left out."""
+        """Return the counts of all passes in words; empty if the search wasn't cut, so that no profile goes on."""
         looked, there = self.counts
-        if self.is_cut():
-            return f"search cut at {looked:,} of {there:,} candidates (--profile full goes on)"
-        return f"looked at {looked:,} of {there:,} candidates" if looked < there else ""
+        return f"search cut at {looked:,} of {there:,} candidates (--profile full goes on)" if self.is_cut() else ""
 
 
 Chains = Callable[[], Sequence[Sequence[Link]]]

@@ -26,6 +26,7 @@ from fedspec_suite.judge.runner import (
     patterns_of,
     profile_named,
     result_of,
+    undeclared,
 )
 from fedspec_suite.judge.worker_pool import BEAT, run_tasks
 from fedspec_suite.laws import retired
@@ -183,6 +184,8 @@ def _judged(
         left = not_asked(subject, taken, obligations)
         result = result_of(subject, offer, obligations, unasked=left, command=again, made=made, profile=request.profile)
         result = with_coverage(result, taken, compared_quantities(obligations))
+        if not obligations:
+            result = replace(result, first_deviation=undeclared(subject, offer, request.law))
         if fault or not request.named:
             return result
         where = f"{offer.algorithm}/{offer.level} of {task.name}"

@@ -20,7 +20,7 @@ from fedspec_suite.measure.declared_limits import with_zero, zeros
 from fedspec_suite.measure.edge_cases import plain_case
 from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.input_ranges import extent_of
-from fedspec_suite.measure.process import SubjectHangs
+from fedspec_suite.measure.process import SubjectHangs, SubjectRaised
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.seeded_draws import draw_cases
 from fedspec_suite.measure.setting import Setting, setting_of
@@ -127,6 +127,9 @@ def _says(bench: Bench, s: Scenario) -> str:
         raise
     except (Deviates, Beyond):
         return ""
+    except SubjectRaised as error:
+        # The zero is why, in whatever event it counts first.
+        return error.said
     except Undecided as error:
         # Nobody is asked for what the specification itself may not say.
         return str(error)

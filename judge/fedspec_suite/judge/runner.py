@@ -18,7 +18,7 @@ from fedspec.errors import PluginError, UnknownNameError, none_called
 from fedspec_suite.judge.case_search import Trial, once, search, shared
 from fedspec_suite.judge.expected_failures import Expectation
 from fedspec_suite.laws import ALL, LAWS, PROPERTIES, Law, all_laws, follows_rule, matching, properties, retired
-from fedspec_suite.laws.applicability import SKIPPED
+from fedspec_suite.laws.applicability import NEEDS, SKIPPED
 from fedspec_suite.measure.bench import Bench, Measured, bench_of
 from fedspec_suite.measure.case_summary import call_of
 from fedspec_suite.measure.declared_limits import limit_fields
@@ -312,7 +312,7 @@ def judge_offer(
             progress(far.next(f"{rule.id}/{dtype}"))
             spent: str = getattr(subject, "spent", "")
             if spent or silent >= PATIENCE:
-                reason = spent or f"not asked: {PATIENCE} laws before it got no answer"
+                reason = spent or f"not asked: {PATIENCE} checks before it got no answer"
                 out.append(Obligation(rule.id, dtype, Status.ERROR, (), reason=reason))
                 continue
             begun = time.monotonic()
@@ -412,6 +412,15 @@ def not_asked(subject: Subject, offer: Offer, obligations: Sequence[Obligation])
     return len(whole - asked)
 
 
+def undeclared(subject: Subject, offer: Offer, pattern: str) -> str:
+    """The fields that a claim needs for the checks of a pattern, in words; empty if no check needs one."""
+    setting = setting_of(offer)
+    reasons = {
+        law.id: law.why_not(setting, offer.intermediates, subject.info.concurrent) for law in matching(pattern).values()
+    }
+    return "; ".join(f"the check {law} {why}" for law, why in reasons.items() if why.startswith(NEEDS))
+
+
 def conclude(obligations: list[Obligation]) -> tuple[Conformity, int, int, int]:
     """Return the verdict, and the numbers of obligations passed, exercised and required."""
     asked = [o for o in obligations if o.status is not Status.SKIP]
@@ -465,7 +474,7 @@ def first_deviation(obligations: Sequence[Obligation]) -> str:
     """Return the most telling deviation in words; if nothing failed, the reason of a missing answer."""
     for o in first(obligations):
         said = o.said or o.reason
-        return said if o.reads or o.law == REQUIREMENT else f"{said} (law {o.law})"
+        return said if o.reads or o.law == REQUIREMENT else f"{said} (check {o.law})"
     silent = [o for o in obligations if o.status is Status.ERROR]
     return silent[0].reason if silent else ""
 

@@ -19,7 +19,19 @@ from fedspec_suite.laws import buffers, common, far, faults, follows_rule, resum
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure import hyper_pools
 
-__all__ = ["ALL", "LAWS", "PROPERTIES", "Law", "all_laws", "know", "law_named", "matching", "properties", "retired"]
+__all__ = [
+    "ALL",
+    "LAWS",
+    "PROPERTIES",
+    "Law",
+    "all_laws",
+    "know",
+    "law_named",
+    "matching",
+    "properties",
+    "retired",
+    "telling",
+]
 
 _MODULES = (follows_rule, buffers, far, special_cases, common, resume, faults)
 LAWS: dict[str, Law] = {law.id: law for module in _MODULES for law in module.LAWS}
@@ -37,6 +49,12 @@ def properties() -> Mapping[str, Law]:
     """Return the properties by id; the first call imports them."""
     loaded: Mapping[str, Law] = import_module("fedspec_properties").PROPERTIES
     return loaded
+
+
+def telling(id: str) -> int:
+    """Rank of a law or property among those that fail: the lowest tells most."""
+    ranks: Mapping[str, int] = import_module("fedspec_properties").TELLING
+    return ranks.get(id, -1 if id in LAWS else len(ranks))
 
 
 def all_laws() -> dict[str, Law]:

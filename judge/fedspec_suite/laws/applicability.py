@@ -23,6 +23,9 @@ from fedspec_suite.measure.setting import Setting
 SKIPPED = "skipped: "
 """Prefix of the reason if the adapter or its claim, not the algorithm, makes a check impossible."""
 
+NEEDS = "needs "
+"""Beginning of the reason of a check that the claim would have to ask for, before the field that does."""
+
 NOT_RETURNED = "the adapter doesn't return "
 """Reason for a skipped check, to be followed by the name of the missing quantity."""
 
@@ -269,29 +272,31 @@ def offered(has: Callable[[Setting], bool], otherwise: str) -> Word:
 
 
 carries_buffers = where(
-    lambda s: bool(s.buffers), "buffers in its claim", "its claim does not say that its models carry buffers (buffers)"
+    lambda s: bool(s.buffers), "buffers in its claim", f"{NEEDS}buffers={{...}} in the claim (docs/fields.md)"
 )
 """Condition that the offer's models carry buffers."""
 
 
 resumes = where(
-    lambda s: s.resumes, "resumes in its claim", "its claim does not say that sessions are saved and restored (resumes)"
+    lambda s: s.resumes,
+    "resumes in its claim",
+    f"{NEEDS}resumes=True in the claim, and save and restore in the session (docs/resume.md)",
 )
 """Condition that the offer's sessions can be saved and restored."""
 
 has_faults = where(
-    lambda s: bool(s.faults), "faults in its claim", "its claim says nothing of messages that aren't right (faults)"
+    lambda s: bool(s.faults), "faults in its claim", f"{NEEDS}faults={{...}} in the claim (docs/faults.md)"
 )
 """Condition that the offer declares its treatment of faulty messages."""
 
 sets_each_rate = where(
-    lambda s: s.each_rate, "rates = each in its claim", "its user does not set the rate of every step (rates = each)"
+    lambda s: s.each_rate, "rates = each in its claim", f'{NEEDS}rates="each" in the claim (docs/fields.md)'
 )
 """Condition that the user of the subject sets the rate of every local step."""
 
 sets_rates = where(
     lambda s: bool(of_rounds(s)),
     "rates that its claim lets vary",
-    "its user does not set rates anew in every round (rates = rounds or clients)",
+    f'{NEEDS}rates="rounds" or "clients" in the claim (docs/fields.md)',
 )
 """Condition that the user of the subject sets new rates in every round."""

@@ -23,7 +23,7 @@ from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation
 
 SAVED = "saving changes what comes after"
-RESUMED = "the resumed run is another run"
+RESUMED = "the resumed run gives other models"
 
 
 def _cases(setting: Setting) -> st.SearchStrategy[Scenario]:
@@ -105,7 +105,8 @@ def _say_what(bench: Bench, s: Scenario, broken: Deviates) -> Deviates:
     words = named(bench, s, _play(bench, s, (last,), last), _everywhere(bench, s))
     k = max(1, broken.deviation.event - 1)
     at = f"{describe(s.events[k - 1])} {k}"
-    return Deviates(replace(broken.deviation, note=f"{RESUMED}: {words} (restored after {at})"))
+    said = f"{words}: {RESUMED}" if words.startswith("after") else f"{RESUMED}: {words}"
+    return Deviates(replace(broken.deviation, note=f"{said} (restored after {at})"))
 
 
 LAWS = (

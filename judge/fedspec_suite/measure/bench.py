@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import pickle
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +22,7 @@ from fedspec_suite.measure.closed_form_rounding import with_room
 from fedspec_suite.measure.declared_limits import broken_limit
 from fedspec_suite.measure.edited_sessions import form_of
 from fedspec_suite.measure.input_ranges import Extent, extent_of, widen
-from fedspec_suite.measure.process import SubjectError
+from fedspec_suite.measure.process import SubjectError, SubjectRaised
 from fedspec_suite.measure.running_error import RUNNING, Running, bounds_of
 from fedspec_suite.measure.scenario import Scenario, describe, running
 from fedspec_suite.measure.setting import Setting
@@ -89,8 +90,13 @@ class Bench:
             raise Beyond(f"skipped: {beyond}")
         self.check_defined(s)
         widen(self.measured.extent, extent_of(s))
-        session = self.subject.start(s.case)
-        out = [self.read(session.step(event), s, k, describe(event)) for k, event in enumerate(s.events)]
+        with raising("when the session started"):
+            session = self.subject.start(s.case)
+        out: list[Shown] = []
+        for k, event in enumerate(s.events):
+            with raising(f"in {describe(event)} {k + 1}"):
+                answer = session.step(event)
+            out.append(self.read(answer, s, k, describe(event)))
         stop = getattr(session, "stop", None)
         if stop is not None:
             stop()
@@ -243,6 +249,19 @@ class Bench:
         """Return the id of the equation that computes ``x`` or an intermediate."""
         tail = "step" if name == "x" else name
         return self.algorithm.equation(tail, self.options) or f"{self.algorithm.id}.{tail}"
+
+
+@contextmanager
+def raising(where: str) -> Iterator[None]:
+    """Add to an exception of the subject when it was raised.
+
+    Raises:
+        SubjectRaised: the exception, with these words at its end.
+    """
+    try:
+        yield
+    except SubjectRaised as error:
+        raise SubjectRaised(error.said, error.detail, where) from error
 
 
 def few_bits(s: Scenario) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 
 from fedspec.contract import Case, Event, Subject
 from fedspec.serve import Observed, place_of
-from fedspec_suite.measure.process import SubjectError
+from fedspec_suite.measure.process import SubjectRaised
 from fedspec_suite.measure.setting import with_readings
 
 T = TypeVar("T")
@@ -61,7 +61,7 @@ def _asked(ask: Callable[[], T]) -> T:
     try:
         return ask()
     except Exception as error:
-        raise SubjectError(f"adapter: {type(error).__name__}: {error}{place_of(error)}") from error
+        raise SubjectRaised(f"adapter: {type(error).__name__}: {error}{place_of(error)}") from error
 
 
 def unaliased(value: Any) -> Any:

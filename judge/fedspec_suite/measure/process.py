@@ -52,6 +52,18 @@ class SubjectError(FedspecError):
         self.detail = detail
 
 
+class SubjectRaised(SubjectError):
+    """A subject raised an exception.
+
+    Attributes:
+        said: the exception, without the event in which it was raised.
+    """
+
+    def __init__(self, said: str, detail: str = "", where: str = "") -> None:
+        super().__init__(f"{said}, {where}" if where else said, detail)
+        self.said = said
+
+
 class SubjectHangs(SubjectError):
     """Error raised if a subject didn't answer within the time limit and was stopped."""
 
@@ -168,7 +180,7 @@ class Process:
         if not reply["ok"]:
             said = escape_controls(reply["error"], most=500) or "it failed without saying why"
             detail = escape_controls(str(reply.get("detail", "")), keep="\n", most=LONGEST_DETAIL)
-            raise SubjectError(said if said.startswith(("adapter:", "subject:")) else f"adapter: {said}", detail)
+            raise SubjectRaised(said if said.startswith(("adapter:", "subject:")) else f"adapter: {said}", detail)
         return reply
 
     def _stopped(self, why: str) -> SubjectError:

@@ -395,7 +395,7 @@ class Result:
     def _passed_so_far(self) -> str:
         """Describe what passed of an offer that was asked in part, and in which cases."""
         laws = len({o.law for o in self.obligations if o.status is not Status.SKIP})
-        passed = f"follows {some(self.seen)}" if self.seen else f"passes {counted(laws, 'law')}"
+        passed = f"follows {some(self.seen)}" if self.seen else f"passes {counted(laws, 'check')}"
         cases = "quick cases" if self.profile == "quick" else f"cases of profile {self.profile or 'unknown'}"
         return f"{passed} in {cases}"
 

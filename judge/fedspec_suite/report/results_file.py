@@ -70,7 +70,7 @@ class Run:
     @property
     def asked(self) -> str:
         """Words for the laws to which the run was limited; empty if all laws ran."""
-        return "" if self.law == "*" else f"only the laws {self.law}"
+        return "" if self.law == "*" else f"only the checks {self.law}"
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from fedspec_suite.diagnosis.cases.features import OTHERWISE
 from fedspec_suite.diagnosis.diagnosis import AT_ONCE, CLAIMED, FOLLOWS, INSIDE, NONE, SMALL, SOME, unnamed
 from fedspec_suite.judge.refused_zeros import REFUSALS, TAKES_BLOCKS, TAKES_ZERO
 from fedspec_suite.judge.runner import ITSELF, REQUIREMENT, UNDECIDED, about
-from fedspec_suite.laws import LAWS, law_named, retired
+from fedspec_suite.laws import LAWS, law_named, retired, telling
 from fedspec_suite.laws.applicability import NOT_RETURNED
 from fedspec_suite.measure.bench import THRESHOLD
 from fedspec_suite.measure.input_ranges import Extent, covered, widen
@@ -42,6 +42,12 @@ LATER = re.compile(r"(^|; )(from \w+ \d+ on)\b")
 """Pattern of a cause that states only the event from which the model deviates."""
 
 NO_NUMBER = re.compile(r"\] is (nan|-?inf)$")
+
+RAISED = re.compile(r"(adapter: )?[A-Z]\w*: ")
+"""Beginning of the reason of a missing answer that is an exception."""
+
+FIRST_NUMBER = re.compile(r"(; first seen|, but|:) in \w+ \d+:? \S+\[\d+\] is ")
+"""Beginning of the first wrong number at the end of a reason."""
 
 SINGLE_ONLY = "agrees to float32 accuracy only"
 
@@ -209,6 +215,8 @@ def _counted(verdict: Conformity, results: Sequence[Result]) -> str:
     if verdict is Conformity.ERROR and all(map(refuses, mine)):
         what = "a zero" if all(map(refused_zeros, mine)) else "what the claim allows"
         return f"{('refuses', 'refuse')[len(mine) > 1]} {what}"
+    if verdict is Conformity.ERROR and all(RAISED.match(r.first_deviation) for r in mine):
+        return "raised an error"
     return TALLIED[verdict][len(mine) > 1]
 
 
@@ -228,7 +236,9 @@ def _wrong(r: Result) -> str:
     cause, (where, said) = _cause(r), _first(r)
     if said.startswith(ADAPTER):
         return f"{said} (seen in {where})" if where else said
-    if cause in {FOLLOWS, SMALL, SOME}:
+    if cause == FOLLOWS:
+        return _beside_models(r)
+    if cause in {SMALL, SOME}:
         return f"{cause}, but {f'in {where} ' if where else ''}{said}"
     if cause.startswith((SMALL, SOME)):
         return f"{cause}: {f'in {where} ' if where else ''}{said}"
@@ -236,6 +246,21 @@ def _wrong(r: Result) -> str:
         # What is seen in general is seen of the model.
         cause = LATER.sub(r"\1x \2", cause)
     return "; ".join(filter(None, (cause, f"first seen in {where}: {said}" if where else said)))
+
+
+def _beside_models(r: Result) -> str:
+    """The finding of an offer whose models are right, and after it that they are."""
+    o, (where, said) = first_failure(r), _first(r)
+    if o is None or o.deviation is None:
+        return f"{said}; {FOLLOWS}"
+    note = one_line(o.deviation.note)
+    if o.law == "resumes":
+        # The numbers are those of the run without interruption.
+        at = f"in {where} " if where and "(restored after" not in note else ""
+        return f"{at}{note}; without interruption {FOLLOWS}"
+    if note and o.deviation.got is not None:
+        return f"{note}: {f'in {where} ' if where else ''}{said.replace(f'; {note}', '', 1)}; {FOLLOWS}"
+    return f"{f'in {where} ' if where else ''}{said}; {FOLLOWS}"
 
 
 def _cause(r: Result) -> str:
@@ -284,8 +309,8 @@ def _first(r: Result) -> tuple[str, str]:
         f"{at} is {', not '.join(distinct_digits(d.got, d.want))}" if d.got is not None and d.want is not None else ""
     )
     said = "; ".join(filter(None, (numbers, d.note)))
-    law = "" if o.reads or o.law == REQUIREMENT or d.unread else f" (law {o.law}: {words(o.law)})"
-    return d.where, one_line(said) + law
+    check = "" if o.reads or o.law == REQUIREMENT or d.unread else f" (check {o.law}: {words(o.law)})"
+    return d.where, one_line(said) + check
 
 
 def distinct_digits(got: float, want: float) -> tuple[str, str]:
@@ -301,7 +326,8 @@ def _unanswered(r: Result) -> str:
     silent = [o.reason for o in r.obligations if o.status is Status.ERROR and not o.law.startswith(REFUSALS)]
     if not 0 < len(silent) < r.required:
         return ""
-    said = f"{len(silent)} of {counted(r.required, 'check')} got no answer"
+    what = "raised an error" if all(map(RAISED.match, silent)) else "got no answer"
+    said = f"{len(silent)} of {counted(r.required, 'check')} {what}"
     # Where nothing failed, the first reason is what the sentence begins with.
     why = one_line(silent[0]).removeprefix("adapter: ")[:120] if r.verdict is Conformity.DOES_NOT else ""
     return f"{why} ({said})" if why else said
@@ -418,14 +444,18 @@ def unknown(r: Result) -> bool:
 
 
 def broken(r: Result) -> list[str]:
-    """List the broken laws that don't run the rule, once each, except by NaN, infinite or unreadable values."""
-    out = []
+    """List the broken laws that don't run the rule, once each, except by NaN, infinite or unreadable values.
+
+    The most telling laws come first.
+    """
+    out = {}
     for law, mine in _independent(r).items():
         failed = [o.dtype for o in mine if o.status is Status.FAIL and not _no_number(o.deviation)]
         if failed:
             elsewhere = any(o.status is not Status.FAIL for o in mine)
-            out.append(words(law) + (f" ({', '.join(failed)} alone)" if elsewhere else ""))
-    return out + [words(law) for law, status in r.properties.items() if status == Status.FAIL]
+            out[law] = words(law) + (f" ({', '.join(failed)} alone)" if elsewhere else "")
+    out |= {law: words(law) for law, status in r.properties.items() if status == Status.FAIL}
+    return [out[law] for law in sorted(out, key=telling)]
 
 
 def _no_number(d: Deviation | None) -> bool:

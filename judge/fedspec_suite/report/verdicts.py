@@ -124,8 +124,7 @@ def _told(r: Result, name: str, console: Console) -> list[Text]:
     """An offer in the summary: why, and where nothing known is like it, what fails and what holds."""
     # What has no name is told by more clauses, with the numbers last.
     width, most = console.width - 2 * INDENT, ceil((MOST + sentences.unknown(r)) * WIDEST / console.width)
-    told = Text.assemble(_words(name, console, "bold"), ": ", _words(sentences.head(r), console))
-    lines = _filled(told, console, width, most)
+    lines = _filled(_headline(r, name, console, width, most), console, width, most)
     if r.verdict is Conformity.DOES_NOT:
         lines += equations(r.nearest_data, console, width)
     if r.verdict is Conformity.DOES_NOT and sentences.single_only(r):
@@ -138,13 +137,32 @@ def _told(r: Result, name: str, console: Console) -> list[Text]:
             # Two lines hold two or three laws; a line that wraps loses some columns at its end.
             wide = min(2, max(1, room - bool(holds)))
             count = f"; {len(holds)} hold" if holds and room == 1 else ""
-            said = _listed("fails: ", broken, count, width * wide - 20)
+            said = _listed("fails: ", broken, count, width * wide - 20, in_order=True)
             lines += _filled(Text(said, "dim"), console, width, wide)
         if holds and most + MORE > len(lines):
             counted = f"{len(holds)} {'property' if len(holds) == 1 else 'properties'}"
             said = _listed(f"holds: {counted}, such as: ", holds, "", width)
             lines.append(Text(said, "dim"))
     return [Text.assemble(" " * (INDENT if k == 0 else 2 * INDENT), line) for k, line in enumerate(lines)]
+
+
+def _headline(r: Result, name: str, console: Console, width: int, most: int) -> Text:
+    """The name of an offer and its reason; if these take more lines, words before the first wrong number are left out.
+
+    The number and what was wanted are never cut.
+    """
+
+    def told(said: str) -> Text:
+        return Text.assemble(_words(name, console, "bold"), ": ", _words(said, console))
+
+    said = sentences.head(r)
+    number = sentences.FIRST_NUMBER.search(said)
+    words = said[: number.start()].split(" ") if number else []
+    line = told(said)
+    while number and words and len(line.wrap(console, width)) > most:
+        words.pop()
+        line = told(f"{' '.join(words).rstrip(' ,;:')}…{said[number.start() :]}")
+    return line
 
 
 def equations(nearest_data: Sequence[Mapping[str, Any]], console: Console, width: int) -> list[Text]:
@@ -195,9 +213,9 @@ def _filled(text: Text, console: Console, width: int, most: int | None = None) -
     return lines[:most]
 
 
-def _listed(before: str, items: Sequence[str], after: str, width: int) -> str:
-    """List the items that fit on a line, the shortest items, at least one; then count the omitted items."""
-    shortest, line = sorted(items, key=len), ""
+def _listed(before: str, items: Sequence[str], after: str, width: int, *, in_order: bool = False) -> str:
+    """List the items that fit on a line, the shortest or the first, at least one; then count the omitted items."""
+    shortest, line = list(items) if in_order else sorted(items, key=len), ""
     for n in range(len(items), 0, -1):
         left = f"; and {len(items) - n} more" if n < len(items) else ""
         line = before + "; ".join(item for item in items if item in shortest[:n]) + left + after
@@ -270,7 +288,7 @@ def _details(r: Result, which: str, console: Console) -> None:
             again = Text.assemble(" " * INDENT, ("again: ", "dim"), _words(runnable(command), console))
             console.print(again, soft_wrap=True)
     wide = console.width >= TABULAR
-    t = table("law", "type", "status", *["cases", "ratio"] * wide, "what")
+    t = table("check", "type", "status", *["cases", "ratio"] * wide, "what")
     for o in r.obligations:
         style = {Status.PASS: "green", Status.FAIL: "red", Status.SKIP: "dim"}.get(o.status, "yellow")
         ratio = f"{o.ratio:.2g}" if o.status is Status.PASS else ""

@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 from right import DOUBLE, REDDI, FedAdam, Momentum, Subject
 
-from fedspec.contract import Offer
+from fedspec.contract import Offer, SubjectInfo
+from fedspec.reference import SUBJECT
 
 
 def each(change):
     return lambda self, x: {"x": {n: change(a) for n, a in x.items()}}
+
+
+def raising_in(level, event):
+    """Follow the rule and raise an exception in that event, counted from 1; in 0, when the session starts."""
+    algorithm = {"server": "fedavg", "client": "momentum", "trace": "fedasync"}[level]
+    offer = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == (algorithm, level))
+
+    def start(case):
+        inner, count = SUBJECT.start(case), iter(range(1, 100))
+
+        def step(e):
+            if next(count) == event:
+                raise RuntimeError("enough")
+            return inner.step(e)
+
+        return SimpleNamespace(step=step) if event else {}["no session"]
+
+    return SimpleNamespace(info=SubjectInfo("raising", "1", (offer,)), start=start)
 
 
 def first_only(self, x):
