@@ -102,7 +102,8 @@ def _of_case(play: Play, name: str) -> Iterator[float]:
         # The step of every rule is linear in its rate.
         want, whole = np.asarray(answer["x"], float), taken(1)
         slope = 2 * (whole - taken(0.5))
-        by = 1 + (want - whole) @ slope / (slope @ slope)
+        with np.errstate(all="ignore"):
+            by = 1 + (want - whole) @ slope / (slope @ slope)
         if not (by > 0 and _near(taken(by), want).all()):
             raise KeyError(f"no {name} leads to the model")
         yield float(by)
