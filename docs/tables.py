@@ -67,7 +67,8 @@ def packages() -> str:
             if not o["verdict"].startswith("conforms")
         ]
         shown = ", ".join(dict.fromkeys(other))
-        rows.append([f"{name} {version.partition('+')[0]}", f"{len(offers) - len(other)} of {len(offers)}", shown])
+        page = f"[{name}](docs/conformance/README.md#{name})"
+        rows.append([f"{page} {version.partition('+')[0]}", f"{len(offers) - len(other)} of {len(offers)}", shown])
     deviating = "deviating algorithms (buffers: a model's running statistics)"
     return table(["package", "claims that conform", deviating], rows)
 

@@ -229,7 +229,9 @@ def page(rows: Sequence[Row]) -> str:
     part = sum(map(in_part, rows))
     more = f"; {part} more {'conforms' if part == 1 else 'conform'} in part" if part else ""
     numbers = {"count": len(rows), "conforming": conforming, "packages": len({*map(package, rows)})}
-    parts = [INTRODUCTION.format(**numbers, more=more)]
+    names = dict.fromkeys(map(package, rows))
+    contents = filled(f"Packages: {', '.join(f'[{name}](#{name})' for name in names)}.")
+    parts = [INTRODUCTION.format(**numbers, more=more), f"{contents}\n"]
     parts += [section(name, list(of), said) for name, of in groupby(rows, package)]
     return "\n".join(parts)
 

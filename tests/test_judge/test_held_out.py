@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -63,7 +64,7 @@ SAID = {
     "where a client has less than 0.1 of the weights": Behind(
         "fedavg", "server", take=moved(lambda who, met: any(0 < p < 0.1 for p in share(who)))
     ),
-    "only where clients of a round have one ||a_i||_1, and there not always": Behind(
+    "in # of # cases in which clients of a round have one ||a_i||_1": Behind(
         "fednova",
         "server",
         take=moved(lambda who, met: len({a for *_, a in who}) == 1 < len({n for _, n, _ in who})),
@@ -86,7 +87,8 @@ def test_it_is_said_what_clients_are_beside_one_another(words: str, monkeypatch:
     monkeypatch.setattr(search, "PAIRS", dict.fromkeys(search.PAIRS, 5))
     monkeypatch.setattr(known, "MOST", 5)
     d = diagnosed(SAID[words])
-    assert not d.found and d.gates == (words,) and d.beside > 3
+    said = tuple(re.sub(r"\d+ of \d+ cases", "# of # cases", gate) for gate in d.gates)
+    assert not d.found and said == (words,) and d.beside > 3
 
 
 def test_one_client_has_the_share_that_it_is_given() -> None:

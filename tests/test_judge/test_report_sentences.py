@@ -41,7 +41,7 @@ HEADS = [
     (wrong(""), FIRST.removeprefix("; ")),
     # What is seen is said unless the event says it.
     (wrong(f"no known variant; {AT_ONCE}"), f"no known variant{FIRST}"),
-    (wrong("no known variant; from round 2 on, in 3 of 12 samples"), f"from round 2 on, in 3 of 12 samples{FIRST}"),
+    (wrong("no known variant; from round 2 on, in 3 of 12 cases"), f"from round 2 on, in 3 of 12 cases{FIRST}"),
     # Two variants name their equation once.
     (wrong("A (in the step) at a.b (ratio 0.18); or B at a.b (ratio 2)"), "A (in the step) at a.b, or B; first seen"),
     (wrong("A at a.b (ratio 0.18); or the rule of sgd (ratio 2)"), "A at a.b, or the rule of sgd; first seen"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -46,7 +47,8 @@ def lone_is_nothing(inner: Any, e: Messages, k: int) -> Any:
 @pytest.mark.slow
 def test_a_lone_client_is_told_as_such_and_not_by_a_number_that_the_rule_does_not_read() -> None:
     d = diagnosed(Behind("diloco", "server", take=lone_is_nothing))
-    assert not d.found and d.gates == ("only where a round has one client, and there not always",)
+    (gate,) = d.gates
+    assert not d.found and re.fullmatch(r"in \d+ of \d+ cases in which a round has one client", gate), gate
 
 
 def median_without_zeros(case: Case, sent: tuple[ClientMessage, ...], n: str) -> Array:
@@ -160,7 +162,7 @@ def test_no_case_that_a_law_found_contradicts_what_is_said() -> None:
 
 
 def test_an_event_before_which_a_law_saw_it_deviate_is_not_said_of_the_numbers_either() -> None:
-    d = Diagnosis(4, 99.0, seen="from step 6 on, in 10 of 11 samples; m, shown too, may tell")
+    d = Diagnosis(4, 99.0, seen="from step 6 on, in 10 of 11 cases; m, shown too, may tell")
     assert not_before(d, ["step 3"]).seen == "m, shown too, may tell" and not_before(d, ["step 6", "round 1"]) == d
 
 
@@ -173,7 +175,7 @@ def test_cases_are_made_that_lack_a_feature_and_nothing_else() -> None:
     of = setting("fednova", "server")
     several = [s for s in held_out(of) if min(len(e.messages) for e in s.events) > 1]  # type: ignore[union-attr]
     for words in (
-        "where clients of a round have other weights than one another",
+        "where clients of a round have different weights",
         "where clients of a round take equally many steps",
         "where a client takes part again",
         "where clients are not numbered one after another",

@@ -65,13 +65,22 @@ class Diagnosis:
         """True if the models, and everything else that the subject shows, are those of the claimed reading."""
         return self.claimed <= THRESHOLD and not self.unlike
 
+    @property
+    def _beside(self) -> str:
+        """Words for the cases without the feature, which follow the claim; empty if there were none."""
+        if not self.beside:
+            return ""
+        late = LATER.fullmatch(self.gates[0]) if len(self.gates) == 1 else None
+        if late and late["what"] in {"round", "arrival", "step"}:
+            fewer = f"one {late['what']}" if late["number"] == "2" else f"fewer than {late['number']} {late['what']}s"
+            return f"; in none of the {self.beside} cases of {fewer}"
+        return f", and in none of the {self.beside} other cases" if self.beside > 1 else ", and not in the other case"
+
     def instead(self, separator: str) -> str:
         """Describe the rule that the subject computes instead; if no known rule fits, the observations."""
         said = separator.join(map(str, self.found)) or self.decimals or (self.seen if self.fitted else "")
         if not said:
-            others = f"{self.beside} other case{'s' * (self.beside > 1)}"
-            beside = f", and in none of {others} played" if self.beside else ""
-            where = f"it deviates {', or '.join(self.gates)}{beside}" if self.gates else ""
+            where = f"it deviates {', or '.join(self.gates)}{self._beside}" if self.gates else ""
             said = "; ".join(filter(None, (NONE, where, self.seen, self.search)))
         return f"{FOLLOWS}, not {', '.join(self.unlike)}: {said}" if self.unlike else said
 
@@ -81,7 +90,7 @@ def unrepeated(d: Diagnosis) -> Diagnosis:
     return d if d.found else replace(d, seen=UNREPEATED, gates=(), beside=0, fitted=False)
 
 
-LATER = re.compile(r"from (?P<what>.+?) (?P<number>\d+) on(?:, in \d+ of \d+ samples)?")
+LATER = re.compile(r"from (?P<what>.+?) (?P<number>\d+) on(?:, in \d+ of \d+ cases)?")
 """Pattern of the words for the event from which a subject deviates."""
 
 

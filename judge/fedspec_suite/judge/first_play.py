@@ -99,8 +99,8 @@ def _keeps_apart(bench: Bench, law: Law | None, case: Any) -> None:
                 return
             numbers = f"after {d.where} {d.shown or 'x'}[{d.component}] is {d.got:.9g} and, alone, {d.want:.9g}"
         remedy = "keep all state in the session object, not in its class or module"
-        raise _fault(bench, f"sessions share state: {numbers}; {remedy}") from broken
+        raise _fault(bench, f"sessions share state: {numbers}; {remedy}", whose="") from broken
 
 
-def _fault(bench: Bench, words: str) -> Deviates:
-    return Deviates(Deviation(bench.step_equation, "", note=ADAPTER + words))
+def _fault(bench: Bench, words: str, whose: str = ADAPTER) -> Deviates:
+    return Deviates(Deviation(bench.step_equation, "", note=whose + words))

@@ -118,15 +118,13 @@ SHARES: Mapping[str, tuple[Callable[[History], float | None], bool]] = {
 _OF_CLIENTS: Mapping[str, Callable[[History], bool | None]] = {
     "where a round has one client": lambda r: len(r[-1]) == 1 if r[-1] else None,
     "where a round has several clients": lambda r: len(r[-1]) > 1 if r[-1] else None,
-    "where clients of a round have other ||a_i||_1 than one another": lambda r: _several(r, lambda c: c.norm, False),
+    "where clients of a round have different ||a_i||_1": lambda r: _several(r, lambda c: c.norm, False),
     "where clients of a round have one ||a_i||_1": lambda r: _several(r, lambda c: c.norm, True),
     "where no two clients of a round have different ||a_i||_1": lambda r: _alike(r, lambda c: c.norm),
-    "where clients of a round take other numbers of steps than one another": lambda r: _several(
-        r, lambda c: c.steps, False
-    ),
+    "where clients of a round take different numbers of steps": lambda r: _several(r, lambda c: c.steps, False),
     "where clients of a round take equally many steps": lambda r: _several(r, lambda c: c.steps, True),
     "where no two clients of a round take different numbers of steps": lambda r: _alike(r, lambda c: c.steps),
-    "where clients of a round have other weights than one another": lambda r: _several(r, lambda c: c.weight, False),
+    "where clients of a round have different weights": lambda r: _several(r, lambda c: c.weight, False),
     "where a client takes part for the first time after the first round": _new,
     "where a client takes part again after it sat out": _back,
     "where a client takes more steps than the last time, and took more once before": lambda r: _took(

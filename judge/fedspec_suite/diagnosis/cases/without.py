@@ -113,13 +113,14 @@ def _numbered_in_turn(setting: Setting, s: Scenario) -> Scenario | None:
 
 
 _MADE: Mapping[str, Callable[[Setting, Scenario], Scenario | None]] = {
-    "have other ||a_i||_1": _one_norm,
+    "where clients of a round have different ||a_i||_1": _one_norm,
     "have one ||a_i||_1": _norms_apart,
     "have different ||a_i||_1": _norms_apart,
+    "where clients of a round take different numbers of steps": lambda setting, s: _steps(setting, s, 0),
     "take other numbers of steps": lambda setting, s: _steps(setting, s, 0),
     "take equally many steps": lambda setting, s: _steps(setting, s, 1),
     "take different numbers of steps": lambda setting, s: _steps(setting, s, 1),
-    "have other weights": _one_weight,
+    "where clients of a round have different weights": _one_weight,
     "for the first time": _numbered_by_place,
     "takes part again": _strangers,
     "than the last time": _strangers,

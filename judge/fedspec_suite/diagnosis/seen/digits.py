@@ -76,7 +76,7 @@ def seen(samples: Sequence[Scenario], models: Sequence[Model], most: float = 0.0
         if not np.isfinite(m.got).all():
             at = int(np.argmin(np.isfinite(m.got)))
             event = describe(samples[m.sample].events[m.event])
-            return f"x[{at}] is {m.got[at]} after {event} {m.event + 1} of a sample"
+            return f"x[{at}] is {m.got[at]} after {event} {m.event + 1} of a case"
     pairs = [(m.got, m.want) for m in models]
     furthest = max(relative(got, want) for got, want in pairs)
     if dtype == "float64" and max(furthest, most) <= SINGLE and _either_way(pairs):
@@ -190,4 +190,4 @@ def _begins(samples: Sequence[Scenario], off: Sequence[Model], models: Sequence[
     broken = len({m.sample for m in off})
     what = describe(samples[off[0].sample].events[first])
     when = f"from {what} {first + 1} on" if first else AT_ONCE
-    return when + ("" if broken == played else f", in {broken} of {played} samples")
+    return when + ("" if broken == played else f", in {broken} of {played} cases")

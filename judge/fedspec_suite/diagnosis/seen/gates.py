@@ -176,7 +176,7 @@ def _held(found: Sequence[Gate], held: Played, stands: Callable[[str], bool]) ->
         return tuple(g.words for g in found)
     if len(found) > 1 or related(held, stands)[0]:
         return ()
-    return (not_always(found[0].words),)
+    return (not_always(found[0].words, how_often(covers, held)),)
 
 
 def _deciding(asked: _Asked, setting: Setting, given: Given, counted: int) -> tuple[Gate, ...]:

@@ -250,9 +250,11 @@ def related(played: Played, stands: Callable[[str], bool] = lambda words: True) 
         if _vacuous(words, played) or _alone_only(words, played):
             continue
         if all(_any(holds, s, first, alone=True) for s, first in played if first >= 0):
-            share, lacking = _telling([(_any(holds, s, _end(s, first)), first >= 0) for s, first in played])
+            cases = [(_any(holds, s, _end(s, first)), first >= 0) for s, first in played]
+            often = sum(has and deviates for has, deviates in cases), sum(has for has, _ in cases)
+            share, lacking = _telling(cases)
             if share:
-                found.append((share, words, words if share == 1 else not_always(words), lacking))
+                found.append((share, words, words if share == 1 else not_always(words, often), lacking))
     for words, (size, upper) in SHARES.items():
         if bound := _bound(size, upper, played):
             found.append((1.0, words, words.format(bound), sum(first < 0 for _, first in played)))
@@ -275,9 +277,17 @@ def _alone_only(words: str, played: Played) -> bool:
     return words.startswith(NO_TWO) and all(n == 1 for n in there)
 
 
-def not_always(words: str) -> str:
-    """Return words for a feature that all deviating cases have, and some following ones."""
-    return f"only {words}, and there not always"
+def not_always(words: str, often: tuple[int, int]) -> str:
+    """Return words for a feature that all deviating cases have, and some following ones.
+
+    Args:
+        words: the feature.
+        often: how many cases with it deviate, and how many there are.
+    """
+    deviating, there = often
+    if words.startswith("where "):
+        return f"in {deviating} of {there} cases in which {words.removeprefix('where ')}"
+    return f"only {words}, in {deviating} of {there} such cases"
 
 
 def _any(holds: Callable[[Scenario, int], bool | None], s: Scenario, last: int, alone: bool = False) -> bool:

@@ -21,7 +21,7 @@ import numpy as np
 from fedspec import arith
 from fedspec.arith import Array
 from fedspec.population import weigh
-from fedspec.source_text import copied
+from fedspec.source_text import copied, loaded
 from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping
 from fedspec_suite.diagnosis.defects.shares import Row, rows_of
 from fedspec_suite.diagnosis.edits.edit import Put
@@ -87,9 +87,13 @@ def weighted(plays: Sequence[Play], setting: Setting) -> Iterator[Variant]:
     rounds = [*chain.from_iterable(map(_rounds, plays))]
     if not rounds or all(_near(r.b, r.w).all() for r in rounds):
         return
+    lone = all(len(r.w) == 1 or _near(r.b, r.w).all() for r in rounds)
     forms = (*LEAVES, *FORMS, *_own_forms(rounds))
     wanted = next(_formulas(rounds, [r.w for r in rounds], forms, ()), None)
     for formula in islice(_formulas(rounds, [r.b for r in rounds], forms, ("p_i",)), TRIED):
+        if lone and loaded(formula) & {"M", f"F{LEAVES.index(FLOOR)}"}:
+            # Such a formula is a condition on the number of participants, which is said better elsewhere.
+            continue
         yield _variant(setting, formula, wanted, forms)
 
 
