@@ -215,7 +215,7 @@ def _said(
         )
     hyper = {n: given.get(n, LEFT_OUT.get(n)) for n in known}
     if missing := [n for n, v in hyper.items() if v is None]:
-        raise ParameterError(f"{row.id}: {missing[0]} is not given; it needs {', '.join(known)}")
+        raise ParameterError(f"{row.id}: hyper-parameter {missing[0]} is missing; {row.id} needs {', '.join(known)}")
     for name, value in hyper.items():
         require(name, value)
     return options, {n: v for n, v in hyper.items() if v is not None}

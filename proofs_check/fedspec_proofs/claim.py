@@ -353,7 +353,9 @@ def _placed(one: Claim) -> Claim:
     if one.verdict is Verdict.REFUTED and one.printed:
         if one.extent or not one.severity:
             words = " or ".join(f"{s.value!r}" for s in Severity)
-            raise ValueError(f"claim: {one.id} refutes a printed statement; set severity to {words}, and no extent")
+            raise ValueError(
+                f"claim: {one.id} refutes a printed statement; set severity to {words}, and leave extent unset"
+            )
         return one
     if one.severity:
         raise ValueError(f"claim: {one.id} has severity {one.severity!r}, but refutes no printed statement; remove it")

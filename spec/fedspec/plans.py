@@ -140,5 +140,7 @@ def steps_of_epochs(examples: Sequence[int], *, epochs: int | Sequence[int], bat
     steps = tuple(int(E_i * n_i // batch) for E_i, n_i in zip(E, examples, strict=True))
     if 0 in steps:
         i = steps.index(0)
-        raise PlanError(f"examples: client {i} has {examples[i]}, too few for a batch of {batch} in {E[i]} epochs")
+        raise PlanError(
+            f"examples: client {i} has {examples[i]} examples; {E[i]} epochs hold less than one batch of {batch}"
+        )
     return steps

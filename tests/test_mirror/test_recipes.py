@@ -309,7 +309,7 @@ def test_runs_that_are_there_are_gone_on_with(tmp_path: Path) -> None:
         kept(file, OWN)
     some.add(last)
     write(some, file)
-    with pytest.raises(RecipeError, match="the grid of plain is another one than the recipe's"):
+    with pytest.raises(RecipeError, match="the grid of plain differs from the recipe's"):
         kept(file, grown)
     file.write_text("{}")
     with pytest.raises(RecipeError, match="remove it to begin anew"):

@@ -277,7 +277,7 @@ def test_clusters_that_cannot_be_run_are_refused() -> None:
             session(name).step(plan_for(name, W, clusters=((0, 1),)))
     with pytest.raises(MixingError, match="sums to"):
         session("cafga").step(plan_for("cafga", topology.ring(3), clusters=clusters))
-    with pytest.raises(PlanError, match=r"clients of cluster \(0, 1\) are at positions \[1, 2\], in step 0"):
+    with pytest.raises(PlanError, match=r"clients of cluster \(0, 1\) are at \[1, 2\], but at \[0, 1\] in step 0"):
         order = {"senders": (0, 1, 2), "computing": ((0, 1, 2), (2, 0, 1)), "clusters": clusters}
         session("cafga-a", {"sampling": "step"}).step(Exchange(mixing=W, **order))  # type: ignore[arg-type]
     assert issubclass(PlanError, FedspecError)

@@ -260,7 +260,11 @@ def refused(kind: type[Exception], text: str, made: Callable[[], object]) -> Non
 
 def test_what_is_wrong_is_said() -> None:
     p = parameters()
-    refused(ParameterError, "momentum: rho is not given; it needs eta_l, rho", lambda: Local(p, "momentum", lr=0.1))
+    refused(
+        ParameterError,
+        "momentum: hyper-parameter rho is missing; momentum needs eta_l, rho",
+        lambda: Local(p, "momentum", lr=0.1),
+    )
     refused(ParameterError, "rho: got 2", lambda: Local(p, "momentum", lr=0.1, rho=2))
     refused(UnknownNameError, "no hyper-parameter or option 'beta'", lambda: Local(p, "sgd", lr=0.1, beta=1))
     refused(UnknownNameError, "fedadam: no local solver", lambda: Local(p, "fedadam", lr=0.1))

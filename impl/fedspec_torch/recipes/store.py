@@ -118,7 +118,7 @@ def kept(file: Path, recipe: Recipe) -> Stored:
         missing = [point for point in points(recipe.trial(name)) if point not in [p for p, _ in tried]]
         if missing or name not in current(recipe, found, "tried"):
             raise RecipeError(
-                f"{file}: the grid of {name} is another one than the recipe's; run it with --retune and store it again"
+                f"{file}: the grid of {name} differs from the recipe's; run it with --retune and store the result"
             )
     return there
 

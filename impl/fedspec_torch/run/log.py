@@ -19,7 +19,7 @@ SUFFIXES = (".csv", ".jsonl")
 
 @dataclass
 class Log:
-    """Callback that writes a row for the round that is done.
+    """Callback that appends a row to the log after each round.
 
     The first call writes the rounds before it too, in the place of what the file holds: so a run that is gone on with
     has no round twice, none that a killed one wrote half, and none that is played again.

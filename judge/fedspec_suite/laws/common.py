@@ -47,7 +47,7 @@ def _isolated(bench: Bench, both: tuple[Scenario, Scenario]) -> None:
 def _dtype(bench: Bench, s: Scenario) -> None:
     for k, got in enumerate(bench.both(s)[1]):
         if "dtype" not in got:
-            raise NotOffered("skipped: the answers do not say their type")
+            raise NotOffered("skipped: the answers carry no dtype, such as float32")
         if got["dtype"][0] != s.case.dtype:
             where = f"{describe(s.events[k])} {k + 1}"
             note = f"x comes back as {got['dtype'][0]} from {s.case.dtype}"

@@ -27,7 +27,7 @@ def refuse(row: Algorithm, delay: int, lyapunov: bool) -> None:
     from fedspec_proofs.worst_cases.outer import LATE as late
 
     if row.id in late and not lyapunov:
-        raise ParameterError(f"worst-case: {row.id} is run by arrivals; only --lyapunov can analyse it, so add it")
+        raise ParameterError(f"worst-case: {row.id} is asynchronous; only --lyapunov analyses it, so add --lyapunov")
     if delay and not (lyapunov and row.id in late):
         raise ParameterError(f"--delay {delay}: it applies to --lyapunov of {', '.join(late)}; leave it out")
 

@@ -81,6 +81,6 @@ def check_places(plan: Exchange, clusters: Clusters) -> None:
         for t, rows in enumerate(places):
             if rows != places[0]:
                 raise PlanError(
-                    f"computing[{t}]: clients of cluster {tuple(V)} are at positions {rows}, in step 0 at {places[0]}; "
+                    f"computing[{t}]: clients of cluster {tuple(V)} are at {rows}, but at {places[0]} in step 0; "
                     f"row k of W is the k-th client's, so list each set cluster by cluster, equally many of each"
                 )
