@@ -23,7 +23,9 @@ SLUG = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 ID = "an id is of small letters, digits and single hyphens: fed-exp"
 """Message fragment that lists the allowed characters of an id."""
 
-TUPLES = ("levels", "rules", "readings", "shows", "traps", "facts")
+TUPLES = ("levels", "readings", "traps", "facts")
+READ_OFF = ("rules", "shows")
+"""Tuples that fedspec reads off the row's functions, which fails if its readings or hyper-parameters are wrong."""
 
 
 def check_row(row: Any, where: str) -> Algorithm:
@@ -71,24 +73,23 @@ def _wrong(row: Any) -> Iterator[str]:
         yield f"basis: got {row.basis!r}; want one of Basis.{', Basis.'.join(Basis.__members__)}"
     if not isinstance(row.run, Method | LocalSolver | Program):
         yield f"run: got {type(row.run).__name__}; want Method, Program or LocalSolver (fedspec.functions)"
-    for name in TUPLES:
-        if not isinstance(given := getattr(row, name), tuple):
-            yield f"{name}: got a {type(given).__name__}; want a tuple; one of a single entry ends in a comma, (...,)"
+    yield from _wrong_tuples(row, TUPLES)
     for level in row.levels:
         if level not in LEVELS:
             yield f"levels: got {level!r}; known: {', '.join(LEVELS)}"
     if not row.readings:
         yield "readings: the tuple is empty; give at least one Reading(name=..., words=...), a published definition"
-    if not row.rules:
-        yield "rules: the row's functions call none that fedspec can find; list them, rules=(...,)"
-    for rule in row.rules:
-        if f"{rule.__module__}.{getattr(rule, '__qualname__', '')}" not in RULES:
-            yield f"rules: {getattr(rule, '__name__', rule)} is no rule; put @rule (fedspec.rules) above it"
     yield from _wrong_numbers(row)
     for reading in row.readings:
         if unknown := [n for n in reading.fixes if n not in row.options]:
             yield f"reading {reading.name!r} fixes {unknown[0]!r}; its options: {', '.join(row.options) or 'none'}"
         row.resolve(reading.name, {})
+    yield from _wrong_tuples(row, READ_OFF)
+    if not row.rules:
+        yield "rules: the row's functions call none that fedspec can find; list them, rules=(...,)"
+    for rule in row.rules:
+        if f"{rule.__module__}.{getattr(rule, '__qualname__', '')}" not in RULES:
+            yield f"rules: {getattr(rule, '__name__', rule)} is no rule; put @rule (fedspec.rules) above it"
     for rule in row.rules:
         equations(rule, row.defaults())
     for what, said in (("dimensions", row.dimensions), ("usual", row.usual)):
@@ -107,6 +108,12 @@ def _wrong(row: Any) -> Iterator[str]:
             yield f"costs: {what} is {formula!r}, and {error} is no symbol; known: {', '.join(SYMBOLS)}"
         except FedspecError as error:
             yield f"costs: {what} is {formula!r}: {error}, as in 'm (1 + d / 32)'"
+
+
+def _wrong_tuples(row: Any, names: Sequence[str]) -> Iterator[str]:
+    for name in names:
+        if not isinstance(given := getattr(row, name), tuple):
+            yield f"{name}: got a {type(given).__name__}; want a tuple; one of a single entry ends in a comma, (...,)"
 
 
 def _wrong_numbers(row: Algorithm) -> Iterator[str]:
