@@ -33,6 +33,9 @@ YOURS: dict[str, Weights] = {
     "n_i / (1 + sum(n_j))": lambda n, tau: n / (n.sum() + 1),
     "n_i": lambda n, tau: n,
     "floor(n_i / sum(n_j))": lambda n, tau: n // n.sum(),
+    "(n_i / sum(n_j)) [i = M]": lambda n, tau: np.where(np.arange(len(n)) == len(n) - 1, n / n.sum(), 0),
+    "(n_i / sum(n_j)) [i < M]": lambda n, tau: np.where(np.arange(len(n)) < len(n) - 1, n / n.sum(), 0),
+    "(n_i / sum(n_j)) [n_i > 1]": lambda n, tau: np.where(n > 1, n / n.sum(), 0),
 }
 
 
@@ -132,7 +135,7 @@ def test_a_mean_that_is_none_has_no_weights() -> None:
 def test_weights_of_no_formula_are_printed_as_numbers() -> None:
     plays, _ = plays_of(server("fedavg", own(lambda n, tau: np.cos(n))))
     n, b = (
-        [float(v) for v in part.split(" and ")]
+        [float(v) for v in part.split(", ")]
         for part in re.findall(r"clients with (.*) examples weigh (.*), not", observed(plays))[0]
     )
     assert np.allclose(np.cos(n), b, atol=1e-3)

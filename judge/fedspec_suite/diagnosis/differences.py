@@ -56,7 +56,7 @@ def claim(setting: Setting, v: Variant) -> dict[str, Any]:
     """Return the fields to change in the claim so that the variant conforms; empty if no claim describes it."""
     row = CATALOGUE[v.algorithm]
     if v.mutants or v.defects:
-        return {}
+        return dict([("schedules", name["schedules"]) for name in v.names if "schedules" in name])
     mine = [r for r in row.readings_at(setting.level) if r.name == setting.reading and row is setting.algorithm]
     for reading in (*mine, *row.readings_at(setting.level)):
         options = {n: w for n, w in v.options.items() if n not in reading.fixes}

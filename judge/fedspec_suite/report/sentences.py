@@ -427,7 +427,11 @@ def offer_claim(r: Result) -> str:
 def claim_in(nearest_data: Sequence[Mapping[str, Any]]) -> str:
     """Format the claim, from a diagnosis's data, under which the implementation conforms; empty without one."""
     claims = [claim for one in nearest_data if (claim := one.get("claim"))]
-    said = " or ".join(", ".join(f'{n}="{value}"' for n, value in claim.items()) for claim in claims)
+    # Schedules are a mapping, and written as one.
+    said = " or ".join(
+        ", ".join(f"{n}={value}" if n == "schedules" else f'{n}="{value}"' for n, value in claim.items())
+        for claim in claims
+    )
     change = "these" if any(len(one) > 1 for one in differences_in(nearest_data)) else "this"
     return f"either change {change}, or claim {said}" if said else ""
 

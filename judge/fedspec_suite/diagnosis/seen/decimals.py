@@ -22,8 +22,8 @@ from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
 FEWEST = 3
 """Least number of decimals to report: with fewer, a wrong rule may be as close."""
 
-SMALL, LARGE = (2.0**-30, 2.0**-20, 2.0**-10, 1.0), 2.0**10
-"""Factors by which the samples are multiplied."""
+SMALL, LARGE = (0.739 * 2.0**-30, 0.739 * 2.0**-20, 0.739 * 2.0**-10, 0.739), 0.739 * 2.0**10
+"""Factors by which the samples are multiplied: powers of two would leave eighths exact in a short type."""
 
 GROWS = 16
 """Factor by which an error may grow if the numbers grow by :data:`LARGE`."""

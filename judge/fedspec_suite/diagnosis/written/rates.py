@@ -6,6 +6,7 @@ in several cases, they are a schedule, and a shape of ``fedspec.schedules`` that
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -140,5 +141,5 @@ def _variant(setting: Setting, name: str, words: str, schedules: Schedules) -> V
         defects=(Defect(words="", given=partial(told, schedules=schedules), about=name),),
         parts=1,
         kind="written",
-        names=({"yours": yours, "wanted": wanted},),
+        names=({"yours": yours, "wanted": wanted, "schedules": json.dumps({**setting.schedules, name: words})},),
     )

@@ -42,18 +42,27 @@ LEAVES = ("n_i", "tau_i", "a_i", "n_i[::-1]", "log(1 + n_i)", FLOOR)
 
 FORMS = (
     *("n_i**2", "sqrt(n_i)", "1 / n_i", "n_i + 1", "maximum(n_i, 1)", "tau_i**2", "sqrt(tau_i)", "1 / tau_i"),
-    *("tau_i + 1", "n_i * tau_i", "n_i / tau_i", "n_i * a_i", "n_i / a_i", "1 / a_i"),
+    *("n_i * above_1", "n_i * rest", "tau_i + 1", "n_i * tau_i", "n_i / tau_i", "n_i * a_i", "n_i / a_i", "1 / a_i"),
 )
 """Further functions of one client whose sums over the participants may divide."""
 
 FAMILIES = ("minimum(n_i, {c})", "maximum(n_i, {c})", "n_i + {c}", "exp({c} * log(n_i))")
 """Such functions with a number that the subject has chosen."""
 
-MEANT = {"M": "the number of participants", "N": "the number of clients", "n": "the examples of all clients"}
+BRACKETS = {"first": "[i = 1]", "last": "[i = M]", "rest": "[i < M]", "above_1": "[n_i > 1]"}
+"""Iverson brackets: 1 for the clients for which the condition holds, else 0."""
+
+MEANT = {
+    **{"M": "the number of participants", "N": "the number of clients", "n": "the examples of all clients"},
+    "]": "1 if the condition holds, else 0",
+}
 """Symbols of formulas that need an explanation."""
 
 SLACK = 1e-7
 """Largest relative error of a weight that is solved for."""
+
+NEAR_0 = 1e-9
+"""Largest weight that is printed as 0."""
 
 CONDITION = 1e4
 """Largest condition number of the rows of a round whose weights are solved for."""
@@ -101,9 +110,8 @@ def observed(plays: Sequence[Play]) -> str:
     """The subject's weights in the first round where they deviate, as numbers; empty if they deviate in none."""
     for r in chain.from_iterable(map(_rounds, plays)):
         if len(r.w) > 1 and not _near(r.b, r.w).all():
-            n, b, w = (
-                " and ".join(f"{float(v):.4g}" for v in column) for column in ([k.size for k in r.rows], r.b, r.w)
-            )
+            columns = ([float(k.size) for k in r.rows], r.b, r.w)
+            n, b, w = (", ".join(f"{v if abs(v) > NEAR_0 else 0:.4g}" for v in column) for column in columns)
             return f"clients with {n} examples weigh {b}, not {w}"
     return ""
 
@@ -189,6 +197,9 @@ def _values(w: Any, rows: Sequence[Row], s: Scenario, forms: Sequence[str]) -> d
         column = [getattr(r, field) for r in rows]
         if not any(value is None for value in column):
             found[name] = zero + np.array(column)
+    place = np.arange(len(rows))
+    masks = [place == 0, place == len(rows) - 1, place < len(rows) - 1, [bool(r.size > 1) for r in rows]]
+    found |= {n: zero + np.array(mask, int) for n, mask in zip(BRACKETS, masks, strict=True)}
     for k, form in enumerate(forms):
         try:
             found[f"F{k}"] = zero + _evaluated(form, found)
@@ -277,4 +288,7 @@ def _in_words(formula: ast.expr, forms: Sequence[str]) -> str:
 
     text = re.sub(r"\b([FS])(\d+)\b", put, in_symbols(formula, ()))
     text = re.sub(r"\ba_([ij])", r"||a_\1||_1", text)
-    return "; ".join([text, *(f"{n} = {words}" for n, words in MEANT.items() if re.search(rf"\b{n}\b", text))])
+    for name, bracket in BRACKETS.items():
+        text = re.sub(rf"\b{name}\b", bracket, text)
+    meant = (f"{n.replace(']', '[...]')} = {w}" for n, w in MEANT.items() if re.search(rf"(?<!\w){n}(?!\w)", text))
+    return "; ".join([text, *meant])
