@@ -122,7 +122,7 @@ def in_fixed_point(bits: int) -> Callable[..., Array]:
 
 
 DECIMALS = {
-    "masked": (masked, "16 decimals"),
+    "masked": (masked, "15 decimals"),
     "fixed point": (in_fixed_point(32), "8 decimals"),
     "coarse fixed point": (in_fixed_point(20), "5 decimals"),
 }

@@ -119,7 +119,7 @@ def test_steps_of_epochs() -> None:
 @pytest.mark.parametrize(
     ("examples", "epochs", "batch", "said"),
     [
-        ((100, 10), 2, 32, "client 1 has 10, too few"),
+        ((100, 10), 2, 32, "client 1 has 10 examples; 2 epochs hold less than one batch of 32"),
         ((100, 10), (1,), 8, "1 numbers for 2 clients"),
         ((100,), 0, 8, r"epochs\[0\]: got"),
         ((100,), 1, 0, "batch: got"),
