@@ -158,6 +158,7 @@ BF16, FIXED16 = ("bfloat16",), ("fixed 16",)
 DOUBLE: Any = {"dtypes": ("float64",)}
 
 
+@pytest.mark.table(4)
 @pytest.mark.parametrize(
     "subject",
     [
@@ -216,6 +217,7 @@ def test_masks_that_stay_or_are_not_claimed_deviate(subject: Server) -> None:
     assert judged(subject).verdict == "does not conform"
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize(("route", "verdict"), [(fixed(16), "conforms"), (fixed(16, np.floor), "does not conform")])
 def test_the_changes_of_a_round_are_rounded_too(route: Route, verdict: str) -> None:
     assert judged(Rounds(np.inf, (), FIXED16, route)).verdict == verdict
