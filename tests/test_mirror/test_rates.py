@@ -57,9 +57,18 @@ def own(row: Algorithm) -> dict[str, Callable[..., float]]:
     return {**by_round, **by_client}
 
 
+@pytest.mark.parametrize("algorithm", ["fedblended", "fednova-alg2"])
+def test_clients_of_every_strategy_have_their_own_rates(algorithm: str) -> None:
+    check_rates(find(algorithm))
+
+
 @pytest.mark.table(1)
 @pytest.mark.parametrize("row", TRAINABLE, ids=lambda row: row.id)
 def test_a_run_is_the_specification_with_the_rates_of_each_round_and_client(row: Algorithm) -> None:
+    check_rates(row)
+
+
+def check_rates(row: Algorithm) -> None:
     federation, H, e = quadratic()
     rates = own(row)
     assert rates

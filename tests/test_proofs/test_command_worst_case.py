@@ -176,7 +176,7 @@ def test_a_server_that_keeps_something_brings_two_runs_together() -> None:
     assert [row["factor"] for row in rows] == ["237/250", "201/200"] and rows[0]["delay"] == 2
     for wrong, said in (
         (("fedavg", "--delay", "1"), "--delay 1: it applies to --lyapunov of cc-fedavg"),
-        (("cc-fedavg", "--delay", "1"), "run by arrivals; only --lyapunov can analyse it, so add it"),
+        (("cc-fedavg", "--delay", "1"), "is asynchronous; only --lyapunov analyses it, so add --lyapunov"),
         (("fedavg", "--lyapunov"), "and to servers with momentum or delayed changes"),
         (("fedavgm", "--lyapunov", "--steps", "1,2"), "all clients must take equally many steps"),
         (("fedavgm", "--set", "momentum=foo"), "--set foo: expected a fraction"),

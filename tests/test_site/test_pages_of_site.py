@@ -106,7 +106,7 @@ def test_the_matrix_says_what_the_results_say(site: Site) -> None:
 
 def test_the_matrix_says_what_the_readme_says(site: Site) -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    told = {name: f"{good} of {of}" for name, good, of in re.findall(r"\| (\w+) \S+ \| (\d+) of (\d+) ", readme)}
+    told = {name: f"{good} of {of}" for name, good, of in re.findall(r"\| \[(\w+)\]\S+ \S+ \| (\d+) of (\d+) ", readme)}
     head, *_, foot = rows(table(site, "cells"))
     columns = [cell.find("a")[0].words for cell in head[1:-1]]
     assert dict(zip(columns, (cell.words.replace("/", " of ") for cell in foot[1:-1]), strict=True)) == told

@@ -29,7 +29,7 @@ from fedspec_torch.local.block_results import (
     join_blocks,
 )
 from fedspec_torch.plan import Clients
-from fedspec_torch.population import Batched
+from fedspec_torch.population import Batched, OfStrategies
 from fedspec_torch.ranks.sharded import Sharded, population, spread
 from fedspec_torch.ranks.shards import Shards
 from fedspec_torch.run.text_clients import Answer, Answering, Asking, HandedOver, Lent, Text, owned
@@ -131,6 +131,9 @@ def run_step(
         h, event = begun(h, events[0])
         events = (event,)
     client = client_of(program, h, state)
+    if isinstance(client, OfStrategies) and any(isinstance(said, tuple) for e in events for said in e.hyper.values()):
+        # Clients of the other strategies run the text, which must be that of their own numbers.
+        client = None
     step: Callable[..., Any] = program.step
     if shards is None and not events[0].hyper:
         step = UNDIVIDED.get(step) or step

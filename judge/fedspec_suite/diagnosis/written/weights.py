@@ -98,9 +98,11 @@ def weighted(plays: Sequence[Play], setting: Setting) -> Iterator[Variant]:
         return
     lone = all(len(r.w) == 1 or _near(r.b, r.w).all() for r in rounds)
     forms = (*LEAVES, *FORMS, *_own_forms(rounds))
+    bracketed = (k for k, form in enumerate(forms) if form == FLOOR or any(name in form for name in BRACKETS))
+    conditions = {"M", *BRACKETS, *(f"{which}{k}" for k in bracketed for which in "FS")}
     wanted = next(_formulas(rounds, [r.w for r in rounds], forms, ()), None)
     for formula in islice(_formulas(rounds, [r.b for r in rounds], forms, ("p_i",)), TRIED):
-        if lone and loaded(formula) & {"M", f"F{LEAVES.index(FLOOR)}"}:
+        if lone and loaded(formula) & conditions:
             # Such a formula is a condition on the number of participants, which is said better elsewhere.
             continue
         yield _variant(setting, formula, wanted, forms)
