@@ -144,8 +144,10 @@ class Batched:
         """Train the participants block by block, and yield each block's results when they are asked for."""
         if self.own:
             own, h = self.own
-            for h_i, those in grouped(of_each(h, plan.hyper, len(plan.steps))):
-                alike = replace(self, client=own(h_i), own=None, is_text=True)
+            # All are made before the first is trained: the state that they read may be written over block by block.
+            groups = [(own(h_i), those) for h_i, those in grouped(of_each(h, plan.hyper, len(plan.steps)))]
+            for made_own, those in groups:
+                alike = replace(self, client=made_own, own=None, is_text=True)
                 for some, made in alike.blocks(client, replace(plan.part(those), hyper={}), x):
                     yield [those[r] for r in some], made
             return
