@@ -1,4 +1,4 @@
-"""Helpers of this folder's adapters: the path of the neighbouring folders, and packages of an index at a version.
+"""Helpers of this folder's adapters: the path of the neighbouring folders, and a check of installed packages' versions.
 
 To import ``source`` of ``../diloco``, which reads clones, or ``clients`` of ``../lora``, import this module first.
 """
@@ -14,7 +14,7 @@ sys.path += [str(Path(__file__).parents[1] / folder) for folder in ("diloco", "l
 
 
 def published(name: str, version: str, *empty: str) -> str:
-    """Let an installed package be imported, at this version alone, and say which it is.
+    """Check that a package is installed at this version, and return the version.
 
     Args:
         name: name of the package in the index.
