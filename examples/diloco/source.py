@@ -19,7 +19,7 @@ from typing import Any
 def git(*arguments: str) -> str:
     """Run git in the clone, and return its output."""
     if (clone := os.environ.get("SOURCE")) is None:
-        raise RuntimeError("SOURCE is not set; let it name a clone of the repository that this file is about")
+        raise RuntimeError("SOURCE: not set; set it to the path of a clone of the repository that this file loads")
     ran = subprocess.run(["git", "-C", clone, *arguments], capture_output=True, text=True, check=False)
     if ran.returncode:
         raise RuntimeError(f"{clone}: git {' '.join(arguments)}: {ran.stderr.strip()}")
@@ -50,7 +50,7 @@ def definitions(commit: str, path: str, *names: str, given: Mapping[str, Any]) -
     tree = ast.parse(text(commit, path))
     found = [node for node in ast.walk(tree) if getattr(node, "name", None) in names]
     if len(found) != len(names):
-        raise RuntimeError(f"{path} at {commit} has not one of each of {names}")
+        raise RuntimeError(f"{path} at {commit} doesn't define each of {names} exactly once")
     out = dict(given)
     exec(compile(ast.Module(body=found, type_ignores=[]), f"{path} at {commit}", "exec"), out)  # type: ignore[arg-type]
     return out
@@ -61,7 +61,7 @@ def below(commit: str, path: str, condition: str) -> Any:
     tree = ast.parse(text(commit, path))
     found = [n for n in ast.walk(tree) if isinstance(n, ast.If) and ast.unparse(n.test) == condition]
     if len(found) != 1:
-        raise RuntimeError(f"{path} at {commit} has {len(found)} times `if {condition}`")
+        raise RuntimeError(f"{path} at {commit} has {len(found)} statements `if {condition}`, not one")
     return compile(ast.Module(body=found[0].body, type_ignores=[]), f"{path} at {commit}", "exec")
 
 

@@ -30,7 +30,7 @@ def published(name: str, version: str, *empty: str) -> str:
     except PackageNotFoundError as error:
         raise RuntimeError(f"{name} is not installed: {remedy}") from error
     if found.version != version:
-        raise RuntimeError(f"{name} is installed at {found.version}, and this is about {version}: {remedy}")
+        raise RuntimeError(f"{name} is installed at {found.version}, but this adapter needs {version}: {remedy}")
     for package in empty:
         made = ModuleType(package)
         made.__path__ = [str(found.locate_file(package.replace(".", "/")))]
