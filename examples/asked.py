@@ -1,4 +1,4 @@
-"""Update rules that public threads ask about, each a function of a few lines: docs/answers.md drives them one by one.
+"""Update rules that public threads ask about, each a function of a few lines; docs/answers.md checks them one by one.
 
 For example, ``fedspec identify py:examples/asked.py:ADAPTER --only unweighted:fedavg``. No rule is a copy of a
 project's code.
@@ -12,12 +12,12 @@ from fedspec.contract import Begin, Claim, Info
 
 
 def unweighted(x, kept, deltas, n, h):
-    """Every client counts alike."""
+    """Average the clients' changes without weights."""
     return x + h["eta"] * sum(deltas) / len(deltas)
 
 
 def to_the_mean(x, kept, deltas, n, h):
-    """The model goes a part of the way to the mean of the clients' models."""
+    """Step from the model towards the mean of the clients' models."""
     mean = sum(n_i / sum(n) * (x + delta) for n_i, delta in zip(n, deltas, strict=True))
     return x - h["eta"] * (x - mean)
 
@@ -31,32 +31,32 @@ def squared_momentum(x, kept, deltas, n, h):
 
 
 def sum_less_one(x, kept, deltas, n, h):
-    """FedDyn's server whose sum ends before the minus: x is taken away once."""
+    """FedDyn's server that subtracts x once from the sum of the models, not once for each client."""
     models = [x + delta for delta in deltas]
     kept["h"] = kept["h"] - h["mu"] / h["N"] * (sum(models) - x)
     return sum(models) / len(models) - kept["h"] / h["mu"]
 
 
 def moving_anchor(x, g, anchor, h):
-    """The anchor is another name of the model that moves."""
+    """Proximal step whose anchor is an alias of the current model, so that the pull is zero."""
     anchor = x
     return x - h["eta_l"] * (g + h["mu"] * (x - anchor))
 
 
 def length(x, g, anchor, h):
-    """The gradient of mu/2 times the length, not its square, of each layer's way from the anchor."""
+    """Proximal step with the gradient of mu/2 times each layer's distance from the anchor, not of its square."""
     away = x - anchor
     return x - h["eta_l"] * (g + h["mu"] / 2 * away / (np.linalg.norm(away) or 1))
 
 
 def over_weights(deltas, ages):
-    """A buffer's mean by staleness weights that sum to 1."""
+    """Average a buffer by staleness weights, divided by their sum."""
     s = [(1 + u) ** -0.5 for u in ages]
     return sum(s_i * delta for s_i, delta in zip(s, deltas, strict=True)) / sum(s)
 
 
 class Server:
-    """Rounds whose server is such a rule, block by block."""
+    """Session at level server that applies a rule block by block."""
 
     def __init__(self, case, rule):
         self.rule, self.x, self.h = rule, dict(case.x0), {**case.hyper, "N": case.population}
@@ -72,13 +72,13 @@ class Server:
 
 
 class Client:
-    """Local steps by such a rule, layer by layer."""
+    """Session at level client that applies a rule layer by layer."""
 
     def __init__(self, case, rule):
         self.rule, self.x, self.anchor, self.h = rule, dict(case.x0), dict(case.x0), case.hyper
 
     def step(self, event):
-        """Take one event."""
+        """Begin a round, or take one local step."""
         if isinstance(event, Begin):
             self.x, self.anchor = dict(event.x), dict(event.x)
         else:
@@ -87,7 +87,7 @@ class Client:
 
 
 class Buffered:
-    """FedBuff whose full buffer becomes one change by such a rule."""
+    """FedBuff session that turns a full buffer into one change by a rule."""
 
     def __init__(self, case, rule):
         x = np.concatenate([block.ravel() for block in case.x0.values()])
@@ -95,7 +95,7 @@ class Buffered:
         self.versions, self.deltas, self.ages = [x], [], []
 
     def step(self, event):
-        """Let one update arrive, begun ``delay`` versions ago."""
+        """Receive one update, which a client began ``delay`` versions ago."""
         H, e = self.problem.H[event.client], self.problem.e[event.client]
         x = start = self.versions[-1 - event.delay]
         for _ in range(event.steps):
@@ -118,16 +118,16 @@ CLAIMS = (
     (length, Client, Claim("proximal-sgd", "client", "fednova")),
     (over_weights, Buffered, Claim("fedbuff", "trace", "nguyen-2022-discounted", fixed={"twice_a": 1})),
 )
-"""A rule, what drives it, and the published definition that it is asked about."""
+"""Rule, the session class that drives it, and the published definition to compare it with."""
 
 
 def called(rule):
-    """Return the variant by which a rule is selected."""
+    """Return the variant name that selects a rule."""
     return rule.__name__.replace("_", "-")
 
 
 class Adapter:
-    """All of them, each as a variant."""
+    """Adapter with all rules, each as a variant."""
 
     info = Info("asked", "2026", tuple(replace(claim, variant=called(rule)) for rule, _, claim in CLAIMS))
 

@@ -1,4 +1,4 @@
-"""Level trace: client-centric FedSGD, whose updates come late. ``fedspec check py:examples/async_trace.py:ADAPTER``."""
+"""Level trace: asynchronous client-centric FedSGD. ``fedspec check py:examples/async_trace.py:ADAPTER``."""
 
 import numpy as np
 
@@ -6,14 +6,14 @@ from fedspec.contract import Claim, Info
 
 
 class BufferedServer:
-    """The implementation under test: keeps every version of the model, steps when its buffer is full."""
+    """Implementation under test: a server that keeps every version of the model, and steps when its buffer is full."""
 
     def __init__(self, model, size, lr):
         self.versions, self.pending = [model], []
         self.size, self.lr = size, lr
 
     def receive(self, update):
-        """Keep the update; with enough of them, add their mean, begin another version and return the mean."""
+        """Add an update to the buffer; if it is full, step by the mean of its updates and return the mean."""
         self.pending.append(update)
         if len(self.pending) < self.size:
             return None
@@ -39,7 +39,7 @@ class Session:
         self.server = BufferedServer(x, self.h["buffer"], self.h["eta"])
 
     def step(self, event):
-        """Let one update arrive, begun ``delay`` versions ago."""
+        """Receive one update, which a client began ``delay`` versions ago."""
         H, e = self.problem.H[event.client], self.problem.e[event.client]
         start = self.server.versions[-1 - event.delay]
         update = train(start, lambda x: H @ x - e, event.steps, self.h["eta_l"])
@@ -51,7 +51,7 @@ class Session:
 
 
 class Adapter:
-    """The package, and its claims."""
+    """Adapter of the implementation, with its claims."""
 
     info = Info(
         name="buffered",

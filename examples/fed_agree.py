@@ -1,4 +1,4 @@
-"""FedAgree: the server goes less far along the mean change, the less the clients' changes agree.
+"""FedAgree: the server shortens its step along the mean change the less the clients' changes agree.
 
     Delta = sum_i p_i Delta_i
     rate = ||Delta||^2 / (sum_i ||Delta_i||^2 / M + eps)
@@ -49,7 +49,7 @@ class State:
 
 @rule
 def fed_agree(state: State, deltas: Stack, delta: Vector, *, eps: Scalar) -> State:
-    """Server step from all changes and their mean.
+    """Take the server step from all changes and their mean.
 
         rate = ||Delta||^2 / (sum_i ||Delta_i||^2 / M + eps)      fed-agree.rate
         x = x + rate Delta                                        fed-agree.step
@@ -63,12 +63,12 @@ def fed_agree(state: State, deltas: Stack, delta: Vector, *, eps: Scalar) -> Sta
 
 
 def init(h: FedAgree, x: Vector) -> State:
-    """The model alone."""
+    """Begin with the model alone."""
     return State(x=x)
 
 
 def server(h: FedAgree, state: State, messages: Inbox) -> tuple[State, dict[str, Any]]:
-    """Average the changes; step along the mean."""
+    """Average the changes, and step along the mean."""
     p, deltas = stacked(messages, h.weights, state.x)
     delta = weighted_mean(deltas, p)
     return fed_agree(state, deltas, delta, eps=h.eps), {"delta": delta}
@@ -103,7 +103,7 @@ ROW = Algorithm(
 
 
 def last_move(p: Any, changes: Any, h: Any, o: Any) -> Any:
-    """The move from the length of the mean and what the changes are apart, two by two: the rule has neither."""
+    """Return the move from the mean's norm and pairwise distances of the changes, neither of which the rule uses."""
     mean = sum(p_i * v for p_i, v in zip(p, changes, strict=True))
     pairs = combinations(zip(p, changes, strict=True), 2)
     apart = sum(p_i * p_j * total((v - w) ** 2) for (p_i, v), (p_j, w) in pairs)

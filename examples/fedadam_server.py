@@ -6,7 +6,7 @@ from fedspec.contract import Claim, Info
 
 
 class AdamServer:
-    """The implementation under test: averages the clients' models, then steps. Its v_0 is tau^2, as in many."""
+    """Implementation under test: averages the clients' models, then takes Adam's step; v_0 is tau^2."""
 
     def __init__(self, lr, beta1, beta2, tau):
         self.lr, self.beta1, self.beta2, self.tau = lr, beta1, beta2, tau
@@ -25,7 +25,7 @@ class AdamServer:
 
 
 class Session:
-    """Session of a case: builds the server, hands over the messages of each round."""
+    """Session of a case: builds the server, and passes each round's messages to it."""
 
     def __init__(self, case):
         h = case.hyper
@@ -42,7 +42,7 @@ class Session:
 
 
 class Adapter:
-    """The package, and its claims."""
+    """Adapter of the implementation, with its claims."""
 
     info = Info(
         name="adam_server",

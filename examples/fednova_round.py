@@ -39,7 +39,7 @@ class Session:
 
 
 class Adapter:
-    """The package, and its claims."""
+    """Adapter of the implementation, with its claims."""
 
     info = Info(
         name="nova",

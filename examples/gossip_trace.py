@@ -1,4 +1,4 @@
-"""Level trace: AFGA, whose clients mix, on quadratics. ``fedspec check py:examples/gossip_trace.py:ADAPTER``."""
+"""Level trace: AFGA, gossip with a server, on quadratics. ``fedspec check py:examples/gossip_trace.py:ADAPTER``."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ INTERMEDIATES = ("delta", "m", "v", "v_hat")
 
 
 class Network:
-    """The implementation under test: clients that exchange models at every local step, and an AMSGrad server."""
+    """Implementation under test: clients that exchange models after every local step, and an AMSGrad server."""
 
     def __init__(self, model, gradients, local_lr, lr, beta1, beta2, eps):
         self.model, self.gradients = model, gradients
@@ -16,7 +16,7 @@ class Network:
         self.m = self.v = self.v_hat = np.zeros_like(model)
 
     def round(self, computing, mixing, senders):
-        """Local steps of the clients in each set, a mixing of all models after each, one step of the server."""
+        """Take local steps at the clients of each set, mix all models after each step, and take one server step."""
         models = np.stack([self.model] * len(self.gradients))
         for active in computing:
             for i in active:
@@ -30,7 +30,7 @@ class Network:
 
 
 class Session:
-    """Session of a case: builds the network, hands over the sets and the matrix of each round."""
+    """Session of a case: builds the network, and passes each round's sets and mixing matrix to it."""
 
     def __init__(self, case):
         x = np.concatenate([block.ravel() for block in case.x0.values()])
@@ -46,7 +46,7 @@ class Session:
 
 
 class Adapter:
-    """The package, and its claims."""
+    """Adapter of the implementation, with its claims."""
 
     info = Info(
         name="network",

@@ -6,7 +6,7 @@ from fedspec.contract import Begin, Claim, Gradient, Info
 
 
 class HeavyBall:
-    """The implementation under test: what your library would have."""
+    """Implementation under test: a heavy-ball optimiser, as your library may have."""
 
     def __init__(self, parameters, lr, momentum):
         self.parameters, self.lr, self.momentum = parameters, lr, momentum
@@ -21,20 +21,20 @@ class HeavyBall:
 
 
 class Session:
-    """Session of a case: builds the optimiser, feeds it, reads it."""
+    """Session of a case: builds the optimiser, passes gradients to it, and reads the model."""
 
     def __init__(self, case):
         self.case = case
         self.begin(case.x0)
 
     def begin(self, x):
-        """Start a round: fresh parameters, fresh optimiser. The copies keep the judge's arrays untouched."""
+        """Start a round with fresh parameters and a fresh optimiser. The copies keep the judge's arrays unchanged."""
         self.x = {name: a.copy() for name, a in x.items()}
         h = self.case.hyper
         self.optimiser = HeavyBall(list(self.x.values()), lr=h["eta_l"], momentum=h["rho"])
 
     def step(self, event):
-        """Take one event; answer with the model after it."""
+        """Begin a round or take one step; return the model."""
         match event:
             case Begin(x=x):
                 self.begin(x)
@@ -45,7 +45,7 @@ class Session:
 
 
 class Adapter:
-    """The package, and its claims."""
+    """Adapter of the implementation, with its claims."""
 
     info = Info(
         name="heavy_ball",

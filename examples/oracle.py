@@ -1,4 +1,4 @@
-"""The specification as an oracle: the same rule on floats and on exact fractions."""
+"""Use of the specification as an oracle: the same rule on floats and on exact fractions."""
 
 from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""From a torch Dataset to a picture: a split, a CNN with BatchNorm, three algorithms tuned, compared, logged and saved.
+"""From a torch Dataset to a plot: split, CNN with BatchNorm, and three algorithms tuned, compared, logged and saved.
 
     pip install '.[suite]' './impl[simulate]'
     python examples/own_dataset.py out/own_dataset
@@ -27,7 +27,7 @@ GRID = {
 
 
 class Digits(Dataset):
-    """Pictures of 8 x 8 and their classes, an example for its number: all that a federation asks of a Dataset."""
+    """Dataset of 8 x 8 images and their classes; a federation needs only its length and indexing by number."""
 
     def __init__(self, numbers):
         self.pictures, self.classes = (part[numbers] for part in load_digits(return_X_y=True))
@@ -41,19 +41,19 @@ class Digits(Dataset):
 
 
 def cnn():
-    """A module as anybody writes it; BatchNorm's running statistics are averaged unless Federation is told."""
+    """Return a CNN; a federation averages BatchNorm's running statistics unless you choose otherwise."""
     torch.manual_seed(0)
     layers = [nn.Conv2d(1, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(8 * 9, 10)]
     return nn.Sequential(*layers)
 
 
 def macro_f1(output, targets):
-    """A metric: a number of the model's output on the whole test set, and its targets."""
+    """Metric: one number from the model's output on the whole test set and the targets."""
     return f1_score(targets, output.argmax(1), average="macro")
 
 
 def main(out, rounds=30):
-    """Write everything to a folder."""
+    """Tune, train and compare the algorithms, and write all results to a folder."""
     # Threads would wait for each other: the model is small.
     torch.set_num_threads(1)
     out.mkdir(parents=True, exist_ok=True)

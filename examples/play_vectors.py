@@ -1,4 +1,4 @@
-"""FedAvg's server, checked by vectors: python play_vectors.py vectors.jsonl. It needs neither fedspec nor NumPy."""
+"""Check FedAvg's server by vectors, without fedspec or NumPy: python play_vectors.py vectors.jsonl."""
 
 import json
 import sys
@@ -26,7 +26,7 @@ def exact(text):
 
 
 def play(vector):
-    """The first number that is wrong, if one is, and the model after the last event."""
+    """Return the first wrong number as text ("" if all are right), and the model after the last event."""
     case, wrong = vector["case"], ""
     model = lambda blocks: [v for name in case["x0"] for v in flat(blocks[name])]
     server = Server(model(case["x0"]), case["hyper"]["eta"])
@@ -39,7 +39,7 @@ def play(vector):
 
 
 def like(vector, x):
-    """The defects that show in x and whose total is ours."""
+    """Return the known defects whose final sum of x equals ours."""
     totals = {**vector["kills"].get("x", {}), **vector["kills"].get("x in float64", {})}
     near = 1e-5 * max(map(abs, x))
     return {name for name, total in totals.items() if total is not None and abs(sum(x) - total) <= near}

@@ -1,4 +1,4 @@
-"""FedAvg over whole state_dicts: what becomes of BatchNorm's statistics and of its counter?
+"""FedAvg over whole state_dicts, to check what happens to BatchNorm's statistics and to its counter.
 
 ``fedspec check py:examples/state_dict.py:Adapter --law 'buffers-*'`` says it.
 """
@@ -9,14 +9,14 @@ from fedspec.contract import Claim, Info
 
 
 class Session:
-    """The server's state_dict."""
+    """Session of a case: the server's state_dict."""
 
     def __init__(self, case):
         self.names = list(case.x0)
         self.state = {**case.x0, **(case.buffers or {})}
 
     def step(self, event):
-        """Average everything by examples."""
+        """Average all entries by numbers of examples."""
         total = sum(m.weight for m in event.messages)
         p = [m.weight / total for m in event.messages]
         sent = [{**{n: self.state[n] + m.delta[n] for n in self.names}, **(m.buffers or {})} for m in event.messages]

@@ -1,4 +1,4 @@
-"""torch.optim.Muon as a local solver: as it stands, and with its iteration in the type of the parameters.
+"""torch.optim.Muon as a local solver: unchanged, and with its iteration in the parameters' dtype.
 
 What is made orthogonal goes to bfloat16 first, which keeps two to three digits; the momentum does not.
 """
@@ -13,14 +13,14 @@ FACTOR = {"original": "original", "match-rms-adamw": "match_rms_adamw"}
 
 
 class Session:
-    """Run of the optimiser; a round begins with a new one."""
+    """Session of a case; each round begins with a new optimiser."""
 
     def __init__(self, case):
         self.h, self.options = case.hyper, case.options
         self.begin(case.x0)
 
     def begin(self, x0):
-        """Make parameters of these blocks, and an optimiser that has seen nothing."""
+        """Make parameters with these values, and a new optimiser."""
         h = self.h
         self.x = {name: torch.tensor(x, requires_grad=True) for name, x in x0.items()}
         self.muon = torch.optim.Muon(
@@ -50,23 +50,23 @@ class Session:
 
 
 class InFull(Session):
-    """Run of the optimiser in which nothing is narrowed to bfloat16."""
+    """Session in which Muon converts nothing to bfloat16."""
 
     def take(self):
-        """Step, and let what is asked to become bfloat16 stay as it is."""
+        """Step while ``Tensor.bfloat16`` returns the tensor unchanged."""
         with patch.object(torch.Tensor, "bfloat16", lambda self: self):
             self.muon.step()
 
 
 class Adapter:
-    """As torch has it."""
+    """Adapter of Muon unchanged."""
 
     info = Info("torch_muon", torch.__version__.partition("+")[0], (Claim("muon", "client", "torch"),))
     start = Session
 
 
 class Unrounded:
-    """Without the conversion."""
+    """Adapter of Muon without the conversion to bfloat16."""
 
     info = Info("torch_muon_in_full", Adapter.info.version, Adapter.info.claims)
     start = InFull

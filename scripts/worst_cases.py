@@ -179,7 +179,7 @@ def draw(rows: list[Row]) -> None:
         axes.set_xticks([float(Fraction(r)) for r in RATES], RATES, minor=False)
         axes.minorticks_off()
     if not line_labels.label(figure, ends, 9.5):
-        raise ValueError("worst cases: the picture has no room for its names; make it larger")
+        raise ValueError("worst cases: the picture has no room for the lines' names; make it larger")
     with matplotlib.rc_context({"svg.hashsalt": "worst cases"}):
         figure.savefig(PICTURE, metadata={"Date": None, "Creator": None})
 

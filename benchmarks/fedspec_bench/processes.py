@@ -99,7 +99,7 @@ class Worker:
         # Every answer is one line, so nothing waits in the buffer.
         if not select.select([self.process.stdout], [], [], PATIENCE)[0]:
             self.close()
-            raise WorkerError(f"no answer within {PATIENCE} s")
+            raise WorkerError(f"the implementation gave no answer within {PATIENCE} s")
         line = self.process.stdout.readline()
         if not line:
             self.close()

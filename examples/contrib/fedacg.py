@@ -1,4 +1,4 @@
-"""FedACG: clients begin where the server's momentum would lead, and are held there.
+"""FedACG: clients begin at the point that the server's momentum leads to, with a proximal pull towards it.
 
     a = x + beta m
     for each participating client i:
@@ -44,7 +44,7 @@ class FedACG(Hyper):
 
 @record
 class State:
-    """The server's model and its momentum."""
+    """State of FedACG: the server's model and its momentum."""
 
     x: Vector
     m: Vector
@@ -52,7 +52,7 @@ class State:
 
 @rule
 def ahead(state: State, *, beta: Scalar) -> Vector:
-    """Point at which clients begin.
+    """Return the point at which clients begin.
 
         a = x + beta m                                        fedacg.a
 
@@ -63,7 +63,7 @@ def ahead(state: State, *, beta: Scalar) -> Vector:
 
 @rule
 def fedacg(state: State, delta: Vector, *, beta: Scalar) -> State:
-    """Server step; the changes are those from the point at which clients began.
+    """Take the server step; delta is the mean change from the clients' starting point.
 
         m = beta m + Delta                                    fedacg.m
         x = x + m                                             fedacg.step
@@ -75,7 +75,7 @@ def fedacg(state: State, delta: Vector, *, beta: Scalar) -> State:
 
 
 def init(h: FedACG, x: Vector, setup: Setup) -> State:
-    """No momentum yet."""
+    """Begin with zero momentum."""
     return State(x=x, m=zeros(x))
 
 
@@ -116,7 +116,7 @@ ROW = Algorithm(
 
 
 def on_quadratics(z: Any, e: Any) -> list[Any]:
-    """A round on quadratics as one matrix, in other coordinates: block 1 is a - x, how far ahead clients begin."""
+    """Return a round on quadratics as one matrix; block 1 is a - x, the clients' starting point relative to x."""
     lead, n = z.block(1), len(e.participants)
     delta = -1 * sum(
         z.reach(i, tau, z.h["mu"]) @ (z.gradient(i) + z.problem.H[i] @ lead) / n

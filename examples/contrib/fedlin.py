@@ -1,4 +1,4 @@
-"""FedLin: local steps along the mean gradient at x and along what a client's own gradient has changed since.
+"""FedLin: local steps along the mean gradient at x plus the change of the client's own gradient since x.
 
     g_i = grad f_i(x) for every client i;  g = sum_i g_i / n
     every client i:
@@ -35,7 +35,7 @@ from fedspec_suite.own import Mistake
 
 @dataclass(frozen=True)
 class FedLin(Hyper):
-    """The hyper-parameter of FedLin."""
+    """Hyper-parameter of FedLin."""
 
     eta_l: Scalar
 
@@ -49,7 +49,7 @@ class State:
 
 @rule
 def mean_gradient(g_i: Stack) -> Vector:
-    """The mean of all clients' gradients at x.
+    """Return the mean of all clients' gradients at x.
 
         g = sum_i g_i / n                                     fedlin.g
 
@@ -61,7 +61,7 @@ def mean_gradient(g_i: Stack) -> Vector:
 
 @rule
 def fedlin(y: Vector, there: Vector, g_i: Vector, g: Array, *, eta_l: Scalar) -> Vector:
-    """Local step along the mean gradient at x and the change of the client's own gradient since.
+    """Take a local step along the mean gradient at x plus the change of the client's own gradient since x.
 
         y = y - eta_l (g_i(y) - g_i + g)                      fedlin.step
 
@@ -117,7 +117,7 @@ ROW = Algorithm(
 
 
 def on_quadratics(z: Any, e: Any) -> list[Any]:
-    """A round on quadratics as one matrix: each client goes tau steps along the mean gradient, over its own Hessian."""
+    """Return a round on quadratics as one matrix: tau steps at each client, whose mean gradient is that at x."""
     n = len(z.all)
     g = sum(z.gradient(i) for i in z.all) / n
     moved = -1 * sum(z.reach(i, tau) @ g / n for i, tau in zip(e.participants, e.steps, strict=True))

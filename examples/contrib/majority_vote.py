@@ -1,4 +1,4 @@
-"""Majority vote: clients vote on the direction of each coordinate, and the server goes one rate along it.
+"""Majority vote: clients vote on the sign of each coordinate, and the server steps by eta along the majority's sign.
 
     Delta = sign(sum_i sign(Delta_i))
     x = x + eta Delta
@@ -49,7 +49,7 @@ class State:
 
 @rule
 def majority(deltas: Stack) -> Vector:
-    """Sign of each coordinate that most clients vote for.
+    """Return the sign of each coordinate for which most clients vote.
 
         Delta = sign(sum_i sign(Delta_i))                     majority-vote.delta
 
@@ -60,12 +60,12 @@ def majority(deltas: Stack) -> Vector:
 
 
 def init(h: MajorityVote, x: Vector) -> State:
-    """The model alone."""
+    """Begin with the model alone."""
     return State(x=x)
 
 
 def server(h: MajorityVote, state: State, messages: Inbox) -> tuple[State, dict[str, Any]]:
-    """Count the votes; step."""
+    """Count the votes, and step."""
     _, deltas = stacked(messages, Weighting.UNIFORM, state.x)
     delta = majority(deltas)
     return State(x=average(state.x, delta, eta=h.eta)), {"delta": delta}
@@ -91,7 +91,7 @@ ROW = Algorithm(
 
 
 def last_move(p: Any, changes: Any, h: Any, o: Any) -> Any:
-    """The move by counting: who is above 0 against who is below, coordinate by coordinate, without a sign."""
+    """Return the move by counting positive and negative changes in each coordinate, without a sign function."""
     up, down = (sum(1 * (s * v > 0) for v in changes) for s in (1, -1))
     return h["eta"] * (1 * (up > down) - 1 * (up < down))
 

@@ -1,4 +1,4 @@
-"""Norm bounding: the server shortens each change to a length at most, before it averages.
+"""Norm bounding: the server clips each change to a maximal norm before it averages.
 
     Delta_i = Delta_i / max(1, ||Delta_i|| / c)
     Delta = sum_i p_i Delta_i
@@ -53,7 +53,7 @@ class State:
 
 @rule
 def bounded(deltas: Stack, *, clip_norm: Scalar) -> Stack:
-    """All changes, each shortened to the length c if it is longer.
+    """Return all changes, each clipped to norm c.
 
         Delta_i = Delta_i / max(1, ||Delta_i|| / c)           norm-bounding.Delta_i
 
@@ -63,12 +63,12 @@ def bounded(deltas: Stack, *, clip_norm: Scalar) -> Stack:
 
 
 def init(h: NormBounding, x: Vector) -> State:
-    """The model alone."""
+    """Begin with the model alone."""
     return State(x=x)
 
 
 def server(h: NormBounding, state: State, messages: Inbox) -> tuple[State, dict[str, Any]]:
-    """Shorten, average, step."""
+    """Clip the changes, average them, and step."""
     p, deltas = stacked(messages, h.weights, state.x)
     delta = weighted_mean(bounded(deltas, clip_norm=h.clip_norm), p)
     return State(x=average(state.x, delta, eta=h.eta)), {"delta": delta}
@@ -102,7 +102,7 @@ ROW = Algorithm(
 
 
 def last_move(p: Any, changes: Any, h: Any, o: Any) -> Any:
-    """The move, from squares alone: a change is long if its square is above that of c."""
+    """Return the move, comparing squared norms with c^2 to decide which changes are clipped."""
     c = h["clip_norm"]
     return h["eta"] * sum(
         p_i * (c / norm(v) * v if total(v * v) > c * c else v) for p_i, v in zip(p, changes, strict=True)

@@ -1,4 +1,4 @@
-"""QG-DSGDm: gossip whose momentum follows what mixing and gradient did to a model, not the gradient alone.
+"""QG-DSGDm: gossip with a momentum of the models' total moves (gradient step and mixing), not of gradients alone.
 
     t times:  V = rho M + G(X)
               X' = W (X - eta_l V)
@@ -57,7 +57,7 @@ class State:
 
 @rule
 def qg_dsgdm(state: State, G: Stack, W: Mixing, *, eta_l: Scalar, rho: Scalar, slow: Scalar) -> State:
-    """Step of all clients.
+    """Take one step of all clients.
 
         V = rho M + G                                         qg-dsgdm.V
         X = W (X - eta_l V)                                   qg-dsgdm.step
@@ -72,13 +72,13 @@ def qg_dsgdm(state: State, G: Stack, W: Mixing, *, eta_l: Scalar, rho: Scalar, s
 
 
 def init(h: QuasiGlobal, x: Vector, setup: Setup) -> State:
-    """Every client has a model of its own, and no momentum."""
+    """Begin with a copy of the model at every client, and zero momentum."""
     X = rows(x, setup)
     return State(X=X, M=X * 0)
 
 
 def step(h: QuasiGlobal, state: State, clients: Clients, plan: Exchange) -> tuple[State, dict[str, Any]]:
-    """Some steps with one mixing matrix."""
+    """Run the round's local steps, all with one mixing matrix."""
     check_everyone(plan, clients)
     for t in range(len(plan.computing)):
         G = gradients(clients, range(len(clients)), t, state.X)
@@ -109,7 +109,7 @@ ROW = Algorithm(
 
 
 def last_move(past: Any, h: Any, o: Any) -> Any:
-    """The last move of the mean model, whose momentum decays by slow + (1 - slow) rho; mixing moves no mean."""
+    """Return the last move of the mean model, whose momentum decays by slow + (1 - slow) rho; mixing keeps the mean."""
     T, keep = len(past), h["slow"] + (1 - h["slow"]) * h["rho"]
     m = sum((1 - h["slow"]) * keep ** (T - 2 - t) * past[t] for t in range(T - 1))
     return -h["eta_l"] * (h["rho"] * m + past[-1])

@@ -1,4 +1,4 @@
-"""QHM: quasi-hyperbolic momentum, a local step between the gradient and its average.
+"""QHM: quasi-hyperbolic momentum, a local step along a weighted mean of the gradient and its running average.
 
     u = rho u + (1 - rho) g
     x = x - eta_l ((1 - nu) g + nu u)
@@ -27,20 +27,20 @@ declare("nu", Parameter(SHARE, "share of the average in a local step, the gradie
 
 @record
 class QHM:
-    """The local model and the average of the gradients of the round."""
+    """Local model, and the running average of the round's gradients."""
 
     x: Vector
     u: Vector
 
 
 def begin(x: Vector) -> QHM:
-    """The server's model; no average yet."""
+    """Begin at the server's model, with an average of zero."""
     return QHM(x=x, u=zeros(x))
 
 
 @rule
 def qhm(state: QHM, g: Vector, *, eta_l: Scalar, rho: Scalar, nu: Scalar) -> QHM:
-    """Local step between the gradient and its average.
+    """Take a local step along a weighted mean of the gradient and its running average.
 
         u = rho u + (1 - rho) g                               qhm.u
         x = x - eta_l ((1 - nu) g + nu u)                     qhm.step
@@ -72,7 +72,7 @@ ROW = Algorithm(
 
 
 def last_move(past: Any, h: Any, o: Any) -> Any:
-    """The last move as one sum: the last gradient weighs 1 - nu rho, and older ones lose a factor rho each."""
+    """Return the last move as one sum: the last gradient has weight 1 - nu rho, older ones lose a factor rho each."""
     K, nu, rho = len(past), h["nu"], h["rho"]
     older = sum(rho ** (K - 1 - k) * past[k] for k in range(K - 1))
     return -h["eta_l"] * ((1 - nu * rho) * past[-1] + nu * (1 - rho) * older)

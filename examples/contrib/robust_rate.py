@@ -1,4 +1,4 @@
-"""Robust learning rate: where too few clients agree on a direction, the server goes the other way.
+"""Robust learning rate: in coordinates where too few clients agree on the sign, the server steps the opposite way.
 
     Delta = sum_i p_i Delta_i
     D = Delta where |sum_i sign(Delta_i)| >= agreed, else -Delta      (in each coordinate)
@@ -53,7 +53,7 @@ class State:
 
 @rule
 def robust_rate(state: State, deltas: Stack, delta: Vector, *, eta: Scalar, agreed: Scalar) -> State:
-    """Server step from all changes and their mean.
+    """Take the server step from all changes and their mean.
 
         D = -Delta where |sum_i sign(Delta_i)| < agreed, else Delta     robust-rate.D
         x = x + eta D                                                   robust-rate.step
@@ -67,12 +67,12 @@ def robust_rate(state: State, deltas: Stack, delta: Vector, *, eta: Scalar, agre
 
 
 def init(h: RobustRate, x: Vector) -> State:
-    """The model alone."""
+    """Begin with the model alone."""
     return State(x=x)
 
 
 def server(h: RobustRate, state: State, messages: Inbox) -> tuple[State, dict[str, Any]]:
-    """Average the changes; step along the mean, or against it."""
+    """Average the changes, and step along the mean or against it, coordinate by coordinate."""
     p, deltas = stacked(messages, h.weights, state.x)
     delta = weighted_mean(deltas, p)
     return robust_rate(state, deltas, delta, **h.of(robust_rate)), {"delta": delta}
@@ -106,7 +106,7 @@ ROW = Algorithm(
 
 
 def last_move(p: Any, changes: Any, h: Any, o: Any) -> Any:
-    """The move by counting: the winners' lead over the losers against the threshold, no sum of signs."""
+    """Return the move by counting the majority's lead in each coordinate, without a sum of signs."""
     up, down = (sum(1 * (s * v > 0) for v in changes) for s in (1, -1))
     turned = 1 * (up < down + h["agreed"]) * (down < up + h["agreed"])
     return (1 - 2 * turned) * h["eta"] * sum(p_i * v for p_i, v in zip(p, changes, strict=True))

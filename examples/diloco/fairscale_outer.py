@@ -21,7 +21,7 @@ COMMIT = "146f160"
 
 
 def Subject() -> Outer:
-    """Its memory-efficient form: each worker steps a part of the model and sends it to the others."""
+    """Adapter of its memory-efficient form: each worker steps a part of the model, and sends it to the others."""
     gossip = "fairscale.experimental.nn.data_parallel.gossip"
     above = [gossip.rsplit(".", n)[0] for n in range(5)]
     source.Package("fairscale", COMMIT, "fairscale", empty=tuple(above))

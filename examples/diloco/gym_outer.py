@@ -25,7 +25,7 @@ COMMIT = "9fa323c"
 
 
 def Subject() -> Outer:
-    """Its default outer optimiser, SGD with Nesterov momentum, with the case's numbers."""
+    """Adapter of its default outer optimiser, SGD with Nesterov momentum, with the case's hyper-parameters."""
     source.Package("exogym", COMMIT, "exogym", empty=("exogym", "exogym.strategy", "exogym.aux"))
     source.absent("exogym.aux.utils", LogModule=object)
     from exogym.strategy.diloco import DiLoCoCommunicator

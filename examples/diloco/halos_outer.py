@@ -21,7 +21,7 @@ COMMIT = "4b5bf73"
 
 
 def Subject() -> Outer:
-    """Every worker keeps a copy of the server and sees all pushes."""
+    """Adapter in which every worker keeps a copy of the server, and receives all pushes."""
     Optimizer = source.module(COMMIT, "src/halos/opt.py", "halos_opt").DelayedNesterovOptimizer
 
     def diloco(model: Model, local: torch.optim.Optimizer, h: Mapping[str, Any]) -> Rounds:

@@ -27,7 +27,7 @@ ABOVE = ("maxtext", "maxtext.common", "maxtext.configs", "maxtext.trainers", "ma
 
 
 class Model(nnx.Module):
-    """A parameter for each block."""
+    """Module with one parameter for each block of the case's model."""
 
     def __init__(self, x: Any) -> None:
         for k, block in enumerate(x.values()):
@@ -35,7 +35,7 @@ class Model(nnx.Module):
 
 
 class Session:
-    """Session of a case: as many replicas as the first round has messages."""
+    """Session of a case, with one replica for each message of the first round."""
 
     def __init__(self, case: Case) -> None:
         self.case, self.state = case, None
@@ -78,7 +78,7 @@ def _adds(state: Any, batch: Any, key: Any) -> Any:
 
 
 class Subject:
-    """The package at a commit."""
+    """Adapter of the package at a commit."""
 
     def __init__(self) -> None:
         source.Package("maxtext", COMMIT, "src/maxtext", empty=ABOVE)

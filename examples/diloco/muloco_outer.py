@@ -23,7 +23,7 @@ COMMIT = "475bbf4"
 
 
 def Subject() -> Outer:
-    """Subject of one class with four settings of its outer optimiser."""
+    """Adapter of one class with four settings of its outer optimiser."""
     source.absent("torchft")
     source.absent("torchft.manager", Manager=Manager)
     DiLoCo = source.module(COMMIT, "torchft/torchft/local_sgd.py", "local_sgd").DiLoCo

@@ -1,4 +1,4 @@
-"""gensyn-ai/noloco: the DiLoCo that it compares with, and its own outer step where all workers are one group.
+"""gensyn-ai/noloco: its baseline DiLoCo, and its own outer step with all workers in one group.
 
 ``SOURCE=path/to/noloco fedspec check py:examples/diloco/noloco_outer.py:Subject``
 
@@ -25,7 +25,7 @@ COMMIT = "a1b4a42"
 
 
 def Subject() -> Outer:
-    """All three."""
+    """Adapter of all three outer steps."""
     at = {
         n: source.module(COMMIT, f"src/noloco/{n}.py", f"noloco_{n}")
         for n in ("diloco_optimizer", "pipeline_diloco_optimizer", "sparse_optimizer_c")

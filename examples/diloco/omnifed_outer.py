@@ -1,4 +1,4 @@
-"""at-aaims/OmniFed: ``DiLoCo`` of ``src/omnifed``, and the older one of ``src/flora``.
+"""at-aaims/OmniFed: ``DiLoCo`` of ``src/omnifed``, and the older version in ``src/flora``.
 
 ``SOURCE=path/to/OmniFed fedspec check py:examples/diloco/omnifed_outer.py:Subject``
 
@@ -23,7 +23,7 @@ COMMIT = "f8604d2"
 
 
 class Means:
-    """A communicator of either package: the mean of what the workers hold."""
+    """Stand-in for either package's communicator, which averages over the workers."""
 
     def aggregate(self, msg: Any, **_: Any) -> Any:
         """Average tensors by name, or a module's parameters, over the workers."""
@@ -34,7 +34,7 @@ class Means:
 
 
 class Base:
-    """Base class that the algorithm inherits and the outer step does not use."""
+    """Empty base class for the algorithm; the outer step doesn't use it."""
 
     def __init__(self, **_: Any) -> None:
         self.local_model: Any = None
@@ -44,7 +44,7 @@ class Base:
 
 
 def Subject() -> Outer:
-    """Both."""
+    """Adapter of both versions."""
     source.absent("rich", repr=SimpleNamespace(auto=lambda c: c))
     source.absent("rich.repr", auto=lambda c: c)
     for name in ("omnifed", "omnifed.algorithm"):

@@ -20,12 +20,12 @@ COMMIT, FILE = "a5b7236", "open_diloco/train_diloco_torch.py"
 
 
 def Subject() -> Outer:
-    """The loop with PyTorch's SGD outside, whose momentum is 0.9 there."""
+    """Adapter of the loop with PyTorch's SGD as outer optimiser, with momentum 0.9."""
     return loop("opendiloco", COMMIT, FILE)
 
 
 def loop(name: str, commit: str, file: str) -> Outer:
-    """Outer step of the training loop, which reads the same names in PrimeIntellect-ai/diloco_simple."""
+    """Make an adapter of a training loop's outer step, which has the same names in PrimeIntellect-ai/diloco_simple."""
     outer_step = source.below(commit, file, "real_step % local_steps == 0")
     theirs = source.definitions(commit, file, "get_offloaded_param", given={"torch": torch})
 

@@ -1,4 +1,4 @@
-"""Other people's code at a commit, read out of a clone that you name: ``SOURCE=path/to/clone``, bare or not.
+"""Loader of other projects' code at a commit from a clone that you name: ``SOURCE=path/to/clone``, bare or not.
 
 Nothing is checked out: files are what ``git show COMMIT:PATH`` prints.
 """
@@ -17,9 +17,9 @@ from typing import Any
 
 
 def git(*arguments: str) -> str:
-    """Output of git in the clone."""
+    """Run git in the clone, and return its output."""
     if (clone := os.environ.get("SOURCE")) is None:
-        raise RuntimeError("SOURCE is not set; let it name a clone of the repository that this file is about")
+        raise RuntimeError("SOURCE: not set; set it to the path of a clone of the repository that this file loads")
     ran = subprocess.run(["git", "-C", clone, *arguments], capture_output=True, text=True, check=False)
     if ran.returncode:
         raise RuntimeError(f"{clone}: git {' '.join(arguments)}: {ran.stderr.strip()}")
@@ -27,17 +27,17 @@ def git(*arguments: str) -> str:
 
 
 def dated(commit: str) -> str:
-    """The commit and its day, for the version of a subject; an error if the clone has no such commit."""
+    """Return the commit and its day as a version; raise an error if the clone lacks the commit."""
     return git("log", "-1", "--format=%h of %cs", "--abbrev=7", commit).strip()
 
 
 def text(commit: str, path: str) -> str:
-    """A file."""
+    """Return the text of a file at a commit."""
     return git("show", f"{commit}:{path}")
 
 
 def module(commit: str, path: str, name: str) -> ModuleType:
-    """A file, run as a module of this name."""
+    """Run a file as a module of this name, and return the module."""
     made = ModuleType(name)
     made.__file__ = f"{path} at {commit}"
     sys.modules[name] = made
@@ -46,27 +46,27 @@ def module(commit: str, path: str, name: str) -> ModuleType:
 
 
 def definitions(commit: str, path: str, *names: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Some functions and classes of a file that cannot be imported, each as it stands there."""
+    """Return some functions and classes of a file that can't be imported, compiled unchanged."""
     tree = ast.parse(text(commit, path))
     found = [node for node in ast.walk(tree) if getattr(node, "name", None) in names]
     if len(found) != len(names):
-        raise RuntimeError(f"{path} at {commit} has not one of each of {names}")
+        raise RuntimeError(f"{path} at {commit} doesn't define each of {names} exactly once")
     out = dict(given)
     exec(compile(ast.Module(body=found, type_ignores=[]), f"{path} at {commit}", "exec"), out)  # type: ignore[arg-type]
     return out
 
 
 def below(commit: str, path: str, condition: str) -> Any:
-    """Statements below ``if CONDITION:``, compiled as they stand there."""
+    """Return the statements below ``if CONDITION:``, compiled unchanged."""
     tree = ast.parse(text(commit, path))
     found = [n for n in ast.walk(tree) if isinstance(n, ast.If) and ast.unparse(n.test) == condition]
     if len(found) != 1:
-        raise RuntimeError(f"{path} at {commit} has {len(found)} times `if {condition}`")
+        raise RuntimeError(f"{path} at {commit} has {len(found)} statements `if {condition}`, not one")
     return compile(ast.Module(body=found[0].body, type_ignores=[]), f"{path} at {commit}", "exec")
 
 
 def absent(name: str, **things: Any) -> None:
-    """Let an import of something that plays no part succeed."""
+    """Register a stand-in for a module that the code imports and doesn't need."""
     made = ModuleType(name)
     made.__dict__.update(things)
     made.__path__ = []
@@ -74,7 +74,7 @@ def absent(name: str, **things: Any) -> None:
 
 
 class Package(MetaPathFinder, Loader):
-    """Imports of a package find its files at a commit; a folder without ``__init__.py`` is a package too.
+    """Importer that loads a package's modules from the clone at a commit; a folder without ``__init__.py`` works too.
 
     Args:
         name: name of the package.
@@ -103,7 +103,7 @@ class Package(MetaPathFinder, Loader):
         return ModuleSpec(fullname, self, origin=found[0], is_package=found[1])
 
     def exec_module(self, module: ModuleType) -> None:
-        """Run its file."""
+        """Run the module's file."""
         found = self._path(module.__name__)
         assert found is not None
         if module.__name__ in self.empty or found[0] not in self.files:

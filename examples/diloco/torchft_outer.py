@@ -1,4 +1,4 @@
-"""meta-pytorch/torchft by commit: ``local_sgd.DiLoCo`` with SGD and Nesterov momentum outside.
+"""meta-pytorch/torchft at several commits: ``local_sgd.DiLoCo`` with SGD and Nesterov momentum as outer optimiser.
 
 ``SOURCE=path/to/torchft fedspec check py:examples/diloco/torchft_outer.py:Subject``
 
@@ -19,12 +19,12 @@ from fedspec_suite.subjects.torchft.driver import Manager, in_two, whole
 
 
 def at(commit: str) -> Any:
-    """The class as it was then."""
+    """Return the class at that commit."""
     return source.module(commit, "torchft/local_sgd.py", f"local_sgd_{commit}").DiLoCo
 
 
 def Subject() -> Outer:
-    """A variant for each commit."""
+    """Adapter with a variant for each commit."""
     source.absent("torchft")
     source.absent("torchft.manager", Manager=Manager)
     made = {commit: whole(at(commit)) for commit in (*OLDER, NEWEST)}

@@ -1,4 +1,4 @@
-"""pytorch/torchtitan: ``maybe_semi_sync_training`` of its torchft experiment, which makes torchft's DiLoCo.
+"""pytorch/torchtitan: ``maybe_semi_sync_training`` of its torchft experiment, which wraps torchft's DiLoCo.
 
 ``SOURCE=path/to/torchtitan fedspec check py:examples/diloco/torchtitan_outer.py:Subject``; it needs torchft
 
@@ -23,7 +23,7 @@ COMMIT = "b5bcd76"
 
 
 def Subject() -> Outer:
-    """Subject with a single fragment."""
+    """Adapter with a single fragment."""
     source.absent("torchtitan")
     source.absent("torchtitan.config", Configurable=SimpleNamespace(Config=object))
     source.absent("torchtitan.tools")

@@ -1,4 +1,4 @@
-"""FedEMA: the server follows an exponential average of the changes.
+"""FedEMA: the server steps along an exponential moving average of the changes.
 
     Delta = sum_i p_i Delta_i
     m = beta m + (1 - beta) Delta
@@ -44,7 +44,7 @@ class State:
 
 @rule
 def ema(state: State, delta: Vector, *, eta: Scalar, beta: Scalar) -> State:
-    """Server step of FedEMA.
+    """Take FedEMA's server step.
 
         m = beta m + (1 - beta) Delta              fedema.m
         x = x + eta m                              fedema.step
@@ -57,12 +57,12 @@ def ema(state: State, delta: Vector, *, eta: Scalar, beta: Scalar) -> State:
 
 
 def init(h: FedEma, x: Vector) -> State:
-    """No average yet."""
+    """Begin with an average of zero."""
     return State(x=x, m=zeros(x))
 
 
 def server(h: FedEma, state: State, messages: Inbox) -> tuple[State, dict[str, Any]]:
-    """Average the changes; one step."""
+    """Average the changes, and take one step."""
     delta = aggregate(messages, h.weights, state.x)
     return ema(state, delta, **h.of(ema)), {"delta": delta}
 

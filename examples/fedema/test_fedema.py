@@ -1,4 +1,4 @@
-"""FedEMA by hand."""
+"""Tests of FedEMA against numbers computed by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Helpers of this folder's adapters: the path of the neighbouring folders, and packages of an index at a version.
+"""Helpers of this folder's adapters: the path of the neighbouring folders, and a check of installed packages' versions.
 
 To import ``source`` of ``../diloco``, which reads clones, or ``clients`` of ``../lora``, import this module first.
 """
@@ -14,7 +14,7 @@ sys.path += [str(Path(__file__).parents[1] / folder) for folder in ("diloco", "l
 
 
 def published(name: str, version: str, *empty: str) -> str:
-    """Let an installed package be imported, at this version alone, and say which it is.
+    """Check that a package is installed at this version, and return the version.
 
     Args:
         name: name of the package in the index.
@@ -30,7 +30,7 @@ def published(name: str, version: str, *empty: str) -> str:
     except PackageNotFoundError as error:
         raise RuntimeError(f"{name} is not installed: {remedy}") from error
     if found.version != version:
-        raise RuntimeError(f"{name} is installed at {found.version}, and this is about {version}: {remedy}")
+        raise RuntimeError(f"{name} is installed at {found.version}, but this adapter needs {version}: {remedy}")
     for package in empty:
         made = ModuleType(package)
         made.__path__ = [str(found.locate_file(package.replace(".", "/")))]

@@ -1,4 +1,4 @@
-"""lishenghui/blades at d3d8c7f, the last commit that has aggregators: cffe636 of 2024-06-25 takes them out.
+"""lishenghui/blades at d3d8c7f, the last commit with aggregators: cffe636 of 2024-06-25 removes them.
 
 ``SOURCE=path/to/blades fedspec check py:examples/found/blades_means.py:Subject``
 
@@ -15,6 +15,6 @@ COMMIT = "d3d8c7f"
 
 
 def Subject() -> Means:
-    """All of them."""
+    """Adapter of all its aggregators."""
     version = source.dated(COMMIT)
     return Means("blades", version, fedlib_means.made("blades/aggregators", COMMIT))

@@ -1,4 +1,4 @@
-"""byzpy 0.1.4, from the index: its aggregators.
+"""Aggregators of byzpy 0.1.4 from PyPI.
 
 ``pip install --no-deps byzpy==0.1.4 && fedspec check py:examples/found/byzpy_means.py:Subject``
 
@@ -28,7 +28,7 @@ TINY = 1e-300
 
 
 def Subject() -> Means:
-    """All five."""
+    """Adapter of five of its aggregators."""
     version = published("byzpy", "0.1.4")
 
     def of(module: str, kind: str, **numbers: Any) -> Make:

@@ -23,13 +23,13 @@ def _module(name: str) -> Any:
 
 
 def fedit(s: Round) -> tuple[Any, Any, Any]:
-    """The baseline: each factor averaged by the sizes of the clients' data."""
+    """Run its baseline: each factor averaged by the sizes of the clients' data."""
     made = _module("aggregation").FedAvg().aggregate([*map(clients.factors, s.sent)], list(s.examples))
     return clients.beside(s.layer.W, made)
 
 
 def fedex(s: Round) -> tuple[Any, Any, Any]:
-    """The strategy ``fedex-lora``, as ``_run_aggregation`` of its ``app.py`` runs it."""
+    """Run its strategy ``fedex-lora``, as ``_run_aggregation`` of its ``app.py`` does."""
     strategy = _module("aggregation").FedExLoRA()
     made = strategy.aggregate([*map(clients.factors, s.sent)], list(s.examples))
     fold = _module("weight_manager").fold_residuals_into_base

@@ -1,4 +1,4 @@
-"""Driver of other people's compressors: rounds of clients on quadratics, whose changes pass through a compressor.
+"""Driver of other projects' compressors: rounds of clients on quadratics, whose changes pass through a compressor.
 
 Local steps, the mean and the server's step are written here; the project compresses the messages. Clients are numbered
 as in the case.
@@ -21,18 +21,18 @@ Send = Callable[[Mapping[int, Array], Mapping[int, Array]], Sequence[Any]]
 """Function that returns the clients' messages, from their changes and their draws by client."""
 
 Make = Callable[[Mapping[str, Any], int], Send]
-"""Makes that of the case's numbers and the number of coordinates."""
+"""Function that makes a Send from the case's hyper-parameters and the number of coordinates."""
 
 
 def make_offer(algorithm: str, reading: str, **more: Any) -> Claim:
-    """Claim of FedPAQ, or of FedCAMS with its k largest entries."""
+    """Make a claim of FedPAQ, or of FedCAMS with a top-k compressor."""
     if algorithm == "fedcams":
         more = {"options": {"compressor": "top-k"}, "nonzero": ("eps",), **more}
     return Claim(algorithm, "round", reading, intermediates=("delta",), **more)
 
 
 class Session:
-    """A model, FedAMS's moments, and the clients' compressors."""
+    """Session of a case: a model, FedAMS's moments, and the project's compressors."""
 
     def __init__(self, case: Case, make: Make) -> None:
         assert case.problem is not None
@@ -56,14 +56,14 @@ class Session:
         return {"x": unflatten(self.x, self.case.x0), "delta": unflatten(delta, self.case.x0)}
 
     def trained(self, i: int, tau: int) -> Array:
-        """The change of a client by tau local steps."""
+        """Return a client's change by tau local steps."""
         y = self.x
         for _ in range(tau):
             y = y - self.case.hyper["eta_l"] * (self.H[i] @ y - self.e[i])
         return np.asarray(y - self.x, dtype=self.x.dtype)
 
     def ams(self, delta: Any) -> None:
-        """FedAMS's step, option 1."""
+        """Take FedAMS's step, option 1."""
         h = self.case.hyper
         self.m = h["beta1"] * self.m + (1 - h["beta1"]) * delta
         self.v = h["beta2"] * self.v + (1 - h["beta2"]) * delta**2
@@ -72,12 +72,12 @@ class Session:
 
 
 class Compressors:
-    """A project's compressors, as a subject."""
+    """Adapter of a project's compressors."""
 
     def __init__(self, name: str, version: str, made: Sequence[tuple[Claim, Make]]) -> None:
         self.info = Info(name, version, tuple(o for o, _ in made))
         self.made = {(o.algorithm, o.reading, o.variant): m for o, m in made}
 
     def start(self, case: Case) -> Session:
-        """Begin at the model of the case."""
+        """Begin a case."""
         return Session(case, self.made[case.algorithm, case.reading, case.variant])

@@ -17,5 +17,5 @@ COMMIT, FILE = "be38ec4", "pure_torch_diloco.py"
 
 
 def Subject() -> Outer:
-    """The loop, whose outer step reads the names that OpenDiloco's reads."""
+    """Adapter of the loop, whose outer step uses the same names as OpenDiloco's."""
     return opendiloco_outer.loop("diloco-simple", COMMIT, FILE)

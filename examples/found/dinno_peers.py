@@ -24,7 +24,7 @@ COMMIT = "6a0cfc7"
 
 
 class Problem:
-    """Problem over quadratics, with the methods that the optimisers call."""
+    """Stand-in for its problem class, over quadratics, with the methods that the optimisers call."""
 
     def __init__(self, case: Case, metropolis: Any) -> None:
         (x,) = case.x0.values()
@@ -35,7 +35,7 @@ class Problem:
         self.graph = SimpleNamespace(neighbors=lambda i: network.beside(metropolis.W.numpy(), i))
 
     def local_batch_loss(self, i: int) -> torch.Tensor:
-        """F_i."""
+        """Return F_i at client i's model."""
         (x,) = self.models[i]
         loss: torch.Tensor = x @ self.H[i] @ x / 2 - self.e[i] @ x
         return loss
@@ -45,7 +45,7 @@ class Problem:
 
 
 class Trained:
-    """Peers that one of the optimisers trains."""
+    """Network of peers that one of its optimisers trains."""
 
     def __init__(self, case: Case, optimiser: Any, metropolis: Any) -> None:
         self.metropolis, self.problem = metropolis, Problem(case, metropolis)
@@ -53,7 +53,7 @@ class Trained:
         self.made = optimiser(self.problem, "cpu", {**rates, "init_grads": True})
 
     def run(self, W: network.Numbers, steps: int) -> list[network.Numbers]:
-        """A call of ``train``."""
+        """Call the optimiser's ``train``, and return the peers' models."""
         self.metropolis.W = torch.tensor(W)
         self.made.conf["outer_iterations"] = steps
         self.made.train()
@@ -62,7 +62,7 @@ class Trained:
 
 
 def Subject() -> network.Peers:
-    """Both."""
+    """Adapter of both optimisers."""
     metropolis = SimpleNamespace(W=None)
     source.absent("utils", graph_generation=SimpleNamespace(get_metropolis=lambda graph: metropolis.W))
     made = []

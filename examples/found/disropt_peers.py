@@ -1,4 +1,4 @@
-"""disropt 0.1.9: ``GradientTracking``, an agent for each client, in threads.
+"""disropt 0.1.9: ``GradientTracking``, with an agent in its own thread for each client.
 
 ``fedspec check py:examples/found/disropt_peers.py:Subject``, with the package installed.
 
@@ -21,7 +21,7 @@ from fedspec_suite.subjects import workers
 
 
 class Agent:
-    """A node: its weights, its neighbours, its objective."""
+    """Stand-in for its agent: weights, neighbours and objective of one client."""
 
     def __init__(self, i: int, case: Case) -> None:
         self.id = i
@@ -30,13 +30,13 @@ class Agent:
         self.problem = SimpleNamespace(objective_function=SimpleNamespace(subgradient=network.gradient(case, i)))
 
     def neighbors_exchange(self, thing: Any) -> dict[int, Any]:
-        """Arrays of the neighbours."""
+        """Return the arrays that the neighbours sent."""
         held = workers.gather(np.array(thing))
         return {j: held[j] for j in self.in_neighbors}
 
 
 class Agents:
-    """Its algorithm at every client."""
+    """Network in which its algorithm runs at every client."""
 
     def __init__(self, case: Case, algorithm: Any) -> None:
         (x,) = case.x0.values()
@@ -44,7 +44,7 @@ class Agents:
         self.made = [algorithm(Agent(i, case), np.array(row)) for i, row in enumerate(x)]
 
     def run(self, W: network.Numbers, steps: int) -> list[network.Numbers]:
-        """All at once."""
+        """Run all agents in parallel, and return their models."""
         for i, made in enumerate(self.made):
             made.agent.in_neighbors = network.beside(W, i)
             made.agent.in_weights = dict(enumerate(W[i]))
@@ -59,7 +59,7 @@ class Agents:
 
 
 def Subject() -> network.Peers:
-    """Its gradient tracking, which its documentation writes as DIGing."""
+    """Adapter of its gradient tracking, which its documentation writes as DIGing."""
     version = beside.published("disropt", "0.1.9", "disropt", "disropt.agents", "disropt.algorithms")
     sys.modules["disropt.agents"].__dict__["Agent"] = Agent
     algorithm = import_module("disropt.algorithms.gradient_tracking").GradientTracking

@@ -84,25 +84,25 @@ def _as_sent(s: Round) -> Adapter:
 
 
 def fedit(s: Round) -> tuple[Any, Any, Any]:
-    """``alg/fedit.py``."""
+    """Run the round of ``alg/fedit.py``."""
     return _round(s, "fedit", _as_sent(s))
 
 
 def ffa(s: Round) -> tuple[Any, Any, Any]:
-    """``alg/ffalora.py``."""
+    """Run the round of ``alg/ffalora.py``."""
     return _round(s, "ffalora", _as_sent(s))
 
 
 def rolora(s: Round) -> tuple[Any, Any, Any]:
-    """``alg/rolora.py``, whose first round is number 0 and trains A."""
+    """Run the round of ``alg/rolora.py``, whose first round is number 0 and trains A."""
     return _round(s, "rolora", _as_sent(s))
 
 
 def flora(s: Round) -> tuple[Any, Any, Any]:
-    """``alg/flora.py``: its server never writes an adapter, so that each round begins with A and B = 0 as made."""
+    """Run the round of ``alg/flora.py``; its server never writes an adapter: rounds begin with initial A, B = 0."""
     return _round(s, "flora", Adapter(s.layer.B * 0, s.fresh))
 
 
 def fedex(s: Round) -> tuple[Any, Any, Any]:
-    """``alg/fedexlora.py``."""
+    """Run the round of ``alg/fedexlora.py``."""
     return _round(s, "fedexlora", _as_sent(s))

@@ -28,20 +28,20 @@ COMMIT = "3d262bb"
 
 
 class Base:
-    """Base class of ``FairseqBMUF``: the parameters of a local optimiser."""
+    """Stand-in for the base class of ``FairseqBMUF``: the parameters of a local optimiser."""
 
     def __init__(self, cfg: Any) -> None:
         self.cfg = cfg
 
     @property
     def params(self) -> list[torch.Tensor]:
-        """All of them."""
+        """Return all parameters."""
         its: Any = self
         return [p for group in its._optimizer.param_groups for p in group["params"]]
 
 
 def Subject() -> Outer:
-    """All three."""
+    """Adapter of all three settings."""
     for name in ("fairseq", "fairseq.dataclass", "fairseq.optim"):
         source.absent(name)
     source.absent("fairseq.dataclass.configs", FairseqBMUFConfig=object)

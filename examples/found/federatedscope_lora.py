@@ -1,4 +1,4 @@
-"""The LLM branch of FederatedScope, and FedSA-LoRA, which is made of it: ``ClientsAvgAggregator``.
+"""FederatedScope's LLM branch, and FedSA-LoRA, which is derived from it: ``ClientsAvgAggregator``.
 
 ``SOURCE=path/to/FederatedScope fedspec lora examples/found/federatedscope_lora.py:fedit --rule fedit``, and
 ``SOURCE=path/to/FedSA-LoRA fedspec lora examples/found/federatedscope_lora.py:ffa --rule ffa-lora``
@@ -40,10 +40,10 @@ def _mean(s: Round, commit: str) -> tuple[Any, Any, Any]:
 
 
 def fedit(s: Round) -> tuple[Any, Any, Any]:
-    """Both factors are trained."""
+    """Run a round in which both factors are trained."""
     return _mean(s, COMMIT)
 
 
 def ffa(s: Round) -> tuple[Any, Any, Any]:
-    """B alone is trained; A is sent too, as all began with it."""
+    """Run a round in which only B is trained; A is sent too, unchanged."""
     return _mean(s, FEDSA)

@@ -1,4 +1,4 @@
-"""fedlib/fedlib at 8428019, to which lishenghui/blades has moved its aggregators.
+"""fedlib/fedlib at 8428019, to which lishenghui/blades moved its aggregators.
 
 ``SOURCE=path/to/fedlib fedspec check py:examples/found/fedlib_means.py:Subject``
 
@@ -28,12 +28,12 @@ COMMIT = "8428019"
 
 
 def tensors(sent: Sent) -> list[torch.Tensor]:
-    """A tensor for each client."""
+    """Return each client's change as a tensor."""
     return [torch.tensor(row) for row in means.rows(sent)]
 
 
 def made(folder: str, commit: str) -> list[tuple[Claim, Make]]:
-    """Offers of a folder of aggregators at a commit."""
+    """Return the claims about a folder of aggregators at a commit, each with the function that makes its mean."""
     at = {
         n: source.module(commit, f"{folder}/{n}.py", f"found_{n}")
         for n in ("aggregators", "multikrum", "centeredclipping")
@@ -77,6 +77,6 @@ def made(folder: str, commit: str) -> list[tuple[Claim, Make]]:
 
 
 def Subject() -> Means:
-    """All of them."""
+    """Adapter of all its aggregators."""
     version = source.dated(COMMIT)
     return Means("fedlib", version, made("fedlib/aggregators", COMMIT))

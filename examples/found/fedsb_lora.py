@@ -1,4 +1,4 @@
-"""The code of Fed-SB at e9e6498: its three baselines in ``fed_sb/fed/fed_agg.py``.
+"""Code of Fed-SB at e9e6498: its three baselines in ``fed_sb/fed/fed_agg.py``.
 
 ``SOURCE=path/to/fed-sb fedspec lora examples/found/fedsb_lora.py:fedex --rule fedex-lora --weights uniform``
 
@@ -29,16 +29,16 @@ def _servers() -> dict[str, Any]:
 
 
 def fedit(s: Round) -> tuple[Any, Any, Any]:
-    """The plain mean of both factors."""
+    """Run its plain mean of both factors."""
     return clients.shown(_servers()["aggregate_models_fed_it"](clients.model(s), clients.states(s)))
 
 
 def ffa(s: Round) -> tuple[Any, Any, Any]:
-    """The mean of B."""
+    """Run its mean of B."""
     return clients.shown(_servers()["aggregate_models_ffa"](clients.model(s), clients.states(s)))
 
 
 def fedex(s: Round) -> tuple[Any, Any, Any]:
-    """FedEx-LoRA, over weights of ``torch.nn.Linear``."""
+    """Run its FedEx-LoRA, for weights of ``torch.nn.Linear``."""
     told = SimpleNamespace(lora_alpha=s.alpha, lora_r=s.r)
     return clients.shown(_servers()["aggregate_models_fedex"](clients.model(s), clients.states(s), told))

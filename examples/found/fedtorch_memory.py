@@ -1,4 +1,4 @@
-"""MLOPTPSU/FedTorch at ab8068d: ``qsparse_aggregation_centered``, its top-k with memory.
+"""MLOPTPSU/FedTorch at ab8068d: ``qsparse_aggregation_centered``, its top-k compressor with memory.
 
 ``SOURCE=path/to/FedTorch fedspec check py:examples/found/fedtorch_memory.py:Subject``
 
@@ -23,7 +23,7 @@ FOLDER = "fedtorch/comms"
 
 
 def one(v: Array) -> torch.nn.Module:
-    """A model of one tensor, with a gradient of zero."""
+    """Return a module with one tensor, whose gradient is zero."""
     made = torch.nn.Module()
     made.x = torch.nn.Parameter(torch.tensor(v))
     made.x.grad = torch.zeros_like(made.x)
@@ -31,7 +31,7 @@ def one(v: Array) -> torch.nn.Module:
 
 
 def Subject() -> Compressors:
-    """The one."""
+    """Adapter of the compressor."""
     version = source.dated(COMMIT)
     given = {"torch": torch, "np": np}
     pair = source.definitions(

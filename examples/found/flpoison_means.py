@@ -1,4 +1,4 @@
-"""vio1etus/FLPoison at 368c940: a benchmark of attacks and defences.
+"""vio1etus/FLPoison at 368c940: robust aggregators of a benchmark of attacks and defences.
 
 ``SOURCE=path/to/FLPoison fedspec check py:examples/found/flpoison_means.py:Subject``
 
@@ -27,7 +27,7 @@ COMMIT = "368c940"
 
 
 def Subject() -> Means:
-    """All six."""
+    """Adapter of six aggregators."""
     version = source.dated(COMMIT)
     for name in ("fl", "fl.models"):
         source.absent(name)

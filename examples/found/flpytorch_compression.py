@@ -27,7 +27,7 @@ COMMIT = "23a201b"
 
 
 def modules() -> tuple[Any, Any]:
-    """Its algorithms and its compressors; what measures gradients is a stand-in."""
+    """Return its modules of algorithms and of compressors, with a stand-in for its measurements of gradients."""
     buffer = SimpleNamespace(Buffer=object)
     source.absent("utils", execution_context=None, model_funcs=None, buffer=buffer)
     source.absent("utils.logger", Logger=None)
@@ -40,18 +40,18 @@ def modules() -> tuple[Any, Any]:
 
 
 class Replies(list[Any]):
-    """A buffer of what clients answered."""
+    """Stand-in for the buffer of the clients' answers."""
 
     def waitForItem(self) -> None:
-        """It is there."""
+        """Return at once, since all answers are in the buffer."""
 
     def get(self, i: int) -> Any:
-        """Item of the list."""
+        """Return answer i."""
         return self[i]
 
 
 class EF21:
-    """A model, and what the server keeps of its clients."""
+    """Session of EF21: a model, and the server's state of each client."""
 
     def __init__(self, case: Case, its: Any, compressors: Any) -> None:
         assert case.problem is not None
@@ -90,15 +90,15 @@ class EF21:
 
 
 class Both(Compressors):
-    """EF21 beside the quantisers."""
+    """Adapter of EF21 and of the quantisers."""
 
     def start(self, case: Case) -> Any:
-        """Begin at the model of the case."""
+        """Begin a case."""
         return EF21(case, *modules()) if case.algorithm == "ef21" else super().start(case)
 
 
 def Subject() -> Both:
-    """All three."""
+    """Make the adapter of all three."""
     version = source.dated(COMMIT)
     _, its = modules()
 

@@ -1,4 +1,4 @@
-"""krum 0.9.1, from the index: its aggregation rules. It asks for Python 3.12.
+"""Aggregation rules of krum 0.9.1 from PyPI, which requires Python 3.12.
 
 ``pip install --no-deps krum==0.9.1 && fedspec check py:examples/found/krum_means.py:Subject``
 
@@ -24,7 +24,7 @@ from means import Make, Mean, Means, Sent, offer
 
 
 def Subject() -> Means:
-    """All five."""
+    """Adapter of its five rules."""
     version = published("krum", "0.9.1")
 
     def of(module: str, kind: str, numbers: Any) -> Make:

@@ -1,4 +1,4 @@
-"""Driver of other people's robust means: a mean takes a round's changes as vectors, and its result moves the model.
+"""Driver of other projects' robust means: a mean maps a round's changes, as vectors, to the move of the model.
 
 A mean is a function of the round's messages. It returns a vector with a number for each of the model's coordinates. The
 model moves by that vector, since such a mean has no server rate. If a project aggregates models instead of changes, the
@@ -20,46 +20,46 @@ from fedspec.params import flatten, unflatten
 Sent = Sequence[ClientMessage]
 Mean = Callable[[Sent], Any]
 Make = Callable[[Mapping[str, Any]], Mean]
-"""Makes a mean of the case's numbers; it is kept from round to round."""
+"""Function that makes a mean from the case's hyper-parameters; the mean is kept from round to round."""
 
 NextModel = Callable[[Sequence[Blocks], Sequence[float]], Blocks]
-"""The next model, of the clients' models and their examples."""
+"""Function from the clients' models and numbers of examples to the next model."""
 
 MakeNext = Callable[[Mapping[str, Any]], NextModel]
-"""Makes that of the case's numbers."""
+"""Function that makes a NextModel from the case's hyper-parameters."""
 
 
 def offer(algorithm: str, reading: str, **more: Any) -> Claim:
-    """A mean by which the model moves with rate 1."""
+    """Make a claim about a mean of changes, by which the model moves with rate 1."""
     shown = "v" if algorithm == "centred-clipping" else "delta"
     return Claim(algorithm, "server", reading, fixed={"eta": 1.0}, intermediates=(shown,), **more)
 
 
 def offer_of_models(algorithm: str, reading: str, **more: Any) -> Claim:
-    """A mean of models, which is the next model."""
+    """Make a claim about a mean of models, which becomes the next model."""
     return Claim(algorithm, "server", reading, fixed={"eta": 1.0}, **more)
 
 
 def rows(sent: Sent) -> np.ndarray[Any, Any]:
-    """The changes, a row for each client [clients, coordinates]."""
+    """Return the changes as rows [clients, coordinates]."""
     return np.stack([flatten(m.delta) for m in sent])
 
 
 def shares(sent: Sent) -> np.ndarray[Any, Any]:
-    """The clients' shares of the examples."""
+    """Return each client's share of the examples."""
     n = np.array([float(m.weight) for m in sent])
     return np.asarray(n / n.sum())
 
 
 def messages(event: Event) -> Sent:
-    """Messages of a round."""
+    """Return the messages of a round."""
     if not isinstance(event, Messages):
         raise ContractError(f"event: {type(event).__name__} at level server; send Messages")
     return event.messages
 
 
 class Session:
-    """A model, and the mean."""
+    """Session of a case: a model, and the project's mean of changes."""
 
     def __init__(self, case: Case, make: Make) -> None:
         self.x0, self.x = case.x0, flatten(case.x0)
@@ -67,32 +67,32 @@ class Session:
         self.shown = "v" if case.algorithm == "centred-clipping" else "delta"
 
     def step(self, event: Event) -> Answer:
-        """Move by the mean of one round."""
+        """Move the model by the mean of one round."""
         moved = np.asarray(self.mean(messages(event))).reshape(-1)
         self.x = self.x + moved
         return {"x": unflatten(self.x, self.x0), self.shown: unflatten(moved, self.x0)}
 
 
 class Means:
-    """A project's means, as a subject."""
+    """Adapter of a project's means of changes."""
 
     def __init__(self, name: str, version: str, made: Sequence[tuple[Claim, Make]]) -> None:
         self.info = Info(name, version, tuple(o for o, _ in made))
         self.made = {(o.algorithm, o.variant): m for o, m in made}
 
     def start(self, case: Case) -> Session:
-        """Begin at the model of the case."""
+        """Begin a case."""
         return Session(case, self.made[case.algorithm, case.variant])
 
 
 class OfModels:
-    """A model, and the rule that makes the next one of the clients'."""
+    """Session of a case: a model, and the project's mean of models."""
 
     def __init__(self, case: Case, make: MakeNext) -> None:
         self.x, self.rule = dict(case.x0), make(case.hyper)
 
     def step(self, event: Event) -> Answer:
-        """Hand over the models of one round."""
+        """Pass the models of one round to the project, and take its result."""
         sent = messages(event)
         models = [{name: x + m.delta[name] for name, x in self.x.items()} for m in sent]
         found = self.rule(models, [float(m.weight) for m in sent])
@@ -101,12 +101,12 @@ class OfModels:
 
 
 class Models:
-    """A project's means of models, as a subject."""
+    """Adapter of a project's means of models."""
 
     def __init__(self, name: str, version: str, made: Sequence[tuple[Claim, MakeNext]]) -> None:
         self.info = Info(name, version, tuple(o for o, _ in made))
         self.made = {(o.algorithm, o.variant): m for o, m in made}
 
     def start(self, case: Case) -> OfModels:
-        """Begin at the model of the case."""
+        """Begin a case."""
         return OfModels(case, self.made[case.algorithm, case.variant])

@@ -1,4 +1,4 @@
-"""Changes that lie close together and far from zero: how often Krum's winner is another in float32 than in float64.
+"""Measure how often Krum picks another change in float32 than in float64, if changes are close and far from zero.
 
 ``pip install --no-deps byzpy==0.1.4 krum==0.9.1; python examples/found/near.py``
 
@@ -19,7 +19,7 @@ F = 2
 
 
 def winner(changes: np.ndarray[Any, Any], others: int) -> Any:
-    """The change that is nearest to so many others, by differences in float64."""
+    """Return the change with the smallest sum of squared distances to its ``others`` nearest ones, in float64."""
     v = changes.astype(np.float64)
     apart = np.sort(((v[:, None] - v[None]) ** 2).sum(axis=-1), axis=1)
     return changes[apart[:, 1 : others + 1].sum(axis=1).argmin()]

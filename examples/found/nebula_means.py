@@ -29,17 +29,17 @@ COMMIT = "21991bb"
 
 
 class Base:
-    """Base class that the aggregators inherit and these three do not use."""
+    """Empty base class for the aggregators; these three don't use it."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
         return None
 
     def run_aggregation(self, models: Any) -> None:
-        """Run nothing."""
+        """Do nothing."""
 
 
 def Subject() -> Models:
-    """All four."""
+    """Adapter of all four claims."""
     version = source.dated(COMMIT)
     given = {"np": np, "numpy": np, "torch": torch, "Aggregator": Base}
 

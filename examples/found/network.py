@@ -1,4 +1,4 @@
-"""Sessions of peers: who drives code of networks takes an exchange of the judge, and answers with all models."""
+"""Sessions of decentralised code: the driver receives an exchange from the judge, and returns all clients' models."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Numbers = np.ndarray[Any, Any]
 
 
 class Network(Protocol):
-    """Somebody's code over all clients of a case."""
+    """Project's code that runs all clients of a case."""
 
     def run(self, W: Numbers, steps: int) -> Sequence[Numbers]:
         """Take local steps, each with an exchange by W; return the clients' models."""
@@ -25,7 +25,7 @@ Make = Callable[[Case], Network]
 
 
 def gradient(case: Case, i: int) -> Callable[[Numbers], Numbers]:
-    """Gradient of client i, a function of its model."""
+    """Return the gradient function of client i."""
     assert case.problem is not None
     H, e = case.problem.H[i], case.problem.e[i]
 
@@ -37,12 +37,12 @@ def gradient(case: Case, i: int) -> Callable[[Numbers], Numbers]:
 
 
 def beside(W: Numbers, i: int) -> list[int]:
-    """The neighbours of client i: who takes something of its model, or of whose models it does."""
+    """Return the neighbours of client i: the clients with a nonzero mixing weight in either direction."""
     return [j for j in range(len(W)) if j != i and (W[i, j] or W[j, i])]
 
 
 class Session:
-    """A case, whose model is one block [clients, d]."""
+    """Session of a case, whose model is one block [clients, d]."""
 
     def __init__(self, case: Case, make: Make) -> None:
         ((self.name, _),) = case.x0.items()
@@ -57,14 +57,14 @@ class Session:
 
 
 class Peers:
-    """An implementation, as a subject: its name, its version, and how each offer is made."""
+    """Adapter of a project: its name, its version, and its claims with the function that runs each."""
 
     def __init__(self, name: str, version: str, made: Sequence[tuple[Claim, Make]]) -> None:
         self.info = Info(name, version, tuple(offered for offered, _ in made))
         self.made = {offered.algorithm: make for offered, make in made}
 
     def start(self, case: Case) -> Session:
-        """Make what the case asks for."""
+        """Begin a case."""
         if case.level != "trace" or case.algorithm not in self.made:
             raise ContractError(f"case: {case.algorithm} at level {case.level} is not claimed")
         return Session(case, self.made[case.algorithm])

@@ -22,7 +22,7 @@ FOLDER = "src.omnifed.hybrid.compression"
 
 
 def Subject() -> Compressors:
-    """Both."""
+    """Adapter of both compressors."""
     version = source.dated(COMMIT)
     for package in ("src", "src.omnifed", "src.omnifed.hybrid", FOLDER):
         source.absent(package)

@@ -28,7 +28,7 @@ def _aggregate() -> Any:
 
 
 def fedit(s: Round) -> tuple[Any, Any, Any]:
-    """Aggregation of the project for ``fedavg`` and ``fedprox``."""
+    """Run the project's aggregation for ``fedavg`` and ``fedprox``."""
     sent = [*map(clients.factors, s.sent)]
     old, everybody = dict.fromkeys(sent[0]), list(range(len(sent)))
     made, _ = _aggregate()(SimpleNamespace(fed_alg="fedavg"), old, sent, list(s.examples), everybody, s.number)
@@ -36,7 +36,7 @@ def fedit(s: Round) -> tuple[Any, Any, Any]:
 
 
 class Session:
-    """Session of one of its servers, with the two states that its ``get_proxy_dict`` makes: zeros, and tau squared."""
+    """Session of one of its servers with the two states of its ``get_proxy_dict``: zeros, and tau squared."""
 
     def __init__(self, case: Case) -> None:
         h = case.hyper
@@ -60,7 +60,7 @@ class Session:
 
 
 class Subject:
-    """Its servers that keep a state."""
+    """Adapter of its servers that keep a state."""
 
     def __init__(self) -> None:
         uniform = {"weights": "uniform", "v0": "tau-squared"}
@@ -73,5 +73,5 @@ class Subject:
         self.info = Info("openfedllm", source.dated(COMMIT), offers)
 
     def start(self, case: Case) -> Session:
-        """A session with fresh state."""
+        """Begin a case with fresh state."""
         return Session(case)

@@ -1,4 +1,4 @@
-"""p2pfl at daa16b6, whose two files are those of the package 0.4.4: its ``Krum`` and ``FedMedian``.
+"""``Krum`` and ``FedMedian`` of p2pfl at daa16b6, whose two files equal those of package 0.4.4.
 
 ``SOURCE=path/to/p2pfl fedspec check py:examples/found/p2pfl_means.py:Subject``
 
@@ -24,36 +24,36 @@ COMMIT = "daa16b6"
 
 
 class Base:
-    """Base class that the aggregators inherit and these two do not use."""
+    """Empty base class for the aggregators; these two don't use it."""
 
     addr = ""
 
 
 class Sent:
-    """A model as it is sent."""
+    """Stand-in for the model that a client sends."""
 
     def __init__(self, params: Any, num_samples: float, contributors: Any = ()) -> None:
         self.params, self.num_samples, self.contributors = params, num_samples, list(contributors)
 
     def get_parameters(self) -> Any:
-        """Its arrays."""
+        """Return the model's arrays."""
         return self.params
 
     def get_num_samples(self) -> float:
-        """Its examples."""
+        """Return the client's number of examples."""
         return self.num_samples
 
     def get_contributors(self) -> Any:
-        """Contributors of the model."""
+        """Return the contributors of the model."""
         return self.contributors
 
     def build_copy(self, **more: Any) -> Sent:
-        """Another one."""
+        """Return a copy with changed fields."""
         return Sent(**more)
 
 
 def Subject() -> Models:
-    """All three."""
+    """Adapter of all three claims."""
     version = source.dated(COMMIT)
     given = {"np": np, "Aggregator": Base, "NoModelsToAggregateError": ValueError, "P2PFLModel": Sent}
     folder = "p2pfl/learning/aggregators"

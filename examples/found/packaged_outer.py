@@ -1,4 +1,4 @@
-"""Outer steps of packages of the index: speedtronic 2.0.0, blt-trainer 0.3.6, and PyTorch's post-local SGD.
+"""Outer steps of packages on PyPI: speedtronic 2.0.0, blt-trainer 0.3.6, and PyTorch's post-local SGD.
 
 ``fedspec check py:examples/found/packaged_outer.py:Speedtronic``, with the package installed; also ``Blt``, ``Torch``
 
@@ -30,7 +30,7 @@ def _state(model: Model) -> dict[str, torch.Tensor]:
 
 
 def Speedtronic() -> Outer:
-    """DumbDiLoCo."""
+    """Adapter of speedtronic's DumbDiLoCo."""
     version = beside.published("speedtronic", "2.0.0", "speedtronic", "speedtronic.distributed")
     tensors, its = (import_module(f"speedtronic.distributed.{name}") for name in ("tensors", "outer"))
 
@@ -50,7 +50,7 @@ def Speedtronic() -> Outer:
 
 
 def Blt() -> Outer:
-    """Its manager of outer steps, with Nesterov's momentum and without."""
+    """Adapter of blt-trainer's manager of outer steps, with and without Nesterov momentum."""
     version = beside.published("blt-trainer", "0.3.6", "blt_trainer")
     its = import_module("blt_trainer.diloco")
 
@@ -73,7 +73,7 @@ def Blt() -> Outer:
 
 
 def Torch() -> Outer:
-    """Post-local SGD after its warm-up: models are averaged."""
+    """Adapter of PyTorch's post-local SGD after its warm-up, when it averages models."""
 
     def averaging(model: Model, local: torch.optim.Optimizer, h: Mapping[str, Any]) -> Rounds:
         with warnings.catch_warnings():

@@ -42,7 +42,7 @@ def _reduced(communicator: object, tensors: list[torch.Tensor], op: str, max_in_
 
 
 def Subject() -> Outer:
-    """The loop with its own optimiser."""
+    """Adapter of the loop with its own optimiser."""
     outer_step = _outer_step()
 
     def diloco(model: Model, local: torch.optim.Optimizer, h: Mapping[str, Any]) -> Rounds:

@@ -1,4 +1,4 @@
-"""epfml/relaysgd at e1e332b, the code of RelaySGD: ``gossip``, ``gradient_tracking`` and ``d2`` of ``algorithms.py``.
+"""``gossip``, ``gradient_tracking`` and ``d2`` of epfml/relaysgd at e1e332b, the code of RelaySGD.
 
 ``SOURCE=path/to/relaysgd fedspec check py:examples/found/relaysgd_peers.py:Subject``
 
@@ -27,19 +27,19 @@ COMMIT = "e1e332b"
 
 
 class Plain:
-    """SGD without momentum."""
+    """Stand-in for the base optimiser: SGD without momentum."""
 
     def init(self, parameters: Any) -> None:
-        """No state."""
+        """Keep no state."""
 
     def step(self, parameters: Any, gradients: Any, state: None, lr: float) -> None:
-        """In place."""
+        """Take an SGD step in place."""
         for p, g in zip(parameters, gradients, strict=True):
             p.sub_(lr * g)
 
 
 class Workers:
-    """A generator for each client, each a step behind its next ``yield``."""
+    """Network with one worker a client, each running the algorithm's generator."""
 
     def __init__(self, case: Case, algorithm: Any) -> None:
         (x,) = case.x0.values()
@@ -65,7 +65,7 @@ class Workers:
         self.running = self.workers.run(runs)
 
     def run(self, W: network.Numbers, steps: int) -> list[network.Numbers]:
-        """All workers at once."""
+        """Run ``steps`` steps of all workers in parallel, and return their models."""
         self.W.copy_(torch.as_tensor(W))
 
         def ends(i: int) -> network.Numbers:
@@ -77,17 +77,17 @@ class Workers:
 
 
 class Timer:
-    """Times nothing."""
+    """Stand-in for the timer, which measures nothing."""
 
     epoch = 0
 
     def __call__(self, name: str) -> Any:
-        """For a part of a step."""
+        """Return a null context."""
         return nullcontext()
 
 
 def Subject() -> network.Peers:
-    """All three."""
+    """Adapter of all three algorithms."""
     workers.stand_in()
 
     def isend(tensor: torch.Tensor, dst: int, tag: int = 0) -> workers.Done:

@@ -25,7 +25,7 @@ LEVELS = 16
 
 
 def Subject() -> Compressors:
-    """Both."""
+    """Adapter of both settings."""
     version = source.dated(COMMIT)
     source.absent(
         "cyy_preprocessing_pipeline", assemble_tensors=lambda v: (v, v.shape), disassemble_tensor=torch.Tensor.reshape

@@ -1,4 +1,4 @@
-"""WilliamYi96/VR-ProxSkip at b7673ad: the stochastic ProxSkip and the SCAFFOLD of ``main_0002.py``.
+"""WilliamYi96/VR-ProxSkip at b7673ad: stochastic ProxSkip and SCAFFOLD of ``main_0002.py``.
 
 ``SOURCE=path/to/VR-ProxSkip fedspec check py:examples/found/vr_proxskip_round.py:Subject``
 
@@ -25,7 +25,7 @@ METHODS = {"scaffnew": ("SProxSkip", "sprox_skip"), "scaffold": ("Scaffold", "sc
 
 
 class Numpy:
-    """NumPy, but for the draw of a cohort."""
+    """NumPy whose random choice returns the judge's cohort."""
 
     def __init__(self) -> None:
         self.cohort: Sequence[int] = ()
@@ -36,7 +36,7 @@ class Numpy:
 
 
 class Remote:
-    """An actor of Ray: ``actor.method.remote(...)`` is a call."""
+    """Stand-in for an actor of Ray: ``actor.method.remote(...)`` calls the method."""
 
     def __init__(self, worker: Any) -> None:
         self.worker = worker
@@ -46,7 +46,7 @@ class Remote:
 
 
 class Session:
-    """A case: a server of theirs and its workers."""
+    """Session of a case with the project's server and workers."""
 
     def __init__(self, case: Case, theirs: dict[str, Any]) -> None:
         self.case, self.numpy = case, theirs["np"]
@@ -78,7 +78,7 @@ class Session:
 
 
 class Subject:
-    """Both."""
+    """Adapter of both algorithms."""
 
     def __init__(self) -> None:
         ray = SimpleNamespace(remote=lambda thing: thing, put=lambda thing: thing, get=lambda things: things)
@@ -92,5 +92,5 @@ class Subject:
         self.info = Info("vr-proxskip", source.dated(COMMIT), offers)
 
     def start(self, case: Case) -> Session:
-        """A session with fresh state."""
+        """Begin a case with fresh state."""
         return Session(case, self.theirs)

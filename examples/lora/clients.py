@@ -1,4 +1,4 @@
-"""Driver of other people's servers: a round's factors as files, state dictionaries and modules of torch.
+"""Driver of other projects' LoRA servers: converts a round's factors to files, state dictionaries and torch modules.
 
 A round's clients are numbered from 0. Keys are those of PEFT: ``q.lora_A.default.weight`` and its like.
 """
@@ -24,23 +24,23 @@ UP, DOWN = "q.lora_B.weight", "q.lora_A.weight"
 
 
 def tensor(M: Any) -> torch.Tensor:
-    """Tensor of torch's usual type; the sent numbers have few digits."""
+    """Convert an array to a float32 tensor, which holds the sent numbers exactly, as they have few digits."""
     return torch.tensor(np.asarray(M, dtype=np.float32))
 
 
 def factors(a: Adapter) -> dict[str, torch.Tensor]:
-    """Factors of a client's adapter, by PEFT's names."""
+    """Return the factors of a client's adapter, by PEFT's names."""
     return {DOWN: tensor(a.A), UP: tensor(a.B)}
 
 
 def beside(W: Any, made: Mapping[str, torch.Tensor]) -> tuple[Any, Any, Any]:
-    """W, B and A of a weight and of factors that are named so."""
+    """Return W, B and A from a weight and from factors under PEFT's names."""
     return W, made[UP].numpy(), made[DOWN].numpy()
 
 
 @contextmanager
 def files(s: Round) -> Iterator[str]:
-    """A folder in which each client has left its factors, as Shepherd has them."""
+    """Context with a folder that contains each client's factors, in Shepherd's layout."""
     with tempfile.TemporaryDirectory() as folder:
         for i, a in enumerate(s.sent):
             place = Path(folder) / "0" / f"local_output_{i}"
@@ -50,7 +50,7 @@ def files(s: Round) -> Iterator[str]:
 
 
 class Base(torch.nn.Module):
-    """A weight, kept as [outputs, inputs] as in ``torch.nn.Linear``, or with its axes turned over, as in ``Conv1D``."""
+    """Module with a frozen weight: [outputs, inputs] as ``torch.nn.Linear``, transposed (``Conv1D``) if ``turned``."""
 
     def __init__(self, W: Any, turned: bool) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class Base(torch.nn.Module):
 
 
 class Adapted(torch.nn.Module):
-    """A layer with an adapter, named as PEFT names its parts."""
+    """Module of a layer with a LoRA adapter, whose parts have PEFT's names."""
 
     def __init__(self, s: Round, turned: bool) -> None:
         super().__init__()
@@ -68,19 +68,19 @@ class Adapted(torch.nn.Module):
 
 
 def model(s: Round, turned: bool = False) -> torch.nn.Module:
-    """A model of that one layer."""
+    """Return a model with that one layer."""
     return torch.nn.ModuleDict({"q": Adapted(s, turned)})
 
 
 def states(s: Round, turned: bool = False) -> list[dict[str, torch.Tensor]]:
-    """State dictionaries that the clients send: all of the model, with their own factors."""
+    """Return the state dictionaries that the clients send: the whole model, each with its own factors."""
     same = model(s, turned).state_dict()
     sent = [{"q.lora_A.default.weight": tensor(a.A), "q.lora_B.default.weight": tensor(a.B)} for a in s.sent]
     return [{**same, **factors} for factors in sent]
 
 
 def shown(made: torch.nn.Module, turned: bool = False) -> tuple[Any, Any, Any]:
-    """W, B and A of the model."""
+    """Return W, B and A of the model."""
     state = made.state_dict()
     W = state["q.base_layer.weight"].numpy()
     B, A = (state[f"q.lora_{n}.default.weight"].numpy() for n in "BA")

@@ -1,4 +1,4 @@
-"""ATP-1010/FederatedLLM at 7bea158, the code of FLoRA: ``FedAvg`` with stacking, and without.
+"""ATP-1010/FederatedLLM at 7bea158, the code of FLoRA: ``FedAvg`` with and without stacking.
 
 ``SOURCE=path/to/FederatedLLM fedspec lora examples/lora/federatedllm.py:flora --rule flora``
 """
@@ -39,13 +39,13 @@ def _mixed(s: Round, stacking: bool) -> dict[str, Any]:
 
 
 def fedit(s: Round) -> tuple[Any, Any, Any]:
-    """Without stacking: what it compares with."""
+    """Run it without stacking, its baseline."""
     made = _mixed(s, stacking=False)
     return s.layer.W, made[clients.UP], made[clients.DOWN]
 
 
 def flora(s: Round) -> tuple[Any, Any, Any]:
-    """With stacking. PEFT's merge is written here, with the rank and the alpha that main.py:225-233 gives it."""
+    """Run it with stacking; PEFT's merge is reimplemented with the rank and alpha of main.py:225-233."""
     made, n = _mixed(s, stacking=True), len(s.sent)
     sigma = (s.alpha * n) / (s.r * n)
     return s.layer.W + sigma * made[clients.UP] @ made[clients.DOWN], s.layer.B * 0, s.fresh

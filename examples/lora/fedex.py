@@ -1,4 +1,4 @@
-"""RaghavSinghal10/fedex-lora at 683a3f3: its three servers, over weights kept either way.
+"""RaghavSinghal10/fedex-lora at 683a3f3: its three servers, FedEx-LoRA for both layouts of weights.
 
 ``SOURCE=path/to/fedex-lora fedspec lora examples/lora/fedex.py:linear --rule fedex-lora``, and
 ``--weights uniform``.
@@ -34,20 +34,20 @@ def _ours(s: Round, turned: bool) -> tuple[Any, Any, Any]:
 
 
 def linear(s: Round) -> tuple[Any, Any, Any]:
-    """FedEx-LoRA over weights of ``torch.nn.Linear``, [outputs, inputs], as RoBERTa's are in fed_train_glue.py."""
+    """Run FedEx-LoRA on weights of ``torch.nn.Linear``, [outputs, inputs], as for RoBERTa in fed_train_glue.py."""
     return _ours(s, turned=False)
 
 
 def conv1d(s: Round) -> tuple[Any, Any, Any]:
-    """FedEx-LoRA over weights of ``Conv1D``, [inputs, outputs], as GPT-2's are in fed_train_e2e.py."""
+    """Run FedEx-LoRA on weights of ``Conv1D``, [inputs, outputs], as for GPT-2 in fed_train_e2e.py."""
     return _ours(s, turned=True)
 
 
 def fedit(s: Round) -> tuple[Any, Any, Any]:
-    """The plain mean that it compares with."""
+    """Run its baseline, the plain mean of both factors."""
     return clients.shown(_servers()["aggregate_models_normal"](clients.model(s), clients.states(s)))
 
 
 def ffa(s: Round) -> tuple[Any, Any, Any]:
-    """The mean of B that it compares with."""
+    """Run its baseline, the mean of B."""
     return clients.shown(_servers()["aggregate_models_ffa"](clients.model(s), clients.states(s)))

@@ -24,7 +24,7 @@ def _module() -> Any:
 
 
 def fedit(s: Round) -> tuple[Any, Any, Any]:
-    """Its aggregation of the clients' files."""
+    """Run its aggregation of the clients' files."""
     made: dict[str, Any] = {}
     with clients.files(s) as folder:
         _module().FedAvg(made, range(len(s.sent)), folder, dict(enumerate(s.examples)), 0)

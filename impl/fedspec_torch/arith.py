@@ -48,9 +48,9 @@ def device_named(name: str) -> torch.device:
     try:
         device = torch.device(name)
     except RuntimeError as error:
-        raise UnknownNameError(f"torch knows no device {name!r}; set it to cpu or cuda") from error
+        raise UnknownNameError(f"device: got {name!r}, which torch doesn't know; give cpu or cuda") from error
     if device.type == "cuda" and not torch.cuda.is_available():
-        raise UnknownNameError(f"{name!r}, but torch {torch.__version__} finds no CUDA device here; set it to cpu")
+        raise UnknownNameError(f"device: got {name!r}, but torch {torch.__version__} finds no CUDA device; give cpu")
     return device
 
 

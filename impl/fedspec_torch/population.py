@@ -134,8 +134,8 @@ class Batched:
         find = getattr(self.clients, "values", None)
         if find is None:
             raise PlanError(
-                f"loss: the server reads F_i(x) of every client, and {type(self.clients).__name__} says gradients "
-                f"alone; give clients with values(clients, x)"
+                f"loss: the server needs F_i(x) of every client, but {type(self.clients).__name__} gives only "
+                "gradients; give clients with values(clients, x)"
             )
         found: Sequence[float] = find(S, x)
         return found

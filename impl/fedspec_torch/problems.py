@@ -45,7 +45,7 @@ class QuadraticClients:
     def __post_init__(self) -> None:
         if self.H.ndim != 3 or self.e.ndim != 2 or self.H.shape != (*self.e.shape, self.e.shape[1]):
             raise ShapeError(
-                f"quadratics: H {tuple(self.H.shape)} and e {tuple(self.e.shape)}; H is [n, d, d] and e is [n, d]"
+                f"quadratics: got H {tuple(self.H.shape)} and e {tuple(self.e.shape)}; H must be [n, d, d] and e [n, d]"
             )
         if not torch.equal(self.H, self.H.mT):
             raise ShapeError("quadratics: an H_i is not symmetric; use (H + H') / 2")
@@ -65,7 +65,7 @@ class QuadraticClients:
             PlanError: f is not known.
         """
         if self.f is None:
-            raise PlanError("loss: these quadratics say gradients alone; give f, [n] F_i(0)")
+            raise PlanError("loss: these quadratics give only gradients; give f, [n] F_i(0), to get values")
         H, e, f = (rows(part, clients) for part in (self.H, self.e, self.f))
         found: list[float] = ((H @ x) @ x / 2 - e @ x + f).tolist()
         return found

@@ -57,7 +57,7 @@ class OneClient:
 
     def each_arrival(self, client: Any, arrivals: Sequence[Any], x_mu: Sequence[Vector]) -> Any:
         """Raise an error: clients that train in rounds don't send late updates."""
-        raise PlanError("arrival: a client that is asked in rounds sends none")
+        raise PlanError("arrival: a client that trains in rounds doesn't send late updates")
 
     def gradients(self, S: Sequence[int], t: int, X: Any) -> Any:
         """Return the client's gradient at each row of X."""
@@ -94,7 +94,7 @@ def train(chosen: Chosen, arrays: Arrays, gradient: Gradient, steps: int, kept: 
         ShapeError: what it kept is of another model, or a gradient is.
     """
     if missing := missing_of(chosen):
-        raise ParameterError(f"{missing[0]}: not given; give the client's here, or to the strategy")
+        raise ParameterError(f"{missing[0]}: not given; give the client's value here, or to the strategy")
     named = trained(arrays)
     x = flatten(named)
 
@@ -112,12 +112,15 @@ def train(chosen: Chosen, arrays: Arrays, gradient: Gradient, steps: int, kept: 
         return LocalResult(placed(chosen.run.local(chosen.h, x, oracle, steps), arrays), {})
     if _together(chosen):
         raise ParameterError(
-            f"reading: {chosen.reading} of {chosen.algorithm.id} has a client go on from the mean of what all clients "
-            f"of its round keep, which it does not hear; choose another, or `fedspec simulate {chosen.algorithm.id}`"
+            f"reading: under {chosen.reading} of {chosen.algorithm.id}, a client continues from the mean of its "
+            "round's clients' states, which it doesn't receive; choose another reading, or run `fedspec simulate "
+            f"{chosen.algorithm.id}`"
         )
     read = _read(chosen)
     if absent := [name for name in sorted(read) if any(f"{name}/{block}" not in told for block in named)]:
-        raise PlanError(f"{absent[0]}: not sent beside the model, and clients of {chosen.algorithm.id} read it")
+        raise PlanError(
+            f"{absent[0]}: the message lacks it, but clients of {chosen.algorithm.id} need it in addition to the model"
+        )
     state = replace(_first(chosen, x), **{name: of_blocks(name, told, arrays) for name in read})
     before = replace(state, **_opened(state, named, kept)) if kept else state
     after, did = _round(chosen, before, oracle, steps)
@@ -209,8 +212,9 @@ def _opened(state: Any, named: Arrays, kept: Arrays) -> dict[str, Any]:
     wanted |= {name: () for name in own if name not in vectors}
     if {name: np.shape(a) for name, a in kept.items()} != wanted:
         raise ShapeError(
-            f"state: this client kept {sorted(kept)} of shapes {[np.shape(kept[n]) for n in sorted(kept)]}, and the "
-            f"model asks for {sorted(wanted)} of {[wanted[n] for n in sorted(wanted)]}; it is of another model or row"
+            f"state: this client kept {sorted(kept)} of shapes {[np.shape(kept[n]) for n in sorted(kept)]}, but the "
+            f"model needs {sorted(wanted)} of {[wanted[n] for n in sorted(wanted)]}; the state belongs to another "
+            "model or row"
         )
     found: dict[str, Any] = {field: stack([of_blocks(field, kept, named)]) for field in vectors}
     return found | {name: (int(kept[name]),) for name in own if name not in vectors}

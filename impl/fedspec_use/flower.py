@@ -206,10 +206,10 @@ def heard(message: Message, own: Mapping[str, Any]) -> Chosen:
                 algorithm, reading, settings = said["algorithm"], said["reading"], {**said["settings"]}
             except (KeyError, TypeError, ValueError) as error:
                 raise ContractError(
-                    f"config: {TOLD!r} of this message is no row with its settings ({error})"
+                    f"config: {TOLD!r} of this message doesn't contain an algorithm with its settings ({error})"
                 ) from error
             return choose(told_of(algorithm), reading, {**settings, **own})
-    raise ContractError(f"config: no {TOLD!r} in this message; it is not one of FedspecStrategy's train messages")
+    raise ContractError(f"config: this message has no {TOLD!r}; it isn't a train message of FedspecStrategy")
 
 
 def model_of(message: Message) -> tuple[str, dict[str, Array]]:
@@ -220,7 +220,7 @@ def model_of(message: Message) -> tuple[str, dict[str, Array]]:
     """
     keys = [key for key in message.content.array_records if key != TOLD]
     if len(keys) != 1:
-        raise ContractError(f"content: records of arrays {keys}; a train message has one, the model")
+        raise ContractError(f"content: got records of arrays {keys}; a train message must have one, the model")
     return keys[0], of_record(message.content.array_records[keys[0]])
 
 
@@ -256,10 +256,10 @@ def answer(
     """
     server = heard(message, own)
     if getattr(server.h, "mu", 0) and "eta_l" not in server.numbers and server.algorithm.runs("accumulation"):
-        raise ParameterError("eta_l: not given, and ||a_i||_1 of a proximal solver hangs on it; give it here")
+        raise ParameterError("eta_l: not given, but ||a_i||_1 of a proximal solver depends on it; give it here")
     for name, given, read in (("control", control, server.controls), ("loss", loss, server.algorithm.losses)):
         if read and given is None:
-            raise ParameterError(f"{name}: not given, and the server of {server.algorithm.id} reads it; give it here")
+            raise ParameterError(f"{name}: not given, but the server of {server.algorithm.id} needs it; give it here")
     numbers: dict[str, Any] = {weighted_by_key: examples, STEPS: steps}
     if isinstance(server.run, Method):
         numbers[A_NORM] = float(server.run.norm(server.h, steps))

@@ -64,7 +64,7 @@ def local(
 
     def update(gradients: Any, state: LocalState, params: Any = None) -> tuple[Any, LocalState]:
         if params is None:
-            raise ParameterError(f"{rule.algorithm.id}: update is called without the parameters; give them, third")
+            raise ParameterError(f"{rule.algorithm.id}: update needs the parameters; give them as the third argument")
         x, back = ravel_pytree(params)
         g, _ = ravel_pytree(gradients)
         cover = cover_of(rule, params)
@@ -78,8 +78,8 @@ def local(
             after = rule.step(before, g, hyper, **at)
         except jax.errors.TracerBoolConversionError as error:
             raise ParameterError(
-                f"{rule.algorithm.id}: what it does hangs on how many steps were taken, which jit and vmap do not "
-                f"know; call update outside of them"
+                f"{rule.algorithm.id}: its step depends on the number of steps taken, which jit and vmap don't know; "
+                "call update outside of them"
             ) from error
         change: Any = model(after) - x
         return back(change), LocalState(state.count + 1, _kept(after), state.anchor)

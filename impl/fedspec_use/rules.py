@@ -122,7 +122,7 @@ def local(algorithm: str | Algorithm, reading: str = "", **given: Any) -> Local:
     row = find(algorithm) if isinstance(algorithm, str) else algorithm
     if not isinstance(row.run, LocalSolver):
         raise UnknownNameError(
-            f"{row.id}: no local solver, which takes a gradient and steps; its levels are {', '.join(row.levels)}"
+            f"{row.id}: it isn't a local solver, whose step takes one gradient; its levels are {', '.join(row.levels)}"
         )
     return Local(row, *_said(row, "client", reading, given))
 
@@ -136,12 +136,12 @@ def server(algorithm: str | Algorithm, reading: str = "", **given: Any) -> Serve
     """
     row = find(algorithm) if isinstance(algorithm, str) else algorithm
     if isinstance(row.run, LocalSolver) or "server" not in row.levels:
-        raise UnknownNameError(f"{row.id}: no row with a server alone: {refusal(row).removeprefix(f'{row.id}: ')}")
+        raise UnknownNameError(f"{row.id}: it has no separate server: {refusal(row).removeprefix(f'{row.id}: ')}")
     alone = _alone(row)
     if not alone and (not isinstance(row.run, Method) or row.run.whole):
         raise UnknownNameError(_more(row, [EACH if isinstance(row.run, Method) else KEPT]))
     if "weights" in given:
-        raise ParameterError(f"{row.id}: weights: whoever hands over the average has weighed it; leave the option out")
+        raise ParameterError(f"{row.id}: weights: the average that you pass is weighted already; leave the option out")
     options, hyper = _said(row, "server", reading, given)
     run: Any = alone or row.run
     made = Server(row, run, options, hyper)

@@ -60,8 +60,8 @@ class Chosen:
             return self.run.init(self.h, x)
         if self.counts and not self.clients:
             raise ParameterError(
-                f"clients: not given; the server of {self.algorithm.id} divides by the number of all clients, also of "
-                f"those who sit out: say clients=10"
+                f"clients: not given, but the server of {self.algorithm.id} divides by the number of all clients, also "
+                "of those that don't take part: give for example clients=10"
             )
         return self.run.init(self.h, x, self.clients)
 
@@ -155,10 +155,13 @@ def choose(
         raise ParameterError(f"algorithm: {why}")
     reading = reading or algorithm.readings[0].name
     if algorithm.reading(reading) not in algorithm.readings_at("server"):
-        raise ParameterError(f"reading: {reading!r} of {algorithm.id} says what clients do too; choose another")
+        raise ParameterError(
+            f"reading: {reading!r} of {algorithm.id} also defines the clients' steps, which the server can't run; "
+            "choose another"
+        )
     if unknown := [n for n in settings if n not in algorithm.parameters]:
         known = ", ".join(algorithm.parameters)
-        raise UnknownNameError(f"{unknown[0]}: {algorithm.id} has no such setting; its own are {known}")
+        raise UnknownNameError(f"{unknown[0]}: {algorithm.id} has no such setting; its settings are {known}")
     # A scalar of NumPy's would make a float32 model one of float64.
     numbers = {n: v.item() if isinstance(v, np.generic) else v for n, v in settings.items() if n in algorithm.numbers}
     options = algorithm.resolve(reading, {n: str(v) for n, v in settings.items() if n in algorithm.options})
@@ -196,8 +199,8 @@ def check_heard(chosen: Chosen, reasons: Iterable[str]) -> None:
     """
     if any(UNHEARD in reason for reason in reasons):
         raise UnknownNameError(
-            f"algorithm: no client has answered, since clients know no algorithm {chosen.algorithm.id!r}; if the row "
-            f"is your own, call fedspec.catalogue.find(ROW) in the client's module too"
+            f"algorithm: no client replied, since clients don't know {chosen.algorithm.id!r}; if the row is your own, "
+            "call fedspec.catalogue.find(ROW) in the client's module too"
         )
 
 
@@ -240,8 +243,8 @@ def begun(chosen: Chosen, state: Any, arrays: Arrays) -> Any:
     was = model(state)
     if (was.shape, was.dtype) != (x.shape, x.dtype):
         raise ShapeError(
-            f"arrays: {x.size} numbers of {x.dtype}, but the state is of {was.size} of {was.dtype}; "
-            f"go on with the model that it was made for, or take a new strategy"
+            f"arrays: got {x.size} numbers of {x.dtype}, but the state belongs to a model with {was.size} of "
+            f"{was.dtype}; continue with that model, or make a new strategy"
         )
     return replace(state, x=x) if is_dataclass(state) else x  # type: ignore[type-var]
 
@@ -256,7 +259,7 @@ def stepped(
         ShapeError: the arrays of a reply are not those of the model.
     """
     if not replies:
-        raise PlanError("messages: nobody takes part in this round; a server step needs at least one client")
+        raise PlanError("messages: no client takes part in this round; a server step needs at least one client")
     dtype = model(state).dtype
     messages = Messages(
         deltas=np.stack([_change(reply, arrays).astype(dtype) for reply in replies]),
@@ -283,7 +286,10 @@ def _change(reply: Reply, arrays: Arrays) -> Vector:
     """Local model minus the model that the client was sent."""
     told = reply.model
     if set(told) != set(arrays):
-        raise ShapeError(f"arrays: {reply.sender} sent {sorted(told)}, but the model has {sorted(arrays)}; send these")
+        raise ShapeError(
+            f"arrays: {reply.sender} sent {sorted(told)}, but the model has {sorted(arrays)}; send arrays of these "
+            "names"
+        )
     for name, a in arrays.items():
         if told[name].shape != a.shape:
             raise ShapeError(f"arrays: {reply.sender} sent {name!r} of shape {told[name].shape}, not {a.shape}")
@@ -322,8 +328,8 @@ def _controls(chosen: Chosen, replies: Sequence[Reply], arrays: Arrays, dtype: A
         if reply.control is None or set(reply.control) != set(named):
             got = "none" if reply.control is None else f"one of {sorted(reply.control)}"
             raise PlanError(
-                f"control: the reply of {reply.sender} holds {got}, and {chosen.algorithm.id} reads the change of "
-                f"{sorted(named)} from every client; let it reply by local_train, or give answer(control=...)"
+                f"control: the reply of {reply.sender} has {got}, but {chosen.algorithm.id} needs the change of "
+                f"{sorted(named)} from every client; make the reply by local_train, or give answer(control=...)"
             )
         rows.append(flatten({name: np.reshape(reply.control[name], a.shape) for name, a in named.items()}))
     return np.stack(rows).astype(dtype)
@@ -336,8 +342,8 @@ def _losses(chosen: Chosen, replies: Sequence[Reply]) -> Any:
     absent = [r.sender for r in replies if r.loss is None]
     if absent:
         raise PlanError(
-            f"loss: the reply of {', '.join(absent)} holds none, and {chosen.algorithm.id} reads what each client "
-            f"loses at the model that it was sent; give answer(loss=...)"
+            f"loss: the reply of {', '.join(absent)} has none, but {chosen.algorithm.id} needs each client's loss at "
+            "the model that the client received; give answer(loss=...)"
         )
     return lambda: [r.loss for r in replies]
 
@@ -355,7 +361,7 @@ def saved(state: Any, arrays: Arrays) -> dict[str, Any]:
         elif np.shape(value) == model(state).shape:
             out |= in_blocks(name, value, arrays)
         else:
-            raise ShapeError(f"state: {name} is neither a count nor a vector like the model, and cannot be saved")
+            raise ShapeError(f"state: {name} can't be saved, since it is neither a count nor a vector like the model")
     return out
 
 

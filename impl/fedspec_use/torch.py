@@ -118,14 +118,14 @@ class _OfARule(Optimizer):
             if ours != theirs:
                 words = " and ".join(sorted(ours ^ theirs))
                 raise ParameterError(
-                    f"state_dict: group {number} is another optimiser's: one of the two has no {words}"
+                    f"state_dict: group {number} belongs to another optimiser: one of the two has no {words}"
                 )
             for p, k in zip(group["params"], saved["params"], strict=False):
                 for name, v in state_dict["state"].get(k, {}).items():
                     if v.shape != p.shape:
                         raise ShapeError(
-                            f"state_dict: {name} of parameter {k} has the shape {tuple(v.shape)}, the parameter "
-                            f"{tuple(p.shape)}; it is the state of another model"
+                            f"state_dict: {name} of parameter {k} has the shape {tuple(v.shape)}, but the parameter "
+                            f"has {tuple(p.shape)}; the state belongs to another model"
                         )
 
     def _written(self, group: dict[str, Any], trained: list[Tensor], after: Any, **more: Any) -> None:
@@ -265,7 +265,7 @@ class Server(_OfARule):
 def _named(rate: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """``lr`` under the catalogue's name."""
     if "lr" in given and rate in given:
-        raise ParameterError(f"lr: given beside {rate}, which is the same; give one of them")
+        raise ParameterError(f"lr: given together with {rate}, which means the same; give one of them")
     return {rate if n == "lr" else n: v for n, v in given.items()}
 
 
@@ -278,8 +278,9 @@ def _trained(number: int, group: dict[str, Any]) -> list[Tensor]:
         other = sorted({*having} ^ {*group["kept"]["trained"]})[0]
         raise PlanError(
             f"gradients: parameter {other} of group {number} "
-            f"{'has one, and had none' if other in having else 'has none, and had one'} at the first step; a step is "
-            f"of one model: give zeros where a gradient is missing, or leave the parameter out of the optimiser"
+            f"{'has one, and had none' if other in having else 'has none, and had one'} at the first step; the set of "
+            "parameters with gradients must stay the same: give zeros for a missing gradient, or leave the parameter "
+            "out of the optimiser"
         )
     return [group["params"][j] for j in having]
 
@@ -292,7 +293,7 @@ def _grad(p: Tensor) -> Tensor:
     """
     assert p.grad is not None
     if p.grad.is_sparse:
-        raise ParameterError("gradients: a sparse one; the rules are of dense vectors, so make the layer dense")
+        raise ParameterError("gradients: got a sparse one, but the rules need dense vectors; make the layer dense")
     return p.grad
 
 

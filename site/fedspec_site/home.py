@@ -22,7 +22,9 @@ def readme() -> dict[str, object]:
     install = re.search(r"^## Install\n.*?^```\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     asked = re.search(r"^```\n\$ (fedspec check [^\n]*)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     if not (install and asked):
-        raise ValueError("README.md: want a block below `## Install`, and one that begins with `$ fedspec check`")
+        raise ValueError(
+            "README.md: it needs a block below `## Install`, and a block that begins with `$ fedspec check`"
+        )
     answer = [line for line in asked[2].splitlines() if line != "..."]
     return dict(sentence=f"{sentence}.", more=more, install=install[1].splitlines(), asked=asked[1], answer=answer)
 

@@ -33,7 +33,7 @@ from fedspec_torch.local.solvers import along
 DEVICE = os.environ.get("FEDSPEC_DEVICE", "cuda")
 
 if DEVICE != "cpu" and not torch.cuda.is_available():
-    pytest.skip(f"torch {torch.__version__} finds no CUDA device here", allow_module_level=True)
+    pytest.skip(f"torch {torch.__version__} finds no CUDA device", allow_module_level=True)
 
 pytestmark = pytest.mark.gpu
 needs_triton = pytest.mark.skipif(find_spec("triton") is None, reason="triton is not installed")

@@ -176,12 +176,12 @@ def test_a_package_is_imported_at_a_commit(source: Any) -> None:
 def test_what_is_missing_is_said(source: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(RuntimeError, match=r"git log -1 .* 0000000"):
         source.dated("0000000")
-    with pytest.raises(RuntimeError, match="has 0 times `if number > 1`"):
+    with pytest.raises(RuntimeError, match="has 0 statements `if number > 1`"):
         source.below(source.commits[0], "src/theirs/b.py", "number > 1")
-    with pytest.raises(RuntimeError, match=r"not one of each of \('thrice',\)"):
+    with pytest.raises(RuntimeError, match=r"doesn't define each of \('thrice',\) exactly once"):
         source.definitions(source.commits[0], "src/theirs/b.py", "thrice", given={})
     monkeypatch.delenv("SOURCE")
-    with pytest.raises(RuntimeError, match="SOURCE is not set"):
+    with pytest.raises(RuntimeError, match="SOURCE: not set"):
         source.dated(source.commits[0])
 
 

@@ -231,7 +231,7 @@ def test_a_number_without_a_usual_value_is_shown_and_asked_for(tmp_path: Path) -
     assert shown.code == 0 and re.search(r"laziness +in \[0, 1\) +none +how lazy", shown.out), shown.out
     asked = with_own("simulate", "my-gossip", "--rounds", "1", "--plugin", "my_gossip.py", cwd=tmp_path)
     said = " ".join(asked.err.split())
-    assert asked.code == 2 and "laziness: not given; my-gossip has no usual value of it" in said, asked.err
+    assert asked.code == 2 and "laziness: not given, and my-gossip has no usual value for it" in said, asked.err
     assert "--set laziness=..." in said and "usual={'laziness': ...}" in said
 
 
@@ -509,4 +509,4 @@ def test_a_saved_run_of_an_own_algorithm_goes_on(written: Path) -> None:
     numbers = [[(r["loss"], r["test_loss"]) for r in run["runs"][0]["rounds"]] for run in (first, second)]
     assert numbers[0] == numbers[1] and len(numbers[0]) == 2
     other = with_own("simulate", "fedavg", *words, "--resume", "a.run", "--out", "third", cwd=written)
-    assert other.code == 2 and "if it is of an own algorithm, name its file (--plugin)" in other.err
+    assert other.code == 2 and "if it belongs to your own algorithm, name its file (--plugin)" in other.err

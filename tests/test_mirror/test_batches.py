@@ -197,12 +197,12 @@ X, Y = torch.ones(4, 6), torch.zeros(4, dtype=torch.long)
 LINEAR = nn.Linear(6, 3)
 OWN: dict[str, Any] = {"loss": None, "model": Masked()}
 REFUSED: dict[str, tuple[dict[str, Any], type[FedspecError], str]] = {
-    "words": ({"data": [(X, Y), (X, ["a"] * 4)]}, ShapeError, "client 1 has targets that are list of str; .*tokenizer"),
-    "words at once": ({"data": [{"x": X, "text": ["a"] * 4}]}, ShapeError, "client 0 has text that are list of str"),
-    "numbers": ({"data": [(X, [0, 1, 1, 0])]}, ShapeError, r"targets that are list of int; .*torch.as_tensor\(...\)"),
-    "an array": ({"data": [{"x": X, "y": np.zeros(4)}]}, ShapeError, "client 0 has y that are ndarray; give a tensor"),
-    "a class": ({"data": [Batch(X)]}, ShapeError, "client 0 has inputs that are Batch; give a tensor"),
-    "a set": ({"data": [(X, {1, 2})]}, ShapeError, "client 0 has targets that are set"),
+    "words": ({"data": [(X, Y), (X, ["a"] * 4)]}, ShapeError, "client 1 has targets of type list of str; .*tokenizer"),
+    "words at once": ({"data": [{"x": X, "text": ["a"] * 4}]}, ShapeError, "client 0 has text of type list of str"),
+    "numbers": ({"data": [(X, [0, 1, 1, 0])]}, ShapeError, r"targets of type list of int; .*as_tensor for numbers"),
+    "an array": ({"data": [{"x": X, "y": np.zeros(4)}]}, ShapeError, "client 0 has y of type ndarray; give a tensor"),
+    "a class": ({"data": [Batch(X)]}, ShapeError, "client 0 has inputs of type Batch; give a tensor"),
+    "a set": ({"data": [(X, {1, 2})]}, ShapeError, "client 0 has targets of type set"),
     "no tensor": ({"data": [{"a": 1, "b": None}]}, ShapeError, r"client 0 is dict \(a, b\), without a tensor; give a"),
     "one tensor for all": ({"data": X}, ShapeError, "data: got Tensor; give a list with one batch for each client"),
     "another structure": (
@@ -211,10 +211,10 @@ REFUSED: dict[str, tuple[dict[str, Any], type[FedspecError], str]] = {
     "one entry less": ({"data": [(X, X, Y), (X, Y)]}, ShapeError, r"client 1 is tuple \(inputs, targets\); give a t"),
     "a constant that differs": (
         {"data": [{"x": X, "scale": 1.0}, {"x": X, "scale": 2.0}]}, ShapeError,
-        r"client 1 is dict \(x, scale=2.0\), and the first dict \(x, scale=1.0\); .*give a tensor with an entry",
+        r"client 1 is dict \(x, scale=2.0\), but the first batch is dict \(x, scale=1.0\); .*give a tensor",
     ),
     "a constant that is a tensor": (
-        {"data": [{"x": X, "scale": 1.0}, {"x": X, "scale": Y}]}, ShapeError, r"client 1 is dict \(x, scale\), and the"
+        {"data": [{"x": X, "scale": 1.0}, {"x": X, "scale": Y}]}, ShapeError, r"client 1 is dict \(x, scale\), but the"
     ),
     "other numbers of examples": (
         {"data": [{"a": X, "b": X[:2], "c": Y}]}, ShapeError, r"has a \(4, 6\) and b \(2, 6\) and c \(4,\); the first"
@@ -231,15 +231,15 @@ REFUSED: dict[str, tuple[dict[str, Any], type[FedspecError], str]] = {
     ),
     "a pad to the longest": (
         {**OWN, "data": [loaded(short(b), collate_fn=lambda some: padded(some, None)) for b in batches()]}, ShapeError,
-        r"example \d has .*collate_fn pads to one length, not to the longest",
+        r"example \d has .*collate_fn must pad to a fixed length, not to the longest",
     ),
     "words in rows": (
-        {"data": [[{"x": [1.0], "text": "a"}]]}, ShapeError, "example 0 has text that are str; .*tokenizer.* or leave"
+        {"data": [[{"x": [1.0], "text": "a"}]]}, ShapeError, "example 0 has text of type str; .*tokenizer.* or leave"
     ),
-    "None in rows": ({"data": [[{"x": [1.0], "y": None}]]}, ShapeError, "example 0 has y that are NoneType; give"),
+    "None in rows": ({"data": [[{"x": [1.0], "y": None}]]}, ShapeError, "example 0 has y of type NoneType; give"),
     "sizes of batches": (
         {**OWN, "data": [loaded(rows(b), batch_size=k + 1, collate_fn=padded) for k, b in enumerate(batches(2))]},
-        PlanError, r"batch_size: DataLoaders have several, \{1, 2\}; give one",
+        PlanError, r"batch_size: the DataLoaders have different sizes, \{1, 2\}; give one size",
     ),
     "a sampler": (
         {"data": [loaded(TensorDataset(X, Y), sampler=WeightedRandomSampler([1.0] * 4, 4))]}, PlanError,
@@ -251,13 +251,13 @@ REFUSED: dict[str, tuple[dict[str, Any], type[FedspecError], str]] = {
     ),
     "an argument that is missing": (
         {"model": Towers(), "data": [{"a": X, "y": Y}]}, ModuleError,
-        r"forward\(a, b\) of Towers needs other arguments, and a minibatch has a, y; rename",
+        r"forward\(a, b\) of Towers needs other arguments, but a minibatch has the entries a, y; rename",
     ),
     "an entry of inputs too many": (
         {"model": Towers(), "data": [({"a": X, "b": X, "c": X}, Y)]}, ModuleError, "of Towers has no argument c"
     ),
     "too many inputs": (
-        {"data": [(X, X, Y)]}, ModuleError, r"forward\(input\) of Linear does not take 2 arguments, and a minibatch"
+        {"data": [(X, X, Y)]}, ModuleError, r"forward\(input\) of Linear can't take 2 arguments, but a minibatch"
     ),
     "a model that needs more": (
         {"model": Towers(), "loss": None, "data": [(X,)]}, ModuleError, r"called as model\(\[0\]\)"
@@ -268,7 +268,7 @@ REFUSED: dict[str, tuple[dict[str, Any], type[FedspecError], str]] = {
         r"output \(Output\) has no loss; put labels into the batch",
     ),
     "outputs in place of a loss": (
-        {"model": LINEAR, "loss": None, "data": [X]}, ShapeError, r"loss: got shape \(4, 3\), expected one number"
+        {"model": LINEAR, "loss": None, "data": [X]}, ShapeError, r"loss: got shape \(4, 3\); return one number"
     ),
     "a loss of targets and a dict": (
         {"data": [{"input": X, "label": Y}]}, ModuleError, r"called as loss\(model\(input=input\), batch\)"
@@ -306,7 +306,7 @@ def test_an_example_that_is_no_number_is_named_with_its_entry() -> None:
     test, data = two(5), [two(4) for _ in range(2)]
     test["b"][3, 1] = torch.nan
     fed = Federation(Towers(), lambda z, b: ce(z, b["labels"]), data)
-    with pytest.raises(DataError, match="test: example 3 has b that are not finite"):
+    with pytest.raises(DataError, match="test: example 3 has b that aren't finite"):
         ended(fed, test=test)
 
 
@@ -316,7 +316,7 @@ def test_a_function_that_draws_is_told_with_the_entry() -> None:
     def drawn(i: int) -> Any:
         return {**data[i], "attention_mask": torch.randint(2, (6, 4), generator=generator)}
 
-    with pytest.raises(DataError, match=r"client \d has other attention_mask when the function is asked again"):
+    with pytest.raises(DataError, match=r"client \d has different attention_mask when the function is called again"):
         ended(masked(drawn, examples=(6,) * 4))
 
 
@@ -342,14 +342,17 @@ def test_leaf_is_read_and_trained(tmp_path: Path) -> None:
     fed = Federation(nn.Linear(2, 2), F.cross_entropy, [*found.values()])
     assert fed.setup.examples == (2, 1, 1) and len(ended(fed).history) == 3
     (tmp_path / "c.json").write_text(leaf({"u2": {"x": [[0.0, 1.0]], "y": [0]}}))
-    with pytest.raises(DataError, match=r"c.json: user 'u2' is in another file too; read train and test folders apart"):
+    with pytest.raises(
+        DataError,
+        match=r"c.json: user 'u2' is in another file too; read the folders",
+    ):
         read_leaf(tmp_path)
 
 
 def test_words_of_leaf_want_an_encoding(tmp_path: Path) -> None:
     file = tmp_path / "shakespeare.json"
     file.write_text(leaf({"romeo": {"x": ["abc", "bca"], "y": ["d", "a"]}}))
-    with pytest.raises(DataError, match=r"user 'romeo' are no numbers of one shape .*read_leaf's encode"):
+    with pytest.raises(DataError, match=r"user 'romeo' aren't numbers of one shape .*read_leaf's encode"):
         read_leaf(file)
     found = read_leaf(file, lambda x, y: (["abcd".index(c) for c in x], "abcd".index(y)))
     assert found["romeo"][0].tolist() == [[0, 1, 2], [1, 2, 0]] and found["romeo"][1].tolist() == [3, 0]
@@ -367,7 +370,7 @@ def test_words_of_leaf_want_an_encoding(tmp_path: Path) -> None:
 )
 def test_what_is_no_leaf_is_refused_with_the_file(tmp_path: Path, content: str) -> None:
     (tmp_path / "bad.json").write_text(content)
-    with pytest.raises(DataError, match=r"bad\.json: no LEAF data .*user_data"):
+    with pytest.raises(DataError, match=r"bad\.json: not a file of LEAF data .*user_data"):
         read_leaf(tmp_path / "bad.json")
 
 
@@ -377,11 +380,13 @@ def test_a_table_with_a_column_for_the_client_is_read(tmp_path: Path) -> None:
     found = read_table(file, client="ward", target="sick")
     assert [*found] == ["b", "a"] and found["b"][0].tolist() == [[30, 70.5], [-2, 60]]
     assert found["b"][1].tolist() == [1, 0] and found["a"][1].dtype == torch.int64
-    with pytest.raises(DataError, match=r"two of its columns, age, ward, sick, weight, .*; got 'hospital', 'sick'"):
+    with pytest.raises(
+        DataError, match=r"got columns 'hospital' and 'sick'; name two different columns of age, ward, "
+    ):
         read_table(file, client="hospital", target="sick")
-    with pytest.raises(DataError, match=r"client '1': ward are no numbers"):
+    with pytest.raises(DataError, match=r"client '1': ward aren't numbers"):
         read_table(file, client="sick", target="age")
     for content in ("", "age,ward,sick\n", "age,ward,sick\n1,a,0\n2,b\n", "ward,sick\na,0\n"):
         file.write_text(content)
-        with pytest.raises(DataError, match=r"table\.csv: name two of its columns.* fill each row; got"):
+        with pytest.raises(DataError, match=r"table\.csv: got columns .*; name two .* fill each row"):
             read_table(file, client="ward", target="sick")

@@ -75,7 +75,7 @@ def test_the_picture_is_of_the_kind_that_its_name_ends_in(
 
 def test_a_picture_of_another_kind_is_refused(tmp_path: Path) -> None:
     ran = inside("simulate", "fedavg", *SMALL, "--out", str(tmp_path / "a.JPG"))
-    ran.refused("a.JPG: pictures are written as .png, .svg, .pdf; end it in one of these")
+    ran.refused("a.JPG: a picture must end in one of .png, .svg, .pdf; give such a name")
     assert not [*tmp_path.iterdir()]
 
 
@@ -125,14 +125,14 @@ def test_a_schedule_is_in_the_record_and_is_what_a_run_is_resumed_with(tmp_path:
     (again,) = json.loads((tmp_path / "x.json").read_text())["runs"]
     # Its seconds are those of the rounds that were played before.
     assert again["times"] == run["times"] and again["seconds"] == sum(run["times"]) > 0 and again["resumed"] == 3
-    inside(*common, "--schedule", "cosine", "--resume", str(file)).refused("in round 0, here rates gives")
+    inside(*common, "--schedule", "cosine", "--resume", str(file)).refused("in round 0, but rates now gives")
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
         (("fedavgg",), ("fedavgg", "fedavg")),
-        (("sgd",), ("sgd: a local solver",)),
+        (("sgd",), ("sgd is a local solver",)),
         (("fedavg", "--set", "eta_k=1"), ("--set eta_k: none of fedavg has it", "eta_l")),
         (("fedavg", "--set", "dsgd:eta_l=1"), ("--set dsgd:eta_l: none of fedavg has it",)),
         (("fedavg", "--set", "eta_l"), ("--set eta_l: expected NAME=VALUE",)),
@@ -142,18 +142,21 @@ def test_a_schedule_is_in_the_record_and_is_what_a_run_is_resumed_with(tmp_path:
         (("fedavg", "--schedule", "steps"), ("--schedule steps: give",)),
         (("fedavg", "--schedule", "cosine:3"), ("--schedule cosine:3: give",)),
         (("fedavg", "--schedule", "steps:2,least=1"), ("--schedule steps:2,least=1: give",)),
-        (("fedavg", "--schedule", "cosine", "--decay", "0.9"), ("--decay 0.9 is one too; leave out one of the two",)),
+        (
+            ("fedavg", "--schedule", "cosine", "--decay", "0.9"),
+            ("--decay 0.9 is a schedule too; leave out one",),
+        ),
         (("fedavg", "--schedule", "steps:2,factor=0"), ("rates: eta_l in round 2 is 0.0 by steps(",)),
         (("fedavg", "--set", "weights=most"), ("weights", "most", "uniform")),
-        (("fedavg", "--steps", "0"), ("--steps 0: expected a whole number >= 1",)),
+        (("fedavg", "--steps", "0"), ("--steps 0: give a whole number >= 1",)),
         (("fedavg", "--steps", "4-2"), ("--steps 4-2",)),
         (("fedavg", "--data", "mnist"), ("data: got 'mnist'",)),
         (("fedavg", "--alpha", "0"), ("alpha: got 0",)),
         (("dsgd", "--graph", "torus"), ("graph: got 'torus'; known: ring, complete, star",)),
-        (("fedavg", "--device", "tpu9"), ("no device 'tpu9'",)),
+        (("fedavg", "--device", "tpu9"), ("device: got 'tpu9'",)),
         (("fedadam", "--reading", "mine"), ("mine", "reddi-2021")),
         (("fedavg", "--against", "rounds,bytes"), ("--against: got 'bytes'; known: rounds, floats, seconds",)),
-        (("fedavg", "--panels", ","), ("--panels: none given; known: loss, test_loss, accuracy",)),
+        (("fedavg", "--panels", ","), ("--panels: no names given; known: loss, test_loss, accuracy",)),
     ],
 )
 def test_what_cannot_be_run_is_refused_by_name(words: tuple[str, ...], told: tuple[str, ...], tmp_path: Path) -> None:
@@ -225,7 +228,7 @@ def test_a_record_has_null_where_json_has_no_number() -> None:
 
 def test_a_cohort_is_ten_or_all_of_fewer_and_no_more_than_there_are() -> None:
     assert (cohort_of(None, 100), cohort_of(None, 6), cohort_of(6, 6)) == (10, 6, 6)
-    with pytest.raises(ParameterError, match="--cohort 7: of 6 clients; ask for 1 to 6"):
+    with pytest.raises(ParameterError, match="--cohort 7: there are 6 clients; ask for 1 to 6"):
         cohort_of(7, 6)
 
 
@@ -236,9 +239,9 @@ def test_a_place_that_cannot_be_written_is_told_before_training(tmp_path: Path) 
     patience = ("--rounds", "1000000000")
     for words, told in (
         (("--out", str(tmp_path / "out/simulate")), "cannot make the folder"),
-        (("--out", str(tmp_path / "run")), "run.json: a folder; give the name of a file"),
-        (("--out", str(tmp_path / "run.pdf")), "run.json: a folder; give the name of a file"),
-        (("--out", str(tmp_path / "a"), "--save", str(tmp_path / "no/run.pt")), "is no folder; make it first"),
+        (("--out", str(tmp_path / "run")), "run.json: it is a folder; give the name of a file"),
+        (("--out", str(tmp_path / "run.pdf")), "run.json: it is a folder; give the name of a file"),
+        (("--out", str(tmp_path / "a"), "--save", str(tmp_path / "no/run.pt")), "doesn't exist; make it first"),
         (("--out", str(tmp_path / "a"), "--save", str(tmp_path)), "a folder; give the name of a file"),
         (("--out", str(tmp_path / "a"), "--resume", str(tmp_path / "none.pt")), "none.pt: no such file"),
     ):
@@ -275,10 +278,12 @@ def test_an_interrupt_waits_for_the_round_and_a_second_one_undoes_it(
 
 def test_what_is_resumed_is_there_and_no_longer_than_what_is_asked(tmp_path: Path) -> None:
     two = ("simulate", "fedavg", "--compare", "fednova", *SMALL[:-2], "--out", str(tmp_path / "x"))
-    inside(*two, "--rounds", "1", "--resume", str(tmp_path / "none.pt")).refused("no such files: ", "none-fednova-0.pt")
+    inside(*two, "--rounds", "1", "--resume", str(tmp_path / "none.pt")).refused(
+        "these files don't exist: ", "none-fednova-0.pt"
+    )
     file = tmp_path / "run.pt"
     assert inside(*two, "--rounds", "2", "--save", str(file)).code == 0
-    inside(*two, "--rounds", "1", "--resume", str(file)).refused("2 rounds are played; give --rounds 2 or more")
+    inside(*two, "--rounds", "1", "--resume", str(file)).refused("2 rounds are done; give --rounds 2 or more")
     (tmp_path / "run-fednova-0.pt").unlink()
     ran = inside(*two, "--rounds", "2", "--resume", str(file))
     assert ran.code == 0 and "nothing is saved of fednova, seed 0: begun anew" in ran.err
@@ -313,7 +318,7 @@ def test_what_is_done_to_gradients_reaches_the_clients(tmp_path: Path) -> None:
         assert {n: record["task"].get(n) for n in given} == given
         assert ("clip" in record["task"]) == (option[:1] == ("--clip",))
     assert len({*ends.values()}) == 4
-    inside(*words, "--clip", "0").refused("clip: got 0.0; give a length above 0")
+    inside(*words, "--clip", "0").refused("clip: got 0.0; give a norm above 0")
 
 
 @pytest.mark.parametrize(

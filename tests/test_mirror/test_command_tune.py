@@ -37,7 +37,7 @@ def test_what_is_said_of_one_algorithm_goes_before_what_is_said_of_all() -> None
     given, grids = set_and_tried(["fedavg:eta_l=0.5"], ["eta_l=1,2", "weights=uniform,examples"], rows)
     assert given == {"fedavg": {"eta_l": 0.5}, "fedadam": {}}
     assert grids["fedavg"] == {"weights": ("uniform", "examples")} and grids["fedadam"]["eta_l"] == (1, 2)
-    with pytest.raises(ParameterError, match="--tune eta_l: --set says it of fedavg too"):
+    with pytest.raises(ParameterError, match="--tune eta_l: --set gives it for fedavg too"):
         set_and_tried(["eta_l=1"], ["eta_l=1,2"], rows)
 
 
@@ -93,9 +93,9 @@ def test_the_choice_trains_and_the_untuned_are_marked(tmp_path: Path, monkeypatc
         (("--tune", "eta_k=1,2"), "--tune eta_k: none of fedavg has it"),
         (("--tune", "eta_l=-1,1"), "eta_l: got -1"),
         (("--tune", "eta_l="), "grid: eta_l: got (); give a list of values"),
-        (("--tune", "eta_l=0.1,0.1"), "a value stands twice"),
+        (("--tune", "eta_l=0.1,0.1"), "a value occurs twice"),
         (("--tune", "eta_l=0.1", "--tune-by", "f1"), "by: got 'f1'; known: loss, accuracy"),
-        (("--tune", "eta_l=0.1", "--set", "eta_l=1"), "--tune eta_l: --set says it of fedavg too"),
+        (("--tune", "eta_l=0.1", "--set", "eta_l=1"), "--tune eta_l: --set gives it for fedavg too"),
     ],
 )
 def test_what_cannot_be_tried_is_refused_by_name(words: tuple[str, ...], told: str, tmp_path: Path) -> None:

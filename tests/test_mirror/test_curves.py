@@ -234,7 +234,7 @@ def test_every_choice_of_axes_is_drawn_with_its_words() -> None:
     assert chosen("--panels", "test-loss", PANELS) == ("test_loss",)
     with pytest.raises(ParameterError, match="--against: got 'hours'; known: rounds, floats, seconds"):
         chosen("--against", "rounds,hours", AGAINST)
-    with pytest.raises(ParameterError, match="--panels: none given; known: loss, test_loss, accuracy"):
+    with pytest.raises(ParameterError, match="--panels: no names given; known: loss, test_loss, accuracy"):
         chosen("--panels", " ,", PANELS)
 
 
@@ -405,7 +405,7 @@ def test_without_matplotlib_the_error_names_what_to_install(monkeypatch: pytest.
         ({"file": "x.jpg"}, "pictures are written as .png, .svg, .pdf"),
         ({"runs": []}, "runs: got list; give them by name"),
         ({"runs": {}}, "no round was played; play some first"),
-        ({"tuned": ["fedavgg"]}, "tuned: fedavgg is none of the runs; there are fedavg"),
+        ({"tuned": ["fedavgg"]}, "tuned: got fedavgg, which isn't one of the runs; they are fedavg"),
     ],
 )
 def test_what_cannot_be_drawn_is_told(asked: dict[str, Any], words: str) -> None:

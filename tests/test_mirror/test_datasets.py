@@ -166,7 +166,9 @@ def test_a_function_that_draws_examples_anew_is_refused(at: int, what: str) -> N
         changed[at] += len(asked) % 2
         return changed[0], changed[1] % 2
 
-    with pytest.raises(DataError, match=rf"client \d has other {what} when the function is asked again.*number alone"):
+    with pytest.raises(
+        DataError, match=rf"client \d has different {what} when the function is called again.*number alone"
+    ):
         ended(federation(drawn, examples=SIZES))
 
 
@@ -259,7 +261,7 @@ def test_a_dataset_that_draws_at_random_is_refused(where: str, cached: bool) -> 
             return inputs, target if where == "inputs" else (target + sum(self.asked.values())) % 2
 
     data = [rows_of(PARTS[0]), rows_of(PARTS[1]), Flipped(INPUTS[:9].tolist(), TARGETS[:9].tolist(), noisy)]
-    with pytest.raises(DataError, match=rf"client 2, example \d has other {where} when it is read again.*number"):
+    with pytest.raises(DataError, match=rf"client 2, example \d has different {where} when it is read again.*number"):
         ended(federation(data, cached=cached))
 
 
@@ -273,7 +275,7 @@ def test_what_draws_in_one_example_is_refused_at_a_look() -> None:
             return inputs + (torch.rand(3, generator=state) if index == 2 else 0), target
 
     fed = federation([Sly(INPUTS[:4].tolist(), TARGETS[:4].tolist())])
-    with pytest.raises(DataError, match="client 0 has other inputs when its Dataset is asked again"):
+    with pytest.raises(DataError, match="client 0 has different inputs when its Dataset is called again"):
         list(simulate("fedavg", fed, plan=cohorts(None), rounds=2, eta_l=0.1))
 
 
@@ -325,13 +327,16 @@ def bad(example: Any, at: int = 17) -> list[Any]:
 
 THERE = "client 3, example 17"
 UNSTACKED: list[tuple[Any, str]] = [
-    ((torch.ones(5), 1), r"has inputs \(5,\) torch.float32, .*client 0 \(3,\) torch.float32; .*pad, resize or convert"),
+    (
+        (torch.ones(5), 1),
+        r"has inputs \(5,\) torch.float32, but client 0's first example has \(3,\) torch.float32; .*pad, resize",
+    ),
     ((INPUTS[0], torch.ones(1)), r"has targets \(1,\) torch.float32, .*\(\) torch.int64"),
     ((INPUTS[0].double(), 1), r"has inputs \(3,\) torch.float64, .*\(3,\) torch.float32"),
-    ((INPUTS[0], "cat"), r"has targets that are str; give a tensor, an array or numbers.*transform"),
-    ((INPUTS[0], None), "has targets that are NoneType"),
-    (([[1.0], [2.0, 3.0]], 1), "has inputs that are list.*give a tensor"),
-    ((np.array(["a"]), 1), "has inputs that are ndarray.*give a tensor"),
+    ((INPUTS[0], "cat"), r"has targets of type str; give a tensor, an array or numbers.*transform"),
+    ((INPUTS[0], None), "has targets of type NoneType"),
+    (([[1.0], [2.0, 3.0]], 1), "has inputs of type list.*give a tensor"),
+    ((np.array(["a"]), 1), "has inputs of type ndarray.*give a tensor"),
     ((torch.eye(3).to_sparse(), 1), r"has inputs that are sparse_coo; .*\(to_dense, pad\)"),
     ((torch.ones(3, device="meta"), 1), "has inputs that are meta"),
     ((INPUTS[0], 1, 2), r"is tuple \(\[0\], \[1\], \[2\]\); give a tuple \(inputs, targets\)"),
@@ -354,36 +359,52 @@ def test_the_first_examples_are_looked_at_when_the_federation_is_made() -> None:
 
 
 REFUSED: list[tuple[dict[str, Any], type[FedspecError], str]] = [
-    ({"data": [WHOLE, Stream()]}, ShapeError, "client 1 is Stream, whose examples have no numbers.*map-style"),
-    ({"data": [WHOLE, Counted()]}, ShapeError, "client 1 is Counted, whose examples have no numbers"),
-    ({"data": [WHOLE, DataLoader(Stream())]}, ShapeError, "client 1 is Stream, whose examples have no numbers"),
-    ({"data": [WHOLE, iter([])]}, ShapeError, "client 1 is list_iterator, whose examples have no numbers"),
-    ({"data": Stream()}, ShapeError, "data is Stream, whose examples have no numbers"),
-    ({"data": Stream(), "parts": PARTS}, ShapeError, "data is Stream, whose examples have no numbers"),
+    ({"data": [WHOLE, Stream()]}, ShapeError, "client 1 is Stream, whose examples can't be indexed.*map-style"),
+    ({"data": [WHOLE, Counted()]}, ShapeError, "client 1 is Counted, whose examples can't be indexed"),
+    ({"data": [WHOLE, DataLoader(Stream())]}, ShapeError, "client 1 is Stream, whose examples can't be indexed"),
+    ({"data": [WHOLE, iter([])]}, ShapeError, "client 1 is list_iterator, whose examples can't be indexed"),
+    ({"data": Stream()}, ShapeError, "data is Stream, whose examples can't be indexed"),
+    ({"data": Stream(), "parts": PARTS}, ShapeError, "data is Stream, whose examples can't be indexed"),
     ({"data": [WHOLE, Rows([], [])]}, ShapeError, "client 1 has no example; leave it out"),
     ({"data": [Rows([], [])]}, ShapeError, "client 0 has no example"),
     ({"data": [WHOLE, PAIRS[0]]}, ShapeError, r"client 1 is a tuple of tensors.*TensorDataset\(inputs, targets\)"),
     ({"data": [PAIRS[0], WHOLE]}, ShapeError, r"client 0 is a tuple of tensors.*TensorDataset\(inputs, targets\)"),
-    ({"data": WHOLE}, ShapeError, "data: got one TensorDataset; say who has which examples, parts=.*or give a list"),
-    ({"data": table()}, ShapeError, "data: got one Table; say who has which examples, parts="),
-    ({"data": {"train": WHOLE}}, ShapeError, "data: got dict of 'train'; give one of them"),
-    ({"data": {"train": WHOLE}, "parts": PARTS}, ShapeError, "data: got dict of 'train'; give one of them"),
-    ({"data": DataLoader(WHOLE)}, ShapeError, "data: got one DataLoader; say who has which examples, parts="),
-    ({"data": table(), "parts": PARTS}, ShapeError, r"client 0, example 3 has name that are str; .*leave name out"),
+    (
+        {"data": WHOLE},
+        ShapeError,
+        "data: got one TensorDataset; say which client has .*or give a list",
+    ),
+    ({"data": table()}, ShapeError, "data: got one Table; say which client has which examples, parts="),
+    ({"data": {"train": WHOLE}}, ShapeError, "data: got a dict with entries 'train'; give one of its entries"),
+    (
+        {"data": {"train": WHOLE}, "parts": PARTS},
+        ShapeError,
+        "data: got a dict with entries 'train'; give one of its entries",
+    ),
+    ({"data": DataLoader(WHOLE)}, ShapeError, "data: got one DataLoader; say which client has which examples, parts="),
+    ({"data": table(), "parts": PARTS}, ShapeError, r"client 0, example 3 has name of type str; .*leave name out"),
     (
         {"data": table(), "parts": PARTS, "keys": ("image", "label")},
         ShapeError,
-        "client 0, example 3 has no 'image'; it has name, label, pixels",
+        "client 0, example 3 has no entry 'image'; its entries are name, label, pixels",
     ),
-    ({"data": WHOLE, "parts": PARTS, "keys": ("x", "y")}, ShapeError, "example 3 is tuple; keys=.* are for dicts"),
+    (
+        {"data": WHOLE, "parts": PARTS, "keys": ("x", "y")},
+        ShapeError,
+        "is a tuple, but keys=.* select entries of dicts",
+    ),
     ({"data": WHOLE, "parts": PARTS, "keys": "xy"}, PlanError, "keys: got 'xy'; give two names"),
-    ({"data": PAIRS, "keys": ("x", "y")}, PlanError, "keys: given, but data is no Dataset"),
-    ({"data": PAIRS, "cached": True}, PlanError, "cached: given, but data is no Dataset"),
+    ({"data": PAIRS, "keys": ("x", "y")}, PlanError, "keys: given, but data isn't a Dataset"),
+    ({"data": PAIRS, "cached": True}, PlanError, "cached: given, but data isn't a Dataset"),
     ({"data": PAIRS.__getitem__, "examples": (3,), "parts": PARTS}, PlanError, "parts: given, but data is a function"),
-    ({"data": WHOLE, "parts": PARTS, "examples": (3,) * 5}, PlanError, "examples: given, but data says it"),
+    ({"data": WHOLE, "parts": PARTS, "examples": (3,) * 5}, PlanError, "examples: given, but data isn't a function"),
     ({"data": PAIRS[0], "parts": PARTS}, ShapeError, r"data is a tuple of tensors.*TensorDataset\(inputs, targets\)"),
-    ({"data": [WHOLE, WHOLE], "parts": PARTS}, ShapeError, "data is a list of Datasets; parts are of one"),
-    ({"data": WHOLE, "parts": []}, ShapeError, "parts: no client"),
+    (
+        {"data": [WHOLE, WHOLE], "parts": PARTS},
+        ShapeError,
+        "data: got a list of Datasets, but parts= splits a",
+    ),
+    ({"data": WHOLE, "parts": []}, ShapeError, "parts: got no clients"),
     ({"data": WHOLE, "parts": [0, 1]}, ShapeError, r"parts: client 0 has shape \(\); give a list of numbers"),
     ({"data": WHOLE, "parts": 7}, ShapeError, "parts: got int; give one array"),
     ({"data": WHOLE, "parts": [[0], []]}, ShapeError, "parts: client 1 has no example; leave it out"),
@@ -392,12 +413,12 @@ REFUSED: list[tuple[dict[str, Any], type[FedspecError], str]] = [
     (
         {"data": WHOLE, "parts": [[7, 1], [2], [5, 7]]},
         PlanError,
-        r"example 7 is of clients 0 and 2; give each to one.*Sub",
+        r"example 7 belongs to clients 0 and 2; give each example to one client.*Sub",
     ),
     (
         {"data": WHOLE, "parts": [PARTS[1], [15, 3, 11]]},
         PlanError,
-        "example 11 is of clients 0 and 1, and 1 more are of",
+        "example 11 belongs to clients 0 and 1, and 1 more are of",
     ),
     ({"data": WHOLE, "parts": [[0.5]]}, ShapeError, "parts: client 0 has float64; .*whole numbers"),
     ({"data": WHOLE, "parts": [np.ones(40, bool)]}, ShapeError, r"parts: client 0 has bool; .*flatnonzero"),

@@ -127,7 +127,7 @@ class Own(nn.Sequential):
         (
             nn.Sequential(*[nn.Linear(2, 2)] * 2),
             nn.functional.cross_entropy,
-            "every parameter is trained, and belongs to",
+            "every parameter must be trained, and belong to",
         ),
     ],
 )
@@ -226,7 +226,7 @@ def test_a_function_makes_the_examples_of_those_who_take_part() -> None:
     federation.oracle([999_999, 7])(0, federation.x0.repeat(2, 1))
     assert asked == [999_999, 7]
     lying = Federation(nn.Linear(2, 1), half_square, make, examples=(5,) * 3)
-    with pytest.raises(ShapeError, match="client 2 has 4 examples, not 5 as was said"):
+    with pytest.raises(ShapeError, match="client 2 has 4 examples, but examples= declares 5"):
         lying.oracle([2])(0, federation.x0[None])
 
 
@@ -267,7 +267,7 @@ def test_data_that_do_not_fit_are_refused_by_name(data: Any, words: str) -> None
     [
         ({"batch_size": 0}, PlanError, "batch_size: got 0"),
         ({"way": "fast"}, UnknownNameError, "way: got 'fast'; known: compiled, layered, stacked, vmapped, looped"),
-        ({"data": lambda i: GOOD}, PlanError, r"examples: got \(\); data is a function"),
+        ({"data": lambda i: GOOD}, PlanError, r"examples: got \(\); if data is a function"),
         ({"examples": (2,)}, PlanError, "examples: given"),
     ],
 )
@@ -282,7 +282,7 @@ def test_a_loss_that_is_no_number_is_refused(way: str) -> None:
         return (output[:, 0] - target) ** 2
 
     federation = Federation(nn.Linear(2, 1), each, [GOOD], way=way)
-    with pytest.raises(ShapeError, match=r"loss: got shape \(2,\), expected one number; take the mean"):
+    with pytest.raises(ShapeError, match=r"loss: got shape \(2,\); return one number \(take the mean"):
         federation.oracle([0])(0, federation.x0[None])
 
 

@@ -151,7 +151,7 @@ def test_a_saved_run_goes_on_in_a_file(tmp_path: Path) -> None:
 
 def test_a_folder_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     federation, *_ = quadratic()
-    with pytest.raises(PlanError, match=r"client_state: .*none is no folder; make it first"):
+    with pytest.raises(PlanError, match=r"client_state: .*none doesn't exist; make it first"):
         simulate("scaffold", federation, plan=cohorts(2), eta_l=0.1, eta=1.0, client_state=tmp_path / "none")
 
 
@@ -251,7 +251,7 @@ def test_a_server_that_has_begun_to_write_is_not_gone_on_with(
     monkeypatch.setattr(servers, "chunks", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run.step()
-    half = "round 1 was broken off, its state is half written: the server had begun to write over its vectors; resume"
+    half = "round 1 failed and left the state half written: the server had begun to write over its vectors; resume"
     with pytest.raises(PlanError, match=f"{half} a saved run"):
         run.step()
     with pytest.raises(CheckpointError, match=f"{half} an earlier file"):

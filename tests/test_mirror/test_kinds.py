@@ -148,7 +148,7 @@ def test_rates_of_each_client_are_refused_in_shards_where_gradients_are_asked_fo
         "rates": {"eta_l": lambda r, i: RATE / (1 + i)},
     }
     list(simulate("mime", Federation(module, loss, data), **given))
-    with pytest.raises(ParameterError, match="asks for gradients before its clients begin"):
+    with pytest.raises(ParameterError, match="computes gradients before its clients begin"):
         list(simulate("mime", Federation(module, loss, data), shards=2, **given))
     list(simulate("mime-lite", Federation(module, loss, data), shards=2, **given))
 

@@ -76,11 +76,11 @@ def test_each_client_has_the_number_that_is_said() -> None:
         (lambda: epochs((1, 4), batch_size=2), r"epochs: got \(1, 4\); give a number above 0"),  # type: ignore[arg-type]
         (lambda: epochs([], batch_size=2), r"epochs: got \[\]; give a number above 0"),
         (lambda: epochs([1, 0.5, -1], batch_size=2), "epochs: got -1; give a number above 0"),
-        (lambda: taken(cohorts(None, steps=epochs([1, 2], batch_size=2))), "epochs: 2 numbers for 40 clients"),
+        (lambda: taken(cohorts(None, steps=epochs([1, 2], batch_size=2))), "epochs: got 2 numbers for 40 clients"),
         (lambda: epochs(1, batch_size=0), "batch_size"),
         (
             lambda: simulate("fedavg", quadratic(batch_size=3)[0], plan=cohorts(3, steps=epochs(2, batch_size=4))),
-            r"plan: epochs\(2, batch_size=4\), but Federation\(batch_size=3\); give both the same",
+            r"plan: got epochs\(2, batch_size=4\), but Federation\(batch_size=3\); give both the same",
         ),
         (lambda: each_round(3, 1), r"steps: got \(3, 1\)"),
         (lambda: for_clients([1, 0]), "steps: got 0"),

@@ -80,7 +80,7 @@ def test_a_model_that_is_no_number_after_the_last_round_is_an_error(algorithm: s
     )
     plan = exchanges(steps=1) if algorithm == "dsgd" else cohorts(None)
     diverging = run(federation, algorithm, plan=plan, rounds=1, eta_l=1e308, test=test)
-    with pytest.raises(DivergedError, match=r"round 0: the model is no number after it, the last round; .*smaller eta"):
+    with pytest.raises(DivergedError, match=r"round 0: the model isn't finite after it, the last round; .*smaller eta"):
         list(diverging)
     assert not diverging.history
 

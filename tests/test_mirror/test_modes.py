@@ -91,7 +91,7 @@ def test_nothing_is_said_of_parts_that_are_frozen_and_of_what_trains_alike_in_bo
 
 
 def test_a_client_that_is_none_has_no_model() -> None:
-    with pytest.raises(PlanError, match="module: there is no client 3; they are 0 to 2"):
+    with pytest.raises(PlanError, match="module: got client 3; the clients are 0 to 2"):
         begun(statistics="kept").module(3)
 
 
@@ -99,7 +99,7 @@ def test_what_cannot_be_copied_is_told() -> None:
     run = begun()
     # Torch copies no tensor that was computed from a parameter.
     run.federation.model.seen = run.federation.model[0].weight * 2
-    with pytest.raises(ModuleError, match=r"it cannot be copied .*vector_to_parameters"):
+    with pytest.raises(ModuleError, match=r"torch can't copy it .*vector_to_parameters"):
         run.module()
 
 

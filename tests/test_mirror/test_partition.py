@@ -171,7 +171,11 @@ def split(name: str, *given: Any, **more: Any) -> Callable[[], Any]:
 
 
 REFUSED: list[tuple[Callable[[], Any], type[FedspecError], str]] = [
-    (split("iid", 3, 4, rng()), PlanError, r"clients: 4 for 3 examples; each needs 1: take at most 3 clients$"),
+    (
+        split("iid", 3, 4, rng()),
+        PlanError,
+        r"clients: got 4 for 3 examples, but each client needs at least 1: take at most 3 clients$",
+    ),
     (split("iid", 3, 0, rng()), PlanError, "clients: got 0; .* >= 1"),
     (split("iid", 3.0, 2, rng()), PlanError, "n: got 3.0; .*whole number"),
     (split("iid", 3, 2, 7), PlanError, r"rng: got int; give numpy\.random\.default_rng\(seed\)"),
@@ -182,18 +186,18 @@ REFUSED: list[tuple[Callable[[], Any], type[FedspecError], str]] = [
     (
         split("dirichlet", [0] * 9, 4, 1.0, rng(), least=3),
         PlanError,
-        "4 for 9 examples; each needs 3: .*most 3",
+        "4 for 9 examples, but each client needs at least 3: .*most 3",
     ),
     (split("dirichlet", [0], 1, 1.0, rng(), least=-1), PlanError, "least: got -1"),
     (split("shards", [0] * 5, 2, 3, rng()), PlanError, "shards_per_client: 2 clients of 3 are 6 shards, of 5 examples"),
     (split("shards", [0] * 5, 2, 0, rng()), PlanError, "shards_per_client: got 0"),
-    (split("one_class", [0, 1, 2], 2), PlanError, "clients: 2 for 3 classes.* take 3 or more"),
+    (split("one_class", [0, 1, 2], 2), PlanError, "clients: got 2 for 3 classes.* take 3 clients or more"),
     (split("one_class", [3, 3, 3, 8], 4), PlanError, "clients: 2 of 4 would share class 8, which has 1 example; take"),
     (split("power_law", 9, 2, -1.0, rng()), PlanError, "exponent: got -1.0"),
     (split("power_law", 9, 2, np.inf, rng()), PlanError, "exponent: got inf"),
     (split("natural", []), ShapeError, r"groups: got shape \(0,\)"),
-    (split("natural", [1.0, np.nan]), ShapeError, "groups: example 1 has none"),
-    (split("natural", ["a", None]), ShapeError, "groups: example 1 has none"),
+    (split("natural", [1.0, np.nan]), ShapeError, "groups: example 1 has no value"),
+    (split("natural", ["a", None]), ShapeError, "groups: example 1 has no value"),
     (split("natural", ["a", 3, object()]), ShapeError, "groups: .*numbers or names"),
     (split("one_class", np.eye(3), 3), ShapeError, r"labels: got shape \(3, 3\); .*argmax"),
     (split("one_class", [[1], [2, 3]], 3), ShapeError, "labels: got list"),
@@ -230,7 +234,7 @@ def test_a_picture_has_as_much_of_a_colour_as_there_is_of_a_class(tmp_path: Path
 
 
 def test_a_picture_that_cannot_be_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(PlanError, match="parts: client 1 has example 9 of 4"):
+    with pytest.raises(PlanError, match="parts: client 1 has example 9, but there are 4 labels"):
         partition.picture([np.array([0]), np.array([9])], [0, 1, 0, 1], tmp_path / "split.png")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)

@@ -139,15 +139,15 @@ def test_every_rank_is_told_of_a_round_and_rank_0_measures_and_logs(found: dict[
 @pytest.mark.long
 def test_ranks_do_not_tune_and_rank_0_says_so(found: dict[str, Any]) -> None:
     (code, err), *others = (out["tuned"] for out in found["ranks"])
-    assert code == 2 and "--tune: runs on one process; tune without torchrun" in err
+    assert code == 2 and "--tune: it runs on one process only; tune without torchrun" in err
     assert others == [(2, "")] * 2
 
 
 @pytest.mark.long
 def test_ranks_that_do_not_begin_alike_are_refused(found: dict[str, Any]) -> None:
     for out in found["ranks"]:
-        assert "initial model: " in out["unlike"] and "on rank 3; make model, data and run alike" in out["unlike"]
-        assert out["few"] == "PlanError: shards: 3 for 4 ranks; a rank holds one or more, so ask for as many"
+        assert "initial model: " in out["unlike"] and "on rank 3; make model, data and run the same" in out["unlike"]
+        assert out["few"] == "PlanError: shards: got 3 for 4 ranks; every rank needs at least one, so ask for 4 or more"
 
 
 @pytest.mark.long

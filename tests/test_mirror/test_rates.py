@@ -178,9 +178,9 @@ def test_a_saved_run_goes_on_bit_for_bit_with_the_same_rates_and_no_others(rate:
     list(again)
     assert torch.equal(again.x, whole.x)
     for others, words in (
-        (None, "eta_l was by round, here rates gives none"),
-        ({"eta_l": lambda r: 0.9 * cosine(r)}, r"eta_l was \S+ in round 0.*, here rates gives \S+; resume with"),
-        ({"eta_l": rate, "eta": cosine}, "eta was one number, here rates gives by round"),
+        (None, "eta_l was by round, but rates now gives none"),
+        ({"eta_l": lambda r: 0.9 * cosine(r)}, r"eta_l was \S+ in round 0.*, but rates now gives \S+; resume with"),
+        ({"eta_l": rate, "eta": cosine}, "eta was one number, but rates now gives by round"),
     ):
         with pytest.raises(CheckpointError, match=words):
             resume(file, chain("stacked"), rates=others)
@@ -189,13 +189,13 @@ def test_a_saved_run_goes_on_bit_for_bit_with_the_same_rates_and_no_others(rate:
 @pytest.mark.parametrize(
     ("algorithm", "rates", "error", "words"),
     [
-        ("fedavg", {"beta": cosine}, UnknownNameError, "fedavg has no beta that varies .* it has eta, eta_l"),
-        ("fedadam", {"beta1": cosine, "eta_l": cosine}, UnknownNameError, "no beta1 that varies"),
+        ("fedavg", {"beta": cosine}, UnknownNameError, "beta of fedavg can't vary .* these can: eta, eta_l"),
+        ("fedadam", {"beta1": cosine, "eta_l": cosine}, UnknownNameError, "beta1 of fedadam can't vary"),
         ("fedavg", {"eta_l": [0.1, 0.2]}, ParameterError, r"shape \(2,\); give one of shape \[4\] or \[4, 5\]"),
         ("fedavg", {"eta_l": np.ones((4, 3))}, ParameterError, r"shape \(4, 3\)"),
         ("fedavg", {"eta_l": "fast"}, ParameterError, "got 'fast'; give a function or an array"),
         ("fedavg", {"eta_l": lambda r, i, j: 1}, ParameterError, "give a function of the round, or of the round and"),
-        ("fedavg", {"eta_l": lambda r: None}, ParameterError, "eta_l in round 0: .* give one number"),
+        ("fedavg", {"eta_l": lambda r: None}, ParameterError, "eta_l in round 0: .* return one number"),
         ("fedavg", {"eta_l": lambda r: -1}, ParameterError, "eta_l: got -1"),
         ("fedavg", {"eta_l": lambda r: 1 - r}, ParameterError, "rates: round 1: hyper: eta_l: got 0"),
         (
@@ -257,7 +257,7 @@ def test_a_cosine_is_long_enough_for_its_own_rounds_and_no_more(tmp_path: Path) 
 
 
 def test_a_rate_is_given_once() -> None:
-    with pytest.raises(ParameterError, match="eta_l is given as one number too"):
+    with pytest.raises(ParameterError, match="eta_l is also given as one number"):
         simulate("fedavg", chain(), plan=cohorts(None), rates={"eta_l": cosine}, eta_l=0.1, eta=1.0)
 
 

@@ -123,8 +123,8 @@ def edited(old: str, new: str) -> str:
     [
         ('paper = "FedNova"', 'paper = "FedNow"', "own: paper: got 'FedNow'; known: FedAda2"),
         ('place = "nowhere"', "", "own: place is missing"),
-        ('claim = "none"', 'claim = "none"\nclaims = 3', "own: nothing is called 'claims'; known: paper"),
-        ("clients = 4", "client = 4", "own: setting: nothing is called 'client'"),
+        ('claim = "none"', 'claim = "none"\nclaims = 3', "own: got the key 'claims'; known: paper"),
+        ("clients = 4", "client = 4", "own: setting: got the key 'client'"),
         ("[1, 4]", "{ mean = 3 }", "own: setting: steps: deviation is missing"),
         ("clients = 4", "clients = 4.5", "own: setting: clients: got 4.5; give a whole number"),
         ("clients = 4", "clients = true", "own: setting: clients: got True; give a whole number"),
@@ -133,23 +133,23 @@ def edited(old: str, new: str) -> str:
         ('claim = "none"', "claim = 3", "own: claim: got 3; give a word"),
         ("bound = 1.0", 'bound = "1"', "checks.0.: bound: got '1'; give a number"),
         ("seeds = 2", "seeds = 2.0", "own: small: seeds: got 2.0; give a whole number"),
-        ("clients = 4", "clients = 4\nepochs = 2", "steps and epochs both say how much clients do"),
-        ("clients = 4", "clients = 4\nabsent = 4", "absent 4 of 4, eager 1.0: somebody comes"),
+        ("clients = 4", "clients = 4\nepochs = 2", "steps and epochs both set the local work"),
+        ("clients = 4", "clients = 4\nabsent = 4", "got absent = 4 of 4 clients and eager = 1.0; absent must be"),
         ("clients = 4", 'clients = 4\nway = "fast"', "way: got 'fast'; known: compiled"),
         ("clients = 4", 'clients = 4\nmodel = "cnn"', "model: got 'cnn'; known for quadratics: linear"),
         ("quadratics:dim=2", "mnist", "data: got 'mnist'"),
         ('"fedavg"', '"fedavgg"', "own: "),
-        ('"normalised"\nalgorithm', '"plain"\nalgorithm', "two have one name, of plain, plain"),
+        ('"normalised"\nalgorithm', '"plain"\nalgorithm', "two have the same name, of plain, plain"),
         ("set = { eta_l", "set = { eta_x", "trial normalised: fednova has no 'eta_x'; known: eta_l"),
         ("tuned = { eta_l = 0.1 }", "", "trial plain: grid has eta_l, tuned has nothing"),
-        ("tuned = { eta_l = 0.1 }", "tuned = { eta_l = 0.2 }", r"tuned eta_l = 0.2 is none of its grid \[0.01, 0.1\]"),
+        ("tuned = { eta_l = 0.1 }", "tuned = { eta_l = 0.2 }", r"tuned eta_l = 0.2 isn't in its grid \[0.01, 0.1\]"),
         ('measure = "distance"', 'measure = "speed"', "checks\\[0\\]: measure: got 'speed'; known: accuracy"),
         ('relation = "times"', 'relation = "below"', "relation: got 'below'; known: times, above, within, falls"),
         ('relation = "times"', 'relation = "falls"', "along: got \\[\\]; name two trials"),
-        ('than = "plain"', 'than = "plane"', "no trial is called 'plane'; known: plain, normalised"),
+        ('than = "plain"', 'than = "plane"', "got the trial 'plane'; known: plain, normalised"),
         ("rounds = 4", "rounds = 0", "own: small: rounds: got 0"),
         ('tuning = "distance"', 'tuning = "speed"', "own: tuning: got 'speed'"),
-        ("[small]", "[small", "own: no TOML"),
+        ("[small]", "[small", "own: not a valid TOML file"),
     ],
 )
 def test_what_a_recipe_cannot_say_is_refused_where_it_stands(old: str, new: str, words: str) -> None:
@@ -300,12 +300,12 @@ def test_runs_that_are_there_are_gone_on_with(tmp_path: Path) -> None:
     won = opened(replace(OWN, trials=(trial, OWN.trials[1])), "small", file)
     # The other trial is as it was, and so are its runs.
     assert won.runs == some.runs[2:] and won.grids == some.grids
-    with pytest.raises(RecipeError, match=r"own-small\.json: of another state of own; run fedspec reproduce own"):
+    with pytest.raises(RecipeError, match=r"own-small\.json: stored for an earlier version of own; run fedspec"):
         kept(file, other)
     # A grid that grows keeps what was tried of it, and is not kept as a result before it is whole.
     grown = replace(OWN, trials=(replace(OWN.trials[0], grid={"eta_l": (0.1, 1.0)}), OWN.trials[1]))
     assert opened(grown, "small", file).grids == some.grids and opened(grown, "small", file).runs == some.runs
-    with pytest.raises(RecipeError, match="of another state of own"):
+    with pytest.raises(RecipeError, match="stored for an earlier version of own"):
         kept(file, OWN)
     some.add(last)
     write(some, file)
@@ -326,7 +326,7 @@ def test_what_is_kept_of_runs_is_judged_alike(tmp_path: Path) -> None:
     assert [*rows(one, brief.runs)] == [*rows(one, found.runs)]
     assert len((tmp_path / "own.json").read_text()) < 3000
     for other in (replace(one, last=1), replace(one, checks=(replace(one.checks[0], measure="test-loss"),))):
-        with pytest.raises(RecipeError, match="of another state of own"):
+        with pytest.raises(RecipeError, match="stored for an earlier version of own"):
             kept(tmp_path / "own.json", other)
 
 
@@ -428,7 +428,7 @@ def test_a_recipe_prints_draws_records_and_is_gone_on_with(tmp_path: Path, monke
     ("asked", "words"),
     [
         (("fednova-quadratic",), "recipe: none is called 'fednova-quadratic'; nearest: fednova-quadratics"),
-        (("fednova-quadratics", "--size", "huge"), "--size huge: known: small, large"),
+        (("fednova-quadratics", "--size", "huge"), "--size huge: give small or large"),
         (("none.toml",), "none.toml: cannot be read"),
         (("fednova-quadratics", "--out", "/dev/null/x"), "--out /dev/null/x: cannot make the folder"),
     ],

@@ -86,7 +86,7 @@ def test_a_run_goes_on_for_longer_than_it_was_begun_for(algorithm: str, tmp_path
 
     whole, run = begun(6), begun(3)
     list(whole), list(run)
-    with pytest.raises(PlanError, match=r"rounds: all 3 are done; for more .* run\.rounds, .* with rounds=4 or more"):
+    with pytest.raises(PlanError, match=r"rounds: all 3 are done; to .* run\.rounds, .* with rounds=4 or more"):
         run.step()
     assert len(run.history) == 3
     run.save(file)
@@ -98,7 +98,7 @@ def test_a_run_goes_on_for_longer_than_it_was_begun_for(algorithm: str, tmp_path
     for one in (again, run):
         assert one.history == whole.history and torch.equal(one.x, whole.x)
     again.save(file)
-    for rounds, words in ((5, "rounds: got 5, but .* has 6 that are done"), (0, "rounds: got 0; a run has at least")):
+    for rounds, words in ((5, "rounds: got 5, but 6 rounds of .* are done"), (0, "rounds: got 0; a run has at least")):
         with pytest.raises(PlanError, match=words):
             resume(file, quadratic(batch_size=3, way="looped")[0], rounds=rounds)
 
@@ -210,7 +210,7 @@ def test_evaluation_says_loss_and_accuracy() -> None:
         ("fedadam", {"eta": -1.0}, ParameterError, "eta: got -1.0"),
         ("fedavg", {"eta_l": -1.0}, ParameterError, "eta_l: got -1.0"),
         ("fedavg", {"eta_l": 1.0, "reading": "none"}, UnknownNameError, "none"),
-        ("sgd", {"eta_l": 1.0}, PlanError, "sgd: a local solver"),
+        ("sgd", {"eta_l": 1.0}, PlanError, "sgd is a local solver"),
         ("fedavg", {"eta_l": 1.0, "rounds": 0}, PlanError, "rounds"),
     ],
 )
@@ -241,7 +241,7 @@ def test_a_number_beyond_the_type_of_the_model_is_refused() -> None:
     for p in module.parameters():
         nn.init.zeros_(p)
     federation = Federation(module, nn.functional.mse_loss, data)
-    with pytest.raises(ParameterError, match=r"eta_l: got 1e\+39, more than torch.float32 holds"):
+    with pytest.raises(ParameterError, match=r"eta_l: got 1e\+39, but the largest number of torch.float32"):
         simulate("fedavg", federation, plan=cohorts(1), eta_l=1e39)
     simulate("fedavg", federation, plan=cohorts(1), rounds=1, eta_l=1e38).step()
 
@@ -249,15 +249,15 @@ def test_a_number_beyond_the_type_of_the_model_is_refused() -> None:
 @pytest.mark.parametrize(
     ("algorithm", "plan", "words"),
     [
-        ("fedavg", cohorts(7), "cohort: 7 of 6 clients; ask for 1 to 6"),
-        ("fedavg", cohorts(0), "cohort: 0 of 6"),
-        ("vrl-sgd", cohorts(5), "vrl-sgd asks everybody"),
-        ("fedavg", arrivals(), "arrivals for fedavg, one step of which is one round; use cohorts"),
+        ("fedavg", cohorts(7), "cohort: got 7 of 6 clients; ask for 1 to 6"),
+        ("fedavg", cohorts(0), "cohort: got 0 of 6"),
+        ("vrl-sgd", cohorts(5), "vrl-sgd needs all clients"),
+        ("fedavg", arrivals(), "arrivals for fedavg, whose step is one round; use cohorts"),
         ("fedavg", exchanges(), "use cohorts"),
         ("afga", cohorts(2), "use exchanges"),
         ("fedasync", cohorts(2), "use arrivals"),
-        ("dsgd", exchanges(computing=3), "in dsgd all of them compute"),
-        ("cafga", exchanges(senders=1, clusters=2), "senders: 1 of 6 clients; ask for 2 to 6"),
+        ("dsgd", exchanges(computing=3), "in dsgd all clients compute"),
+        ("cafga", exchanges(senders=1, clusters=2), "senders: got 1 of 6 clients; ask for 2 to 6"),
     ],
 )
 def test_a_schedule_that_does_not_fit_is_refused_by_name(algorithm: str, plan: Any, words: str) -> None:
@@ -303,7 +303,7 @@ def test_a_file_that_cannot_be_resumed_is_refused_by_name(tmp_path: Path) -> Non
     whole = good.read_bytes()
     for cut in (0, 7, 100, len(whole) // 2, len(whole) - 1):
         (tmp_path / "cut.pt").write_bytes(whole[:cut])
-        with pytest.raises(CheckpointError, match=r"cut\.pt: damaged, or no saved run"):
+        with pytest.raises(CheckpointError, match=r"cut\.pt: it is damaged, or isn't a saved run"):
             resume(tmp_path / "cut.pt", federation)
     with pytest.raises(CheckpointError, match="no such file"):
         resume(tmp_path / "none.pt", federation)
@@ -311,7 +311,7 @@ def test_a_file_that_cannot_be_resumed_is_refused_by_name(tmp_path: Path) -> Non
     with pytest.raises(CheckpointError, match="not a saved run of this version"):
         resume(tmp_path / "foreign.pt", federation)
     torch.save({"x": torch.zeros(2)}, tmp_path / "pickle.pt")
-    with pytest.raises(CheckpointError, match="damaged, or no saved run"):
+    with pytest.raises(CheckpointError, match="damaged, or isn't a saved run"):
         resume(tmp_path / "pickle.pt", federation)
 
 

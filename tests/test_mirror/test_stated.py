@@ -119,7 +119,7 @@ def test_a_gradient_of_zero_is_not_divided_by_its_length() -> None:
 @pytest.mark.parametrize(
     ("more", "error", "words"),
     [
-        ({"clip": 0.0}, ParameterError, r"clip: got 0\.0; give a length above 0"),
+        ({"clip": 0.0}, ParameterError, r"clip: got 0\.0; give a norm above 0"),
         ({"clip": float("nan")}, ParameterError, "clip: got nan"),
         ({"weight_decay": -0.1}, ParameterError, r"weight_decay: got -0\.1"),
         ({"accumulate": 0}, PlanError, "accumulate: got 0"),

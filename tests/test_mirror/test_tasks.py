@@ -73,10 +73,10 @@ def test_every_model_learns(model: str) -> None:
         ("mnist", "mlp", "data: got 'mnist'; known: digits, breast-cancer"),
         ("digits", "gpt", "model: got 'gpt'; known for digits: mlp, logistic, cnn"),
         ("quadratics", "cnn", "known for quadratics: linear"),
-        ("quadratics:dimension=3", None, "quadratics has no 'dimension'; known: dim, spread, least, greatest"),
-        ("digits:dim=3", None, "digits has no 'dim'; known: nothing is set of it"),
+        ("quadratics:dimension=3", None, "quadratics has no setting 'dimension'; known: dim, spread, least, greatest"),
+        ("digits:dim=3", None, "digits has no setting 'dim'; known: none"),
         ("one-class:of=quadratics", None, "one-class: of: got 'quadratics'; known: digits, breast-cancer"),
-        ("breast-cancer", "cnn", "cnn takes square pictures, and an example has 30 features"),
+        ("breast-cancer", "cnn", "cnn needs square images, but an example has 30 features"),
     ],
 )
 def test_an_unknown_task_is_refused_by_name(data: str, model: str | None, words: str) -> None:
@@ -101,7 +101,7 @@ def test_its_schedule_fits_every_algorithm(row: Algorithm) -> None:
         ("quadratics:dim=two", "dim: got 'two'; give a whole number, such as 10"),
         ("quadratics:dim=0", "dim: got 0"),
         ("quadratics:spread=0", "spread: got 0.0"),
-        ("quadratics:least=2", "curvatures between 2.0 and 1.0"),
+        ("quadratics:least=2", "got least = 2.0 and greatest = 1.0"),
     ],
 )
 def test_what_cannot_be_set_of_data_is_refused(data: str, words: str) -> None:
@@ -231,13 +231,17 @@ def test_another_text_is_said_to_be_one(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize(
     ("data", "clients", "words"),
     [
-        ("pydoc", 1000, "clients: 1000, and pydoc has [0-9]+ topics that are long enough; take at most as many"),
+        (
+            "pydoc",
+            1000,
+            "clients: got 1000, but pydoc has only [0-9]+ topics that are long enough; take at most",
+        ),
         ("pydoc:every=0", 3, "pydoc: every: got 0"),
-        ("heavy-tailed:draws=3", 3, "draws: got 3; each stands beside its negative"),
+        ("heavy-tailed:draws=3", 3, "draws: got 3; draws come in pairs of opposite sign"),
         ("heavy-tailed:noise=normal", 3, "noise: got 'normal'; known: student, cauchy"),
         ("heavy-tailed:gamma=0,noise=cauchy", 3, "gamma: got 0"),
         ("heavy-tailed:dim=0", 3, "dim: got 0"),
-        ("synthetic:beta=-1", 3, "synthetic: beta: got -1.0; a deviation is 0 or more"),
+        ("synthetic:beta=-1", 3, "synthetic: beta: got -1.0; give a standard deviation >= 0"),
     ],
 )
 def test_what_cannot_be_made_is_refused(data: str, clients: int, words: str) -> None:

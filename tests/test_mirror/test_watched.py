@@ -115,7 +115,7 @@ def test_a_stop_ends_the_run_after_its_round_and_it_can_go_on(tmp_path: Path) ->
 def test_a_stop_iteration_of_who_is_told_is_an_error_that_says_what_stops() -> None:
     few = iter([1])
     run = begun({"on_round": lambda run, done: next(few)})
-    with pytest.raises(PlanError, match=r"StopIteration in round 1, which is done; raise fedspec_torch\.Stop"):
+    with pytest.raises(PlanError, match=r"a callback raised StopIteration after round 1; raise fedspec_torch\.Stop"):
         list(run)
     assert len(run.history) == 2 and run.whole
 
@@ -199,14 +199,14 @@ def test_a_dataset_is_tested_on_as_its_tensors_are() -> None:
 @pytest.mark.parametrize(
     ("more", "error", "words"),
     [
-        ({"metrics": {"loss": f1}}, PlanError, "metrics: 'loss' is what a round tells anyway"),
+        ({"metrics": {"loss": f1}}, PlanError, "metrics: 'loss' is a field of every round"),
         ({"metrics": {"f1": 1}}, PlanError, "metrics: 'f1': got 1; give a function"),
         ({"metrics": [f1]}, PlanError, "metrics: got list; give functions by name"),
-        ({"metrics": {"f1": f1}, "test": None}, PlanError, "metrics: they are of the test set"),
+        ({"metrics": {"f1": f1}, "test": None}, PlanError, "metrics: given without a test set"),
         ({"on_round": 3}, PlanError, "on_round: got 3"),
         ({"on_round": [print, 3]}, PlanError, "on_round: got 3"),
         ({"log": "run.txt"}, PlanError, "log: got 'run.txt'; give a name that ends in .csv or .jsonl"),
-        ({"log": "no/run.csv"}, PlanError, "log: no is no folder"),
+        ({"log": "no/run.csv"}, PlanError, "log: the folder no doesn't exist"),
     ],
 )
 def test_what_nothing_can_be_told_to_is_refused_by_name(

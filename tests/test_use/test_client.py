@@ -89,15 +89,15 @@ def test_what_a_client_keeps_and_hears_is_seen_in_the_row() -> None:
 
 def test_what_a_client_lacks_is_said() -> None:
     scaffold = choose("scaffold", "", NUMBERS["scaffold"], 3)
-    with pytest.raises(PlanError, match="c: not sent beside the model"):
+    with pytest.raises(PlanError, match="c: the message lacks it"):
         train(scaffold, X, gradient(0), 1, {}, {})
     told = {"c/w": np.zeros((1, 2)), "c/b": np.array(0.0)}
     kept = train(scaffold, X, gradient(0), 1, {}, told).kept
-    with pytest.raises(ShapeError, match="of another model or row"):
+    with pytest.raises(ShapeError, match="to another model or row"):
         train(scaffold, {"w": np.zeros(5)}, lambda k, x: x, 1, kept, {"c/w": np.zeros(5)})
     with pytest.raises(ParameterError, match="beta2: not given"):
         train(choose("diloco", "", {"eta": 0.7, "beta": 0.9, "eta_l": 0.1, "beta1": 0.9}), X, gradient(0), 1, {}, {})
-    with pytest.raises(ParameterError, match="noloco-baseline of diloco has a client go on from the mean"):
+    with pytest.raises(ParameterError, match="noloco-baseline of diloco, a client continues from the mean"):
         train(choose("diloco", "noloco-baseline", NUMBERS["diloco"]), X, gradient(0), 1, {}, {})
 
 
@@ -116,7 +116,7 @@ def test_a_gradient_of_another_form_is_refused(name: str) -> None:
 def test_who_counts_clients_asks_for_their_number() -> None:
     for name in ("scaffold", "feddyn"):
         chosen = choose(name, "", NUMBERS[name])
-        with pytest.raises(ParameterError, match=f"clients: not given; the server of {name}"):
+        with pytest.raises(ParameterError, match=f"clients: not given, but the server of {name}"):
             begun(chosen, None, X)
     assert begun(choose("diloco", "", NUMBERS["diloco"]), None, X) is not None
 
@@ -124,10 +124,10 @@ def test_who_counts_clients_asks_for_their_number() -> None:
 def test_a_reply_without_a_control_variate_or_a_loss_is_refused() -> None:
     model = {**X, "b": X["b"] + 1}
     scaffold = choose("scaffold", "", NUMBERS["scaffold"], 3)
-    with pytest.raises(PlanError, match="control: the reply of node 7 holds none"):
+    with pytest.raises(PlanError, match="control: the reply of node 7 has none"):
         stepped(scaffold, begun(scaffold, None, X), X, [Reply(model, 1, 1, sender="node 7")])
     fair = choose("q-fedavg", "", {"eta_l": 1.0, "q": 1.0})
-    with pytest.raises(PlanError, match="loss: the reply of node 7 holds none"):
+    with pytest.raises(PlanError, match="loss: the reply of node 7 has none"):
         stepped(fair, begun(fair, None, X), X, [Reply(model, 1, 1, sender="node 7")])
 
 

@@ -81,7 +81,7 @@ def test_a_reply_without_what_the_row_reads_is_refused_in_words() -> None:
         stepped(rounds_of, begun(rounds_of, None, X), X, [reply(1.0, sender="node 4")])
     # FedAvg reads no steps.
     rounds("fedavg", [[reply(1.0)]], eta=1.0)
-    with pytest.raises(PlanError, match="nobody takes part"):
+    with pytest.raises(PlanError, match="no client takes part"):
         rounds("fedavg", [[]], eta=1.0)
 
 
@@ -93,7 +93,7 @@ def test_other_arrays_are_refused() -> None:
         stepped(chosen, begun(chosen, None, X), X, [Reply({**X, "w": np.zeros(3)}, 1)])
     adam = choose("fedadam", "", ADAM)
     state, x, _ = stepped(adam, begun(adam, None, X), X, [reply(1.0)])
-    with pytest.raises(ShapeError, match="take a new strategy"):
+    with pytest.raises(ShapeError, match="make a new strategy"):
         begun(adam, state, {"w": np.zeros(9)})
     with pytest.raises(ShapeError, match="load what a strategy of the same algorithm saved"):
         loaded(chosen, saved(state, x))

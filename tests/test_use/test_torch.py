@@ -249,7 +249,7 @@ def test_what_a_server_reads_is_found_by_asking_it() -> None:
     ],
 )
 def test_what_has_no_server_alone_is_refused_with_the_reason(name: str, why: str) -> None:
-    with pytest.raises(FedspecError, match=f"^{name}: no row with a server alone: {why}"):
+    with pytest.raises(FedspecError, match=f"^{name}: it has no separate server: {why}"):
         Server(parameters(), name, lr=1.0)
 
 
@@ -267,10 +267,14 @@ def test_what_is_wrong_is_said() -> None:
     )
     refused(ParameterError, "rho: got 2", lambda: Local(p, "momentum", lr=0.1, rho=2))
     refused(UnknownNameError, "no hyper-parameter or option 'beta'", lambda: Local(p, "sgd", lr=0.1, beta=1))
-    refused(UnknownNameError, "fedadam: no local solver", lambda: Local(p, "fedadam", lr=0.1))
-    refused(UnknownNameError, "adam: no row with a server", lambda: Server(p, "adam", lr=0.1))
-    refused(ParameterError, "lr: given beside eta_l", lambda: Local(p, "sgd", lr=0.1, eta_l=0.1))
-    refused(ParameterError, "weights: whoever hands over", lambda: Server(p, "fedavg", lr=1.0, weights="uniform"))
+    refused(UnknownNameError, "fedadam: it isn't a local solver", lambda: Local(p, "fedadam", lr=0.1))
+    refused(UnknownNameError, "adam: it has no separate server", lambda: Server(p, "adam", lr=0.1))
+    refused(ParameterError, "lr: given together with eta_l", lambda: Local(p, "sgd", lr=0.1, eta_l=0.1))
+    refused(
+        ParameterError,
+        "weights: the average that you pass is weighted already",
+        lambda: Server(p, "fedavg", lr=1.0, weights="uniform"),
+    )
 
 
 def test_a_state_of_another_optimiser_or_model_is_refused() -> None:
@@ -280,7 +284,9 @@ def test_a_state_of_another_optimiser_or_model_is_refused() -> None:
         p.grad = torch.ones_like(p)
     momentum.step()
     refused(
-        ParameterError, "group 0 is another optimiser's: .* rho", lambda: momentum.load_state_dict(adam.state_dict())
+        ParameterError,
+        "group 0 belongs to another optimiser: .* rho",
+        lambda: momentum.load_state_dict(adam.state_dict()),
     )
     others = [torch.nn.Parameter(torch.zeros(*p.shape, 2, dtype=p.dtype)) for p in ours]
     wide = Local(others, "momentum", lr=0.1, rho=0.9)

@@ -60,7 +60,7 @@ def test_a_round_of_clients_who_do_not_know_the_row_is_an_error(flower: Any, tmp
     with pytest.raises(UnknownNameError, match=r"'own-server'.*this client knows no algorithm") as client:
         flower.heard(sent, {})
     reason = f"{type(client.value)}:<'{client.value}'>"
-    with pytest.raises(UnknownNameError, match=r"no client has answered.*'own-server'.*find"):
+    with pytest.raises(UnknownNameError, match=r"no client replied.*'own-server'.*find"):
         strategy.aggregate_train(1, [failed(reason), failed("<class 'OSError'>:<'gone'>")])
     # Another failure may pass, and Flower goes on.
     assert strategy.aggregate_train(1, [failed("<class 'OSError'>:<'gone'>")]) == (None, None)

@@ -40,7 +40,7 @@ def vectors(algorithm: str, level: str, reading: str = "", **options: str) -> li
     """
     readings = _held("readings")
     if algorithm not in readings:
-        raise ValueError(f"no vectors of {algorithm!r}; there are some of {', '.join(readings)}")
+        raise ValueError(f"got {algorithm!r}, which has no vectors; known: {', '.join(readings)}")
     reading = reading or next(iter(readings[algorithm]))
     usual = readings[algorithm].get(reading, {})
     # A reading that has got another name has the same options under both, and no other reading has them.
@@ -88,7 +88,7 @@ def told(
     """
     wants, scales = vector["want"], vector["scale"]
     if len(shown) != len(wants):
-        raise ValueError(f"{len(shown)} events are shown; {vector['id']} has {len(wants)}")
+        raise ValueError(f"got {len(shown)} events, but {vector['id']} has {len(wants)}")
     for k, (got, want, scale) in enumerate(zip(shown, wants, scales, strict=True), 1):
         if strange := sorted({*got} - {*want}) or ([] if "x" in got else ["x"]):
             what = "is not shown" if strange == ["x"] else f"is none of {', '.join(want)}"

@@ -1,1 +1,1 @@
-"""Digits on two clients, trained by a strategy of fedspec."""
+"""Training of a digits classifier on two Flower clients with a strategy of fedspec."""

@@ -1,4 +1,4 @@
-"""A client: local steps with the solver that the strategy names."""
+"""Flower client: local steps with the solver that the strategy names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ app = ClientApp()
 
 @app.train()
 def train(message: Message, context: Context) -> Message:
-    """Four steps at client 0, eight at client 1."""
+    """Train four steps at client 0, eight at client 1."""
     part, of = int(context.node_config["partition-id"]), int(context.node_config["num-partitions"])
     pixels, labels = data(part, of)
     steps = 4 * (part + 1)

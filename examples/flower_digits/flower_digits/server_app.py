@@ -1,4 +1,4 @@
-"""The server: FedNova or another row, saved after its rounds, or resumed from what was saved."""
+"""Flower server: FedNova or another algorithm, saved after its rounds, or resumed from a saved state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A linear model of scikit-learn's digits, in NumPy."""
+"""Linear classifier of scikit-learn's digits in NumPy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 
 
 def data(part: int, of: int) -> tuple[Any, Any]:
-    """The pixels and labels of a client: each has some classes more than others."""
+    """Return the pixels and labels of a client; each client has more of some classes."""
     pixels, labels = load_digits(return_X_y=True)
     order = np.argsort(labels, kind="stable")
     own = np.array_split(order, of)[part]
@@ -17,12 +17,12 @@ def data(part: int, of: int) -> tuple[Any, Any]:
 
 
 def start() -> dict[str, Any]:
-    """The first model."""
+    """Return the initial model."""
     return {"weight": np.zeros((64, 10)), "bias": np.zeros(10)}
 
 
 def gradient(model: Any, pixels: Any, labels: Any) -> dict[str, Any]:
-    """Gradient of the mean cross-entropy."""
+    """Return the gradient of the mean cross-entropy."""
     scores = pixels @ model["weight"] + model["bias"]
     p = np.exp(scores - scores.max(1, keepdims=True))
     p /= p.sum(1, keepdims=True)
@@ -31,6 +31,6 @@ def gradient(model: Any, pixels: Any, labels: Any) -> dict[str, Any]:
 
 
 def accuracy(model: Any) -> float:
-    """On all digits."""
+    """Return the accuracy on all digits."""
     pixels, labels = load_digits(return_X_y=True)
     return float(np.mean((pixels / 16 @ model["weight"] + model["bias"]).argmax(1) == labels))

@@ -68,7 +68,10 @@ class Reader:
         """Minibatch size that all DataLoaders have; None if there is no DataLoader."""
         sizes = {source.loader.batch_size for source in self.sources if isinstance(source, Collated)}
         if len(sizes) > 1:
-            raise PlanError(f"batch_size: DataLoaders have several, {sizes}; give one, Federation(..., batch_size=...)")
+            raise PlanError(
+                f"batch_size: the DataLoaders have different sizes, {sizes}; give one size, Federation(..., "
+                "batch_size=...)"
+            )
         return next(iter(sizes), None)
 
     @cached_property
@@ -133,11 +136,15 @@ class Reader:
 
     def _named(self, where: str, keys: tuple[str, str], found: Any) -> tuple[Any, Any]:
         if not isinstance(found, Mapping):
-            raise ShapeError(f"data: {where} is {type(found).__name__}; keys={keys} are for dicts, leave them out")
+            raise ShapeError(
+                f"data: {where} is a {type(found).__name__}, but keys={keys} select entries of dicts; leave keys out"
+            )
         for key in keys:
             if key not in found:
                 there = ", ".join(map(str, found))
-                raise ShapeError(f"data: {where} has no {key!r}; it has {there}, of which keys= names two")
+                raise ShapeError(
+                    f"data: {where} has no entry {key!r}; its entries are {there}; name two of them by keys="
+                )
         return found[keys[0]], found[keys[1]]
 
     def _fitting(self, i: int, at: int) -> Examples:
@@ -145,9 +152,10 @@ class Reader:
         for what, part, other in zip(self.structure.tensors, leaves, self._first[0], strict=True):
             if part.shape != other.shape or part.dtype != other.dtype:
                 raise ShapeError(
-                    f"data: client {i}, example {at} has {what} {tuple(part.shape)} {part.dtype}, the first of "
-                    f"client 0 {tuple(other.shape)} {other.dtype}; all examples have one shape and type "
-                    f"(pad, resize or convert them; a collate_fn pads to one length, not to the longest of a batch)"
+                    f"data: client {i}, example {at} has {what} {tuple(part.shape)} {part.dtype}, but client 0's first "
+                    f"example has {tuple(other.shape)} {other.dtype}; give all examples one shape and type (pad, "
+                    "resize or convert them; a collate_fn must pad to a fixed length, not to the longest example of a "
+                    "batch)"
                 )
         return leaves
 
@@ -156,9 +164,8 @@ class Reader:
         for what, one, other in zip(self.structure.tensors, had, has, strict=True):
             if not equal_or_nan(one, other):
                 raise DataError(
-                    f"data: client {i}, example {at} has other {what} when it is read again, as random augmentation "
-                    f"gives; leave it out, or make what it draws a function of the example's number (a generator "
-                    f"seeded with it)"
+                    f"data: client {i}, example {at} has different {what} when it is read again, as with random "
+                    "augmentation; leave the augmentation out, or seed its generator with the example's number"
                 )
 
 
@@ -184,6 +191,6 @@ def _tensor(where: str, what: str, value: Any) -> Tensor:
     else:
         why = ""
     raise ShapeError(
-        f"data: {where} has {what} that are {type(value).__name__}{why}; give a tensor, an array or numbers of one "
-        f"shape, made by a transform or a tokenizer say, or leave {what} out"
+        f"data: {where} has {what} of type {type(value).__name__}{why}; give a tensor, an array or numbers of one "
+        f"shape (for example by a transform or a tokenizer), or leave {what} out"
     )

@@ -155,7 +155,10 @@ class GeneratedPool:
         for i, start in zip(clients, starts, strict=False):
             leaves, self.structure = checked_examples(f"data: client {i}", self.make(i), self.structure, [joined])
             if len(leaves[0]) != self.examples[i]:
-                raise ShapeError(f"data: client {i} has {len(leaves[0])} examples, not {self.examples[i]} as was said")
+                raise ShapeError(
+                    f"data: client {i} has {len(leaves[0])} examples, but examples= declares {self.examples[i]}; make "
+                    "the two agree"
+                )
             joined = joined or tuple(part.detach().new_empty((int(starts[-1]), *part.shape[1:])) for part in leaves)
             # Copied before the next is asked for: a function may read every client into the same memory.
             for whole, part in zip(joined, leaves, strict=True):
@@ -184,8 +187,8 @@ def check_again(i: int, names: Sequence[str], had: Examples, has: Examples, sour
     for what, one, other in zip(names, had, has, strict=True):
         if not equal_or_nan(one, other):
             raise DataError(
-                f"data: client {i} has other {what} when {source} is asked again in the same round; make them from "
-                f"the client's number alone (a generator seeded with it), or give a list"
+                f"data: client {i} has different {what} when {source} is called again in the same round; make them a "
+                "function of the client's number alone (seed a generator with it), or give a list"
             )
 
 
@@ -226,7 +229,7 @@ def check_counts(examples: Any) -> None:
     """
     if isinstance(examples, str) or not isinstance(examples, Sequence | np.ndarray) or not len(examples):
         raise PlanError(
-            f"examples: got {examples!r}; data is a function, so say how many examples every client has, in a list"
+            f"examples: got {examples!r}; if data is a function, list every client's number of examples here"
         )
     for i, count in enumerate(examples):
         # A million of them may be said.
@@ -252,14 +255,15 @@ def checked_examples(
     if not all(part.ndim and len(part) == len(leaves[0]) for part in leaves):
         shapes = " and ".join(f"{what} {tuple(part.shape)}" for what, part in zip(names, leaves, strict=True))
         raise ShapeError(
-            f"{who} has {shapes}; the first axis of each counts its examples, all of equally many (expand)"
+            f"{who} has {shapes}; the first axis of each tensor counts examples, so these axes must be equal (expand)"
         )
     if not len(leaves[0]):
         raise ShapeError(f"{who} has no example; leave it out")
     for what, part, other in zip(names, leaves, (others and others[0]) or leaves, strict=True):
         if part.shape[1:] != other.shape[1:] or part.dtype != other.dtype:
             raise ShapeError(
-                f"data: an example of {who.removeprefix('data: ')} has {what} {tuple(part.shape[1:])} {part.dtype}, of "
-                f"another client {tuple(other.shape[1:])} {other.dtype}; give all one shape and type (pad or resize)"
+                f"data: an example of {who.removeprefix('data: ')} has {what} {tuple(part.shape[1:])} {part.dtype}, "
+                f"but one of another client has {tuple(other.shape[1:])} {other.dtype}; give all examples one shape "
+                "and type (pad or resize)"
             )
     return leaves, structure

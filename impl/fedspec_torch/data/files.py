@@ -32,9 +32,12 @@ def read_leaf(path: str | Path, encode: Callable[[Any, Any], Any] = lambda x, y:
             pairs = {user: [encode(*xy) for xy in zip(part["x"], part["y"], strict=True)] for user, part in own.items()}
         except (ValueError, KeyError, TypeError) as error:
             form = "users, and user_data with x and y of each, equally many"
-            raise DataError(f"{file}: no LEAF data ({error!r}); it has {form}") from error
+            raise DataError(f"{file}: not a file of LEAF data ({error!r}); it must contain {form}") from error
         if both := found.keys() & pairs.keys():
-            raise DataError(f"{file}: user {min(both)!r} is in another file too; read train and test folders apart")
+            raise DataError(
+                f"{file}: user {min(both)!r} is in another file too; read the folders of training and test data "
+                "separately"
+            )
         for user, some in pairs.items():
             found[user] = tuple(_tensor(f"{file}: user {user!r}", part) for part in zip(*some, strict=True))
     return found
@@ -50,7 +53,8 @@ def read_table(path: str | Path, client: str, target: str) -> dict[str, Any]:
         names, rows = next(lines := csv.reader(file), []), [line for line in lines if line]
     if not {client, target} < {*names} or {*map(len, rows)} != {len(names)}:
         raise DataError(
-            f"{path}: name two of its columns, {', '.join(names)}, and fill each row; got {client!r}, {target!r}"
+            f"{path}: got columns {client!r} and {target!r}; name two different columns of {', '.join(names)}, and "
+            "fill each row"
         )
     groups: dict[str, list[list[str]]] = {}
     for row in rows:
@@ -70,4 +74,6 @@ def _tensor(where: str, entries: Any, *kinds: Callable[[Any], Any]) -> Tensor:
             return torch.tensor([kind(entry) for entry in entries])
         except (TypeError, ValueError) as error:
             why = error
-    raise DataError(f"{where} are no numbers of one shape ({why}); give numbers, as read_leaf's encode makes of words")
+    raise DataError(
+        f"{where} aren't numbers of one shape ({why}); convert them to numbers, for example words by read_leaf's encode"
+    )

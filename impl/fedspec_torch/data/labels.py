@@ -28,13 +28,17 @@ def kinds_of(what: str, labels: Labels) -> tuple[Int[Array, "n"], Shaped[Array, 
     try:
         given = np.asarray(labels.detach().cpu() if isinstance(labels, Tensor) else labels)
     except ValueError as error:
-        raise ShapeError(f"{what}: got {type(labels).__name__}; give one for each example ({error})") from error
+        raise ShapeError(
+            f"{what}: got {type(labels).__name__}; give one number or name for each example ({error})"
+        ) from error
     if given.ndim != 1 or not len(given):
-        raise ShapeError(f"{what}: got shape {given.shape}; give one for each example (argmax of vectors)")
+        raise ShapeError(
+            f"{what}: got shape {given.shape}; give one number or name for each example (use argmax on one-hot vectors)"
+        )
     # What is no number is not equal to itself.
     none = [k for k, label in enumerate(given.tolist()) if label is None or label != label]
     if none:
-        raise ShapeError(f"{what}: example {none[0]} has none; leave it out")
+        raise ShapeError(f"{what}: example {none[0]} has no value; leave it out")
     try:
         names, kinds = np.unique(given, return_inverse=True)
     except TypeError as error:

@@ -40,13 +40,17 @@ def reader(data: Any, parts: Any, keys: Any) -> Reader | None:
     kind, data = type(data).__name__, _collated("data", data)
     if isinstance(data, Mapping):
         there = ", ".join(map(repr, [*data][:5])) + (", ..." if len(data) > 5 else "")
-        raise ShapeError(f"data: got {type(data).__name__} of {there}; give one of them, or a list with one a client")
+        raise ShapeError(
+            f"data: got a {type(data).__name__} with entries {there}; give one of its entries, or a list with one "
+            "Dataset a client"
+        )
     if parts is not None:
         if callable(data) and not hasattr(data, "__getitem__"):
-            raise PlanError("parts: given, but data is a function; leave them out, or give a Dataset")
+            raise PlanError("parts: given, but data is a function; leave parts out, or give a Dataset")
         if isinstance(data, tuple | list) and data and all(map(_is_dataset, data)):
             raise ShapeError(
-                "data is a list of Datasets; parts are of one, leave them out or join them (ConcatDataset)"
+                "data: got a list of Datasets, but parts= splits a single one; leave parts out, or join the Datasets "
+                "(ConcatDataset)"
             )
         numbers = _checked(parts, _count("data", data))
         return Reader([data] * len(numbers), numbers, keys)
@@ -59,8 +63,8 @@ def reader(data: Any, parts: Any, keys: Any) -> Reader | None:
         _count("data", data)
     if isinstance(data, Dataset) or (numbered and not is_list and len(data) and isinstance(data[0], Mapping)):
         raise ShapeError(
-            f"data: got one {kind}; say who has which examples, "
-            f"parts=partition.iid(len(data), clients, rng), or give a list with one map-style Dataset for each client"
+            f"data: got one {kind}; say which client has which examples, parts=partition.iid(len(data), clients, rng), "
+            "or give a list with one map-style Dataset for each client"
         )
     # What is no list may read a client's examples when it is asked for them.
     if not numbered or not len(data) or not any(map(_is_dataset, data if is_list else [data[0]])):
@@ -100,8 +104,8 @@ def _collated(who: str, source: Any) -> Any:
     sampler = source.batch_sampler if type(source.batch_sampler) is not BatchSampler else source.sampler
     if type(sampler) not in (SequentialSampler, RandomSampler, NoneType) or getattr(sampler, "replacement", False):
         raise PlanError(
-            f"data: {who} is a DataLoader with a {type(sampler).__name__}, and local steps walk through all examples; "
-            f"give its Dataset, or a torch.utils.data.Subset(...) of the examples that are meant"
+            f"data: {who} is a DataLoader with a {type(sampler).__name__}, but local steps pass through all examples; "
+            "give its Dataset, or torch.utils.data.Subset(...) of the examples to use"
         )
     return Collated(source)
 
@@ -123,17 +127,17 @@ def _count(who: str, source: Any) -> int:
     if not isinstance(source, IterableDataset) and hasattr(source, "__len__") and hasattr(source, "__getitem__"):
         return len(source)
     raise ShapeError(
-        f"{who} {type(source).__name__}, whose examples have no numbers; give a map-style Dataset, "
-        f"with __len__ and __getitem__, or list(...) of what it gives"
+        f"{who} {type(source).__name__}, whose examples can't be indexed; give a map-style Dataset, with __len__ and "
+        "__getitem__, or list(...) of its examples"
     )
 
 
 def _checked(parts: Any, count: int) -> list[Any]:
     """The numbers of each client's examples, of so many."""
     if not hasattr(parts, "__len__") or not hasattr(parts, "__getitem__"):
-        raise ShapeError(f"parts: got {type(parts).__name__}; give one array of numbers for each client")
+        raise ShapeError(f"parts: got {type(parts).__name__}; give one array of example numbers for each client")
     if not len(parts):
-        raise ShapeError("parts: no client; give one array of numbers for each")
+        raise ShapeError("parts: got no clients; give one array of example numbers for each client")
     found = []
     for i in range(len(parts)):
         # A copy: what becomes of the array later is another split.
@@ -144,7 +148,7 @@ def _checked(parts: Any, count: int) -> list[Any]:
             raise ShapeError(f"parts: client {i} has no example; leave it out")
         if part.dtype.kind not in "iu":
             raise ShapeError(
-                f"parts: client {i} has {part.dtype}; give whole numbers, of a mask those of numpy.flatnonzero"
+                f"parts: client {i} has {part.dtype}; give whole numbers (convert a mask by numpy.flatnonzero)"
             )
         if (beyond := part[(part < 0) | (part >= count)]).size:
             raise ShapeError(f"parts: client {i} has example {beyond[0]}; give numbers from 0 to {count - 1}")
@@ -168,6 +172,7 @@ def _check_apart(parts: Sequence[Any]) -> None:
         whose = [i for i, part in enumerate(own) if several[0] in part]
         more = f", and {several.size - 1} more are of several clients" if several.size > 1 else ""
         raise PlanError(
-            f"parts: example {several[0]} is of clients {whose[0]} and {whose[1]}{more}; give each to one client, or "
-            f"where they share on purpose a list of Datasets, [torch.utils.data.Subset(data, part) for part in parts]"
+            f"parts: example {several[0]} belongs to clients {whose[0]} and {whose[1]}{more}; give each example to one "
+            "client, or, if clients share examples on purpose, give a list of Datasets, "
+            "[torch.utils.data.Subset(data, part) for part in parts]"
         )

@@ -114,8 +114,8 @@ def one_class(labels: Labels, clients: int) -> list[Indices]:
     _check(len(kinds), clients)
     if clients < len(names):
         raise PlanError(
-            f"clients: {clients} for {len(names)} classes, and some class would be nobody's; "
-            f"take {len(names)} or more, or shards"
+            f"clients: got {clients} for {len(names)} classes, so that no client would have some class; take "
+            f"{len(names)} clients or more, or use shards"
         )
     parts: list[Indices] = [np.empty(0, int)] * clients
     for kind, name in enumerate(names):
@@ -141,7 +141,7 @@ def power_law(n: int, clients: int, exponent: float, rng: np.random.Generator, *
     check_whole("n", n, "say how many examples there are")
     _check(n, clients, rng, least)
     if not 0 <= exponent < np.inf:
-        raise PlanError(f"exponent: got {exponent}; sizes fall with it, so it is a finite number >= 0")
+        raise PlanError(f"exponent: got {exponent}; sizes decrease with it, so it must be a finite number >= 0")
     shares = np.arange(1, clients + 1) ** -float(exponent)
     quotas = n * shares / shares.sum()
     sizes = np.floor(quotas).astype(int)
@@ -173,7 +173,10 @@ def _check(n: int, clients: int, rng: Any = ..., least: int = 1) -> None:
     check_whole("clients", clients, "somebody has the examples")
     check_whole("least", least, "say how many everybody has at least", least=0)
     if clients * least > n:
-        raise PlanError(f"clients: {clients} for {n} examples; each needs {least}: take at most {n // least} clients")
+        raise PlanError(
+            f"clients: got {clients} for {n} examples, but each client needs at least {least}: take at most "
+            f"{n // least} clients"
+        )
     if rng is not ... and not isinstance(rng, np.random.Generator):
         raise PlanError(f"rng: got {type(rng).__name__}; give numpy.random.default_rng(seed)")
 
@@ -181,4 +184,4 @@ def _check(n: int, clients: int, rng: Any = ..., least: int = 1) -> None:
 def _check_alpha(alpha: float, count: int) -> None:
     # Beyond that the sum of what NumPy draws overflows, and all shares are 0.
     if not 0 < alpha * count < np.inf:
-        raise PlanError(f"alpha: got {alpha}; the parameter of a Dirichlet distribution is positive and finite")
+        raise PlanError(f"alpha: got {alpha}; the parameter of a Dirichlet distribution must be positive and finite")

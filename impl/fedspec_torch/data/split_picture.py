@@ -21,7 +21,10 @@ def picture(parts: Sequence[Indices], labels: Labels, path: str | Path) -> None:
     kinds, names = kinds_of("labels", labels)
     for i, part in enumerate(parts):
         if beyond := [int(at) for at in part if not 0 <= at < len(kinds)]:
-            raise PlanError(f"parts: client {i} has example {beyond[0]} of {len(kinds)}; give the labels of all")
+            raise PlanError(
+                f"parts: client {i} has example {beyond[0]}, but there are {len(kinds)} labels; give the labels of all "
+                "examples"
+            )
     try:
         # Without pyplot, which would choose a backend for the whole program.
         from matplotlib import colormaps

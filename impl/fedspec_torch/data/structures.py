@@ -82,22 +82,24 @@ def flattened(
     found = {_name(path, spec.num_children): value for path, value in entries}
     own = Structure(spec, tuple(found))
     if like and ({*found} != {*like.names} or spec.is_leaf() != like.spec.is_leaf()):
-        raise ShapeError(f"{who} is {own}; give a {like}, as the first has, which all are")
+        raise ShapeError(
+            f"{who} is {own}; give a {like}, the structure of the first batch, which all batches must have"
+        )
     found = {name: tensor(name, found[name]) if tensor else found[name] for name in (like or own).names}
     constants = {name: value for name, value in found.items() if not isinstance(value, Tensor)}
     for name, value in constants.items():
         if not isinstance(value, CONSTANTS):
             kind = type(value).__name__ + (f" of {type(value[0]).__name__}" if is_column(value) else "")
             raise ShapeError(
-                f"{who} has {name} that are {kind}; give a tensor with an entry for each example, made by "
-                f"torch.as_tensor(...) of numbers or by a tokenizer of words, or leave {name} out"
+                f"{who} has {name} of type {kind}; give a tensor with an entry for each example (torch.as_tensor for "
+                f"numbers, a tokenizer for words), or leave {name} out"
             )
     if len(constants) == len(found):
         raise ShapeError(f"{who} is {own}, without a tensor; give a tuple (inputs, targets), or a dict, of tensors")
     if like and constants != like.constants:
         raise ShapeError(
-            f"{who} is {Structure(spec, like.names, constants)}, and the first {like}; a value that is no tensor is "
-            f"one for all: give a tensor with an entry for each example"
+            f"{who} is {Structure(spec, like.names, constants)}, but the first batch is {like}; a value that isn't a "
+            "tensor must be the same for all clients: give a tensor with an entry for each example"
         )
     leaves = tuple(value for value in found.values() if isinstance(value, Tensor))
     return leaves, like or (PAIR if spec == PAIR.spec and not constants else Structure(spec, own.names, constants))

@@ -44,8 +44,8 @@ def check_same_parameters(network: Network, who: str = "it") -> None:
     others = added + [name for name in network.parameters if name not in now]
     if others:
         raise ModuleError(
-            f"model: {who} has other parameters than when the federation was made: {', '.join(others[:5])} "
-            f"(replaced, added, removed, frozen or unfrozen); make another federation of it"
+            f"model: {who} has other parameters than when the federation was made: {', '.join(others[:5])} (replaced, "
+            "added, removed, frozen or unfrozen); make a new federation"
         )
 
 
@@ -92,53 +92,53 @@ def check_first(network: Network, x: Vector, near: Vector, leaves: Examples) -> 
             drew = before != _others() and _moves(_others, lambda: network.value_of(network.module, leaves))
         except UserWarning as error:
             raise ShapeError(
-                f"loss: {str(error).split('. ')[0]}: outputs would be compared with targets of others; "
-                f"give targets in the shape of the output (unsqueeze)"
+                f"loss: {str(error).split('. ')[0]}: outputs would be compared with other examples' targets; give "
+                "targets in the shape of the output (unsqueeze)"
             ) from error
     if wrote[0] and not any(wrote[1:]):
         raise ModuleError(
-            f"model: it, or the loss, {Reason.WRITES} when it is first called: {', '.join(wrote[0])}, as if it began "
-            f"with the data; make it anew, and call it once on a minibatch before the federation is made"
+            f"model: it, or the loss, {Reason.WRITES} when it is first called: {', '.join(wrote[0])}, for example to "
+            "initialise from data; make a new module, and call it once on a minibatch before you make the federation"
         )
     if any(wrote):
         names = [*dict.fromkeys(name for some in wrote for name in some)]
         raise ModuleError(
-            f"model: it, or the loss, {Reason.WRITES}: {', '.join(names)} (inplace=True, a clamp, max_norm); "
-            f"what becomes of parameters is the algorithm's, and minibatches are the clients': write to a copy"
+            f"model: it, or the loss, {Reason.WRITES}: {', '.join(names)} (inplace=True, a clamp, max_norm); only the "
+            "algorithm may change parameters, and minibatches must stay the same: write to a copy"
         )
     check_same_parameters(network, "forward, or the loss, has changed which parameters it has; it")
     if drew:
         raise ModuleError(
-            f"model: it, or the loss, {Reason.DRAWS}, from a generator of Python's or NumPy's, which no run seeds, so "
-            f"that none could be repeated or resumed; draw from torch's own generator, as dropout does"
+            f"model: it, or the loss, {Reason.DRAWS}, from a generator of Python's or NumPy's, which fedspec can't "
+            "seed, so runs couldn't be repeated or resumed; draw from torch's own generator, as dropout does"
         )
     for name, buffer in network.module.named_buffers():
         # As numbers of bytes: what is no number is not equal to itself.
         is_same = name in network.running or (name in kept and torch.equal(bytes_of(buffer), bytes_of(kept[name])))
         if not is_same:
             raise ModuleError(
-                f"model: it {Reason.KEEPS}: its buffer {name} changes with every call, and is no running statistic of "
-                f"one of torch's norms; call model.eval(), or leave it as it is"
+                f"model: it {Reason.KEEPS}: its buffer {name} changes with every call, and isn't a running statistic "
+                "of one of torch's norms; call model.eval(), or don't change the buffer in forward"
             )
     moved = (where for one, other in (known[:2], known[2:]) for where in other if one.get(where) != other[where])
     if where := next(moved, ""):
         raise ModuleError(
-            f"model: it, or the loss, {Reason.KEEPS}: {where} is another after each of two calls with the same "
-            f"parameters and minibatch; make it a function of its inputs, and keep notes outside of it"
+            f"model: it, or the loss, {Reason.KEEPS}: {where} differs after each of two calls with the same parameters "
+            "and minibatch; make the loss a function of its inputs, and record values outside of it"
         )
     # A GPU may add in another order; running statistics were others at the second of two calls.
     for one, other in (losses[:2], losses[2:]):
         if torch.allclose(one, other, rtol=1e-3, atol=0, equal_nan=True):
             continue
         raise ModuleError(
-            f"model: two calls with the same parameters and minibatch have losses {one.item()} and "
-            f"{other.item()}; it {Reason.KEEPS}, such as running statistics that it computes with, or {Reason.DRAWS}: "
-            f"make it a function of its inputs"
+            f"model: two calls with the same parameters and minibatch have losses {one.item()} and {other.item()}; it "
+            f"{Reason.KEEPS}, such as running statistics that it computes with, or {Reason.DRAWS}: make the loss a "
+            "function of its inputs"
         )
     if not loss.requires_grad:
         raise LossError(
-            f"loss: it {Reason.BLIND} that is trained, or torch is not told how (detach, argmax, "
-            "comparison, numbers of Python or NumPy); compute it by torch from the model's output"
+            f"loss: it {Reason.BLIND} that is trained, or torch can't differentiate it (detach, argmax, comparison, "
+            "numbers of Python or NumPy); compute it by torch from the model's output"
         )
 
 
@@ -157,9 +157,9 @@ def explaining_watched(network: Network, leaves: Examples) -> Iterator[None]:
         except Exception:
             raise error from None
         raise ModuleError(
-            f"model: it, or the loss, {Reason.UNSEEN}: {type(error).__name__}: {first_line(error)}; torch takes other "
-            f"operators while they are watched, and none fails without; make what forward or loss makes itself, such "
-            f"as lengths and masks, on the device and in the type of what they are given"
+            f"model: it, or the loss, {Reason.UNSEEN}: {type(error).__name__}: {first_line(error)}; while fedspec "
+            "observes operators, torch takes others, and the call fails only then; create tensors in forward or loss, "
+            "such as lengths and masks, on the device and in the type of their inputs"
         ) from error
 
 

@@ -160,9 +160,9 @@ class Ways:
             # A GPU may add in another order, and less exactly than it is asked.
             if gap > (first.rounding if x.device.type == "cpu" else max(first.rounding, 1e-3)):
                 raise ModuleError(
-                    f"model: after round {round} its loss or its gradients are {gap:.2g} away from what they were "
-                    f"at first, with the same parameters and minibatch: it, or the loss, {Reason.KEEPS}, or was "
-                    f"changed since; make it a function of its inputs, and another federation of another module"
+                    f"model: after round {round} its loss or its gradients differ by {gap:.2g} from their first "
+                    f"values, with the same parameters and minibatch: it, or the loss, {Reason.KEEPS}, or was changed "
+                    "since; make it a function of its inputs, and make a new federation if you change the module"
                 )
         others = sorted({*ways} - {"looped", ALONE["looped"]})
         if self.network.is_large and not others:
@@ -203,10 +203,10 @@ class Ways:
             name = IN_PLACE
         run, in_place = runs[name], runs[IN_PLACE]
         if isinstance(run, str):
-            raise LayersError(f"{name}: {run}; leave way out, or name another")
+            raise LayersError(f"{name}: {run}; leave way out, or name another way")
         if self.way == "fused" and name not in self._agreed and not isinstance(in_place, str):
             refused = differs(x, tau, run, in_place)
             if refused:
-                raise LayersError(f"{name}: {refused}; leave way out, or name another")
+                raise LayersError(f"{name}: {refused}; leave way out, or name another way")
             self._agreed.add(name)
         return name, run

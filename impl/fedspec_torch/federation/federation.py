@@ -116,17 +116,19 @@ class Federation:
         if self.precision not in (None, "bf16"):
             raise UnknownNameError(f"precision: got {self.precision!r}; known: bf16")
         if self.precision and self.x0.dtype != torch.float32:
-            raise ModuleError(f"precision: bf16 rounds a model in float32; this one is in {self.x0.dtype}")
+            raise ModuleError(f"precision: bf16 needs a model in float32; this one is in {self.x0.dtype}")
         if self.reader is None:
             for name in ("keys", "cached"):
                 if getattr(self, name):
-                    raise PlanError(f"{name}: given, but data is no Dataset; leave it out")
+                    raise PlanError(f"{name}: given, but data isn't a Dataset; leave {name} out")
             if callable(self.data):
                 check_counts(self.examples)
             elif isinstance(self.data, Tensor) or not all(hasattr(self.data, n) for n in ("__getitem__", "__len__")):
                 raise ShapeError(f"data: got {type(self.data).__name__}; give a list with one batch for each client")
         if self.examples and not (self.reader is None and callable(self.data)):
-            raise PlanError("examples: given, but data says it; leave it out")
+            raise PlanError(
+                "examples: given, but data isn't a function, so fedspec counts the examples; leave examples out"
+            )
         # The model is read now: what becomes of the module later is another one.
         _ = self.pool, self.x0, self.b0, self.own, self.modes, self.network.running
         _ = self.pool.structure and self.network.call
@@ -227,8 +229,8 @@ class Federation:
                 copy = deepcopy(self.model)
             except Exception as error:
                 raise ModuleError(
-                    f"model: it cannot be copied ({type(error).__name__}: {error}); make another, and give it "
-                    f"the parameters: torch.nn.utils.vector_to_parameters(run.x, parameters that are trained)"
+                    f"model: torch can't copy it ({type(error).__name__}: {error}); make another module, and set its "
+                    "parameters: torch.nn.utils.vector_to_parameters(run.x, parameters that are trained)"
                 ) from error
             # Copies of a scripted or traced module have plain tensors for parameters.
             for own, there in zip(self.model.parameters(), copy.parameters(), strict=True):

@@ -37,7 +37,7 @@ class GradientOptions:
             PlanError: a gradient would be the mean of no minibatch.
         """
         if self.clip is not None and not (self.clip > 0 and isfinite(self.clip)):
-            raise ParameterError(f"clip: got {self.clip!r}; give a length above 0, or None")
+            raise ParameterError(f"clip: got {self.clip!r}; give a norm above 0, or None")
         if not (self.weight_decay >= 0 and isfinite(self.weight_decay)):
             raise ParameterError(f"weight_decay: got {self.weight_decay!r}; give a number of at least 0")
         check_whole("accumulate", self.accumulate, "a gradient is the mean of at least one minibatch")

@@ -28,11 +28,11 @@ def check_module(module: nn.Module, loss: Loss) -> None:
         raise ModuleError(f"model: got {type(module).__name__}; give a torch.nn.Module")
     if hasattr(module, "_orig_mod"):
         raise ModuleError(
-            "model: it is what torch.compile makes of a module, whose forward changes with its calls; give the module "
-            "itself: gradients of many clients are taken in ways of their own"
+            "model: it is the result of torch.compile, whose forward changes with its calls; give the module itself: "
+            "fedspec computes the gradients of many clients by its own methods"
         )
     if isinstance(loss, type):
-        raise LossError(f"loss: got the class {loss.__name__}; give one of it, {loss.__name__}()")
+        raise LossError(f"loss: got the class {loss.__name__}; give an instance, {loss.__name__}()")
     if loss is not None and not callable(loss):
         raise LossError(f"loss: got {loss!r}; give a function (F.cross_entropy), or None if the model returns its loss")
     check_mode("Federation")
@@ -40,27 +40,33 @@ def check_module(module: nn.Module, loss: Loss) -> None:
     for name, part in module.named_modules():
         where = f"model: {name or 'the module'} ({type(part).__name__})"
         if any(isinstance(p, nn.parameter.UninitializedParameter) for p in part.parameters(recurse=False)):
-            raise ModuleError(f"{where} has no shapes yet; call the model on a minibatch once before")
+            raise ModuleError(
+                f"{where} has parameters without shapes; call the model on a minibatch once before you make the "
+                "federation"
+            )
     if not any(p.requires_grad and p.numel() for p in module.parameters()):
-        raise ModuleError("model: nothing to train; a module needs a parameter with requires_grad and a number in it")
+        raise ModuleError("model: nothing to train; give a module with a non-empty parameter that has requires_grad")
     kinds = {(p.dtype, p.device) for p in module.parameters() if p.requires_grad}
     for dtype, device in sorted(kinds, key=str):
         if dtype.is_complex:
             raise ModuleError(
-                f"model: it has parameters of {dtype}, and runs are in real numbers; hold real and imaginary parts in "
-                f"a parameter of float32 or float64 (torch.view_as_real) and join them in forward (view_as_complex)"
+                f"model: it has parameters of {dtype}, but runs need real numbers; store real and imaginary parts in a "
+                "parameter of float32 or float64 (torch.view_as_real), and join them in forward (view_as_complex)"
             )
         if dtype not in (torch.float32, torch.float64):
             raise ModuleError(
-                f"model: it has parameters of {dtype}, and runs are in float32 or float64; give model.float(), "
-                f"and Federation(..., precision='bf16') for gradients in bfloat16"
+                f"model: it has parameters of {dtype}, but runs need float32 or float64; give model.float(), and "
+                "Federation(..., precision='bf16') for gradients in bfloat16"
             )
         if device.type == "meta":
-            raise ModuleError("model: it has parameters without values, on meta; give them some (model.to_empty, init)")
+            raise ModuleError(
+                "model: it has parameters on the device meta, which have no values; initialise them first "
+                "(model.to_empty, init)"
+            )
     if len(kinds) > 1:
         raise ModuleError(
-            f"model: its parameters are of {' and '.join(sorted(f'{t} on {d}' for t, d in kinds))}; "
-            f"one vector holds them all, so give all one type and device"
+            f"model: its parameters are of {' and '.join(sorted(f'{t} on {d}' for t, d in kinds))}; one vector holds "
+            "them all, so give all parameters one type and device"
         )
     check_apart({name: p for name, p in module.named_parameters() if p.requires_grad and p.numel()})
 
@@ -105,12 +111,12 @@ def check_mode(what: str, device: str = "") -> None:
         ModuleError: torch.inference_mode is on, or torch.autocast on a device.
     """
     if torch.is_inference_mode_enabled():
-        raise ModuleError(f"{what}: torch.inference_mode is on, in which no gradient can be computed; leave it before")
+        raise ModuleError(f"{what}: torch.inference_mode is on, so gradients can't be computed; leave it first")
     # It keeps rounded copies of parameters until it is left, whatever is written to them since.
     if device and torch.is_autocast_enabled(device):
         raise ModuleError(
-            f"{what}: torch.autocast is on around the run, which keeps rounded copies of parameters that are written "
-            f"over; leave it before, and enter it in forward, or give Federation(..., precision='bf16')"
+            f"{what}: torch.autocast is on around the run, and caches rounded copies of parameters that the run "
+            "overwrites; leave it first, and enter it in forward, or give Federation(..., precision='bf16')"
         )
 
 
@@ -128,9 +134,9 @@ def check_listed(module: nn.Module) -> None:
         others = [at for at, p in held.items() if id(p) in trained ^ listed]
         if listed != trained:
             raise ModuleError(
-                f"model: {type(module).__name__} has a method {name} of its own, which lists other parameters than its "
-                f"parts have ({', '.join(others[:5]) or 'not of any part'}); leave it as torch has it, and call "
-                f"requires_grad_(False) on what is not to be trained"
+                f"model: {type(module).__name__} overrides {name}, which lists other parameters than its submodules "
+                f"have ({', '.join(others[:5]) or 'not of any part'}); remove the override, and call "
+                "requires_grad_(False) on parameters that aren't to be trained"
             )
 
 
@@ -149,11 +155,15 @@ def check_apart(parameters: Mapping[str, Tensor]) -> None:
     ends: list[tuple[int, int, str]] = []
     for name, p in parameters.items():
         if p.is_inference():
-            raise ModuleError(f"model: {name} was made in torch.inference_mode, and has no gradient; make it outside")
+            raise ModuleError(
+                f"model: {name} was made in torch.inference_mode, so it has no gradient; make it outside of that mode"
+            )
         if p.layout != torch.strided or p.device.type == "meta":
             continue
         if any(n > 1 and step == 0 for n, step in zip(p.shape, p.stride(), strict=True)):
-            raise ModuleError(f"model: numbers of {name} lie in the same memory (expand); give it a clone of its own")
+            raise ModuleError(
+                f"model: several entries of {name} are one number in memory (expand); replace it by a clone"
+            )
         length = 1 + sum((n - 1) * step for n, step in zip(p.shape, p.stride(), strict=True))
         ends.append((p.data_ptr(), p.data_ptr() + length * p.element_size(), name))
     ends.sort()

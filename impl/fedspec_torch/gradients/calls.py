@@ -92,8 +92,8 @@ def call_of(module: nn.Module, loss: Loss, structure: Structure) -> Call:
         arguments = lambda batch: (batch[:end], {})  # noqa: E731
     else:
         raise ModuleError(
-            f"model: {who} does not take {end} arguments, and a minibatch is a {structure}; give a pair (inputs, "
-            f"targets) whose inputs it takes, or a dict with names of arguments"
+            f"model: {who} can't take {end} arguments, but a minibatch is a {structure}; give a pair (inputs, targets) "
+            "with inputs that forward accepts, or a dict with the names of its arguments"
         )
     args, kwargs = arguments(names)
     targets: Callable[[Any], Any] = itemgetter(-1) if is_tuple else lambda batch: batch
@@ -109,8 +109,8 @@ def _loss_in(output: Any, _: Any) -> Any:
         found = output[0]
     if found is None:
         raise LossError(
-            f"loss: None was given, and the model's output ({type(output).__name__}) has no loss; put labels into the "
-            f"batch, as HuggingFace's models want them, or give a loss: Federation(model, loss, data)"
+            f"loss: got None, but the model's output ({type(output).__name__}) has no loss; put labels into the batch, "
+            "as HuggingFace's models need them, or give a loss: Federation(model, loss, data)"
         )
     return found
 
@@ -135,8 +135,8 @@ def _placed(forward: Signature, names: Any, who: str, *, every: bool) -> Argumen
     if others or not _takes(forward, **{name: names[name] for name in named}):
         lack = f"has no argument {', '.join(map(str, others))}" if others else "needs other arguments"
         raise ModuleError(
-            f"model: {who} {lack}, and a minibatch has {', '.join(map(str, names))}; rename its entries, or leave them "
-            f"out, or give a loss, which sees those of a dict that are no arguments"
+            f"model: {who} {lack}, but a minibatch has the entries {', '.join(map(str, names))}; rename or remove "
+            "entries, or give a loss, which receives the entries that aren't arguments"
         )
     return lambda inputs: ((), {name: inputs[name] for name in named})
 

@@ -226,7 +226,7 @@ def look(network: Network, name: str, look: Look, plain: tuple[Stack, Stack, Wei
     differs = look.differs(name, plain)
     if differs:
         raise ModuleError(
-            f"{name}: it {Reason.DIFFERS} than plain autograd on the module with its parameters set ({differs}): the "
-            f"module or the loss sees its parameters, or a minibatch, otherwise there, as in a closure, a list, "
-            f"model.parameters() or an own derivative; name way='looped', which is plain autograd"
+            f"{name}: it {Reason.DIFFERS} than plain autograd on the module with its parameters set ({differs}): "
+            "there, the module or the loss reads its parameters, or a minibatch, differently, as in a closure, a "
+            "list, model.parameters() or a custom derivative; name way='looped', which is plain autograd"
         )

@@ -159,7 +159,7 @@ class Network:
             LayersError: module, loss or precision is not written out.
         """
         if self.precision:
-            raise layers.LayersError(f"{self.precision} is not written out")
+            raise layers.LayersError(f"{self.precision} is {Reason.NOT_WRITTEN_OUT}")
         ends = list(accumulate(self.sizes, initial=0))
         places = {id(p): slice(*ends[j : j + 2]) for j, p in enumerate(self.parameters.values())}
         return layers.layers_of(self.module, places), layers.written_out(self.loss)
@@ -354,10 +354,10 @@ class Network:
         with self.rounding(leaves[0].device):
             *_, loss = self.call(run, leaves)
         if not isinstance(loss, Tensor):
-            raise ShapeError(f"loss: got {type(loss).__name__}, expected one number as a tensor; leave out float, item")
+            raise ShapeError(f"loss: got {type(loss).__name__}; return one number as a tensor (leave out float, item)")
         if loss.numel() != 1:
             raise ShapeError(
-                f"loss: got shape {tuple(loss.shape)}, expected one number; take the mean over the minibatch"
+                f"loss: got shape {tuple(loss.shape)}; return one number (take the mean over the minibatch)"
             )
         return loss.reshape(())
 

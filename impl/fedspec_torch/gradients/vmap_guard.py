@@ -135,4 +135,4 @@ def _check(func: Any, args: Any, kwargs: Any) -> None:
     if indices.numel() and count >= 0:
         low, high = (int(part) for part in indices.aminmax())
         if not least <= low <= high < count:
-            raise IndexError(f"{name}: index {high if high >= count else low} of a table of {count} rows")
+            raise IndexError(f"{name}: got index {high if high >= count else low}; the table has {count} rows")

@@ -140,7 +140,9 @@ class EngineSession(CaseSession):
                     arrived, self.waiting = self.waiting, []
                     self._run(*arrived)
             case _:
-                raise ContractError(f"event: {type(event).__name__} at level {self.case.level}; send what it takes")
+                raise ContractError(
+                    f"event: got {type(event).__name__} at level {self.case.level}; send the events of that level"
+                )
         x = self.run.state if isinstance(self.run.state, Tensor) else self.run.state.x
         return {"x": self.blocks(whole(x))}
 

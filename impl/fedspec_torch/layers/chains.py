@@ -80,7 +80,7 @@ def layers_of(module: nn.Module, places: dict[int, slice]) -> Chain:
     used = [id(p) for part in parts for p in part.parameters()]
     if sorted(used) != sorted(places):
         frozen = f"others are {Reason.NOT_WRITTEN_OUT}"
-        raise LayersError(f"every parameter is trained, and belongs to one layer; {frozen}")
+        raise LayersError(f"every parameter must be trained, and belong to one layer; {frozen}")
     linears: list[Linear] = []
     activations: list[list[str]] = [[]]
     for part in parts:
@@ -110,7 +110,7 @@ def check_shapes(part: nn.Linear) -> None:
     if part.weight.shape != (outputs, inputs) or (bias is not None and bias.shape != (outputs,)):
         shapes = f"{tuple(part.weight.shape)}" + ("" if bias is None else f" and {tuple(bias.shape)}")
         raise LayersError(
-            f"a Linear with weights of {shapes}, not of {(outputs, inputs)} as its in_features and out_features say, "
+            f"a Linear with weights of {shapes}, although its in_features and out_features mean {(outputs, inputs)}, "
             f"is {Reason.NOT_WRITTEN_OUT}"
         )
 
@@ -177,7 +177,7 @@ def mean_square(z: Tensor, targets: Tensor, out: Tensor, told: bool) -> tuple[We
         LayersError: there is not one target for each output.
     """
     if targets.ndim != 3 or targets.shape[2] != z.shape[1]:
-        raise LayersError(f"a mean square takes a target for each output; another is {Reason.NOT_WRITTEN_OUT}")
+        raise LayersError(f"a mean square needs one target for each output; other targets are {Reason.NOT_WRITTEN_OUT}")
     error = torch.sub(z, targets.mT, out=out)
     return error.square().mean((1, 2)) if told else z.new_empty(0), 2 / (z.shape[1] * z.shape[2])
 
@@ -190,7 +190,9 @@ def written_out(loss: Any) -> Loss:
     """
     functional = nn.functional
     if isinstance(loss, nn.Module) and not is_torchs_own(loss):
-        raise LayersError(f"the loss {type(loss).__name__}, which is hooked, is {Reason.NOT_WRITTEN_OUT}")
+        raise LayersError(
+            f"the loss {type(loss).__name__} with a hook or a replaced method is {Reason.NOT_WRITTEN_OUT}"
+        )
     if loss is functional.cross_entropy:
         return cross_entropy
     if loss is functional.mse_loss:

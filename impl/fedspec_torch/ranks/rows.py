@@ -84,7 +84,10 @@ class Rows(Tensor):
         ) is not None:
             return done
         if func._schema.is_mutable:
-            raise NotImplementedError(f"{func} of a stack on several ranks: a copy would be written, and the stack not")
+            raise NotImplementedError(
+                f"{func}: it would write to a gathered copy of a stack that is distributed over ranks, and leave the "
+                "stack unchanged"
+            )
         return func(*tree_map(whole, list(args)), **tree_map(whole, kwargs))
 
     @staticmethod

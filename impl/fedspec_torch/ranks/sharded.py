@@ -189,8 +189,8 @@ class Sharded(Batched):
             return X
         if self.shards.training:
             raise ParameterError(
-                "hyper: one for each client, but in shards an algorithm that asks for gradients before its "
-                "clients begin has one for all; give that, or train without shards"
+                "hyper: got one for each client, but in shards an algorithm that computes gradients before its "
+                "clients begin needs one for all clients; give that, or train without shards"
             )
         layout, parts = Layout.by_client(self.shards, S), {}
         rows = X if isinstance(X, Rows) and X.rows_of.same(layout) else Rows.of(whole(X), layout)

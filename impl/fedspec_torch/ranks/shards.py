@@ -49,7 +49,8 @@ class Shards:
     def __post_init__(self) -> None:
         if self.count < max(1, self.ranks.size):
             raise PlanError(
-                f"shards: {self.count} for {self.ranks.size} ranks; a rank holds one or more, so ask for as many"
+                f"shards: got {self.count} for {self.ranks.size} ranks; every rank needs at least one, so ask for "
+                f"{self.ranks.size} or more"
             )
 
     @cached_property

@@ -88,7 +88,7 @@ def parsed(id: str, text: str) -> Recipe:
     try:
         given = parse_toml(text)
     except ValueError as error:
-        raise RecipeError(f"{id}: no TOML: {error}") from error
+        raise RecipeError(f"{id}: not a valid TOML file: {error}") from error
     try:
         return _recipe(id, given)
     except RecipeError:
@@ -113,7 +113,10 @@ def _recipe(id: str, given: dict[str, Any]) -> Recipe:
     sizes = {name: _size(f"{id}: {name}", given[name], setting) for name in SIZES}
     called = [t.name for t in trials]
     if len({*called}) < len(called):
-        raise RecipeError(f"{id}: trials: two have one name, of {', '.join(called)}; checks need to tell them apart")
+        raise RecipeError(
+            f"{id}: trials: two have the same name, of {', '.join(called)}; give each trial its own name, which checks "
+            "use"
+        )
     made = Recipe(
         id=id,
         paper=given["paper"],
@@ -140,7 +143,7 @@ def _check_keys(where: str, given: Any, known: tuple[str, ...], needed: tuple[st
         raise RecipeError(f"{where}: got {given!r}; write a table with {', '.join(needed or known)}")
     for key in given:
         if key not in known:
-            raise RecipeError(f"{where}: nothing is called {key!r}; known: {', '.join(known)}")
+            raise RecipeError(f"{where}: got the key {key!r}; known: {', '.join(known)}")
     for key in needed:
         if key not in given:
             raise RecipeError(f"{where}: {key} is missing")
@@ -189,13 +192,16 @@ def _setting(where: str, usual: Setting, given: Any, needed: tuple[str, ...] = (
     # The one takes the place of the other.
     beside: dict[str, Any] = {"steps": None} if "epochs" in read else {"epochs": None} if "steps" in read else {}
     if "steps" in read and "epochs" in read:
-        raise RecipeError(f"{where}: steps and epochs both say how much clients do; leave one out")
+        raise RecipeError(f"{where}: steps and epochs both set the local work; leave one out")
     found = replace(usual, **{**beside, **read})
     if found.way not in (*WAYS, "fused"):
         raise RecipeError(f"{where}: way: got {found.way!r}; known: {', '.join(WAYS)}")
     model_of(found.data, found.model)
     if not 0 <= found.absent < found.clients or not found.eager > 0:
-        raise RecipeError(f"{where}: absent {found.absent} of {found.clients}, eager {found.eager}: somebody comes")
+        raise RecipeError(
+            f"{where}: got absent = {found.absent} of {found.clients} clients and eager = {found.eager}; absent must "
+            f"be from 0 to {found.clients - 1}, and eager above 0"
+        )
     return found
 
 
@@ -215,10 +221,10 @@ def _trials(id: str, given: Any, setting: Setting) -> Iterator[Trial]:
             if name not in row.parameters:
                 raise RecipeError(f"{where}: {row.id} has no {name!r}; known: {', '.join(row.parameters)}")
         if {*grid} != {*tuned}:
-            raise RecipeError(f"{where}: grid has {_list(grid)}, tuned has {_list(tuned)}; both have the same names")
+            raise RecipeError(f"{where}: grid has {_list(grid)}, tuned has {_list(tuned)}; give both the same names")
         for name, value in tuned.items():
             if value not in grid[name]:
-                raise RecipeError(f"{where}: tuned {name} = {value} is none of its grid {list(grid[name])}")
+                raise RecipeError(f"{where}: tuned {name} = {value} isn't in its grid {list(grid[name])}")
         yield Trial(one["name"], row.id, own, one.get("reading"), one.get("set", {}), tuned, grid)
 
 
@@ -240,7 +246,7 @@ def _size(where: str, given: Any, setting: Setting) -> Size:
 
 def _checks(id: str, given: Any, called: list[str]) -> Iterator[Check]:
     if not isinstance(given, list) or not given:
-        raise RecipeError(f"{id}: checks: got {given!r}; write one [[checks]] or more, else nothing could come out")
+        raise RecipeError(f"{id}: checks: got {given!r}; write one [[checks]] or more, since they decide the result")
     for k, one in enumerate(given):
         where = f"{id}: checks[{k}]"
         check = _record(where, Check, one, ("measure", "relation", "because"))
@@ -250,8 +256,11 @@ def _checks(id: str, given: Any, called: list[str]) -> Iterator[Check]:
             raise RecipeError(f"{where}: relation: got {check.relation!r}; known: {', '.join(RELATIONS)}")
         asked = check.along if check.relation == "falls" else (check.of, check.than)
         if check.relation == "falls" and len(asked) < 2:
-            raise RecipeError(f"{where}: along: got {list(asked)}; name two trials or more, in the order of the fall")
+            raise RecipeError(
+                f"{where}: along: got {list(asked)}; name two trials or more, from the largest to the smallest "
+                "expected value"
+            )
         for name in asked:
             if name not in called:
-                raise RecipeError(f"{where}: no trial is called {name!r}; known: {', '.join(called)}")
+                raise RecipeError(f"{where}: got the trial {name!r}; known: {', '.join(called)}")
         yield check

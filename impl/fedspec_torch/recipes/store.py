@@ -112,7 +112,8 @@ def kept(file: Path, recipe: Recipe) -> Stored:
     whole = all(there.has(name, seed) for name in names for seed in range(recipe.sizes[size].seeds))
     if not (same and whole and all(measures <= {*r.get("measures", MEASURES)} for r in there.runs)):
         raise RecipeError(
-            f"{file}: of another state of {recipe.id}; run fedspec reproduce {recipe.id} and store it again"
+            f"{file}: stored for an earlier version of {recipe.id}; run fedspec reproduce {recipe.id}, and store its "
+            "result again"
         )
     for name, tried in there.grids.items():
         missing = [point for point in points(recipe.trial(name)) if point not in [p for p, _ in tried]]
@@ -127,9 +128,11 @@ def _read(file: Path) -> dict[str, Any]:
     try:
         found: dict[str, Any] = parse_json(file.read_text(encoding="utf-8"))
         if not {"digests", "tried", "last", "target", "size", "versions", "date", "runs", "grids"} <= found.keys():
-            raise ValueError("it lacks what such a file has")
+            raise ValueError("entries are missing")
     except (AttributeError, OSError, ValueError) as error:
-        raise RecipeError(f"{file}: cannot be read as runs of a recipe: {error}; remove it to begin anew") from error
+        raise RecipeError(
+            f"{file}: not a readable file of a recipe's runs: {error}; remove it to begin anew"
+        ) from error
     return found
 
 

@@ -56,8 +56,8 @@ def check_alike(federation: Federation, told: Any, ranks: Ranks) -> None:
         for what, there in theirs.items():
             if mine[what] != there:
                 raise RankError(
-                    f"{what}: {mine[what]} on rank {ranks.rank}, {there} on rank {q}; "
-                    f"make model, data and run alike on all ranks, from the same seeds"
+                    f"{what}: {mine[what]} on rank {ranks.rank}, {there} on rank {q}; make model, data and run the "
+                    "same on all ranks, from the same seeds"
                 )
 
 

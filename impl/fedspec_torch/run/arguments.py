@@ -23,7 +23,8 @@ def trainer(algorithm: str | Algorithm) -> Algorithm:
     row = find(algorithm)
     if isinstance(row.run, LocalSolver):
         raise PlanError(
-            f"{row.id}: a local solver, which one client runs; simulate takes algorithms with level round or trace"
+            f"algorithm: {row.id} is a local solver, which a single client runs; give an algorithm with level round or "
+            "trace"
         )
     return row
 
@@ -58,8 +59,9 @@ def hyper_of(row: Algorithm, reading: str | None, given: Mapping[str, Any]) -> A
     assert not isinstance(row.run, LocalSolver)
     if missing := [n for n in needed(row, resolved) if n not in numbers]:
         raise ParameterError(
-            f"{', '.join(missing)}: not given; {row.id} has no usual value of {'it' if len(missing) == 1 else 'them'}: "
-            f"give a number (to the command: --set {missing[0]}=...; in an own row: usual={{{missing[0]!r}: ...}})"
+            f"{', '.join(missing)}: not given, and {row.id} has no usual value for "
+            f"{'it' if len(missing) == 1 else 'them'}: give a number (on the command line: --set {missing[0]}=...; in "
+            f"your own row: usual={{{missing[0]!r}: ...}})"
         )
     return row.run.hyper(**{**numbers, **resolved})
 
@@ -70,5 +72,6 @@ def check_finite(h: Any, dtype: torch.dtype) -> None:
     for name, value in vars(h).items():
         if isinstance(value, float) and abs(value) > largest:
             raise ParameterError(
-                f"{name}: got {value}, more than {dtype} holds ({largest:.2g}); give less, or a model in float64"
+                f"{name}: got {value}, but the largest number of {dtype} is {largest:.2g}; give less, or a model in "
+                "float64"
             )

@@ -54,17 +54,17 @@ def write(file: Path, content: Mapping[str, Any]) -> None:
     from safetensors.torch import save_file
 
     if not file.parent.is_dir():
-        raise CheckpointError(f"{file}: {file.parent} is no folder; make it first")
+        raise CheckpointError(f"{file}: the folder {file.parent} doesn't exist; make it first")
     if file.is_dir():
-        raise CheckpointError(f"{file}: a folder; give the name of a file in it")
+        raise CheckpointError(f"{file}: it is a folder; give the name of a file")
     tensors: dict[str, Tensor] = {}
     parts = {name: _told(value, tensors) for name, value in content.items()}
     for name in ("h", "state"):
         if parts.get(name, ...) is None and content[name] is not None:
             kind = _name(content[name])
             raise CheckpointError(
-                f"{file}: {kind} is in no file that holds a row of the catalogue, and a saved run looks up no other; "
-                f"write the algorithm's records beside its row"
+                f"{file}: {kind} isn't in the file of a row of the catalogue, so a saved run can't load it; define the "
+                "algorithm's records in the file of its row"
             )
     told = json.dumps(parts)
     # The format wants one tensor at least.
@@ -109,14 +109,14 @@ def read(
             tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, ValueError, TypeError, RuntimeError, KeyError) as error:
         # A spoiled header may name types and shapes that torch, not safetensors, refuses.
-        raise CheckpointError(f"{file}: damaged, or no saved run ({error}); take an earlier one") from error
+        raise CheckpointError(f"{file}: it is damaged, or isn't a saved run ({error}); take an earlier one") from error
     if header.get("fedspec") != FORMAT:
         raise CheckpointError(
-            f"{file}: a safetensors file, but not a saved run of this version of fedspec "
-            f"(format {header.get('fedspec', 'unknown')}, here {FORMAT})"
+            f"{file}: a safetensors file, but not a saved run of this version of fedspec (its format is "
+            f"{header.get('fedspec', 'unknown')}, this version reads {FORMAT})"
         )
     if header.get("digest") != digest(header.get("content", ""), tensors):
-        raise CheckpointError(f"{file}: damaged: it does not hold what was written; take an earlier one")
+        raise CheckpointError(f"{file}: damaged: its content differs from what was written; take an earlier one")
     try:
         found = {name: _made(value, tensors) for name, value in parse_json(header["content"]).items()}
         for name, kind in (entries or {}).items():
@@ -217,9 +217,11 @@ def _own(name: str, kind: type) -> Any:
     """A record or reading of fedspec's own, or of a row's file, by its dotted name; nothing else is ever looked up."""
     module, _, cls = FORMER.get(name, name).rpartition(".")
     if not _looked_up(module) or (module.startswith(PLUGINS) and module not in sys.modules):
-        raise ValueError(f"{name} is none of fedspec's records; if it is of an own algorithm, name its file (--plugin)")
+        raise ValueError(
+            f"{name} isn't one of fedspec's records; if it belongs to your own algorithm, name its file (--plugin)"
+        )
     found = getattr(sys.modules.get(module) or import_module(module), cls)
     own = isinstance(found, type) and issubclass(found, kind)
     if not own or not (is_dataclass(found) or issubclass(found, StrEnum)):
-        raise ValueError(f"{name} is none of fedspec's records")
+        raise ValueError(f"{name} isn't one of fedspec's records")
     return found

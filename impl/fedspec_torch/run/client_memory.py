@@ -126,15 +126,18 @@ def undoable(state: Any) -> Iterator[UndoLog]:
 def _in_file(stack: Tensor, folder: str | Path) -> Tensor:
     if stack.device.type != "cpu":
         raise PlanError(
-            f"client_state: the model is on {stack.device}; rows in a file are read on the CPU, leave it out"
+            f"client_state: the model is on {stack.device}, but client state in a file needs the CPU; leave "
+            "client_state out"
         )
     if not Path(folder).is_dir():
-        raise PlanError(f"client_state: {folder} is no folder; make it first")
+        raise PlanError(f"client_state: the folder {folder} doesn't exist; make it first")
     with NamedTemporaryFile(dir=folder, prefix="fedspec-rows-") as file:
         try:
             mapped = torch.from_file(file.name, shared=True, size=stack.numel(), dtype=stack.dtype).view(stack.shape)
         except RuntimeError as error:
-            raise PlanError(f"client_state: {folder} has no room for rows of {stack.nbytes} bytes ({error})") from error
+            raise PlanError(
+                f"client_state: {folder} has no room for the clients' {stack.nbytes} bytes ({error})"
+            ) from error
     size = max(1, AT_ONCE // max(1, stack.shape[1]))
     for start in range(0, len(stack), size):
         rows = stack[start : start + size]

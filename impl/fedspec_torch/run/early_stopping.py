@@ -31,7 +31,7 @@ def notify(told: Sequence[Told], run: Any, done: Any) -> Stop | None:
             stop = stop or asked
         except StopIteration as error:
             raise PlanError(
-                f"on_round: StopIteration in round {done.round}, which is done; raise fedspec_torch.Stop to end a run, "
-                f"or give next() a default"
+                f"on_round: a callback raised StopIteration after round {done.round}; raise fedspec_torch.Stop to end "
+                "a run, or give next() a default"
             ) from error
     return stop

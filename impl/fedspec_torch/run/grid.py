@@ -139,11 +139,11 @@ def checked(row: Algorithm, grid: Any, given: Mapping[str, Any]) -> dict[str, tu
             known = ", ".join((*row.parameters, *OF_FEDERATIONS))
             raise UnknownNameError(f"grid: {row.id} has no {name}; known: {known}")
         if name in given:
-            raise ParameterError(f"grid: {name} is given beside it ({given[name]}); leave out one of the two")
+            raise ParameterError(f"grid: {name} is also given as one value ({given[name]}); leave out one of the two")
         listed = values.tolist() if hasattr(values, "tolist") else values
         if isinstance(listed, str) or not isinstance(listed, Sequence) or not listed:
             raise ParameterError(f"grid: {name}: got {values!r}; give a list of values to try")
         found[name] = tuple(str(v) if name in row.options else v for v in listed)
         if len({*found[name]}) < len(listed):
-            raise ParameterError(f"grid: {name}: a value stands twice in {listed}; leave one out")
+            raise ParameterError(f"grid: {name}: a value occurs twice in {listed}; leave one out")
     return found

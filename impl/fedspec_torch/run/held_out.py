@@ -113,7 +113,7 @@ def without_clients(federation: Federation, share: float, seed: int) -> HeldOut:
     """
     n = len(federation)
     if n < 2:
-        raise PlanError("held_out: there is one client; hold out examples of it, of='examples'")
+        raise PlanError("held_out: there is only one client; hold out some of its examples, of='examples'")
     order = np.random.default_rng([seed, 5]).permutation(n).tolist()
     out, left = sorted(order[: count_of(n, share)]), sorted(order[count_of(n, share) :])
     pool = federation.pool
@@ -136,7 +136,9 @@ def without_examples(federation: Federation, share: float, seed: int, why: str =
     rows = [_rows(n, share, seed, i) for i, n in enumerate(pool.examples)]
     counts = tuple(len(keep) for keep, _ in rows)
     if sum(counts) == sum(pool.examples):
-        raise PlanError("held_out: no client has an example to spare; give held_out=(inputs, targets)")
+        raise PlanError(
+            "held_out: every client has a single example, so none can be held out; give held_out=(inputs, targets)"
+        )
     if isinstance(pool, Held):
         kept = [_some(leaves, keep) for leaves, (keep, _) in zip(pool.leaves, rows, strict=True)]
         some = _with(federation, [*map(federation.structure.tree, kept)])

@@ -77,7 +77,9 @@ def epochs(passes: float | Sequence[float], *, batch_size: int, accumulate: int 
     each: list[Any] = given if isinstance(given, list) else [given]
     for some in each or [given]:
         if isinstance(some, bool) or not isinstance(some, int | float) or not 0 < some < float("inf"):
-            raise PlanError(f"epochs: got {some!r}; give a number above 0, such as 2 or 0.5, or a list with one each")
+            raise PlanError(
+                f"epochs: got {some!r}; give a number above 0, such as 2 or 0.5, or a list with one for each client"
+            )
     check_whole("batch_size", batch_size, "a minibatch holds at least one example")
     check_whole("accumulate", accumulate, "a gradient is the mean of at least one minibatch")
     return Epochs(tuple(given) if isinstance(given, list) else given, int(batch_size), int(accumulate))
@@ -144,7 +146,7 @@ def steps_of(
 
 def _for_each(what: str, said: tuple[N, ...], examples: Sequence[float]) -> tuple[N, ...]:
     if len(said) != len(examples):
-        raise PlanError(f"{what}: {len(said)} numbers for {len(examples)} clients; give one for each")
+        raise PlanError(f"{what}: got {len(said)} numbers for {len(examples)} clients; give one for each client")
     return said
 
 
@@ -163,7 +165,9 @@ def common(steps: Steps) -> int:
             return steps
         case (_, high) | Redrawn(_, high):
             return high
-    raise PlanError("steps: clients that exchange after each step all take as many; give one number")
+    raise PlanError(
+        "steps: if clients exchange models after each step, all must take the same number of steps; give one number"
+    )
 
 
 def _ends(steps: Sequence[Any]) -> tuple[int, int]:
@@ -172,6 +176,6 @@ def _ends(steps: Sequence[Any]) -> tuple[int, int]:
     if len(steps) != 2 or steps[0] > steps[1]:
         raise PlanError(
             f"steps: got {steps!r}; give a whole number, or the least and the greatest, such as (2, 8), or "
-            f"for_clients([...]) with one for each"
+            "for_clients([...]) with one for each client"
         )
     return int(steps[0]), int(steps[1])

@@ -67,7 +67,7 @@ def log_of(file: str | Path | None) -> Log | None:
     if path.suffix not in SUFFIXES:
         raise PlanError(f"log: got {str(file)!r}; give a name that ends in {' or '.join(SUFFIXES)}")
     if not path.parent.is_dir():
-        raise PlanError(f"log: {path.parent} is no folder; make it first")
+        raise PlanError(f"log: the folder {path.parent} doesn't exist; make it first")
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
         raise PlanError(f"log: {file} cannot be written; give another name")
     return Log(path)

@@ -55,8 +55,8 @@ def check_finite(federation: Federation, test: Any) -> None:
         what = federation.structure.tensors[int(clean[:, unclean[0]].int().argmin())]
         more = f" (and {len(unclean) - 1} more are such)" if len(unclean) > 1 else ""
         raise DataError(
-            f"test: example {unclean[0]} has {what} that are not finite{more}, and the loss on the test set is {loss}; "
-            f"leave it out, or fill it"
+            f"test: example {unclean[0]} has {what} that aren't finite{more}, and the loss on the test set is {loss}; "
+            "leave the example out, or replace these numbers"
         )
 
 
@@ -76,12 +76,12 @@ def checked_metrics(metrics: Any, test: Any, taken: Sequence[str]) -> dict[str, 
     if not isinstance(metrics, Mapping):
         raise PlanError(f"metrics: got {type(metrics).__name__}; give functions by name, metrics={{'f1': f}}")
     if test is None:
-        raise PlanError("metrics: they are of the test set; give test=(inputs, targets)")
+        raise PlanError("metrics: given without a test set; give test=(inputs, targets)")
     for name, metric in metrics.items():
         if not isinstance(name, str) or not callable(metric):
             raise PlanError(f"metrics: {name!r}: got {metric!r}; give a function of output and targets by its name")
         if name in taken:
-            raise PlanError(f"metrics: {name!r} is what a round tells anyway; give it another name")
+            raise PlanError(f"metrics: {name!r} is a field of every round; give the metric another name")
     return dict(metrics)
 
 

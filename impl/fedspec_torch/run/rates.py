@@ -50,7 +50,7 @@ class Numbers:
             return float(self.at(round, client) if self.each else self.at(round))
         except (TypeError, ValueError, IndexError) as error:
             where = f"round {round}" + (f", client {client}" if self.each else "")
-            raise ParameterError(f"rates: {self.name} in {where}: {error}; give one number") from error
+            raise ParameterError(f"rates: {self.name} in {where}: {error}; return one number") from error
 
 
 @dataclass(frozen=True)
@@ -120,9 +120,9 @@ def rated(
     for name, rate in rates.items():
         if name not in VARYING or name not in row.numbers:
             known = ", ".join(n for n in VARYING if n in row.numbers)
-            raise UnknownNameError(f"rates: {row.id} has no {name} that varies from round to round; it has {known}")
+            raise UnknownNameError(f"rates: {name} of {row.id} can't vary from round to round; these can: {known}")
         if name in given:
-            raise ParameterError(f"rates: {name} is given as one number too ({given[name]}); give one of the two")
+            raise ParameterError(f"rates: {name} is also given as one number ({given[name]}); leave out one of the two")
         numbers = numbers_of(name, rate, rounds, clients)
         if numbers.each and (row.event == "exchange" or not DOMAINS[name].of_clients):
             why = "clients that mix have one for all" if row.event == "exchange" else "it is the server's"
@@ -138,7 +138,9 @@ def check_held(hyper: Mapping[str, Any], dtype: torch.dtype) -> None:
     for name, said in hyper.items():
         for number in said if isinstance(said, tuple) else (said,):
             if math.isfinite(number) and abs(number) > largest:
-                raise ParameterError(f"{name}: got {number}, more than {dtype} holds ({largest:.2g}); give less")
+                raise ParameterError(
+                    f"{name}: got {number}, but the largest number of {dtype} is {largest:.2g}; give less"
+                )
 
 
 def numbers_of(name: str, rate: Rate, rounds: int, clients: int) -> Numbers:
@@ -159,8 +161,8 @@ def numbers_of(name: str, rate: Rate, rounds: int, clients: int) -> Numbers:
     want = {1: (rounds,), 2: (rounds, clients)}.get(table.ndim)
     if want is None or len(table) < rounds or table.shape[1:] != want[1:]:
         raise ParameterError(
-            f"rates: {name}: an array of shape {table.shape}; give one of shape [{rounds}] or [{rounds}, {clients}]: "
-            f"a number for each round, or for each round and client"
+            f"rates: {name}: got an array of shape {table.shape}; give one of shape [{rounds}] or [{rounds}, "
+            f"{clients}]: a number for each round, or for each round and client"
         )
     check_ahead(name, table[:rounds])
     return Numbers(name, lambda *at: table[at], table.ndim == 2)
@@ -184,8 +186,8 @@ def check_ahead(name: str, table: Float[np.ndarray, "rounds ..."], by: str = "")
     at, number = next((at, float(v)) for at, v in np.ndenumerate(table) if outside(float(v), domain))
     where = f"round {at[0]}" + "".join(f", client {i}" for i in at[1:])
     raise ParameterError(
-        f"rates: {name} in {where} is {number}{by}; {name} is the {meaning} and must be {domain.words}; give others "
-        f"(a cosine has least=...), or ask for fewer rounds"
+        f"rates: {name} in {where} is {number}{by}; {name} is the {meaning} and must be {domain.words}; change the "
+        "rates (a cosine has least=...), or ask for fewer rounds"
     )
 
 
@@ -223,5 +225,6 @@ def check_same(file: object, found: Mapping[str, Any] | None, plan: Schedule, do
                 was, now = f"{one:.6g} in {where}", f"{other:.6g}"
                 break
             raise CheckpointError(
-                f"{file}: written by a run whose {name} was {was}, here rates gives {now}; resume with the same rates"
+                f"{file}: written by a run whose {name} was {was}, but rates now gives {now}; resume with the same "
+                "rates"
             )

@@ -131,12 +131,13 @@ class Run:
         served = "peers" not in self.algorithm.takes
         if self.federation.network.running and not served and self.federation.statistics != Reading.KEPT:
             raise PlanError(
-                f"statistics: {self.algorithm.id} has no server, so nobody has those that are "
+                f"statistics: {self.algorithm.id} has no server, so running statistics can't be "
                 f"{self.federation.statistics}; make the federation with statistics='kept'"
             )
         if self.ranks.size > 1 and self.federation.network.running and self.federation.statistics == Reading.RECOMPUTED:
             raise PlanError(
-                "statistics: recomputed ones are of all participants' examples, and a rank has its own; take another"
+                "statistics: recomputed statistics need all participants' examples, but each rank has only its own; "
+                "take another option"
             )
 
     @property
@@ -202,7 +203,7 @@ class Run:
             ModuleError: torch cannot copy the module.
         """
         if client is not None and client not in range(len(self.federation)):
-            raise PlanError(f"module: there is no client {client}; they are 0 to {len(self.federation) - 1}")
+            raise PlanError(f"module: got client {client}; the clients are 0 to {len(self.federation) - 1}")
         x, kept = self._model(self.state, client), (self.b, self.own_b, self.took)
         b = self._shown(x, *kept) if client is None else self.own_b.get(client, self.federation.b0)
         return self.federation.module_at(x, b)
@@ -224,13 +225,14 @@ class Run:
         if not len(self):
             n = len(self.history)
             raise PlanError(
-                f"rounds: all {n} are done; for more set run.rounds, or resume a saved run with rounds={n + 1} or more"
+                f"rounds: all {n} are done; to play more, set run.rounds, or resume a saved run with rounds={n + 1} or "
+                "more"
             )
         number = len(self.history)
         if not self.whole:
             raise PlanError(
-                f"round {number} was broken off, its state is half written: {self.broken}; resume a saved run, or "
-                f"begin again"
+                f"round {number} failed and left the state half written: {self.broken}; resume a saved run, or begin "
+                "again"
             )
         with self.federation.in_its_modes(), client_memory.undoable(self.state) as before:
             try:
@@ -269,7 +271,7 @@ class Run:
         x = self._model(state) if looks or (tests and self.test is not None) else None
         if x is not None and ends and not bool(x.isfinite().all()):
             raise DivergedError(
-                f"round {number}: the model is no number after it, the last round; {explain_non_finite(unclean())}"
+                f"round {number}: the model isn't finite after it, the last round; {explain_non_finite(unclean())}"
             )
         if x is not None and looks:
             with self.ranks.alone():
@@ -387,8 +389,8 @@ class Run:
         """
         if not self.whole:
             raise checkpoints.CheckpointError(
-                f"{file}: round {len(self.history)} was broken off, its state is half written: {self.broken}; "
-                f"resume an earlier file"
+                f"{file}: round {len(self.history)} failed and left the state half written: {self.broken}; resume an "
+                "earlier file"
             )
         known, parts = described(self.federation)
         content = {

@@ -56,14 +56,19 @@ class Cohorts:
         n, takes = setup.clients, algorithm.takes
         size = n if self.size is None else self.size
         if not 0 < size <= n:
-            raise PlanError(f"cohort: {size} of {n} clients; ask for 1 to {n}")
+            raise PlanError(f"cohort: got {size} of {n} clients; ask for 1 to {n}")
         if "everyone" in takes and size < n:
-            raise PlanError(f"cohort: {size} of {n} clients, but {algorithm.id} asks everybody every time; ask for {n}")
+            raise PlanError(
+                f"cohort: got {size} of {n} clients, but {algorithm.id} needs all clients in every round; ask for {n}"
+            )
         rng = np.random.default_rng([self.seed, round])
         who = tuple(sorted(rng.choice(n, size, replace=False).tolist())) if size < n else tuple(range(n))
         strategies: tuple[str, ...] = ()
         if self.strategies and "strategies" not in takes:
-            raise PlanError(f"strategies: {self.strategies}, but the clients of {algorithm.id} take none; leave it out")
+            raise PlanError(
+                f"strategies: got {self.strategies}, but the clients of {algorithm.id} have no strategies; leave "
+                "strategies out"
+            )
         if "strategies" in takes:
             known = self.strategies or (algorithm.run.strategies if isinstance(algorithm.run, Program) else ())
             strategies = tuple(known[i % len(known)] for i in who)
@@ -71,7 +76,7 @@ class Cohorts:
         if "one-length" in takes:
             steps = (steps[0],) * size
         if "one-step" in takes and {*steps} != {1}:
-            raise PlanError(f"steps: {algorithm.id} asks for one gradient of each client in a round; ask for steps=1")
+            raise PlanError(f"steps: {algorithm.id} takes one gradient of each client in a round; ask for steps=1")
         examples = setup.examples if size == n else tuple(setup.examples[i] for i in who)
         scales = (1.0,) * size if "scales" in takes else ()
         plan = planned(who, steps, examples, strategies, scales, repeats="repeats" in takes)
@@ -113,10 +118,10 @@ class Exchanges:
             computing = senders
         for what, size in (("senders", senders), ("computing", computing)):
             if not self.clusters <= size <= n:
-                raise PlanError(f"{what}: {size} of {n} clients; ask for {self.clusters} to {n}")
+                raise PlanError(f"{what}: got {size} of {n} clients; ask for {self.clusters} to {n}")
             if "peers" in takes and size < n:
                 raise PlanError(
-                    f"{what}: {size} of {n} clients, but in {algorithm.id} all of them compute; ask for {n}"
+                    f"{what}: got {size} of {n} clients, but in {algorithm.id} all clients compute; ask for {n}"
                 )
         rng = np.random.default_rng([self.seed, round])
         groups = tuple(tuple(map(int, group)) for group in np.array_split(np.arange(n), self.clusters))
@@ -247,7 +252,7 @@ def refuse_other(event: str, algorithm: Algorithm, what: str) -> None:
     wanted = algorithm.event or "round"
     if wanted != event:
         names = {"round": "cohorts(...)", "exchange": "exchanges(...)", "arrival": "arrivals(...)"}
-        raise PlanError(f"plan: {what} for {algorithm.id}, one step of which is one {wanted}; use {names[wanted]}")
+        raise PlanError(f"plan: got {what} for {algorithm.id}, whose step is one {wanted}; use {names[wanted]}")
 
 
 def drawn_in_each(rng: np.random.Generator, groups: Sequence[Sequence[int]], size: int) -> tuple[int, ...]:
@@ -278,5 +283,5 @@ def check_events(events: Any, algorithm: Algorithm, round: int) -> None:
     if not some or (kind is not Arrival and len(events) > 1):
         count = "one or more" if kind is Arrival else "one"
         raise PlanError(
-            f"plan: round {round}: its events are {events!r}; {algorithm.id} takes a tuple of {count} {kind.__name__}"
+            f"plan: round {round}: got the events {events!r}; {algorithm.id} takes a tuple of {count} {kind.__name__}"
         )

@@ -93,7 +93,7 @@ def simulate(
     test, metrics, told = check_monitoring(federation, test, metrics, on_round, log)
     if not hasattr(plan, "events"):
         raise PlanError(
-            f"plan: got {plan!r}; give cohorts(...), exchanges(...) or arrivals(...), or an object with their method"
+            f"plan: got {plan!r}; give cohorts(...), exchanges(...) or arrivals(...), or an object with a method events"
         )
     check_epochs(plan, federation)
     plan, hyper = rated(plan, rates, row, hyper, rounds, len(federation))
@@ -134,8 +134,9 @@ def check_epochs(plan: Any, federation: Federation) -> None:
     if (steps.batch_size, steps.accumulate) != (steps.batch_size if whole else b, times):
         of_plan, of_clients = ("" if a == 1 else f", accumulate={a}" for a in (steps.accumulate, times))
         raise PlanError(
-            f"plan: epochs({steps.passes}, batch_size={steps.batch_size}{of_plan}), but "
-            f"Federation(batch_size={b}{of_clients}); give both the same, else it is another number of passes"
+            f"plan: got epochs({steps.passes}, batch_size={steps.batch_size}{of_plan}), but "
+            f"Federation(batch_size={b}{of_clients}); give both the same values, otherwise the number of passes is "
+            "another one"
         )
 
 
@@ -237,21 +238,23 @@ def resume(
     found = checkpoints.read(Path(file), device=federation.x0.device, entries=ENTRIES)
     if other := federation_differences(found, federation):
         raise checkpoints.CheckpointError(
-            f"{file}: written by a run of another federation: {'; '.join(other)}. Resume with the federation it was "
-            f"begun with"
+            f"{file}: written by a run of another federation: {'; '.join(other)}. Resume with the federation of that "
+            "run"
         )
     if plan is None and found["plan"] is None:
-        raise checkpoints.CheckpointError(f"{file}: its schedule is not one of fedspec_torch's own; give it as plan")
+        raise checkpoints.CheckpointError(
+            f"{file}: its schedule isn't one of fedspec_torch's own, so the file lacks it; give it as plan"
+        )
     if plan is not None and found["plan"] is not None and plan != found["plan"]:
         differs = unlike(found["plan"], plan)
         raise checkpoints.CheckpointError(
-            f"{file}: written by a run with another plan: {differs}. Leave plan out, the file has it; to change it on "
-            f"purpose set run.plan"
+            f"{file}: written by a run with another plan: {differs}. Leave plan out, since the file contains it; to "
+            "change it on purpose, set run.plan"
         )
     row, done, n = find(found["algorithm"]), len(found["history"]), len(federation)
     ends = found["rounds"] if rounds is None else rounds
     if ends < done:
-        raise PlanError(f"rounds: got {ends}, but {file} has {done} that are done; ask for {done} or more")
+        raise PlanError(f"rounds: got {ends}, but {done} rounds of {file} are done; ask for {done} or more")
     schedule, _ = rated(plan or found["plan"], rates, row, {}, ends, n)
     check_same(file, found.get("rates"), schedule, done, found["rounds"], n)
     federation.choices.update(found["choices"])

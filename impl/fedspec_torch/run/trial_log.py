@@ -102,12 +102,12 @@ def read(file: Path, question: Mapping[str, Any]) -> list[Trial]:
             raise ValueError(f"format {found['fedspec-tuning']}, here {FORMAT}")
         there, trials = found["question"], [Trial(**{**t, "scores": tuple(t["scores"])}) for t in found["trials"]]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(f"{file}: no record of a tuning that can be read ({error}); tune anew") from error
+        raise CheckpointError(f"{file}: not a readable record of a tuning ({error}); tune anew") from error
     for what, now in question.items():
         if there.get(what) != now:
             raise CheckpointError(
-                f"{file}: {what}: tuned with {there.get(what)}, asked for {now}; give what it was begun with, "
-                f"or tune anew"
+                f"{file}: {what}: tuned with {there.get(what)}, but now asked for {now}; give the former value, or "
+                "tune anew"
             )
     return trials
 

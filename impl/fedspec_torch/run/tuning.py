@@ -165,7 +165,10 @@ def tune(
     check_whole("rounds", rounds, "a run has at least one round")
     check_whole("seeds", seeds, "a combination is trained at least once")
     if here().size > 1:
-        raise PlanError("tune: runs on one process; tune there first, and give the ranks the hyper-parameters it chose")
+        raise PlanError(
+            "tune: it runs on one process only; tune without ranks first, and give the ranks the hyper-parameters "
+            "that it chose"
+        )
     if by not in BY:
         raise UnknownNameError(f"by: got {by!r}; known: {', '.join(BY)}")
     tell = checked_callbacks(on_round)
@@ -176,7 +179,7 @@ def tune(
     aparts = [_apart(asked, records[0], _drawn(federation, k), held_out, of, seed + k) for k in range(seeds)]
     apart = aparts[0]
     if by == "accuracy" and math.isnan(federation.evaluate(federation.x0, apart.examples)[1]):
-        raise PlanError("by: there is no accuracy, since targets are no classes; take by='loss'")
+        raise PlanError("by: got 'accuracy', but the targets aren't classes; take by='loss'")
     schedule = asked.schedule(len(federation))
     question = {
         "algorithm": row.id,
@@ -208,12 +211,12 @@ def _apart(asked: Grid, h: Any, federation: Federation, held_out: Any, of: str |
         raise UnknownNameError(f"of: got {of!r}; known: {CLIENTS}, {EXAMPLES}")
     if not isinstance(held_out, int | float):
         if of is not None:
-            raise PlanError("of: says what is held out, and held_out has examples already; leave out one of the two")
+            raise PlanError("of: given, but held_out already contains the examples; leave out one of the two")
         held_out = test_batch(held_out, federation.keys, federation.x0.device)
         return HeldOut(federation, held_out, f"{len(federation.tested(held_out)[0])} examples that were given")
     share = check_share(held_out)
     if of == CLIENTS and asked.row.event == "exchange":
-        raise PlanError(f"of: the clients of {asked.row.id} are a graph, which none can leave; take of='examples'")
+        raise PlanError(f"of: the clients of {asked.row.id} form a graph, so none can be held out; take of='examples'")
     why = ""
     if of is None:
         why = of_the_population(asked.row, h, federation)

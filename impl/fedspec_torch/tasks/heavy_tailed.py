@@ -39,10 +39,10 @@ def heavy_tailed(asked: Asked) -> Task:
     if own["noise"] not in NOISES:
         raise UnknownNameError(f"heavy-tailed: noise: got {own['noise']!r}; known: {', '.join(NOISES)}")
     if dim < 1:
-        raise ParameterError(f"heavy-tailed: dim: got {dim}; models have a whole number of coordinates >= 1")
+        raise ParameterError(f"heavy-tailed: dim: got {dim}; give a whole number >= 1")
     if draws < 2 or draws % 2:
         raise ParameterError(
-            f"heavy-tailed: draws: got {draws}; each stands beside its negative, so an even number >= 2"
+            f"heavy-tailed: draws: got {draws}; draws come in pairs of opposite sign, so give an even number >= 2"
         )
     rng, scale = np.random.default_rng([asked.seed, 4]), (dim / 2) ** 0.5
     pairs = []

@@ -25,7 +25,7 @@ def _matrices(features: int, classes: int) -> nn.Module:
 def _cnn(features: int, classes: int) -> nn.Module:
     side = round(features**0.5)
     if side * side != features:
-        raise UnknownNameError(f"model: cnn takes square pictures, and an example has {features} features; take mlp")
+        raise UnknownNameError(f"model: cnn needs square images, but an example has {features} features; take mlp")
     return nn.Sequential(
         nn.Unflatten(1, (1, side, side)),
         nn.Conv2d(1, 16, 3, padding=1),

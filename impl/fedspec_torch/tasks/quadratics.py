@@ -31,11 +31,11 @@ def quadratics(asked: Asked) -> Task:
     dim, spread = asked.given["dim"], asked.given["spread"]
     least, greatest = asked.given["least"], asked.given["greatest"]
     if not isinstance(dim, int) or dim < 1:
-        raise ParameterError(f"quadratics: dim: got {dim!r}; models have a whole number of coordinates >= 1")
+        raise ParameterError(f"quadratics: dim: got {dim!r}; give a whole number >= 1")
     if not 0 < least <= greatest:
-        raise ParameterError(f"quadratics: curvatures between {least} and {greatest}; give 0 < least <= greatest")
+        raise ParameterError(f"quadratics: got least = {least} and greatest = {greatest}; give 0 < least <= greatest")
     if not spread > 0:
-        raise ParameterError(f"quadratics: spread: got {spread}; minima lie apart by a positive deviation")
+        raise ParameterError(f"quadratics: spread: got {spread}; give a positive standard deviation")
     rng = np.random.default_rng([asked.seed, 2])
     e = spread * rng.standard_normal((asked.clients, dim))
     h = rng.uniform(least, greatest, e.shape)

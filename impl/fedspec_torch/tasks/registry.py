@@ -83,9 +83,7 @@ def task(
     name = data.partition(":")[0]
     for left in {**given, **own}:
         if left not in kind.own:
-            raise UnknownNameError(
-                f"data: {name} has no {left!r}; known: {', '.join(kind.own) or 'nothing is set of it'}"
-            )
+            raise UnknownNameError(f"data: {name} has no setting {left!r}; known: {', '.join(kind.own) or 'none'}")
     values = {left: _read(name, left, value, kind.own[left]) for left, value in {**given, **own}.items()}
     asked = Asked(
         model_of(data, model), clients, alpha, batch_size, seed, device_named(device), mine, {**kind.own, **values}

@@ -37,7 +37,7 @@ def synthetic(asked: Asked) -> Task:
     own: Any = asked.given
     for name in ("alpha", "beta", "deviation"):
         if own[name] < 0:
-            raise ParameterError(f"synthetic: {name}: got {own[name]}; a deviation is 0 or more")
+            raise ParameterError(f"synthetic: {name}: got {own[name]}; give a standard deviation >= 0")
     rng = np.random.default_rng([asked.seed, 3])
     sizes = 50 + np.floor(rng.lognormal(own["size"], own["deviation"], asked.clients)).astype(int)
     spread = np.arange(1, FEATURES + 1) ** -0.6

@@ -37,7 +37,7 @@ def topics() -> dict[str, str]:
         from pydoc_data.topics import topics as found
     except ImportError as missing:
         raise FedspecError(
-            "pydoc: this Python has no pydoc_data.topics; take a build of Python with its library"
+            "pydoc: this Python lacks the module pydoc_data.topics; use a build of Python with its full library"
         ) from missing
     return dict(sorted(found.items(), key=lambda one: (-len(one[1]), one[0])))
 
@@ -72,7 +72,8 @@ def pydoc(asked: Asked) -> Task:
     texts = [text for text in topics().values() if len(text) >= 2 * HELD_OUT * (context + every)]
     if asked.clients > len(texts):
         raise PlanError(
-            f"clients: {asked.clients}, and pydoc has {len(texts)} topics that are long enough; take at most as many"
+            f"clients: got {asked.clients}, but pydoc has only {len(texts)} topics that are long enough; take at most "
+            "that many"
         )
     held, pairs = [], []
     for text in texts[: asked.clients]:

@@ -46,7 +46,7 @@ def mount(app: typer.Typer) -> None:
         pip install './impl[simulate]': torch, scikit-learn, matplotlib.
         """
         if size not in ("small", "large"):
-            raise ParameterError(f"--size {size}: known: small, large")
+            raise ParameterError(f"--size {size}: give small or large")
         recipes = _mirror("fedspec_torch.recipes")
         if name is None:
             _list(recipes, as_json)

@@ -29,7 +29,7 @@ def set_and_tried(
         own, tried = given[row.id], grids[row.id]
         for name in [*own]:
             if name in tried and own[name][1] == tried[name][1]:
-                raise ParameterError(f"--tune {name}: --set says it of {row.id} too; leave out one of the two")
+                raise ParameterError(f"--tune {name}: --set gives it for {row.id} too; leave out one of the two")
             if name in tried:
                 del (tried if own[name][1] else own)[name]
     plain = [{id: {n: value for n, (value, _) in said.items()} for id, said in each.items()} for each in (given, grids)]
@@ -67,13 +67,13 @@ def local_work(text: str | None, redraw: bool, passes: float | None, batch: int,
     own = import_module("fedspec_torch")
     if passes is not None:
         if text is not None or redraw:
-            raise ParameterError(
-                "--epochs: says how many steps clients take, as --steps and --redraw do; leave these out"
-            )
+            raise ParameterError("--epochs: it sets the local work, as --steps and --redraw do; leave these out")
         return own.epochs(passes, batch_size=batch, accumulate=accumulate)
     found = spread(text or "5")
     if redraw and isinstance(found, int):
-        raise ParameterError(f"--redraw: of --steps {found} nothing is drawn; give the least and greatest, such as 2-8")
+        raise ParameterError(
+            f"--redraw: --steps {found} is a fixed number; give the least and the greatest, such as 2-8"
+        )
     return own.each_round(*found) if redraw else found
 
 
@@ -89,7 +89,7 @@ def spread(text: str) -> Any:
     except ValueError:
         found = (0, 0)
     if not 1 <= found[0] <= found[1]:
-        raise ParameterError(f"--steps {text}: expected a whole number >= 1, or two such as 2-8")
+        raise ParameterError(f"--steps {text}: give a whole number >= 1, or a range such as 2-8")
     return found if dash else found[0]
 
 
@@ -100,7 +100,9 @@ def cohort_of(asked: int | None, clients: int) -> int:
         ParameterError: there are not so many.
     """
     if asked is not None and asked > clients:
-        raise ParameterError(f"--cohort {asked}: of {clients} clients; ask for 1 to {clients}, or for more --clients")
+        raise ParameterError(
+            f"--cohort {asked}: there are {clients} clients; ask for 1 to {clients}, or for more --clients"
+        )
     return min(asked or 10, clients)
 
 
@@ -120,7 +122,7 @@ def shape_of(schedule: str | None, decay: float, warm_up: int, rounds: int) -> S
         return None
     by_round = import_module("fedspec_torch").by_round
     if schedule is not None and decay != 1:
-        raise ParameterError(f"--schedule {schedule}: --decay {decay:g} is one too; leave out one of the two")
+        raise ParameterError(f"--schedule {schedule}: --decay {decay:g} is a schedule too; leave out one of the two")
     name, at, numbers = _schedule(schedule or "")
 
     def shape(rate: float) -> Any:

@@ -146,7 +146,9 @@ def mount(app: typer.Typer) -> None:
             findings: dict[str, Any] = {}
             sources: set[str] = set()
             if tuning and ranks.size > 1:
-                raise FedspecError("--tune: runs on one process; tune without torchrun, and --set what it has chosen")
+                raise FedspecError(
+                    "--tune: it runs on one process only; tune without torchrun, and --set the chosen values"
+                )
             how_many = local_work(steps, redraw, epochs, batch, accumulate)
             shape = shape_of(schedule, decay, warm_up, rounds)
             said = {"decay": (decay, 1.0), "schedule": (schedule, None), "warm_up": (warm_up, 0)}

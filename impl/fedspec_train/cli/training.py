@@ -79,7 +79,7 @@ class Places:
         lost = [words for words, file in files.items() if not file.exists()]
         if len(lost) == len(files):
             said = ", ".join(map(str, files.values()))
-            raise PlaceError(f"--resume {self.resume}: no such files: {said}; give what --save was given")
+            raise PlaceError(f"--resume {self.resume}: these files don't exist: {said}; give the name that --save had")
         return lost
 
     def check(self) -> None:
@@ -91,7 +91,7 @@ class Places:
         """
         if self.out.suffix.lower() in OTHERS:
             kinds = ", ".join(pictures.KINDS)
-            raise PlaceError(f"--out {self.out}: pictures are written as {kinds}; end it in one of these")
+            raise PlaceError(f"--out {self.out}: a picture must end in one of {kinds}; give such a name")
         try:
             self.out.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -105,9 +105,9 @@ class Places:
         wanted += [("--log", self.log)] if self.log else []
         for option, file in wanted:
             if file.is_dir():
-                raise PlaceError(f"{option} {file}: a folder; give the name of a file")
+                raise PlaceError(f"{option} {file}: it is a folder; give the name of a file")
             if not file.parent.is_dir():
-                raise PlaceError(f"{option} {file}: {file.parent} is no folder; make it first")
+                raise PlaceError(f"{option} {file}: the folder {file.parent} doesn't exist; make it first")
             if not os.access(file if file.exists() else file.parent, os.W_OK):
                 raise PlaceError(f"{option} {file}: cannot be written; choose another place")
 
@@ -145,10 +145,10 @@ def begun(mirror: Any, places: Places, run: Any, seed: int, *, tuned: bool = Fal
         ("schedule", run.plan, again.plan),
     ):
         if asked != there:
-            raise PlaceError(f"--resume {file}: {what}: {other(there, asked)}; give the options that it was begun with")
+            raise PlaceError(f"--resume {file}: {what}: {other(there, asked)}; give the options of the saved run")
     if len(again.history) > run.rounds:
         played = len(again.history)
-        raise PlaceError(f"--resume {file}: {played} rounds are played; give --rounds {played} or more")
+        raise PlaceError(f"--resume {file}: {played} rounds are done; give --rounds {played} or more")
     again.rounds = run.rounds
     return again
 

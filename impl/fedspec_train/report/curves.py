@@ -53,7 +53,7 @@ def chosen(option: str, text: str, known: Collection[str]) -> tuple[str, ...]:
         if name not in known:
             raise ParameterError(f"{option}: got {name!r}; known: {', '.join(known)}")
     if not names:
-        raise ParameterError(f"{option}: none given; known: {', '.join(known)}")
+        raise ParameterError(f"{option}: no names given; known: {', '.join(known)}")
     return names
 
 

@@ -50,7 +50,9 @@ def draw_runs(
     if not isinstance(runs, Mapping):
         raise ParameterError(f"runs: got {type(runs).__name__}; give them by name, such as {{'fedavg': run}}")
     if unknown := [name for name in tuned if name not in runs]:
-        raise ParameterError(f"tuned: {', '.join(unknown)} is none of the runs; there are {', '.join(runs)}")
+        raise ParameterError(
+            f"tuned: got {', '.join(unknown)}, which isn't one of the runs; they are {', '.join(runs)}"
+        )
     each = {name: [*some] if isinstance(some, list | tuple) else [some] for name, some in runs.items()}
     played = [run for some in each.values() for run in some]
     if not played or not all(run.history for run in played):
