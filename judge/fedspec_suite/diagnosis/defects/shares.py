@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from types import FunctionType
 from typing import Any, cast
@@ -67,6 +68,25 @@ def averaged(
         once: how often it is.
     """
 
+    def mean(there: Callable[..., Any], waits: Sequence[Row], x: Any, s: Scenario, deltas: Any, p: Any) -> Any:
+        if len(p) != len(waits):
+            return there(deltas, p)
+        by = weighed(p.tolist(), waits)
+        total = sum(b * row for b, row in zip(by, deltas, strict=True))
+        return total + (sum(by) - once(waits)) * x if models else total
+
+    return over_rows(cast(FunctionType, weighted_mean), mean)
+
+
+def over_rows(function: FunctionType, instead: Callable[..., Any]) -> Callable[[Running, Scenario], Running]:
+    """Wrap a session so that another function replaces one that takes the rows of a round, or of a full buffer.
+
+    Args:
+        function: the function that is replaced.
+        instead: its replacement: of the function, the clients behind the rows, the model before the event, the case
+            and the arguments.
+    """
+
     def session(inner: Running, s: Scenario) -> Running:
         waits: list[Row] = []
 
@@ -75,16 +95,9 @@ def averaged(
             x = model(inner.state)
 
             def around(there: Callable[..., Any]) -> Callable[..., Any]:
-                def mean(deltas: Any, p: Any) -> Any:
-                    if len(p) != len(waits):
-                        return there(deltas, p)
-                    by = weighed(p.tolist(), waits)
-                    total = sum(b * row for b, row in zip(by, deltas, strict=True))
-                    return total + (sum(by) - once(waits)) * x if models else total
+                return partial(instead, there, waits, x, s)
 
-                return mean
-
-            with inner.spec.behind({cast(FunctionType, weighted_mean): around}):
+            with inner.spec.behind({function: around}):
                 answer = inner.step(event)
             if not getattr(inner.state, "pending", ()):
                 waits.clear()

@@ -42,10 +42,7 @@ NEAR = 1e-7
 def scheduled(bench: Bench, setting: Setting) -> Iterator[Variant]:
     """The claimed rule with the subject's schedule of one rate, for each shape that gives its factors."""
     claimed = read(setting.schedules)
-    for name in RATES:
-        s = factors(bench, setting, name) if name in setting.numbers else None
-        if s is None:
-            continue
+    for name, s in factors(bench, setting):
         for words in shapes_of(s, setting.level):
             schedule = schedule_of(words)
             yield _variant(setting, name, words, {**claimed, name: (schedule.every, schedule.factor)})
@@ -53,27 +50,28 @@ def scheduled(bench: Bench, setting: Setting) -> Iterator[Variant]:
 
 def observed(bench: Bench, setting: Setting) -> str:
     """The factors of a rate that no shape gives, as numbers; empty if no factors lead to the models."""
-    for name in RATES:
-        s = factors(bench, setting, name) if name in setting.numbers else None
-        if s is not None:
-            unit = "steps" if setting.level == "client" else "rounds"
-            return f"{name} is multiplied by {', '.join(f'{v:.4g}' for v in s[:5])} in {unit} 1 to 5"
+    for name, s in factors(bench, setting):
+        unit = "steps" if setting.level == "client" else "rounds"
+        return f"{name} is multiplied by {', '.join(f'{v:.4g}' for v in s[:5])} in {unit} 1 to 5"
     return ""
 
 
-def factors(bench: Bench, setting: Setting, name: str) -> Array | None:
-    """The factors of a rate in each event, if several cases have the same and these are not all 1."""
+def factors(bench: Bench, setting: Setting) -> Iterator[tuple[str, Array]]:
+    """Yield each rate with its factor in each event, if several cases have the same and these are not all 1."""
     few = {"steps": (EVENTS, EVENTS), "rounds": (1, 1)} if setting.level == "client" else {"rounds": (EVENTS, EVENTS)}
-    models, found = of_models(bench), list[Array]()
-    for s in generic_cases(setting, **few)[:CASES]:
+    models = of_models(bench)
+    try:
+        plays = [Play(s, models.play(s)) for s in generic_cases(setting, **few)[:CASES]]
+    except REFUSED:
+        return
+    for name in RATES if plays else ():
         try:
-            found.append(np.array([*_of_case(Play(s, models.play(s)), name)]))
-        except (*REFUSED, *CANNOT):
-            return None
-    first = found[0] if found else np.ones(1)
-    if any(len(s) != len(first) or not _near(s, first).all() for s in found) or _near(first, 1 + 0 * first).all():
-        return None
-    return first
+            found = [np.array([*_of_case(play, name)]) for play in plays] if name in setting.numbers else []
+        except CANNOT:
+            continue
+        alike = found and all(len(s) == len(found[0]) and _near(s, found[0]).all() for s in found)
+        if alike and not _near(found[0], np.ones(len(found[0]))).all():
+            yield name, found[0]
 
 
 def _near(a: Array, b: Array) -> Array:

@@ -101,10 +101,10 @@ def opened(box: Box, name: str, plays: Sequence[Play]) -> Opened | None:
     holes = _holes(model, name)
     if len(holes) != 1:
         return None
-    want, values = _all(box, name, plays, model, holes[0], 0)
-    if not want.size:
-        return None
     with np.errstate(all="ignore"):
+        want, values = _all(box, name, plays, model, holes[0], 0)
+        if not want.size:
+            return None
         apart = [np.abs(_all(box, name, plays, model, holes[0], k)[0] - want) for k in (1, 2, 3)]
         slack = 100 * np.max(apart, axis=0) + 1e-11 * np.abs(want)
     clear = slack <= 1e-6 * np.abs(want) + 1e-8

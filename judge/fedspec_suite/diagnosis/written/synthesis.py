@@ -7,7 +7,7 @@ import inspect
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -74,7 +74,7 @@ def written(bench: Bench, setting: Setting) -> Iterator[Variant]:
     plays = played(bench, setting) if setting.dtype == "float64" else []
     if not plays:
         return
-    for v in (*weighted(plays, setting), *scheduled(bench, setting)):
+    for v in chain(weighted(plays, setting), scheduled(bench, setting)):
         if all(_gives(v, p.s, p.answers) for p in plays):
             yield v
             return

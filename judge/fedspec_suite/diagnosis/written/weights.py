@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from itertools import chain, combinations, islice
 from types import FunctionType
 from typing import Any, cast
@@ -22,8 +23,8 @@ from fedspec import arith
 from fedspec.arith import Array
 from fedspec.population import weigh
 from fedspec.source_text import copied, loaded
-from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping
-from fedspec_suite.diagnosis.defects.shares import Row, rows_of
+from fedspec_suite.diagnosis.defects.defect import Defect
+from fedspec_suite.diagnosis.defects.shares import Row, over_rows, rows_of
 from fedspec_suite.diagnosis.edits.edit import Put
 from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed, equation_of, session_with
 from fedspec_suite.diagnosis.written.notation import in_symbols
@@ -33,6 +34,11 @@ from fedspec_suite.diagnosis.written.terms import ROWS, Terms, answers
 from fedspec_suite.measure.call_graph import Spaces
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
+
+WEIGH = cast(FunctionType, weigh)
+
+SPACE = {n: getattr(arith, n) for n in arith.__all__}
+"""Functions that formulas call."""
 
 FLOOR = "where_less(p_i, 1, 0 * p_i, 1 + 0 * p_i)"
 """Integer division of weights that are at most 1."""
@@ -100,8 +106,8 @@ def weighted(plays: Sequence[Play], setting: Setting) -> Iterator[Variant]:
     forms = (*LEAVES, *FORMS, *_own_forms(rounds))
     bracketed = (k for k, form in enumerate(forms) if form == FLOOR or any(name in form for name in BRACKETS))
     conditions = {"M", *BRACKETS, *(f"{which}{k}" for k in bracketed for which in "FS")}
-    wanted = next(_formulas(rounds, [r.w for r in rounds], forms, ()), None)
-    for formula in islice(_formulas(rounds, [r.b for r in rounds], forms, ("p_i",)), TRIED):
+    wanted = next(_formulas(rounds, [r.w for r in rounds], forms, of_claimed=False), None)
+    for formula in islice(_formulas(rounds, [r.b for r in rounds], forms, of_claimed=True), TRIED):
         if lone and loaded(formula) & conditions:
             # Such a formula is a condition on the number of participants, which is said better elsewhere.
             continue
@@ -157,7 +163,7 @@ def _rounds(play: Play) -> Iterator[Round]:
 
         return mean
 
-    session: Any = session_with(play.s.case, {cast(FunctionType, weigh): in_place})
+    session: Any = session_with(play.s.case, {WEIGH: in_place})
     waits: list[Row] = []
     for k, (event, answer) in enumerate(zip(play.s.events, play.answers, strict=False)):
         waits += rows_of(session, event, play.s, k)
@@ -212,12 +218,12 @@ def _values(w: Any, rows: Sequence[Row], s: Scenario, forms: Sequence[str]) -> d
 
 
 def _formulas(
-    rounds: Sequence[Round], wants: Sequence[Array], forms: Sequence[str], more: tuple[str, ...]
+    rounds: Sequence[Round], wants: Sequence[Array], forms: Sequence[str], *, of_claimed: bool
 ) -> Iterator[ast.expr]:
-    """Yield formulas that give the wanted weights in every round, the smallest first."""
+    """Yield formulas that give the wanted weights in every round, the smallest first; p_i if ``of_claimed``."""
     values = [_values(r.w, r.rows, r.s, forms) for r in rounds]
     columns = {n: np.concatenate([v[n] for v in values]) for n in values[0] if all(n in v for v in values)}
-    columns = {n: v for n, v in columns.items() if np.isfinite(v).all() and (n != "p_i" or more)}
+    columns = {n: v for n, v in columns.items() if np.isfinite(v).all() and (n != "p_i" or of_claimed)}
     want = np.concatenate(wants)
     rows = np.resize(np.random.default_rng(3).permutation(len(want)), ROWS)
     sizes = {n: 2 if n[0] == "S" or n in {f"F{k}" for k in range(len(LEAVES), len(forms))} else 1 for n in columns}
@@ -227,49 +233,34 @@ def _formulas(
     leaves += [(ast.Constant(c), np.full(ROWS, float(c)), 1) for c in (1, 2)]
     found = answers(Terms.of(leaves), want[rows], (SLACK * (np.abs(want) + 1))[rows], guards=False)
     for answer in sorted(islice(found, MANY), key=lambda a: a.size):
-        if _near(_evaluated(answer.expression, columns), want).all():
+        if _near(_evaluated(ast.unparse(answer.expression), columns), want).all():
             yield answer.expression
 
 
-def _evaluated(formula: ast.expr | str, values: Mapping[str, Any]) -> Any:
-    node = formula if isinstance(formula, str) else ast.fix_missing_locations(ast.Expression(formula))
+_compiled = cache(partial(compile, filename="<weights>", mode="eval"))
+
+
+def _evaluated(formula: str, values: Mapping[str, Any]) -> Any:
     with np.errstate(all="ignore"):
-        return eval(compile(node, "<weights>", "eval"), {n: getattr(arith, n) for n in arith.__all__}, {**values})
+        return eval(_compiled(formula), SPACE, {**values})
 
 
 def _variant(setting: Setting, formula: ast.expr, wanted: ast.expr | None, forms: Sequence[str]) -> Variant:
     """The claimed rule with other weights."""
+    text = ast.unparse(formula)
     if wanted:
         written = Put(ast.Name("p_i", ast.Load()), wanted).visit(copied(formula))
     yours, claimed = (f"p_i = {_in_words(f, forms)}" if f else "" for f in (written if wanted else formula, wanted))
 
-    def session(inner: Running, s: Scenario) -> Running:
-        waits: list[Row] = []
-
-        def take(inner: Running, event: Any, k: int) -> Any:
-            waits.extend(rows_of(inner, event, s, k))
-
-            def around(there: Callable[..., Any]) -> Callable[..., Any]:
-                def mean(w: Any, rows: Any) -> Any:
-                    return there(
-                        w if len(w) != len(waits) else 0 * w + _evaluated(formula, _values(w, waits, s, forms)), rows
-                    )
-
-                return mean
-
-            with inner.spec.behind({cast(FunctionType, weigh): around}):
-                answer = inner.step(event)
-            if not getattr(inner.state, "pending", ()):
-                waits.clear()
-            return answer
-
-        return Stepping(inner, take)
+    def mean(there: Callable[..., Any], waits: Sequence[Row], x: Any, s: Scenario, w: Any, rows: Any) -> Any:
+        own = len(w) == len(waits)
+        return there(0 * w + _evaluated(text, _values(w, waits, s, forms)) if own else w, rows)
 
     return replace(
         as_claimed(setting),
         words=f"yours: {yours}, wanted: {claimed}",
         equation=equation_of(setting, "w") or equation_of(setting, "delta"),
-        defects=(Defect(words="", session=session),),
+        defects=(Defect(words="", session=over_rows(WEIGH, mean)),),
         parts=1,
         kind="written",
         names=({"yours": yours, "wanted": claimed},),
