@@ -134,7 +134,7 @@ def test_the_first_event_that_deviates_is_looked_at_whichever_it_is() -> None:
 
 
 def test_where_every_equation_would_show_the_same_what_is_lacking_is_said() -> None:
-    assert _report_on("adagrad-forgets", "client", shown=False) == "v, shown too, may tell at which equation it begins"
+    assert _report_on("adagrad-forgets", "client", shown=False) == "to learn at which equation it begins, return v too"
     assert _report_on("pga-summed", "trace") == ""
 
 

@@ -69,7 +69,7 @@ HEADS = [
     # A feature that decides comes before the numbers.
     (
         wrong("x follows the claimed reading in small cases; it deviates from 21 clients on"),
-        "small cases; it deviates from 21 clients on: in round 2 x[1] is 0.25, not 0.5",
+        "small cases; it deviates from 21 clients on; first seen in round 2: x[1] is 0.25, not 0.5",
     ),
     # Of two quantities each is said from when on, and the number is of the one that the law reads.
     (

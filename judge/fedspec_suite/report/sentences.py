@@ -46,7 +46,7 @@ NO_NUMBER = re.compile(r"\] is (nan|-?inf)$")
 RAISED = re.compile(r"(adapter: )?[A-Z]\w*: ")
 """Beginning of the reason of a missing answer that is an exception."""
 
-FIRST_NUMBER = re.compile(r"(; first seen|, but|:) in \w+ \d+:? \S+\[\d+\] is ")
+FIRST_NUMBER = re.compile(r"(; first seen|:) in \w+ \d+:? \S+\[\d+\] is ")
 """Beginning of the first wrong number at the end of a reason."""
 
 SINGLE_ONLY = "agrees to float32 accuracy only"
@@ -153,6 +153,22 @@ def head(r: Result) -> str:
     return r.said
 
 
+def facts(r: Result) -> list[str]:
+    """List what is known of a deviation without a name: the first wrong number, where it deviates, what fails."""
+    cause, *said = head(r).split("; ")
+    said.sort(key=lambda fact: not fact.startswith("first seen "))
+    fails, held = broken(r), holds(r)
+    if fails:
+        said.append(f"fails: {fails[0]}{_more(fails)}")
+    if held:
+        said.append(f"holds: {min(held, key=len)}{_more(held)}")
+    return [cause, *said]
+
+
+def _more(items: Sequence[str]) -> str:
+    return f"; and {len(items) - 1} more (--details)" if len(items) > 1 else ""
+
+
 def tally(results: Sequence[Result]) -> str:
     """Return the sentence that counts the offers by verdict."""
     of = {verdict: sum(r.verdict is verdict for r in results) for verdict in Conformity}
@@ -238,11 +254,7 @@ def _wrong(r: Result) -> str:
         return f"{said} (seen in {where})" if where else said
     if cause == FOLLOWS:
         return _beside_models(r)
-    if cause in {SMALL, SOME}:
-        return f"{cause}, but {f'in {where} ' if where else ''}{said}"
-    if cause.startswith((SMALL, SOME)):
-        return f"{cause}: {f'in {where} ' if where else ''}{said}"
-    if said and not said.startswith("x["):
+    if said and not cause.startswith((SMALL, SOME)) and not said.startswith("x["):
         # What is seen in general is seen of the model.
         cause = LATER.sub(r"\1x \2", cause)
     return "; ".join(filter(None, (cause, f"first seen in {where}: {said}" if where else said)))

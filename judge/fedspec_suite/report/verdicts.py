@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
 import sys
@@ -42,8 +43,8 @@ TABULAR = 80
 MOST = 3
 """Most lines of an offer in the summary at full width; more if the terminal is narrower."""
 
-MORE = 2
-"""Additional lines for an offer without a matching variant: the laws that it breaks, and the laws that hold."""
+WRITTEN = re.compile(r"yours: .*?, wanted: .*? at ([\w.-]+)")
+"""Pattern of the words for a written equation in a reason."""
 
 INDENT = 2
 """Spaces before a line of the table."""
@@ -121,28 +122,24 @@ def _summary(results: Sequence[Result], console: Console) -> None:
 
 
 def _told(r: Result, name: str, console: Console) -> list[Text]:
-    """An offer in the summary: why, and where nothing known is like it, what fails and what holds."""
-    # What has no name is told by more clauses, with the numbers last.
-    width, most = console.width - 2 * INDENT, ceil((MOST + sentences.unknown(r)) * WIDEST / console.width)
-    lines = _filled(_headline(r, name, console, width, most), console, width, most)
+    """An offer in the summary: the reason and the remedy; if no known variant fits, all facts, one a line."""
+    width = console.width - 2 * INDENT
+    if sentences.unknown(r):
+        first, *facts = sentences.facts(r)
+        lines = _filled(Text.assemble(_words(name, console, "bold"), ": ", _words(first, console)), console, width)
+        for fact in facts:
+            # What wraps goes on further in, so that each fact begins a line.
+            head, *rest = _filled(_words(fact, console), console, width - INDENT)
+            lines += [head, *(Text.assemble(" " * INDENT, line) for line in rest)]
+    else:
+        most = ceil(MOST * WIDEST / console.width)
+        lines = _filled(_headline(r, name, console, width, most), console, width, most)
     if r.verdict is Conformity.DOES_NOT:
         lines += equations(r.nearest_data, console, width)
     if r.verdict is Conformity.DOES_NOT and sentences.single_only(r):
         lines += _filled(Text(sentences.offer_single(r), "dim"), console, width)
     elif offered := sentences.offer_fixed(r) or sentences.offer_denied(r):
         lines += _filled(Text(offered, "dim"), console, width)
-    elif sentences.unknown(r) and (room := most + MORE - len(lines)):
-        broken, holds = sentences.broken(r), sentences.holds(r)
-        if broken:
-            # Two lines hold two or three laws; a line that wraps loses some columns at its end.
-            wide = min(2, max(1, room - bool(holds)))
-            count = f"; {len(holds)} hold" if holds and room == 1 else ""
-            said = _listed("fails: ", broken, count, width * wide - 20, in_order=True)
-            lines += _filled(Text(said, "dim"), console, width, wide)
-        if holds and most + MORE > len(lines):
-            counted = f"{len(holds)} {'property' if len(holds) == 1 else 'properties'}"
-            said = _listed(f"holds: {counted}, such as: ", holds, "", width)
-            lines.append(Text(said, "dim"))
     return [Text.assemble(" " * (INDENT if k == 0 else 2 * INDENT), line) for k, line in enumerate(lines)]
 
 
@@ -156,6 +153,9 @@ def _headline(r: Result, name: str, console: Console, width: int, most: int) -> 
         return Text.assemble(_words(name, console, "bold"), ": ", _words(said, console))
 
     said = sentences.head(r)
+    if sentences.differences(r):
+        # Both equations stand below.
+        said = WRITTEN.sub(r"another equation at \1", said)
     number = sentences.FIRST_NUMBER.search(said)
     words = said[: number.start()].split(" ") if number else []
     line = told(said)
@@ -211,20 +211,6 @@ def _filled(text: Text, console: Console, width: int, most: int | None = None) -
     for line in lines:
         line.rstrip()
     return lines[:most]
-
-
-def _listed(before: str, items: Sequence[str], after: str, width: int, *, in_order: bool = False) -> str:
-    """List the items that fit on a line, the shortest or the first, at least one; then count the omitted items."""
-    shortest, line = list(items) if in_order else sorted(items, key=len), ""
-    for n in range(len(items), 0, -1):
-        left = f"; and {len(items) - n} more" if n < len(items) else ""
-        line = before + "; ".join(item for item in items if item in shortest[:n]) + left + after
-        if len(line) <= width:
-            return line
-    kept = max(0, len(shortest[0]) - (len(line) - width) - len("..."))
-    # Whole words, if one fits.
-    some = shortest[0][: kept + 1].rpartition(" ")[0] or shortest[0][:kept]
-    return line.replace(shortest[0], some.rstrip(" ,;:") + "...")
 
 
 def _table(results: Sequence[Result], console: Console) -> None:

@@ -55,7 +55,7 @@ def begins(known: Known, given: Given) -> str:
         return f"it begins {' or '.join(filter(None, (', '.join(at[:-1]), at[-1])))}"
     of, shown = known.setting, {n for answers in given.values() for n in answers[0]}
     lacking = [n for n in of.algorithm.shows_at(of.level) if n not in shown]
-    return f"{', '.join(lacking)}, shown too, may tell at which equation it begins" if firsts and lacking else ""
+    return f"to learn at which equation it begins, return {', '.join(lacking)} too" if firsts and lacking else ""
 
 
 def _at(found: list[Equation]) -> list[str]:

@@ -287,7 +287,7 @@ def not_always(words: str, often: tuple[int, int]) -> str:
     deviating, there = often
     if words.startswith("where "):
         return f"in {deviating} of {there} cases in which {words.removeprefix('where ')}"
-    return f"only {words}, in {deviating} of {there} such cases"
+    return f"{'' if words.startswith('unless ') else 'only '}{words}, in {deviating} of {there} such cases"
 
 
 def _any(holds: Callable[[Scenario, int], bool | None], s: Scenario, last: int, alone: bool = False) -> bool:
