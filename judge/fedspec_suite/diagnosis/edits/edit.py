@@ -12,7 +12,7 @@ yields
 and call this function in ``mechanical.py``, which makes an :class:`Edit` of each. A mistake that few people make has a
 higher rank and is tried later. Edits that don't explain a deviation are tried after edits that do (``PASSES`` in
 ``search.py``). A mistake in the inputs or answers of a session, which no text can express, is a defect (``defects/``).
-Before you keep a class, measure the share of named mutants with and without it (``scripts/leave_out.py``), and judge
+Before you keep a class, measure the share of named mutants with and without it (``scripts/closed_book.py``), and judge
 all conforming subjects.
 """
 
