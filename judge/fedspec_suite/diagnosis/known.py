@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -106,6 +107,8 @@ def _mechanical(setting: Setting, samples: Sequence[Scenario]) -> Iterator[Varia
     texts = [Text(f, folded.get(f"{f.__module__}.{f.__name__}")) for f in rules]
     whole = replace(one, mutants=tuple(folded.values()))
     seen_running(texts, lambda: [whole.answers(s) for s in samples])
+    for text in texts:
+        _drop_defaults(text, setting)
     told = [n for n in setting.numbers if n not in COUNTS]
     found = [*(e for text in texts for e in mechanical(text, told)), *printed_norms(setting, rules)]
     broken = cache(partial(_broken, setting))
@@ -119,6 +122,17 @@ def _mechanical(setting: Setting, samples: Sequence[Scenario]) -> Iterator[Varia
             rank=e.rank,
             names=({"edit": e.words},),
         )
+
+
+def _drop_defaults(text: Text, setting: Setting) -> None:
+    """Leave out of a function's scope what no person means: defaults that the claim lacks, and variables of checks."""
+    parameters = inspect.signature(text.function).parameters.values()
+    lacking = {p.name for p in parameters if p.default is not p.empty} - {*setting.numbers}
+    listed = [n.target for n in ast.walk(text.tree) if isinstance(n, ast.For) and isinstance(n.iter, ast.Tuple)]
+    lacking |= {n.id for target in listed for n in ast.walk(target) if isinstance(n, ast.Name)}
+    for kinds in text.kinds.values():
+        for n in [n for n in lacking if kinds.get(n) in {"number", "count"}]:
+            del kinds[n]
 
 
 def folded_in(setting: Setting) -> Iterator[Mutant]:

@@ -53,20 +53,24 @@ def with_x(state: Any, x: Any) -> Any:
     return replace(state, **changed)
 
 
-def _held(state: Any, name: str) -> bool:
-    return name in {f.name for f in fields(state)}
+def _holder(state: Any, name: str) -> str:
+    """Name of the record inside a state that has a field; empty if the state itself has it."""
+    held = {f.name for f in fields(state)}
+    inner = (n for n in held if is_dataclass(getattr(state, n)) and hasattr(getattr(state, n), name))
+    return "" if name in held else next(inner)
 
 
 def part(state: Any, name: str) -> Any:
-    """Return a field of a state, or of the server's state inside it."""
-    return getattr(state if _held(state, name) else state.server, name)
+    """Return a field of a state, or of a record inside it."""
+    holder = _holder(state, name)
+    return getattr(getattr(state, holder) if holder else state, name)
 
 
 def with_part(state: Any, name: str, value: Any) -> Any:
-    """Replace a field of a state, or of the server's state inside it."""
-    if _held(state, name):
-        return replace(state, **{name: value})
-    return replace(state, server=replace(state.server, **{name: value}))
+    """Replace a field of a state, or of a record inside it."""
+    if holder := _holder(state, name):
+        return replace(state, **{holder: with_part(getattr(state, holder), name, value)})
+    return replace(state, **{name: value})
 
 
 def with_shown(answer: Any, name: str, value: Any, event: Event) -> Any:

@@ -245,6 +245,19 @@ def _everywhere(weighed: Weighed) -> Callable[[Running, Scenario], Running]:
     return behind({cast(FunctionType, shares): around})
 
 
+def _of_all_clients(inner: Running, s: Scenario) -> Running:
+    """The shares are those of the examples of all clients, wherever they are read."""
+    sizes = s.case.problem.examples.tolist() if s.case.problem else []
+
+    def around(there: Callable[..., Any]) -> Callable[..., Any]:
+        def other(examples: Any, like: Any, *more: Any) -> Any:
+            return there(examples, like, *more) * sum(examples) / sum(sizes)
+
+        return other
+
+    return behind({cast(FunctionType, shares): around} if sizes else {})(inner, s)
+
+
 def _by(group: Callable[[Any], Sequence[Hashable]]) -> Any:
     """Changes scaled so that their mean is that over the groups of the mean within each."""
 
@@ -305,6 +318,9 @@ def of(setting: Setting) -> Iterator[Defect]:
     elif "tau_eff" in setting.algorithm.shows_at(setting.level) and hasattr(setting.algorithm.run, "server"):
         words = "models, not changes, are averaged by w_i tau_eff / ||a_i||_1, which need not sum to one"
         yield Defect(words=words, session=_models_by_norm)
+        if setting.level == "round":
+            said = "the shares p_i divide by the examples of all clients, not of the participants"
+            yield Defect(words=said, tail="w", session=_of_all_clients)
         for words, weighed in UNEVEN:
             if "FedNova" not in words:
                 said = f"the shares p_i are {words} and need not sum to one"

@@ -27,12 +27,17 @@ CONSTANT = {"x", "clients", "p", "cover", "layers", "shapes"}
 
 
 def state_fields(setting: Setting) -> tuple[str, ...]:
-    """Return the names of the state fields beside the model; empty if the state is no record."""
+    """Return the names of the state fields beside the model, those of records in it too; empty if it is no record."""
     run, served = setting.algorithm.run, setting.algorithm.served if setting.level == "server" else None
     begin = served.init if served else run.begin if isinstance(run, LocalSolver) else run.init
     kind = typing.get_type_hints(begin).get("return") if begin else None
-    kept = fields(kind) if is_dataclass(kind) else ()
-    return tuple(f.name for f in kept if f.name not in CONSTANT)
+    return tuple(dict.fromkeys(n for n in _fields(kind) if n not in CONSTANT))
+
+
+def _fields(kind: Any) -> Iterator[str]:
+    hints = typing.get_type_hints(kind) if is_dataclass(kind) else {}
+    for name, inner in hints.items():
+        yield from _fields(inner) if is_dataclass(inner) else (name,)
 
 
 def _forgets(name: str) -> Callable[[Running, Scenario], Running]:
@@ -83,7 +88,7 @@ def _keeps_all(inner: Running, s: Scenario) -> Running:
 
 def _ahead(by: int) -> Callable[[Running, Scenario], Running]:
     def session(inner: Running, s: Scenario) -> Running:
-        inner.state = replace(inner.state, t=inner.state.t + by)
+        inner.state = with_part(inner.state, "t", part(inner.state, "t") + by)
         return inner
 
     return session
@@ -94,7 +99,7 @@ def _counts(of: Callable[[Event], int]) -> Callable[[Running, Scenario], Running
 
     def take(inner: Running, event: Event, k: int) -> Any:
         if not isinstance(event, Begin):
-            inner.state = replace(inner.state, t=inner.state.t + of(event) - 1)
+            inner.state = with_part(inner.state, "t", part(inner.state, "t") + of(event) - 1)
         return inner.step(event)
 
     return lambda inner, s: Stepping(inner, take)
@@ -221,7 +226,7 @@ def _left_behind(inner: Running, s: Scenario) -> Running:
 def of(setting: Setting) -> Iterator[Defect]:
     """Yield defects of the state between events, such as a buffer that is forgotten."""
     names = state_fields(setting)
-    # What a server within the state keeps is known by what is shown of it.
+    # What a server of any kind within the state keeps is known by what is shown of it.
     within = setting.algorithm.shows_at(setting.level) if "server" in names else ()
     vectors = [n for n in dict.fromkeys((*names, *within)) if n != "t"]
     if len(names) > 1:
