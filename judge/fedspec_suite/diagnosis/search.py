@@ -120,7 +120,8 @@ def stages(
     """
     yield search.among(NAMES, known.variants, len(known.variants))
     if not alone:
-        yield own
+        # The first equation that fits is enough.
+        yield from ((v,) for v in own)
     yield search.among(EDITS, known.edits, len(known.edits))
     if numberless(told):
         return

@@ -7,6 +7,7 @@ recorder fills the record; it is a defect that changes no number.
 from __future__ import annotations
 
 import math
+import operator
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -86,13 +87,18 @@ def event_number(kept: Memory) -> int:
     return kept.number
 
 
+def of_state(kept: Memory, path: str) -> Any:
+    """Return a field of the session's state before the event, for example ``server.m``."""
+    return operator.attrgetter(path)(kept.state)
+
+
 def _counted(inner: Running, event: Event, k: int) -> Any:
-    inner.memory.number = k + 1
+    inner.memory.number, inner.memory.state = k + 1, inner.state
     return inner.step(event)
 
 
 COUNTED = stepping("", _counted)
-"""Recorder of the event's number, for ``event_number``."""
+"""Recorder of the event's number and of the state before it, for ``event_number`` and ``of_state``."""
 
 
 def _remembered(inner: Running, s: Scenario) -> Running:
@@ -295,7 +301,7 @@ NEEDS: dict[Callable[..., Any], Defect] = {
     as_set: TOLD,
     steps_of: WALKED,
     **dict.fromkeys(AVERAGING, REMEMBERED),
-    event_number: COUNTED,
+    **dict.fromkeys((event_number, of_state), COUNTED),
     **dict.fromkeys((time_before, most_so_far), TIMED),
     **dict.fromkeys((at_the_beginning, in_the_first_step), OF_ROUND),
     new_model: FORESEEN,

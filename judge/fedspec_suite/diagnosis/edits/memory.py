@@ -13,6 +13,7 @@ class Memory:
     Attributes:
         blocks: the blocks of the model.
         number: the number of the present event, from 1.
+        state: the session's state before the event.
         averaged: the last average: the stack, the weights and the function that averages.
         steps: the number of local steps of each client of the event.
         hyper: the hyper-parameters of the case.
@@ -30,6 +31,7 @@ class Memory:
 
     blocks: list[slice] = field(default_factory=list)
     number: int = 1
+    state: Any = None
     averaged: tuple[Any, ...] = ()
     steps: list[Any] = field(default_factory=lambda: [1])
     hyper: dict[str, Any] = field(default_factory=dict)

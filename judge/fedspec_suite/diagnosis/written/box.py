@@ -16,11 +16,15 @@ from fedspec.folding import folding_under
 from fedspec.rules import equations
 from fedspec.source_text import bare, copied, definition_of, loaded
 from fedspec_suite.diagnosis.edits.edit import CALLS
+from fedspec_suite.diagnosis.edits.unguarded import CHECKS
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import functions
 
 Values = Mapping[str, Any]
 """Numbers by the text that denotes them: a name, or a field such as ``state.m``."""
+
+OWN_SHARE = "W.diagonal()[:, None]"
+"""Text of each client's weight of its own model."""
 
 BINARY: dict[type[ast.operator], Any] = {
     ast.Add: np.add,
@@ -67,6 +71,14 @@ class Box:
             return expression
 
         return ast.Name(name, ast.Load()) if self.model == name else put(self.model)
+
+    def written_out(self, value: ast.expr, inner: Mapping[str, ast.expr]) -> ast.expr:
+        """Return an expression with some assigned names, in order, replaced by what is assigned to them."""
+        known: dict[str, ast.expr] = {}
+        for n, assigned in inner.items():
+            known[n] = _Put(known).visit(copied(assigned))
+        out: ast.expr = _Put(known).visit(copied(value))
+        return out
 
     def edited(self, name: str, value: ast.expr) -> str:
         """Return the rule's text with another value for one name; values that it may read are computed first."""
@@ -127,7 +139,15 @@ def _box(function: FunctionType, head: ast.FunctionDef, node: ast.FunctionDef) -
 
     for s in node.body:
         match s:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            case ast.Expr(value=ast.Call(func=ast.Name(id=name))) if name.startswith(CHECKS):
+                # A subject's own numbers need not be in the rule's domain.
+                pass
+            case ast.If(body=[ast.Raise()], orelse=[]):
+                pass
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=value)
+                | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
+            ):
                 now[name] = add(name, _Put(now).visit(copied(value)))
             case ast.Return(value=ast.Call(args=[], keywords=[_, *_] as fields) as call):
                 for k in fields:
@@ -151,6 +171,8 @@ def leaf(node: ast.AST) -> str:
     match node:
         case ast.Name(id=name):
             return name
+        case ast.BinOp(op=ast.MatMult()) | ast.Subscript():
+            return ast.unparse(node)
         case ast.Attribute() | ast.Call():
             known = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CALLS
             return "" if known else ast.unparse(node)
@@ -238,5 +260,5 @@ def read_in(nodes: Sequence[ast.expr]) -> set[str]:
 
 
 def rows(value: Any, like: Array) -> Array:
-    """Broadcast a value to one number for each coordinate."""
-    return np.broadcast_to(np.asarray(value, dtype=float), like.shape)
+    """Broadcast a value to one number for each coordinate of a model, or of each client's model."""
+    return np.broadcast_to(np.asarray(value, dtype=float), like.shape).reshape(-1)

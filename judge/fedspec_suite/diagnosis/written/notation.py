@@ -5,10 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 
-from fedspec_suite.diagnosis.written.box import Box
+from fedspec_suite.diagnosis.written.box import OWN_SHARE, Box
 
 NAMES = {"delta": "Delta", "delta_i": "Delta_i", "maximum": "max", "minimum": "min"}
-LEVELS: dict[type[ast.operator], int] = {ast.Add: 1, ast.Sub: 1, ast.Mult: 2, ast.Div: 2, ast.Pow: 4}
+LEVELS: dict[type[ast.operator], int] = {
+    **{ast.Add: 1, ast.Sub: 1, ast.Mult: 2, ast.Div: 2, ast.MatMult: 2},
+    ast.Pow: 4,
+}
 SIGNS: dict[type[ast.cmpop], str] = {ast.Eq: "=", ast.NotEq: "!=", ast.Lt: "<", ast.Gt: ">", ast.GtE: ">="}
 FORMULAS = {
     *NAMES,
@@ -27,10 +30,17 @@ FORMULAS = {
 """Functions that a formula may contain."""
 
 
-def in_notation(box: Box, name: str, value: ast.expr) -> str:
-    """Return the right side of a rule's equation in the papers' notation."""
+def in_notation(box: Box, name: str, symbols: Collection[str]) -> str:
+    """Return the right side of a rule's equation in the papers' notation.
+
+    Args:
+        box: the rule.
+        name: the name that the equation defines.
+        symbols: the symbols of printed equations; other names are written out.
+    """
     rest = box.resting_on(name)
-    return in_symbols(value, {n for n in box.made if n not in rest})
+    inner = {n: v for n, v in box.made.items() if n not in rest and n.rstrip("_") not in symbols and is_formula(v)}
+    return in_symbols(box.written_out(box.made[name], inner), {n for n in box.made if n not in rest})
 
 
 def in_symbols(value: ast.expr, newer: Collection[str]) -> str:
@@ -40,8 +50,12 @@ def in_symbols(value: ast.expr, newer: Collection[str]) -> str:
         match node:
             case ast.Name(id=n):
                 return NAMES.get(n, n)
+            case ast.Attribute(value=a, attr="T"):
+                return f"{text(a, 5)}^T"
             case ast.Attribute(attr=n):
                 return f"{n}_old" if n in newer else NAMES.get(n, n)
+            case ast.Subscript() if ast.unparse(node) == OWN_SHARE:
+                return "w_ii"
             case ast.Constant(value=v):
                 return f"{v:g}" if isinstance(v, float) else str(v)
             case (
@@ -51,7 +65,12 @@ def in_symbols(value: ast.expr, newer: Collection[str]) -> str:
                 return text(a, level)
             case ast.BinOp(left=ast.Constant(value=int() as a), op=ast.Add(), right=ast.Constant(value=int() as b)):
                 return str(a + b)
-            case ast.BinOp(left=a, op=ast.Add() | ast.Sub(), right=ast.Constant(value=0)):
+            case (
+                ast.BinOp(left=a, op=ast.Add() | ast.Sub(), right=ast.Constant(value=0))
+                | ast.BinOp(left=ast.Constant(value=0), op=ast.Add(), right=a)
+                # A rule multiplies by zero to have a number of the arithmetic in use.
+                | ast.BinOp(left=ast.BinOp(op=ast.Mult(), right=ast.Constant(value=0)), op=ast.Add(), right=a)
+            ):
                 return text(a, level)
             case ast.Call(func=ast.Name(id="where_less"), args=[a, b, x, y]):
                 return _in(f"{text(x)} if {text(a)} < {text(b)} else {text(y)}", True)
@@ -70,7 +89,7 @@ def in_symbols(value: ast.expr, newer: Collection[str]) -> str:
             case ast.BinOp(left=a, op=op, right=b):
                 own = LEVELS[type(op)]
                 match op:
-                    case ast.Mult():
+                    case ast.Mult() | ast.MatMult():
                         # A quotient beside another factor stands in brackets: a / b c is read in two ways.
                         said = " ".join(text(n, 3 if _is_quotient(n) else 2) for n in (a, b))
                     case ast.Div():
@@ -84,10 +103,14 @@ def in_symbols(value: ast.expr, newer: Collection[str]) -> str:
                 return _in(said, own < level)
             case ast.Call(func=ast.Name(id="event_number")):
                 return "t"
-            case ast.Call(func=ast.Name(id="participants")):
+            case ast.Call(func=ast.Name(id="participants" | "len")):
                 return "M"
             case ast.Call(func=ast.Name(id="x_0")):
                 return "x_0"
+            case ast.Call(func=ast.Name(id="as_set"), args=[ast.Constant(value=str() as name)]):
+                return name
+            case ast.Call(func=ast.Name(id="of_state"), args=[ast.Constant(value=str() as path)]):
+                return f"{path.rpartition('.')[2]}_old"
             case ast.Call(func=ast.Name(id="old"), args=[v]):
                 return f"{text(v)}_old"
             case ast.Call(func=ast.Name(id="norm"), args=[v]):
@@ -114,6 +137,8 @@ def is_formula(node: ast.expr) -> bool:
             return type(op) in LEVELS and is_formula(a) and is_formula(b)
         case ast.IfExp(test=ast.Compare(left=a, ops=[op], comparators=[b]), body=x, orelse=y):
             return type(op) in SIGNS and all(map(is_formula, (a, b, x, y)))
+        case ast.Call(func=ast.Name(id="of_state" | "as_set")):
+            return True
         case ast.Call(func=ast.Name(id=name), args=given, keywords=[]):
             return name in FORMULAS and all(map(is_formula, given))
     return False

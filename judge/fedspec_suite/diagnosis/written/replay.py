@@ -6,17 +6,17 @@ import ast
 import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
 
 from fedspec import arith
 from fedspec.arith import Array
-from fedspec_suite.diagnosis.edits.in_edits import event_number
+from fedspec_suite.diagnosis.edits.in_edits import as_set, event_number, of_state
 from fedspec_suite.diagnosis.edits.memory import Memory
 from fedspec_suite.diagnosis.variants import CANNOT, session_with
-from fedspec_suite.diagnosis.written.box import Box, read_in, rows, solved
+from fedspec_suite.diagnosis.written.box import OWN_SHARE, Box, read_in, rows, solved
 from fedspec_suite.diagnosis.written.plays import Play
 from fedspec_suite.measure.call_graph import Spaces
 
@@ -49,7 +49,7 @@ def participants(kept: Memory) -> int:
 
 ASKED: Mapping[str, Callable[..., Any]] = {
     **{"event_number": event_number, "x_0": x_0, "old": old},
-    "participants": participants,
+    **{"participants": participants, "of_state": of_state, "as_set": as_set},
 }
 """Functions by which an edited rule reads its session's record."""
 
@@ -60,9 +60,10 @@ def texts_of(arguments: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     Args:
         arguments: the arguments of a rule.
     """
-    model = "state.x" if "state" in arguments else "x"
-    inputs = [n for n in ("delta", "g") if n in arguments]
-    found = {f"x_0({model})": ("x_0", model), **{f"old({n})": ("old", n) for n in inputs}}
+    model = "state.x" if "state" in arguments else "X" if "X" in arguments else "x"
+    inputs = [n for n in ("delta", "g", "G") if n in arguments]
+    found = {f"x_0({model})": ("x_0", model)} if model.partition(".")[0] in arguments else {}
+    found |= {f"old({n})": ("old", n) for n in inputs}
     if "delta" in arguments:
         found["participants()"] = ("participants", "")
     return (
@@ -70,6 +71,16 @@ def texts_of(arguments: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
         if "t" in arguments or hasattr(arguments.get("state"), "t")
         else {**found, "event_number()": ("event_number", "")}
     )
+
+
+def vectors(state: Any, path: str = "") -> Iterator[tuple[str, Array]]:
+    """Yield the path and the value of each array in a state, those of records in it too."""
+    for field in fields(state) if is_dataclass(state) else ():
+        value, at = getattr(state, field.name), f"{path}{field.name}"
+        if isinstance(value, np.ndarray):
+            yield at, value
+        else:
+            yield from vectors(value, f"{at}.")
 
 
 @dataclass(frozen=True)
@@ -138,6 +149,9 @@ def _events(
     """The value of the open name in each event of a case, with those of all others."""
     signature = inspect.signature(inspect.unwrap(box.function))
     rest = box.resting_on(name)
+    # A hyper-parameter that the claimed reading doesn't have keeps its default.
+    optional = {n for n, p in signature.parameters.items() if p.default is not p.empty}
+    unread = optional - play.s.case.hyper.keys()
     space: dict[str, Any] = {}
     codes = {n: _code(v) for n, v in box.made.items()}
     atoms = {a: compile(a, "<leaf>", "eval") for a in read_in([*box.made.values()]) if not a.isidentifier()}
@@ -145,8 +159,9 @@ def _events(
     between = {n: (m, h[0]) for n in rest - {name, box.model} if len(h := _holes(m := box.model_from(n), n)) == 1}
     calls: list[tuple[Array, dict[str, Array]]] = []
     made: list[Any] = []
+    shapes: list[tuple[int, ...]] = [()]
     now: list[Array | None] = [None]
-    kept = Memory()
+    kept = Memory(hyper={**play.s.case.hyper})
 
     @functools.wraps(box.function)
     def rule(*given: Any, **named: Any) -> Any:
@@ -162,8 +177,10 @@ def _events(
             made[-1] = env[box.model]
             return eval(end, space, env)
         lone = x.ndim == 0
-        x = np.atleast_1d(x)
-        values = {n: rows(v, x) for n, v in env.items() if _is_number(v) and np.shape(v) in {(), x.shape}}
+        # A stack of models has the shape that the claimed rule gives it.
+        x = np.atleast_1d(x).reshape(shapes[-1] or (-1,))
+        known = {n: v for n, v in env.items() if n not in unread}
+        values = {n: rows(v, x) for n, v in known.items() if _is_number(v) and np.shape(v) in {(), x.shape}}
         asked = {text: (ASKED[f], eval(of, space, env) if of else None) for text, (f, of) in texts_of(env).items()}
         values |= {a: rows(f(kept) if of is None else f(kept, of), x) for a, (f, of) in asked.items()}
         for n in [n for n, v in env.items() if isinstance(v, np.ndarray) and v.ndim == 1]:
@@ -173,14 +190,24 @@ def _events(
                 values[a] = rows(eval(code, space, env), x)
             except (*CANNOT, KeyError):
                 continue
-        want = solved(model, hole, x, values)
+        values |= {f"as_set({n!r})": rows(v, x) for n, v in kept.hyper.items() if n not in env}
+        values |= {f"of_state({path!r})": rows(v, x) for path, v in vectors(kept.state) if v.shape == x.shape}
+        if isinstance(env.get("W"), np.ndarray) and x.ndim == 2:
+            stacks = {n: v for n, v in known.items() if n != "W" and np.shape(v) == x.shape}
+            values |= {f"W @ {n}": rows(env["W"] @ v, x) for n, v in stacks.items()}
+            values[OWN_SHARE] = rows(env["W"].diagonal()[:, None], x)
+
+        def solve(expression: ast.expr, at: ast.expr) -> Array:
+            return np.broadcast_to(solved(expression, at, x.reshape(-1), values), x.size).reshape(x.shape)
+
+        want = solve(model, hole)
         env[name] = want
         for n in box.made:
             if n in rest and n != name:
                 env[n] = x if n == box.model else eval(codes[n], space, env)
                 if n in between and np.isnan(env[n]).any():
                     # What the open one hides, such as the loser of a maximum, may be told by the model.
-                    env[n] = np.where(np.isnan(env[n]), solved(*between[n], x, values), env[n])
+                    env[n] = np.where(np.isnan(env[n]), solve(*between[n]), env[n])
         if box.model == name:
             env[name] = x
         calls[:] = [(rows(want, x), values)]
@@ -204,6 +231,7 @@ def _events(
             made.clear()
             return flat_model(session.step(event))
 
+        kept.state = before.get("state")
         kept.steps = [*getattr(event, "messages", ())] or [*getattr(event, "participants", (0,))]
         x = np.asarray(answer["x"], dtype=float)
         x = x if dice is None else x * (1 + NUDGE * dice.normal(size=x.shape))
@@ -215,12 +243,22 @@ def _events(
         if not made:
             continue
         last[0] = len(made)
-        if len(made) > play.steps or np.shape(made[-1]) not in {x.shape, ()}:
+        shapes.append(np.shape(made[-1]))
+        if len(made) > play.steps or not (shapes[-1] == () or np.size(made[-1]) == x.size):
             return
-        is_model = len(made) == 1 and np.array_equal(made[-1], plain, equal_nan=True)
-        reach(taken, x, np.asarray(made[-1], float), plain)
-        yield calls[0]
+        result = np.asarray(made[-1], float)
+        result = result.reshape(-1) if result.ndim else result
+        is_model = len(made) == 1 and np.array_equal(result, plain, equal_nan=True)
+        y = reach(taken, x, result, plain)
+        found = calls[0]
+        # Of a number that changes nothing, such as the share of an equal model, the model tells nothing.
+        if y.ndim or np.abs(taken(y + 1) - x).max() > SAME * np.abs(x).max():
+            yield found
+        taken(y)
 
+
+SAME = 1e-6
+"""Largest relative change of a model that counts as none."""
 
 REACHED = 8
 """Largest number of secant steps."""
@@ -240,7 +278,8 @@ def reach(taken: Callable[[Array], Array], x: Array, made: Array, plain: Array) 
     """
     lacking = x - plain if made.ndim else np.nanmean(x - plain)
     y = x if np.array_equal(made, plain, equal_nan=True) else made + lacking
-    close = 4 * np.finfo(float).eps * np.nanmax(np.abs(x), initial=0)
+    # One number can't undo the rounding of each coordinate.
+    close = (4 if made.ndim else 64) * np.finfo(float).eps * np.nanmax(np.abs(x), initial=0)
     for _ in range(REACHED):
         here = taken(y)
         if ((np.abs(here - x) <= close) | (np.isnan(here) & np.isnan(x))).all():

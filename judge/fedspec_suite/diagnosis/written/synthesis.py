@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
@@ -69,7 +70,10 @@ class Edit:
 
 
 def written(bench: Bench, setting: Setting) -> Iterator[Variant]:
-    """Yield the claimed rule with one right side replaced so that it gives all models, the smallest change first."""
+    """Yield the claimed rule with one right side replaced so that it gives all models, the smallest change first.
+
+    Several formulas may be equal on random numbers, and one of them may divide by what is zero elsewhere.
+    """
     # In float32 rounding hides what tells one formula from another.
     plays = played(bench, setting) if setting.dtype == "float64" else []
     if not plays:
@@ -94,7 +98,6 @@ def written(bench: Bench, setting: Setting) -> Iterator[Variant]:
             v = _variant(setting, box, [*box.made][edit.place], found[edit])
             if all(_gives(v, p.s, p.answers) for p in plays):
                 yield v
-                return
 
 
 def _gives(v: Variant, s: Scenario, answers: Sequence[Shown]) -> bool:
@@ -240,12 +243,19 @@ def _variant(setting: Setting, box: Box, name: str, value: ast.expr) -> Variant:
     inner = inspect.unwrap(box.function)
     rule = f"{inner.__module__}.{inner.__name__}"
     own = equations(box.function, setting.options)
-    symbol = "x" if name == box.model else name.rstrip("_")
-    equation = of_name([e.id for e in own], symbol)
+    # A name that no printed equation has is written out in the equation of the model.
+    symbols = {word for e in own for word in re.findall(r"\w+", e.text)}
+    result = box.made[box.model]
+    returned = {box.model, *([result.id] if isinstance(result, ast.Name) else [])}
+    told = name if name.rstrip("_") in symbols or name in returned else box.model
+    symbol = "x" if told in returned else told.rstrip("_")
+    # A rule that receives no model makes what its only equation defines.
+    alone = told in returned and len(own) == 1 and not {"x", "X", "state"} & {*inspect.signature(inner).parameters}
+    equation = own[0].id if alone else of_name([e.id for e in own], symbol)
     printed = next((e.text for e in own if e.id == equation), "")
-    left = "x" if name == box.model else name
-    wanted = printed or f"{left} = {in_notation(box, name, box.made[name])}"
-    yours = f"{wanted.partition(' = ')[0]} = {in_notation(box, name, value)}"
+    wanted = printed or f"{symbol} = {in_notation(box, told, symbols)}"
+    edited = replace(box, made={**box.made, name: value})
+    yours = f"{wanted.partition(' = ')[0]} = {in_notation(edited, told, symbols)}"
     words = f"yours: {yours}, wanted: {wanted}"
     mutant = Mutant(
         id=f"{rule}: {words}",

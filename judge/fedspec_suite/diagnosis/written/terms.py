@@ -189,6 +189,12 @@ def answers(
                 if c := number(by):
                     more = joined("*", c, terms.written(k))
                     yield Answer(joined("+", CLAIMED, more), 1 + terms.sizes[k] + _size(c))
+            for op, sign in (("+", 1), ("-", -1)):
+                for row, k in terms.near(sign * (want - claimed) / B):
+                    j = small[row]
+                    if fits(claimed + sign * V[j] * V[k]):
+                        more = joined("*", terms.written(j), terms.written(k))
+                        yield Answer(joined(op, CLAIMED, more), sizes[j] + sizes[k] + 3)
         for wrap, target in (("", want), ("sqrt", np.where((want >= 0).all(), want**2, np.nan))):
             wanted = {
                 "+": target - B,

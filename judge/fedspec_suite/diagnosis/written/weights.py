@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from itertools import chain, combinations, islice
+from itertools import combinations, islice
 from types import FunctionType
 from typing import Any, cast
 
@@ -99,7 +99,7 @@ class Round:
 
 def weighted(plays: Sequence[Play], setting: Setting) -> Iterator[Variant]:
     """The claimed rule with the subject's weights, if one formula gives them in all plays."""
-    rounds = [*chain.from_iterable(map(_rounds, plays))]
+    rounds = _solved(plays, everywhere=False)
     if not rounds or all(_near(r.b, r.w).all() for r in rounds):
         return
     lone = all(len(r.w) == 1 or _near(r.b, r.w).all() for r in rounds)
@@ -116,7 +116,7 @@ def weighted(plays: Sequence[Play], setting: Setting) -> Iterator[Variant]:
 
 def observed(plays: Sequence[Play]) -> str:
     """The subject's weights in the first round where they deviate, as numbers; empty if they deviate in none."""
-    for r in chain.from_iterable(map(_rounds, plays)):
+    for r in _solved(plays, everywhere=True):
         if len(r.w) > 1 and not _near(r.b, r.w).all():
             columns = ([float(k.size) for k in r.rows], r.b, r.w)
             n, b, w = (", ".join(f"{v if abs(v) > NEAR_0 else 0:.4g}" for v in column) for column in columns)
@@ -150,8 +150,24 @@ def _near(a: Array, b: Array) -> Array:
     return near
 
 
+def _solved(plays: Sequence[Play], *, everywhere: bool) -> list[Round]:
+    """The weights of the rounds, in each case up to one that has none; no weights at all if ``everywhere``."""
+    found: list[Round] = []
+    for play in plays:
+        try:
+            found += _rounds(play)
+        except KeyError:
+            if everywhere:
+                return []
+    return found
+
+
 def _rounds(play: Play) -> Iterator[Round]:
-    """The weights of each round of a case; nothing more once one aggregate does not lead to the subject's model."""
+    """The weights of each round of a case.
+
+    Raises:
+        KeyError: a round takes another number of means than one, or no weighted mean leads to the subject's model.
+    """
     calls: list[tuple[Array, Array]] = []
     now: list[Array | None] = [None]
 
@@ -178,19 +194,15 @@ def _rounds(play: Play) -> Iterator[Round]:
         plain = taken(None)
         if len(calls) != 1 or len(calls[0][0]) != len(waits):
             if calls:
-                return
+                raise KeyError("not one mean of the waiting changes")
             continue
         w, rows = calls[0]
-        try:
-            y = reach(taken, np.asarray(answer["x"], float), w @ rows, plain)
-        except KeyError:
-            return
+        y = reach(taken, np.asarray(answer["x"], float), w @ rows, plain)
         # With one coordinate more than clients, a vector that is no weighted sum of the rows shows.
         if len(w) < rows.shape[1] and np.linalg.cond(rows) < CONDITION:
             b = np.linalg.lstsq(rows.T, y, rcond=None)[0]
             if not _near(b @ rows, y).all():
-                # No weighted sum of the rows.
-                return
+                raise KeyError("no weighted sum of the rows")
             yield Round(b, w, [*waits], play.s)
         waits.clear()
 
@@ -223,7 +235,9 @@ def _formulas(
     """Yield formulas that give the wanted weights in every round, the smallest first; p_i if ``of_claimed``."""
     values = [_values(r.w, r.rows, r.s, forms) for r in rounds]
     columns = {n: np.concatenate([v[n] for v in values]) for n in values[0] if all(n in v for v in values)}
-    columns = {n: v for n, v in columns.items() if np.isfinite(v).all() and (n != "p_i" or of_claimed)}
+    # A column of ones would stand for the constant 1: of lone clients, M does.
+    usable = {n for n, v in columns.items() if np.isfinite(v).all() and not (v == 1).all()}
+    columns = {n: v for n, v in columns.items() if n in usable and (n != "p_i" or of_claimed)}
     want = np.concatenate(wants)
     rows = np.resize(np.random.default_rng(3).permutation(len(want)), ROWS)
     sizes = {n: 2 if n[0] == "S" or n in {f"F{k}" for k in range(len(LEAVES), len(forms))} else 1 for n in columns}
