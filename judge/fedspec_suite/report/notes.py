@@ -81,6 +81,8 @@ def notes(
     if "fedasync.mix_t" in ids:
         alone = "" if "mix" in a.numbers else "mix = 1, and every delta_i is multiplied by its mix_t; "
         yield f"{alone}u: how many versions late an update is{'; one more with age = literal' * ('age' in a.options)}"
+    if "fadas.eta_t" in ids:
+        yield "eta is eta_t in fedamsgrad.step; tau_max is the largest delay in the buffer"
     if "client" in levels and "epoch" not in a.numbers and re.search(r"\^t\b", text):
         yield "t = 1 at the first step of a round"
     elif "server" in levels and re.search(r"\^t\b", text):

@@ -69,10 +69,9 @@ class Late(Waiting):
 def slowed(eta: Scalar, *, tau_max: int, tau_c: int, slowing: Slowing = Slowing.OVER) -> Scalar:
     """Rate of a server step whose most delayed update was begun tau_max versions ago.
 
-        eta_t = eta / tau_max                      fadas.eta_t
-        eta_t = min(eta, 1 / tau_max)              fadas.eta_t [slowing=capped]
+        eta_t = eta / tau_max if tau_max > tau_c else eta  fadas.eta_t
+        eta_t = min(eta, 1 / tau_max) if tau_max > tau_c else eta  fadas.eta_t [slowing=capped]
 
-    where tau_max > tau_c, and eta elsewhere.
     External: Wang, Wang, Lu and Chen (2024); see the row ``fadas`` for whose code has it so.
     """
     if tau_max <= tau_c:
