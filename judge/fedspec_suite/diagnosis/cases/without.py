@@ -33,9 +33,9 @@ def on_ladder(setting: Setting, s: Scenario, name: str, values: Sequence[float])
 
 
 def without(setting: Setting, s: Scenario, words: str, last: int) -> Scenario | None:
-    """Return the case without the feature that the words name, up to an event; None if no function can make it."""
+    """Return the case up to an event without the feature that the words name; None if no function can make it."""
     made = next((make for part, make in _MADE.items() if part in words), None)
-    other = None if made is None else made(setting, s)
+    other = None if made is None else made(setting, replace(s, events=s.events[: last + 1]))
     if other is None:
         return None
     if words in OTHERWISE:
