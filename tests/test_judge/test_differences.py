@@ -99,6 +99,13 @@ def row_setting(name: str, level: str = "") -> Setting:
         # A helper shows in the equation that calls it.
         ("root-missing", "fedadam", "x = x + eta m / (v + tau)", "x = x + eta m / (sqrt(v) + tau)"),
         ("fedadam-stale-v", "fedadam", "v_hat = v_old; x = x + eta m / (sqrt(v_hat) + tau)", None),
+        # The edit is of another reading's text; what is wanted is the claimed one.
+        (
+            "rate-first-moment-only",
+            "fedadam",
+            "x = x + (eta / (1 - beta1^t)) m / (sqrt(v) + tau)",
+            "x = x + eta m / (sqrt(v) + tau)",
+        ),
         # What no formula says is said in words, beside the equation.
         ("mean-last-client", "fedavg", "only the last client counts", "Delta = sum_i p_i Delta_i"),
     ],

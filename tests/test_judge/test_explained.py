@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,8 @@ from test_judge.test_gates import hyper
 from fedspec.catalogue import find
 from fedspec.contract import Case, Offer, Round
 from fedspec_suite import mutants
-from fedspec_suite.diagnosis import found
+from fedspec_suite.diagnosis import found, identify
+from fedspec_suite.diagnosis.cases.resized import scaled
 from fedspec_suite.diagnosis.comparing import evidence
 from fedspec_suite.diagnosis.composed import combined
 from fedspec_suite.diagnosis.diagnosis import Diagnosis, in_words
@@ -215,6 +217,48 @@ def test_what_shows_beside_x_in_some_cases_and_x_in_others_is_said_of_some() -> 
     d = Diagnosis(9, 0.5, unlike=("v",))
     assert in_words(d, model_failed=True) == "in some cases x follows the claimed reading, not v: no known variant"
     assert in_words(d, model_failed=False) == "x follows the claimed reading, not v: no known variant"
+
+
+@pytest.mark.parametrize(("kind", "name"), [(np.float16, "float16"), (np.float32, "float32"), (np.float64, "")])
+def test_changes_of_fewer_bits_are_named_though_the_samples_fit_any_type(kind: Any, name: str) -> None:
+    def start(case: Case) -> Any:
+        x = {n: a.astype(float) for n, a in case.x0.items()}
+
+        def step(e: Any) -> Any:
+            n = np.array([m.weight for m in e.messages]) / sum(m.weight for m in e.messages)
+            for block, before in x.items():
+                deltas = np.stack([m.delta[block].astype(kind).astype(float) for m in e.messages])
+                x[block] = before + case.hyper["eta"] * np.tensordot(n, deltas, axes=1)
+            return {"x": {**x}}
+
+        return SimpleNamespace(step=step)
+
+    offer = Offer("fedavg", "server", "mcmahan-2017", {"weights": "examples"}, dtypes=("float64",))
+    setting = setting_of(offer)
+    bench, known = bench_of(InProcess(written(offer, start)), offer, setting), known_of(setting)
+    given = identify._played(bench, known.samples)
+    claimed = f': if that is meant, claim messages=("{name}",)'
+    said = f"each client's change is rounded to {name}{claimed}" if name else ""
+    assert identify._narrow(bench, known, given) == said
+
+
+def test_x_is_not_said_to_follow_where_it_is_wrong_beside_an_intermediate() -> None:
+    """The samples are exact in float16; where v deviates, x does in the same case."""
+
+    def halved(k: int, e: Any) -> Any:
+        sent = (
+            replace(m, delta={n: a.astype(np.float16).astype(float) for n, a in m.delta.items()}) for m in e.messages
+        )
+        return replace(e, messages=tuple(sent))
+
+    subject = Behind("fedavgm", "server", event=halved)
+    offer = subject.info.offers[0]
+    found = result_of(subject, offer, judge_offer(InProcess(subject), offer, profile="quick", law="far-numbers"))
+    long = scaled(known_of(setting_of(offer)).samples[-1], 0.739)
+    told = explained(found, Budgeted(subject, 60), offer, [long])
+    assert told.nearest.startswith(
+        "x follows the claimed reading in small cases; each client's change is rounded to fl"
+    )
 
 
 def test_a_server_that_skips_a_round_without_a_change_is_not_said_to_follow_in_x() -> None:

@@ -57,7 +57,10 @@ CATALOGUED = {
         "one over p stands for it, wherever p / sum(p) reads it",
     ),
     "gossip-self-left-out": ("afga/trace/afga", "what each keeps of its own by W is left out in W @ X"),
-    "gossip-uniform": ("afga/trace/afga", "the plain mean of its own and the neighbours' by W in W @ X"),
+    "gossip-uniform": (
+        "afga/trace/afga",
+        "the plain mean of a client's own row and its neighbours', not that by W, in W @ X",
+    ),
     "fed-lamb-norm-epsilon": ("fed-lamb/round/fed-lamb", "1e-06 is added to norm(q) in ratio(q, norm(q))"),
     "sm3-i-hidden-epsilon": ("sm3-i/client/anil-2019", "1e-08 is added to nu in sqrt(nu)"),
     "fed-sgd-first-twice": ("fed-sgd/round/fed-sgd", "the first of the models counts twice in their mean"),

@@ -126,7 +126,7 @@ def in_words(d: Diagnosis, model_failed: bool, small: bool = True) -> str:
     if d.follows and d.gates:
         return f"{usual}; it deviates {', or '.join(d.gates)}"
     if d.follows:
-        return usual if model_failed else FOLLOWS
+        return "; ".join(filter(None, (usual, d.seen))) if model_failed else FOLLOWS
     said = d.instead("; or ")
     # The cases of the diagnosis do not show it; a law's own do.
     return f"in some cases {said}" if d.unlike and model_failed else said

@@ -95,6 +95,8 @@ def _of_options(setting: Setting, v: Variant) -> Iterator[Difference]:
         if value != claimed and _printed(row.running({**v.options, name: claimed})) == theirs:
             said = meanings(row.options[name])
             meant = [said.get(one, f"{name} = {one}") for one in (value, claimed)]
+            # After an equation its meaning says what is known by now.
+            meant = [one.partition(": ")[0] if " = " in one.partition(": ")[0] else one for one in meant]
             yield Difference(equation_of(setting, BROKEN.get(name, "step")) or name, *meant)
 
 
@@ -139,17 +141,20 @@ def _of_formulas(setting: Setting, v: Variant, m: Mutant) -> list[Difference]:
     # A helper without an equation, such as a root, shows in the rules that call it.
     rules = [] if m.within or equations(edited) else map(inspect.unwrap, setting.algorithm.rules)
     for f in (*rules, edited):
-        pairs = [*_pairs(*(_statements(setting, v.options, m, f, {edited: node}) for node in (before, after)))]
+        # What is wanted is the claimed rule, whatever options the edit brings.
+        sides = ((before, v.options), (after, {**v.options, **m.options}))
+        pairs = [*_pairs(*(_statements(setting, options, m, f, {edited: node}) for node, options in sides))]
         if pairs:
             break
     if not all(old and new and all(line.formula for line in (*old, *new)) for old, new in pairs):
         return []
-    printed = {e.id: e.text for e in equations(f, {**v.options, **m.options})}
+    printed = {e.id: e.text for e in equations(f, v.options)}
     return [_difference(printed, v.equation, old, new) for old, new in pairs]
 
 
 def _difference(printed: Mapping[str, str], equation: str, before: list[Line], after: list[Line]) -> Difference:
-    at = of_name([*printed], (*before, *after)[0].name) or equation
+    alone = next(iter(printed)) if len(printed) == 1 else equation
+    at = of_name([*printed], (*before, *after)[0].name) or alone
     # What a function returns has the name that its equation gives it.
     left = f"{printed[at].partition(' = ')[0]} = " if at in printed else ""
     yours, wanted = (
@@ -177,11 +182,18 @@ def _statements(
 ) -> list[Line]:
     """The statements of a function as the options leave them, with another definition of the edited function."""
     row = setting.algorithm
-    chosen = {**options, **m.options}
-    folding = folding_under(row, {n: value for n, value in chosen.items() if n in row.options})
+    folding = folding_under(row, {n: value for n, value in options.items() if n in row.options})
     folding.definitions = definitions
     known = {} if m.within else decided_of(row, folding, f)
-    return [*_flat(folding.within(f, known).node.body, set())]
+    body = folding.within(f, known).node.body
+    returned = body[-1].value if isinstance(body[-1], ast.Return) else None
+    found = [*_flat(body, set())]
+    if isinstance(returned, ast.Name):
+        # What is returned by a name has the name that its equation gives it.
+        last = max((k for k, line in enumerate(found) if line.name == returned.id), default=None)
+        if last is not None:
+            found[last] = Line("", found[last].formula, found[last].text.partition(" = ")[2])
+    return found
 
 
 def _flat(body: list[ast.stmt], newer: set[str]) -> Iterator[Line]:

@@ -159,11 +159,11 @@ def _agreeing(
     whole = [f for f in whole if f.parts == min(g.parts for g in whole)]
     asks: dict[str, Found] = {}
     for f in whole[:NAMED]:
-        # Of what stands in no equation nobody can say that it asks to mend another one. But a catalogued defect is its
-        # own, and a hyper-parameter that is ignored asks for another offer, unless it has been named.
-        own = f.kind in {"reading", "rule"} or (f.kind == "mutant" and not f.equation)
+        # Of what stands in no equation nobody can say that it asks to mend another one. But a hyper-parameter that is
+        # ignored asks for another offer, unless it has been named.
+        own = f.kind in {"reading", "rule"}
         name, ignored, _ = f.words.partition(IGNORED)
         own = own or (ignored != "" and not any(name in g.words.split() for g in asks.values()))
-        if own or f.equation or not asks:
+        if own or not asks or (f.equation and all(g.equation or g.kind == "rule" for g in asks.values())):
             asks.setdefault(f.words if own else f.equation, f)
     return tuple(asks.values())

@@ -10,8 +10,11 @@ from itertools import chain
 
 import numpy as np
 
+from fedspec.arith import Array
 from fedspec.errors import FedspecError
-from fedspec_suite.diagnosis.comparing import Evidence, Given, close, evidence, measured
+from fedspec.rounding import TYPES, Grid, rounded
+from fedspec_suite.diagnosis.cases.resized import scaled
+from fedspec_suite.diagnosis.comparing import Evidence, Given, agrees, close, evidence, measured
 from fedspec_suite.diagnosis.diagnosis import AT_ONCE, Diagnosis
 from fedspec_suite.diagnosis.found import Found, first
 from fedspec_suite.diagnosis.known import Known, known_of
@@ -32,7 +35,7 @@ from fedspec_suite.diagnosis.written.card import card
 from fedspec_suite.diagnosis.written.plays import of_models, played
 from fedspec_suite.diagnosis.written.synthesis import written
 from fedspec_suite.measure.bench import WORDS, Bench, Shown
-from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.scenario import Scenario, change_events
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
 
@@ -42,6 +45,12 @@ PLAYED = re.compile(r"in the \d+ cases played ")
 
 FRESH = 16
 """Number of new cases on which such a sentence, or a pair of mistakes, is confirmed."""
+
+ROUNDED = {"server": "each client's change", "client": "each gradient"}
+"""Words for what an event brings, by level."""
+
+MANY_DIGITS = 0.739
+"""Factor that gives the samples' inputs as many digits as their type has."""
 
 ELSEWHERE = 4
 """Number of deviating cases to explain if a subject follows its claim in all samples."""
@@ -75,7 +84,8 @@ def identify(
         found = _elsewhere(bench, known, given, decide.deviating[:ELSEWHERE])
         if further and not found and (decimals := absolutely(bench, _samples(known, given))):
             return Diagnosis(len(given), claim.ratio, decimals=decimals)
-        return Diagnosis(len(given), claim.ratio, found, gates=decide.words, beside=decide.beside)
+        numbers = _narrow(bench, known, given) if broken and not found else ""
+        return Diagnosis(len(given), claim.ratio, found, numbers, gates=decide.words, beside=decide.beside)
     unlike = claim.unlike if claim.near else ()
     names, beyond = ("x", *unlike), Larger(bench, setting, known, given, lambda: held_out(setting)[:FRESH])
     silent = () if unlike else idle(setting, known, given, lambda s: _played(bench, (s,)).get(0))
@@ -202,6 +212,23 @@ def _seen(bench: Bench, known: Known, given: Given) -> str:
         if PLAYED.sub("", again) != PLAYED.sub("", said):
             return ""
     return said
+
+
+def _narrow(bench: Bench, known: Known, given: Given) -> str:
+    """Name the type to which a subject rounds its inputs; the samples' inputs are short enough for any type."""
+    if known.setting.level not in ROUNDED or known.setting.messages:
+        return ""
+    cases = [scaled(s, MANY_DIGITS) for s in _samples(known, given)]
+    played = _played(of_models(bench), cases)
+    for name, grid in TYPES.items():
+
+        def short(a: Array, grid: Grid = grid) -> Array:
+            return np.array([rounded(v, grid) for v in a.ravel()], a.dtype).reshape(a.shape)
+
+        if played and all(agrees(known.claimed, change_events(cases[k], short), played[k]) for k in played):
+            meant = f': if that is meant, claim messages=("{name}",)' if known.setting.level == "server" else ""
+            return f"{ROUNDED[known.setting.level]} is rounded to {name}{meant}"
+    return ""
 
 
 def _of_numbers(known: Known, samples: Sequence[Scenario], given: Given) -> str:

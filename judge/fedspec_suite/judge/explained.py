@@ -23,6 +23,8 @@ from fedspec_suite.diagnosis.diagnosis import (
 from fedspec_suite.diagnosis.identify import identify
 from fedspec_suite.diagnosis.search import QUICK, Search
 from fedspec_suite.diagnosis.seen.course import followed
+from fedspec_suite.diagnosis.seen.gates import deviates
+from fedspec_suite.diagnosis.written.plays import of_models
 from fedspec_suite.judge.plan import Budgeted
 from fedspec_suite.judge.request import is_itself, is_own, reason_of
 from fedspec_suite.judge.runner import ITSELF, REQUIREMENT, UNDECIDED, about, first, judge_offer
@@ -136,7 +138,9 @@ def explanation(
     if "repeats" in laws:
         d = unrepeated(d)
     d = not_before(d, [o.deviation.where for o in failed if o.deviation and o.law not in MANNERS])
-    in_x = any(o.law not in MANNERS and about(o) == "x" for o in failed)
+    models = of_models(bench_of(subject, offer, setting))
+    # A wrong intermediate may make the model wrong in the same case.
+    in_x = any(o.law not in MANNERS and about(o) == "x" for o in failed) or any(deviates(models, s) for s in mine)
     # Only the laws of large cases say that it is the size, if their cases are still large when they are made simpler; a
     # case of another law may be rare, and is small.
     small = all(law.startswith("far-") for law in laws - MANNERS) and all(map(beyond, broken))

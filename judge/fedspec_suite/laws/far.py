@@ -60,7 +60,7 @@ def _simplified(bench: Bench, s: Scenario, broken: Deviates) -> Deviates:
         return bench.plainly[0]
     least, broken = simplest(s, broken, partial(everything, bench))
     unusual = beyond(least)
-    note = "; ".join(filter(None, (broken.deviation.note, f"in a case with {unusual or 'usual numbers'}")))
+    note = "; ".join(filter(None, (broken.deviation.note, f"in a case with {unusual}" if unusual else "")))
     broken = Deviates(replace(broken.deviation, note=note), least)
     if not unusual:
         bench.plainly.append(broken)

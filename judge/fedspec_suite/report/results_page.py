@@ -135,7 +135,7 @@ def _facts(r: Result) -> Iterator[tuple[str, Part]]:
     for one in sentences.differences(r):
         for at, yours, wanted in one:
             both = (("yours", yours), ("wanted", wanted)) if wanted else (("also", yours),)
-            yield at or "beside", [tag("p", f"{label}: ", tag("code", said)) for label, said in both]
+            yield at or "beside", [tag("p", f"{label}: ", tag("code", said)) for label, said in both if said]
     yield "passed", sentences.passed_of(r)
     o = sentences.first_failure(r)
     if o is not None and o.deviation is not None:

@@ -415,11 +415,24 @@ def differences(r: Result) -> list[list[tuple[str, str, str]]]:
 
 
 def differences_in(nearest_data: Iterable[Mapping[str, Any]]) -> list[list[tuple[str, str, str]]]:
-    """Return the same from the data of a diagnosis: place, own equation and wanted equation of each difference."""
-    found = [[(d["equation"], d["yours"], d["wanted"]) for d in one.get("differences", ())] for one in nearest_data]
+    """Return the same from the data of a diagnosis: place, own equation and wanted equation of each difference.
+
+    The own equation is empty if it is no formula and the words of the variant say it.
+    """
+    found = [
+        [
+            (d["equation"], "" if _is_said(d["yours"], one.get("words", "")) else d["yours"], d["wanted"])
+            for d in one.get("differences", ())
+        ]
+        for one in nearest_data
+    ]
     # What no equation says, the sentence about it has said already. Two names may be of the same equations.
     shown = {frozenset(one): one for one in reversed(found) if any(wanted for _, _, wanted in one)}
     return [*reversed(shown.values())]
+
+
+def _is_said(yours: str, words: str) -> bool:
+    return " = " not in yours and yours.replace(" ** ", "^") in words
 
 
 def in_equations(r: Result) -> str:
@@ -428,7 +441,8 @@ def in_equations(r: Result) -> str:
 
 
 def _in_a_line(at: str, yours: str, wanted: str) -> str:
-    return f"{at}{at and ': '}yours {yours}, wanted {wanted}" if wanted else yours
+    own = f"yours {yours}, " if yours else ""
+    return f"{at}{at and ': '}{own}wanted {wanted}" if wanted else yours
 
 
 def offer_claim(r: Result) -> str:

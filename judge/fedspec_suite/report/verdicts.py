@@ -184,6 +184,8 @@ def _difference(at: str, yours: str, wanted: str, console: Console, width: int) 
     """An equation of the implementation above the one that was wanted."""
     lines = [Text(at, "bold")] if at else []
     for label, said in (("  yours:  ", yours), ("  wanted: ", wanted)) if wanted else (("also ", yours),):
+        if not said:
+            continue
         one_each = _words(said.replace("; ", "\n"), console)
         wrapped = _filled(one_each, console, max(20, width - len(label)))
         lines += [Text.assemble(label if k == 0 else " " * len(label), line) for k, line in enumerate(wrapped)]

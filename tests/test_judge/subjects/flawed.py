@@ -247,13 +247,19 @@ SAID: dict[str, tuple[tuple[str, ...], str]] = {
     "m begins at -Delta": (DECAYING[:1], "m starts at minus the first Delta"),
     "v_hat begins at 1": (ALL[-1:], "v_hat starts at 1 in every coordinate|max\\(v_hat, 1\\)"),
     "corrected maximum": (ALL[-1:], "bias_correction = moments.* maximum_of = after-correction"),
-    "one number a block": (ALL[-1:], "the largest of maximum\\(v_hat, v\\) in a block stands for each there"),
+    "one number a block": (
+        ALL[-1:],
+        "each block has one number for maximum\\(v_hat, v\\), the largest",
+    ),
     "the longer vector": (
         ALL[-1:],
         "v_hat or v, whichever is longer in each block, stands whole for maximum\\(v_hat, v\\)",
     ),
     "corrected v": (ALL[-1:], "v_hat = max\\(v_hat, v / \\(1 - beta2\\^t\\)\\)"),
-    "mean of squares": (DECAYING[:2], "the clients' mean of delta\\^2 stands for that of their mean"),
+    "mean of squares": (
+        DECAYING[:2],
+        "delta\\^2 is computed from each client's change and then averaged",
+    ),
     "mean of squares, undamped": (DECAYING[:1], "1 - beta1.*the clients' mean of delta\\^2|delta\\^2.*1 - beta1"),
     "squares one by one": (DECAYING[:1], "is done for each update by itself, one after another"),
     "divided first": (DECAYING[:1], "delta is divided by sqrt\\(v\\) \\+ tau before the momentum takes it, not the"),

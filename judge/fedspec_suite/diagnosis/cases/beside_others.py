@@ -5,8 +5,10 @@ A feature is a number or a truth value of an event and the events before it; Non
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeAlias
 
 from fedspec.contract import Arrival, Event, Gradient, Messages, Round
 from fedspec_suite.measure.scenario import Scenario
@@ -219,3 +221,20 @@ def histories(s: Scenario, last: int) -> Iterator[History]:
     there = history(s, last)
     for k in range(len(there)):
         yield there[: k + 1]
+
+
+def newcomers(s: Scenario, zero: bool = False) -> Scenario | None:
+    """Replace returning clients (only client 0 if ``zero``) by new ones; None if that is impossible."""
+    met: set[int] = set()
+    events: list[Any] = []
+    for e in s.events:
+        if not isinstance(e, Messages):
+            return None
+        free = itertools.count(max([*met, *(m.client for m in e.messages)], default=0) + 1)
+        back = {m.client for m in e.messages if m.client in met and (m.client == 0 or not zero)}
+        number = {i: next(free) if i in back else i for i in (m.client for m in e.messages)}
+        if s.case.population is not None and max(number.values(), default=0) >= s.case.population:
+            break
+        met |= {*number.values()}
+        events.append(replace(e, messages=tuple(replace(m, client=number[m.client]) for m in e.messages)))
+    return replace(s, events=tuple(events)) if len(events) > 1 and tuple(events) != s.events else None

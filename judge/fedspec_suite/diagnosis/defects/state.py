@@ -234,13 +234,13 @@ def of(setting: Setting) -> Iterator[Defect]:
     for n in vectors:
         yield Defect(words=f"{n} is forgotten before every event", tail=n, session=_forgets(n))
     if "t" in names:
-        yield Defect(words="the count of events stands still", session=_forgets("t"))
-        yield Defect(words="the count of events is one ahead", session=_ahead(1))
+        yield Defect(words="t stands still", session=_forgets("t"))
+        yield Defect(words="t is one ahead", session=_ahead(1))
         if setting.level in {"client", "server"}:
-            yield Defect(words="the count of events counts blocks of the model, one after another", session=_of_block)
+            yield Defect(words="t goes up with each block of the model, which sees its own t", session=_of_block)
         if setting.level != "client":
-            yield Defect(words="the count of events counts the clients that take part", session=_counts(_sent))
-            yield Defect(words="the count of events counts local steps", session=_counts(_most_steps))
+            yield Defect(words="t goes up by the number of clients that take part", session=_counts(_sent))
+            yield Defect(words="t goes up by the most local steps of a round", session=_counts(_most_steps))
     if setting.level == "server":
         words = "what a round with more messages received is read again behind those of a smaller one"
         yield Defect(words=words, session=_left_behind)
@@ -250,9 +250,9 @@ def of(setting: Setting) -> Iterator[Defect]:
         if names:
             yield Defect(words="the state lives on when a new round begins", session=_keeps_all)
         if "t" in names:
-            yield Defect(words="the count of steps lives on when a new round begins", session=_keeps("t"))
+            yield Defect(words="t is not reset when a new round begins", session=_keeps("t"))
         if "k" in inspect.signature(setting.algorithm.rules[0]).parameters:
-            yield Defect(words="the count of steps lives on when a new round begins", session=_counts_on)
+            yield Defect(words="k is not reset when a new round begins", session=_counts_on)
         for n in vectors if len(names) > 1 else ():
             yield Defect(words=f"{n} lives on when a new round begins", tail=n, session=_keeps(n))
         if "mu" in setting.numbers:

@@ -105,14 +105,15 @@ def exchanged(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterato
         rank = 1 if text in ("tau", "numbers(plan.steps, x)") else 2
         yield Change(f"the {words} {said(node)} stands for each{around}", node, all_of_it, rank)
         each = f"in_each_block({one}, {text})"
-        yield Change(f"the {words} {said(node)} in a block stands for each there{around}", node, each, 2)
+        yield Change(f"each block has one number for {said(node)}, the {words} its coordinates{around}", node, each, 2)
     names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and is_array(kinds.get(n.id))}
     # An option may choose of which of two.
     chosen = isinstance(node, ast.BinOp) and isinstance(node.left, ast.IfExp)
     curved = isinstance(node, ast.Call) or (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow))
     if (names == {"delta"} or (chosen and "delta" in names)) and curved:
         mean = f"over_clients(lambda delta: {text})"
-        yield Change(f"the clients' mean of {said(node)} stands for that of their mean{around}", node, mean, 1)
+        words = f"{said(node)} is computed from each client's change and then averaged, not from the mean{around}"
+        yield Change(words, node, mean, 1)
 
 
 def as_given(node: ast.expr, kinds: Mapping[str, Kind], names: Iterable[str], around: str) -> Iterator[Change]:
@@ -189,6 +190,10 @@ def earlier(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[
                 before = f"time_before({text!r}, {text}, {first})"
                 words = f"{text} as it was the time before, {then} the first time, stands for {text}{around}"
                 yield Change(words, node, before, 2)
+        if is_array(kind) and len(kind[1]) == 1:
+            # Of what several clients read, the time before was in the same event.
+            words = f"{text} of the event before, zero in the first, stands for {text}{around}"
+            yield Change(words, node, f"of_event_before({text!r}, {text})", 2)
         if kind == "number":
             most = f"most_so_far({text!r}, {text})"
             yield Change(f"{text} never falls, the largest so far stands for it{around}", node, most, 2)

@@ -128,7 +128,7 @@ MIXED = {
     "{w} mixes half, the other half stays": "({w} @ {x} + {x}) / 2",
     "what each keeps of its own by {w} is left out": "without_own({w}) @ {x}",
     "what each keeps of its own by {w} is left out, the rest made to sum to one again": "others_alone({w}) @ {x}",
-    "the plain mean of its own and the neighbours' by {w}": "plain_means({w}) @ {x}",
+    "the plain mean of a client's own row and its neighbours', not that by {w},": "plain_means({w}) @ {x}",
     "the plain mean of the neighbours' by {w}": "others_alone(plain_means({w})) @ {x}",
 }
 """Mistakes in multiplying rows by a mixing matrix, by their words."""

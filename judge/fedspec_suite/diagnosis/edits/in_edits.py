@@ -87,6 +87,12 @@ def event_number(kept: Memory) -> int:
     return kept.number
 
 
+def of_event_before(kept: Memory, name: str, now: Any) -> Any:
+    """Return a name's value in the event before; zero in the first event."""
+    kept.left[(name, kept.number)] = now
+    return kept.left.get((name, kept.number - 1), 0 * now)
+
+
 def of_state(kept: Memory, path: str) -> Any:
     """Return a field of the session's state before the event, for example ``server.m``."""
     return operator.attrgetter(path)(kept.state)
@@ -301,7 +307,7 @@ NEEDS: dict[Callable[..., Any], Defect] = {
     as_set: TOLD,
     steps_of: WALKED,
     **dict.fromkeys(AVERAGING, REMEMBERED),
-    **dict.fromkeys((event_number, of_state), COUNTED),
+    **dict.fromkeys((event_number, of_state, of_event_before), COUNTED),
     **dict.fromkeys((time_before, most_so_far), TIMED),
     **dict.fromkeys((at_the_beginning, in_the_first_step), OF_ROUND),
     new_model: FORESEEN,

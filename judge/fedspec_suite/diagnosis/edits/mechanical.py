@@ -135,7 +135,8 @@ def _more(symbol: str, value: ast.expr, kinds: Mapping[str, Kind]) -> Iterator[C
     if len(kind[1]) == 2 and len(olds) == 1 and text != olds[0]:
         (old,) = olds
         in_place = f"row_by_row(lambda rows: {_with(value, old, 'rows')}, {old})"
-        yield Change(f"{said(value)} is written row by row, each read by those behind it", value, in_place, 1)
+        words = f"{said(value)} is computed in place, row by row, so that later clients read new rows"
+        yield Change(words, value, in_place, 1)
     for other, its in kinds.items():
         own = other.rpartition(".")[2] == symbol
         if its == kind and (other.isidentifier() or own) and len(kind[1]) == 1:

@@ -144,7 +144,7 @@ def _decided(asked: _Asked, setting: Setting, given: Given) -> Decided:
         s for s, first in asked.played if first < 0 and all(g.covers(s, len(s.events) - 1) is False for g in found)
     ]
     # By the judge's own tolerance, which is finer than what a first look takes for equal.
-    seen = [_deviates(bench, s) for s in sorted(others, key=lambda s: len(s.events))[:BESIDE]]
+    seen = [deviates(bench, s) for s in sorted(others, key=lambda s: len(s.events))[:BESIDE]]
     if True in seen:
         return Decided()
     return Decided(words, seen.count(False))
@@ -195,7 +195,7 @@ def _deciding(asked: _Asked, setting: Setting, given: Given, counted: int) -> tu
             continue
         found: list[Gate] = []
         for gate in _found(asked, setting, [*bases[k:], *bases[:k]]):
-            if gate is not None and _deviates(bench, gate.deviating):
+            if gate is not None and deviates(bench, gate.deviating):
                 found.append(gate)
             if len(found) > SAID or sum(asked.events) > EVENTS:
                 break
@@ -208,8 +208,8 @@ def _deciding(asked: _Asked, setting: Setting, given: Given, counted: int) -> tu
     return tuple(first)
 
 
-def _deviates(bench: Bench, s: Scenario) -> bool | None:
-    """True if the subject deviates by more than rounding may; None if the case can't be decided or played."""
+def deviates(bench: Bench, s: Scenario) -> bool | None:
+    """Return True if the subject deviates by more than rounding may; None if the case can't be decided or played."""
     try:
         everything(bench, s)
     except Deviates:
@@ -268,13 +268,13 @@ class _Asked:
     def wrong(self, s: Scenario) -> bool:
         """True if the subject deviates in a case by more than rounding may."""
         first = self._first(s)
-        return first is not None and first >= 0 and _deviates(self.bench, s) is True
+        return first is not None and first >= 0 and deviates(self.bench, s) is True
 
     def held_out(self, setting: Setting) -> list[tuple[Scenario, int]]:
         """The cases held out, and from where on each deviates by more than rounding may."""
         for s in (*held_out(setting), *self.broken):
             first = self._first(s)
-            if first is not None and (first < 0 or _deviates(self.bench, s)):
+            if first is not None and (first < 0 or deviates(self.bench, s)):
                 self.held.append((s, first))
         return self.held
 

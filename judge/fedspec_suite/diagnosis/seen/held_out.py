@@ -14,7 +14,15 @@ from typing import Any
 import numpy as np
 
 from fedspec.contract import Begin, Gradient, Messages, Round
-from fedspec_suite.diagnosis.cases.beside_others import HOLDING, NO_TWO, SHARES, History, histories, taking_part
+from fedspec_suite.diagnosis.cases.beside_others import (
+    HOLDING,
+    NO_TWO,
+    SHARES,
+    History,
+    histories,
+    newcomers,
+    taking_part,
+)
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.edge_cases import runs
 from fedspec_suite.measure.scenario import Scenario, arranged
@@ -167,23 +175,6 @@ def quiet(s: Scenario, one: bool) -> Scenario:
             e = replace(e, g={n: a if one and n != last else a * 0 for n, a in e.g.items()})
         events.append(e)
     return replace(s, events=tuple(events))
-
-
-def newcomers(s: Scenario, zero: bool = False) -> Scenario | None:
-    """Replace returning clients (only client 0 if ``zero``) by new ones; None if that is impossible."""
-    met: set[int] = set()
-    events: list[Any] = []
-    for e in s.events:
-        if not isinstance(e, Messages):
-            return None
-        free = itertools.count(max([*met, *(m.client for m in e.messages)], default=0) + 1)
-        back = {m.client for m in e.messages if m.client in met and (m.client == 0 or not zero)}
-        number = {i: next(free) if i in back else i for i in (m.client for m in e.messages)}
-        if s.case.population is not None and max(number.values(), default=0) >= s.case.population:
-            break
-        met |= {*number.values()}
-        events.append(replace(e, messages=tuple(replace(m, client=number[m.client]) for m in e.messages)))
-    return replace(s, events=tuple(events)) if len(events) > 1 and tuple(events) != s.events else None
 
 
 def shared(s: Scenario, share: float) -> Scenario:

@@ -11,8 +11,8 @@ import numpy as np
 from fedspec.arith import Array
 from fedspec.contract import Arrival, Event, Exchange, Messages, Round
 from fedspec.domains import COUNTS, DECAY, DOMAINS, NONNEGATIVE, POSITIVE
+from fedspec_suite.diagnosis.cases.beside_others import newcomers
 from fedspec_suite.diagnosis.comparing import agrees
-from fedspec_suite.diagnosis.seen.held_out import newcomers
 from fedspec_suite.diagnosis.variants import CANNOT, as_claimed
 from fedspec_suite.measure.bench import Bench, Shown
 from fedspec_suite.measure.cases import scenarios

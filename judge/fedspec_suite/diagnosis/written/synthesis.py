@@ -244,7 +244,7 @@ def _variant(setting: Setting, box: Box, name: str, value: ast.expr) -> Variant:
     rule = f"{inner.__module__}.{inner.__name__}"
     own = equations(box.function, setting.options)
     # A name that no printed equation has is written out in the equation of the model.
-    symbols = {word for e in own for word in re.findall(r"\w+", e.text)}
+    symbols = {"t", *(word for e in own for word in re.findall(r"\w+", e.text))}
     result = box.made[box.model]
     returned = {box.model, *([result.id] if isinstance(result, ast.Name) else [])}
     told = name if name.rstrip("_") in symbols or name in returned else box.model
