@@ -49,8 +49,9 @@ WORK = 2000
 _NAMES = ("conv1.weight", "bn1.weight", "bn1.bias", "bn1.running_mean", "fc.weight", "fc.bias")
 """Names of up to six blocks, as torch names those of a module."""
 
-_AXES: tuple[tuple[int, ...], ...] = ((), (3,), (2, 3), (2, 2), (5, 1, 2))
-"""The axes of a block before its last."""
+_AXES: tuple[tuple[int, ...], ...] = ((), (3,), (2, 2), (2, 3), (5, 1, 2))
+"""The axes of a block before its last; of the last two, one is that of the first block of a case with many
+coordinates."""
 
 _FURTHER: dict[str, tuple[float, ...]] = {"levels": (300, 1000)}
 """Edges beyond those that vectors have: more levels than a byte holds."""
@@ -74,6 +75,7 @@ class _Draws:
     rng: np.random.Generator
     tossed: frozenset[str]
     scale: float
+    turn: int = 0
 
     def size(self, side: Side, most: int, usual: int, least: int = 1) -> int:
         """Draw a size: up to ``most`` on the case's own side, else a few."""
@@ -136,7 +138,13 @@ class _Draws:
         d = self.size("coordinates", most, 3)
         count = 1 if self.setting.one_block or self.rng.random() < 0.5 else int(self.rng.integers(1, min(6, d) + 1))
         ends = np.linspace(0, d, count + 1).astype(int)
-        return {name: self._axes(int(n)) for name, n in zip(_NAMES, np.diff(ends), strict=False)}
+        found = {name: self._axes(int(n)) for name, n in zip(_NAMES, np.diff(ends), strict=False)}
+        first, axes = next(iter(found)), _AXES[-1 - self.turn % 2]
+        size = prod(found[first])
+        if self.side == "coordinates" and not self.setting.matrices and size >= 2 * prod(axes):
+            # A few cases would have blocks of three and of four axes by luck.
+            found[first] = (*axes, size // prod(axes))
+        return found
 
     def _axes(self, n: int) -> tuple[int, ...]:
         """The shape of n numbers on up to four axes; about n on two axes if the subject takes matrices only."""
@@ -391,7 +399,7 @@ def _far(draw: st.DrawFn, setting: Setting, side: Side, seed: int, turn: int, da
         scale = _SCALES[turn % len(_SCALES)]
     else:
         scale = float(rng.choice((1e-6, 1e-3, 1e3, 1e6))) if "magnitudes" in tossed else 1.0
-    at = _Draws(draw, setting, side, setting.reach, rng, tossed, scale)
+    at = _Draws(draw, setting, side, setting.reach, rng, tossed, scale, turn)
     return varied(setting, finer(setting, _KINDS[kind](at)), at.pick)
 
 
