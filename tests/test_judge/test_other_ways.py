@@ -107,10 +107,6 @@ CATALOGUED = {
     "decayed-late": ("decayed-sgd/client/fednova", "k - 1 stands for k, but where that is 0"),
     "sm3-i-sums": ("sm3-i/client/fedada2", "a set takes the sum of its coordinates, not the largest"),
     "sm3-ii-adds-up": ("sm3-ii/client/fedada2", "mu is added to cover.greatest(nu)"),
-    "shares-one-more": (
-        "fedavg/server/mcmahan-2017",
-        "yours: p_i = (n_i + 1) / sum(n_j + 1), wanted: p_i = n_i / sum(n_j)",
-    ),
     "adam-betas-swapped": ("adam/client/kingma-2015", "beta1 and beta2 change places in m and v"),
     "adapted-sorted": ("afga-a/trace/one-set", "plan.senders in ascending order stands for it"),
     "buffer-not-emptied": ("cc-fedavg/trace/client-centric", "the buffer is never emptied"),

@@ -30,7 +30,7 @@ EDITED: dict[str, tuple[str, ...]] = {
         "v=v, v_hat=v_hat + eps, t=t)",
     ),
     "eta_l * u is kept as u": ("momentum", "client.momentum.momentum", "x=x, u=u)", "x=x, u=eta_l * u)"),
-    "eta_l multiplies g alone in eta_l * (g + rho * u)": (
+    "yours: x = x - eta_l (g + (rho / eta_l) u), wanted: x = x - eta_l (g + rho u)": (
         "nesterov",
         "client.momentum.nesterov",
         "eta_l * (g + rho * u)",
@@ -68,7 +68,7 @@ EDITED: dict[str, tuple[str, ...]] = {
         "ratio(q, norm(q)) * scaling(x, phi, phi_m, phi_M)",
         "(ratio(q, norm(q)) * norm(x) if norm(x) > 0 else q)",
     ),
-    "v stands for the first u^2 in (1 - beta2) * u^2 * sign(v - u^2)": (
+    "yours: v = v - (1 - beta2) v sign(v - Delta^2), wanted: v = v - (1 - beta2) Delta^2 sign(v - Delta^2)": (
         "fedyogi",
         "server.yogi.yogi",
         "(1 - beta2) * u**2 * sign",
@@ -86,7 +86,7 @@ EDITED: dict[str, tuple[str, ...]] = {
         "return W @ X",
         "return (W + W.T) / 2 @ X",
     ),
-    "late changes are multiplied by 1/(1 + delay)": (
+    "late changes are divided by their age": (
         "cc-fedavgm",
         "algorithms.client_centric.client_centric",
         "    pending, delta = collected(",
@@ -103,13 +103,18 @@ EDITED: dict[str, tuple[str, ...]] = {
         "    delta = delta if delta is None else delta * h.buffer / sum(vars(step)['s'][-h.buffer :])\n",
         "nguyen-2022-discounted",
     ),
-    "the magnitude of delta stands for its square": (
+    "yours: v = beta2 v + (1 - beta2) abs(Delta), wanted: v = beta2 v + (1 - beta2) Delta^2": (
         "cc-fedadam",
         "server.client_centric.cc_adam",
         "delta**2",
         "maximum(delta, -delta)",
     ),
-    "1 - beta1 stands for 1 - beta2": ("amsgrad", "client.amsgrad.amsgrad", "(1 - beta2)", "(1 - beta1)"),
+    "beta1 stands for beta2 in beta2 * v + (1 - beta2) * g^2, the second time it stands there": (
+        "amsgrad",
+        "client.amsgrad.amsgrad",
+        "state.v + (1 - beta2)",
+        "state.v + (1 - beta1)",
+    ),
     "never where z = 1 and epoch = 1, as if t mod z had to be 1 in decided((t - 1) // epoch % z = 0)": (
         "sm3-adam",
         "client.delay.due",
@@ -132,7 +137,7 @@ EDITED: dict[str, tuple[str, ...]] = {
 
 SHORT = (
     "v_hat + eps is kept as v_hat",
-    "eta_l multiplies g alone in eta_l * (g + rho * u)",
+    "yours: x = x - eta_l (g + (rho / eta_l) u), wanted: x = x - eta_l (g + rho u)",
 )
 
 

@@ -69,7 +69,7 @@ def second_moment(name: str, rows: Sequence[Array], sets: Sets, h: Numbers, idle
 
 
 def first_moment(rows: Sequence[Array], beta1: Any, forgotten: int, m0: Any = 0) -> Array:
-    """Average the gradients with weights beta1^(k-s); the first ``forgotten`` count as zeros, earlier ones as m_0."""
+    """Average the gradients with weights beta1^(k-s), m_0 for what came before; ``forgotten`` rows count as zeros."""
     weights = _powers(beta1, len(rows))
     kept = [w * g for w, g in zip(weights, rows, strict=True)][forgotten:]
     start = 0 if forgotten else beta1 ** len(rows) * m0 / (1 - beta1)
