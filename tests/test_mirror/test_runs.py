@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -411,6 +412,22 @@ def test_a_run_that_is_killed_at_any_moment_is_resumed_bit_for_bit(tmp_path: Pat
     (tmp_path / ".run.pt.mine").touch()
     run.save(file)
     assert {f.name for f in tmp_path.iterdir()} == {"run.pt", ".run.pt.mine"}
+
+
+def test_what_a_killed_process_was_writing_is_removed_with_what_the_library_wrote_beside_it(tmp_path: Path) -> None:
+    """A process that is gone, one that runs, and a folder of somebody else."""
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    left, running, other = (tmp_path / f".run.pt.{name}" for name in (_of(gone.pid), _of(os.getppid()), "mine"))
+    for folder in (left, running, other):
+        folder.mkdir()
+        (folder / ".tmpS22uVH").touch()
+    saved_file(tmp_path / "run.pt")
+    assert {f.name for f in tmp_path.iterdir()} == {"run.pt", running.name, other.name}
+
+
+def _of(process: int) -> str:
+    return f"{platform.node()}-{process}-x"
 
 
 def test_a_file_in_which_anything_was_edited_is_refused_or_goes_on_the_same(tmp_path: Path) -> None:

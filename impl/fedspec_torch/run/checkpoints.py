@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import shutil
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -71,19 +72,19 @@ def write(file: Path, content: Mapping[str, Any]) -> None:
     tensors = tensors or {"empty": torch.zeros(0)}
     header = {"fedspec": FORMAT, "content": told, "digest": digest(told, tensors)}
     sweep(file)
-    handle, beside = tempfile.mkstemp(dir=file.parent, prefix=_beside(file))
+    # The library writes a temporary file of its own beside the one that it is told: both lie in a folder of ours.
+    folder = Path(tempfile.mkdtemp(dir=file.parent, prefix=_beside(file)))
+    beside = folder / file.name
     try:
-        with os.fdopen(handle, "rb") as written:
-            # From where the tensors lie: bytes of the whole file would be a second copy of the state.
-            save_file(tensors, beside, metadata=header)
+        # From where the tensors lie: bytes of the whole file would be a second copy of the state.
+        save_file(tensors, beside, metadata=header)
+        with beside.open("rb") as written:
             os.fsync(written.fileno())
-        Path(beside).replace(file)
+        beside.replace(file)
     except SafetensorError as error:
-        Path(beside).unlink(missing_ok=True)
         raise OSError(f"{file}: {error}") from error
-    except BaseException:
-        Path(beside).unlink(missing_ok=True)
-        raise
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def read(
@@ -143,12 +144,12 @@ def _beside(file: Path) -> str:
 
 
 def sweep(file: Path) -> None:
-    """Delete temporary files beside ``file`` that killed processes of this machine left."""
+    """Delete temporary files and folders beside ``file`` that killed processes of this machine left."""
     start = f".{file.name}.{platform.node()}-"
     for left in file.parent.iterdir():
         owner = left.name.removeprefix(start).partition("-")[0]
         if left.name.startswith(start) and owner.isdecimal() and not running(int(owner)):
-            left.unlink(missing_ok=True)
+            shutil.rmtree(left) if left.is_dir() else left.unlink(missing_ok=True)
 
 
 def _told(value: Any, tensors: dict[str, Tensor]) -> Any:
