@@ -9,7 +9,8 @@ from fedspec_suite.diagnosis.written.box import OWN_SHARE, Box
 
 NAMES = {"delta": "Delta", "delta_i": "Delta_i", "maximum": "max", "minimum": "min"}
 LEVELS: dict[type[ast.operator], int] = {
-    **{ast.Add: 1, ast.Sub: 1, ast.Mult: 2, ast.Div: 2, ast.MatMult: 2},
+    **dict.fromkeys((ast.Add, ast.Sub), 1),
+    **dict.fromkeys((ast.Mult, ast.MatMult, ast.Div), 2),
     ast.Pow: 4,
 }
 SIGNS: dict[type[ast.cmpop], str] = {ast.Eq: "=", ast.NotEq: "!=", ast.Lt: "<", ast.Gt: ">", ast.GtE: ">="}
