@@ -133,12 +133,13 @@ def explanation(
     """
     setting = setting_of(offer)
     mine = [s for s in broken if s.case.dtype == setting.dtype]
-    d = identify(bench_of(subject, offer, setting), setting, further=True, broken=mine, search=search)
+    bench = bench_of(subject, offer, setting)
+    d = identify(bench, setting, further=True, broken=mine, search=search)
     laws = {o.law for o in failed}
     if "repeats" in laws:
         d = unrepeated(d)
     d = not_before(d, [o.deviation.where for o in failed if o.deviation and o.law not in MANNERS])
-    models = of_models(bench_of(subject, offer, setting))
+    models = of_models(bench)
     # A wrong intermediate may make the model wrong in the same case.
     in_x = any(o.law not in MANNERS and about(o) == "x" for o in failed) or any(deviates(models, s) for s in mine)
     # Only the laws of large cases say that it is the size, if their cases are still large when they are made simpler; a

@@ -155,8 +155,10 @@ def head(r: Result) -> str:
 
 def facts(r: Result) -> list[str]:
     """List what is known of a deviation without a name: the first wrong number, where it deviates, what fails."""
-    cause, *said = head(r).split("; ")
-    said.sort(key=lambda fact: not fact.startswith("first seen "))
+    before, seen, number = head(r).partition("; first seen ")
+    cause, *said = before.split("; ")
+    # What the number's own note says stays beside it.
+    said = [f"first seen {number}", *said] if seen else said
     fails, held = broken(r), holds(r)
     if fails:
         said.append(f"fails: {fails[0]}{_more(fails)}")

@@ -232,30 +232,21 @@ def _models_by_norm(inner: Running, s: Scenario) -> Running:
     return Stepping(inner, take)
 
 
-def _everywhere(weighed: Weighed) -> Callable[[Running, Scenario], Running]:
-    """The shares are others wherever they are read."""
+def _everywhere(instead: Callable[[Any, Any, Scenario], Any]) -> Callable[[Running, Scenario], Running]:
+    """The shares are others wherever they are read: a function of the right ones, the examples and the case."""
 
-    def around(there: Callable[..., Any]) -> Callable[..., Any]:
-        def other(examples: Any, like: Any, *more: Any) -> Any:
-            p = there(examples, like, *more)
-            return p * 0 + np.array(weighed(p.tolist(), ()))
+    def session(inner: Running, s: Scenario) -> Running:
+        def around(there: Callable[..., Any]) -> Callable[..., Any]:
+            return lambda examples, like, *more: instead(there(examples, like, *more), examples, s)
 
-        return other
+        return behind({cast(FunctionType, shares): around})(inner, s)
 
-    return behind({cast(FunctionType, shares): around})
+    return session
 
 
-def _of_all_clients(inner: Running, s: Scenario) -> Running:
-    """The shares are those of the examples of all clients, wherever they are read."""
-    sizes = s.case.problem.examples.tolist() if s.case.problem else []
-
-    def around(there: Callable[..., Any]) -> Callable[..., Any]:
-        def other(examples: Any, like: Any, *more: Any) -> Any:
-            return there(examples, like, *more) * sum(examples) / sum(sizes)
-
-        return other
-
-    return behind({cast(FunctionType, shares): around} if sizes else {})(inner, s)
+def _of_all_clients(p: Any, examples: Any, s: Scenario) -> Any:
+    """The shares divided by the examples of all clients."""
+    return p * sum(examples) / sum(s.case.problem.examples.tolist()) if s.case.problem else p
 
 
 def _by(group: Callable[[Any], Sequence[Hashable]]) -> Any:
@@ -320,8 +311,9 @@ def of(setting: Setting) -> Iterator[Defect]:
         yield Defect(words=words, session=_models_by_norm)
         if setting.level == "round":
             said = "the shares p_i divide by the examples of all clients, not of the participants"
-            yield Defect(words=said, tail="w", session=_of_all_clients)
+            yield Defect(words=said, tail="w", session=_everywhere(_of_all_clients))
         for words, weighed in UNEVEN:
             if "FedNova" not in words:
                 said = f"the shares p_i are {words} and need not sum to one"
-                yield Defect(words=said, tail="w", session=_everywhere(weighed))
+                other = lambda p, n, s, weighed=weighed: p * 0 + np.array(weighed(p.tolist(), ()))  # noqa: E731
+                yield Defect(words=said, tail="w", session=_everywhere(other))

@@ -13,7 +13,7 @@ import numpy as np
 
 from fedspec import arith
 from fedspec.arith import Array
-from fedspec_suite.diagnosis.edits.in_edits import as_set, event_number, of_state
+from fedspec_suite.diagnosis.edits.in_edits import as_set, event_number, of_event_before, of_state
 from fedspec_suite.diagnosis.edits.memory import Memory
 from fedspec_suite.diagnosis.variants import CANNOT, session_with
 from fedspec_suite.diagnosis.written.box import OWN_SHARE, Box, read_in, rows, solved
@@ -38,8 +38,7 @@ def x_0(kept: Memory, x: Any) -> Any:
 
 def old(kept: Memory, v: Any) -> Any:
     """Return an input's value in the event before; zero in the first event."""
-    kept.left[("input", kept.number)] = v
-    return kept.left.get(("input", kept.number - 1), 0 * v)
+    return of_event_before(kept, "input", v)
 
 
 def participants(kept: Memory) -> int:
@@ -159,7 +158,7 @@ def _events(
     between = {n: (m, h[0]) for n in rest - {name, box.model} if len(h := _holes(m := box.model_from(n), n)) == 1}
     calls: list[tuple[Array, dict[str, Array]]] = []
     made: list[Any] = []
-    shapes: list[tuple[int, ...]] = [()]
+    shape: list[tuple[int, ...]] = [()]
     now: list[Array | None] = [None]
     kept = Memory(hyper={**play.s.case.hyper})
 
@@ -178,7 +177,7 @@ def _events(
             return eval(end, space, env)
         lone = x.ndim == 0
         # A stack of models has the shape that the claimed rule gives it.
-        x = np.atleast_1d(x).reshape(shapes[-1] or (-1,))
+        x = np.atleast_1d(x).reshape(shape[0] or (-1,))
         known = {n: v for n, v in env.items() if n not in unread}
         values = {n: rows(v, x) for n, v in known.items() if _is_number(v) and np.shape(v) in {(), x.shape}}
         asked = {text: (ASKED[f], eval(of, space, env) if of else None) for text, (f, of) in texts_of(env).items()}
@@ -243,18 +242,20 @@ def _events(
         if not made:
             continue
         last[0] = len(made)
-        shapes.append(np.shape(made[-1]))
-        if len(made) > play.steps or not (shapes[-1] == () or np.size(made[-1]) == x.size):
+        shape[0] = np.shape(made[-1])
+        if len(made) > play.steps or not (shape[0] == () or np.size(made[-1]) == x.size):
             return
         result = np.asarray(made[-1], float)
         result = result.reshape(-1) if result.ndim else result
         is_model = len(made) == 1 and np.array_equal(result, plain, equal_nan=True)
         y = reach(taken, x, result, plain)
-        found = calls[0]
-        # Of a number that changes nothing, such as the share of an equal model, the model tells nothing.
-        if y.ndim or np.abs(taken(y + 1) - x).max() > SAME * np.abs(x).max():
+        found, tells = calls[0], True
+        if not y.ndim:
+            # Of a number that changes nothing, such as the share of an equal model, the model tells nothing.
+            tells = np.abs(taken(y + 1) - x).max() > SAME * np.abs(x).max()
+            taken(y)
+        if tells:
             yield found
-        taken(y)
 
 
 SAME = 1e-6
