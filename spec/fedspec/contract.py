@@ -106,8 +106,8 @@ class Claim:
             ``{"eta": "cosine/round period=100 floor=0.1"}`` (``fedspec.schedules``).
         gradients: what a client does to each gradient before its step, in order, such as
             ``("clip-norm 1", "decay 0.01")`` (``fedspec.chain``).
-        messages: what each client's change passes between client and average, in order, such as
-            ``("clip-norm 1", "bfloat16")`` (``fedspec.rounding``).
+        messages: what each client's change passes between client and average, and the average itself, in order, such
+            as ``("clip-norm 1", "bfloat16")`` (``fedspec.rounding``, ``fedspec.averaging``).
     """
 
     algorithm: str
@@ -268,6 +268,7 @@ class ClientMessage:
         loss: F_i at the model that it started from, over all its examples (q-FedAvg; else None).
         buffers: buffers of its local model, under the names of the case's; None if the case has none.
         round: the round that it answers, counted from 1, in a case of faults; None: the present round.
+        draws: d draws in [0, 1), in the order of ``x0``, if the claim rounds messages at random.
     """
 
     client: int
@@ -279,6 +280,7 @@ class ClientMessage:
     loss: Scalar | None = None
     buffers: Buffers | None = None
     round: int | None = None
+    draws: tuple[Scalar, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -288,10 +290,12 @@ class Messages:
     Attributes:
         messages: messages of the participants.
         hyper: hyper-parameters of the server that are others in this step. What is not said is as in the case.
+        noise: d standard normal draws, in the order of ``x0``, if the claim's messages have ``noise``.
     """
 
     messages: tuple[ClientMessage, ...]
     hyper: Given = field(default_factory=dict, hash=False)
+    noise: tuple[Scalar, ...] = ()
 
 
 @dataclass(frozen=True)

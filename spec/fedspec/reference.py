@@ -8,14 +8,16 @@ from __future__ import annotations
 import inspect
 import pickle
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
 import numpy as np
 
 from fedspec.algorithms.synchronous import model, run_round, together
-from fedspec.arith import Array, Scalar, Vector, stack
+from fedspec.arith import Array, Scalar, Vector
+from fedspec.averaging import Sent, delivery
 from fedspec.catalogue import CATALOGUE, Algorithm, LocalSolver, Method, Program, Served, find
 from fedspec.chain import chain, processed, through
 from fedspec.contract import (
@@ -41,9 +43,8 @@ from fedspec.given import anew
 from fedspec.params import flatten, layers, shapes
 from fedspec.plan import Inbox, Message, Oracle, Plan, Setup
 from fedspec.problems.quadratic import QuadraticClients
-from fedspec.readings import CoverName, choice
+from fedspec.readings import CoverName, Weighting, choice
 from fedspec.returned import check_state, keeping
-from fedspec.rounding import passage
 from fedspec.schedules import Clock, Schedules, read, timed
 from fedspec.varying import of_round, stepped
 
@@ -153,7 +154,7 @@ class MethodSession(Timed):
         self.h = algorithm.run.hyper(**{**algorithm.unseen(case.level), **numbers}, **options)
         self.problem = case.problem and QuadraticClients(case.problem.H, case.problem.e, case.problem.f)
         self.clients = own_clients(self.problem, case) if self.problem else ()
-        self.schedules, self.links = read(case.schedules), passage(case.messages)
+        self.schedules, self.deliveries = read(case.schedules), delivery(case.messages)
         self.restart()
 
     def restart(self) -> None:
@@ -184,7 +185,8 @@ class MethodSession(Timed):
                     for m in messages
                 ]
                 h = of_server(self.h, event, self.algorithm)
-                after, values = self.server(h, self.state, sent)
+                draws = tuple(m.draws for m in messages)
+                after, values = self.server(h, self.state, sent, event.noise, draws)
                 self.state = after
             case Round(participants=participants, steps=steps) if (
                 self.problem and self.case.problem and isinstance(self.run, Method)
@@ -197,7 +199,7 @@ class MethodSession(Timed):
                     Plan(participants, steps, examples, hyper=event.hyper),
                     local=self.run.local,
                     norm=self.run.norm,
-                    server=self.server,
+                    server=partial(self.server, noise=event.noise, draws=event.draws),
                 )
                 self.state = trace.state
                 values = trace.values
@@ -209,13 +211,19 @@ class MethodSession(Timed):
         numbers = numbers_of(self.state, self.algorithm.shows_at(self.case.level))
         return {**shown(self.state), **numbers, **values}
 
-    def server(self, h: Any, state: Any, sent: Inbox) -> tuple[Any, Any]:
+    def server(
+        self,
+        h: Any,
+        state: Any,
+        sent: Inbox,
+        noise: Sequence[Scalar] = (),
+        draws: Sequence[Sequence[Scalar]] = (),
+    ) -> tuple[Any, Any]:
         """The server's step on the messages as they arrive, after the case's chain."""
         assert isinstance(self.run, Method | Served)
-        if self.links:
-            sent = together(sent)
-            n, blocks = len(sent.steps), layers(shapes(self.case.x0))
-            sent = replace(sent, deltas=stack([through(self.links, delta, n, blocks) for delta in sent.deltas]))
+        weights = choice(Weighting, "weights", self.case.options.get("weights", Weighting.EXAMPLES))
+        for deliver in self.deliveries:
+            sent = deliver(together(sent), Sent(layers(shapes(self.case.x0)), weights, noise, draws))
         after, values = keeping(self.run.server)(h, state, sent)
         return after, values
 

@@ -7,8 +7,8 @@
     fixed-truncated k            next multiple of 2^-k towards zero, as a cast to an integer has it
     masks M                      pairwise masks of magnitude M, which cancel in the sum up to floating-point rounding
 
-and ``clip-norm c``, ``clip-block-norm c``, ``clip-value c`` of :mod:`fedspec.chain`. Each client's change passes the
-chain before the server averages it::
+and ``clip-norm c``, ``clip-block-norm c``, ``clip-value c`` of :mod:`fedspec.chain`; :mod:`fedspec.averaging` has words
+of the average. Each client's change passes the chain before the server averages it::
 
     Claim("fedavg", "server", messages=("clip-norm 1", "bfloat16"))
 
@@ -33,7 +33,7 @@ import numpy as np
 from fedspec.chain import LINKS, Blocks, OfGradient, chain
 from fedspec.errors import ContractError, InexactError
 
-__all__ = ["CLIPS", "FIXED", "TYPES", "Grid", "passage", "rounded"]
+__all__ = ["BARE", "CLIPS", "FIXED", "NUMBERED", "TYPES", "Grid", "passage", "rounded"]
 
 
 @dataclass(frozen=True)
@@ -132,13 +132,14 @@ def _masked(magnitude: float) -> OfGradient:
 CLIPS = ("clip-norm", "clip-block-norm", "clip-value")
 """Functions of gradients that messages may pass, too."""
 
-_NUMBERED: Mapping[str, Callable[[float], OfGradient]] = {
+NUMBERED: Mapping[str, Callable[[float], OfGradient]] = {
     **{name: LINKS[name] for name in CLIPS},
     **{name: partial(_fixed, name) for name in FIXED},
     "masks": _masked,
 }
 
-_BARE: Mapping[str, OfGradient] = {name: _on(grid) for name, grid in TYPES.items()}
+BARE: Mapping[str, OfGradient] = {name: _on(grid) for name, grid in TYPES.items()}
+"""Links of one number, and links without a number."""
 
 
 def passage(said: Sequence[str], where: str = "messages") -> tuple[OfGradient, ...]:
@@ -147,4 +148,4 @@ def passage(said: Sequence[str], where: str = "messages") -> tuple[OfGradient, .
     Raises:
         ContractError: a link is unknown, or its number is not positive.
     """
-    return chain(said, where, _NUMBERED, _BARE)
+    return chain(said, where, NUMBERED, BARE)

@@ -99,7 +99,8 @@ _SPARED = {"hyper", "draws"}
 
 UNTOLD: dict[type, tuple[str, ...]] = {
     Quadratics: ("f",),
-    ClientMessage: ("loss", "buffers", "round"),
+    ClientMessage: ("loss", "buffers", "round", "draws"),
+    Messages: ("noise",),
     Case: ("buffers", "schedules", "gradients", "messages"),
     Claim: ("buffers", "resumes", "faults", "schedules", "gradients", "messages"),
 }
@@ -272,7 +273,11 @@ def decode_event(value: Mapping[str, Any], dtype: str = "float64") -> Event:
             return Arrival(
                 client=value["client"], steps=value["steps"], delay=value["delay"], hyper=_decode_hyper(value)
             )
-    return Messages(tuple(decode_message(m, dtype) for m in value["messages"]), _decode_hyper(value))
+    return Messages(
+        tuple(decode_message(m, dtype) for m in value["messages"]),
+        hyper=_decode_hyper(value),
+        noise=tuple(value.get("noise", ())),
+    )
 
 
 def _decode_hyper(event: Mapping[str, Any]) -> dict[str, Any]:
@@ -291,6 +296,7 @@ def decode_message(value: Mapping[str, Any], dtype: str) -> ClientMessage:
             "weight": _numbers(value["weight"]),
             "control": None if control is None else decode_blocks(control, dtype),
             "buffers": decode_buffers(value.get("buffers"), dtype),
+            "draws": tuple(value.get("draws", ())),
         }
     )
 

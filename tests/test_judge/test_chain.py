@@ -145,6 +145,18 @@ def test_another_chain_gets_a_name(subject: Local, words: str) -> None:
     assert result.verdict == "does not conform" and words in result.nearest, result.nearest
 
 
+def dampened(parts: list[torch.nn.Parameter], optimiser: Any) -> None:
+    """The claimed clip, then a factor that nobody listed."""
+    at_norm(parts, optimiser)
+    for p in parts:
+        p.grad *= 1 - optimiser.param_groups[0]["momentum"] ** 2  # type: ignore[operator]
+
+
+def test_an_equation_is_written_out_behind_the_claimed_chain() -> None:
+    result = judged(Local(CLIPPED, dampened))
+    assert "yours: u = rho (u - g rho) + g, wanted: u = rho u + g" in result.nearest, result.nearest
+
+
 class Rounds:
     """FedAvg at level round, whose clients clip by value and whose changes take a route; by hand."""
 

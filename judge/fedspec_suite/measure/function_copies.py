@@ -147,7 +147,9 @@ class Copy:
         made = self.parts
         for kind, methods in plan.kinds:
             own = {n: functions[k] for n, k in methods.items()}
-            made.append(type(kind)(kind.__name__, (_Quiet, kind), {**own, "__module__": kind.__module__}))
+            # The copy of a copy is quiet already.
+            bases = (kind,) if issubclass(kind, _Quiet) else (_Quiet, kind)
+            made.append(type(kind)(kind.__name__, bases, {**own, "__module__": kind.__module__}))
         for at, name, k in plan.copies:
             spaces[at][name] = made[k]
         for at, name, table, of in plan.tables:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import decimal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -28,6 +28,7 @@ from fedspec.contract import (
 from fedspec.domains import COUNTS, DECAY, DOMAINS
 from fedspec.given import Given
 from fedspec.params import flatten
+from fedspec_suite.measure.portable_rng import PortableRng
 from fedspec_suite.measure.running_error import RUNNING, Running
 
 
@@ -43,6 +44,27 @@ class Scenario:
         if any(a.shape == () for a in self.case.x0.values()):
             object.__setattr__(self, "case", replace(self.case, x0=_arrays(self.case.x0)))
             object.__setattr__(self, "events", tuple(with_blocks(e, _arrays) for e in self.events))
+        if drawn := {link.partition(" ")[0] for link in self.case.messages} & {"noise", "fixed-random"}:
+            object.__setattr__(self, "events", tuple(_drawn(drawn, self.case, e, k) for k, e in enumerate(self.events)))
+
+
+def _drawn(links: Set[str], case: Case, e: Event, k: int) -> Event:
+    """An event with the draws that the case's messages need, one for each coordinate: drawn anew if it has too few."""
+    d, rng = sum(a.size for a in case.x0.values()), PortableRng(f"draws {k}")
+
+    def uniform(there: Sequence[Any]) -> tuple[Any, ...]:
+        # Odd multiples of 1/64: a change has more bits, so no sum of the two is a whole multiple of a rounding.
+        return tuple(there[:d]) if len(there) >= d else tuple(rng.between(0, 31) / 32 + 1 / 64 for _ in range(d))
+
+    if not isinstance(e, Messages | Round):
+        return e
+    if "noise" in links:
+        e = replace(e, noise=e.noise[:d] if len(e.noise) >= d else tuple(rng.array((d,)).tolist()))
+    if "fixed-random" in links and isinstance(e, Messages):
+        e = replace(e, messages=tuple(replace(m, draws=uniform(m.draws)) for m in e.messages))
+    elif "fixed-random" in links and isinstance(e, Round):
+        e = replace(e, draws=tuple(map(uniform, e.draws or ((),) * len(e.participants))))
+    return e
 
 
 def _arrays(blocks: Blocks) -> dict[str, Array]:
@@ -223,10 +245,11 @@ def _lifted(s: Scenario, number: Callable[[Any], Any]) -> Scenario:
                         weight=number(m.weight),
                         a_norm=number(m.a_norm),
                         loss=None if m.loss is None else number(m.loss),
+                        draws=tuple(map(number, m.draws)),
                     )
                     for m in messages
                 )
-                return replace(e, messages=tuple(sent))
+                return replace(e, messages=tuple(sent), noise=tuple(map(number, e.noise)))
             case Gradient(eta_l=eta_l) if eta_l is not None:
                 return replace(e, eta_l=number(eta_l))
             case Round(scales=scales, noise=noise, draws=draws):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fedspec import buffers
+from fedspec.averaging import OF_WEIGHTS, delivery
 from fedspec.catalogue import CATALOGUE, Algorithm, Method, find, id_of
 from fedspec.chain import chain
 from fedspec.contract import Level, Offer, SubjectInfo
@@ -16,8 +17,7 @@ from fedspec.errors import ContractError, UnknownNameError
 from fedspec.facts import Fact
 from fedspec.faults import check_faults
 from fedspec.given import VARYING
-from fedspec.readings import Solver
-from fedspec.rounding import passage
+from fedspec.readings import Solver, Weighting
 from fedspec.schedules import Every, schedule_of
 
 
@@ -209,7 +209,7 @@ def check_offer(offer: Offer, algorithm: Algorithm) -> None:
         raise ContractError(
             f"gradients: the claim of {algorithm.id} is at level server, which sees no gradient; leave them out"
         )
-    passage(offer.messages, f"messages: the claim of {algorithm.id}")
+    delivery(offer.messages, f"messages: the claim of {algorithm.id}")
     if offer.messages and not (
         offer.level == "server" or (offer.level == "round" and isinstance(algorithm.run, Method))
     ):
@@ -221,6 +221,25 @@ def check_offer(offer: Offer, algorithm: Algorithm) -> None:
         raise ContractError(
             f"blocks: the claim of {algorithm.id} says 'matrices' at level {offer.level}, where its model is one "
             f"vector; leave it out and reshape the vector in the adapter"
+        )
+
+
+def check_average(offer: Offer, algorithm: Algorithm, weights: str) -> None:
+    """Raise if an offer's messages change a weighted average that its algorithm doesn't take.
+
+    Raises:
+        ContractError: the algorithm has no option ``weights``, or numbers of examples are capped that don't count.
+    """
+    changed = [link for link in offer.messages if link.partition(" ")[0] in (*OF_WEIGHTS, "noise")]
+    if changed and not weights:
+        raise ContractError(
+            f"messages: the claim of {algorithm.id} says {changed[0]!r}, which changes a weighted average of the "
+            f"changes, and this algorithm has no option weights; leave it out"
+        )
+    if weights != Weighting.EXAMPLES and any(link.startswith("weight-cap") for link in changed):
+        raise ContractError(
+            f"messages: the claim of {algorithm.id} says 'weight-cap', which caps numbers of examples, and its clients "
+            f"are weighted by {weights}; leave it out, or claim weights='examples'"
         )
 
 
@@ -334,6 +353,7 @@ def setting_of(offer: Offer, dtype: str = "", reach: Reach = USUAL_REACH) -> Set
         )
     tied, options = untied(algorithm, offer.options)
     resolved = algorithm.resolve(offer.reading, {**unclaimed(algorithm, offer), **options})
+    check_average(offer, algorithm, resolved.get("weights", ""))
     return Setting(
         algorithm=algorithm,
         level=offer.level,

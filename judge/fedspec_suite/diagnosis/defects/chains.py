@@ -7,10 +7,12 @@ from functools import reduce
 from typing import Any, TypeAlias
 
 from fedspec.arith import ratio, stack
+from fedspec.averaging import DIVISORS
 from fedspec.chain import LINKS
 from fedspec.rounding import CLIPS, FIXED, TYPES, passage
 from fedspec_suite.diagnosis.defects.defect import Defect, Running
 from fedspec_suite.diagnosis.defects.limits import MEAN, around_mean
+from fedspec_suite.diagnosis.defects.noise import as_noisy
 from fedspec_suite.measure.scenario import Scenario, with_gradients, with_messages
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import functions
@@ -75,7 +77,9 @@ def _of_messages(link: str) -> Iterator[str]:
     name, _, number = link.partition(" ")
     if name in CLIPS:
         yield from (f"{other} {number}" for other in CLIPS)
-    elif name != "masks":
+    elif name in DIVISORS:
+        yield from (f"{other} {number}" for other in DIVISORS)
+    elif name in (*TYPES, *FIXED, "fixed-random"):
         yield from TYPES
         k = round(float(number or 16))
         yield from (f"{other} {number or k}" for other in FIXED)
@@ -92,6 +96,12 @@ DONE = {
     "fixed-floor": "rounded down to multiples of 2^-{1}",
     "fixed-truncated": "truncated to multiples of 2^-{1}",
     "masks": "masked",
+    "fixed-random": "rounded at random to multiples of 2^-{1}",
+    "weight-cap": "weighted by min(n / {1}, 1)",
+    "divisor": "divided by {1}",
+    "divisor-at-least": "divided by {1} or the sum of weights",
+    "mean-clip-norm": "clipped in their mean to {1}",
+    "noise": "given noise {1}",
 }
 """Participles of messages after a link, with places for its name and number."""
 
@@ -102,6 +112,11 @@ def of(setting: Setting) -> Iterator[Defect]:
         yield Defect(words=words, given=lambda s, links=links: with_gradients(s, *links))  # type: ignore[misc]
     for words, links in _others(setting.messages, _of_messages, MESSAGES, DONE):
         yield Defect(words=words, given=lambda s, links=links: with_messages(s, *links))  # type: ignore[misc]
+    for link in setting.messages:
+        if link.startswith(tuple(DIVISORS)) and any(other.startswith("noise") for other in setting.messages):
+            rest = tuple(other for other in setting.messages if other != link)
+            words = f"messages are not {DONE[link.split()[0]].format(0, link.split()[1])}, but the noise is"
+            yield Defect(words=words, tail="delta", given=lambda s, links=rest: as_noisy(s, with_messages(s, *links)))  # type: ignore[misc]
     averages = MEAN in functions(setting.algorithm, setting.level)
     for link in setting.messages if averages else ():
         name, _, number = link.partition(" ")

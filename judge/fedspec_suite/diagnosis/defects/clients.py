@@ -11,10 +11,9 @@ from typing import Any, cast
 import numpy as np
 
 from fedspec import arith, population
-from fedspec.algorithms.synchronous import model
 from fedspec.catalogue import Method
 from fedspec.contract import Arrival, Event, Quadratics, Round
-from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, behind, of_events, stepping, with_x
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, behind, of_events, stepping
 from fedspec_suite.measure.scenario import Scenario, arranged
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import functions, names
@@ -78,28 +77,6 @@ _STRATEGIES: Mapping[str, Callable[[tuple[str, ...]], tuple[str, ...]]] = {
 }
 """Mistakes about the strategy that each participant follows."""
 
-_NOISE: Mapping[str, Callable[[int], float]] = {
-    "every client adds the same noise, not the server once": lambda n: n,
-    "the noise is as large as if every client added its own": lambda n: n**0.5,
-    "the noise is divided by the number of participants twice": lambda n: 1 / n,
-}
-"""Wrong factors of the noise, from the number of participants, by the words of the defect."""
-
-
-def _noise_after(inner: Running, s: Scenario) -> Running:
-    """The server's step knows nothing of the noise; the model that it gives gets it whole."""
-
-    def take(inner: Running, event: Event, k: int) -> Any:
-        if not isinstance(event, Round):
-            return inner.step(event)
-        answer = inner.step(replace(event, noise=tuple(0 * z for z in event.noise)))
-        share = inner.h.sigma * inner.h.clip_norm / len(event.participants)
-        x = model(inner.state) + np.array([share * z for z in event.noise])
-        inner.state = with_x(inner.state, x)
-        return {**answer, "x": x}
-
-    return Stepping(inner, take)
-
 
 def of(setting: Setting) -> Iterator[Defect]:
     """Yield defects of clients' work, such as wrong numbers of steps or wrong objectives."""
@@ -128,12 +105,6 @@ def of(setting: Setting) -> Iterator[Defect]:
         if "scales" in setting.takes:
             for words, made in _SCALES.items():
                 yield _rounds(words, lambda e, f=made: replace(e, scales=f(e.scales)), tail="delta")  # type: ignore[misc]
-        if "noise" in setting.takes:
-            yield _rounds("the noise has the wrong sign", lambda e: replace(e, noise=tuple(-z for z in e.noise)))
-            yield Defect(words="the noise is added to the model, not to the mean change", session=_noise_after)
-            for words, times in _NOISE.items():
-                yield _rounds(words, lambda e, f=times: replace(e, noise=tuple(f(len(e.steps)) * z for z in e.noise)))  # type: ignore[misc]
-            yield _rounds("no noise is added", lambda e: replace(e, noise=tuple(0 * z for z in e.noise)))
     if setting.algorithm.event == "arrival":
         yield _arrivals("no update counts as late", lambda e: replace(e, delay=0))
         yield _arrivals(

@@ -1,0 +1,172 @@
+"""Private averages as claims: DP-FedAvg's estimators and noise by hand, and mistakes with names."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from test_judge.test_schedules import judged
+
+from fedspec.arith import Array
+from fedspec.averaging import Sent, delivery
+from fedspec.catalogue import find
+from fedspec.contract import Case, Claim, ClientMessage, Info, Messages
+from fedspec.errors import ContractError, PlanError
+from fedspec.params import flatten, unflatten
+from fedspec.plan import Messages as Inbox
+from fedspec.reference import SUBJECT
+from fedspec_suite.measure.setting import setting_of, with_reading
+
+CLAIM = ("clip-norm 1", "weight-cap 3", "divisor 2", "noise 0.5")
+
+
+class Private:
+    """DP-FedAvg by hand; ``how`` has one deviation."""
+
+    def __init__(self, messages: tuple[str, ...] = CLAIM, weights: str = "examples", how: str = "") -> None:
+        self.info = Info("mine", "1", (Claim("fedavg", "server", "", {"weights": weights}, messages=messages),))
+        self.how, self.weights, self.words = how, weights, dict(link.split() for link in messages if " " in link)
+
+    def start(self, case: Case) -> Any:
+        x = [flatten(case.x0)]
+
+        def step(e: Messages) -> dict[str, Any]:
+            x.append((x[-1] + case.hyper["eta"] * self.average(e, case).astype(case.dtype)).astype(case.dtype))
+            return {"x": unflatten(x[-1], case.x0)}
+
+        return SimpleNamespace(step=step)
+
+    def average(self, e: Messages, case: Case) -> Array:
+        how, n = self.how, np.array([m.weight for m in e.messages], dtype=float)
+        get = lambda name, default: float(self.words.get(name, default))  # noqa: E731
+        S, z = get("clip-norm", np.inf), np.array(e.noise)
+        rows = [flatten(m.delta).astype(float) for m in e.messages]
+        rows = [r * min(1.0, S / max(np.linalg.norm(r), 1e-300)) for r in rows]
+        w = np.ones(len(n)) if self.weights == "uniform" else n
+        if "weight-cap" in self.words and how != "no cap":
+            w = np.minimum(n / get("weight-cap", 1), 1)
+        D = get("divisor", w.sum())
+        if "divisor-at-least" in self.words:
+            D = max(get("divisor-at-least", 0), w.sum())
+        if how == "weights of participants":
+            D = w.sum()
+        mean = sum(a * r for a, r in zip(w, rows, strict=True)) / D
+        if "mean-clip-norm" in self.words and how != "no clip of the mean":
+            mean = mean * min(1.0, get("mean-clip-norm", 1) / max(np.linalg.norm(mean), 1e-300))
+        if "noise" in self.words and how != "no noise":
+            over = get("divisor", get("divisor-at-least", len(n)))
+            size = get("noise", 0) * S / over
+            size = {
+                "squared": size**2,
+                "undivided": size * over,
+                "participants": size * over / len(n),
+                "root": size * over / over**0.5,
+                "without clip": size / S,
+            }.get(how, size)
+            if how == "on the model":
+                return np.asarray(mean + size * z / case.hyper["eta"])
+            mean = mean + size * z
+        return np.asarray(mean)
+
+
+@pytest.mark.parametrize(
+    ("messages", "weights"),
+    [
+        (CLAIM, "examples"),
+        (("clip-norm 1", "weight-cap 3", "divisor-at-least 2", "noise 0.5"), "examples"),
+        (("clip-norm 0.5", "noise 1"), "uniform"),
+        (("divisor 10",), "uniform"),
+        (("mean-clip-norm 0.25",), "examples"),
+    ],
+)
+def test_a_private_average_by_hand_conforms(messages: tuple[str, ...], weights: str) -> None:
+    result = judged(Private(messages, weights))
+    assert result.verdict == "conforms", (result.first_deviation, result.nearest)
+
+
+MISTAKES = {
+    "no cap": "messages are not weighted by min(n / 3, 1)",
+    "weights of participants": "messages are not divided by 2, but the noise is",
+    "no noise": "messages are not given noise 0.5",
+    "squared": "the noise has the square of its standard deviation",
+    "undivided": "the noise is not divided by the divisor",
+    "participants": "the noise is divided by the number of messages, not by the divisor",
+    "root": "the noise is divided by the root of the divisor",
+    "without clip": "the noise is not multiplied by the clip's bound",
+    "on the model": "the noise is added to the model, not to the mean change",
+}
+
+
+@pytest.mark.parametrize("how", MISTAKES)
+def test_a_mistake_in_a_private_average_has_a_name(how: str) -> None:
+    messages = ("clip-norm 0.25", *CLAIM[1:]) if how != "squared" else CLAIM
+    result = judged(Private(messages, how=how))
+    assert result.verdict == "does not conform" and MISTAKES[how] in str(result.nearest), result.nearest
+
+
+def test_a_divisor_of_the_sum_of_weights_is_the_plain_average() -> None:
+    x = np.array([[3, 4], [1, 0], [0, 2]]) * Fraction(1)
+    sent, m = (
+        Sent((slice(0, 2),), weighting=find("fedavg").options["weights"].EXAMPLES),
+        Inbox(x, [3, 1, 2], [1] * 3, [1] * 3),
+    )
+    for words in (("divisor 6",), ("divisor-at-least 5",), ("divisor-at-least 6",)):
+        (deliver,) = delivery(words)
+        assert (deliver(m, sent).deltas == x).all()
+    (capped,) = delivery(("weight-cap 2",))
+    assert capped(m, sent).examples == [1, Fraction(1, 2), 1]
+
+
+def test_rounding_at_random_keeps_the_mean_over_all_draws() -> None:
+    (deliver,), x = delivery(("fixed-random 2",)), np.array([0.3, -0.3, 1.0, -1.125])
+    us = (np.arange(1000) + 0.5) / 1000
+    m = Inbox(np.tile(x, (1000, 1)), [1] * 1000, [1] * 1000, [1] * 1000)
+    rows = deliver(m, Sent((slice(0, 4),), draws=[(u,) * 4 for u in us])).deltas
+    assert set((rows * 4 % 1).ravel()) == {0.0} and abs(rows - x).max() < 0.25
+    np.testing.assert_allclose(rows.mean(axis=0), x, atol=1e-3)
+
+
+class AtRandom(Private):
+    """FedAvg whose messages are rounded to quarters by their draws, or to the nearest quarter."""
+
+    def average(self, e: Messages, case: Case) -> Array:
+        n = np.array([m.weight for m in e.messages], dtype=float)
+        rows = []
+        for m in e.messages:
+            y = flatten(m.delta).astype(float) * 16
+            low = np.floor(y)
+            rows.append((np.rint(y) if self.how else np.where(np.array(m.draws) < 1 - (y - low), low, low + 1)) / 16)
+        return np.asarray(n / n.sum() @ np.array(rows))
+
+
+@pytest.mark.parametrize("how", ["", "nearest"])
+def test_messages_that_are_rounded_at_random(how: str) -> None:
+    result = judged(AtRandom(("fixed-random 4",), how=how))
+    assert result.verdict == ("does not conform" if how else "conforms"), result.first_deviation
+    assert not how or "rounded to multiples of 2^-4, not rounded at random" in str(result.nearest), result.nearest
+
+
+@pytest.mark.parametrize(
+    ("claim", "said"),
+    [
+        (Claim("fedavg", "server", messages=("noise 1",)), "put 'clip-norm c' before it"),
+        (Claim("fedavg", "server", messages=("clip-norm 1", "noise 1", "divisor 2")), "put 'noise' behind it"),
+        (Claim("median", "server", messages=("divisor 2",)), "no option weights"),
+        (Claim("fedavg", "server", "", {"weights": "uniform"}, messages=("weight-cap 2",)), "weighted by uniform"),
+    ],
+)
+def test_a_claim_that_makes_no_sense_is_refused(claim: Claim, said: str) -> None:
+    with pytest.raises(ContractError, match=said):
+        setting_of(with_reading(claim))
+
+
+def test_the_reference_asks_for_the_draws() -> None:
+    hyper, x0 = {"eta": 1.0, "eta_l": 0.1}, {"w": np.zeros(2)}
+    for link, said in (("noise 1", "noise: got 0 draws for 2"), ("fixed-random 4", "needs a draw in")):
+        messages = ("clip-norm 1", link)
+        case = Case("fedavg", "server", "", {"weights": "uniform"}, "float64", x0, hyper, messages=messages)
+        with pytest.raises(PlanError, match=said):
+            SUBJECT.start(case).step(Messages((ClientMessage(0, x0, 1, 1, 1),)))
