@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_judge.test_chain import Rounds
 from test_judge.test_schedules import judged
 
 from fedspec.arith import Array
 from fedspec.averaging import Sent, delivery
 from fedspec.catalogue import find
-from fedspec.contract import Case, Claim, ClientMessage, Info, Messages
+from fedspec.contract import Case, Claim, ClientMessage, Info, Messages, Round
 from fedspec.errors import ContractError, PlanError
 from fedspec.params import flatten, unflatten
 from fedspec.plan import Messages as Inbox
@@ -45,7 +46,7 @@ class Private:
         S, z = get("clip-norm", np.inf), np.array(e.noise)
         rows = [flatten(m.delta).astype(float) for m in e.messages]
         rows = [r * min(1.0, S / max(np.linalg.norm(r), 1e-300)) for r in rows]
-        w = np.ones(len(n)) if self.weights == "uniform" else n
+        w = {"uniform": np.ones(len(n)), "examples": n}.get(self.weights, np.array([m.steps for m in e.messages]))
         if "weight-cap" in self.words and how != "no cap":
             w = np.minimum(n / get("weight-cap", 1), 1)
         D = get("divisor", w.sum())
@@ -79,12 +80,33 @@ class Private:
         (("clip-norm 1", "weight-cap 3", "divisor-at-least 2", "noise 0.5"), "examples"),
         (("clip-norm 0.5", "noise 1"), "uniform"),
         (("divisor 10",), "uniform"),
+        (("divisor 4",), "steps"),
         (("mean-clip-norm 0.25",), "examples"),
     ],
 )
 def test_a_private_average_by_hand_conforms(messages: tuple[str, ...], weights: str) -> None:
     result = judged(Private(messages, weights))
     assert result.verdict == "conforms", (result.first_deviation, result.nearest)
+
+
+class Noisy(Rounds):
+    """FedAvg at level round by hand, with noise of multiplier 0.5 for changes of norm 1."""
+
+    def start(self, case: Case) -> Any:
+        whole = super().start(case)
+
+        def step(e: Round) -> dict[str, Any]:
+            answer = whole.step(e)
+            whole.x = (answer["x"] + case.hyper["eta"] * 0.5 / len(e.steps) * np.array(e.noise)).astype(case.dtype)
+            return {"x": whole.x}
+
+        return SimpleNamespace(step=step)
+
+
+def test_the_server_of_a_round_adds_noise_too() -> None:
+    short = lambda d: d * min(1, 1 / max(float(np.linalg.norm(d)), 1e-300))  # noqa: E731
+    result = judged(Noisy(0.25, messages=("clip-norm 1", "noise 0.5"), route=short))
+    assert result.verdict == "conforms", result.first_deviation
 
 
 MISTAKES = {
