@@ -35,6 +35,7 @@ from fedspec_suite.diagnosis.variants import Variant
 from fedspec_suite.diagnosis.written import rates, weights
 from fedspec_suite.diagnosis.written.card import card
 from fedspec_suite.diagnosis.written.plays import of_models, played
+from fedspec_suite.diagnosis.written.shown import several
 from fedspec_suite.diagnosis.written.synthesis import written
 from fedspec_suite.measure.bench import WORDS, Bench, Shown
 from fedspec_suite.measure.scenario import Scenario, change_events
@@ -92,7 +93,7 @@ def identify(
     names, beyond = ("x", *unlike), Larger(bench, setting, known, given, lambda: held_out(setting)[:FRESH])
     silent = () if unlike else idle(setting, known, given, lambda s: _played(bench, (s,)).get(0))
     search = search or Search()
-    own = written(bench, setting)
+    own = chain(several(bench, setting), written(bench, setting))
     single = stages(search, known, setting, told, bool(unlike), own)
     found = first(chain(_simpler(known, setting, silent), single), known, given, told, names, beyond)
     if all(f.small for f in found) and not unlike and (decimals := absolutely(bench, _samples(known, given))):

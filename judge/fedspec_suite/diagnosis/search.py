@@ -37,10 +37,12 @@ STEP = 100
 """Number of candidates between two progress lines."""
 
 NAMES, EDITS, NUMBERS, MECHANICAL = "that have a name", "systematic edits", "numbers of its own", "mechanical edits"
+TWO_READINGS = "pairs of readings and options"
 TWO_NAMES, HALF_AND_NAME = "pairs of what has a name", "pairs of a half and what has a name"
 HALF_AND_EDIT, OTHER_AND_EDIT = "pairs of the first half and an edit", "pairs of another half and a likely edit"
 READING_AND_ANY = "pairs of a reading and anything"
-PASSES = (NAMES, EDITS, NUMBERS, MECHANICAL, TWO_NAMES, HALF_AND_NAME, HALF_AND_EDIT, OTHER_AND_EDIT, READING_AND_ANY)
+PASSES = (NAMES, TWO_READINGS, EDITS, NUMBERS, MECHANICAL)
+PASSES += (TWO_NAMES, HALF_AND_NAME, HALF_AND_EDIT, OTHER_AND_EDIT, READING_AND_ANY)
 """Names of the passes in their order; the search stops once a candidate fits. A half is a variant that alone explains
 a case made plainer."""
 
@@ -120,6 +122,10 @@ def stages(
     """
     yield search.among(NAMES, known.variants, len(known.variants))
     if not alone:
+        # What can be claimed comes before equations.
+        read = [v for v in known.variants if v.kind == "reading"]
+        two = pairs(setting, standing(known, told, read))
+        yield search.among(TWO_READINGS, (together(setting, a, b) for a, b in two), len(two))
         # The first equation that fits is enough.
         yield from ((v,) for v in own)
     yield search.among(EDITS, known.edits, len(known.edits))

@@ -6,7 +6,7 @@ import ast
 import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -108,21 +108,21 @@ def opened(box: Box, name: str, plays: Sequence[Play]) -> Opened | None:
         KeyError: nothing solves for it.
     """
     model = box.model_from(name)
-    holes = _holes(model, name)
-    if len(holes) != 1:
+    at = holes(model, name)
+    if len(at) != 1:
         return None
     with np.errstate(all="ignore"):
-        want, values = _all(box, name, plays, model, holes[0], 0)
+        want, values = _all(box, name, plays, model, at[0], 0)
         if not want.size:
             return None
-        apart = [np.abs(_all(box, name, plays, model, holes[0], k)[0] - want) for k in (1, 2, 3)]
+        apart = [np.abs(_all(box, name, plays, model, at[0], k)[0] - want) for k in (1, 2, 3)]
         slack = 100 * np.max(apart, axis=0) + 1e-11 * np.abs(want)
     clear = slack <= 1e-6 * np.abs(want) + 1e-8
     return Opened(box, name, np.where(clear, want, np.nan), slack, values)
 
 
-def _holes(model: ast.expr, name: str) -> list[ast.expr]:
-    """The places where an expression reads a name."""
+def holes(model: ast.expr, name: str) -> list[ast.expr]:
+    """Return the places where an expression reads a name."""
     return [n for n in ast.walk(model) if isinstance(n, ast.Name) and n.id == name]
 
 
@@ -152,10 +152,10 @@ def _events(
     optional = {n for n, p in signature.parameters.items() if p.default is not p.empty}
     unread = optional - play.s.case.hyper.keys()
     space: dict[str, Any] = {}
-    codes = {n: _code(v) for n, v in box.made.items()}
+    codes = {n: code_of(v) for n, v in box.made.items()}
     atoms = {a: compile(a, "<leaf>", "eval") for a in read_in([*box.made.values()]) if not a.isidentifier()}
-    end = _code(box.end)
-    between = {n: (m, h[0]) for n in rest - {name, box.model} if len(h := _holes(m := box.model_from(n), n)) == 1}
+    end = code_of(box.end)
+    between = {n: (m, h[0]) for n in rest - {name, box.model} if len(h := holes(m := box.model_from(n), n)) == 1}
     calls: list[tuple[Array, dict[str, Array]]] = []
     made: list[Any] = []
     shape: list[tuple[int, ...]] = [()]
@@ -179,7 +179,7 @@ def _events(
         # A stack of models has the shape that the claimed rule gives it.
         x = np.atleast_1d(x).reshape(shape[0] or (-1,))
         known = {n: v for n, v in env.items() if n not in unread}
-        values = {n: rows(v, x) for n, v in known.items() if _is_number(v) and np.shape(v) in {(), x.shape}}
+        values = {n: rows(v, x) for n, v in known.items() if is_number(v) and np.shape(v) in {(), x.shape}}
         asked = {text: (ASKED[f], eval(of, space, env) if of else None) for text, (f, of) in texts_of(env).items()}
         values |= {a: rows(f(kept) if of is None else f(kept, of), x) for a, (f, of) in asked.items()}
         for n in [n for n, v in env.items() if isinstance(v, np.ndarray) and v.ndim == 1]:
@@ -293,15 +293,23 @@ def reach(taken: Callable[[Array], Array], x: Array, made: Array, plain: Array) 
     raise KeyError("the rule is not what makes the model")
 
 
+def with_shown(state: Any, shown: Mapping[str, Array]) -> Any:
+    """Replace the vectors of a state that a subject shows by the subject's."""
+    there = {f.name: getattr(state, f.name) for f in fields(state)} if is_dataclass(state) else {}
+    own = {n: np.asarray(shown[n], float) for n, v in there.items() if n in shown and np.shape(v) == shown[n].shape}
+    return replace(state, **own) if own else state
+
+
 def flat_model(shown: Mapping[str, Any]) -> Array:
     """The model of an answer as one vector."""
     x = shown["x"]
     return np.concatenate([np.asarray(a, float).reshape(-1) for a in (x.values() if isinstance(x, Mapping) else [x])])
 
 
-def _is_number(v: Any) -> bool:
+def is_number(v: Any) -> bool:
     return isinstance(v, int | float | np.ndarray | np.number) and not isinstance(v, bool)
 
 
-def _code(node: Any) -> Any:
+def code_of(node: Any) -> Any:
+    """Compile an expression."""
     return compile(ast.fix_missing_locations(ast.Expression(node)), "<rule>", "eval")

@@ -91,11 +91,11 @@ def written(bench: Bench, setting: Setting) -> Iterator[Variant]:
             except (KeyError, *CANNOT):
                 continue
             if o is not None:
-                for size, value in _right_sides(o, left):
+                for size, value in right_sides(o, left):
                     text = ast.unparse(value)
                     found.setdefault(Edit(size, len(text), place, text), value)
         for edit in sorted(found)[:TRIED]:
-            v = _variant(setting, box, [*box.made][edit.place], found[edit])
+            v = rule_with(setting, box, [*box.made][edit.place], found[edit])
             if all(_gives(v, p.s, p.answers) for p in plays):
                 yield v
 
@@ -109,7 +109,7 @@ def _gives(v: Variant, s: Scenario, answers: Sequence[Shown]) -> bool:
     return same == len(answers)
 
 
-def _right_sides(o: Opened, left: Iterator[int]) -> Iterator[tuple[int, ast.expr]]:
+def right_sides(o: Opened, left: Iterator[int]) -> Iterator[tuple[int, ast.expr]]:
     """Right sides of the open equation that give its values, with the size of what is changed."""
     claimed = o.box.made[o.name]
     rest = o.box.resting_on(o.name)
@@ -238,7 +238,7 @@ def _leaves(o: Opened, rest: set[str], rows: Array) -> list[tuple[ast.expr, Arra
     return found
 
 
-def _variant(setting: Setting, box: Box, name: str, value: ast.expr) -> Variant:
+def rule_with(setting: Setting, box: Box, name: str, value: ast.expr) -> Variant:
     """The claimed rule with another right side."""
     inner = inspect.unwrap(box.function)
     rule = f"{inner.__module__}.{inner.__name__}"

@@ -29,7 +29,7 @@ from fedspec_suite.diagnosis.edits.edit import Put
 from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed, equation_of, session_with
 from fedspec_suite.diagnosis.written.notation import in_symbols
 from fedspec_suite.diagnosis.written.plays import Play
-from fedspec_suite.diagnosis.written.replay import flat_model, reach
+from fedspec_suite.diagnosis.written.replay import flat_model, reach, with_shown
 from fedspec_suite.diagnosis.written.terms import ROWS, Terms, answers
 from fedspec_suite.measure.call_graph import Spaces
 from fedspec_suite.measure.scenario import Scenario
@@ -179,6 +179,7 @@ def _rounds(play: Play) -> Iterator[Round]:
 
         return mean
 
+    last: dict[str, Any] = {}
     session: Any = session_with(play.s.case, {WEIGH: in_place})
     waits: list[Row] = []
     for k, (event, answer) in enumerate(zip(play.s.events, play.answers, strict=False)):
@@ -189,7 +190,9 @@ def _rounds(play: Play) -> Iterator[Round]:
             vars(session).update(before)
             now[0] = y
             calls.clear()
-            return flat_model(session.step(event))
+            last.clear()
+            last.update(session.step(event))
+            return flat_model(last)
 
         plain = taken(None)
         if len(calls) != 1 or len(calls[0][0]) != len(waits):
@@ -197,7 +200,11 @@ def _rounds(play: Play) -> Iterator[Round]:
                 raise KeyError("not one mean of the waiting changes")
             continue
         w, rows = calls[0]
-        y = reach(taken, np.asarray(answer["x"], float), w @ rows, plain)
+        if "delta" in answer and np.array_equal(np.asarray(last.get("delta"), float), w @ rows):
+            y = np.asarray(answer["delta"], float)
+            session.state = with_shown(session.state, answer)
+        else:
+            y = reach(taken, np.asarray(answer["x"], float), w @ rows, plain)
         # With one coordinate more than clients, a vector that is no weighted sum of the rows shows.
         if len(w) < rows.shape[1] and np.linalg.cond(rows) < CONDITION:
             b = np.linalg.lstsq(rows.T, y, rcond=None)[0]

@@ -1,0 +1,181 @@
+"""A subject's own equations, each solved on the numbers that the subject shows: several may differ at once.
+
+A quantity that a subject shows beside the model, such as m, v or the mean change, is put into the claimed rule's state
+before each event. Each equation is then compared with the quantity that it makes, whatever the other equations do.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import functools
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice, product
+from typing import Any
+
+import numpy as np
+
+from fedspec import arith
+from fedspec.arith import Array
+from fedspec_suite.diagnosis.comparing import agrees
+from fedspec_suite.diagnosis.composed import together
+from fedspec_suite.diagnosis.variants import CANNOT, Variant, session_with
+from fedspec_suite.diagnosis.written.box import Box, boxes, read_in, rows, solved, value_of
+from fedspec_suite.diagnosis.written.plays import REFUSED, Play, generic_cases
+from fedspec_suite.diagnosis.written.replay import NUDGE, Opened, code_of, holes, is_number, with_shown
+from fedspec_suite.diagnosis.written.synthesis import LOOKED, right_sides, rule_with
+from fedspec_suite.diagnosis.written.weights import weighted
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.call_graph import Spaces
+from fedspec_suite.measure.setting import Setting
+
+TRIED = 3
+"""Number of right sides of each equation that are tried together, the smallest first."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Numbers of a subject's runs, in the places of a rule's names, per coordinate, event and case.
+
+    Attributes:
+        made: the quantities that the subject shows, by the name that the rule makes.
+        values: these, and everything else that the rule reads or makes.
+    """
+
+    made: Mapping[str, Array]
+    values: Mapping[str, Array]
+
+
+def several(bench: Bench, setting: Setting) -> Iterator[Variant]:
+    """Yield the claimed rule with all equations replaced that deviate, and other weights if the mean deviates."""
+    if setting.dtype != "float64" or not bench.offer.intermediates:
+        return
+    plays = []
+    for s in generic_cases(setting):
+        try:
+            plays.append(Play(s, bench.play(copy.deepcopy(s))))
+        except REFUSED:
+            continue
+    shown = {"x", *bench.offer.intermediates}
+    names = shown.intersection(*({*a} for p in plays for a in p.answers)) if plays else set[str]()
+    means = [*islice(weighted(plays, setting), TRIED)] if "delta" in names else []
+    candidates: list[Variant | None] = [*means]
+    for box in boxes(setting):
+        fields = _fields(box)
+        if len(fields.keys() & names) > 1 and (seen := _seen(box, {f: fields[f] for f in fields if f in names}, plays)):
+            sides = [*_replaced(setting, box, seen)]
+            candidates += [together(setting, w, v) for w, v in product(means, sides)] if means else sides
+    for v in candidates:
+        if v and all(agrees(v, p.s, [*p.answers], tuple(names)) for p in plays):
+            yield v
+
+
+def _fields(box: Box) -> dict[str, str]:
+    """The names that a rule makes, by the field of the state that receives each."""
+    found = {k.arg: k.value.id for k in getattr(box.end, "keywords", ()) if isinstance(k.value, ast.Name)}
+    return {str(f): n for f, n in found.items() if n in box.made}
+
+
+def _seen(box: Box, fields: Mapping[str, str], plays: Sequence[Play]) -> Seen | None:
+    """Run the claimed rule with the subject's numbers in its state; None if it runs otherwise than once an event."""
+    found: list[dict[str, Array]] = []
+    for play in plays:
+        try:
+            found += _events(box, fields, play)
+        except (KeyError, *CANNOT):
+            continue
+    if not found:
+        return None
+    values = {n: np.concatenate([v[n] for v in found]) for n in found[0] if all(n in v for v in found)}
+    return Seen({n: values[n] for n in box.made if n in fields.values() and n in values}, values)
+
+
+def _events(box: Box, fields: Mapping[str, str], play: Play) -> Iterator[dict[str, Array]]:
+    signature = inspect.signature(inspect.unwrap(box.function))
+    space: dict[str, Any] = {}
+    codes = {n: code_of(v) for n, v in box.made.items()}
+    atoms = {a: code_of(ast.parse(a, mode="eval").body) for a in read_in([*box.made.values()]) if not a.isidentifier()}
+    calls: list[dict[str, Array]] = []
+    answer: Mapping[str, Array] = {}
+
+    @functools.wraps(box.function)
+    def rule(*given: Any, **named: Any) -> Any:
+        bound = signature.bind(*given, **named)
+        bound.apply_defaults()
+        env, x = dict(bound.arguments), np.asarray(answer["x"], float)
+        if "delta" in env and "delta" in answer:
+            env["delta"] = np.asarray(answer["delta"], float)
+        for n, code in codes.items():
+            env[n] = eval(code, space, env)
+            env |= {n: np.asarray(answer[f], float) for f, made in fields.items() if made == n}
+        for a, code in atoms.items():
+            env[a] = eval(code, space, env)
+        calls.append({n: rows(v, x) for n, v in env.items() if is_number(v) and np.shape(v) in {(), x.shape}})
+        return box.function(*given, **named)
+
+    def in_place(names: Spaces) -> Any:
+        inner = inspect.unwrap(box.function)
+        space.update({n: getattr(arith, n) for n in arith.__all__}, **names.get(inner.__module__, inner.__globals__))
+        return rule
+
+    session: Any = session_with(play.s.case, {box.function: in_place})
+    for event, now in zip(play.s.events, play.answers, strict=False):
+        answer = now
+        calls.clear()
+        session.step(event)
+        if len(calls) != 1:
+            raise KeyError("the rule runs once an event")
+        yield calls[0]
+        session.state = with_shown(session.state, now)
+
+
+def _replaced(setting: Setting, box: Box, seen: Seen) -> Iterator[Variant]:
+    """The claimed rule with each equation replaced that does not make what the subject shows."""
+    left = iter(range(LOOKED))
+    sides: list[list[tuple[str, ast.expr]]] = []
+    for target, want in seen.made.items():
+        with np.errstate(all="ignore"):
+            follows = np.abs(value_of(box.made[target], seen.values) - want) <= 1e-9 * (np.abs(want) + 1e-3)
+        if not follows[np.isfinite(want)].all():
+            found = sorted(
+                ((size, len(ast.unparse(side)), n, side) for n, size, side in _sides(box, target, seen, left)),
+                key=lambda one: one[:2],
+            )
+            sides.append([(n, side) for *_, n, side in found[:TRIED]])
+    for chosen in product(*sides):
+        edited, variants = box, list[Variant]()
+        for n, side in chosen:
+            variants.append(rule_with(setting, edited, n, side))
+            edited = replace(edited, made={**edited.made, n: side})
+        if variants:
+            words = ", and ".join(v.words for v in variants)
+            names = tuple(name for v in variants for name in v.names)
+            # The last text has all edits.
+            mutants = (replace(variants[-1].mutants[0], id=words),)
+            defects = tuple({d: None for v in variants for d in v.defects})
+            yield replace(variants[-1], words=words, names=names, parts=len(variants), mutants=mutants, defects=defects)
+
+
+def _sides(box: Box, target: str, seen: Seen, left: Iterator[int]) -> Iterator[tuple[str, int, ast.expr]]:
+    """Other right sides of the equation of a shown quantity, or of a name that it alone reads, with their sizes."""
+    whole, dice = replace(box, model=target), np.random.default_rng(1)
+    for n in reversed(box.made):
+        if n != target and (n in seen.made or target not in box.resting_on(n)):
+            continue
+        expression = whole.model_from(n)
+        if len(at := holes(expression, n)) != 1:
+            continue
+
+        def solve(want: Array, expression: Any = expression, at: Any = at[0]) -> Array:
+            return np.broadcast_to(solved(expression, at, want, seen.values), want.shape)
+
+        with np.errstate(all="ignore"):
+            want = solve(seen.made[target])
+            nudged = [solve(seen.made[target] * (1 + NUDGE * dice.normal(size=want.shape))) for _ in range(3)]
+            slack = 100 * np.max([np.abs(v - want) for v in nudged], axis=0) + 1e-11 * np.abs(want)
+        clear = slack <= 1e-6 * np.abs(want) + 1e-8
+        values = {name: v for name, v in seen.values.items() if name not in box.resting_on(n)}
+        o = Opened(whole, n, np.where(clear, want, np.nan), slack, values)
+        yield from ((n, *found) for found in right_sides(o, left))

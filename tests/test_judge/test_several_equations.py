@@ -1,0 +1,95 @@
+"""Several wrong equations at once, each written out from what a subject shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from test_judge.test_schedules import judged
+
+from fedspec.arith import Array
+from fedspec.contract import Begin, Case, Claim, Info, Messages
+from fedspec.params import flatten, unflatten
+
+Numbers = Mapping[str, Any]
+
+RIGHT: dict[str, Callable[[Numbers], Any]] = {
+    "w": lambda o: o["n"],
+    "m": lambda o: o["beta1"] * o["m"] + (1 - o["beta1"]) * o["delta"],
+    "v": lambda o: o["beta2"] * o["v"] + (1 - o["beta2"]) * o["delta"] ** 2,
+    "x": lambda o: o["x"] + o["eta"] * o["m"] / (np.sqrt(o["v"]) + o["tau"]),
+}
+"""FedAdam's equations; each reads what the equations before it have made."""
+
+WRONG: dict[str, tuple[Callable[[Numbers], Any], str]] = {
+    "w": (lambda o: np.sqrt(o["n"]), "p_i = sqrt(n_i) / sum(sqrt(n_j))"),
+    "m": (lambda o: o["beta1"] * o["m"] + (1 - o["beta1"] ** 2) * o["delta"], "m = beta1 m + (1 - beta1^2) Delta"),
+    "v": (lambda o: o["beta2"] * o["v"] + (1 - o["beta2"]) * abs(o["delta"]), "v = beta2 v + (1 - beta2) abs(Delta)"),
+    "x": (lambda o: o["x"] + o["eta"] * o["m"] / (np.sqrt(o["v"]) + 1 + o["tau"] ** 2), "sqrt(v) + 1 + tau^2"),
+}
+"""A mistake of each equation that nobody listed, and how it is written."""
+
+
+class Server:
+    """FedAdam by hand that shows m, v and the mean change."""
+
+    def __init__(self, wrong: str, shows: tuple[str, ...] = ("m", "v", "delta")) -> None:
+        self.info = Info("mine", "1", (Claim("fedadam", "server", "", {"weights": "examples"}, intermediates=shows),))
+        self.rules = {n: WRONG[n][0] if n in wrong else rule for n, rule in RIGHT.items()}
+        self.shows = shows
+
+    def start(self, case: Case) -> Any:
+        x = flatten(case.x0).astype(float)
+        now: dict[str, Any] = {**case.hyper, "x": x, "m": 0 * x, "v": 0 * x + case.hyper["v0"]}
+
+        def step(e: Messages) -> dict[str, Any]:
+            now["n"] = np.array([m.weight for m in e.messages], dtype=float)
+            w = self.rules["w"](now)
+            now["delta"] = w / w.sum() @ np.array([flatten(m.delta).astype(float) for m in e.messages])
+            for n in ("m", "v", "x"):
+                now[n] = np.asarray(self.rules[n](now))
+            now["x"] = now["x"].astype(case.dtype)
+            return {"x": unflatten(now["x"], case.x0), **{n: now[n] for n in self.shows}}
+
+        return SimpleNamespace(step=step)
+
+
+@pytest.mark.parametrize("wrong", ["mx", "wv", "mvx", "wmvx"])
+def test_each_wrong_equation_is_written_out(wrong: str) -> None:
+    result = judged(Server(wrong))
+    assert result.verdict == "does not conform"
+    assert all(WRONG[n][1] in result.nearest for n in wrong), result.nearest
+    assert result.nearest.count("wanted: ") == len(wrong)
+
+
+def test_what_is_not_shown_is_not_written_out() -> None:
+    assert "yours" not in judged(Server("mx", ("v", "delta"))).nearest
+
+
+class Heavy:
+    """Momentum at level client that shows u, with two wrong equations."""
+
+    info = Info("mine", "1", (Claim("momentum", "client", intermediates=("u",)),))
+
+    def start(self, case: Case) -> Any:
+        rho, eta_l, x = case.hyper["rho"], case.hyper["eta_l"], flatten(case.x0)
+        now: dict[str, Array] = {"x": x, "u": 0 * x}
+
+        def step(e: Any) -> dict[str, Any]:
+            if isinstance(e, Begin):
+                now.update(x=flatten(e.x), u=0 * now["u"])
+            else:
+                g = flatten(e.g)
+                now["u"] = rho * now["u"] + (1 - rho**2) * g
+                now["x"] = (now["x"] - eta_l * (now["u"] + rho * rho * g)).astype(case.dtype)
+            return {"x": unflatten(now["x"], case.x0), "u": now["u"]}
+
+        return SimpleNamespace(step=step)
+
+
+def test_two_equations_of_a_local_solver() -> None:
+    result = judged(Heavy())
+    assert result.nearest.count("yours: ") == 2, result.nearest
