@@ -307,6 +307,7 @@ def flat_model(shown: Mapping[str, Any]) -> Array:
 
 
 def is_number(v: Any) -> bool:
+    """Return True for a number or an array of numbers."""
     return isinstance(v, int | float | np.ndarray | np.number) and not isinstance(v, bool)
 
 

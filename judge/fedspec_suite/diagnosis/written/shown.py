@@ -97,6 +97,7 @@ def _events(box: Box, fields: Mapping[str, str], play: Play) -> Iterator[dict[st
     space: dict[str, Any] = {}
     codes = {n: code_of(v) for n, v in box.made.items()}
     atoms = {a: code_of(ast.parse(a, mode="eval").body) for a in read_in([*box.made.values()]) if not a.isidentifier()}
+    shown_as = {n: f for f, n in fields.items()}
     calls: list[dict[str, Array]] = []
     answer: Mapping[str, Array] = {}
 
@@ -108,8 +109,7 @@ def _events(box: Box, fields: Mapping[str, str], play: Play) -> Iterator[dict[st
         if "delta" in env and "delta" in answer:
             env["delta"] = np.asarray(answer["delta"], float)
         for n, code in codes.items():
-            env[n] = eval(code, space, env)
-            env |= {n: np.asarray(answer[f], float) for f, made in fields.items() if made == n}
+            env[n] = np.asarray(answer[shown_as[n]], float) if n in shown_as else eval(code, space, env)
         for a, code in atoms.items():
             env[a] = eval(code, space, env)
         calls.append({n: rows(v, x) for n, v in env.items() if is_number(v) and np.shape(v) in {(), x.shape}})
@@ -161,7 +161,7 @@ def _replaced(setting: Setting, box: Box, seen: Seen) -> Iterator[Variant]:
 def _sides(box: Box, target: str, seen: Seen, left: Iterator[int]) -> Iterator[tuple[str, int, ast.expr]]:
     """Other right sides of the equation of a shown quantity, or of a name that it alone reads, with their sizes."""
     whole, dice = replace(box, model=target), np.random.default_rng(1)
-    for n in reversed(box.made):
+    for n in [*box.made][::-1]:
         if n != target and (n in seen.made or target not in box.resting_on(n)):
             continue
         expression = whole.model_from(n)
