@@ -41,8 +41,8 @@ TWO_READINGS = "pairs of readings and options"
 TWO_NAMES, HALF_AND_NAME = "pairs of what has a name", "pairs of a half and what has a name"
 HALF_AND_EDIT, OTHER_AND_EDIT = "pairs of the first half and an edit", "pairs of another half and a likely edit"
 READING_AND_ANY = "pairs of a reading and anything"
-PASSES = (NAMES, TWO_READINGS, EDITS, NUMBERS, MECHANICAL)
-PASSES += (TWO_NAMES, HALF_AND_NAME, HALF_AND_EDIT, OTHER_AND_EDIT, READING_AND_ANY)
+SINGLE = (NAMES, TWO_READINGS, EDITS, NUMBERS, MECHANICAL)
+PASSES = (*SINGLE, TWO_NAMES, HALF_AND_NAME, HALF_AND_EDIT, OTHER_AND_EDIT, READING_AND_ANY)
 """Names of the passes in their order; the search stops once a candidate fits. A half is a variant that alone explains
 a case made plainer."""
 
