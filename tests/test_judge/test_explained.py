@@ -102,23 +102,22 @@ def test_an_edit_of_a_rule_has_a_name_without_a_catalogue() -> None:
     assert [(f.words, f.equation, f.kind) for f in d.found] == [(equation, "sgd.step", "written")]
 
 
-def test_two_catalogued_edits_of_one_rule_are_named_together() -> None:
+def test_two_edits_of_one_rule_are_written_out_together() -> None:
     one, two = mutants.find("adam-m-sum"), mutants.find("adam-v-from-m")
     (both,) = combined((one,), (two,)) or ()
     assert one.new in texts(both)[1] and two.new in texts(both)[1]
     found = diagnosed(Behind("adam", "client", edits=(both,))).found
-    assert {name["mutant"] for name in found[0].names} == {one.id, two.id}
+    assert [name["yours"] for name in found[0].names] == ["m = beta1 m + g", "v = beta2 v + (1 - beta2) m^2"]
 
 
-def test_a_reading_and_a_defect_are_named_together() -> None:
+def test_a_reading_and_an_ignored_number_are_written_out_together() -> None:
     subject = Behind(
         "adam",
         "client",
         case=lambda c: hyper(beta1=lambda v: 0.0)(replace(c, options={**c.options, "epsilon": "inside"})),
     )
-    assert "reading epsilon-inside at adam.step, and beta1 is ignored (taken as 0)" in in_words(
-        diagnosed(subject), True
-    )
+    words = in_words(diagnosed(subject), True)
+    assert "yours: m = g, wanted: m = beta1 m + (1 - beta1) g" in words and "sqrt(eps + v_hat)" in words
 
 
 def test_a_reading_is_named_beside_a_defect_though_neither_shows_alone() -> None:

@@ -65,6 +65,12 @@ def test_each_wrong_equation_is_written_out(wrong: str) -> None:
     assert result.nearest.count("wanted: ") == len(wrong)
 
 
+def test_the_equation_of_another_reading_comes_before_other_formulas() -> None:
+    server = Server("m")
+    server.rules["x"] = lambda o: o["x"] + o["eta"] * o["m"] / np.sqrt(o["v"] + o["tau"])
+    assert "yours: x = x + eta m / sqrt(v + tau), wanted" in judged(server).nearest
+
+
 def test_what_is_not_shown_is_not_written_out() -> None:
     assert "yours" not in judged(Server("mx", ("v", "delta"))).nearest
 

@@ -48,8 +48,14 @@ class Seen:
     values: Mapping[str, Array]
 
 
-def several(bench: Bench, setting: Setting) -> Iterator[Variant]:
-    """Yield the claimed rule with all equations replaced that deviate, and other weights if the mean deviates."""
+def several(bench: Bench, setting: Setting, readings: Sequence[Mapping[str, str]] = ()) -> Iterator[Variant]:
+    """Yield the claimed rule with all equations replaced that deviate, and other weights if the mean deviates.
+
+    Args:
+        bench: the subject.
+        setting: what it claims.
+        readings: the options of other readings, whose equations come first.
+    """
     if setting.dtype != "float64" or not bench.offer.intermediates:
         return
     plays = []
@@ -62,10 +68,11 @@ def several(bench: Bench, setting: Setting) -> Iterator[Variant]:
     names = shown.intersection(*({*a} for p in plays for a in p.answers)) if plays else set[str]()
     means = [*islice(weighted(plays, setting), TRIED)] if "delta" in names else []
     candidates: list[Variant | None] = [*means]
+    others = [other for options in readings for other in boxes(replace(setting, options=options))]
     for box in boxes(setting):
         fields = _fields(box)
         if len(fields.keys() & names) > 1 and (seen := _seen(box, {f: fields[f] for f in fields if f in names}, plays)):
-            sides = [*_replaced(setting, box, seen)]
+            sides = [*_replaced(setting, box, seen, [o for o in others if o.function is box.function])]
             candidates += [together(setting, w, v) for w, v in product(means, sides)] if means else sides
     for v in candidates:
         if v and all(agrees(v, p.s, [*p.answers], tuple(names)) for p in plays):
@@ -131,15 +138,14 @@ def _events(box: Box, fields: Mapping[str, str], play: Play) -> Iterator[dict[st
         session.state = with_shown(session.state, now)
 
 
-def _replaced(setting: Setting, box: Box, seen: Seen) -> Iterator[Variant]:
+def _replaced(setting: Setting, box: Box, seen: Seen, others: Sequence[Box]) -> Iterator[Variant]:
     """The claimed rule with each equation replaced that does not make what the subject shows."""
     left = iter(range(LOOKED))
     sides: list[list[tuple[str, ast.expr]]] = []
     for target, want in seen.made.items():
-        with np.errstate(all="ignore"):
-            follows = np.abs(value_of(box.made[target], seen.values) - want) <= 1e-9 * (np.abs(want) + 1e-3)
-        if not follows[np.isfinite(want)].all():
-            found = sorted(
+        if not _makes(box.made[target], want, seen):
+            read = {ast.unparse(side): side for o in others if (side := _read(o, target, want, seen)) is not None}
+            found = [(0, 0, target, side) for side in read.values()] or sorted(
                 ((size, len(ast.unparse(side)), n, side) for n, size, side in _sides(box, target, seen, left)),
                 key=lambda one: one[:2],
             )
@@ -156,6 +162,24 @@ def _replaced(setting: Setting, box: Box, seen: Seen) -> Iterator[Variant]:
             mutants = (replace(variants[-1].mutants[0], id=words),)
             defects = tuple({d: None for v in variants for d in v.defects})
             yield replace(variants[-1], words=words, names=names, parts=len(variants), mutants=mutants, defects=defects)
+
+
+def _makes(side: ast.expr, want: Array, seen: Seen) -> bool:
+    """True if a right side gives all numbers that the subject shows."""
+    try:
+        with np.errstate(all="ignore"):
+            near = np.abs(value_of(side, seen.values) - want) <= 1e-9 * (np.abs(want) + 1e-3)
+    except KeyError:
+        return False
+    return bool(near[np.isfinite(want)].all())
+
+
+def _read(other: Box, target: str, want: Array, seen: Seen) -> ast.expr | None:
+    """The right side of another reading's equation, if it gives all numbers that the subject shows."""
+    if target not in other.made:
+        return None
+    side = other.written_out(other.made[target], {n: v for n, v in other.made.items() if n not in seen.made})
+    return side if _makes(side, want, seen) else None
 
 
 def _sides(box: Box, target: str, seen: Seen, left: Iterator[int]) -> Iterator[tuple[str, int, ast.expr]]:
