@@ -39,6 +39,7 @@ from fedspec.domains import check_steps, is_real, require
 from fedspec.errors import ContractError, PlanError
 from fedspec.given import anew
 from fedspec.params import flatten, layers, shapes
+from fedspec.parts import Apart, Whole, shared
 from fedspec.plan import Inbox, Message, Oracle, Plan, Setup
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import CoverName, choice
@@ -142,7 +143,12 @@ class SolverSession(Timed):
 
 
 class MethodSession(Timed):
-    """Session at levels server and round: each event is one server step or one round; for a program, its server."""
+    """Session at levels server and round: each event is one server step or one round; for a program, its server.
+
+    A round's case may have local blocks: the state lacks them, and ``copies`` holds those of clients that have trained.
+    """
+
+    kept = ("state", "clock", "copies")
 
     def __init__(self, algorithm: Algorithm, case: Case) -> None:
         assert not isinstance(algorithm.run, LocalSolver)
@@ -158,7 +164,8 @@ class MethodSession(Timed):
 
     def restart(self) -> None:
         """Reset the session to its start, with the functions of the row."""
-        case, x, self.clock = self.case, flatten(self.case.x0), Clock()
+        case, self.clock, self.copies = self.case, Clock(), dict[int, Vector]()
+        self.blocks, x = layers(shapes(shared(case))), flatten(shared(case))
         alone = self.algorithm.served if case.level == "server" else None
         run = alone or self.algorithm.run
         assert isinstance(run, Method | Served)
@@ -190,16 +197,18 @@ class MethodSession(Timed):
                 self.problem and self.case.problem and isinstance(self.run, Method)
             ):
                 examples = tuple(self.case.problem.examples[list(participants)])
+                apart = Apart(self.clients, self.case, self.copies) if self.case.parts else None
                 trace = run_round(
                     self.h,
                     self.state,
-                    self.clients,
+                    apart or self.clients,
                     Plan(participants, steps, examples, hyper=event.hyper),
                     local=self.run.local,
                     norm=self.run.norm,
                     server=self.server,
                 )
                 self.state = trace.state
+                self.copies = apart.after if apart else self.copies
                 values = trace.values
             case _:
                 raise ContractError(
@@ -214,8 +223,8 @@ class MethodSession(Timed):
         assert isinstance(self.run, Method | Served)
         if self.links:
             sent = together(sent)
-            n, blocks = len(sent.steps), layers(shapes(self.case.x0))
-            sent = replace(sent, deltas=stack([through(self.links, delta, n, blocks) for delta in sent.deltas]))
+            n = len(sent.steps)
+            sent = replace(sent, deltas=stack([through(self.links, delta, n, self.blocks) for delta in sent.deltas]))
         after, values = keeping(self.run.server)(h, state, sent)
         return after, values
 
@@ -456,7 +465,7 @@ class Reference:
     def start(self, case: Case) -> Session:
         """Start a session for one case."""
         algorithm = find(case.algorithm)
-        return session_of(algorithm, case.level)(algorithm, case)
+        return Whole.begun(case, lambda case: session_of(algorithm, case.level)(algorithm, case))
 
 
 SUBJECT = Reference()

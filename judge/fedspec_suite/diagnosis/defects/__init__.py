@@ -21,6 +21,7 @@ from fedspec_suite.diagnosis.defects import (
     late,
     messages,
     numbers,
+    parts,
     remembered,
     schedules,
     sequence,
@@ -39,6 +40,7 @@ def defects(setting: Setting) -> Iterator[Defect]:
     """Yield every defect that applies to a setting, the likelier ones first."""
     yield from schedules.of(setting)
     yield from chains.of(setting)
+    yield from parts.of(setting)
     if isinstance(setting.algorithm.run, Method) or setting.counts_all:
         yield from messages.of(setting)
     if setting.level == "client":
