@@ -38,8 +38,9 @@ from fedspec.covers import named_cover
 from fedspec.domains import check_steps, is_real, require
 from fedspec.errors import ContractError, PlanError
 from fedspec.given import anew
+from fedspec.local_blocks import OwnBlocks
 from fedspec.params import flatten, layers, shapes
-from fedspec.parts import Apart, Whole, shared
+from fedspec.parts import PartsSession, shared
 from fedspec.plan import Inbox, Message, Oracle, Plan, Setup
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import CoverName, choice
@@ -145,10 +146,10 @@ class SolverSession(Timed):
 class MethodSession(Timed):
     """Session at levels server and round: each event is one server step or one round; for a program, its server.
 
-    A round's case may have local blocks: the state lacks them, and ``copies`` holds those of clients that have trained.
+    If a round has local blocks, the state lacks them; ``local_blocks`` holds those of clients that have trained.
     """
 
-    kept = ("state", "clock", "copies")
+    kept = ("state", "clock", "local_blocks")
 
     def __init__(self, algorithm: Algorithm, case: Case) -> None:
         assert not isinstance(algorithm.run, LocalSolver)
@@ -164,7 +165,7 @@ class MethodSession(Timed):
 
     def restart(self) -> None:
         """Reset the session to its start, with the functions of the row."""
-        case, self.clock, self.copies = self.case, Clock(), dict[int, Vector]()
+        case, self.clock, self.local_blocks = self.case, Clock(), dict[int, Vector]()
         self.blocks, x = layers(shapes(shared(case))), flatten(shared(case))
         alone = self.algorithm.served if case.level == "server" else None
         run = alone or self.algorithm.run
@@ -197,7 +198,7 @@ class MethodSession(Timed):
                 self.problem and self.case.problem and isinstance(self.run, Method)
             ):
                 examples = tuple(self.case.problem.examples[list(participants)])
-                apart = Apart(self.clients, self.case, self.copies) if self.case.parts else None
+                apart = OwnBlocks(self.clients, self.case, self.local_blocks) if self.case.parts else None
                 trace = run_round(
                     self.h,
                     self.state,
@@ -208,7 +209,7 @@ class MethodSession(Timed):
                     server=self.server,
                 )
                 self.state = trace.state
-                self.copies = apart.after if apart else self.copies
+                self.local_blocks = apart.after if apart else self.local_blocks
                 values = trace.values
             case _:
                 raise ContractError(
@@ -465,7 +466,7 @@ class Reference:
     def start(self, case: Case) -> Session:
         """Start a session for one case."""
         algorithm = find(case.algorithm)
-        return Whole.begun(case, lambda case: session_of(algorithm, case.level)(algorithm, case))
+        return PartsSession.begun(case, lambda case: session_of(algorithm, case.level)(algorithm, case))
 
 
 SUBJECT = Reference()

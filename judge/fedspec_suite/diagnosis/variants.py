@@ -17,7 +17,7 @@ from fedspec.catalogue import CATALOGUE, Algorithm, find
 from fedspec.contract import Case, Messages, Session
 from fedspec.errors import FedspecError
 from fedspec.params import layers, shapes
-from fedspec.parts import Whole, smaller
+from fedspec.parts import PartsSession, smaller
 from fedspec.rules import printed
 from fedspec_suite import mutants
 from fedspec_suite.diagnosis.defects import Defect, defects
@@ -116,7 +116,7 @@ class Variant:
         session, within = edition(case), replace(s, case=case)
         for d in self.defects:
             session = d.session(session, within)
-        return Whole(s.case, session) if s.case.parts else session
+        return PartsSession(s.case, session) if s.case.parts else session
 
     @contextmanager
     def _session(self, s: Scenario, edition: Edition) -> Iterator[Running]:

@@ -24,7 +24,7 @@ from fedspec_suite.measure.verdict import Deviates, Undecided
 State: TypeAlias = dict[str, Any]
 """Contents of a session by name: the fields of its state, and values that a local solver keeps beside it."""
 
-BESIDE = ("clock", "anchor", "k", "copies")
+BESIDE = ("clock", "anchor", "k", "local_blocks")
 
 
 @dataclass(frozen=True)

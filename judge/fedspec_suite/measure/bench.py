@@ -17,7 +17,7 @@ from fedspec.contract import Blocks, Case, Offer, Session, Subject, blocks_like
 from fedspec.division import stabiliser_of_zero
 from fedspec.errors import ContractError
 from fedspec.params import flatten, layers, shapes
-from fedspec.parts import Whole, shared
+from fedspec.parts import PartsSession, shared
 from fedspec_suite.measure import buffer_cases
 from fedspec_suite.measure.closed_form_rounding import with_room
 from fedspec_suite.measure.declared_limits import broken_limit
@@ -279,7 +279,7 @@ def bench_of(subject: Subject, offer: Offer, setting: Setting) -> Bench:
 def specified(s: Scenario) -> Session:
     """Return a session of the specification whose error bounds also cover the papers' closed forms."""
     form = with_room(form_of(find(s.case.algorithm), s.case.level))
-    return Whole.begun(s.case, lambda case: form.kind(form.row, case))
+    return PartsSession.begun(s.case, lambda case: form.kind(form.row, case))
 
 
 def reference(
@@ -344,7 +344,7 @@ def _vector(value: Any, s: Scenario, name: str) -> Array:
 
 
 def _in_parts(value: Any, case: Case, like: Blocks) -> Any:
-    """The blocks that are compared: a server's model may lack local blocks, and other blocks have no intermediates."""
+    """Add local blocks that a server's model lacks, and drop blocks that have a word from intermediates."""
     if not isinstance(value, Mapping):
         return value
     local = {n: case.x0[n] for n in like if case.level == "server" and case.parts.get(n) == "local"}

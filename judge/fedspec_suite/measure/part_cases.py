@@ -9,11 +9,11 @@ from fedspec_suite.measure.setting import Setting
 
 SHAPES: tuple[tuple[int, ...], ...] = ((2,), (3,), (1, 2), (1,))
 MATRICES: tuple[tuple[int, ...], ...] = ((1, 2), (2, 2), (3, 1))
-"""Shapes of claimed blocks, in turn; of small ones, since the objectives of a round have d x d numbers."""
+"""Shapes of claimed blocks, in turn; they are small, since the objectives of a round have d x d numbers."""
 
 
 def with_claimed(setting: Setting, shape: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
-    """The shapes of a model with the claimed blocks, after its first one; tied blocks have one shape."""
+    """Add the claimed blocks to the shapes of a model, after its first block; tied blocks have one shape."""
     tied = ties(setting.parts)
     names = dict.fromkeys((*tied.values(), *setting.parts))
     kinds = MATRICES if setting.matrices else SHAPES

@@ -40,7 +40,7 @@ class Scenario:
     events: tuple[Event, ...]
 
     def __post_init__(self) -> None:
-        """Make arrays again of blocks without an axis, and leave out what a claim of parts says that nobody sends."""
+        """Make arrays again of blocks without an axis, and drop what nobody sends of the case's parts."""
         if any(a.shape == () for a in self.case.x0.values()):
             object.__setattr__(self, "case", replace(self.case, x0=_arrays(self.case.x0)))
             object.__setattr__(self, "events", tuple(with_blocks(e, _arrays) for e in self.events))
@@ -54,7 +54,7 @@ def _arrays(blocks: Blocks) -> dict[str, Array]:
 
 
 def _in_parts(case: Case) -> Case:
-    """The case with equal tied blocks, and without words of blocks that it lacks; itself if it is so."""
+    """Make tied blocks of a case equal, and drop the words of blocks that it lacks; the same object if it is so."""
     tied = ties(case.parts)
     parts = {n: said for n, said in case.parts.items() if {n, tied.get(n, n)} <= {*case.x0}}
     x0 = whole_model(case, case.x0)
@@ -63,13 +63,13 @@ def _in_parts(case: Case) -> Case:
 
 
 def whole_model(case: Case, x: Blocks) -> dict[str, Array]:
-    """The model with equal numbers in tied blocks, and those of the case in frozen ones."""
+    """Give tied blocks of a model equal numbers, and frozen blocks those of the case."""
     tied, here = ties(case.parts), case.parts
     return {n: case.x0[n] if here.get(n) == "frozen" else x.get(tied.get(n, n), a) for n, a in x.items()}
 
 
 def sent_in_parts(case: Case, e: Event) -> Event:
-    """The event without gradients of frozen blocks, and without changes of blocks that no client sends."""
+    """Drop gradients of frozen blocks from an event, and changes of blocks that no client sends."""
     match e:
         case Begin(x=x):
             return Begin(whole_model(case, x))

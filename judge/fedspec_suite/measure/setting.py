@@ -256,10 +256,10 @@ def check_schedules(offer: Offer, algorithm: Algorithm) -> None:
 
 
 def check_parts(offer: Offer, algorithm: Algorithm) -> None:
-    """Raise if a word of an offer's blocks is unknown, or has no meaning at its level or beside its other fields.
+    """Raise if an offer gives a block an unknown word, or one without meaning at its level or beside its other fields.
 
     Raises:
-        ContractError: it is, or has none.
+        ContractError: a word is unknown or has no meaning.
     """
     where = f"parts: the claim of {algorithm.id}"
     check_words(offer.parts, where)
