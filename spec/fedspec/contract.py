@@ -215,7 +215,7 @@ class Case:
         schedules: those of the claim: ``hyper`` holds the rates that they begin with, and no event says a rate.
         gradients: those of the claim: events and problem hold the gradients before these links.
         messages: those of the claim: events hold the changes before these links.
-        parts: those of the claim: each block is in ``x0``, and in the events that bring one for it.
+        parts: those of the claim: ``x0`` has each of these blocks, and other blocks.
     """
 
     algorithm: str

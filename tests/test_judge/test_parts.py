@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,6 +23,7 @@ from fedspec.parts import grown, shared, smaller
 from fedspec.plan import Plan
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.reference import SUBJECT
+from fedspec.wire import decode_case, encode
 from fedspec_suite.judge.first_play import first_case
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.edge_cases import edge_cases
@@ -279,6 +281,11 @@ def test_each_case_has_the_claimed_blocks_and_another(claim: Claim) -> None:
             )
 
 
+def test_a_case_with_parts_goes_over_the_wire() -> None:
+    case = first_case(setting_of(with_reading(FROZEN))).case
+    assert decode_case(json.loads(json.dumps(encode(case)))).parts == EMBEDDING
+
+
 def test_the_blocks_of_a_claim_may_have_the_names_of_other_blocks() -> None:
     case = Case("fedavg", "server", "", EXAMPLES, "float64", {"a": np.ones(1), "w": np.ones(2)}, {"eta": 1.0})
     sent = (ClientMessage(0, {"a": np.ones(1)}, 1, 1, 1),)
@@ -328,6 +335,7 @@ REFUSED: dict[str, Claim] = {
     "where nothing is sent": Claim("momentum", "client", parts={"w": "kept"}),
     "at level trace": Claim("fedbuff", "trace", parts={"w": "frozen"}),
     "claim level server": Claim("scaffold", "round", parts={"w": "local"}),
+    "may count the block or not": Claim("fedavg", "server", messages=("clip-norm 1",), parts={"w": "kept"}),
     "make two claims": Claim("fedavg", "server", faults={"nan": "skips"}, parts={"w": "local"}),
 }
 

@@ -281,6 +281,11 @@ def check_parts(offer: Offer, algorithm: Algorithm) -> None:
     for name, said in (("buffers", offer.buffers), ("faults", offer.faults)):
         if said:
             raise ContractError(f"{where} has {name} too; make two claims, one with parts and one with {name}")
+    if "kept" in offer.parts.values() and offer.messages:
+        raise ContractError(
+            f"{where} keeps a block and has messages too, whose norms may count the block or not; claim 'local', or "
+            f"leave messages out"
+        )
     if offer.blocks == "one":
         raise ContractError(f"{where} says blocks='one' too, and a part is a block among others; leave one of them out")
 
