@@ -16,8 +16,8 @@ ELSEWHERE = {"README.md": "index.md", "docs/conformance/README.md": "conformance
 """Documents whose place another page of the site takes."""
 
 CHECK = (
-    "subjects any-language local-training messages private-averages schedules outer-step lora resume faults diagnosis "
-    "in-your-ci reports"
+    "subjects any-language local-training messages private-averages schedules parts outer-step lora resume faults "
+    "diagnosis in-your-ci reports"
 )
 SECTIONS = {
     "guides/check": (

@@ -40,7 +40,9 @@ from fedspec.covers import named_cover
 from fedspec.domains import check_steps, is_real, require
 from fedspec.errors import ContractError, PlanError
 from fedspec.given import anew
+from fedspec.local_blocks import OwnBlocks
 from fedspec.params import flatten, layers, shapes
+from fedspec.parts import PartsSession, shared
 from fedspec.plan import Inbox, Message, Oracle, Plan, Setup
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import CoverName, Weighting, choice
@@ -143,7 +145,12 @@ class SolverSession(Timed):
 
 
 class MethodSession(Timed):
-    """Session at levels server and round: each event is one server step or one round; for a program, its server."""
+    """Session at levels server and round: each event is one server step or one round; for a program, its server.
+
+    If a round has local blocks, the state lacks them; ``local_blocks`` holds those of clients that have trained.
+    """
+
+    kept = ("state", "clock", "local_blocks")
 
     def __init__(self, algorithm: Algorithm, case: Case) -> None:
         assert not isinstance(algorithm.run, LocalSolver)
@@ -159,7 +166,8 @@ class MethodSession(Timed):
 
     def restart(self) -> None:
         """Reset the session to its start, with the functions of the row."""
-        case, x, self.clock = self.case, flatten(self.case.x0), Clock()
+        case, self.clock, self.local_blocks = self.case, Clock(), dict[int, Vector]()
+        self.blocks, x = layers(shapes(shared(case))), flatten(shared(case))
         alone = self.algorithm.served if case.level == "server" else None
         run = alone or self.algorithm.run
         assert isinstance(run, Method | Served)
@@ -192,16 +200,18 @@ class MethodSession(Timed):
                 self.problem and self.case.problem and isinstance(self.run, Method)
             ):
                 examples = tuple(self.case.problem.examples[list(participants)])
+                apart = OwnBlocks(self.clients, self.case, self.local_blocks) if self.case.parts else None
                 trace = run_round(
                     self.h,
                     self.state,
-                    self.clients,
+                    apart or self.clients,
                     Plan(participants, steps, examples, hyper=event.hyper),
                     local=self.run.local,
                     norm=self.run.norm,
                     server=partial(self.server, noise=event.noise, draws=event.draws),
                 )
                 self.state = trace.state
+                self.local_blocks = apart.after if apart else self.local_blocks
                 values = trace.values
             case _:
                 raise ContractError(
@@ -223,7 +233,7 @@ class MethodSession(Timed):
         assert isinstance(self.run, Method | Served)
         weights = choice(Weighting, "weights", self.case.options.get("weights", Weighting.EXAMPLES))
         for deliver in self.deliveries:
-            sent = deliver(together(sent), Sent(layers(shapes(self.case.x0)), weights, noise, draws))
+            sent = deliver(together(sent), Sent(self.blocks, weights, noise, draws))
         after, values = keeping(self.run.server)(h, state, sent)
         return after, values
 
@@ -464,7 +474,7 @@ class Reference:
     def start(self, case: Case) -> Session:
         """Start a session for one case."""
         algorithm = find(case.algorithm)
-        return session_of(algorithm, case.level)(algorithm, case)
+        return PartsSession.begun(case, lambda case: session_of(algorithm, case.level)(algorithm, case))
 
 
 SUBJECT = Reference()

@@ -101,8 +101,8 @@ UNTOLD: dict[type, tuple[str, ...]] = {
     Quadratics: ("f",),
     ClientMessage: ("loss", "buffers", "round", "draws"),
     Messages: ("noise",),
-    Case: ("buffers", "schedules", "gradients", "messages"),
-    Claim: ("buffers", "resumes", "faults", "schedules", "gradients", "messages"),
+    Case: ("buffers", "schedules", "gradients", "messages", "parts"),
+    Claim: ("buffers", "resumes", "faults", "schedules", "gradients", "messages", "parts"),
 }
 """Optional fields of each record that are omitted if empty."""
 
@@ -242,6 +242,7 @@ def decode_case(value: Mapping[str, Any]) -> Case:
         schedules=dict(value.get("schedules", {})),
         gradients=tuple(value.get("gradients", ())),
         messages=tuple(value.get("messages", ())),
+        parts=dict(value.get("parts", {})),
     )
 
 

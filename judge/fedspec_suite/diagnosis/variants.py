@@ -17,6 +17,7 @@ from fedspec.catalogue import CATALOGUE, Algorithm, find
 from fedspec.contract import Case, Messages, Session
 from fedspec.errors import FedspecError
 from fedspec.params import layers, shapes
+from fedspec.parts import PartsSession, smaller
 from fedspec.rules import printed
 from fedspec_suite import mutants
 from fedspec_suite.diagnosis.defects import Defect, defects
@@ -111,10 +112,11 @@ class Variant:
 
     def begin(self, s: Scenario, edition: Edition) -> Running:
         """Start a session of the variant on a scenario from :meth:`told`."""
-        session = edition(s.case)
+        case: Case = _kept(_SMALLER, id(s.case), lambda: (s.case, smaller(s.case))) if s.case.parts else s.case
+        session, within = edition(case), replace(s, case=case)
         for d in self.defects:
-            session = d.session(session, s)
-        return session
+            session = d.session(session, within)
+        return PartsSession(s.case, session) if s.case.parts else session
 
     @contextmanager
     def _session(self, s: Scenario, edition: Edition) -> Iterator[Running]:
@@ -196,6 +198,7 @@ KEPT = 256
 
 _TOLD: dict[tuple[int, str, tuple[tuple[str, str], ...]], tuple[Case, Case]] = {}
 _PREPARED: dict[int, tuple[Case, Session]] = {}
+_SMALLER: dict[int, tuple[Case, Case]] = {}
 _BLOCKS: dict[int, tuple[Case, tuple[slice, ...]]] = {}
 
 

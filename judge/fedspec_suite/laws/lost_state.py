@@ -24,7 +24,7 @@ from fedspec_suite.measure.verdict import Deviates, Undecided
 State: TypeAlias = dict[str, Any]
 """Contents of a session by name: the fields of its state, and values that a local solver keeps beside it."""
 
-BESIDE = ("clock", "anchor", "k")
+BESIDE = ("clock", "anchor", "k", "local_blocks")
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,9 @@ def put(session: Any, parts: State) -> None:
     own = {n: v for n, v in parts.items() if n not in BESIDE}
     whole = is_dataclass(session.state)
     session.state = replace(session.state, **own) if whole else own["x"]
-    vars(session).update({n: parts[n] for n in BESIDE if n in parts})
+    for n in BESIDE:
+        if n in parts:
+            setattr(session, n, parts[n])
 
 
 class Interrupted:

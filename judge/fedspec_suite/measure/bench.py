@@ -13,10 +13,11 @@ import numpy as np
 
 from fedspec.arith import Array, digits
 from fedspec.catalogue import Algorithm, find
-from fedspec.contract import Offer, Session, Subject, blocks_like
+from fedspec.contract import Blocks, Case, Offer, Session, Subject, blocks_like
 from fedspec.division import stabiliser_of_zero
 from fedspec.errors import ContractError
-from fedspec.params import flatten
+from fedspec.params import flatten, layers, shapes
+from fedspec.parts import PartsSession, shared
 from fedspec_suite.measure import buffer_cases
 from fedspec_suite.measure.closed_form_rounding import with_room
 from fedspec_suite.measure.declared_limits import broken_limit
@@ -278,8 +279,7 @@ def bench_of(subject: Subject, offer: Offer, setting: Setting) -> Bench:
 def specified(s: Scenario) -> Session:
     """Return a session of the specification whose error bounds also cover the papers' closed forms."""
     form = with_room(form_of(find(s.case.algorithm), s.case.level))
-    session: Session = form.kind(form.row, s.case)
-    return session
+    return PartsSession.begun(s.case, lambda case: form.kind(form.row, case))
 
 
 def reference(
@@ -302,17 +302,16 @@ def reference(
     with digits(), np.errstate(invalid="ignore", over="ignore"):
         lifted = running(s, numbers)
         session, number = begin(lifted), numbers[s.case.dtype]
-        model = flatten(lifted.case.x0)
+        model, x0 = flatten(lifted.case.x0), lifted.case.x0
+        places = dict(zip(x0, layers(shapes(x0)), strict=True))
         out: list[Shown] = []
         for event in lifted.events:
             if hasattr(event, "messages"):
                 for m in event.messages:
-                    start = 0
-                    for a in () if s.case.messages else m.delta.values():
-                        flat = a.reshape(-1)
+                    for name, a in () if s.case.messages else m.delta.items():
+                        flat, begun = a.reshape(-1), model[places[name]]
                         for j, x in enumerate(flat):
-                            flat[j] = x.sent(model[start])
-                            start += 1
+                            flat[j] = x.sent(begun[j])
                     for a in (m.control or {}).values():
                         flat = a.reshape(-1)
                         flat[:] = [number(x.value, abs(float(x.value))) for x in flat]
@@ -335,9 +334,21 @@ def _vector(value: Any, s: Scenario, name: str) -> Array:
     if name != "x" and not isinstance(value, Mapping | list | tuple) and np.ndim(value) == 0:
         return np.array([float(value)])
     whole = name in {"x", "m", "v", "v_hat", "u", "nu", "delta"} or isinstance(value, Mapping)
-    if not whole and not _is_blocks(value, s.case.x0):
+    like = s.case.x0
+    if s.case.parts:
+        like = like if name == "x" else shared(s.case)
+        value = _in_parts(value, s.case, like)
+    if not whole and not _is_blocks(value, like):
         return np.asarray(value, dtype=float).reshape(-1)
-    return np.asarray(flatten(blocks_like(value, s.case.x0, name)), dtype=float)
+    return np.asarray(flatten(blocks_like(value, like, name)), dtype=float)
+
+
+def _in_parts(value: Any, case: Case, like: Blocks) -> Any:
+    """Add local blocks that a server's model lacks, and drop blocks that have a word from intermediates."""
+    if not isinstance(value, Mapping):
+        return value
+    local = {n: case.x0[n] for n in like if case.level == "server" and case.parts.get(n) == "local"}
+    return {**local, **{n: a for n, a in value.items() if n in like or n not in case.x0}}
 
 
 def _is_blocks(value: Any, x0: Mapping[str, Array]) -> bool:

@@ -18,6 +18,7 @@ from fedspec.arith import Array
 from fedspec.contract import Case, Quadratics
 from fedspec.facts import Fact
 from fedspec_suite.measure.hyper_pools import draw_hypers, picking
+from fedspec_suite.measure.part_cases import with_claimed
 from fedspec_suite.measure.setting import Setting
 
 
@@ -65,7 +66,7 @@ def draw_shapes(draw: st.DrawFn, setting: Setting) -> dict[str, tuple[int, ...]]
     if setting.algorithm.has(Fact.MATRICES):
         one = _TALL_TOO
     count = 1 if setting.one_block else draw(between(1, 2 if tensors else 3))
-    return {name: draw(one) for name in ("w", "b", "c")[:count]}
+    return with_claimed(setting, {name: draw(one) for name in ("w", "b", "c")[:count]})
 
 
 def draw_blocks(
@@ -83,6 +84,7 @@ def draw_model(draw: st.DrawFn, setting: Setting, clients: int) -> tuple[dict[st
         shape = {n: draw(layer) for n in ("w", "b")[:count]}
     else:
         shape = {"w": (draw(between(1, 3)),)}
+    shape = with_claimed(setting, shape)
     d = sum(map(prod, shape.values()))
     if "peers" in setting.takes:
         row = draw(vectors((d,), setting.dtype))
@@ -206,6 +208,7 @@ def case(
         schedules=dict(setting.schedules),
         gradients=setting.gradients,
         messages=setting.messages,
+        parts=dict(setting.parts),
     )
 
 

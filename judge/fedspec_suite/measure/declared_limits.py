@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from fedspec.contract import Event, Exchange, Messages, Offer, Round
+from fedspec.parts import ties
 from fedspec_suite.measure.scenario import Scenario, said_by
 
 EVERYBODY = "all clients in every round"
@@ -34,6 +35,7 @@ def limit_fields(offer: Offer) -> dict[str, Any]:
         "schedules": dict(offer.schedules),
         "gradients": tuple(offer.gradients),
         "messages": tuple(offer.messages),
+        "parts": dict(offer.parts),
     }
 
 
@@ -55,6 +57,8 @@ def broken_limit(offer: Offer, s: Scenario) -> str:
     held = {"one": len(shapes) == 1, "matrices": all(n == 2 for n in shapes)}
     if not held.get(offer.blocks, True):
         return BLOCKS[offer.blocks]
+    if lacking := [name for name in (*offer.parts, *ties(offer.parts).values()) if name not in s.case.x0]:
+        return f"no model without block {lacking[0]}"
     return f"{name} anew in a round" if (name := unsettable_hyper(offer, s)) else ""
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -115,7 +116,7 @@ def _short(s: Scenario) -> Scenario:
 
 def _computed(setting: Setting) -> Iterator[Scenario]:
     """A case at level client whose second round begins where the first one ended: at numbers with many digits."""
-    if setting.level != "client" or setting.matrices:
+    if setting.level != "client" or setting.matrices or setting.parts:
         return
     s = plain_case(setting, {"w": (2, 2) if setting.one_block else (3,)})
     first, _, again = s.events
@@ -142,7 +143,7 @@ def _base(setting: Setting, which: str, model: Mapping[str, tuple[int, ...]]) ->
 
 def _unlike(s: Scenario) -> Scenario:
     """The case with the numbers of each block multiplied by another power of two."""
-    scales = dict(zip(s.case.x0, _SCALES, strict=False))
+    scales = dict(zip(s.case.x0, cycle(_SCALES), strict=False))
 
     def times(blocks: Mapping[str, Array]) -> dict[str, Array]:
         return {n: a * scales[n] for n, a in blocks.items()}

@@ -26,6 +26,7 @@ from fedspec_suite.measure.cases import STRATEGIES
 from fedspec_suite.measure.conditioning import Danger, dangers
 from fedspec_suite.measure.hyper_pools import EDGES, POOLS, draw_hypers
 from fedspec_suite.measure.message_cases import finer
+from fedspec_suite.measure.part_cases import with_claimed
 from fedspec_suite.measure.rounding_cases import delicate
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.scheduled_cases import varied
@@ -144,7 +145,7 @@ class _Draws:
         if self.side == "coordinates" and not self.setting.matrices and size >= 2 * prod(axes):
             # A few cases would have blocks of three and of four axes by luck.
             found[first] = (*axes, size // prod(axes))
-        return found
+        return with_claimed(self.setting, found)
 
     def _axes(self, n: int) -> tuple[int, ...]:
         """The shape of n numbers on up to four axes; about n on two axes if the subject takes matrices only."""

@@ -28,6 +28,7 @@ from fedspec.contract import (
 from fedspec.domains import COUNTS, DECAY, DOMAINS
 from fedspec.given import Given
 from fedspec.params import flatten
+from fedspec.parts import ties
 from fedspec_suite.measure.portable_rng import PortableRng
 from fedspec_suite.measure.running_error import RUNNING, Running
 
@@ -40,10 +41,13 @@ class Scenario:
     events: tuple[Event, ...]
 
     def __post_init__(self) -> None:
-        """Make arrays again of blocks without an axis: NumPy's arithmetic makes bare numbers of these."""
+        """Make arrays again of blocks without an axis, and drop what nobody sends of the case's parts."""
         if any(a.shape == () for a in self.case.x0.values()):
             object.__setattr__(self, "case", replace(self.case, x0=_arrays(self.case.x0)))
             object.__setattr__(self, "events", tuple(with_blocks(e, _arrays) for e in self.events))
+        if self.case.parts:
+            object.__setattr__(self, "case", _in_parts(self.case))
+            object.__setattr__(self, "events", tuple(sent_in_parts(self.case, e) for e in self.events))
         if drawn := {link.partition(" ")[0] for link in self.case.messages} & {"noise", "fixed-random"}:
             object.__setattr__(self, "events", tuple(_drawn(drawn, self.case, e, k) for k, e in enumerate(self.events)))
 
@@ -69,6 +73,34 @@ def _drawn(links: Set[str], case: Case, e: Event, k: int) -> Event:
 
 def _arrays(blocks: Blocks) -> dict[str, Array]:
     return {name: np.asarray(a) for name, a in blocks.items()}
+
+
+def _in_parts(case: Case) -> Case:
+    """Make tied blocks of a case equal, and drop the words of blocks that it lacks; the same object if it is so."""
+    tied = ties(case.parts)
+    parts = {n: said for n, said in case.parts.items() if {n, tied.get(n, n)} <= {*case.x0}}
+    x0 = whole_model(case, case.x0)
+    same = parts == case.parts and all(x0[n] is a for n, a in case.x0.items())
+    return case if same else replace(case, x0=x0, parts=parts)
+
+
+def whole_model(case: Case, x: Blocks) -> dict[str, Array]:
+    """Give tied blocks of a model equal numbers, and frozen blocks those of the case."""
+    tied, here = ties(case.parts), case.parts
+    return {n: case.x0[n] if here.get(n) == "frozen" else x.get(tied.get(n, n), a) for n, a in x.items()}
+
+
+def sent_in_parts(case: Case, e: Event) -> Event:
+    """Drop gradients of frozen blocks from an event, and changes of blocks that no client sends."""
+    match e:
+        case Begin(x=x):
+            return Begin(whole_model(case, x))
+        case Gradient(g=g):
+            return replace(e, g={n: a for n, a in g.items() if case.parts.get(n) != "frozen"})
+        case Messages():
+            sent = {n for n in case.x0 if case.parts.get(n, "kept") == "kept"}
+            return with_blocks(e, lambda blocks: {n: a for n, a in blocks.items() if n in sent})
+    return e
 
 
 def with_blocks(e: Event, f: Callable[[Blocks], Blocks]) -> Event:
@@ -135,6 +167,11 @@ def with_gradients(s: Scenario, *links: str) -> Scenario:
 def with_messages(s: Scenario, *links: str) -> Scenario:
     """Replace the chain of a scenario's messages."""
     return replace(s, case=replace(s.case, messages=links))
+
+
+def with_parts(s: Scenario, parts: Mapping[str, str]) -> Scenario:
+    """Replace the words of a scenario's blocks."""
+    return replace(s, case=replace(s.case, parts=parts))
 
 
 def problem_of(s: Scenario) -> Quadratics:

@@ -22,6 +22,7 @@ from fedspec_suite.measure.case_parts import case, lengths, on_quadratics, with_
 from fedspec_suite.measure.cases import STRATEGIES
 from fedspec_suite.measure.hyper_pools import EDGES, POOLS, draw_hypers
 from fedspec_suite.measure.message_cases import finer
+from fedspec_suite.measure.part_cases import with_claimed
 from fedspec_suite.measure.portable_rng import PortableRng, is_short
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.scheduled_cases import varied
@@ -80,6 +81,10 @@ class Draws:
 
 
 def _shape(at: Draws) -> dict[str, tuple[int, ...]]:
+    return with_claimed(at.setting, _dealt(at))
+
+
+def _dealt(at: Draws) -> dict[str, tuple[int, ...]]:
     if at.model is not None:
         return {**at.model}
     if at.setting.algorithm.has(Fact.MATRICES):
@@ -143,6 +148,7 @@ def _posed(at: Draws, n: int) -> tuple[dict[str, Array], dict[str, float], Quadr
             shape["b"] = (1, 1) if matrices else (1,)
     if at.model is not None and "peers" not in at.setting.takes:
         shape = {**at.model}
+    shape = with_claimed(at.setting, shape)
     d = sum(map(prod, shape.values()))
     if "peers" in at.setting.takes:
         x0 = {"w": np.tile(at.array((d,)), (n, 1))}

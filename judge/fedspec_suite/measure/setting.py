@@ -17,6 +17,7 @@ from fedspec.errors import ContractError, UnknownNameError
 from fedspec.facts import Fact
 from fedspec.faults import check_faults
 from fedspec.given import VARYING
+from fedspec.parts import check_words
 from fedspec.readings import Solver, Weighting
 from fedspec.schedules import Every, schedule_of
 
@@ -87,6 +88,8 @@ class Setting:
     """Chain of transformations that each gradient of a client goes through before its step."""
     messages: tuple[str, ...] = ()
     """Chain of transformations that each client's change goes through before the average."""
+    parts: Mapping[str, str] = field(default_factory=dict)
+    """Words of blocks that aren't trained or averaged like the others."""
     varies: str = ""
     """``rounds`` if the subject declares that its user sets new rates per round, ``clients`` if per client."""
 
@@ -217,6 +220,7 @@ def check_offer(offer: Offer, algorithm: Algorithm) -> None:
             f"messages: the claim of {algorithm.id} is at level {offer.level}, where no change of a client reaches a "
             f"server by itself; claim level server, or leave them out"
         )
+    check_parts(offer, algorithm)
     if offer.blocks == "matrices" and offer.level in {"round", "trace"} and "layers" not in algorithm.takes:
         raise ContractError(
             f"blocks: the claim of {algorithm.id} says 'matrices' at level {offer.level}, where its model is one "
@@ -268,6 +272,46 @@ def check_schedules(offer: Offer, algorithm: Algorithm) -> None:
             f"schedules: the claim of {algorithm.id} says rates={offer.rates!r} too; either the implementation makes "
             f"its schedule, or its user sets the rates"
         )
+
+
+def check_parts(offer: Offer, algorithm: Algorithm) -> None:
+    """Raise if an offer gives a block an unknown word, or one without meaning at its level or beside its other fields.
+
+    Raises:
+        ContractError: a word is unknown or has no meaning.
+    """
+    where = f"parts: the claim of {algorithm.id}"
+    check_words(offer.parts, where)
+    if not offer.parts:
+        return
+    if offer.level == "trace":
+        raise ContractError(f"{where} is at level trace, whose models have no parts; claim another level")
+    moved = [name for name, said in offer.parts.items() if said in ("local", "kept")]
+    if moved and offer.level == "client":
+        raise ContractError(
+            f"{where} says {offer.parts[moved[0]]!r} of block {moved[0]} at level client, where nothing is sent; claim "
+            f"level server or round, or leave it out"
+        )
+    if moved and offer.level == "round" and not isinstance(algorithm.run, Method):
+        raise ContractError(
+            f"{where} says {offer.parts[moved[0]]!r} of block {moved[0]} at level round, but its clients and server "
+            f"keep more than a model; claim level server"
+        )
+    for name, said in (("buffers", offer.buffers), ("faults", offer.faults)):
+        if said:
+            raise ContractError(f"{where} has {name} too; make two claims, one with parts and one with {name}")
+    if "kept" in offer.parts.values() and offer.messages:
+        raise ContractError(
+            f"{where} keeps a block and has messages too, whose norms may count the block or not; claim 'local', or "
+            f"leave messages out"
+        )
+    if drawn := [link for link in offer.messages if link.startswith(("noise", "fixed-random"))]:
+        raise ContractError(
+            f"{where} has messages={drawn[0]!r} too, which has a draw for each coordinate of the whole model; make two "
+            f"claims, one with parts and one with the draws"
+        )
+    if offer.blocks == "one":
+        raise ContractError(f"{where} says blocks='one' too, and a part is a block among others; leave one of them out")
 
 
 def check_buffers(offer: Offer) -> None:
@@ -376,5 +420,6 @@ def setting_of(offer: Offer, dtype: str = "", reach: Reach = USUAL_REACH) -> Set
         schedules=dict(offer.schedules),
         gradients=tuple(offer.gradients),
         messages=tuple(offer.messages),
+        parts=dict(offer.parts),
         varies=offer.rates if offer.rates in RATES_AT else "",
     )

@@ -12,6 +12,7 @@ import numpy as np
 
 from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Answer, Case, Event, Session, SubjectInfo
+from fedspec.parts import PartsSession
 from fedspec.reference import SUBJECT
 from fedspec_suite.measure.call_graph import functions, held, names
 from fedspec_suite.measure.edited_sessions import form_of
@@ -94,4 +95,8 @@ class Mutated:
 def started(case: Case, after: Edits) -> Session:
     """Start a session of the specification with edited functions."""
     form = form_of(CATALOGUE[case.algorithm], case.level)
-    return form.started(case, after, False, lambda kind, row, case: kind(row, case))
+
+    def begin(case: Case) -> Session:
+        return form.started(case, after, False, lambda kind, row, case: kind(row, case))
+
+    return PartsSession.begun(case, begin)

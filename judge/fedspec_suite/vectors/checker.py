@@ -115,8 +115,8 @@ def fits(offer: Offer, setting: Setting, vector: Vector) -> str:
     same = case["level"] == offer.level and reading(case["reading"]) is reading(offer.reading)
     if not same or options_of(case) != dict(setting.options):
         return "another definition"
-    if offer.schedules or offer.gradients or offer.messages:
-        return "rates, gradients and messages as they are, and it changes them"
+    if offer.schedules or offer.gradients or offer.messages or offer.parts:
+        return "rates, gradients, messages and blocks as they are, and it changes them"
     if unsettable_hyper(offer, s):
         return "rates of rounds, which it does not say that it takes"
     if any(case["hyper"].get(n, v) != v for n, v in offer.fixed.items()):

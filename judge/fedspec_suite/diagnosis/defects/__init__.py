@@ -22,6 +22,7 @@ from fedspec_suite.diagnosis.defects import (
     messages,
     noise,
     numbers,
+    parts,
     remembered,
     schedules,
     sequence,
@@ -41,6 +42,7 @@ def defects(setting: Setting) -> Iterator[Defect]:
     yield from schedules.of(setting)
     yield from chains.of(setting)
     yield from noise.of(setting)
+    yield from parts.of(setting)
     if isinstance(setting.algorithm.run, Method) or setting.counts_all:
         yield from messages.of(setting)
     if setting.level == "client":

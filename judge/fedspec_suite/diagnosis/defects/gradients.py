@@ -35,8 +35,8 @@ def _regraded(words: str, change: Callable[[Any, Any, int], Any]) -> Defect:
     return Defect(words=words, given=given)
 
 
-def _left_alone(where: Callable[[Array, Scenario], Array]) -> Callable[[Running, Scenario], Running]:
-    """Coordinates that are to be left alone keep their model and their state in a step."""
+def left_alone(where: Callable[[Array, Scenario], Array]) -> Callable[[Running, Scenario], Running]:
+    """Wrap a session so that coordinates that are to be left alone keep their model and their state in a step."""
 
     def session(inner: Running, s: Scenario) -> Running:
         def take(inner: Running, event: Event, k: int) -> Any:
@@ -81,6 +81,6 @@ ALL = (
     _regraded("the gradient is that of the step before", lambda g, before, k: before),
     _regraded("the gradient is replaced by its sign", lambda g, before, k: np.sign(g)),
     _regraded("the gradient is divided by the number of the step", lambda g, before, k: g / (k + 1)),
-    Defect(words="a block whose gradient is zero is left alone, with its state", session=_left_alone(_zero_blocks)),
-    Defect(words="a coordinate whose gradient is zero is left alone, with its state", session=_left_alone(_zeros)),
+    Defect(words="a block whose gradient is zero is left alone, with its state", session=left_alone(_zero_blocks)),
+    Defect(words="a coordinate whose gradient is zero is left alone, with its state", session=left_alone(_zeros)),
 )

@@ -11,6 +11,8 @@ import numpy as np
 from fedspec.arith import Array
 from fedspec.contract import Arrival, Event, Exchange, Messages, Round
 from fedspec.domains import COUNTS, DECAY, DOMAINS, NONNEGATIVE, POSITIVE
+from fedspec.params import flatten, unflatten
+from fedspec.parts import shared, shrunk, smaller
 from fedspec_suite.diagnosis.cases.beside_others import newcomers
 from fedspec_suite.diagnosis.comparing import agrees
 from fedspec_suite.diagnosis.variants import CANNOT, as_claimed
@@ -135,6 +137,17 @@ def _played(bench: Bench, cases: Iterable[Scenario], steps: int) -> Iterator[Pla
     models = of_models(bench)
     for s in cases:
         try:
-            yield Play(s, models.play(copy.deepcopy(s)), steps)
+            yield from of_parameters(Play(s, models.play(copy.deepcopy(s)), steps))
         except REFUSED:
             continue
+
+
+def of_parameters(play: Play) -> Iterator[Play]:
+    """Yield the play of the smaller model that a rule runs on, if the case has parts; none if clients keep blocks."""
+    case = play.s.case
+    if not case.parts:
+        yield play
+    elif not (within := smaller(case)).parts:
+        events = tuple(shrunk(e, case) for e in play.s.events)
+        answers = [{"x": flatten(shared(case, unflatten(a["x"], case.x0)))} for a in play.answers]
+        yield replace(play, s=Scenario(within, events), answers=answers)

@@ -21,7 +21,7 @@ from fedspec.schedules import SHAPES, Clock, Every, Schedules, read, schedule_of
 from fedspec_suite.diagnosis.defects.defect import Defect
 from fedspec_suite.diagnosis.defects.schedules import told
 from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed, equation_of, session_with
-from fedspec_suite.diagnosis.written.plays import REFUSED, Play, generic_cases, of_models
+from fedspec_suite.diagnosis.written.plays import REFUSED, Play, generic_cases, of_models, of_parameters
 from fedspec_suite.diagnosis.written.replay import flat_model
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.setting import Setting
@@ -61,7 +61,8 @@ def factors(bench: Bench, setting: Setting) -> Iterator[tuple[str, Array]]:
     few = {"steps": (EVENTS, EVENTS), "rounds": (1, 1)} if setting.level == "client" else {"rounds": (EVENTS, EVENTS)}
     models = of_models(bench)
     try:
-        plays = [Play(s, models.play(s)) for s in generic_cases(setting, **few)[:CASES]]
+        cases = generic_cases(setting, **few)[:CASES]
+        plays = [play for s in cases for play in of_parameters(Play(s, models.play(s)))]
     except REFUSED:
         return
     for name in RATES if plays else ():

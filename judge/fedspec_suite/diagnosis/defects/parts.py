@@ -1,0 +1,120 @@
+"""Defects of the claimed parts of a model: a block averaged, trained, shared, left alone or untied by mistake."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from fedspec.arith import Vector, put
+from fedspec.catalogue import Method
+from fedspec.contract import Blocks, Event, Gradient
+from fedspec.parts import places, ties
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping
+from fedspec_suite.diagnosis.defects.gradients import left_alone
+from fedspec_suite.measure.scenario import Scenario, with_parts
+from fedspec_suite.measure.setting import Setting
+
+Given: TypeAlias = Callable[[Scenario], Scenario]
+Words: TypeAlias = Mapping[str, str]
+
+OTHER = {
+    "local": "is each client's own",
+    "kept": "starts again from the server's in every round",
+    "frozen": "stays as it is",
+    "": "is averaged",
+}
+"""Phrases for a block at level round that has another word than the claimed one, or none."""
+
+
+class _One(dict[int, Vector]):
+    """Copies of a local block, of which there is one for all clients: that of the client that has trained last."""
+
+    def get(self, i: int, default: Any = None) -> Any:
+        return super().get(0, default)
+
+    def __setitem__(self, i: int, block: Vector) -> None:
+        super().__setitem__(0, block)
+
+
+def _one_copy(inner: Running, s: Scenario) -> Running:
+    inner.local_blocks = _One()
+    return inner
+
+
+def _twice(block: str, inner: Running, s: Scenario) -> Running:
+    """Wrap a session so that it takes each gradient again for one block alone."""
+    others = np.concatenate([np.full(a.size, name != block) for name, a in s.case.x0.items()])
+    again = left_alone(lambda g, s: others)(inner, s)
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        answer = inner.step(event)
+        return again.step(event) if isinstance(event, Gradient) else answer
+
+    return Stepping(inner, take)
+
+
+def _counted(block: str, inner: Running, s: Scenario) -> Running:
+    """Set a block of each client's gradient to zero after the chain of gradients, so that it counts in norms."""
+    at = places(s.case, [block])
+
+    def around(gradient: Any) -> Any:
+        return lambda k, y: put(gradient(k, y), at, 0 * y[at])
+
+    inner.clients = [*map(around, inner.clients)]
+    return inner
+
+
+def _regraded(parts: Words, change: Callable[[Blocks, Scenario], Blocks]) -> Given:
+    """Replace the words of blocks, and each gradient by what ``change`` makes of it."""
+
+    def given(s: Scenario) -> Scenario:
+        events = (replace(e, g=change(e.g, s)) if isinstance(e, Gradient) else e for e in s.events)
+        return replace(with_parts(s, parts), events=tuple(events))
+
+    return given
+
+
+def _of_client(name: str, other: str, parts: Words, rest: Words) -> Iterator[tuple[str, Given]]:
+    """Yield phrases and changes of a frozen block, or of a block tied to ``other``, at level client."""
+    if not other:
+        yield "is decayed or moves by momentum", _regraded(rest, lambda g, s: {**g, name: 0 * s.case.x0[name]})
+        return
+    yield "is stepped by its own gradient", partial(with_parts, parts=rest)
+    yield f"has the gradient of its use as {name} alone", _regraded(parts, lambda g, s: {**g, other: 0 * g[other]})
+    yield f"has the gradient of its use as {other} alone", _regraded(parts, lambda g, s: {**g, name: 0 * g[name]})
+    yield "has the mean of its gradients", _regraded(parts, lambda g, s: {**g, name: g[name] / 2, other: g[other] / 2})
+    both = _regraded(rest, lambda g, s: {**g, **dict.fromkeys((name, other), g[name] + g[other])})
+    yield f"counts in norms beside {other}", both
+    yield "stays as it is", partial(with_parts, parts={**rest, name: "frozen"})
+
+
+def _worded(setting: Setting, name: str, other: str, rest: Words) -> Iterator[tuple[str, Given]]:
+    """Yield phrases and changes of a block that has another word than the claimed one, at levels server and round."""
+    said, moves = setting.parts[name], isinstance(setting.algorithm.run, Method)
+    there = ("frozen",) if other else ("",) if said == "kept" else ()
+    for word in OTHER if setting.level == "round" else there:
+        if word != said and (moves or setting.level == "server" or word not in ("local", "kept")):
+            phrase = "is a parameter of its own" if other and not word else OTHER[word]
+            yield phrase, partial(with_parts, parts={**rest, name: word} if word else rest)
+
+
+def of(setting: Setting) -> Iterator[Defect]:
+    """Yield defects of each block that has a word; the other blocks are as claimed."""
+    tied, client = ties(setting.parts), setting.level == "client"
+    for name, said in setting.parts.items():
+        rest, other = {n: word for n, word in setting.parts.items() if n != name}, tied.get(name, "")
+        claimed = f", but it is claimed as {f'tied to {other}' if other else said}"
+        found = _of_client(name, other, setting.parts, rest) if client else _worded(setting, name, other, rest)
+        for words, given in found:
+            yield Defect(words=f"block {name} {words}{claimed}", given=given)
+        if client and other:
+            yield Defect(words=f"block {name} is stepped twice, once per use{claimed}", session=partial(_twice, other))
+        if setting.level == "round" and said == "frozen":
+            given, session = partial(with_parts, parts=rest), partial(_counted, name)
+            yield Defect(words=f"block {name} counts in norms{claimed}", given=given, session=session)
+        if setting.level == "round" and said == "local":
+            yield Defect(words=f"block {name} is that of the client that trained before{claimed}", session=_one_copy)
