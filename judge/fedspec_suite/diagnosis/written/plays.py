@@ -122,22 +122,23 @@ def of_models(bench: Bench) -> Bench:
 def played(bench: Bench, setting: Setting) -> list[Play]:
     """Return the subject's models in generic cases; at levels with clients, in cases of a single client too."""
     cases = generic_cases(setting)
-    found, claimed = [*_played(bench, cases, 1)], as_claimed(setting)
+    models, claimed = of_models(bench), as_claimed(setting)
+    found = [*taken(models, cases)]
     for steps in STEPS:
         fewer = (alone(setting, s, steps) for s in cases)
         # An algorithm may take one local step alone.
-        lone = [*_played(bench, [s for s in fewer if s and claimed.answers(s)], steps)]
+        lone = [*taken(models, [s for s in fewer if s and claimed.answers(s)], steps)]
         found += lone
         if not all(agrees(claimed, p.s, [*p.answers]) for p in lone):
             break
     return found
 
 
-def _played(bench: Bench, cases: Iterable[Scenario], steps: int) -> Iterator[Play]:
-    models = of_models(bench)
+def taken(bench: Bench, cases: Iterable[Scenario], steps: int = 1) -> Iterator[Play]:
+    """Yield the plays of the cases that the subject takes."""
     for s in cases:
         try:
-            yield from of_parameters(Play(s, models.play(copy.deepcopy(s)), steps))
+            yield from of_parameters(Play(s, bench.play(copy.deepcopy(s)), steps))
         except REFUSED:
             continue
 
@@ -149,5 +150,5 @@ def of_parameters(play: Play) -> Iterator[Play]:
         yield play
     elif not (within := smaller(case)).parts:
         events = tuple(shrunk(e, case) for e in play.s.events)
-        answers = [{"x": flatten(shared(case, unflatten(a["x"], case.x0)))} for a in play.answers]
+        answers = [{**a, "x": flatten(shared(case, unflatten(a["x"], case.x0)))} for a in play.answers]
         yield replace(play, s=Scenario(within, events), answers=answers)

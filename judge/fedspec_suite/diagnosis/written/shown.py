@@ -7,7 +7,6 @@ before each event. Each equation is then compared with the quantity that it make
 from __future__ import annotations
 
 import ast
-import copy
 import functools
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +22,7 @@ from fedspec_suite.diagnosis.comparing import agrees
 from fedspec_suite.diagnosis.composed import together
 from fedspec_suite.diagnosis.variants import CANNOT, Variant, session_with
 from fedspec_suite.diagnosis.written.box import Box, boxes, read_in, rows, solved, value_of
-from fedspec_suite.diagnosis.written.plays import REFUSED, Play, generic_cases
+from fedspec_suite.diagnosis.written.plays import Play, generic_cases, taken
 from fedspec_suite.diagnosis.written.replay import NUDGE, Opened, code_of, holes, is_number, with_shown
 from fedspec_suite.diagnosis.written.synthesis import LOOKED, right_sides, rule_with
 from fedspec_suite.diagnosis.written.weights import weighted
@@ -58,12 +57,7 @@ def several(bench: Bench, setting: Setting, readings: Sequence[Mapping[str, str]
     """
     if setting.dtype != "float64" or not bench.offer.intermediates:
         return
-    plays = []
-    for s in generic_cases(setting):
-        try:
-            plays.append(Play(s, bench.play(copy.deepcopy(s))))
-        except REFUSED:
-            continue
+    plays = [*taken(bench, generic_cases(setting))]
     shown = {"x", *bench.offer.intermediates}
     names = shown.intersection(*({*a} for p in plays for a in p.answers)) if plays else set[str]()
     means = [*islice(weighted(plays, setting), TRIED)] if "delta" in names else []
@@ -196,8 +190,11 @@ def _sides(box: Box, target: str, seen: Seen, left: Iterator[int]) -> Iterator[t
             return np.broadcast_to(solved(expression, at, want, seen.values), want.shape)
 
         with np.errstate(all="ignore"):
-            want = solve(seen.made[target])
-            nudged = [solve(seen.made[target] * (1 + NUDGE * dice.normal(size=want.shape))) for _ in range(3)]
+            try:
+                want = solve(seen.made[target])
+                nudged = [solve(seen.made[target] * (1 + NUDGE * dice.normal(size=want.shape))) for _ in range(3)]
+            except KeyError:
+                continue
             slack = 100 * np.max([np.abs(v - want) for v in nudged], axis=0) + 1e-11 * np.abs(want)
         clear = slack <= 1e-6 * np.abs(want) + 1e-8
         values = {name: v for name, v in seen.values.items() if name not in box.resting_on(n)}
