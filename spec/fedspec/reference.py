@@ -35,7 +35,7 @@ from fedspec.contract import (
     SubjectInfo,
 )
 from fedspec.covers import named_cover
-from fedspec.domains import check_steps, is_real, require
+from fedspec.domains import check_steps, is_real, require, resting
 from fedspec.errors import ContractError, PlanError
 from fedspec.given import anew
 from fedspec.params import flatten, layers, shapes
@@ -70,11 +70,16 @@ class Timed(Kept):
     clock: Clock
     schedules: Schedules
 
-    def timed(self, event: Event) -> Event:
-        """Return the event with the rates of the case's schedules, and advance the clock."""
+    def step(self, event: Event) -> dict[str, Any]:
+        """Process one event with the rates of the case's schedules, which may be 0, and advance the clock."""
         if self.schedules:
             event, self.clock = timed(event, self.clock, self.case.hyper, self.schedules)
-        return event
+        with resting():
+            return self.take(event)
+
+    def take(self, event: Event) -> dict[str, Any]:
+        """Process one event and return the state and intermediates by name."""
+        raise NotImplementedError
 
 
 class SolverSession(Timed):
@@ -113,9 +118,8 @@ class SolverSession(Timed):
         begin = self.solver.begin
         self.state = begin(x, **{n: v for n, v in given.items() if n in self.begun}) if begin else x
 
-    def step(self, event: Event) -> dict[str, Any]:
+    def take(self, event: Event) -> dict[str, Any]:
         """Process one event and return the state by name."""
-        event = self.timed(event)
         match event:
             case Begin(x=x):
                 self.begin(flatten(ordered(x, self.case)))
@@ -166,9 +170,8 @@ class MethodSession(Timed):
         begun = run.init(self.h, x) if isinstance(run, Method) else run.init(self.h, x, population(case))
         self.state = check_state(begun, run.init)
 
-    def step(self, event: Event) -> dict[str, Any]:
+    def take(self, event: Event) -> dict[str, Any]:
         """Process one event and return the state and intermediates by name."""
-        event = self.timed(event)
         match event:
             case Messages(messages=messages):
                 check_messages(self.run, messages)
@@ -244,10 +247,9 @@ class ProgramSession(Timed):
         begun = run.init(self.h, flatten(case.x0), Setup(tuple(self.examples), shapes(case.x0)))
         self.state = check_state(begun, run.init)
 
-    def step(self, event: Event) -> dict[str, Any]:
+    def take(self, event: Event) -> dict[str, Any]:
         """Process one event and return the model and intermediates by name."""
         plan: Plan | Exchange | Arrival
-        event = self.timed(event)
         match self.run.event, event:
             case "round", Round(participants=participants, steps=steps):
                 examples = tuple(self.examples[list(participants)])
