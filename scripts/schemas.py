@@ -87,7 +87,7 @@ MORE: dict[tuple[str, str], Schema] = {
 }
 """Constraints that annotations can't express, by record and field."""
 
-UNTOLD = {("Case", name) for name in ("buffers", "schedules", "gradients", "messages")}
+UNTOLD = {("Case", name) for name in ("buffers", "schedules", "gradients", "messages", "steps")}
 """Fields that a case omits if it has no value for them; its other fields are always written."""
 
 NUMBERS: dict[str, Schema] = {

@@ -108,6 +108,8 @@ class Claim:
             ``("clip-norm 1", "decay 0.01")`` (``fedspec.chain``).
         messages: what each client's change passes between client and average, in order, such as
             ``("clip-norm 1", "bfloat16")`` (``fedspec.rounding``).
+        steps: what happens to a client's model before and after its step, in order, such as
+            ``("decoupled-decay 0.01", "lookahead 5 0.8")`` (``fedspec.steps``).
     """
 
     algorithm: str
@@ -129,6 +131,7 @@ class Claim:
     schedules: Mapping[str, str] = field(default_factory=dict)
     gradients: tuple[str, ...] = ()
     messages: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -212,6 +215,7 @@ class Case:
         schedules: those of the claim: ``hyper`` holds the rates that they begin with, and no event says a rate.
         gradients: those of the claim: events and problem hold the gradients before these links.
         messages: those of the claim: events hold the changes before these links.
+        steps: those of the claim.
     """
 
     algorithm: str
@@ -228,6 +232,7 @@ class Case:
     schedules: Mapping[str, str] = field(default_factory=dict)
     gradients: tuple[str, ...] = ()
     messages: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,7 @@ from fedspec.readings import CoverName, choice
 from fedspec.returned import check_state, keeping
 from fedspec.rounding import passage
 from fedspec.schedules import Clock, Schedules, read, timed
+from fedspec.steps import around, norm_of, steps_of
 from fedspec.varying import of_round, stepped
 
 
@@ -85,12 +86,13 @@ class Timed(Kept):
 class SolverSession(Timed):
     """Session at level client: each gradient is one local step."""
 
-    kept = ("state", "clock", "anchor", "k")
+    kept = ("state", "clock", "anchor", "k", "slow")
 
     def __init__(self, algorithm: Algorithm, case: Case) -> None:
         self.case, self.algorithm = case, algorithm
         self.layers, self.shapes = layers(shapes(case.x0)), tuple(shapes(case.x0).values())
         self.schedules, self.links = read(case.schedules), chain(case.gradients)
+        self.steps = steps_of(case.steps)
         self.restart()
 
     def restart(self) -> None:
@@ -113,7 +115,7 @@ class SolverSession(Timed):
 
     def begin(self, x: Vector) -> None:
         """Begin a round at the model x."""
-        self.anchor, self.k = x, 0
+        self.anchor, self.slow, self.k = x, x, 0
         given = {"v0": self.v0, "cover": self.cover}
         begin = self.solver.begin
         self.state = begin(x, **{n: v for n, v in given.items() if n in self.begun}) if begin else x
@@ -125,9 +127,11 @@ class SolverSession(Timed):
                 self.begin(flatten(ordered(x, self.case)))
             case Gradient(g=g, eta_l=eta_l):
                 rate = {} if eta_l is None else {"eta_l": rate_of_step(self.algorithm, eta_l)}
+                at: Any = rate.get("eta_l", self.keywords.get("eta_l"))
+                begun = with_model(self.state, self.steps.before(model(self.state), at))
                 given = {
-                    "x": self.state,
-                    "state": self.state,
+                    "x": begun,
+                    "state": begun,
                     "g": through(self.links, flatten(ordered(g, self.case)), model(self.state), self.layers),
                     "anchor": self.anchor,
                     "k": self.k,
@@ -138,8 +142,9 @@ class SolverSession(Timed):
                 positional = {n: v for n, v in given.items() if n in self.names}
                 after = self.solver.rule(**positional, **{**self.keywords, **rate})
                 check_state(after, self.solver.rule)
-                self.state = after
                 self.k += 1
+                moved, self.slow = self.steps.after(model(after), self.slow, self.k, at)
+                self.state = with_model(after, moved)
             case _:
                 raise ContractError(f"event: {type(event).__name__} at level client; send Gradient or Begin")
         return {**shown(self.state), **numbers_of(self.state, self.algorithm.shows)}
@@ -158,6 +163,7 @@ class MethodSession(Timed):
         self.problem = case.problem and QuadraticClients(case.problem.H, case.problem.e, case.problem.f)
         self.clients = own_clients(self.problem, case) if self.problem else ()
         self.schedules, self.links = read(case.schedules), passage(case.messages)
+        self.steps = steps_of(case.steps)
         self.restart()
 
     def restart(self) -> None:
@@ -193,13 +199,17 @@ class MethodSession(Timed):
                 self.problem and self.case.problem and isinstance(self.run, Method)
             ):
                 examples = tuple(self.case.problem.examples[list(participants)])
+                local, norm = self.run.local, self.run.norm
+                if self.case.steps:
+                    local = around(self.steps, local)
+                    norm = norm_of(local, model(self.state)) if norm in self.run.steps else norm
                 trace = run_round(
                     self.h,
                     self.state,
                     self.clients,
                     Plan(participants, steps, examples, hyper=event.hyper),
-                    local=self.run.local,
-                    norm=self.run.norm,
+                    local=local,
+                    norm=norm,
                     server=self.server,
                 )
                 self.state = trace.state
@@ -275,6 +285,13 @@ def own_clients(problem: QuadraticClients, case: Case) -> Sequence[Oracle]:
     """Gradient oracle of each client, wrapped in the gradient transforms that the case lists."""
     links, blocks = chain(case.gradients), layers(shapes(case.x0))
     return [processed(links, blocks, oracle) for oracle in problem.clients]
+
+
+def with_model(state: Any, x: Vector) -> Any:
+    """Replace the model in a local solver's state, unless it is the same."""
+    if x is model(state) or not is_dataclass(state) or isinstance(state, type):
+        return state if x is model(state) else x
+    return replace(state, x=x)
 
 
 def parameter_names(function: Callable[..., Any]) -> frozenset[str]:

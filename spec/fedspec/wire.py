@@ -100,8 +100,8 @@ _SPARED = {"hyper", "draws"}
 UNTOLD: dict[type, tuple[str, ...]] = {
     Quadratics: ("f",),
     ClientMessage: ("loss", "buffers", "round"),
-    Case: ("buffers", "schedules", "gradients", "messages"),
-    Claim: ("buffers", "resumes", "faults", "schedules", "gradients", "messages"),
+    Case: ("buffers", "schedules", "gradients", "messages", "steps"),
+    Claim: ("buffers", "resumes", "faults", "schedules", "gradients", "messages", "steps"),
 }
 """Optional fields of each record that are omitted if empty."""
 
@@ -241,6 +241,7 @@ def decode_case(value: Mapping[str, Any]) -> Case:
         schedules=dict(value.get("schedules", {})),
         gradients=tuple(value.get("gradients", ())),
         messages=tuple(value.get("messages", ())),
+        steps=tuple(value.get("steps", ())),
     )
 
 

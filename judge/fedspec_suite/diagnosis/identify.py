@@ -93,7 +93,7 @@ def identify(
     silent = () if unlike else idle(setting, known, given, lambda s: _played(bench, (s,)).get(0))
     search = search or Search()
     # An equation is written of a gradient or change as it comes: of a claimed chain it would say half.
-    own = iter(()) if setting.gradients or setting.messages else written(bench, setting)
+    own = iter(()) if setting.gradients or setting.messages or setting.steps else written(bench, setting)
     single = stages(search, known, setting, told, bool(unlike), own)
     found = first(chain(_simpler(known, setting, silent), single), known, given, told, names, beyond)
     if all(f.small for f in found) and not unlike and (decimals := absolutely(bench, _samples(known, given))):

@@ -70,7 +70,7 @@ class Law:
             return Answer(False, f"is about level {' and '.join(self.levels)}")
         if self.id in row.denies:
             return Answer(False, f"its row denies {self.id}: {row.denies[self.id]}")
-        changed = setting.schedules or setting.gradients or setting.messages
+        changed = setting.schedules or setting.gradients or setting.messages or setting.steps
         if changed and not (self.reads_rule or self.source == PURITY):
             return Answer(False, "is about rates, gradients and messages as they are, and the claim changes them")
         asked, words = self.applies(setting)

@@ -206,6 +206,7 @@ def case(
         schedules=dict(setting.schedules),
         gradients=setting.gradients,
         messages=setting.messages,
+        steps=setting.steps,
     )
 
 

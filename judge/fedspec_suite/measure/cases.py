@@ -90,7 +90,7 @@ def client_scenarios(
     for r in range(draw(between(*rounds))):
         if r:
             events.append(Begin(draw_blocks(draw, shape, setting.dtype)))
-        count = draw(between(*steps))
+        count = draw(between(steps[0], steps[1] + setting.longer))
         events.extend(Gradient(draw_blocks(draw, shape, setting.dtype)) for _ in range(count))
     return Scenario(case(setting, x0, h), tuple(events))
 
@@ -111,7 +111,7 @@ def round_scenarios(
     n = draw(between(*(clients or few(setting))))
     x0, h, problem = draw_start(draw, setting, n)
     events = []
-    steps = tuple(draw(lists(1, most_steps(setting), n)))
+    steps = tuple(draw(lists(1, most_steps(setting) + setting.longer, n)))
     for _ in range(draw(between(*rounds))):
         chosen = (
             tuple(range(n)) if everyone or "everyone" in setting.takes else draw_some(draw, n, min(n, setting.crowd))

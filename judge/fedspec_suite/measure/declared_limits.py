@@ -34,6 +34,7 @@ def limit_fields(offer: Offer) -> dict[str, Any]:
         "schedules": dict(offer.schedules),
         "gradients": tuple(offer.gradients),
         "messages": tuple(offer.messages),
+        "steps": tuple(offer.steps),
     }
 
 

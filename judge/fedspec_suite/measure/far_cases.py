@@ -127,7 +127,7 @@ class _Draws:
     @property
     def steps(self) -> int:
         """Most local steps of a client."""
-        return self.reach.steps if "steps" in self.tossed else min(self.reach.steps, 6)
+        return (self.reach.steps if "steps" in self.tossed else min(self.reach.steps, 6)) + self.setting.longer
 
     def blocks(self, shape: Mapping[str, tuple[int, ...]]) -> dict[str, Array]:
         """A model's worth of arrays."""

@@ -115,6 +115,11 @@ def with_messages(s: Scenario, *links: str) -> Scenario:
     return replace(s, case=replace(s.case, messages=links))
 
 
+def with_steps(s: Scenario, *links: str) -> Scenario:
+    """Replace the changes of the model around each step of a scenario."""
+    return replace(s, case=replace(s.case, steps=links))
+
+
 def problem_of(s: Scenario) -> Quadratics:
     """Return the clients' objectives of a scenario."""
     assert s.case.problem is not None

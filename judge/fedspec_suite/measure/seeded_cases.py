@@ -96,7 +96,7 @@ def _client(at: Draws) -> Scenario:
     for r in range(at.count(1, 2, "one")):
         if r:
             events.append(Begin(at.blocks(shape)))
-        events += [Gradient(at.blocks(shape, zero=at.zero())) for _ in range(at.count(1, 4 - r))]
+        events += [Gradient(at.blocks(shape, zero=at.zero())) for _ in range(at.count(1, 4 - r + at.setting.longer))]
     return Scenario(case(at.setting, x0, h), tuple(events))
 
 
@@ -175,7 +175,7 @@ def _round(at: Draws) -> Scenario:
         if "draws" in takes:
             d = problem.e.shape[1]
             more["draws"] = tuple(tuple(at.dice.between(0, 31) / 32 + 1 / 64 for _ in range(d)) for _ in chosen)
-        steps = lengths(takes, [at.dice.between(1, 4) for _ in chosen])
+        steps = lengths(takes, [at.dice.between(1, 4 + at.setting.longer) for _ in chosen])
         events.append(Round(tuple(chosen), steps, **more))
     if "weight" in at.odd and n > 1:
         problem.examples[-1] = 0.0

@@ -19,6 +19,7 @@ from fedspec.given import VARYING
 from fedspec.readings import Solver
 from fedspec.rounding import passage
 from fedspec.schedules import Every, schedule_of
+from fedspec.steps import steps_of
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,8 @@ class Setting:
     """Chain of transformations that each gradient of a client goes through before its step."""
     messages: tuple[str, ...] = ()
     """Chain of transformations that each client's change goes through before the average."""
+    steps: tuple[str, ...] = ()
+    """Changes of a client's model before and after each step."""
     varies: str = ""
     """``rounds`` if the subject declares that its user sets new rates per round, ``clients`` if per client."""
 
@@ -94,6 +97,11 @@ class Setting:
         """Set ``matrices`` if the algorithm takes matrices only, whatever the subject accepts."""
         if self.algorithm.has(Fact.MATRICES):
             object.__setattr__(self, "matrices", True)
+
+    @property
+    def longer(self) -> int:
+        """Steps more that a client's rounds have: two periods of lookahead."""
+        return 2 * steps_of(self.steps).k
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -217,6 +225,7 @@ def check_offer(offer: Offer, algorithm: Algorithm) -> None:
             f"messages: the claim of {algorithm.id} is at level {offer.level}, where no change of a client reaches a "
             f"server by itself; claim level server, or leave them out"
         )
+    check_steps(offer, algorithm)
     if offer.blocks == "matrices" and offer.level in {"round", "trace"} and "layers" not in algorithm.takes:
         raise ContractError(
             f"blocks: the claim of {algorithm.id} says 'matrices' at level {offer.level}, where its model is one "
@@ -248,6 +257,29 @@ def check_schedules(offer: Offer, algorithm: Algorithm) -> None:
         raise ContractError(
             f"schedules: the claim of {algorithm.id} says rates={offer.rates!r} too; either the implementation makes "
             f"its schedule, or its user sets the rates"
+        )
+
+
+def check_steps(offer: Offer, algorithm: Algorithm) -> None:
+    """Raise if an offer's changes of the model are invalid, or can't be made at its level.
+
+    Raises:
+        ContractError: one is invalid, or the loop of the row's clients doesn't take them.
+    """
+    where = f"steps: the claim of {algorithm.id}"
+    steps = steps_of(offer.steps, where)
+    chosen = {**algorithm.reading(offer.reading or algorithm.readings[0].name).fixes, **offer.options}
+    if steps.k > USUAL_REACH.steps:
+        raise ContractError(f"{where} says lookahead {steps.k}; cases reach {USUAL_REACH.steps} steps, so lower k")
+    why = ""
+    if offer.steps and offer.level != "client":
+        if offer.level != "round" or not isinstance(algorithm.run, Method):
+            why = "whose clients have a loop of their own" if offer.level == "round" else "which shows no step"
+        elif chosen.get("solver") == Solver.MOMENTUM_PROXIMAL_OUTSIDE or chosen.get("norm") == "code":
+            why = "whose solver pulls to its anchor beside its gradient, or whose norm counts steps of its own"
+    if why:
+        raise ContractError(
+            f"{where} is at level {offer.level}, {why}; claim the local solver at level client, or leave them out"
         )
 
 
@@ -356,5 +388,6 @@ def setting_of(offer: Offer, dtype: str = "", reach: Reach = USUAL_REACH) -> Set
         schedules=dict(offer.schedules),
         gradients=tuple(offer.gradients),
         messages=tuple(offer.messages),
+        steps=tuple(offer.steps),
         varies=offer.rates if offer.rates in RATES_AT else "",
     )

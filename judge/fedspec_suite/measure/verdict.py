@@ -281,6 +281,11 @@ class Declares(Protocol):
         """Chain that each client's change passes before the average."""
         ...
 
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """Changes of a client's model before and after each step."""
+        ...
+
 
 def format_claim(of: Declares) -> str:
     """Format the claimed reading and the declared options."""
@@ -297,7 +302,8 @@ def format_limits(of: Declares) -> str:
     schedules = ["schedules", *(f"{n}={said}" for n, said in of.schedules.items())] if of.schedules else []
     chain = ["gradients", ", ".join(of.gradients)] if of.gradients else []
     passed = ["messages", ", ".join(of.messages)] if of.messages else []
-    return " ".join([*fixed, *nonzero, *kept, *rates, *buffers, *schedules, *chain, *passed])
+    steps = ["steps", ", ".join(of.steps)] if of.steps else []
+    return " ".join([*fixed, *nonzero, *kept, *rates, *buffers, *schedules, *chain, *passed, *steps])
 
 
 def format_declaration(of: Declares) -> str:
@@ -332,6 +338,7 @@ class Result:
     schedules: Mapping[str, str] = field(default_factory=dict)
     gradients: tuple[str, ...] = ()
     messages: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
     first_deviation: str = ""
     nearest: str = ""
     notes: str = ""
@@ -426,7 +433,7 @@ class Result:
         body = asdict(replace(self, obligations=(), made=None))
         body.pop("made")
         body.pop("obligations")
-        for name in ("buffers", "schedules", "gradients", "messages"):
+        for name in ("buffers", "schedules", "gradients", "messages", "steps"):
             # Who has no use for it never hears of it.
             if not body[name]:
                 body.pop(name)

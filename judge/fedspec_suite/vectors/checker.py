@@ -115,7 +115,7 @@ def fits(offer: Offer, setting: Setting, vector: Vector) -> str:
     same = case["level"] == offer.level and reading(case["reading"]) is reading(offer.reading)
     if not same or options_of(case) != dict(setting.options):
         return "another definition"
-    if offer.schedules or offer.gradients or offer.messages:
+    if offer.schedules or offer.gradients or offer.messages or offer.steps:
         return "rates, gradients and messages as they are, and it changes them"
     if unsettable_hyper(offer, s):
         return "rates of rounds, which it does not say that it takes"
