@@ -17,6 +17,8 @@ from fedspec.errors import ContractError
 from fedspec.params import flatten
 from fedspec.reference import SUBJECT
 from fedspec.steps import steps_of
+from fedspec_suite.measure.cases import scenarios
+from fedspec_suite.measure.seeded_draws import draw_cases
 from fedspec_suite.measure.setting import check_offer, setting_of, with_reading
 
 ADAM = {"eta_l": 0.1, "beta1": 0.75, "beta2": 0.5, "eps": 0.125}
@@ -287,3 +289,11 @@ def test_what_is_no_change_of_the_model_is_refused(said: list[str]) -> None:
 def test_a_claim_names_steps_that_its_level_shows(claim: Claim, words: str) -> None:
     with pytest.raises(ContractError, match=words):
         check_offer(claim, setting_of(with_reading(Claim(claim.algorithm, claim.level))).algorithm)
+
+
+@pytest.mark.parametrize(("algorithm", "level"), [("sgd", "client"), ("fedavg", "round")])
+def test_small_cases_reach_two_synchronisations(algorithm: str, level: Any) -> None:
+    setting = setting_of(with_reading(Claim(algorithm, level, steps=("lookahead 12 0.5",))))
+    drawn = draw_cases(scenarios(setting), 40, seed=0)
+    longest = [len(s.events) if level == "client" else max(max(e.steps) for e in s.events) for s in drawn]  # type: ignore[union-attr]
+    assert max(longest) >= 24
