@@ -240,13 +240,15 @@ class Gradient:
     """Event at level client: take one local step with this gradient, evaluated at the current local model.
 
     Attributes:
-        g: the gradient.
+        g: the gradient; with ``tokens``, row j of each block is the gradient of micro-batch j's mean loss.
         eta_l: the rate of this step, for claims with ``rates="each"``; None: the case's, which a round that has a
             schedule begins with.
+        tokens: number of tokens of each micro-batch, for claims that accumulate them; empty: ``g`` is one gradient.
     """
 
     g: Blocks
     eta_l: Scalar | None = None
+    tokens: tuple[Scalar, ...] = ()
 
 
 @dataclass(frozen=True)

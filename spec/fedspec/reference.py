@@ -17,7 +17,7 @@ import numpy as np
 from fedspec.algorithms.synchronous import model, run_round, together
 from fedspec.arith import Array, Scalar, Vector, stack
 from fedspec.catalogue import CATALOGUE, Algorithm, LocalSolver, Method, Program, Served, find
-from fedspec.chain import chain, processed, through
+from fedspec.chain import Micro, chain, processed, through
 from fedspec.contract import (
     Arrival,
     Begin,
@@ -125,14 +125,14 @@ class SolverSession(Timed):
         match event:
             case Begin(x=x):
                 self.begin(flatten(ordered(x, self.case)))
-            case Gradient(g=g, eta_l=eta_l):
+            case Gradient(g=g, eta_l=eta_l, tokens=tokens):
                 rate = {} if eta_l is None else {"eta_l": rate_of_step(self.algorithm, eta_l)}
                 at: Any = rate.get("eta_l", self.keywords.get("eta_l"))
                 begun = with_model(self.state, self.steps.before(model(self.state), at))
                 given = {
                     "x": begun,
                     "state": begun,
-                    "g": through(self.links, flatten(ordered(g, self.case)), model(self.state), self.layers),
+                    "g": through(self.links, batches(ordered(g, self.case), tokens), model(self.state), self.layers),
                     "anchor": self.anchor,
                     "k": self.k,
                     "cover": self.cover,
@@ -285,6 +285,13 @@ def own_clients(problem: QuadraticClients, case: Case) -> Sequence[Oracle]:
     """Gradient oracle of each client, wrapped in the gradient transforms that the case lists."""
     links, blocks = chain(case.gradients), layers(shapes(case.x0))
     return [processed(links, blocks, oracle) for oracle in problem.clients]
+
+
+def batches(g: Blocks, tokens: Sequence[Scalar]) -> Vector | Micro:
+    """Gradient of an event as a vector; with tokens, that of each micro-batch."""
+    if not tokens:
+        return flatten(g)
+    return Micro(tuple(flatten({n: a[j, ...] for n, a in g.items()}) for j in range(len(tokens))), tuple(tokens))
 
 
 def with_model(state: Any, x: Vector) -> Any:

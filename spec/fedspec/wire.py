@@ -94,7 +94,7 @@ def encode(value: Any) -> Any:
     return value
 
 
-_SPARED = {"hyper", "draws"}
+_SPARED = {"hyper", "draws", "tokens"}
 """Fields of an event that are left out where they are empty."""
 
 UNTOLD: dict[type, tuple[str, ...]] = {
@@ -254,7 +254,7 @@ def decode_event(value: Mapping[str, Any], dtype: str = "float64") -> Event:
     check(value, "event", "event")
     match value["type"]:
         case "gradient":
-            return Gradient(g=decode_blocks(value["g"], dtype), eta_l=value.get("eta_l"))
+            return Gradient(decode_blocks(value["g"], dtype), value.get("eta_l"), tuple(value.get("tokens", ())))
         case "begin":
             return Begin(x=decode_blocks(value["x"], dtype))
         case "round":

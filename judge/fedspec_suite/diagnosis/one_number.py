@@ -65,7 +65,7 @@ def families(setting: Setting) -> Iterator[Family]:
 
         return make
 
-    for k in range(len(setting.gradients)):
+    for k in range(bool(setting.micro), len(setting.gradients)):
         yield Family(_linked(one, setting.gradients, k, "{} of gradients, not {}", with_gradients))
     for k, link in enumerate(setting.steps):
         if not link.startswith("lookahead"):

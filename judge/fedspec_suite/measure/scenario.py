@@ -232,8 +232,8 @@ def _lifted(s: Scenario, number: Callable[[Any], Any]) -> Scenario:
                     for m in messages
                 )
                 return replace(e, messages=tuple(sent))
-            case Gradient(eta_l=eta_l) if eta_l is not None:
-                return replace(e, eta_l=number(eta_l))
+            case Gradient(eta_l=eta_l, tokens=tokens):
+                return replace(e, eta_l=None if eta_l is None else number(eta_l), tokens=tuple(map(number, tokens)))
             case Round(scales=scales, noise=noise, draws=draws):
                 scales = tuple(map(number, scales))
                 rows = tuple(tuple(map(number, u)) for u in draws)

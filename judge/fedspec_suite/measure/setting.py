@@ -9,7 +9,7 @@ from typing import Any
 
 from fedspec import buffers
 from fedspec.catalogue import CATALOGUE, Algorithm, Method, find, id_of
-from fedspec.chain import chain
+from fedspec.chain import accumulates, chain
 from fedspec.contract import Level, Offer, SubjectInfo
 from fedspec.domains import require
 from fedspec.errors import ContractError, UnknownNameError
@@ -97,6 +97,12 @@ class Setting:
         """Set ``matrices`` if the algorithm takes matrices only, whatever the subject accepts."""
         if self.algorithm.has(Fact.MATRICES):
             object.__setattr__(self, "matrices", True)
+
+    @property
+    def micro(self) -> int:
+        """Number of micro-batches of each gradient; 0: a gradient comes whole."""
+        first = self.gradients[0] if self.gradients else ""
+        return int(float(first.split()[1])) if accumulates(first) else 0
 
     @property
     def longer(self) -> int:
@@ -216,6 +222,11 @@ def check_offer(offer: Offer, algorithm: Algorithm) -> None:
     if offer.gradients and offer.level == "server":
         raise ContractError(
             f"gradients: the claim of {algorithm.id} is at level server, which sees no gradient; leave them out"
+        )
+    if any(map(accumulates, offer.gradients[offer.level == "client" :])):
+        raise ContractError(
+            f"gradients: the claim of {algorithm.id} at level {offer.level} says {', '.join(offer.gradients)}; micro-"
+            f"batches are accumulated first, and only events of level client hold them: claim the local solver there"
         )
     passage(offer.messages, f"messages: the claim of {algorithm.id}")
     if offer.messages and not (

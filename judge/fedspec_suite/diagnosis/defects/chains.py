@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import reduce
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from fedspec.arith import ratio, stack
-from fedspec.chain import LINKS
-from fedspec.contract import Begin, Event
+from fedspec.chain import LINKS, MICRO, accumulates
+from fedspec.contract import Begin, Event, Gradient
 from fedspec.rounding import CLIPS, FIXED, TYPES, passage
 from fedspec.steps import ALONE, BEFORE, LATE
 from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping
@@ -59,7 +62,8 @@ def _others(
 
     for k, link in enumerate(claimed):
         before, after = claimed[:k], claimed[k + 1 :]
-        yield words[0].format(said(link)), (*before, *after)
+        if not accumulates(link):
+            yield words[0].format(said(link)), (*before, *after)
         if after:
             yield words[1].format(said(link), said(after[0])), (*before, after[0], link, *after[1:])
         for other in alike(link):
@@ -70,6 +74,8 @@ def _others(
 
 def _of_gradients(link: str) -> Iterator[str]:
     name, _, number = link.partition(" ")
+    if name in MICRO:
+        return (f"{other} {number}" for other in MICRO if other != name)
     return (f"{other} {number}" for other in LINKS if other != name and "decay" not in (other, name))
 
 
@@ -135,6 +141,32 @@ def _of_models(setting: Setting) -> Iterator[Defect]:
             yield Defect(words=words, given=with_both((f"{BEFORE} {number}",), rest))
 
 
+def _of_batches(setting: Setting) -> Iterator[Defect]:
+    """Yield defects of accumulation: sums, the last micro-batch alone, or a decay for each micro-batch."""
+    first, *rest = setting.gradients
+    name, k = first.split()[0], setting.micro
+
+    def regraded(words: str, kind: str, change: Callable[[Any, tuple[Any, ...]], Any]) -> Defect:
+        def given(s: Scenario) -> Scenario:
+            events = (
+                replace(e, g={n: change(a, e.tokens) for n, a in e.g.items()}) if isinstance(e, Gradient) else e
+                for e in s.events
+            )
+            return with_gradients(replace(s, events=tuple(events)), f"{kind} {k}", *rest)
+
+        return Defect(words=words, given=given)
+
+    yield regraded("gradients of micro-batches are added, not averaged", MICRO[1], lambda a, n: a * k)
+    yield regraded("gradients of micro-batches times their tokens are added", MICRO[0], lambda a, n: a * sum(n))
+    yield regraded("the last micro-batch alone is stepped by", name, lambda a, n: np.stack([a[-1]] * len(a)))
+    for at, link in enumerate(setting.gradients):
+        kind, _, number = link.partition(" ")
+        if kind == "decay":
+            links = (*setting.gradients[:at], f"decay {k * float(number):.12g}", *setting.gradients[at + 1 :])
+            words = f"{link} is added once for each of {k} micro-batches"
+            yield Defect(words=words, given=lambda s, links=links: with_gradients(s, *links))  # type: ignore[misc]
+
+
 def with_both(steps: tuple[str, ...], gradients: tuple[str, ...]) -> Callable[[Scenario], Scenario]:
     """Function that replaces both chains of a scenario."""
     return lambda s: with_gradients(with_steps(s, *steps), *gradients)
@@ -155,6 +187,8 @@ def _slow_kept(inner: Running, s: Scenario) -> Running:
 def of(setting: Setting) -> Iterator[Defect]:
     """Yield a defect for each other chain of gradients, steps and messages, and for roundings of the mean instead."""
     yield from _of_models(setting)
+    if setting.micro:
+        yield from _of_batches(setting)
     for words, links in _others(setting.gradients, _of_gradients, GRADIENTS, {}):
         yield Defect(words=words, given=lambda s, links=links: with_gradients(s, *links))  # type: ignore[misc]
     for words, links in _others(setting.messages, _of_messages, MESSAGES, DONE):
