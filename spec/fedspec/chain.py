@@ -14,7 +14,7 @@ The order counts: PyTorch's optimisers add the decay after a clip that comes bef
     Claim("momentum", "client", gradients=("clip-norm-eps 1", "decay 0.01"))
 
 Accumulation comes first: the other links take its result. The two differ if the micro-batches have unlike n_j
-(``huggingface/transformers``, issue 35203).
+(``huggingface/transformers``, issue 24725).
 
 External: no paper; the functions are those of torch 2.13.0. In SCAFFOLD and its kind g is the client's own gradient,
 before the correction.

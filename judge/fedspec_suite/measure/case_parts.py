@@ -80,7 +80,7 @@ def step_of(setting: Setting, g: Mapping[str, Array], turn: int) -> Gradient:
 
 
 LARGE = 16
-"""How many more tokens the large micro-batch has, for each micro-batch."""
+"""Tokens of the large micro-batch for each micro-batch of its gradient."""
 
 
 def draw_blocks(
