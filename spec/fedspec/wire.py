@@ -94,10 +94,11 @@ def encode(value: Any) -> Any:
     return value
 
 
-_SPARED = {"hyper", "draws", "tokens"}
+_SPARED = {"hyper", "draws"}
 """Fields of an event that are left out where they are empty."""
 
 UNTOLD: dict[type, tuple[str, ...]] = {
+    Gradient: ("tokens",),
     Quadratics: ("f",),
     ClientMessage: ("loss", "buffers", "round"),
     Case: ("buffers", "schedules", "gradients", "messages", "steps"),

@@ -17,7 +17,11 @@ from fedspec.contract import Begin, Blocks, Case, Claim, Gradient, Info
 from fedspec.errors import ContractError
 from fedspec.reference import SUBJECT
 from fedspec.wire import decode_event, encode
-from fedspec_suite.measure.setting import check_offer, find
+from fedspec_suite.judge.capsules.codec import decoded, encoded
+from fedspec_suite.measure.cases import scenarios
+from fedspec_suite.measure.far_cases import far_scenarios
+from fedspec_suite.measure.seeded_draws import draw_cases
+from fedspec_suite.measure.setting import check_offer, find, setting_of, with_reading
 
 TOKENS = (2, 30, 1)
 
@@ -198,3 +202,17 @@ def test_the_batches_travel_as_json() -> None:
     got = decode_event(sent)
     assert isinstance(got, Gradient) and got.tokens == TOKENS and got.g["w"].shape == (3, 2)
     assert "tokens" not in encode(Gradient({"w": np.ones(2)}))
+
+
+def test_one_batch_has_many_times_the_tokens_of_the_others() -> None:
+    setting = setting_of(with_reading(Claim("sgd", "client", gradients=BY_TOKENS)))
+    large = set[int]()
+    for s in (*draw_cases(scenarios(setting), 5, seed=0), *draw_cases(far_scenarios(setting, "rounds"), 5, seed=0)):
+        sent = [e for e in s.events if isinstance(e, Gradient)]
+        assert all(len(e.g[n]) == len(e.tokens) == 3 for e in sent for n in e.g)
+        assert all(sorted(e.tokens)[-1] >= 16 * sorted(e.tokens)[-2] for e in sent)
+        large |= {int(np.argmax(e.tokens)) for e in sent}
+        assert [e.tokens for e in decoded(encoded(s), "case").events if isinstance(e, Gradient)] == [
+            e.tokens for e in sent
+        ]
+    assert large == {0, 1, 2}
