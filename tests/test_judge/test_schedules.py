@@ -313,6 +313,8 @@ def test_a_rate_of_zero_moves_the_moments_alone() -> None:
         ("fedprox", "round", "", {}, False),
         ("diloco", "round", "", {}, False),
         ("lamb", "client", "", {}, False),
+        ("k-gt", "trace", "", {}, True),
+        ("dsgd", "trace", "", {}, False),
     ],
 )
 def test_a_row_that_divides_by_a_rate_takes_none_of_zero(
@@ -321,7 +323,7 @@ def test_a_row_that_divides_by_a_rate_takes_none_of_zero(
     offer = Offer(algorithm, level, reading, options, schedules={"eta_l": FROM_ZERO})
     setting = setting_of(with_reading(offer))
     if divides:
-        with pytest.raises(ContractError, match="divides by eta_l"):
+        with pytest.raises(ContractError, match="eta_l = 0, and its rule then divides by 0"):
             check_rests(setting)
     else:
         check_rests(setting)
@@ -330,7 +332,12 @@ def test_a_row_that_divides_by_a_rate_takes_none_of_zero(
 
 def test_a_claim_that_divides_by_zero_is_an_error_with_its_reason() -> None:
     claim = Offer("scaffold", "round", schedules={"eta_l": FROM_ZERO})
-    assert "divides by eta_l; claim a floor" in judged(Claiming(claim)).first_deviation
+    assert "divides by 0; claim a floor" in judged(Claiming(claim)).first_deviation
+
+
+def test_the_specification_rests_among_peers() -> None:
+    result = judged(Claiming(Offer("dsgd", "trace", schedules={"eta_l": "linear/round period=2 floor=0"})))
+    assert result.verdict.startswith("conforms"), result.first_deviation
 
 
 class Claiming:
