@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from fedspec.domains import DOMAINS, require, resting
+from fedspec.domains import DOMAINS, require
 from fedspec.errors import ParameterError, PlanError
 
 VARYING = ("eta", "eta_l", "mu", "rho", "gamma")
@@ -51,9 +51,7 @@ def anew(hyper: Given, clients: int = 0) -> Given:
             raise PlanError(f"hyper.{name}: {len(numbers)} numbers for {clients} participants; give one for each")
         for at, number in enumerate(numbers):
             try:
-                # An event may say a rate of 0, as a schedule does; the record or rule that reads it may refuse it.
-                with resting():
-                    require(name, number)
+                require(name, number)
             except ParameterError as error:
                 raise ParameterError(f"hyper{f', participant {at}' if several else ''}: {error}") from error
         out[name] = numbers if several else said

@@ -37,6 +37,7 @@ from typing import Any, TypeAlias
 
 from fedspec import scalars
 from fedspec.contract import Begin, Event, Gradient
+from fedspec.domains import resting
 from fedspec.errors import ContractError
 
 __all__ = ["SHAPES", "Clock", "Every", "Factor", "Schedule", "Schedules", "read", "schedule_of", "timed"]
@@ -159,7 +160,8 @@ def timed(event: Event, clock: Clock, hyper: Mapping[str, Any], schedules: Sched
     rates = {n: hyper[n] * scalars.like(clock.factor(*how), hyper[n]) for n, how in schedules.items()}
     if isinstance(event, Gradient):
         return replace(event, eta_l=rates.get("eta_l")), replace(clock, steps=clock.steps + 1, here=clock.here + 1)
-    return replace(event, hyper=rates), replace(clock, rounds=clock.rounds + 1)
+    with resting():
+        return replace(event, hyper=rates), replace(clock, rounds=clock.rounds + 1)
 
 
 def schedule_of(said: str, where: str = "schedules") -> Schedule:

@@ -37,6 +37,6 @@ def check_rests(setting: Setting) -> None:
                 finite = False
         if not finite:
             raise ContractError(
-                f"schedules: the claim of {setting.algorithm.id} says {said!r}, which makes {name} = 0, and its rule then "
-                f"divides by 0; claim a floor or a first factor above 0"
+                f"schedules: the claim of {setting.algorithm.id} says {said!r}, which makes {name} = 0, and its rule "
+                f"then divides by 0; claim a floor or a first factor above 0"
             )

@@ -25,7 +25,7 @@ from fedspec.contract import (
     Quadratics,
     Round,
 )
-from fedspec.domains import COUNTS, DECAY, DOMAINS
+from fedspec.domains import COUNTS, DECAY, DOMAINS, resting
 from fedspec.given import Given
 from fedspec.params import flatten
 from fedspec_suite.measure.running_error import RUNNING, Running
@@ -203,6 +203,8 @@ def lift(s: Scenario, number: Callable[[Any], Any]) -> Scenario:
     return _lifted(s, lambda x: number(Fraction(x)))
 
 
+# A schedule may have made a rate 0.
+@resting()
 def _lifted(s: Scenario, number: Callable[[Any], Any]) -> Scenario:
     """Convert every number of a scenario from its float, or whole number."""
 
