@@ -17,6 +17,7 @@ from fedspec.errors import ContractError
 from fedspec.params import flatten
 from fedspec.reference import SUBJECT
 from fedspec.steps import steps_of
+from fedspec_suite.api import check_subject
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.seeded_draws import draw_cases
 from fedspec_suite.measure.setting import check_offer, setting_of, with_reading
@@ -24,17 +25,23 @@ from fedspec_suite.measure.setting import check_offer, setting_of, with_reading
 ADAM = {"eta_l": 0.1, "beta1": 0.75, "beta2": 0.5, "eps": 0.125}
 
 
-def test_adam_with_a_decoupled_decay_is_torchs_adamw() -> None:
+@pytest.mark.parametrize("scheduled", [False, True])
+def test_adam_with_a_decoupled_decay_is_torchs_adamw(scheduled: bool) -> None:
+    """Also where a schedule changes the rate, and with it the decay."""
     rng = np.random.default_rng(1)
     x0, gradients = rng.standard_normal(4), rng.standard_normal((7, 4))
     claim = with_reading(Claim("adam", "client"))
     options = setting_of(claim).options
     case = Case("adam", "client", claim.reading, options, "float64", {"w": x0}, ADAM, steps=("decoupled-decay 0.5",))
+    case = replace(case, schedules={"eta_l": "cosine-unclamped/step period=4 floor=0"} if scheduled else {})
     session, p = SUBJECT.start(case), torch.nn.Parameter(torch.tensor(x0))
     optimiser = torch.optim.AdamW([p], 0.1, (0.75, 0.5), 0.125, weight_decay=0.5)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, 4)
     for g in gradients:
         p.grad = torch.tensor(g)
         optimiser.step()
+        if scheduled:
+            scheduler.step()
         assert session.step(Gradient({"w": g}))["x"] == pytest.approx(p.detach().numpy(), rel=1e-13)
 
 
@@ -297,3 +304,11 @@ def test_small_cases_reach_two_synchronisations(algorithm: str, level: Any) -> N
     drawn = draw_cases(scenarios(setting), 40, seed=0)
     longest = [len(s.events) if level == "client" else max(max(e.steps) for e in s.events) for s in drawn]  # type: ignore[union-attr]
     assert max(longest) >= 24
+
+
+def test_the_slow_model_is_saved_and_restored() -> None:
+    class Itself:
+        info, start = Info("mine", "1", (replace(momentum(LOOK), resumes=True),)), staticmethod(SUBJECT.start)
+
+    (result,) = check_subject(Itself(), profile="quick", law="resumes")
+    assert not result.first_deviation and result.passed
