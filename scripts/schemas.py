@@ -75,6 +75,7 @@ MORE: dict[tuple[str, str], Schema] = {
     ("ClientMessage", "steps"): STEPS,
     ("ClientMessage", "a_norm"): {**NUMBER, "exclusiveMinimum": 0},
     ("ClientMessage", "loss"): {"anyOf": [{"type": "null"}, {**NUMBER, "exclusiveMinimum": 0}]},
+    ("Gradient", "tokens"): {"description": "One for each row of the blocks of g, or none: g is then one gradient."},
     ("Gradient", "eta_l"): {"anyOf": [{"type": "null"}, {**NUMBER, "exclusiveMinimum": 0}]},
     ("Claim", "dtypes"): {"items": TYPES, **SOME},
     ("Round", "participants"): SOME,
@@ -87,7 +88,7 @@ MORE: dict[tuple[str, str], Schema] = {
 }
 """Constraints that annotations can't express, by record and field."""
 
-UNTOLD = {("Case", name) for name in ("buffers", "schedules", "gradients", "messages", "parts")}
+UNTOLD = {("Case", name) for name in ("buffers", *contract.BESIDE)}
 """Fields that a case omits if it has no value for them; its other fields are always written."""
 
 NUMBERS: dict[str, Schema] = {

@@ -6,10 +6,15 @@
     clip-block-norm c    g_b min(1, c / ||g_b||) in block b      clip-norm for each parameter
     clip-block-norm-eps  the same, with 1e-6 as above            ``clip_grad_norm_([p], c)`` for each parameter
     clip-value c         min(max(g, -c), c)                      ``torch.nn.utils.clip_grad_value_(parameters, c)``
+    accumulate-tokens k  sum_j n_j g_j / sum_j n_j               k micro-batches of n_j tokens, g_j of the mean loss
+    accumulate-batches k sum_j g_j / k                           the same, each ``loss / k``
 
 The order counts: PyTorch's optimisers add the decay after a clip that comes before ``optimizer.step()``::
 
     Claim("momentum", "client", gradients=("clip-norm-eps 1", "decay 0.01"))
+
+Accumulation comes first: the other links take its result. The two differ if the micro-batches have unlike n_j
+(``huggingface/transformers``, issue 24725).
 
 External: no paper; the functions are those of torch 2.13.0. In SCAFFOLD and its kind g is the client's own gradient,
 before the correction.
@@ -19,18 +24,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from fedspec import scalars
-from fedspec.arith import Vector, maximum, minimum, norm, ratio, where_less
+from fedspec.arith import Scalar, Vector, maximum, minimum, norm, ratio, where_less
 from fedspec.arrays import is_object
 from fedspec.errors import ContractError
 from fedspec.plan import Oracle, Valued
 
-__all__ = ["LINKS", "Blocks", "OfGradient", "chain", "processed", "through"]
+__all__ = ["LINKS", "MICRO", "Blocks", "Micro", "OfGradient", "accumulates", "chain", "processed", "through"]
 
 Blocks: TypeAlias = Sequence[slice]
 
@@ -86,6 +92,43 @@ def as_number(c: float, x: Vector) -> Any:
     return scalars.like(c, x.flat[0]) if is_object(x) and len(x) else c
 
 
+@dataclass(frozen=True)
+class Micro:
+    """Gradients of micro-batches, each of the mean loss, and their numbers of tokens."""
+
+    rows: tuple[Vector, ...]
+    tokens: tuple[Scalar, ...]
+
+
+@dataclass(frozen=True)
+class Accumulated:
+    """Transform of the gradients of k micro-batches to their mean, weighted by their tokens or not."""
+
+    k: int
+    by_tokens: bool
+
+    def __call__(self, g: Any, x: Any, blocks: Blocks) -> Any:
+        """Return the mean.
+
+        Raises:
+            ContractError: there are other than k micro-batches.
+        """
+        n = len(g.rows) if isinstance(g, Micro) else 0
+        if n != self.k:
+            raise ContractError(f"event.tokens: got {n} micro-batches; send {self.k}, which the claim accumulates")
+        weights: Sequence[Any] = g.tokens if self.by_tokens else [as_number(1, g.rows[0])] * n
+        total = sum(weights[1:], start=weights[0])
+        return sum((w * row for w, row in zip(weights[1:], g.rows[1:], strict=True)), weights[0] * g.rows[0]) / total
+
+
+def accumulates(link: str) -> bool:
+    """True if a link of a claim accumulates gradients."""
+    return link.startswith("accumulate-")
+
+
+MICRO = ("accumulate-tokens", "accumulate-batches")
+"""Names of the links that accumulate."""
+
 LINKS: Mapping[str, Callable[[float], OfGradient]] = {
     "decay": decayed,
     "clip-norm": shortened,
@@ -95,6 +138,9 @@ LINKS: Mapping[str, Callable[[float], OfGradient]] = {
     "clip-value": clipped,
 }
 """Gradient transforms by name; each key maps to a function from one number to the transform."""
+
+
+_ACCUMULATED = f"; or {' or '.join(MICRO)} and a number of micro-batches, as in 'accumulate-tokens 4'"
 
 
 def chain(
@@ -114,7 +160,8 @@ def chain(
     Raises:
         ContractError: a link is unknown, or its number is not positive.
     """
-    links = []
+    # Messages neither decay nor accumulate.
+    links, of_gradients = [], "decay" in numbered
     for link in said:
         name, _, number = link.partition(" ")
         try:
@@ -123,21 +170,32 @@ def chain(
             c = math.nan
         if link in bare:
             links.append(bare[link])
+        elif name in MICRO and of_gradients and c >= 1 and c == int(c):
+            links.append(Accumulated(int(c), name == MICRO[0]))
         elif name in numbered and c > 0 and math.isfinite(c):
             links.append(numbered[name](c))
         else:
             alone = f", or {' or '.join(bare)} alone" if bare else ""
             raise ContractError(
                 f"{where}: got {link!r}; write one of {', '.join(numbered)} and a positive number, as in "
-                f"'clip-norm 1'{alone}"
+                f"'clip-norm 1'{alone}{_ACCUMULATED if of_gradients else ''}"
             )
     return tuple(links)
 
 
-def through(links: Sequence[OfGradient], g: Vector, x: Vector | int, blocks: Blocks) -> Vector:
-    """Apply transforms to a gradient or a change in order and return the result."""
+def through(links: Sequence[OfGradient], g: Vector | Micro, x: Vector | int, blocks: Blocks) -> Vector:
+    """Apply transforms to a gradient or a change in order; before an accumulation, to that of each micro-batch.
+
+    Raises:
+        ContractError: there are micro-batches, and no transform accumulates them.
+    """
     for link in links:
-        g = link(g, x, blocks)
+        if isinstance(g, Micro) and not isinstance(link, Accumulated):
+            g = Micro(tuple(link(row, x, blocks) for row in g.rows), g.tokens)
+        else:
+            g = link(g, x, blocks)
+    if isinstance(g, Micro):
+        raise ContractError("event.tokens: got micro-batches, and the claim accumulates none; leave tokens out")
     return g
 
 

@@ -34,6 +34,7 @@ from fedspec.given import Given
 from fedspec.plan import Arrival, Exchange
 
 __all__ = [
+    "BESIDE",
     "LEVELS",
     "Adapter",
     "Answer",
@@ -62,6 +63,9 @@ __all__ = [
 
 Level: TypeAlias = Literal["client", "server", "round", "trace"]
 LEVELS: tuple[Level, ...] = get_args(Level)
+
+BESIDE = ("schedules", "gradients", "messages", "parts", "steps")
+"""Fields of a claim that say what an implementation does beside its rule; its cases repeat them."""
 
 Blocks: TypeAlias = Mapping[str, Array]
 """Named arrays in the order of the case's ``x0``: a model, a gradient or a moment."""
@@ -110,6 +114,8 @@ class Claim:
             as ``("clip-norm 1", "bfloat16")`` (``fedspec.rounding``, ``fedspec.averaging``).
         parts: blocks that aren't trained or averaged like the others, such as ``{"head": "local"}``
             (``fedspec.parts``).
+        steps: what happens to a client's model before and after its step, in order, such as
+            ``("decoupled-decay 0.01", "lookahead 5 0.8")`` (``fedspec.steps``).
     """
 
     algorithm: str
@@ -132,6 +138,7 @@ class Claim:
     gradients: tuple[str, ...] = ()
     messages: tuple[str, ...] = ()
     parts: Mapping[str, str] = field(default_factory=dict)
+    steps: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -216,6 +223,7 @@ class Case:
         gradients: those of the claim: events and problem hold the gradients before these links.
         messages: those of the claim: events hold the changes before these links.
         parts: those of the claim: ``x0`` has each of these blocks, and other blocks.
+        steps: those of the claim.
     """
 
     algorithm: str
@@ -233,6 +241,7 @@ class Case:
     gradients: tuple[str, ...] = ()
     messages: tuple[str, ...] = ()
     parts: Mapping[str, str] = field(default_factory=dict)
+    steps: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -240,13 +249,15 @@ class Gradient:
     """Event at level client: take one local step with this gradient, evaluated at the current local model.
 
     Attributes:
-        g: the gradient.
+        g: the gradient; with ``tokens``, row j of each block is the gradient of micro-batch j's mean loss.
         eta_l: the rate of this step, for claims with ``rates="each"``; None: the case's, which a round that has a
             schedule begins with.
+        tokens: number of tokens of each micro-batch, for claims that accumulate them; empty: ``g`` is one gradient.
     """
 
     g: Blocks
     eta_l: Scalar | None = None
+    tokens: tuple[Scalar, ...] = ()
 
 
 @dataclass(frozen=True)

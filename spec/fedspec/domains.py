@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Callable, Iterator, Sequence, Sized
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
@@ -292,10 +294,28 @@ def require(name: str, value: Any) -> None:
     if not is_real(value):
         raise ParameterError(f"{name}: got {value!r}; {name} is the {meaning}, a single number {domain.words}")
     if outside(value, domain):
+        if name in RATES and _RESTING.get() and not outside(value, NONNEGATIVE):
+            return
         # Infinity is > 0, and is refused all the same.
         endless = isinstance(value, float | np.floating) and not math.isfinite(value) and domain is not REAL
         want = f"finite and {domain.words}" if endless else domain.words
         raise ParameterError(f"{name}: got {value}; {name} is the {meaning} and must be {want}")
+
+
+RATES = ("eta", "eta_l")
+"""Rates that a schedule may make 0."""
+
+_RESTING: ContextVar[bool] = ContextVar("resting", default=False)
+
+
+@contextmanager
+def resting() -> Iterator[None]:
+    """Let rates be 0 in the enclosed events: the model stays, and the moments move."""
+    token = _RESTING.set(True)
+    try:
+        yield
+    finally:
+        _RESTING.reset(token)
 
 
 def pull(eta_l: Any, mu: Any) -> Any:

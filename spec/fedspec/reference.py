@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import pickle
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
@@ -19,7 +19,7 @@ from fedspec.algorithms.synchronous import model, run_round, together
 from fedspec.arith import Array, Scalar, Vector
 from fedspec.averaging import Sent, delivery
 from fedspec.catalogue import CATALOGUE, Algorithm, LocalSolver, Method, Program, Served, find
-from fedspec.chain import chain, processed, through
+from fedspec.chain import Micro, chain, processed, through
 from fedspec.contract import (
     Arrival,
     Begin,
@@ -37,7 +37,7 @@ from fedspec.contract import (
     SubjectInfo,
 )
 from fedspec.covers import named_cover
-from fedspec.domains import check_steps, is_real, require
+from fedspec.domains import check_steps, is_real, require, resting
 from fedspec.errors import ContractError, PlanError
 from fedspec.given import anew
 from fedspec.local_blocks import OwnBlocks
@@ -48,6 +48,7 @@ from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import CoverName, Weighting, choice
 from fedspec.returned import check_state, keeping
 from fedspec.schedules import Clock, Schedules, read, timed
+from fedspec.steps import around, norm_of, steps_of
 from fedspec.varying import of_round, stepped
 
 
@@ -73,22 +74,28 @@ class Timed(Kept):
     clock: Clock
     schedules: Schedules
 
-    def timed(self, event: Event) -> Event:
-        """Return the event with the rates of the case's schedules, and advance the clock."""
+    def step(self, event: Event) -> dict[str, Any]:
+        """Process one event with the rates of the case's schedules, which may be 0, and advance the clock."""
         if self.schedules:
             event, self.clock = timed(event, self.clock, self.case.hyper, self.schedules)
-        return event
+        with resting():
+            return self.take(event)
+
+    def take(self, event: Event) -> dict[str, Any]:
+        """Process one event and return the state and intermediates by name."""
+        raise NotImplementedError
 
 
 class SolverSession(Timed):
     """Session at level client: each gradient is one local step."""
 
-    kept = ("state", "clock", "anchor", "k")
+    kept = ("state", "clock", "anchor", "k", "slow")
 
     def __init__(self, algorithm: Algorithm, case: Case) -> None:
         self.case, self.algorithm = case, algorithm
         self.layers, self.shapes = layers(shapes(case.x0)), tuple(shapes(case.x0).values())
         self.schedules, self.links = read(case.schedules), chain(case.gradients)
+        self.steps = steps_of(case.steps)
         self.restart()
 
     def restart(self) -> None:
@@ -111,23 +118,24 @@ class SolverSession(Timed):
 
     def begin(self, x: Vector) -> None:
         """Begin a round at the model x."""
-        self.anchor, self.k = x, 0
+        self.anchor, self.slow, self.k = x, x, 0
         given = {"v0": self.v0, "cover": self.cover}
         begin = self.solver.begin
         self.state = begin(x, **{n: v for n, v in given.items() if n in self.begun}) if begin else x
 
-    def step(self, event: Event) -> dict[str, Any]:
+    def take(self, event: Event) -> dict[str, Any]:
         """Process one event and return the state by name."""
-        event = self.timed(event)
         match event:
             case Begin(x=x):
                 self.begin(flatten(ordered(x, self.case)))
-            case Gradient(g=g, eta_l=eta_l):
+            case Gradient(g=g, eta_l=eta_l, tokens=tokens):
                 rate = {} if eta_l is None else {"eta_l": rate_of_step(self.algorithm, eta_l)}
+                at: Any = rate.get("eta_l", self.keywords.get("eta_l"))
+                begun = with_model(self.state, self.steps.before(model(self.state), at))
                 given = {
-                    "x": self.state,
-                    "state": self.state,
-                    "g": through(self.links, flatten(ordered(g, self.case)), model(self.state), self.layers),
+                    "x": begun,
+                    "state": begun,
+                    "g": through(self.links, batches(ordered(g, self.case), tokens), model(self.state), self.layers),
                     "anchor": self.anchor,
                     "k": self.k,
                     "cover": self.cover,
@@ -137,8 +145,9 @@ class SolverSession(Timed):
                 positional = {n: v for n, v in given.items() if n in self.names}
                 after = self.solver.rule(**positional, **{**self.keywords, **rate})
                 check_state(after, self.solver.rule)
-                self.state = after
                 self.k += 1
+                moved, self.slow = self.steps.after(model(after), self.slow, self.k, at)
+                self.state = with_model(after, moved)
             case _:
                 raise ContractError(f"event: {type(event).__name__} at level client; send Gradient or Begin")
         return {**shown(self.state), **numbers_of(self.state, self.algorithm.shows)}
@@ -162,6 +171,7 @@ class MethodSession(Timed):
         self.problem = case.problem and QuadraticClients(case.problem.H, case.problem.e, case.problem.f)
         self.clients = own_clients(self.problem, case) if self.problem else ()
         self.schedules, self.deliveries = read(case.schedules), delivery(case.messages)
+        self.steps = steps_of(case.steps)
         self.restart()
 
     def restart(self) -> None:
@@ -175,9 +185,8 @@ class MethodSession(Timed):
         begun = run.init(self.h, x) if isinstance(run, Method) else run.init(self.h, x, population(case))
         self.state = check_state(begun, run.init)
 
-    def step(self, event: Event) -> dict[str, Any]:
+    def take(self, event: Event) -> dict[str, Any]:
         """Process one event and return the state and intermediates by name."""
-        event = self.timed(event)
         match event:
             case Messages(messages=messages):
                 check_messages(self.run, messages)
@@ -201,13 +210,17 @@ class MethodSession(Timed):
             ):
                 examples = tuple(self.case.problem.examples[list(participants)])
                 apart = OwnBlocks(self.clients, self.case, self.local_blocks) if self.case.parts else None
+                local, norm = self.run.local, self.run.norm
+                if self.case.steps:
+                    local = around(self.steps, local)
+                    norm = norm_of(local, model(self.state)) if norm in self.run.steps else norm
                 trace = run_round(
                     self.h,
                     self.state,
                     apart or self.clients,
                     Plan(participants, steps, examples, hyper=event.hyper),
-                    local=self.run.local,
-                    norm=self.run.norm,
+                    local=local,
+                    norm=norm,
                     server=partial(self.server, noise=event.noise, draws=event.draws),
                 )
                 self.state = trace.state
@@ -262,10 +275,9 @@ class ProgramSession(Timed):
         begun = run.init(self.h, flatten(case.x0), Setup(tuple(self.examples), shapes(case.x0)))
         self.state = check_state(begun, run.init)
 
-    def step(self, event: Event) -> dict[str, Any]:
+    def take(self, event: Event) -> dict[str, Any]:
         """Process one event and return the model and intermediates by name."""
         plan: Plan | Exchange | Arrival
-        event = self.timed(event)
         match self.run.event, event:
             case "round", Round(participants=participants, steps=steps):
                 examples = tuple(self.examples[list(participants)])
@@ -291,6 +303,20 @@ def own_clients(problem: QuadraticClients, case: Case) -> Sequence[Oracle]:
     """Gradient oracle of each client, wrapped in the gradient transforms that the case lists."""
     links, blocks = chain(case.gradients), layers(shapes(case.x0))
     return [processed(links, blocks, oracle) for oracle in problem.clients]
+
+
+def batches(g: Blocks, tokens: Sequence[Scalar]) -> Vector | Micro:
+    """Gradient of an event as a vector; with tokens, that of each micro-batch."""
+    if not tokens:
+        return flatten(g)
+    return Micro(tuple(flatten({n: a[j, ...] for n, a in g.items()}) for j in range(len(tokens))), tuple(tokens))
+
+
+def with_model(state: Any, x: Vector) -> Any:
+    """Replace the model in a local solver's state, unless it is the same."""
+    if x is model(state) or not is_dataclass(state) or isinstance(state, type):
+        return state if x is model(state) else x
+    return replace(state, x=x)
 
 
 def parameter_names(function: Callable[..., Any]) -> frozenset[str]:

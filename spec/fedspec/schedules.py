@@ -18,8 +18,11 @@ cosine            f + (1 - f) (1 + cos(pi min(t/T, 1))) / 2   the next one, held
 cosine-unclamped  f + (1 - f) (1 + cos(pi t / T)) / 2         ``CosineAnnealingLR(T, eta_min=f * eta)``
 inverse-sqrt      1 / sqrt(t + 1)                             theorems with eta proportional to 1 / sqrt(t)
 warm-up           min((t + 1) / T, 1)                         ``LinearLR(1 / T, 1, total_iters=T - 1)``
+warm-up-from-zero min(t / T, 1)                               ``LambdaLR``, as ``transformers`` warms up
 table             the t-th of ``values``, then the last one   ``MultiStepLR``, or any other schedule
 ================  ==========================================  ===============================================
+
+A factor may be 0: the rule then runs with a rate of 0, so the model stays and the moments move.
 
 External: no paper; the examples are classes of torch.optim.lr_scheduler, in torch 2.13.0.
 """
@@ -34,6 +37,7 @@ from typing import Any, TypeAlias
 
 from fedspec import scalars
 from fedspec.contract import Begin, Event, Gradient
+from fedspec.domains import resting
 from fedspec.errors import ContractError
 
 __all__ = ["SHAPES", "Clock", "Every", "Factor", "Schedule", "Schedules", "read", "schedule_of", "timed"]
@@ -78,6 +82,10 @@ def _warm_up(period: float) -> Factor:
     return lambda t: min((t + 1) / period, 1)
 
 
+def _warm_up_from_zero(period: float) -> Factor:
+    return lambda t: min(t / period, 1)
+
+
 SHAPES: Mapping[str, tuple[tuple[str, ...], Callable[..., Factor]]] = {
     "step": (("period", "factor"), _step),
     "exponential": (("factor",), _exponential),
@@ -86,13 +94,10 @@ SHAPES: Mapping[str, tuple[tuple[str, ...], Callable[..., Factor]]] = {
     "cosine-unclamped": (("period", "floor"), _cosine_unclamped),
     "inverse-sqrt": ((), _inverse_sqrt),
     "warm-up": (("period",), _warm_up),
+    "warm-up-from-zero": (("period",), _warm_up_from_zero),
     "table": (("values",), lambda *values: lambda t: values[min(t, len(values) - 1)]),
 }
 """Shapes of schedules by name: the parameters of each, and the function that makes its factor s from them."""
-
-
-BEYOND = 1000
-"""Largest number of rounds or steps in the judge's cases: 50 rounds of 20 steps."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +118,11 @@ class Schedule:
     def factor(self) -> Factor:
         """Function from t to s(t)."""
         return SHAPES[self.shape][1](*self.numbers)
+
+    @property
+    def rests(self) -> bool:
+        """True if a factor is 0: a floor or a value is, or the schedule begins there."""
+        return self.shape == "warm-up-from-zero" or 0 in self.numbers
 
 
 Schedules: TypeAlias = Mapping[str, tuple[Every, Factor]]
@@ -150,14 +160,15 @@ def timed(event: Event, clock: Clock, hyper: Mapping[str, Any], schedules: Sched
     rates = {n: hyper[n] * scalars.like(clock.factor(*how), hyper[n]) for n, how in schedules.items()}
     if isinstance(event, Gradient):
         return replace(event, eta_l=rates.get("eta_l")), replace(clock, steps=clock.steps + 1, here=clock.here + 1)
-    return replace(event, hyper=rates), replace(clock, rounds=clock.rounds + 1)
+    with resting():
+        return replace(event, hyper=rates), replace(clock, rounds=clock.rounds + 1)
 
 
 def schedule_of(said: str, where: str = "schedules") -> Schedule:
     """Parse one schedule of a claim, for example ``step/round period=2 factor=0.5``.
 
     Raises:
-        ContractError: shape, unit or a number is unknown, missing, or makes a rate that is not positive.
+        ContractError: shape, unit or a number is unknown, missing, or makes a rate that is negative or not finite.
     """
     head, *given = said.split()
     shape, _, every = head.partition("/")
@@ -175,12 +186,12 @@ def schedule_of(said: str, where: str = "schedules") -> Schedule:
         numbers = tuple(float(part) for name in names for part in told[name].split(","))
     except ValueError:
         raise ContractError(f"{where}: got {' '.join(given)}; give numbers, as in values=1,0.5,0.25") from None
-    # A floor of 0 makes a rate of 0 at the end of the period, which no case reaches if it is long.
-    fading = "floor" in told and numbers[0] > BEYOND
-    if not all(math.isfinite(n) and (n > 0 or (n == 0 and fading)) for n in numbers):
+    # A floor or a value of a table may be 0.
+    positive = () if shape == "table" else numbers[:1] if "floor" in told else numbers
+    if not all(math.isfinite(n) and n >= 0 for n in numbers) or 0 in positive or not any(numbers or (1,)):
         raise ContractError(
-            f"{where}: {said!r} makes a rate that is 0, negative or not finite; give positive numbers (a floor of 0 "
-            f"with a period above {BEYOND:,})"
+            f"{where}: {said!r} makes a rate that is always 0, negative or not finite; give positive numbers (a floor "
+            f"and values of a table may be 0)"
         )
     if "period" in told and numbers[0] != int(numbers[0]):
         raise ContractError(f"{where}: period={told['period']}; give a whole number of rounds or steps")

@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 
 from fedspec.contract import (
+    BESIDE,
     Arrival,
     Begin,
     Case,
@@ -98,11 +99,12 @@ _SPARED = {"hyper", "draws"}
 """Fields of an event that are left out where they are empty."""
 
 UNTOLD: dict[type, tuple[str, ...]] = {
+    Gradient: ("tokens",),
     Quadratics: ("f",),
     ClientMessage: ("loss", "buffers", "round", "draws"),
     Messages: ("noise",),
-    Case: ("buffers", "schedules", "gradients", "messages", "parts"),
-    Claim: ("buffers", "resumes", "faults", "schedules", "gradients", "messages", "parts"),
+    Case: ("buffers", *BESIDE),
+    Claim: ("buffers", "resumes", "faults", *BESIDE),
 }
 """Optional fields of each record that are omitted if empty."""
 
@@ -243,6 +245,7 @@ def decode_case(value: Mapping[str, Any]) -> Case:
         gradients=tuple(value.get("gradients", ())),
         messages=tuple(value.get("messages", ())),
         parts=dict(value.get("parts", {})),
+        steps=tuple(value.get("steps", ())),
     )
 
 
@@ -255,7 +258,7 @@ def decode_event(value: Mapping[str, Any], dtype: str = "float64") -> Event:
     check(value, "event", "event")
     match value["type"]:
         case "gradient":
-            return Gradient(g=decode_blocks(value["g"], dtype), eta_l=value.get("eta_l"))
+            return Gradient(decode_blocks(value["g"], dtype), value.get("eta_l"), tuple(value.get("tokens", ())))
         case "begin":
             return Begin(x=decode_blocks(value["x"], dtype))
         case "round":

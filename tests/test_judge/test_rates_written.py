@@ -25,6 +25,7 @@ ROUNDS: dict[str, Callable[[int], float]] = {
     "cosine/round period=20 floor=0.1": lambda t: 0.55 + 0.45 * math.cos(math.pi * min(t, 20) / 20),
     "linear/round period=10 floor=0.2": lambda t: max(1 - 0.08 * t, 0.2),
     "warm-up/round period=6": lambda t: min((t + 1) / 6, 1),
+    "warm-up-from-zero/round period=4": lambda t: [0, 0.25, 0.5, 0.75, 1][min(t, 4)],
 }
 
 STEPS: dict[str, Scheduler] = {
@@ -32,6 +33,7 @@ STEPS: dict[str, Scheduler] = {
     "step/step period=3 factor=0.1": lambda o: LR.StepLR(o, 3, 0.1),
     "linear/step period=9 floor=0.2": lambda o: LR.LinearLR(o, 1, 0.2, 9),
     "cosine-unclamped/step period=8 floor=0.1": lambda o: LR.CosineAnnealingLR(o, 8, 0.1),
+    "cosine-unclamped/step period=4 floor=0": lambda o: LR.CosineAnnealingLR(o, 4),
 }
 
 
@@ -74,7 +76,7 @@ def test_a_shape_is_read_off_the_rates_of_torch(schedule: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("schedule", ["step/round period=7 factor=0.5", "cosine/round period=20 floor=0.1"])
+@pytest.mark.parametrize("schedule", [*ROUNDS][2:4] + [*ROUNDS][-1:])
 def test_the_schedule_of_a_server(schedule: str) -> None:
     offer = offer_of("fedavgm", "server", "hsu-2019", dtypes=("float64",), intermediates=())
     subject = written(offer, lambda case: server(case, lambda t, eta: eta * ROUNDS[schedule](t)))

@@ -12,11 +12,14 @@ import pytest
 import torch
 from torch.optim import lr_scheduler as lr
 
-from fedspec.contract import Begin, Case, Info, Messages, Offer, SubjectInfo
-from fedspec.errors import ContractError
+from fedspec.client.sgd import sgd
+from fedspec.contract import Begin, Case, Gradient, Info, Messages, Offer, SubjectInfo
+from fedspec.errors import ContractError, ParameterError
+from fedspec.reference import SUBJECT
 from fedspec.schedules import schedule_of
 from fedspec_suite.api import DoesNotConform, check_subject
-from fedspec_suite.measure.setting import check_offer, find
+from fedspec_suite.measure.resting_rates import check_rests
+from fedspec_suite.measure.setting import check_offer, find, setting_of, with_reading
 
 SCHEDULERS: dict[str, Callable[[Any, float], lr.LRScheduler]] = {
     "step/round period=3 factor=0.5": lambda o, eta: lr.StepLR(o, 3, 0.5),
@@ -24,6 +27,9 @@ SCHEDULERS: dict[str, Callable[[Any, float], lr.LRScheduler]] = {
     "linear/round period=4 floor=0.25": lambda o, eta: lr.LinearLR(o, 1, 0.25, 4),
     "cosine-unclamped/round period=20 floor=0.1": lambda o, eta: lr.CosineAnnealingLR(o, 20, 0.1 * eta),
     "warm-up/round period=5": lambda o, eta: lr.LinearLR(o, 1 / 5, 1, 4),
+    "warm-up-from-zero/round period=4": lambda o, eta: lr.LambdaLR(o, lambda t: [0, 0.25, 0.5, 0.75, 1][min(t, 4)]),
+    "linear/round period=3 floor=0": lambda o, eta: lr.LinearLR(o, 1, 0, 3),
+    "cosine-unclamped/round period=4 floor=0": lambda o, eta: lr.CosineAnnealingLR(o, 4),
     "inverse-sqrt/round": lambda o, eta: lr.LambdaLR(o, lambda t: (1 + t) ** -0.5),
     "table/round values=1,1,0.5,0.5,0.25": lambda o, eta: lr.MultiStepLR(o, [2, 4], 0.5),
 }
@@ -42,13 +48,8 @@ def torch_rates(make: Callable[[Any, float], lr.LRScheduler], rounds: int, eta: 
 @pytest.mark.parametrize("said", SCHEDULERS)
 def test_a_shape_is_the_scheduler_that_its_page_names(said: str) -> None:
     factor = schedule_of(said).factor
-    assert [0.5 * factor(t) for t in range(50)] == pytest.approx(torch_rates(SCHEDULERS[said], 50), rel=1e-12)
-
-
-def test_a_floor_of_zero_needs_a_period_beyond_the_cases() -> None:
-    (rates,) = [torch_rates(lambda o, eta: lr.CosineAnnealingLR(o, 2000), 50)]
-    factor = schedule_of("cosine/round period=2000 floor=0").factor
-    assert [0.5 * factor(t) for t in range(50)] == pytest.approx(rates, rel=1e-12)
+    rates = torch_rates(SCHEDULERS[said], 50)
+    assert [0.5 * factor(t) for t in range(50)] == pytest.approx(rates, rel=1e-12, abs=1e-15)
 
 
 def test_a_cosine_stays_at_its_floor() -> None:
@@ -94,11 +95,11 @@ def judged(subject: Any) -> Any:
     return result
 
 
+REACHED, FROM_ZERO = "cosine-unclamped/round period=4 floor=0", "warm-up-from-zero/round period=4"
 UNCLAMPED, HALVED = "cosine-unclamped/round period=20 floor=0.1", "step/round period=3 factor=0.5"
 COSINE = "cosine/round period=20 floor=0.1"
 MISTAKES: dict[str, tuple[str, Callable[[list[float], int], float]]] = {
     "eta has no schedule": (UNCLAMPED, lambda rates, t: rates[0]),
-    "the schedule of eta starts one round late": (UNCLAMPED, lambda rates, t: rates[max(t - 1, 0)]),
     "the schedule of eta starts one round early": (HALVED, lambda rates, t: rates[t + 1]),
     "eta is multiplied by its schedule's factor again and again": (
         "exponential/round factor=0.9",
@@ -110,10 +111,12 @@ MISTAKES: dict[str, tuple[str, Callable[[list[float], int], float]]] = {
         lambda rates, t: rates[0] * (1 - 0.9 * min(t, 20) / 20),
     ),
     "the schedule of eta is cosine, not cosine-unclamped": (UNCLAMPED, lambda rates, t: rates[min(t, 20)]),
+    "the schedule of eta starts at 1/4, not at 0": (FROM_ZERO, lambda rates, t: rates[t + 1]),
+    "the schedule of eta starts one round late": (REACHED, lambda rates, t: rates[max(t - 1, 0)]),
 }
 
 
-@pytest.mark.parametrize("said", [UNCLAMPED, HALVED])
+@pytest.mark.parametrize("said", [UNCLAMPED, HALVED, REACHED, FROM_ZERO])
 def test_a_server_with_the_schedule_that_it_claims_conforms(said: str) -> None:
     result = judged(Server(said, lambda rates, t: rates[t]))
     assert result.verdict == "conforms", result.first_deviation
@@ -231,7 +234,10 @@ REFUSED = {
     "cosines/round": "SHAPE/EVERY",
     "cosine/week period=3 floor=0.5": "SHAPE/EVERY",
     "cosine/round period=3": "takes period=... floor=...",
-    "cosine/round period=3 floor=0": "positive",
+    "cosine/round period=0 floor=0": "positive",
+    "step/round period=3 factor=0": "positive",
+    "table/round values=0,0": "always 0",
+    "linear/round period=3 floor=-1": "negative",
     "cosine/round period=2.5 floor=0.5": "whole number",
     "inverse-sqrt/round period=3": "takes nothing",
     "exponential/round factor=nan": "positive",
@@ -257,3 +263,97 @@ def test_what_is_no_schedule_is_refused(said: str) -> None:
 def test_a_claim_says_what_its_level_shows(offer: Offer, words: str) -> None:
     with pytest.raises(ContractError, match=words):
         check_offer(offer, find(offer.algorithm))
+
+
+class Waiting:
+    """Adam at level client by torch, whose rate warms up from 0: its first step moves the moments alone."""
+
+    def __init__(self) -> None:
+        offer = Offer("adam", "client", schedules={"eta_l": "warm-up-from-zero/step period=3"})
+        self.info = SubjectInfo("mine", "1", (offer,))
+
+    def start(self, case: Case) -> Any:
+        return WaitingSteps(case)
+
+
+class WaitingSteps:
+    def __init__(self, case: Case) -> None:
+        self.h, self.t = case.hyper, 0
+        self.begin(case.x0)
+
+    def begin(self, x: Any) -> None:
+        h, self.parts = self.h, {n: torch.nn.Parameter(torch.tensor(a)) for n, a in x.items()}
+        self.adam = torch.optim.Adam(self.parts.values(), h["eta_l"], (h["beta1"], h["beta2"]), h["eps"])
+
+    def step(self, event: Any) -> dict[str, Any]:
+        if isinstance(event, Begin):
+            self.begin(event.x)
+        else:
+            self.adam.param_groups[0]["lr"] = self.h["eta_l"] * min(self.t / 3, 1)
+            for name, g in event.g.items():
+                self.parts[name].grad = torch.tensor(g)
+            self.adam.step()
+            self.t += 1
+        return {"x": {n: p.detach().numpy().copy() for n, p in self.parts.items()}}
+
+
+def test_a_rate_of_zero_moves_the_moments_alone() -> None:
+    result = judged(Waiting())
+    assert result.verdict == "conforms", result.first_deviation
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "level", "reading", "options", "divides"),
+    [
+        ("scaffold", "round", "", {}, True),
+        ("scaffold", "round", "option-1", {}, False),
+        ("fednova", "round", "", {"solver": "momentum"}, True),
+        ("mifa", "round", "", {}, True),
+        ("slowmo", "round", "", {}, True),
+        ("fedprox", "round", "", {}, False),
+        ("diloco", "round", "", {}, False),
+        ("lamb", "client", "", {}, False),
+        ("k-gt", "trace", "", {}, True),
+        ("dsgd", "trace", "", {}, False),
+    ],
+)
+def test_a_row_that_divides_by_a_rate_takes_none_of_zero(
+    algorithm: str, level: Any, reading: str, options: dict[str, str], divides: bool
+) -> None:
+    offer = Offer(algorithm, level, reading, options, schedules={"eta_l": FROM_ZERO})
+    setting = setting_of(with_reading(offer))
+    if divides:
+        with pytest.raises(ContractError, match="eta_l = 0, and its rule then divides by 0"):
+            check_rests(setting)
+    else:
+        check_rests(setting)
+    check_rests(replace(setting, schedules={"eta_l": "warm-up/round period=4"}))
+
+
+def test_a_claim_that_divides_by_zero_is_an_error_with_its_reason() -> None:
+    claim = Offer("scaffold", "round", schedules={"eta_l": FROM_ZERO})
+    assert "divides by 0; claim a floor" in judged(Claiming(claim)).first_deviation
+
+
+def test_the_specification_rests_among_peers() -> None:
+    result = judged(Claiming(Offer("dsgd", "trace", schedules={"eta_l": "linear/round period=2 floor=0"})))
+    assert result.verdict.startswith("conforms"), result.first_deviation
+
+
+class Claiming:
+    """The specification under one claim."""
+
+    start = staticmethod(SUBJECT.start)
+
+    def __init__(self, claim: Offer) -> None:
+        self.info = SubjectInfo("mine", "1", (claim,))
+
+
+def test_a_rate_is_zero_by_an_event_alone() -> None:
+    """A case may not begin with it."""
+    case = Case("sgd", "client", "fednova", {}, "float64", {"w": np.ones(1)}, {"eta_l": 0.5})
+    assert SUBJECT.start(case).step(Gradient({"w": np.ones(1)}, eta_l=0.0))["x"] == 1
+    with pytest.raises(ParameterError, match="eta_l"):
+        SUBJECT.start(replace(case, hyper={"eta_l": 0.0})).step(Gradient({"w": np.ones(1)}, eta_l=-0.5))
+    with pytest.raises(ParameterError, match="eta_l"):
+        sgd(np.ones(1), np.ones(1), eta_l=0.0)

@@ -17,6 +17,7 @@ from fedspec import chain
 from fedspec.arith import Array
 from fedspec.domains import COUNTS, DECAY, DOMAINS
 from fedspec.rounding import CLIPS
+from fedspec.steps import BEFORE
 from fedspec_suite.diagnosis.comparing import agrees, off
 from fedspec_suite.diagnosis.defects.defect import Defect, began
 from fedspec_suite.diagnosis.defects.limits import limited, regraded
@@ -24,7 +25,7 @@ from fedspec_suite.diagnosis.defects.state import state_fields
 from fedspec_suite.diagnosis.steady import models
 from fedspec_suite.diagnosis.variants import DIGITS, Variant, as_claimed, at_number, equation_of, relatives
 from fedspec_suite.measure.bench import Shown
-from fedspec_suite.measure.scenario import Scenario, with_gradients, with_hyper, with_messages
+from fedspec_suite.measure.scenario import Scenario, with_gradients, with_hyper, with_messages, with_steps
 from fedspec_suite.measure.setting import Setting
 
 POSITIVE = tuple(10.0**k for k in range(-8, 4))
@@ -64,14 +65,20 @@ def families(setting: Setting) -> Iterator[Family]:
 
         return make
 
-    for k in range(len(setting.gradients)):
+    for k in range(bool(setting.micro), len(setting.gradients)):
         yield Family(_linked(one, setting.gradients, k, "{} of gradients, not {}", with_gradients))
+    for k, link in enumerate(setting.steps):
+        if not link.startswith("lookahead"):
+            yield Family(_linked(one, setting.steps, k, "{} at a step, not {}", with_steps))
     for k, link in enumerate(setting.messages):
         if link.startswith(CLIPS):
             yield Family(_linked(one, setting.messages, k, "messages are passed through {}, not {}", with_messages))
     if setting.level != "server":
         for words, change in _GRADIENTS.items():
             yield Family(generic(words, "", lambda v, f=change: regraded(f(v))))  # type: ignore[misc]
+    decays = any(link.startswith(BEFORE) for link in setting.steps)
+    if not decays and setting.level in {"client", "round"}:
+        yield Family(_linked(one, (BEFORE, *setting.steps), 0, "{} at a step, which isn't claimed", with_steps))
     for words, limit in limited(setting).items():
         yield Family(generic(words, "delta", limit))
     for n in setting.numbers:

@@ -32,7 +32,9 @@ from fedspec_suite.judge.worker_pool import BEAT, run_tasks
 from fedspec_suite.laws import retired
 from fedspec_suite.measure.case_summary import scenarios_in
 from fedspec_suite.measure.process import SubjectError
+from fedspec_suite.measure.resting_rates import check_rests
 from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Conformity, Obligation, Result, Status
 from fedspec_suite.subjects import environments
 
@@ -170,6 +172,7 @@ def _judged(
             stop=request.stop,
             excused=lambda o: excused([o], entries, request.today)[0].status is not Status.FAIL,
         )
+        check_rests(setting_of(offer))
         # An answer that cannot be compared breaks every check, and says nothing of the rule.
         fault = _first_fault(request, subject, offer, entries)
         obligations = [fault] if fault else ask(offer)

@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis.strategies import SearchStrategy
 
-from fedspec.contract import Level
+from fedspec.contract import BESIDE, Level
 from fedspec_suite.laws.applicability import NOT_RETURNED, SKIPPED, Answer, Word, always
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.setting import Setting
@@ -70,7 +70,7 @@ class Law:
             return Answer(False, f"is about level {' and '.join(self.levels)}")
         if self.id in row.denies:
             return Answer(False, f"its row denies {self.id}: {row.denies[self.id]}")
-        changed = setting.schedules or setting.gradients or setting.messages or setting.parts
+        changed = any(getattr(setting, name) for name in BESIDE)
         if changed and not (self.reads_rule or self.source == PURITY):
             return Answer(
                 False, "is about rates, gradients, messages and blocks as they are, and the claim changes them"

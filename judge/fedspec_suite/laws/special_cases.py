@@ -69,7 +69,7 @@ def tied(setting: Setting) -> st.SearchStrategy[Scenario]:
             m = replace(first.messages[0], delta=equal(dict(first.messages[0].delta)), weight=1, steps=1, a_norm=1)
             return replace(s, events=(Messages((m,)),))
         assert isinstance(first, Gradient)
-        return replace(s, events=(Gradient(equal(dict(first.g))),))
+        return replace(s, events=(replace(first, g=equal(dict(first.g))),))
 
     return scenarios(setting).map(equal_squares)
 

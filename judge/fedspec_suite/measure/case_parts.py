@@ -15,7 +15,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from fedspec.arith import Array
-from fedspec.contract import Case, Quadratics
+from fedspec.contract import BESIDE, Case, Gradient, Quadratics
 from fedspec.facts import Fact
 from fedspec_suite.measure.hyper_pools import draw_hypers, picking
 from fedspec_suite.measure.part_cases import with_claimed
@@ -67,6 +67,21 @@ def draw_shapes(draw: st.DrawFn, setting: Setting) -> dict[str, tuple[int, ...]]
         one = _TALL_TOO
     count = 1 if setting.one_block else draw(between(1, 2 if tensors else 3))
     return with_claimed(setting, {name: draw(one) for name in ("w", "b", "c")[:count]})
+
+
+def of_batches(setting: Setting, shape: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of a gradient's blocks: with a row for each micro-batch, if the claim accumulates some."""
+    return {n: (setting.micro, *s) if setting.micro else s for n, s in shape.items()}
+
+
+def step_of(setting: Setting, g: Mapping[str, Array], turn: int) -> Gradient:
+    """Return the event of a gradient; of its micro-batches, one in turn has many times the tokens of the others."""
+    k = setting.micro
+    return Gradient(g, tokens=tuple(LARGE * k if j == turn % k else j + 1 for j in range(k)))
+
+
+LARGE = 16
+"""Tokens of the large micro-batch for each micro-batch of its gradient."""
 
 
 def draw_blocks(
@@ -205,10 +220,7 @@ def case(
         problem=problem,
         variant=setting.variant,
         population=population,
-        schedules=dict(setting.schedules),
-        gradients=setting.gradients,
-        messages=setting.messages,
-        parts=dict(setting.parts),
+        **{name: getattr(setting, name) for name in BESIDE},
     )
 
 

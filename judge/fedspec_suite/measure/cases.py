@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from fedspec.catalogue import Program
-from fedspec.contract import Begin, ClientMessage, Event, Gradient, Level, Messages, Round
+from fedspec.contract import Begin, ClientMessage, Event, Level, Messages, Round
 from fedspec.mixing.accumulation import a_norm
 from fedspec.readings import Strategy
 from fedspec_suite.measure.case_parts import (
@@ -22,6 +22,8 @@ from fedspec_suite.measure.case_parts import (
     lengths,
     lists,
     most_steps,
+    of_batches,
+    step_of,
     vectors,
 )
 from fedspec_suite.measure.closed_form_rounding import of_code
@@ -90,8 +92,9 @@ def client_scenarios(
     for r in range(draw(between(*rounds))):
         if r:
             events.append(Begin(draw_blocks(draw, shape, setting.dtype)))
-        count = draw(between(*steps))
-        events.extend(Gradient(draw_blocks(draw, shape, setting.dtype)) for _ in range(count))
+        count = draw(between(steps[0], steps[1] + setting.longer))
+        rows = of_batches(setting, shape)
+        events.extend(step_of(setting, draw_blocks(draw, rows, setting.dtype), k + r) for k in range(count))
     return Scenario(case(setting, x0, h), tuple(events))
 
 
@@ -111,7 +114,7 @@ def round_scenarios(
     n = draw(between(*(clients or few(setting))))
     x0, h, problem = draw_start(draw, setting, n)
     events = []
-    steps = tuple(draw(lists(1, most_steps(setting), n)))
+    steps = tuple(draw(lists(1, most_steps(setting) + setting.longer, n)))
     for _ in range(draw(between(*rounds))):
         chosen = (
             tuple(range(n)) if everyone or "everyone" in setting.takes else draw_some(draw, n, min(n, setting.crowd))

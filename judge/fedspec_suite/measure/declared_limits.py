@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from fedspec.contract import Event, Exchange, Messages, Offer, Round
+from fedspec.contract import BESIDE, Event, Exchange, Messages, Offer, Round
 from fedspec.parts import ties
 from fedspec_suite.measure.scenario import Scenario, said_by
 
@@ -32,10 +32,7 @@ def limit_fields(offer: Offer) -> dict[str, Any]:
         "variant": offer.variant,
         "rates": offer.rates,
         "buffers": dict(offer.buffers),
-        "schedules": dict(offer.schedules),
-        "gradients": tuple(offer.gradients),
-        "messages": tuple(offer.messages),
-        "parts": dict(offer.parts),
+        **{name: getattr(offer, name) for name in BESIDE},
     }
 
 

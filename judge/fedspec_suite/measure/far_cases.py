@@ -18,10 +18,19 @@ from hypothesis import strategies as st
 
 from fedspec.arith import Array
 from fedspec.catalogue import Program
-from fedspec.contract import Arrival, Begin, ClientMessage, Event, Exchange, Gradient, Messages, Quadratics, Round
+from fedspec.contract import Arrival, Begin, ClientMessage, Event, Exchange, Messages, Quadratics, Round
 from fedspec.facts import Fact
 from fedspec_suite.measure.buffer_cases import far_buffers, sending_buffers
-from fedspec_suite.measure.case_parts import case, lengths, most_rounds, most_steps, on_quadratics, with_constants
+from fedspec_suite.measure.case_parts import (
+    case,
+    lengths,
+    most_rounds,
+    most_steps,
+    of_batches,
+    on_quadratics,
+    step_of,
+    with_constants,
+)
 from fedspec_suite.measure.cases import STRATEGIES
 from fedspec_suite.measure.conditioning import Danger, dangers
 from fedspec_suite.measure.hyper_pools import EDGES, POOLS, draw_hypers
@@ -128,7 +137,7 @@ class _Draws:
     @property
     def steps(self) -> int:
         """Most local steps of a client."""
-        return self.reach.steps if "steps" in self.tossed else min(self.reach.steps, 6)
+        return (self.reach.steps if "steps" in self.tossed else min(self.reach.steps, 6)) + self.setting.longer
 
     def blocks(self, shape: Mapping[str, tuple[int, ...]]) -> dict[str, Array]:
         """A model's worth of arrays."""
@@ -195,7 +204,8 @@ class _Draws:
 
 def _client(at: _Draws) -> Scenario:
     shape = at.shape(at.reach.coordinates)
-    d = sum(map(prod, shape.values()))
+    rows = of_batches(at.setting, shape)
+    d = sum(map(prod, rows.values()))
     x0, h = at.blocks(shape), at.hypers()
     rounds = at.size("rounds", min(at.reach.rounds, max(1, at.work // (d + _STEP))), 2)
     events: list[Event] = []
@@ -203,7 +213,7 @@ def _client(at: _Draws) -> Scenario:
         if r:
             events.append(Begin(at.blocks(shape)))
         steps = int(at.rng.integers(1, max(1, min(at.steps, at.work // ((d + _STEP) * rounds))) + 1))
-        events.extend(Gradient(at.blocks(shape)) for _ in range(steps))
+        events.extend(step_of(at.setting, at.blocks(rows), k + r) for k in range(steps))
     return Scenario(case(at.setting, x0, h), tuple(events))
 
 

@@ -128,7 +128,7 @@ def _narrower(s: Scenario) -> Iterator[Scenario]:
     """Half of the largest block, along its last axis, where no objective couples the coordinates."""
     name, widest = max(s.case.x0.items(), key=lambda item: item[1].shape[-1:])
     n = widest.shape[-1] if widest.ndim else 1
-    if s.case.problem is None and n > 1:
+    if s.case.problem is None and n > 1 and not any(getattr(e, "tokens", ()) for e in s.events):
         for cut in dict.fromkeys((n // 2, n - n // 4, n - 1)):
 
             def keep(a: Array, cut: int = cut) -> Array:

@@ -25,7 +25,7 @@ from fedspec.contract import (
     Quadratics,
     Round,
 )
-from fedspec.domains import COUNTS, DECAY, DOMAINS
+from fedspec.domains import COUNTS, DECAY, DOMAINS, resting
 from fedspec.given import Given
 from fedspec.params import flatten
 from fedspec.parts import ties
@@ -174,6 +174,11 @@ def with_parts(s: Scenario, parts: Mapping[str, str]) -> Scenario:
     return replace(s, case=replace(s.case, parts=parts))
 
 
+def with_steps(s: Scenario, *links: str) -> Scenario:
+    """Replace the changes of the model around each step of a scenario."""
+    return replace(s, case=replace(s.case, steps=links))
+
+
 def problem_of(s: Scenario) -> Quadratics:
     """Return the clients' objectives of a scenario."""
     assert s.case.problem is not None
@@ -257,6 +262,8 @@ def lift(s: Scenario, number: Callable[[Any], Any]) -> Scenario:
     return _lifted(s, lambda x: number(Fraction(x)))
 
 
+# A schedule may have made a rate 0.
+@resting()
 def _lifted(s: Scenario, number: Callable[[Any], Any]) -> Scenario:
     """Convert every number of a scenario from its float, or whole number."""
 
@@ -287,8 +294,8 @@ def _lifted(s: Scenario, number: Callable[[Any], Any]) -> Scenario:
                     for m in messages
                 )
                 return replace(e, messages=tuple(sent), noise=tuple(map(number, e.noise)))
-            case Gradient(eta_l=eta_l) if eta_l is not None:
-                return replace(e, eta_l=number(eta_l))
+            case Gradient(eta_l=eta_l, tokens=tokens):
+                return replace(e, eta_l=None if eta_l is None else number(eta_l), tokens=tuple(map(number, tokens)))
             case Round(scales=scales, noise=noise, draws=draws):
                 scales = tuple(map(number, scales))
                 rows = tuple(tuple(map(number, u)) for u in draws)

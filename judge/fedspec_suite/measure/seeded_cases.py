@@ -16,9 +16,9 @@ import numpy as np
 
 from fedspec.arith import Array
 from fedspec.catalogue import Program
-from fedspec.contract import Arrival, Begin, ClientMessage, Event, Exchange, Gradient, Messages, Quadratics, Round
+from fedspec.contract import Arrival, Begin, ClientMessage, Event, Exchange, Messages, Quadratics, Round
 from fedspec.facts import Fact
-from fedspec_suite.measure.case_parts import case, lengths, on_quadratics, with_constants
+from fedspec_suite.measure.case_parts import case, lengths, of_batches, on_quadratics, step_of, with_constants
 from fedspec_suite.measure.cases import STRATEGIES
 from fedspec_suite.measure.hyper_pools import EDGES, POOLS, draw_hypers
 from fedspec_suite.measure.message_cases import finer
@@ -101,7 +101,8 @@ def _client(at: Draws) -> Scenario:
     for r in range(at.count(1, 2, "one")):
         if r:
             events.append(Begin(at.blocks(shape)))
-        events += [Gradient(at.blocks(shape, zero=at.zero())) for _ in range(at.count(1, 4 - r))]
+        rows, count = of_batches(at.setting, shape), at.count(1, 4 - r + at.setting.longer)
+        events += [step_of(at.setting, at.blocks(rows, zero=at.zero()), k + r) for k in range(count)]
     return Scenario(case(at.setting, x0, h), tuple(events))
 
 
@@ -181,7 +182,7 @@ def _round(at: Draws) -> Scenario:
         if "draws" in takes:
             d = problem.e.shape[1]
             more["draws"] = tuple(tuple(at.dice.between(0, 31) / 32 + 1 / 64 for _ in range(d)) for _ in chosen)
-        steps = lengths(takes, [at.dice.between(1, 4) for _ in chosen])
+        steps = lengths(takes, [at.dice.between(1, 4 + at.setting.longer) for _ in chosen])
         events.append(Round(tuple(chosen), steps, **more))
     if "weight" in at.odd and n > 1:
         problem.examples[-1] = 0.0

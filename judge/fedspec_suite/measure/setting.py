@@ -10,8 +10,8 @@ from typing import Any
 from fedspec import buffers
 from fedspec.averaging import OF_WEIGHTS, delivery
 from fedspec.catalogue import CATALOGUE, Algorithm, Method, find, id_of
-from fedspec.chain import chain
-from fedspec.contract import Level, Offer, SubjectInfo
+from fedspec.chain import accumulates, chain
+from fedspec.contract import BESIDE, Level, Offer, SubjectInfo
 from fedspec.domains import require
 from fedspec.errors import ContractError, UnknownNameError
 from fedspec.facts import Fact
@@ -20,6 +20,7 @@ from fedspec.given import VARYING
 from fedspec.parts import check_words
 from fedspec.readings import Solver, Weighting
 from fedspec.schedules import Every, schedule_of
+from fedspec.steps import steps_of
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,8 @@ class Setting:
     """Chain of transformations that each client's change goes through before the average."""
     parts: Mapping[str, str] = field(default_factory=dict)
     """Words of blocks that aren't trained or averaged like the others."""
+    steps: tuple[str, ...] = ()
+    """Changes of a client's model before and after each step."""
     varies: str = ""
     """``rounds`` if the subject declares that its user sets new rates per round, ``clients`` if per client."""
 
@@ -97,6 +100,17 @@ class Setting:
         """Set ``matrices`` if the algorithm takes matrices only, whatever the subject accepts."""
         if self.algorithm.has(Fact.MATRICES):
             object.__setattr__(self, "matrices", True)
+
+    @property
+    def micro(self) -> int:
+        """Number of micro-batches of each gradient; 0: a gradient comes whole."""
+        first = self.gradients[0] if self.gradients else ""
+        return int(float(first.split()[1])) if accumulates(first) else 0
+
+    @property
+    def longer(self) -> int:
+        """Steps more that a client's rounds have: two periods of lookahead."""
+        return 2 * steps_of(self.steps).k
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -212,6 +226,11 @@ def check_offer(offer: Offer, algorithm: Algorithm) -> None:
         raise ContractError(
             f"gradients: the claim of {algorithm.id} is at level server, which sees no gradient; leave them out"
         )
+    if any(map(accumulates, offer.gradients[offer.level == "client" :])):
+        raise ContractError(
+            f"gradients: the claim of {algorithm.id} at level {offer.level} says {', '.join(offer.gradients)}; micro-"
+            f"batches are accumulated first, and only events of level client hold them: claim the local solver there"
+        )
     delivery(offer.messages, f"messages: the claim of {algorithm.id}")
     if offer.messages and not (
         offer.level == "server" or (offer.level == "round" and isinstance(algorithm.run, Method))
@@ -221,6 +240,7 @@ def check_offer(offer: Offer, algorithm: Algorithm) -> None:
             f"server by itself; claim level server, or leave them out"
         )
     check_parts(offer, algorithm)
+    check_steps(offer, algorithm)
     if offer.blocks == "matrices" and offer.level in {"round", "trace"} and "layers" not in algorithm.takes:
         raise ContractError(
             f"blocks: the claim of {algorithm.id} says 'matrices' at level {offer.level}, where its model is one "
@@ -314,6 +334,29 @@ def check_parts(offer: Offer, algorithm: Algorithm) -> None:
         raise ContractError(f"{where} says blocks='one' too, and a part is a block among others; leave one of them out")
 
 
+def check_steps(offer: Offer, algorithm: Algorithm) -> None:
+    """Raise if an offer's changes of the model are invalid, or can't be made at its level.
+
+    Raises:
+        ContractError: one is invalid, or the loop of the row's clients doesn't take them.
+    """
+    where = f"steps: the claim of {algorithm.id}"
+    steps = steps_of(offer.steps, where)
+    chosen = {**algorithm.reading(offer.reading or algorithm.readings[0].name).fixes, **offer.options}
+    if steps.k > USUAL_REACH.steps:
+        raise ContractError(f"{where} says lookahead {steps.k}; cases reach {USUAL_REACH.steps} steps, so lower k")
+    why = ""
+    if offer.steps and offer.level != "client":
+        if offer.level != "round" or not isinstance(algorithm.run, Method):
+            why = "whose clients have a loop of their own" if offer.level == "round" else "which shows no step"
+        elif chosen.get("solver") == Solver.MOMENTUM_PROXIMAL_OUTSIDE or chosen.get("norm") == "code":
+            why = "whose solver pulls to its anchor beside its gradient, or whose norm counts steps of its own"
+    if why:
+        raise ContractError(
+            f"{where} is at level {offer.level}, {why}; claim the local solver at level client, or leave them out"
+        )
+
+
 def check_buffers(offer: Offer) -> None:
     """Raise if an offer's readings of buffers are incomplete or unknown, or its level isn't ``server``.
 
@@ -372,6 +415,11 @@ def with_reading(offer: Offer) -> Offer:
     return replace(offer, reading=fitting[0].name) if fitting else offer
 
 
+def _copied(field: Any) -> Any:
+    """A claim's mapping or sequence of words, which its author may have made a list."""
+    return dict(field) if isinstance(field, Mapping) else tuple(field)
+
+
 def setting_of(offer: Offer, dtype: str = "", reach: Reach = USUAL_REACH) -> Setting:
     """Resolve an offer to its setting; the floating-point type is the offer's first by default.
 
@@ -417,9 +465,6 @@ def setting_of(offer: Offer, dtype: str = "", reach: Reach = USUAL_REACH) -> Set
         buffers=dict(offer.buffers),
         resumes=offer.resumes,
         faults=dict(offer.faults),
-        schedules=dict(offer.schedules),
-        gradients=tuple(offer.gradients),
-        messages=tuple(offer.messages),
-        parts=dict(offer.parts),
+        **{name: _copied(getattr(offer, name)) for name in BESIDE},
         varies=offer.rates if offer.rates in RATES_AT else "",
     )

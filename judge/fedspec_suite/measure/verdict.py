@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from fedspec.catalogue import CATALOGUE
-from fedspec.contract import Offer, SubjectInfo
+from fedspec.contract import BESIDE, Offer, SubjectInfo
 from fedspec_suite.measure.input_ranges import Extent, widen
 
 
@@ -286,6 +286,11 @@ class Declares(Protocol):
         """Words of blocks that aren't trained or averaged like the others."""
         ...
 
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """Changes of a client's model before and after each step."""
+        ...
+
 
 def format_claim(of: Declares) -> str:
     """Format the claimed reading and the declared options."""
@@ -303,7 +308,8 @@ def format_limits(of: Declares) -> str:
     chain = ["gradients", ", ".join(of.gradients)] if of.gradients else []
     passed = ["messages", ", ".join(of.messages)] if of.messages else []
     parts = ["parts", *(f"{block}={said}" for block, said in of.parts.items())] if of.parts else []
-    return " ".join([*fixed, *nonzero, *kept, *rates, *buffers, *schedules, *chain, *passed, *parts])
+    steps = ["steps", ", ".join(of.steps)] if of.steps else []
+    return " ".join([*fixed, *nonzero, *kept, *rates, *buffers, *schedules, *chain, *passed, *parts, *steps])
 
 
 def format_declaration(of: Declares) -> str:
@@ -339,6 +345,7 @@ class Result:
     gradients: tuple[str, ...] = ()
     messages: tuple[str, ...] = ()
     parts: Mapping[str, str] = field(default_factory=dict)
+    steps: tuple[str, ...] = ()
     first_deviation: str = ""
     nearest: str = ""
     notes: str = ""
@@ -433,7 +440,7 @@ class Result:
         body = asdict(replace(self, obligations=(), made=None))
         body.pop("made")
         body.pop("obligations")
-        for name in ("buffers", "schedules", "gradients", "messages", "parts"):
+        for name in ("buffers", *BESIDE):
             # Who has no use for it never hears of it.
             if not body[name]:
                 body.pop(name)

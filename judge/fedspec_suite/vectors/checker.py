@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fedspec.contract import Offer
+from fedspec.contract import BESIDE, Offer
 from fedspec.errors import FedspecError
 from fedspec_suite.diagnosis.comparing import agrees
 from fedspec_suite.diagnosis.diagnosis import NONE
@@ -115,7 +115,7 @@ def fits(offer: Offer, setting: Setting, vector: Vector) -> str:
     same = case["level"] == offer.level and reading(case["reading"]) is reading(offer.reading)
     if not same or options_of(case) != dict(setting.options):
         return "another definition"
-    if offer.schedules or offer.gradients or offer.messages or offer.parts:
+    if any(getattr(offer, name) for name in BESIDE):
         return "rates, gradients, messages and blocks as they are, and it changes them"
     if unsettable_hyper(offer, s):
         return "rates of rounds, which it does not say that it takes"

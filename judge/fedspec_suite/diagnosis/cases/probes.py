@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from fedspec.catalogue import CATALOGUE, Program
-from fedspec.contract import Arrival, Exchange, Gradient, Messages, Round
+from fedspec.contract import Arrival, Exchange, Messages, Round
 from fedspec.domains import COUNTS, DOMAINS
 from fedspec_suite.diagnosis.cases.features import local_steps
 from fedspec_suite.diagnosis.cases.resized import crowd, delayed, heavy, lasting, messages, scaled, shaped, stepping
@@ -100,7 +100,7 @@ def _without_input(s: Scenario) -> Iterator[tuple[str, Scenario]]:
 
 
 def _zero(e: Any) -> Any:
-    return Gradient({n: 0 * a for n, a in e.g.items()})
+    return replace(e, g={n: 0 * a for n, a in e.g.items()})
 
 
 def _again(e: Any) -> Any:

@@ -185,6 +185,9 @@ def shaped(s: Scenario, shapes: list[tuple[int, ...]]) -> Scenario:
                 for m in e.messages
             )
             return replace(e, messages=tuple(sent))
+        if isinstance(e, Gradient) and e.tokens:
+            rows = [blocks({n: a[j, ...] for n, a in e.g.items()}) for j in range(len(e.tokens))]
+            return replace(e, g={n: np.stack([row[n] for row in rows]) for n in names})
         return replace(e, g=blocks(e.g)) if isinstance(e, Gradient) else replace(e, x=blocks(e.x))
 
     return replace(s, case=replace(s.case, x0=blocks(s.case.x0)), events=tuple(map(event, s.events)))

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import reduce
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from fedspec.arith import ratio, stack
 from fedspec.averaging import DIVISORS
-from fedspec.chain import LINKS
+from fedspec.chain import LINKS, MICRO, accumulates
+from fedspec.contract import Begin, Event, Gradient
 from fedspec.rounding import CLIPS, FIXED, TYPES, passage
-from fedspec_suite.diagnosis.defects.defect import Defect, Running
+from fedspec.steps import ALONE, BEFORE, LATE
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping
 from fedspec_suite.diagnosis.defects.limits import MEAN, around_mean
 from fedspec_suite.diagnosis.defects.noise import as_noisy
-from fedspec_suite.measure.scenario import Scenario, with_gradients, with_messages
+from fedspec_suite.measure.scenario import Scenario, with_gradients, with_messages, with_steps
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import functions
 
@@ -59,7 +64,8 @@ def _others(
 
     for k, link in enumerate(claimed):
         before, after = claimed[:k], claimed[k + 1 :]
-        yield words[0].format(said(link)), (*before, *after)
+        if not accumulates(link):
+            yield words[0].format(said(link)), (*before, *after)
         if after:
             yield words[1].format(said(link), said(after[0])), (*before, after[0], link, *after[1:])
         for other in alike(link):
@@ -70,6 +76,8 @@ def _others(
 
 def _of_gradients(link: str) -> Iterator[str]:
     name, _, number = link.partition(" ")
+    if name in MICRO:
+        return (f"{other} {number}" for other in MICRO if other != name)
     return (f"{other} {number}" for other in LINKS if other != name and "decay" not in (other, name))
 
 
@@ -106,8 +114,91 @@ DONE = {
 """Participles of messages after a link, with places for its name and number."""
 
 
+STEPS = ("no {0} at a step", "{0} comes after {1}, not before it", "{1} at a step, not {0}")
+"""Words for a change of the model that is left out, or for another in its place."""
+
+
+def _of_steps(link: str) -> Iterator[str]:
+    name, *numbers = link.split()
+    if name != "lookahead":
+        yield from (f"{other} {numbers[0]}" for other in (BEFORE, ALONE, LATE))
+        return
+    k, alpha = int(float(numbers[0])), float(numbers[1])
+    yield from (f"lookahead {k + by} {alpha:g}" for by in (1, -1) if k + by)
+    if alpha < 1:
+        yield f"lookahead {k} {1 - alpha:.12g}"
+
+
+def _of_models(setting: Setting) -> Iterator[Defect]:
+    """Yield a defect for each other change of the model at a step, and for a decay that is coupled or decoupled."""
+    for words, links in _others(setting.steps, _of_steps, STEPS, {}):
+        if "comes after" not in words:
+            yield Defect(words=words, given=lambda s, links=links: with_steps(s, *links))  # type: ignore[misc]
+    for link in setting.steps:
+        name, *numbers = link.split()
+        rest = tuple(other for other in setting.steps if other != link)
+        if name == "lookahead":
+            words = "the slow model of lookahead is kept from round to round, not set to the round's first model"
+            yield from [Defect(words=words, session=_slow_kept)] if setting.level == "client" else []
+            continue
+        coupled = with_both(rest, (*setting.gradients, f"decay {numbers[0]}"))
+        yield Defect(words=f"decay {numbers[0]} is added to the gradient (coupled), not {link}", given=coupled)
+    for link in setting.gradients if not setting.steps else ():
+        name, _, number = link.partition(" ")
+        if name == "decay":
+            rest = tuple(other for other in setting.gradients if other != link)
+            words = f"{BEFORE} {number} moves the model, not {link} its gradient"
+            yield Defect(words=words, given=with_both((f"{BEFORE} {number}",), rest))
+
+
+def _of_batches(setting: Setting) -> Iterator[Defect]:
+    """Yield defects of accumulation: sums, the last micro-batch alone, or a decay for each micro-batch."""
+    first, *rest = setting.gradients
+    name, k = first.split()[0], setting.micro
+
+    def regraded(words: str, kind: str, change: Callable[[Any, tuple[Any, ...]], Any]) -> Defect:
+        def given(s: Scenario) -> Scenario:
+            events = (
+                replace(e, g={n: change(a, e.tokens) for n, a in e.g.items()}) if isinstance(e, Gradient) else e
+                for e in s.events
+            )
+            return with_gradients(replace(s, events=tuple(events)), f"{kind} {k}", *rest)
+
+        return Defect(words=words, given=given)
+
+    yield regraded("gradients of micro-batches are added, not averaged", MICRO[1], lambda a, n: a * k)
+    yield regraded("gradients of micro-batches times their tokens are added", MICRO[0], lambda a, n: a * sum(n))
+    yield regraded("the last micro-batch alone is stepped by", name, lambda a, n: np.stack([a[-1]] * len(a)))
+    for at, link in enumerate(setting.gradients):
+        kind, _, number = link.partition(" ")
+        if kind == "decay":
+            links = (*setting.gradients[:at], f"decay {k * float(number):.12g}", *setting.gradients[at + 1 :])
+            words = f"{link} is added once for each of {k} micro-batches"
+            yield Defect(words=words, given=lambda s, links=links: with_gradients(s, *links))  # type: ignore[misc]
+
+
+def with_both(steps: tuple[str, ...], gradients: tuple[str, ...]) -> Callable[[Scenario], Scenario]:
+    """Function that replaces both chains of a scenario."""
+    return lambda s: with_gradients(with_steps(s, *steps), *gradients)
+
+
+def _slow_kept(inner: Running, s: Scenario) -> Running:
+    """A session whose slow model outlives its round."""
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        slow, answer = inner.slow, inner.step(event)
+        if isinstance(event, Begin):
+            inner.slow = slow
+        return answer
+
+    return Stepping(inner, take)
+
+
 def of(setting: Setting) -> Iterator[Defect]:
-    """Yield a defect for each other chain of gradients and of messages, and for roundings of the mean instead."""
+    """Yield a defect for each other chain of gradients, steps and messages, and for roundings of the mean instead."""
+    yield from _of_models(setting)
+    if setting.micro:
+        yield from _of_batches(setting)
     for words, links in _others(setting.gradients, _of_gradients, GRADIENTS, {}):
         yield Defect(words=words, given=lambda s, links=links: with_gradients(s, *links))  # type: ignore[misc]
     for words, links in _others(setting.messages, _of_messages, MESSAGES, DONE):

@@ -103,13 +103,13 @@ def _columns_first(s: Scenario) -> Scenario:
 def _one_block(s: Scenario) -> Scenario:
     """The case with all numbers of the model in one block."""
 
-    def together(blocks: Any) -> dict[str, Array]:
-        return {"w": np.concatenate([a.ravel() for a in blocks.values()])}
+    def together(blocks: Any, *rows: int) -> dict[str, Array]:
+        return {"w": np.concatenate([a.reshape(*rows, -1) for a in blocks.values()], axis=-1)}
 
     def event(e: Event) -> Event:
         match e:
-            case Gradient(g=g):
-                return replace(e, g=together(g))
+            case Gradient(g=g, tokens=tokens):
+                return replace(e, g=together(g, *[len(tokens)] * bool(tokens)))
             case Begin(x=x):
                 return Begin(together(x))
         return e

@@ -26,7 +26,7 @@ def _regraded(words: str, change: Callable[[Any, Any, int], Any]) -> Defect:
             if isinstance(e, Gradient):
                 g = {n: change(a, (before or e.g)[n], k) for n, a in e.g.items()}
                 before, k = e.g, k + 1
-                events.append(Gradient(g))
+                events.append(replace(e, g=g))
             else:
                 before, k = None, 0
                 events.append(e)
@@ -43,7 +43,8 @@ def left_alone(where: Callable[[Array, Scenario], Array]) -> Callable[[Running, 
             before, answer = inner.state, inner.step(event)
             if not isinstance(event, Gradient):
                 return answer
-            still = where(flatten(event.g), s)
+            rows = {n: sum(abs(a)) if event.tokens else a for n, a in event.g.items()}
+            still = where(flatten(rows), s)
             kept = {n: _where(still, v, getattr(inner.state, n)) for n, v in _vectors(before, len(still)).items()}
             inner.state = replace(inner.state, **kept) if is_dataclass(before) else _where(still, before, inner.state)
             x = model(inner.state)

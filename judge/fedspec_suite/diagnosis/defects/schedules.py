@@ -29,6 +29,9 @@ def _others(name: str, right: Schedule, level: str) -> Iterator[tuple[str, Every
     """Words for other schedules, in what they count, and their factors."""
     every, s, counted = right.every, right.factor, right.every.replace("-", " ")
     yield f"{name} has no schedule", every, lambda t: 1.0
+    if right.shape == "warm-up-from-zero":
+        (period,) = right.numbers
+        yield f"the schedule of {name} starts at 1/{period:g}, not at 0", every, lambda t: s(t + 1)
     yield f"the schedule of {name} starts one {counted} late", every, lambda t: s(max(t - 1, 0))
     yield f"the schedule of {name} starts one {counted} early", every, lambda t: s(t + 1)
     for other in Every if level == "client" else ():

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from fedspec.chain import through
 from fedspec.contract import Begin, Event, Gradient, Round
-from fedspec.params import flatten
+from fedspec.reference import batches
 from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, began, part, with_part
 from fedspec_suite.diagnosis.defects.state import state_fields
 from fedspec_suite.measure.scenario import Scenario
@@ -36,7 +37,7 @@ def _at_first(name: str, times: int, power: int = 1) -> Callable[[Running, Scena
             if begins[0]:
                 begins[0] = False
                 before = inner.state
-                brought = flatten(event.g) if isinstance(event, Gradient) else inner.step(event)["delta"]
+                brought = _first(inner, event) if isinstance(event, Gradient) else inner.step(event)["delta"]
                 now = part(before, name)
                 inner.state = with_part(before, name, 0 * now + times * brought**power)
             return inner.step(event)
@@ -44,6 +45,11 @@ def _at_first(name: str, times: int, power: int = 1) -> Callable[[Running, Scena
         return Stepping(inner, take)
 
     return session
+
+
+def _first(inner: Running, event: Gradient) -> Any:
+    """The gradient of an event, its micro-batches accumulated as the case says."""
+    return through(inner.links[: bool(event.tokens)], batches(event.g, event.tokens), inner.slow, inner.layers)
 
 
 def _minus(other: str) -> Callable[[Running], Any]:

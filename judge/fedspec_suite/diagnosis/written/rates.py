@@ -70,7 +70,7 @@ def factors(bench: Bench, setting: Setting) -> Iterator[tuple[str, Array]]:
             found = [np.array([*_of_case(play, name)]) for play in plays] if name in setting.numbers else []
         except CANNOT:
             continue
-        alike = found and all(len(s) == len(found[0]) and _near(s, found[0]).all() for s in found)
+        alike = found and found[0].any() and all(len(s) == len(found[0]) and _near(s, found[0]).all() for s in found)
         if alike and not _near(found[0], np.ones(len(found[0]))).all():
             yield name, found[0]
 
@@ -104,7 +104,8 @@ def _of_case(play: Play, name: str) -> Iterator[float]:
         slope = 2 * (whole - taken(0.5))
         with np.errstate(all="ignore"):
             by = 1 + (want - whole) @ slope / (slope @ slope)
-        if not (by > 0 and _near(taken(by), want).all()):
+        by = 0.0 if abs(by) < NEAR else by
+        if not (by >= 0 and _near(taken(by), want).all()):
             raise KeyError(f"no {name} leads to the model")
         yield float(by)
 
@@ -114,7 +115,7 @@ def shapes_of(s: Array, level: str) -> Iterator[str]:
     for shape, (names, make) in SHAPES.items():
         for numbers in _numbers(names, s) if shape != "table" else ():
             made = np.array([make(*numbers)(t) for t in range(len(s))])
-            if np.allclose(made, s, rtol=NEAR, atol=0):
+            if np.allclose(made, s, rtol=NEAR, atol=NEAR**2):
                 said = "".join(f" {n}={v:.10g}" for n, v in zip(names, numbers, strict=True))
                 for every in (Every.STEP, Every.STEP_OF_ROUND) if level == "client" else (Every.ROUND,):
                     yield f"{shape}/{every}{said}"
@@ -123,8 +124,9 @@ def shapes_of(s: Array, level: str) -> Iterator[str]:
 
 def _numbers(names: Sequence[str], s: Array) -> Iterator[tuple[float, ...]]:
     """Numbers that a shape may have: each period with each factor or floor that the values of a schedule show."""
-    shown = {float(f"{v:.6g}") for v in (*s, *(s[1:] / s[:-1])) if 0 < v < 1} | {0.1, 0.01}
-    yield from product(*(map(float, PERIODS) if n == "period" else sorted(shown) for n in names))
+    shown = {float(f"{v:.6g}") for v in (*s, *(s[1:][s[:-1] > 0] / s[:-1][s[:-1] > 0])) if 0 < v < 1} | {0.1, 0.01}
+    pools = {"period": [*map(float, PERIODS)], "floor": [0.0, *sorted(shown)]}
+    yield from product(*(pools.get(n, sorted(shown)) for n in names))
 
 
 def _variant(setting: Setting, name: str, words: str, schedules: Schedules) -> Variant:
