@@ -1,12 +1,12 @@
 """declearn 2.9.1: its ``Optimizer`` with ``NumpyVector``, as a client's.
 
-``pip install --no-deps declearn==2.9.1``, and then ``fedspec check py:examples/found/declearn_client.py:Subject``
+``pip install --no-deps declearn==2.9.1 msgpack``, and ``fedspec check py:examples/found/declearn_client.py:Subject``
 
 ridge       regulariser ``ridge``, then module ``l2-global-clipping``
 each        module ``l2-clipping``, which clips each block
 steps       ``exponential-decay`` at each step
 rounds      ``exponential-decay`` at each round, ``step_level=False``
-resumed     ``adam``, restored by ``set_state`` from what ``get_state`` returns; the model's arrays beside it
+resumed     as ``steps``, restored by ``set_state`` from what ``get_state`` returns; the model is the adapter's
 """
 
 from __future__ import annotations
@@ -17,10 +17,8 @@ from typing import Any
 
 import beside
 
-from fedspec.contract import Answer, Begin, Blocks, Case, Claim, Event, Gradient, Info
+from fedspec.contract import Answer, Begin, Case, Claim, Event, Gradient, Info
 from fedspec.errors import ContractError
-
-VERSION = beside.published("declearn", "2.9.1", "declearn", "declearn.model")
 
 Make = Callable[[Mapping[str, Any]], Any]
 """Function that makes an optimiser from the case's hyper-parameters."""
@@ -71,13 +69,18 @@ class Subject:
     """Adapter of its optimiser with several settings."""
 
     def __init__(self) -> None:
+        version = beside.published("declearn", "2.9.1", "declearn", "declearn.model")
         from declearn.optimizer._base import Optimizer
 
         exp = "exponential/{} factor=0.5".format
         made: Sequence[tuple[Claim, Make]] = [
             (
                 Claim("sgd", "client", variant="ridge", gradients=("decay 0.02", "clip-norm 1")),
-                lambda h: Optimizer(h["eta_l"], regularizers=[("ridge", {"alpha": 0.01})], modules=[("l2-global-clipping", {"max_norm": 1.0})]),
+                lambda h: Optimizer(
+                    h["eta_l"],
+                    regularizers=[("ridge", {"alpha": 0.01})],
+                    modules=[("l2-global-clipping", {"max_norm": 1.0})],
+                ),
             ),
             (
                 Claim("sgd", "client", variant="each", gradients=("clip-block-norm 1",)),
@@ -96,7 +99,7 @@ class Subject:
                 lambda h: Optimizer(("exponential-decay", {"base": h["eta_l"], "rate": 0.5, "step_level": True})),
             ),
         ]
-        self.info = Info("declearn", VERSION, tuple(claim for claim, _ in made))
+        self.info = Info("declearn", version, tuple(claim for claim, _ in made))
         self.made = {claim.variant: make for claim, make in made}
 
     def start(self, case: Case) -> Session:

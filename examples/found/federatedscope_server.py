@@ -47,7 +47,9 @@ def Subject() -> Servers:
 
         def update(self, sent: Sent) -> None:
             old = self.model.state_dict()
-            changes = ({n: torch.tensor(np.atleast_1d(v)) for n, v in zip(old, m.delta.values(), strict=True)} for m in sent)
+            changes = (
+                {n: torch.tensor(np.atleast_1d(v)) for n, v in zip(old, m.delta.values(), strict=True)} for m in sent
+            )
             models = [{n: x + d[n] for n, x in old.items()} for d in changes]
             feedback = [(m.weight, local) for m, local in zip(sent, models, strict=True)]
             self.its.update(self.its.aggregate({"client_feedback": feedback}))

@@ -37,7 +37,13 @@ def Subject() -> Steps:
         for kind in ("optimizer", "scheduler")
     }
     modes = SimpleNamespace(TRAIN="train", FINETUNE="finetune")
-    given = {**built, "torch": torch, "MODE": modes, "CtxVar": lambda value, _: value, "LIFECYCLE": SimpleNamespace(ROUTINE=0)}
+    given = {
+        **built,
+        "torch": torch,
+        "MODE": modes,
+        "CtxVar": lambda value, _: value,
+        "LIFECYCLE": SimpleNamespace(ROUTINE=0),
+    }
     names = ("_hook_on_fit_start_init", "_hook_on_batch_backward")
     hooks = source.definitions(COMMIT, f"{FOLDER}/trainers/torch_trainer.py", *names, given=given)
 
@@ -59,7 +65,10 @@ def Subject() -> Steps:
     halves = {"type": "StepLR", "step_size": 3, "gamma": 0.5}
     half = "step/{} period=3 factor=0.5".format
     made = [
-        (Claim("sgd", "client", variant="clipped", gradients=("clip-norm-eps 1", "decay 0.01")), trained(1, 0.01, {"type": ""})),
+        (
+            Claim("sgd", "client", variant="clipped", gradients=("clip-norm-eps 1", "decay 0.01")),
+            trained(1, 0.01, {"type": ""}),
+        ),
         (Claim("sgd", "client", variant="halved", schedules={"eta_l": half("step-of-round")}), trained(-1, 0, halves)),
         (Claim("sgd", "client", variant="by-rounds", schedules={"eta_l": half("round")}), trained(-1, 0, halves)),
     ]

@@ -2,8 +2,9 @@
 
 ``SOURCE=path/to/FedML fedspec check py:examples/found/fedml_messages.py:Subject``
 
-``transform_tensor_to_finite`` of ``core/mpc/secagg.py`` at the clients, ``transform_finite_to_tensor`` at the server on
-the sum, which it makes float32; the sum modulo p and the factor 1 / n are the adapter's. p is 2^15 - 19 and ``precision_parameter`` 10, as in its configurations.
+The clients call ``transform_tensor_to_finite`` of ``core/mpc/secagg.py``. The server calls
+``transform_finite_to_tensor`` on the sum, and makes it float32. The sum modulo p and the factor 1 / n are this
+adapter's. p is 2^15 - 19 and ``precision_parameter`` 10, as in its configurations.
 
 models      of the clients' models, as its clients send them
 changes     of their changes
@@ -48,10 +49,13 @@ class Subject:
         names = ("my_q", "my_q_inv", "transform_tensor_to_finite", "transform_finite_to_tensor")
         given = {"np": np, "torch": torch}
         self.its = source.definitions(COMMIT, "python/fedml/core/mpc/secagg.py", *names, given=given)
-        more: dict[str, Any] = {"options": {"weights": "uniform"}, "messages": (f"fixed {BITS}",), "dtypes": ("float32",)}
+        more: dict[str, Any] = {
+            "options": {"weights": "uniform"},
+            "messages": (f"fixed {BITS}",),
+            "dtypes": ("float32",),
+        }
         claims = tuple(
-            means.offer_of_models("fedavg", "mcmahan-2017", variant=v, **more)
-            for v in ("models", "changes")
+            means.offer_of_models("fedavg", "mcmahan-2017", variant=v, **more) for v in ("models", "changes")
         )
         self.info = means.Info("fedml", source.dated(COMMIT), claims)
 

@@ -46,7 +46,9 @@ def Subject() -> Steps:
     trains = source.definitions(COMMIT, "flsim/clients/base_client.py", "_batch_train", given=given)["_batch_train"]
     Timeline = source.definitions(COMMIT, "flsim/common/timeline.py", "Timeline", given={"NamedTuple": NamedTuple})
     told = SimpleNamespace(step_size=3, gamma=0.5, verbose=False)
-    given |= dict.fromkeys(("Optional", "Any", "IFLBatchMetrics", "IFLModel", "Optimizer", "StepLRSchedulerConfig"), Any)
+    given |= dict.fromkeys(
+        ("Optional", "Any", "IFLBatchMetrics", "IFLModel", "Optimizer", "StepLRSchedulerConfig"), Any
+    )
     given |= {"init_self_cfg": lambda self, **_: vars(self).update(cfg=told), "OptimizerScheduler": Scheduler}
     given["StepLR"] = lambda verbose, **more: torch.optim.lr_scheduler.StepLR(**more)
     path = "flsim/optimizers/optimizer_scheduler.py"
@@ -72,7 +74,10 @@ def Subject() -> Steps:
 
     half = {"eta_l": "step/round period=3 factor=0.5"}
     made = [
-        (Claim("sgd", "client", variant="clipped", gradients=("clip-norm-eps 1", "decay 0.01")), trained(True, Scheduler)),
+        (
+            Claim("sgd", "client", variant="clipped", gradients=("clip-norm-eps 1", "decay 0.01")),
+            trained(True, Scheduler),
+        ),
         (Claim("sgd", "client", variant="halved", schedules=half), trained(False, StepLR)),
     ]
     return Steps("flsim", source.dated(COMMIT), made)

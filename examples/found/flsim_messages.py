@@ -11,7 +11,6 @@ fixed       ``FixedPointConverter`` with 32 bits and ``scaling_factor`` 2^16
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -35,26 +34,15 @@ def Subject() -> means.Means:
     its = {n: source.definitions(COMMIT, f"flsim/{p}", n, given=given)[n] for n, p in names.items()}
     half, fixed = its["HalfPrecisionChannel"](), its["FixedPointConverter"]()
 
-    def halved(change: torch.Tensor) -> torch.Tensor:
-        sent = SimpleNamespace(model_state_dict={"x": change}, populate_state_dict=bool, update_model_=bool)
+    def halved(change: Any) -> torch.Tensor:
+        sent = SimpleNamespace(
+            model_state_dict={"x": torch.tensor(change)}, populate_state_dict=bool, update_model_=bool
+        )
         half._on_server_after_reception(half._on_client_before_transmission(sent))
         return sent.model_state_dict["x"]  # type: ignore[no-any-return]
 
-    made: list[tuple[str, tuple[str, ...], Callable[[torch.Tensor], torch.Tensor]]] = [
+    made: list[means.Rounding] = [
         ("half", ("float16",), halved),
-        ("fixed", ("fixed 16",), lambda change: fixed.to_float(fixed.to_fixedpoint(change))),
+        ("fixed", ("fixed 16",), lambda change: fixed.to_float(fixed.to_fixedpoint(torch.tensor(change)))),
     ]
-    return means.Means("flsim", source.dated(COMMIT), list(rounded(made)))
-
-
-def rounded(made: Any) -> Iterator[tuple[means.Claim, means.Make]]:
-    """Yield a claim for each variant, its rounding and a function of one change."""
-    for variant, chain, of in made:
-        claim = means.offer("fedavg", "mcmahan-2017", messages=chain, variant=variant)
-
-        def mean(sent: means.Sent, of: Any = of) -> Any:
-            rows = means.rows(sent)
-            sums = means.shares(sent) @ [of(torch.tensor(row)).numpy() for row in rows]
-            return sums.astype(rows.dtype)
-
-        yield claim, lambda _, mean=mean: mean
+    return means.Means("flsim", source.dated(COMMIT), list(means.rounded(made)))

@@ -33,7 +33,15 @@ def Subject() -> Servers:
     given["print_rank"] = lambda *_, **__: None
     useful = source.definitions(COMMIT, "utils/utils.py", *names, given=given)
     useful = {name: useful[name] for name in (*names, "print_rank")}
-    source.absent("utils", get_lr=lambda _: None, make_optimizer=None, write_yaml=None, compute_grad_cosines=None, to_device=lambda a: a, **useful)
+    source.absent(
+        "utils",
+        get_lr=lambda _: None,
+        make_optimizer=None,
+        write_yaml=None,
+        compute_grad_cosines=None,
+        to_device=lambda a: a,
+        **useful,
+    )
     source.absent("utils.utils", to_device=None, get_label_VAT=None)
     run = SimpleNamespace(get_context=lambda: SimpleNamespace(log=None))
     for name, things in {

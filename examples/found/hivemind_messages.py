@@ -2,7 +2,7 @@
 
 ``SOURCE=path/to/hivemind fedspec check py:examples/found/hivemind_messages.py:Subject``
 
-The mean is the adapter's; its averager sends parts of 512 KiB, and here one tensor is a part. The message is a stand-in.
+The mean is the adapter's, and one tensor is one part of a message. The message is a stand-in.
 
 float16     ``Float16Compression``
 scaled      ``ScaledFloat16Compression``, which sends differences from the mean in units of their spread
@@ -19,7 +19,6 @@ import means
 import numpy as np
 import source
 import torch
-from flsim_messages import rounded
 
 COMMIT = "4bd43b7"
 
@@ -33,7 +32,7 @@ def Subject() -> means.Means:
     its = source.definitions(COMMIT, "hivemind/compression/floating.py", *names, given=given)
 
     def of(name: str) -> Any:
-        return lambda change: its[name]().extract(its[name]().compress(change, None))
+        return lambda change: its[name]().extract(its[name]().compress(torch.tensor(change), None))
 
-    made = [("float16", ("float16",), of(names[0])), ("scaled", ("float16",), of(names[1]))]
-    return means.Means("hivemind", source.dated(COMMIT), list(rounded(made)))
+    made: list[means.Rounding] = [("float16", ("float16",), of(names[0])), ("scaled", ("float16",), of(names[1]))]
+    return means.Means("hivemind", source.dated(COMMIT), list(means.rounded(made)))

@@ -12,7 +12,6 @@ fresh       the merge, with a checkpoint before the first step too
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -36,7 +35,13 @@ class Session(local.Session):
 
     def kept(self, folder: Path) -> Any:
         """Return a manager of the run in a folder."""
-        told = SimpleNamespace(dir=str(folder), async_mode="disabled", load_path=None, keep_last_n=1, is_dynamic_milestone=lambda step: True)
+        told = SimpleNamespace(
+            dir=str(folder),
+            async_mode="disabled",
+            load_path=None,
+            keep_last_n=1,
+            is_dynamic_milestone=lambda step: True,
+        )
         return self.manager(told, self.model, vars(self.take)["optimizer"])
 
     def save(self) -> bytes:

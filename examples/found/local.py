@@ -1,6 +1,6 @@
 """Driver of other projects' local steps: a model of torch, a round's optimiser, and the project's code of one step.
 
-The project computes its gradient by ``backward``: the loss here is linear in the model, and its gradient is the event's.
+The project computes a gradient by ``backward``. The loss here is linear in the model, and its gradient is the event's.
 """
 
 from __future__ import annotations

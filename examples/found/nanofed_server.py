@@ -43,7 +43,9 @@ class Session:
         """Run a round."""
         now, sent, old = self.its.current_round + 1, [], self.model.state_dict()
         for m in messages(event):
-            local = {n: x + torch.tensor(np.atleast_1d(d)) for (n, x), d in zip(old.items(), m.delta.values(), strict=True)}
+            local = {
+                n: x + torch.tensor(np.atleast_1d(d)) for (n, x), d in zip(old.items(), m.delta.values(), strict=True)
+            }
             told: dict[str, Any] = {"client_id": m.client, "model_state": local, "metrics": {"num_samples": m.weight}}
             sent.append(told | {"round_number": m.round or now})
         self.its.aggregate(self.model, sent)
