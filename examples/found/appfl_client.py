@@ -17,9 +17,10 @@ from typing import Any
 import beside
 import source
 import torch
-from local import Model, Steps, Take
+from local import Steps, Take
 
 from fedspec.contract import Claim
+from fedspec_suite.subjects.outer import Model
 
 
 def Subject() -> Steps:

@@ -16,9 +16,10 @@ from typing import Any
 import beside  # noqa: F401
 import source
 import torch
-from local import Make, Model, Steps, Take
+from local import Make, Steps, Take
 
 from fedspec.contract import Claim
+from fedspec_suite.subjects.outer import Model
 
 COMMIT = "4001608"
 
@@ -55,9 +56,9 @@ def Subject() -> Steps:
         return begins
 
     clip, inverse = "clip-norm-eps 60", ",".join(repr(1 / (t + 1)) for t in range(8))
-    told = {"schedules": {"eta_l": f"table/round values={inverse}"}, "gradients": (clip,)}
+    late = {"eta_l": f"table/round values={inverse}"}
     made = [
         (Claim("sgd", "client", variant="clipped", gradients=(clip, "decay 0.01")), trained(0.01, False)),
-        (Claim("sgd", "client", variant="inverse", **told), trained(0, True)),
+        (Claim("sgd", "client", variant="inverse", schedules=late, gradients=(clip,)), trained(0, True)),
     ]
     return Steps("fedavgpy", source.dated(COMMIT), made)

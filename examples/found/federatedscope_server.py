@@ -18,9 +18,10 @@ import numpy as np
 import source
 import torch
 from means import Sent
-from servers import Make, Model, Servers
+from servers import Make, Servers
 
 from fedspec.contract import Claim
+from fedspec_suite.subjects.outer import Model
 
 COMMIT, FOLDER = "480b67d", "federatedscope/core"
 

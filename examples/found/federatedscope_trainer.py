@@ -18,9 +18,10 @@ from typing import Any
 import beside  # noqa: F401
 import source
 import torch
-from local import Make, Model, Steps, Take
+from local import Make, Steps, Take
 
 from fedspec.contract import Claim
+from fedspec_suite.subjects.outer import Model
 
 COMMIT, FOLDER = "480b67d", "federatedscope/core"
 

@@ -21,16 +21,18 @@ import numpy as np
 import source
 import torch
 
+from fedspec.contract import Answer, Case, Event, Info
+
 COMMIT, P, BITS = "03e11df", 2**15 - 19, 10
 
 
 class Session:
     """Session of a case: the model, and the sum of what the clients send."""
 
-    def __init__(self, case: means.Case, its: Mapping[str, Any]) -> None:
+    def __init__(self, case: Case, its: Mapping[str, Any]) -> None:
         self.x, self.its, self.models = dict(case.x0), its, case.variant == "models"
 
-    def step(self, event: means.Event) -> means.Answer:
+    def step(self, event: Event) -> Answer:
         """Run a round."""
         base = self.x if self.models else {name: np.zeros_like(x) for name, x in self.x.items()}
         sent = [{n: base[n] + d for n, d in m.delta.items()} for m in means.messages(event)]
@@ -57,8 +59,8 @@ class Subject:
         claims = tuple(
             means.offer_of_models("fedavg", "mcmahan-2017", variant=v, **more) for v in ("models", "changes")
         )
-        self.info = means.Info("fedml", source.dated(COMMIT), claims)
+        self.info = Info("fedml", source.dated(COMMIT), claims)
 
-    def start(self, case: means.Case) -> Session:
+    def start(self, case: Case) -> Session:
         """Begin a case."""
         return Session(case, self.its)

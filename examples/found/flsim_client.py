@@ -20,9 +20,10 @@ from typing import Any, NamedTuple
 import beside  # noqa: F401
 import source
 import torch
-from local import Make, Model, Steps, Take
+from local import Make, Steps, Take
 
 from fedspec.contract import Claim
+from fedspec_suite.subjects.outer import Model
 
 COMMIT = "7311f2d"
 
@@ -49,7 +50,7 @@ def Subject() -> Steps:
     given |= dict.fromkeys(
         ("Optional", "Any", "IFLBatchMetrics", "IFLModel", "Optimizer", "StepLRSchedulerConfig"), Any
     )
-    given |= {"init_self_cfg": lambda self, **_: vars(self).update(cfg=told), "OptimizerScheduler": Scheduler}
+    given |= {"init_self_cfg": lambda self, **_: setattr(self, "cfg", told), "OptimizerScheduler": Scheduler}
     given["StepLR"] = lambda verbose, **more: torch.optim.lr_scheduler.StepLR(**more)
     path = "flsim/optimizers/optimizer_scheduler.py"
     StepLR = source.definitions(COMMIT, path, "StepLRScheduler", given=given)["StepLRScheduler"]

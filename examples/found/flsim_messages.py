@@ -28,7 +28,7 @@ def Subject() -> means.Means:
     names["FixedPointConverter"] = "secure_aggregation/secure_aggregator.py"
     told = SimpleNamespace(num_bits=32, num_bytes=None, scaling_factor=2**16)
     given: dict[str, Any] = {"torch": torch, "OrderedDict": OrderedDict, "IdentityChannel": SimpleNamespace}
-    given |= {"init_self_cfg": lambda self, **_: vars(self).update(cfg=told), "Message": object}
+    given |= {"init_self_cfg": lambda self, **_: setattr(self, "cfg", told), "Message": object}
     given |= dict.fromkeys(("HalfPrecisionChannelConfig", "FixedPointConfig"))
     given["Logger"] = given["logging"] = SimpleNamespace(get_logger=lambda _: None, Logger=None)
     its = {n: source.definitions(COMMIT, f"flsim/{p}", n, given=given)[n] for n, p in names.items()}

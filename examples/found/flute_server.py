@@ -19,9 +19,10 @@ import beside  # noqa: F401
 import source
 import torch
 from means import Sent
-from servers import Model, Servers
+from servers import Servers
 
 from fedspec.contract import Claim
+from fedspec_suite.subjects.outer import Model
 
 COMMIT = "8bfe085"
 
@@ -44,13 +45,14 @@ def Subject() -> Servers:
     )
     source.absent("utils.utils", to_device=None, get_label_VAT=None)
     run = SimpleNamespace(get_context=lambda: SimpleNamespace(log=None))
-    for name, things in {
+    stand_ins: dict[str, dict[str, Any]] = {
         "azureml": {},
         "azureml.core": {"Run": run},
         "core": {},
         "core.metrics": {"Metrics": None},
         "core.strategies": {"BaseStrategy": SimpleNamespace},
-    }.items():
+    }
+    for name, things in stand_ins.items():
         source.absent(name, **things)
     source.module(COMMIT, "core/strategies/utils.py", "core.strategies.utils")
     FedAvg = source.module(COMMIT, "core/strategies/fedavg.py", "core.strategies.fedavg").FedAvg

@@ -22,6 +22,7 @@ import source
 import torch
 
 from fedspec.contract import Case, Claim
+from fedspec_suite.subjects.outer import Model
 
 COMMITS = {"before": "cc97c53", "after": "fec6ff4", "fresh": "fec6ff4"}
 
@@ -63,7 +64,7 @@ class Session(local.Session):
         beside.unpacked(saved, load)
 
 
-def begins(model: local.Model, h: Mapping[str, Any], _: int) -> local.Take:
+def begins(model: Model, h: Mapping[str, Any], _: int) -> local.Take:
     """Begin with Adam, whose step follows a backward pass."""
     optimizer = torch.optim.Adam(model.parameters(), lr=h["eta_l"], betas=(h["beta1"], h["beta2"]), eps=h["eps"])
 

@@ -41,7 +41,7 @@ class Session:
                 self.begin(x)
             case Gradient(g=g):
                 pairs = zip(self.model.blocks, g.values(), strict=True)
-                self.take(sum((p * torch.tensor(v).reshape(p.shape)).sum() for p, v in pairs))  # type: ignore[arg-type]
+                self.take(sum((p * torch.tensor(v).reshape(p.shape)).sum() for p, v in pairs))
             case _:
                 raise ContractError(f"event: {type(event).__name__} at level client; send Gradient or Begin")
         return {"x": self.model.shown(self.case.x0)}

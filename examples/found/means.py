@@ -63,7 +63,10 @@ def rounded(made: Sequence[Rounding]) -> Iterator[tuple[Claim, Make]]:
             moved = shares(sent) @ [np.asarray(function(row)) for row in changes]
             return moved.astype(changes.dtype)
 
-        yield offer("fedavg", "mcmahan-2017", messages=chain, variant=variant), lambda _, mean=mean: mean
+        def make(_: Mapping[str, Any], mean: Mean = mean) -> Mean:
+            return mean
+
+        yield offer("fedavg", "mcmahan-2017", messages=chain, variant=variant), make
 
 
 def messages(event: Event) -> Sent:
