@@ -47,12 +47,16 @@ def module(commit: str, path: str, name: str) -> ModuleType:
 
 def definitions(commit: str, path: str, *names: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return some functions and classes of a file that can't be imported, compiled unchanged."""
-    tree = ast.parse(text(commit, path))
-    found = [node for node in ast.walk(tree) if getattr(node, "name", None) in names]
+    return compiled(text(commit, path), f"{path} at {commit}", *names, given=given)
+
+
+def compiled(code: str, where: str, *names: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return some functions and classes of a text, compiled unchanged."""
+    found = [node for node in ast.walk(ast.parse(code)) if getattr(node, "name", None) in names]
     if len(found) != len(names):
-        raise RuntimeError(f"{path} at {commit} doesn't define each of {names} exactly once")
+        raise RuntimeError(f"{where} doesn't define each of {names} exactly once")
     out = dict(given)
-    exec(compile(ast.Module(body=found, type_ignores=[]), f"{path} at {commit}", "exec"), out)  # type: ignore[arg-type]
+    exec(compile(ast.Module(body=found, type_ignores=[]), where, "exec"), out)  # type: ignore[arg-type]
     return out
 
 

@@ -7,7 +7,7 @@ adapter passes models to it, and the project returns the next model.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import beside  # noqa: F401
@@ -24,6 +24,9 @@ Make = Callable[[Mapping[str, Any]], Mean]
 
 NextModel = Callable[[Sequence[Blocks], Sequence[float]], Blocks]
 """Function from the clients' models and numbers of examples to the next model."""
+
+Rounding = tuple[str, tuple[str, ...], Callable[[Any], Any]]
+"""A variant, what it claims of each message, and the project's function of one change."""
 
 MakeNext = Callable[[Mapping[str, Any]], NextModel]
 """Function that makes a NextModel from the case's hyper-parameters."""
@@ -49,6 +52,21 @@ def shares(sent: Sent) -> np.ndarray[Any, Any]:
     """Return each client's share of the examples."""
     n = np.array([float(m.weight) for m in sent])
     return np.asarray(n / n.sum())
+
+
+def rounded(made: Sequence[Rounding]) -> Iterator[tuple[Claim, Make]]:
+    """Yield a claim of FedAvg for each function of one change, and the mean of its results by examples."""
+    for variant, chain, function in made:
+
+        def mean(sent: Sent, function: Callable[[Any], Any] = function) -> Any:
+            changes = rows(sent)
+            moved = shares(sent) @ [np.asarray(function(row)) for row in changes]
+            return moved.astype(changes.dtype)
+
+        def make(_: Mapping[str, Any], mean: Mean = mean) -> Mean:
+            return mean
+
+        yield offer("fedavg", "mcmahan-2017", messages=chain, variant=variant), make
 
 
 def messages(event: Event) -> Sent:

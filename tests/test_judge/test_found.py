@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedspec.contract import ClientMessage
+from fedspec.contract import Case, Claim, ClientMessage, Messages
 from fedspec_suite.api import check_subject
 
 pytest.importorskip("torch")
@@ -25,7 +25,7 @@ pytest.importorskip("torch")
 HOME = Path(__file__).resolve().parents[2]
 FOLDER = HOME / "examples/found"
 PAGE = (HOME / "docs/found.md").read_text(encoding="utf-8")
-SHARED = {"beside", "compressing", "means", "network"}
+SHARED = {"beside", "compressing", "local", "means", "network", "servers"}
 SHOWN = {"near"}
 """Scripts that the page names."""
 ADAPTERS = sorted(p.stem for p in FOLDER.glob("*.py") if p.stem not in SHARED | SHOWN)
@@ -39,7 +39,7 @@ said = {}
 for name in sys.argv[1:]:
     module = import_module(name)
     public = {n: f for n, f in vars(module).items() if callable(f) and getattr(f, "__module__", "") == name}
-    offered = {n: f for n, f in public.items() if n in ("Subject", "Speedtronic", "Blt", "Torch")}
+    offered = {n: f for n, f in public.items() if n in ("Subject", "Mended", "Speedtronic", "Blt", "Torch")}
     mixers = {n: f for n, f in public.items() if n in ("fedit", "ffa", "rolora", "flora", "fedex")}
     for made, arguments in ((offered, ()), (mixers, (next(rounds()),))):
         for n, f in made.items():
@@ -155,7 +155,7 @@ def test_adapters_refuse_a_clone_without_their_commit_and_packages_at_other_vers
     for key, error in said.items():
         if key == "packaged_outer.Torch":
             assert not error
-        elif key.startswith(("byzpy", "chorus", "disropt", "krum", "packaged")):
+        elif key.startswith(("appfl", "byzpy", "chorus", "declearn", "disropt", "krum", "nanofed", "packaged")):
             assert not error or "pip install --no-deps" in error, key
         else:
             assert str(tmp_path) in error and "git" in error, (key, error)
@@ -231,3 +231,61 @@ def test_compressors_hand_over_changes_and_draws(at: Any) -> None:
 def test_shares_are_those_of_the_examples(at: Any) -> None:
     sent = [ClientMessage(i, {"x": np.zeros(1)}, n, 1, 1) for i, n in enumerate((1, 3))]
     assert at("means").shares(sent).tolist() == [0.25, 0.75]
+
+
+def test_roundings_reach_the_mean_of_changes_by_examples(at: Any) -> None:
+    means = at("means")
+    offers = list(means.rounded([("", ("fixed 16",), lambda row: np.rint(row * 2.0**16) / 2.0**16)]))
+    (found,) = check_subject(means.Means("ours", "0", offers), law="follows-*")
+    assert found.passed == found.required > 0
+
+
+def test_local_steps_hand_over_a_loss_and_the_number_of_the_round(at: Any) -> None:
+    local, torch = at("local"), at("torch")
+
+    def begins(model: Any, h: Any, round_: int) -> Any:
+        sgd = torch.optim.SGD(model.parameters(), lr=h["eta_l"] * 0.5**round_)
+
+        def takes(loss: Any) -> None:
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+
+        return takes
+
+    claim = Claim("sgd", "client", schedules={"eta_l": "exponential/round factor=0.5"})
+    (found,) = check_subject(local.Steps("ours", "0", [(claim, begins)]), law="follows-*")
+    assert found.passed == found.required > 0
+
+
+def test_servers_hand_over_messages_and_give_a_checkpoint_back(at: Any) -> None:
+    servers, means, torch = at("servers"), at("means"), at("torch")
+
+    class Server:
+        def __init__(self, model: Any, h: Any) -> None:
+            self.model, self.rate, self.rounds = model, h["eta"], 0
+
+        def update(self, sent: Any) -> None:
+            with torch.no_grad():
+                for p, *changes in zip(self.model.blocks, *(m.delta.values() for m in sent), strict=True):
+                    mean = sum(s * torch.tensor(c) for s, c in zip(means.shares(sent), changes, strict=True))
+                    p += self.rate * mean
+            self.rounds += 1
+
+        def save(self, folder: Path) -> None:
+            torch.save([self.model.state_dict(), self.rounds], folder / "kept")
+
+        def load(self, folder: Path) -> None:
+            model, self.rounds = torch.load(folder / "kept")
+            self.model.load_state_dict(model)
+
+    subject = servers.Servers("ours", "0", [(Claim("fedavg", "server", "mcmahan-2017"), Server)])
+    (found,) = check_subject(subject, law="follows-*")
+    assert found.passed == found.required > 0
+    case = Case("fedavg", "server", "mcmahan-2017", {}, "float64", {"x": np.zeros(2)}, {"eta": 1.0})
+    sent = Messages((ClientMessage(0, {"x": np.array([1.0, 2.0])}, 1, 1, 1),))
+    first, second = subject.start(case), subject.start(case)
+    first.step(sent)
+    second.restore(first.save())
+    assert second.server.rounds == 1
+    assert second.step(sent)["x"]["x"].tolist() == [2.0, 4.0]
