@@ -51,7 +51,7 @@ KINDS: dict[str, tuple[str, tuple[Treatment, ...]]] = {
     "no-weight": ("a message has no weight", (Treatment.RAISES, Treatment.SKIPS, Treatment.ONE)),
     "nan-weight": ("a weight is NaN", _WEIGHT),
     "negative-weight": ("a weight is negative", _WEIGHT),
-    "no-examples": ("all weights are zero", _CHANGE),
+    "no-examples": ("all weights are zero", (*_CHANGE, Treatment.ONE)),
     "no-message": ("a round has no message", _CHANGE),
 }
 """Kinds of invalid messages, each with a description and the treatments that a claim can declare."""

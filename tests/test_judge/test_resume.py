@@ -54,6 +54,7 @@ def test_a_right_one_is_the_same_run(name: str) -> None:
         ("text", "the event after restore fails: TypeError"),
         ("silent", "has no method 'save'"),
         ("module", "after a restore in a new process, m and v are at their initial values"),
+        ("no_begun", "after a restore that follows Begin, x is at its initial value"),
         ("no_count", "t is at its initial value"),
         ("scaffold", "after restore, c_i is at its initial value"),
         ("outer", "after restore, v is at its initial value"),

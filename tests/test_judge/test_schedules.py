@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -357,3 +358,27 @@ def test_a_rate_is_zero_by_an_event_alone() -> None:
         SUBJECT.start(replace(case, hyper={"eta_l": 0.0})).step(Gradient({"w": np.ones(1)}, eta_l=-0.5))
     with pytest.raises(ParameterError, match="eta_l"):
         sgd(np.ones(1), np.ones(1), eta_l=0.0)
+
+
+class Late:
+    """SGD at level client whose rate halves with each round, one round late."""
+
+    info = SubjectInfo("mine", "1", (Offer("sgd", "client", schedules={"eta_l": "exponential/round factor=0.5"}),))
+
+    def start(self, case: Case) -> Any:
+        held, rounds = [case.x0], [0]
+
+        def step(event: Any) -> dict[str, Any]:
+            if isinstance(event, Begin):
+                held[0] = event.x
+                rounds[0] += 1
+            else:
+                eta_l = case.hyper["eta_l"] * 0.5 ** max(rounds[0] - 1, 0)
+                held[0] = {n: (a - eta_l * event.g[n]).astype(a.dtype) for n, a in held[0].items()}
+            return {"x": held[0]}
+
+        return SimpleNamespace(step=step)
+
+
+def test_a_client_that_is_one_round_late_has_a_schedule() -> None:
+    assert "the schedule of eta_l starts one round late" in judged(Late()).nearest

@@ -33,12 +33,14 @@ class Seen:
 
     Attributes:
         first: the state at the start of the run, or of the round at level client.
+        start: the state at the start of the run.
         before: the state before the last event.
         now: the state that was saved.
         again: the state after the last event is taken a second time.
     """
 
     first: State
+    start: State
     before: State
     now: State
     again: Callable[[], State]
@@ -71,14 +73,14 @@ class Interrupted:
     def __init__(self, session: Any, spoil: Spoil, places: Container[int]) -> None:
         self.session, self.spoil, self.places = session, spoil, places
         self.taken = 0
-        self.first = self.before = held(session)
+        self.first = self.start = self.before = held(session)
         self.last: Event | None = None
 
     def step(self, event: Event) -> Any:
         """Corrupt the state if a restore is due; then take the event."""
         if self.taken - 1 in self.places:
             now = held(self.session)
-            put(self.session, {**now, **self.spoil(Seen(self.first, self.before, now, self._again))})
+            put(self.session, {**now, **self.spoil(Seen(self.first, self.start, self.before, now, self._again))})
         self.before, self.last = held(self.session), event
         self.taken += 1
         answer = self.session.step(event)
@@ -172,6 +174,10 @@ def named(bench: Bench, s: Scenario, once: Sequence[Shown], everywhere: Sequence
     both = [words for words, spoil in fitting if _fits(bench, s, spoil, range(count - 1), everywhere)]
     if both:
         return f"after restore, {' or '.join(both[:2])}"
+    begun = [k for k, e in enumerate(s.events[:-1]) if isinstance(e, Begin)]
+    for words, lost, _ in spoils(s) if begun else ():
+        if lost and _fits(bench, s, partial(_only, [*lost], lambda seen: seen.start), begun, everywhere):
+            return f"after a restore that follows Begin, {words}"
     if fitting:
         return f"after a restore in a new process, {fitting[0][0]}"
     return "no part of the state that is lost or stale alone explains it"

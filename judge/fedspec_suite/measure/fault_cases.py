@@ -127,6 +127,8 @@ def implied(s: Scenario, kind: str, treatment: Treatment) -> Path | None:
             # The message that is spoilt may have no shape to set to zero.
             silent = replace(_silent(good[PLACE]), weight=sent[place].weight)
             return _path(_with(s, (*sent[:place], silent, *sent[place + 1 :])), AT)
+        case Treatment.ONE if whole:
+            return _path(_with(s, tuple(replace(m, weight=1) for m in good)), AT)
         case Treatment.ONE:
             return _path(_with(s, (*sent[:place], replace(sent[place], weight=1), *sent[place + 1 :])), AT)
         case Treatment.PASSES if kind == "shape":

@@ -97,7 +97,7 @@ def offered(session, **faults):
 
 
 CHANGES = {kind: "skips-divisor-kept" for kind in ("nan", "infinite", "shape", "stale")}
-WEIGHTS = dict.fromkeys(("no-weight", "nan-weight", "negative-weight"), "counts-as-one")
+WEIGHTS = dict.fromkeys(("no-weight", "nan-weight", "negative-weight", "no-examples"), "counts-as-one")
 PASSED = {kind: "passes-on" for kind in KINDS if kind not in ("no-weight", "no-message")}
 STRICT = {kind: "raises" for kind in KINDS if kind != "twice"}
 

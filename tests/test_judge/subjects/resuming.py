@@ -72,6 +72,7 @@ scaled = server(FedAdam, saved=lambda held, self: {**held, "v": held["v"] * (1 +
 mixed = server(FedAdam, saved=lambda held, self: {**held, "v": held["m"] ** 2})
 loud = Subject(Loud, replace(right.info.offers[0]))
 text = server(FedAdam, saved=lambda held, self: {**held, "m": "lost"})
+no_begun = client(saved=lambda held, self: held if self.t else {})
 no_count = client(drop=("k", "t"))
 silent = Subject(FedAdam, right.info.offers[0])
 

@@ -175,7 +175,8 @@ def _rounds(play: Play) -> Iterator[Round]:
         def mean(w: Array, rows: Array) -> Array:
             calls.append((np.asarray(w, float), np.asarray(rows, float)))
             made: Array = w @ rows if now[0] is None else now[0]
-            return made
+            # A rule doesn't mix a mean of another type with its model.
+            return made.astype(rows.dtype)
 
         return mean
 
