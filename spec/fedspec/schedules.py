@@ -16,6 +16,7 @@ exponential       c^t                                         ``ExponentialLR(ga
 linear            1 - (1 - f) min(t / T, 1)                   ``LinearLR(1, f, total_iters=T)``
 cosine            f + (1 - f) (1 + cos(pi min(t/T, 1))) / 2   the next one, held at f from T on
 cosine-unclamped  f + (1 - f) (1 + cos(pi t / T)) / 2         ``CosineAnnealingLR(T, eta_min=f * eta)``
+inverse           T / (t + T)                                 1 / (t + 1) with T = 1, as in theorems for FedAvg
 inverse-sqrt      1 / sqrt(t + 1)                             theorems with eta proportional to 1 / sqrt(t)
 warm-up           min((t + 1) / T, 1)                         ``LinearLR(1 / T, 1, total_iters=T - 1)``
 warm-up-from-zero min(t / T, 1)                               ``LambdaLR``, as ``transformers`` warms up
@@ -92,6 +93,7 @@ SHAPES: Mapping[str, tuple[tuple[str, ...], Callable[..., Factor]]] = {
     "linear": (("period", "floor"), _linear),
     "cosine": (("period", "floor"), _cosine),
     "cosine-unclamped": (("period", "floor"), _cosine_unclamped),
+    "inverse": (("period",), lambda period: lambda t: period / (t + period)),
     "inverse-sqrt": ((), _inverse_sqrt),
     "warm-up": (("period",), _warm_up),
     "warm-up-from-zero": (("period",), _warm_up_from_zero),

@@ -21,6 +21,7 @@ LR = torch.optim.lr_scheduler
 ROUNDS: dict[str, Callable[[int], float]] = {
     "exponential/round factor=0.99": lambda t: 0.99**t,
     "inverse-sqrt/round": lambda t: 1 / math.sqrt(t + 1),
+    "inverse/round period=1": lambda t: 1 / (t + 1),
     "step/round period=7 factor=0.5": lambda t: 0.5 ** (t // 7),
     "cosine/round period=20 floor=0.1": lambda t: 0.55 + 0.45 * math.cos(math.pi * min(t, 20) / 20),
     "linear/round period=10 floor=0.2": lambda t: max(1 - 0.08 * t, 0.2),

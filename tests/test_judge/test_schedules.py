@@ -31,6 +31,10 @@ SCHEDULERS: dict[str, Callable[[Any, float], lr.LRScheduler]] = {
     "warm-up-from-zero/round period=4": lambda o, eta: lr.LambdaLR(o, lambda t: [0, 0.25, 0.5, 0.75, 1][min(t, 4)]),
     "linear/round period=3 floor=0": lambda o, eta: lr.LinearLR(o, 1, 0, 3),
     "cosine-unclamped/round period=4 floor=0": lambda o, eta: lr.CosineAnnealingLR(o, 4),
+    # 1 / r grows by 1 / (r_0 T) each time.
+    "inverse/round period=3": lambda o, eta: lr.MultiplicativeLR(
+        o, lambda t: 1 / (1 + o.param_groups[0]["lr"] / eta / 3)
+    ),
     "inverse-sqrt/round": lambda o, eta: lr.LambdaLR(o, lambda t: (1 + t) ** -0.5),
     "table/round values=1,1,0.5,0.5,0.25": lambda o, eta: lr.MultiStepLR(o, [2, 4], 0.5),
 }

@@ -125,7 +125,9 @@ def shapes_of(s: Array, level: str) -> Iterator[str]:
 def _numbers(names: Sequence[str], s: Array) -> Iterator[tuple[float, ...]]:
     """Numbers that a shape may have: each period with each factor or floor that the values of a schedule show."""
     shown = {float(f"{v:.6g}") for v in (*s, *(s[1:][s[:-1] > 0] / s[:-1][s[:-1] > 0])) if 0 < v < 1} | {0.1, 0.01}
-    pools = {"period": [*map(float, PERIODS)], "floor": [0.0, *sorted(shown)]}
+    # A step of period 1 is exponential.
+    periods = [*map(float, PERIODS), *([1.0] if [*names] == ["period"] else [])]
+    pools = {"period": periods, "floor": [0.0, *sorted(shown)]}
     yield from product(*(pools.get(n, sorted(shown)) for n in names))
 
 
