@@ -55,10 +55,9 @@ def Subject() -> Steps:
 
         return begins
 
-    clip, inverse = "clip-norm-eps 60", ",".join(repr(1 / (t + 1)) for t in range(8))
-    late = {"eta_l": f"table/round values={inverse}"}
+    clip, inverse = "clip-norm-eps 60", {"eta_l": "inverse/round period=1"}
     made = [
         (Claim("sgd", "client", variant="clipped", gradients=(clip, "decay 0.01")), trained(0.01, False)),
-        (Claim("sgd", "client", variant="inverse", schedules=late, gradients=(clip,)), trained(0, True)),
+        (Claim("sgd", "client", variant="inverse", schedules=inverse, gradients=(clip,)), trained(0, True)),
     ]
     return Steps("fedavgpy", source.dated(COMMIT), made)
