@@ -128,19 +128,29 @@ class Server:
         dtypes = more.pop("dtypes", ("float64", "float32"))
         claim = Claim("fedavg", "server", options={"weights": "examples"}, messages=messages, dtypes=dtypes)
         self.info, self.routes = Info("mine", "1", (claim,)), routes
-        self.more = {"weighed": np.asarray, "summed": np.asarray, "mean": np.asarray, "masks": 0, "lost": 0, **more}
+        self.more = {
+            "weighed": np.asarray,
+            "summed": np.asarray,
+            "mean": np.asarray,
+            "masks": 0,
+            "lost": 0,
+            "model": None,
+            **more,
+        }
 
     def start(self, case: Case) -> Any:
         return SimpleNamespace(step=partial(self.step, case, {n: np.asarray(a) for n, a in case.x0.items()}))
 
     def step(self, case: Case, held: Blocks, event: Messages) -> dict[str, Any]:
         sent = [reduce(lambda d, f: f(d), self.routes, dict(m.delta)) for m in event.messages]
+        if self.more["model"]:
+            sent = [{n: self.more["model"](x + d[n]) - x for n, x in held.items()} for d in sent]
         p = np.array([m.weight for m in event.messages]) / sum(m.weight for m in event.messages)
         for n, x in held.items():
             rows = [self.more["weighed"]((w * d[n]).astype(case.dtype)) for w, d in zip(p, sent, strict=True)]
             if self.more["masks"]:
                 hide(rows, self.more["masks"], self.more["lost"])
-            total = self.more["mean"](reduce(lambda s, row: self.more["summed"](s + row), rows))
+            total = self.more["mean"](reduce(lambda s, row: self.more["summed"](s + row), rows, 0 * rows[0]))
             held[n] = np.asarray(x + case.hyper["eta"] * total).astype(case.dtype)
         return {"x": dict(held)}
 
@@ -191,6 +201,7 @@ def test_a_server_with_the_messages_that_it_claims_conforms(subject: Server) -> 
         (Server(BF16, each(bfloat16), mean=bfloat16), "the mean is rounded to bfloat16, too"),
         (Server(FIXED16, weighed=fixed(16)), "messages are rounded to multiples of 2^-16 after they are weighed"),
         (Server(FIXED16, each(fixed(16)), summed=fixed(16)), "the sum is rounded to multiples of 2^-16 with each"),
+        (Server(BF16, model=bfloat16), "each client's model is rounded to bfloat16, not its change"),
         (Server(CLIPPED, shortened(0.5)), "messages are not rounded to bfloat16"),
         (Server(CLIPPED, each(bfloat16)), "messages are not passed through clip-norm 0.5"),
         (Server(CLIPPED, each(bfloat16), shortened(0.5)), "passed through clip-norm 0.5 after they are rounded"),

@@ -88,6 +88,7 @@ class Rounds:
             y = self.trained(i, steps)
             mean = {n: a + p.examples[i] / total * (y[n] - old[n]) for n, a in mean.items()}
             if "head" in y:
+                self.own = {k: a for k, a in self.own.items() if self.does != "forgotten" or k in event.participants}
                 self.own[0 if self.does == "one copy" else i] = y["head"]
         stays = {n for n, word in self.case.parts.items() if word in ("local", "kept") and self.does != "averaged"}
         self.x = {n: a if n in stays else a + self.case.hyper["eta"] * mean[n] for n, a in old.items()}
@@ -228,6 +229,7 @@ def test_a_model_in_the_parts_that_it_claims_conforms(subject: Subject) -> None:
     [
         (Subject(OF_ROUND, Rounds, "averaged"), "block head is averaged, but it is claimed as local"),
         (Subject(OF_ROUND, Rounds, "reset"), "block head starts again from the server's in every round"),
+        (Subject(OF_ROUND, Rounds, "forgotten"), "block head of a client that sat out starts again from the server's"),
         (Subject(OF_ROUND, Rounds, "one copy"), "block head is that of the client that trained before"),
         (Subject(replace(OF_ROUND, parts=EMBEDDING), Rounds, "trained"), "block emb is averaged"),
         (

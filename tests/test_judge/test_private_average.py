@@ -45,10 +45,11 @@ class Private:
         get = lambda name, default: float(self.words.get(name, default))  # noqa: E731
         S, z = get("clip-norm", np.inf), np.array(e.noise)
         rows = [flatten(m.delta).astype(float) for m in e.messages]
-        rows = [r * min(1.0, S / max(np.linalg.norm(r), 1e-300)) for r in rows]
         w = {"uniform": np.ones(len(n)), "examples": n}.get(self.weights, np.array([m.steps for m in e.messages]))
         if "weight-cap" in self.words and how != "no cap":
             w = np.minimum(n / get("weight-cap", 1), 1)
+        by = w if how == "weighed first" else np.ones(len(w))
+        rows = [r * min(1.0, S / max(float(np.linalg.norm(k * r)), 1e-300)) for k, r in zip(by, rows, strict=True)]
         D = get("divisor", w.sum())
         if "divisor-at-least" in self.words:
             D = max(get("divisor-at-least", 0), w.sum())
@@ -118,6 +119,7 @@ MISTAKES = {
     "participants": "the noise is divided by the number of messages, not by the divisor",
     "root": "the noise is divided by the root of the divisor",
     "without clip": "the noise is not multiplied by the clip's bound",
+    "weighed first": "messages are passed through clip-norm 0.25 after they are weighed, not before",
     "on the model": "the noise is added to the model, not to the mean change",
 }
 

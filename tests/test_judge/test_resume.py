@@ -46,6 +46,8 @@ def test_a_right_one_is_the_same_run(name: str) -> None:
         ("no_moments", "after restore, m and v are at their initial values"),
         ("no_maximum", "after restore, v_hat is at its initial value"),
         ("zero_v", "after restore, v is zero"),
+        ("turned", "after restore, m has the opposite sign"),
+        ("absent", "after restore, m_i, v_i, t of clients that sat out: the initial value"),
         ("stale", "after restore, m is that of one event before"),
         ("narrow", "after restore, v went through float32"),
         ("scaled", "nothing is lost, but numbers come back rounded"),

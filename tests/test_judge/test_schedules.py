@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 from collections.abc import Callable
 from dataclasses import replace
@@ -117,6 +118,10 @@ MISTAKES: dict[str, tuple[str, Callable[[list[float], int], float]]] = {
     ),
     "the schedule of eta is cosine, not cosine-unclamped": (UNCLAMPED, lambda rates, t: rates[min(t, 20)]),
     "the schedule of eta starts at 1/4, not at 0": (FROM_ZERO, lambda rates, t: rates[t + 1]),
+    "the floor of the schedule of eta is the rate 0.1 itself, not 0.1 eta": (
+        UNCLAMPED,
+        lambda rates, t: 0.1 + (rates[0] - 0.1) * (1 + math.cos(math.pi * t / 20)) / 2,
+    ),
     "the schedule of eta starts one round late": (REACHED, lambda rates, t: rates[max(t - 1, 0)]),
 }
 
@@ -133,6 +138,26 @@ def test_a_server_with_the_schedule_that_it_claims_conforms(said: str) -> None:
 def test_another_schedule_gets_a_name(words: str) -> None:
     result = judged(Server(*MISTAKES[words]))
     assert result.verdict == "does not conform" and words in result.nearest, result.nearest
+
+
+class Counting(Session):
+    """Moves its schedule once for each message."""
+
+    def step(self, event: Messages) -> dict[str, Any]:
+        answer = super().step(event)
+        self.t += len(event.messages) - 1
+        return answer
+
+
+class Counted(Server):
+    def start(self, case: Case) -> Any:
+        return Counting(case, torch_rates(SCHEDULERS[self.said], 400, case.hyper["eta"]), self.rate)
+
+
+@pytest.mark.slow
+def test_a_schedule_that_counts_messages_gets_a_name() -> None:
+    result = judged(Counted(UNCLAMPED, lambda rates, t: rates[t]))
+    assert "the schedule of eta moves once a message, not once a round" in result.nearest, result.nearest
 
 
 class Otherwise(Server):

@@ -80,7 +80,10 @@ class Steps:
         late: bool = False,
         look: tuple[int, float] = (0, 0.0),
         kept: bool = False,
+        flat: bool = True,
+        fresh: bool = False,
     ) -> None:
+        self.flat, self.fresh = flat, fresh
         self.case, self.make, self.look, self.kept, self.late = case, make, look, kept, late
         self.factor = 1 - decay * (case.hyper["eta_l"] if rated else 1)
         self.slow: list[Any] = []
@@ -100,7 +103,7 @@ class Steps:
             self.parts[name].grad = torch.tensor(g)
         with torch.no_grad():
             for p in self.parts.values():
-                p.mul_(1 if self.late else self.factor)
+                p.mul_(1 if self.late or not (self.flat or p.ndim > 1) else self.factor)
             self.optimiser.step()
             self.count += 1
             for p, slow in zip(self.parts.values(), self.slow, strict=True):
@@ -108,6 +111,8 @@ class Steps:
                 if self.look[0] and self.count % self.look[0] == 0:
                     slow.lerp_(p, self.look[1])
                     p.copy_(slow)
+                    if self.fresh:
+                        self.optimiser.state.clear()
         return self.shown()
 
     def shown(self) -> dict[str, Any]:
@@ -158,6 +163,11 @@ def test_a_solver_with_the_steps_that_it_claims_conforms(subject: Local) -> None
             "decoupled-decay-after 0.25 at a step, not decoupled-decay 0.25",
         ),
         (Local(momentum(DECAY), decay=0.125), "decoupled-decay 0.125 at a step, not decoupled-decay 0.25"),
+        (
+            Local(momentum(DECAY), decay=0.25, flat=False),
+            "decoupled-decay 0.25 leaves out blocks with fewer than two axes",
+        ),
+        (Local(momentum(LOOK), look=(3, 0.75), fresh=True), "u begins again at each synchronisation of lookahead"),
         (Local(momentum(LOOK)), "no lookahead 3 0.75 at a step"),
         (Local(momentum(LOOK), look=(4, 0.75)), "lookahead 4 0.75 at a step, not lookahead 3 0.75"),
         (Local(momentum(LOOK), look=(3, 0.25)), "lookahead 3 0.25 at a step, not lookahead 3 0.75"),

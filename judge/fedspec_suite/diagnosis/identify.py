@@ -94,7 +94,8 @@ def identify(
     silent = () if unlike else idle(setting, known, given, lambda s: _played(bench, (s,)).get(0))
     search = search or Search()
     read = [v.options for v in known.variants if v.kind == "reading" and v.algorithm == setting.algorithm.id]
-    own = chain(several(bench, setting, read), written(bench, setting))
+    # What moves the model around a step is no part of an equation.
+    own = iter(()) if setting.steps else chain(several(bench, setting, read), written(bench, setting))
     single = stages(search, known, setting, told, bool(unlike), own)
     found = first(chain(_simpler(known, setting, silent), single), known, given, told, names, beyond)
     if all(f.small for f in found) and not unlike and (decimals := absolutely(bench, _samples(known, given))):

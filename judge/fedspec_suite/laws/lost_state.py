@@ -37,6 +37,7 @@ class Seen:
         before: the state before the last event.
         now: the state that was saved.
         again: the state after the last event is taken a second time.
+        there: the participants of the last event, if it is a round.
     """
 
     first: State
@@ -44,6 +45,7 @@ class Seen:
     before: State
     now: State
     again: Callable[[], State]
+    there: tuple[int, ...] = ()
 
 
 Spoil: TypeAlias = Callable[[Seen], Mapping[str, Any]]
@@ -79,8 +81,8 @@ class Interrupted:
     def step(self, event: Event) -> Any:
         """Corrupt the state if a restore is due; then take the event."""
         if self.taken - 1 in self.places:
-            now = held(self.session)
-            put(self.session, {**now, **self.spoil(Seen(self.first, self.start, self.before, now, self._again))})
+            now, there = held(self.session), getattr(self.last, "participants", ())
+            put(self.session, {**now, **self.spoil(Seen(self.first, self.start, self.before, now, self._again, there))})
         self.before, self.last = held(self.session), event
         self.taken += 1
         answer = self.session.step(event)
@@ -113,6 +115,7 @@ def spoils(s: Scenario) -> Iterator[tuple[str, set[str], Spoil]]:
         yield f"{n} has taken the last event twice", set(), partial(_only, [n], lambda seen: seen.again())
         if not isinstance(start[n], np.ndarray):
             continue
+        yield f"{n} has the opposite sign", set(), partial(_only, [n], lambda seen: _each(seen.now, lambda a: -a))
         if start[n].any():
             yield f"{n} is zero", set(), partial(_only, [n], lambda seen: _each(seen.now, lambda a: 0 * a))
         if start[n].dtype == np.float64:
@@ -120,6 +123,10 @@ def spoils(s: Scenario) -> Iterator[tuple[str, set[str], Spoil]]:
         if start[n].ndim == 2:
             rows = partial(_only, [n], lambda seen: _each(seen.now, lambda a: a[:1] + 0 * a))
             yield f"{n} of every client is that of the first", set(), rows
+    clients = 0 if s.case.problem is None else len(s.case.problem.e)
+    own = [n for n in names if clients and np.ndim(start[n]) and len(start[n]) == clients]
+    if own:
+        yield f"{', '.join(own)} of clients that sat out: the initial value", set(), partial(_absent, own)
     yield "the last event is lost", set(), lambda seen: seen.before
     yield "the last event is taken twice", set(), lambda seen: seen.again()
 
@@ -133,6 +140,17 @@ def _only(names: Sequence[str], of: Callable[[Seen], State], seen: Seen) -> Stat
 def _each(state: State, change: Callable[[Any], Any]) -> State:
     """A state with each array changed."""
     return {n: change(v) if isinstance(v, np.ndarray) and v.ndim else v for n, v in state.items()}
+
+
+def _absent(names: Sequence[str], seen: Seen) -> State:
+    """Fields with a row for each client, in which clients that sat out the last round have their first row again."""
+
+    def rows(n: str) -> Any:
+        pairs = enumerate(zip(seen.first[n], seen.now[n], strict=True))
+        found = [first if seen.there and i not in seen.there else now for i, (first, now) in pairs]
+        return np.array(found, dtype=seen.now[n].dtype) if isinstance(seen.now[n], np.ndarray) else tuple(found)
+
+    return {n: rows(n) for n in names}
 
 
 def _lost(names: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from fedspec.contract import LEVELS
+from fedspec.contract import LEVELS, Round
 from fedspec_suite.laws.applicability import resumes
 from fedspec_suite.laws.law import PURITY, Law
 from fedspec_suite.laws.lost_state import named
@@ -17,7 +17,7 @@ from fedspec_suite.laws.relations import same_bits
 from fedspec_suite.measure.bench import Bench, Shown
 from fedspec_suite.measure.portable_rng import PortableRng
 from fedspec_suite.measure.process import SubjectError, SubjectHangs
-from fedspec_suite.measure.scenario import Scenario, describe, with_dtype
+from fedspec_suite.measure.scenario import Scenario, arranged, describe, with_dtype
 from fedspec_suite.measure.seeded_cases import Draws, draw_case
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation
@@ -34,9 +34,20 @@ def _cases(setting: Setting) -> st.SearchStrategy[Scenario]:
 
     def dealt(number: int) -> Scenario:
         s = draw_case(Draws(setting, PortableRng(f"resumed {number}"), frozenset(), full=True))
-        return with_dtype(s, setting.dtype)
+        return with_dtype(s if "everyone" in setting.takes else _sitting_out(s), setting.dtype)
 
     return st.integers(0, 10**6).map(dealt)
+
+
+def _sitting_out(s: Scenario) -> Scenario:
+    """The case whose first client sits out the round before the last, so that a save has to hold what it keeps."""
+    if len(s.events) < 3:
+        return s
+    *before, absent, last = s.events
+    if not (isinstance(absent, Round) and isinstance(last, Round) and len(set(absent.participants)) > 1):
+        return s
+    there = [k for k, i in enumerate(absent.participants) if i != last.participants[0]]
+    return replace(s, events=(*before, arranged(absent, there), last))
 
 
 def _play(bench: Bench, s: Scenario, places: Iterable[int], fresh: int | None = None) -> list[Shown]:

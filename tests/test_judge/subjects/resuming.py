@@ -71,6 +71,7 @@ narrow = server(FedAdam, saved=lambda held, self: {**held, "v": held["v"].astype
 scaled = server(FedAdam, saved=lambda held, self: {**held, "v": held["v"] * (1 + 2**-52)})
 mixed = server(FedAdam, saved=lambda held, self: {**held, "v": held["m"] ** 2})
 loud = Subject(Loud, replace(right.info.offers[0]))
+turned = server(FedAdam, saved=lambda held, self: {**held, "m": -held["m"]})
 text = server(FedAdam, saved=lambda held, self: {**held, "m": "lost"})
 no_begun = client(saved=lambda held, self: held if self.t else {})
 no_count = client(drop=("k", "t"))
@@ -99,7 +100,10 @@ class Losing:
 
     def __init__(self, case, spoil):
         self.inner, self.fresh, self.spoil = SUBJECT.start(case), SUBJECT.start(case), spoil
-        self.step, self.save = self.inner.step, self.inner.save
+        self.step = self.inner.step
+
+    def save(self):
+        return self.inner.save()
 
     def restore(self, saved):
         self.inner.restore(saved)
@@ -107,16 +111,40 @@ class Losing:
         self.inner.state = replace(state, **self.spoil(state, self.fresh.state))
 
 
+class Absent(Losing):
+    """The specification's session, which saves what clients keep only for those of the last round."""
+
+    def __init__(self, case, spoil):
+        super().__init__(case, spoil)
+        self.step = self.stepped
+
+    def stepped(self, event):
+        self.there = event.participants
+        return self.inner.step(event)
+
+    def save(self):
+        return pickle.dumps((self.there, self.inner.save()))
+
+    def restore(self, saved):
+        there, inner = pickle.loads(saved)
+        super().restore(inner)
+        state, first = self.inner.state, self.fresh.state
+        out = [i not in there for i in range(len(state.m_i))]
+        rows = {n: np.where(np.array(out)[:, None], getattr(first, n), getattr(state, n)) for n in ("m_i", "v_i")}
+        t = [0 if lost else k for lost, k in zip(out, state.t, strict=True)]
+        self.inner.state = replace(state, **rows, t=type(state.t)(t) if isinstance(state.t, tuple) else np.array(t))
+
+
 class Program:
     """A row of the specification at level round or trace, spoilt."""
 
-    def __init__(self, name, level, spoil):
+    def __init__(self, name, level, spoil, losing=Losing):
         found = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == (name, level))
         self.info = replace(SUBJECT.info, name=name, claims=(replace(found, resumes=True, dtypes=("float64",)),))
-        self.spoil = spoil
+        self.spoil, self.losing = spoil, losing
 
     def start(self, case):
-        return Losing(case, self.spoil)
+        return self.losing(case, self.spoil)
 
 
 scaffold = Program("scaffold", "round", lambda now, first: {"c_i": first.c_i})
@@ -124,6 +152,7 @@ outer = Program("diloco", "round", lambda now, first: {"v": first.v})
 inner_moments = Program("diloco", "round", lambda now, first: {"m_i": first.m_i, "v_i": first.v_i})
 inner_count = Program("diloco", "round", lambda now, first: {"t": first.t})
 replicas = Program("dsgd", "trace", lambda now, first: {"X": now.X[:1] + 0 * now.X})
+absent = Program("diloco", "round", lambda now, first: {}, Absent)
 diloco_whole = Program("diloco", "round", lambda now, first: {})
 
 

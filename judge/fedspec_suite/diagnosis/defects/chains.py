@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from fedspec.arith import ratio, stack
-from fedspec.averaging import DIVISORS
+from fedspec.algorithms.synchronous import model
+from fedspec.arith import numbers, ratio, stack
+from fedspec.averaging import DIVISORS, Sent
 from fedspec.chain import LINKS, MICRO, accumulates
 from fedspec.contract import Begin, Event, Gradient
+from fedspec.plan import Messages
+from fedspec.readings import Weighting
 from fedspec.rounding import CLIPS, FIXED, TYPES, passage
-from fedspec.steps import ALONE, BEFORE, LATE
-from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping
+from fedspec.steps import ALONE, BEFORE, LATE, Steps
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, part, with_part, with_shown
 from fedspec_suite.diagnosis.defects.limits import MEAN, around_mean
 from fedspec_suite.diagnosis.defects.noise import as_noisy
+from fedspec_suite.diagnosis.defects.state import state_fields
 from fedspec_suite.measure.scenario import Scenario, with_gradients, with_messages, with_steps
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import functions
@@ -38,7 +42,8 @@ def _weighed(rounding: Callable[[Any], Any], mean: Callable[..., Any], deltas: A
 
 
 def _summed(rounding: Callable[[Any], Any], mean: Callable[..., Any], deltas: Any, p: Any) -> Any:
-    return reduce(lambda total, row: rounding(total + row), [w * d for w, d in zip(p, deltas, strict=True)])
+    rows = [w * d for w, d in zip(p, deltas, strict=True)]
+    return reduce(lambda total, row: rounding(total + row), rows, 0 * rows[0])
 
 
 _MEANS: Mapping[str, tuple[bool, _Way]] = {
@@ -138,9 +143,13 @@ def _of_models(setting: Setting) -> Iterator[Defect]:
         name, *numbers = link.split()
         rest = tuple(other for other in setting.steps if other != link)
         if name == "lookahead":
+            yield from _synchronised(setting, int(float(numbers[0])))
             words = "the slow model of lookahead is kept from round to round, not set to the round's first model"
             yield from [Defect(words=words, session=_slow_kept)] if setting.level == "client" else []
             continue
+        if name == BEFORE and setting.level == "client":
+            words = f"{link} leaves out blocks with fewer than two axes"
+            yield Defect(words=words, session=_flat_blocks_kept)
         coupled = with_both(rest, (*setting.gradients, f"decay {numbers[0]}"))
         yield Defect(words=f"decay {numbers[0]} is added to the gradient (coupled), not {link}", given=coupled)
     for link in setting.gradients if not setting.steps else ():
@@ -149,6 +158,35 @@ def _of_models(setting: Setting) -> Iterator[Defect]:
             rest = tuple(other for other in setting.gradients if other != link)
             words = f"{BEFORE} {number} moves the model, not {link} its gradient"
             yield Defect(words=words, given=with_both((f"{BEFORE} {number}",), rest))
+
+
+def _synchronised(setting: Setting, period: int) -> Iterator[Defect]:
+    """Yield a defect for each part of a solver's state that begins again when lookahead synchronises."""
+
+    def session(n: str, inner: Running, s: Scenario) -> Running:
+        def take(inner: Running, event: Event, k: int) -> Any:
+            answer = inner.step(event)
+            if isinstance(event, Gradient) and inner.k % period == 0:
+                inner.state = with_part(inner.state, n, 0 * part(inner.state, n))
+                answer = with_shown(answer, n, part(inner.state, n), event)
+            return answer
+
+        return Stepping(inner, take)
+
+    for n in state_fields(setting) if setting.level == "client" else ():
+        yield Defect(words=f"{n} begins again at each synchronisation of lookahead", session=partial(session, n))
+
+
+def _flat_blocks_kept(inner: Running, s: Scenario) -> Running:
+    """A session without decoupled decay in blocks of fewer than two axes."""
+    flat = np.concatenate([np.full(a.size, a.ndim < 2) for a in s.case.x0.values()])
+
+    class Some(Steps):
+        def before(self, x: Any, eta_l: Any) -> Any:
+            return np.where(flat, x, super().before(x, eta_l))
+
+    inner.steps = Some(**vars(inner.steps))
+    return inner
 
 
 def _of_batches(setting: Setting) -> Iterator[Defect]:
@@ -208,6 +246,15 @@ def of(setting: Setting) -> Iterator[Defect]:
             rest = tuple(other for other in setting.messages if other != link)
             words = f"messages are not {DONE[link.split()[0]].format(0, link.split()[1])}, but the noise is"
             yield Defect(words=words, tail="delta", given=lambda s, links=rest: as_noisy(s, with_messages(s, *links)))  # type: ignore[misc]
+        name, _, number = link.partition(" ")
+        if name == "clip-norm" and setting.messages[0] == link:
+            words = f"messages are {DONE[name].format(name, number)} after they are weighed, not before"
+            yield Defect(words=words, tail="delta", session=partial(_weighed_first, link))
+        if setting.level == "server" and (name in TYPES or name in FIXED):
+            rest = tuple(other for other in setting.messages if other != link)
+            words = f"each client's model is {DONE[name].format(name, number)}, not its change"
+            given, session = (lambda s, links=rest: with_messages(s, *links)), partial(_of_sent_models, link)
+            yield Defect(words=words, tail="delta", given=given, session=session)
     averages = MEAN in functions(setting.algorithm, setting.level)
     for link in setting.messages if averages else ():
         name, _, number = link.partition(" ")
@@ -216,6 +263,40 @@ def of(setting: Setting) -> Iterator[Defect]:
             for words, (each, way) in _MEANS.items():
                 said = words.format(DONE[name].format(name, number))
                 yield _of_mean(said, link, setting.messages if each else rest, way)
+
+
+def _of_sent_models(link: str, inner: Running, s: Scenario) -> Running:
+    """A session whose clients send models that pass a link: each change is the difference from the server's model."""
+    (function,) = passage((link,))
+
+    def deliver(m: Messages, sent: Sent) -> Messages:
+        x = model(inner.state)
+        return replace(m, deltas=stack([function(x + d, len(m.deltas), sent.blocks) - x for d in m.deltas]))
+
+    inner.deliveries = (*inner.deliveries, deliver)
+    return inner
+
+
+def _weighed_first(link: str, inner: Running, s: Scenario) -> Running:
+    """A session that passes each change through a clip after it is multiplied by its weight."""
+    at = s.case.messages.index(link)
+    clip, cap = inner.deliveries[at], [d for d, said in _said(inner, s) if said.startswith("weight-cap")]
+
+    def deliver(m: Messages, sent: Sent) -> Messages:
+        for each in cap:
+            m = each(m, sent)
+        sizes = m.examples if sent.weighting == Weighting.EXAMPLES else m.steps
+        w = numbers([1] * len(m.steps) if sent.weighting == Weighting.UNIFORM else list(sizes), m.deltas[0])
+        short = clip(replace(m, deltas=stack([w_i * d for w_i, d in zip(w, m.deltas, strict=True)])), sent).deltas
+        return replace(m, deltas=stack([ratio(d, 0 * d + w_i) for w_i, d in zip(w, short, strict=True)]))
+
+    rest = [d for d, said in _said(inner, s) if said != link and not said.startswith("weight-cap")]
+    inner.deliveries = (deliver, *rest)
+    return inner
+
+
+def _said(inner: Running, s: Scenario) -> list[tuple[Any, str]]:
+    return [*zip(inner.deliveries, s.case.messages, strict=True)]
 
 
 def _of_mean(words: str, link: str, links: tuple[str, ...], way: _Way) -> Defect:

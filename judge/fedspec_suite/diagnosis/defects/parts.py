@@ -11,7 +11,7 @@ import numpy as np
 
 from fedspec.arith import Vector, put
 from fedspec.catalogue import Method
-from fedspec.contract import Blocks, Event, Gradient
+from fedspec.contract import Blocks, Event, Gradient, Round
 from fedspec.parts import places, ties
 from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping
 from fedspec_suite.diagnosis.defects.gradients import left_alone
@@ -43,6 +43,18 @@ class _One(dict[int, Vector]):
 def _one_copy(inner: Running, s: Scenario) -> Running:
     inner.local_blocks = _One()
     return inner
+
+
+def _forgotten(inner: Running, s: Scenario) -> Running:
+    """A session that forgets the local blocks of the clients that sit out a round."""
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        answer = inner.step(event)
+        if isinstance(event, Round):
+            inner.local_blocks = {i: own for i, own in inner.local_blocks.items() if i in event.participants}
+        return answer
+
+    return Stepping(inner, take)
 
 
 def _twice(block: str, inner: Running, s: Scenario) -> Running:
@@ -118,3 +130,5 @@ def of(setting: Setting) -> Iterator[Defect]:
             yield Defect(words=f"block {name} counts in norms{claimed}", given=given, session=session)
         if setting.level == "round" and said == "local":
             yield Defect(words=f"block {name} is that of the client that trained before{claimed}", session=_one_copy)
+            words = f"block {name} of a client that sat out starts again from the server's{claimed}"
+            yield Defect(words=words, session=_forgotten)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import accumulate
 
 from fedspec.contract import Event
 from fedspec.schedules import SHAPES, Clock, Every, Factor, Schedule, Schedules, read, schedule_of, timed
@@ -66,3 +67,26 @@ def of(setting: Setting) -> Iterator[Defect]:
         for words, every, factor in _others(name, schedule_of(said), setting.level):
             given = partial(told, schedules={**claimed, name: (every, factor)})
             yield Defect(words=words, given=given, about=name)
+        for words, of_case in _of_cases(name, schedule_of(said), claimed):
+            yield Defect(words=words, given=of_case, about=name)
+
+
+def _of_cases(name: str, right: Schedule, claimed: Schedules) -> Iterator[tuple[str, Callable[[Scenario], Scenario]]]:
+    """Words for other schedules of a rate that depend on the case, and the case under them."""
+    period, *floor = right.numbers or (0.0,)
+    if "floor" in SHAPES[right.shape][0] and floor[0]:
+
+        def absolute(s: Scenario) -> Scenario:
+            part = replace(right, numbers=(period, floor[0] / float(s.case.hyper[name])))
+            return told(s, {**claimed, name: (right.every, part.factor)})
+
+        yield f"the floor of the schedule of {name} is the rate {floor[0]:g} itself, not {floor[0]:g} {name}", absolute
+
+    def each(s: Scenario) -> Scenario:
+        # Before event k, the number of messages so far.
+        counts = [len(getattr(e, "messages", getattr(e, "participants", ()))) for e in s.events]
+        so_far = [0, *accumulate(counts)]
+        return told(s, {**claimed, name: (right.every, lambda t: right.factor(so_far[t]))})
+
+    if right.every is Every.ROUND and right.shape != "table":
+        yield f"the schedule of {name} moves once a message, not once a round", each

@@ -228,7 +228,7 @@ def _leaves(o: Opened, rest: set[str], rows: Array) -> list[tuple[ast.expr, Arra
     found += [(ast.Constant(c), np.full(ROWS, float(c)), 1) for c in (1, 2, 0)]
     parts: list[ast.expr] = [n for v in o.box.made.values() for n in ast.walk(v) if isinstance(n, ast.BinOp | ast.Call)]
     t = "t" if "t" in o.values else "event_number()"
-    powers = [f"{{}}**{t}", *([f"1 - {{}}**{t}", f"1 - {{}}**({t} + 1)"] if t == "t" else [])]
+    powers = [f"{{}}**{t}", *([f"1 - {{}}**{t}", f"1 - {{}}**({t} + 1)", f"(1 - {{}})**{t}"] if t == "t" else [])]
     decays = [n for n in named if n.startswith("beta")]
     parts += [ast.parse(power.format(b), mode="eval").body for b in decays for power in powers]
     for part in parts:
