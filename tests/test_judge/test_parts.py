@@ -25,6 +25,7 @@ from fedspec.problems.quadratic import QuadraticClients
 from fedspec.reference import SUBJECT
 from fedspec.wire import decode_case, encode
 from fedspec_suite.judge.first_play import first_case
+from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.edge_cases import edge_cases
 from fedspec_suite.measure.far_cases import far_scenarios
@@ -346,3 +347,8 @@ REFUSED: dict[str, Claim] = {
 def test_a_claim_of_parts_that_makes_no_sense_is_refused(words: str) -> None:
     with pytest.raises(ContractError, match=words.replace("(", r"\(")):
         check_offer(REFUSED[words], find(REFUSED[words].algorithm))
+
+
+def test_a_smoke_test_has_the_claimed_blocks() -> None:
+    s = plain_scenario(setting_of(with_reading(replace(OF_ROUND, parts={**HEAD, "emb": "frozen"}))))
+    assert {"head", "emb"} < {*s.case.x0} and SUBJECT.start(s.case).step(s.events[0])["x"].size

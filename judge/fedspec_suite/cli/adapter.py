@@ -69,8 +69,9 @@ def adapter(
         known = f"{row.id} has {', '.join(row.levels)}" if level in LEVELS else f"known: {', '.join(LEVELS)}"
         raise UnknownNameError(f"level: got {level!r}; {known}")
     offer = with_reading(Offer(row.id, next(one for one in row.levels if one == (level or one))))
-    # How clients weigh is the choice that is missed most: it is written out.
-    offer = replace(offer, options={n: v for n, v in setting_of(offer).options.items() if n == "weights"})
+    # How clients weigh is the choice that is missed most: it is written out, unless the reading decides.
+    free = {"weights"} - {*row.reading(offer.reading).fixes}
+    offer = replace(offer, options={n: v for n, v in setting_of(offer).options.items() if n in free})
     path = folder / f"{row.id.replace('-', '_')}_{offer.level}{ENDS[lang]}"
     write_new(path, text_of(offer, lang, path), "adapter", "move it, or choose another --folder")
     out = console()

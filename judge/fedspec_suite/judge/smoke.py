@@ -13,13 +13,18 @@ from fedspec.domains import COUNTS
 from fedspec_suite.measure.case_parts import case, lengths
 from fedspec_suite.measure.cases import STRATEGIES
 from fedspec_suite.measure.hyper_pools import POOLS
+from fedspec_suite.measure.portable_rng import PortableRng
 from fedspec_suite.measure.scenario import Scenario, saying
 from fedspec_suite.measure.scheduled_cases import of_rounds
+from fedspec_suite.measure.seeded_cases import Draws, draw_case
 from fedspec_suite.measure.setting import Setting
 
 
 def plain_scenario(setting: Setting) -> Scenario:
     """Return a case with a middle value of every hyper-parameter and small whole numbers elsewhere."""
+    if setting.parts or setting.micro:
+        # Claimed blocks and micro-batches have shapes of their own.
+        return draw_case(Draws(setting, PortableRng("smoke"), frozenset()))
     kinds = {n: int if n in COUNTS else float for n in setting.numbers}
     h = {n: kinds[n](setting.fixed.get(n, POOLS[n][1])) for n in setting.numbers if n in POOLS}
     if "eps_s" in h and "eps_s" not in setting.nonzero:
