@@ -6,7 +6,7 @@ import copy
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from itertools import chain
 
 import numpy as np
@@ -35,7 +35,7 @@ from fedspec_suite.diagnosis.variants import Variant
 from fedspec_suite.diagnosis.written import rates, weights
 from fedspec_suite.diagnosis.written.card import card
 from fedspec_suite.diagnosis.written.plays import of_models, played
-from fedspec_suite.diagnosis.written.shown import several
+from fedspec_suite.diagnosis.written.shown import Own, several
 from fedspec_suite.diagnosis.written.synthesis import written
 from fedspec_suite.measure.bench import WORDS, Bench, Shown
 from fedspec_suite.measure.scenario import Scenario, change_events
@@ -95,8 +95,9 @@ def identify(
     search = search or Search()
     read = [v.options for v in known.variants if v.kind == "reading" and v.algorithm == setting.algorithm.id]
     # What moves the model around a step is no part of an equation.
-    own = iter(()) if setting.steps else chain(several(bench, setting, read), written(bench, setting))
-    single = stages(search, known, setting, told, bool(unlike), own)
+    solved = cache(lambda: Own() if setting.steps else several(bench, setting, read))
+    own = chain((v for find in (solved,) for v in find().whole), () if setting.steps else written(bench, setting))
+    single = stages(search, known, setting, told, bool(unlike), own, lambda: solved().halves)
     found = first(chain(_simpler(known, setting, silent), single), known, given, told, names, beyond)
     if all(f.small for f in found) and not unlike and (decimals := absolutely(bench, _samples(known, given))):
         return Diagnosis(len(given), claim.ratio, decimals=decimals, passes=search.passes)

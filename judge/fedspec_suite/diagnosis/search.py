@@ -37,11 +37,11 @@ STEP = 100
 """Number of candidates between two progress lines."""
 
 NAMES, EDITS, NUMBERS, MECHANICAL = "that have a name", "systematic edits", "numbers of its own", "mechanical edits"
-TWO_READINGS = "pairs of readings and options"
+TWO_READINGS, OWN_AND_NAME = "pairs of readings and options", "pairs of your equation and what has a name"
 TWO_NAMES, HALF_AND_NAME = "pairs of what has a name", "pairs of a half and what has a name"
 HALF_AND_EDIT, OTHER_AND_EDIT = "pairs of the first half and an edit", "pairs of another half and a likely edit"
 READING_AND_ANY = "pairs of a reading and anything"
-SINGLE = (NAMES, TWO_READINGS, EDITS, NUMBERS, MECHANICAL)
+SINGLE = (NAMES, TWO_READINGS, OWN_AND_NAME, EDITS, NUMBERS, MECHANICAL)
 PASSES = (*SINGLE, TWO_NAMES, HALF_AND_NAME, HALF_AND_EDIT, OTHER_AND_EDIT, READING_AND_ANY)
 """Names of the passes in their order; the search stops once a candidate fits. A half is a variant that alone explains
 a case made plainer."""
@@ -111,7 +111,13 @@ Chains = Callable[[], Sequence[Sequence[Link]]]
 
 
 def stages(
-    search: Search, known: Known, setting: Setting, told: Evidence, alone: bool, own: Iterable[Variant] = ()
+    search: Search,
+    known: Known,
+    setting: Setting,
+    told: Evidence,
+    alone: bool,
+    own: Iterable[Variant] = (),
+    halves: Callable[[], Sequence[Variant]] = tuple,
 ) -> Iterator[Iterable[Variant]]:
     """Yield the stages of single candidates: named variants, the subject's own equation, edits of the rules.
 
@@ -128,6 +134,8 @@ def stages(
         yield search.among(TWO_READINGS, (together(setting, a, b) for a, b in two), len(two))
         # The first equation that fits is enough.
         yield from ((v,) for v in own)
+        named = doubled(setting, halves(), known.variants)
+        yield search.among(OWN_AND_NAME, (together(setting, a, b) for a, b in named), len(named))
     yield search.among(EDITS, known.edits, len(known.edits))
     if numberless(told):
         return

@@ -47,8 +47,21 @@ class Seen:
     values: Mapping[str, Array]
 
 
-def several(bench: Bench, setting: Setting, readings: Sequence[Mapping[str, str]] = ()) -> Iterator[Variant]:
-    """Yield the claimed rule with all equations replaced that deviate, and other weights if the mean deviates.
+@dataclass(frozen=True)
+class Own:
+    """Equations of a subject that are solved on what it shows.
+
+    Attributes:
+        whole: variants that give everything that the subject shows.
+        halves: variants that give quantities of a rule from the subject's own inputs of this rule.
+    """
+
+    whole: tuple[Variant, ...] = ()
+    halves: tuple[Variant, ...] = ()
+
+
+def several(bench: Bench, setting: Setting, readings: Sequence[Mapping[str, str]] = ()) -> Own:
+    """Find the claimed rule with all equations replaced that deviate, and other weights if the mean deviates.
 
     Args:
         bench: the subject.
@@ -56,21 +69,20 @@ def several(bench: Bench, setting: Setting, readings: Sequence[Mapping[str, str]
         readings: the options of other readings, whose equations come first.
     """
     if setting.dtype != "float64" or not bench.offer.intermediates:
-        return
+        return Own()
     plays = [*taken(bench, generic_cases(setting))]
     shown = {"x", *bench.offer.intermediates}
     names = shown.intersection(*({*a} for p in plays for a in p.answers)) if plays else set[str]()
     means = [*islice(weighted(plays, setting), TRIED)] if "delta" in names else []
-    candidates: list[Variant | None] = [*means]
+    halves: list[Variant] = []
     others = [other for options in readings for other in boxes(replace(setting, options=options))]
     for box in boxes(setting):
         fields = _fields(box)
         if len(fields.keys() & names) > 1 and (seen := _seen(box, {f: fields[f] for f in fields if f in names}, plays)):
-            sides = [*_replaced(setting, box, seen, [o for o in others if o.function is box.function])]
-            candidates += [together(setting, w, v) for w, v in product(means, sides)] if means else sides
-    for v in candidates:
-        if v and all(agrees(v, p.s, [*p.answers], tuple(names)) for p in plays):
-            yield v
+            halves += _replaced(setting, box, seen, [o for o in others if o.function is box.function])
+    both = [one for w, v in product(means, halves) if (one := together(setting, w, v))] if means else halves
+    agreeing = (v for v in (*means, *both) if all(agrees(v, p.s, [*p.answers], tuple(names)) for p in plays))
+    return Own(tuple(islice(agreeing, TRIED)), tuple(halves[:TRIED]))
 
 
 def _fields(box: Box) -> dict[str, str]:
