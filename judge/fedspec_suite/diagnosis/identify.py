@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from itertools import chain
@@ -96,7 +96,7 @@ def identify(
     read = [v.options for v in known.variants if v.kind == "reading" and v.algorithm == setting.algorithm.id]
     # What moves the model around a step is no part of an equation.
     solved = cache(lambda: Own() if setting.steps else several(bench, setting, read))
-    own = chain((v for find in (solved,) for v in find().whole), () if setting.steps else written(bench, setting))
+    own = () if setting.steps else _own(bench, setting, solved)
     single = stages(search, known, setting, told, bool(unlike), own, lambda: solved().halves)
     found = first(chain(_simpler(known, setting, silent), single), known, given, told, names, beyond)
     if all(f.small for f in found) and not unlike and (decimals := absolutely(bench, _samples(known, given))):
@@ -151,6 +151,14 @@ def identify(
         search=str(search),
         passes=search.passes,
     )
+
+
+def _own(bench: Bench, setting: Setting, solved: Callable[[], Own]) -> Iterator[Variant]:
+    """The subject's own equations: those that it shows, one that it doesn't show, or one beside those that it shows."""
+    yield from solved().whole
+    yield from written(bench, setting)
+    for half in solved().halves[:1]:
+        yield from written(bench, setting, half)
 
 
 def _is_partial(f: Found) -> bool:

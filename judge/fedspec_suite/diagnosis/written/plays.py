@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -13,11 +14,14 @@ from fedspec.contract import Arrival, Event, Exchange, Messages, Round
 from fedspec.domains import COUNTS, DECAY, DOMAINS, NONNEGATIVE, POSITIVE
 from fedspec.params import flatten, unflatten
 from fedspec.parts import shared, shrunk, smaller
+from fedspec_suite import mutants
 from fedspec_suite.diagnosis.cases.beside_others import newcomers
 from fedspec_suite.diagnosis.comparing import agrees
-from fedspec_suite.diagnosis.variants import CANNOT, as_claimed
+from fedspec_suite.diagnosis.edits.memory import Memory
+from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed, session_with
 from fedspec_suite.measure.bench import Bench, Shown
 from fedspec_suite.measure.cases import scenarios
+from fedspec_suite.measure.function_copies import Edits
 from fedspec_suite.measure.scenario import Scenario, arranged, change_events, picked, posed, with_hyper
 from fedspec_suite.measure.seeded_draws import draw_cases
 from fedspec_suite.measure.setting import Setting
@@ -41,11 +45,19 @@ class Play:
         s: the case.
         answers: the models.
         steps: the number of times that a rule may run in an event, of which the last is open; the others are claimed.
+        base: the claimed rule, another equation of which is known to be another; None: the claimed rule itself.
     """
 
     s: Scenario
     answers: Sequence[Shown]
     steps: int = 1
+    base: Variant | None = None
+
+    def session(self, edits: Edits) -> Any:
+        """Start a session of the base on the case, with some functions replaced."""
+        after = {m: mutants.editions(m)() for m in self.base.mutants} if self.base else {}
+        known = mutants.edits(after, Memory(hyper={**self.s.case.hyper}))
+        return session_with(self.s.case, {**known, **edits})
 
 
 def generic_cases(setting: Setting, **lengths: tuple[int, int]) -> list[Scenario]:
@@ -119,10 +131,10 @@ def of_models(bench: Bench) -> Bench:
     return replace(bench, offer=replace(bench.offer, intermediates=()))
 
 
-def played(bench: Bench, setting: Setting) -> list[Play]:
+def played(bench: Bench, setting: Setting, base: Variant | None = None) -> list[Play]:
     """Return the subject's models in generic cases; at levels with clients, in cases of a single client too."""
     cases = generic_cases(setting)
-    models, claimed = of_models(bench), as_claimed(setting)
+    models, claimed = of_models(bench), base or as_claimed(setting)
     found = [*taken(models, cases)]
     for steps in STEPS:
         fewer = (alone(setting, s, steps) for s in cases)
@@ -131,7 +143,7 @@ def played(bench: Bench, setting: Setting) -> list[Play]:
         found += lone
         if not all(agrees(claimed, p.s, [*p.answers]) for p in lone):
             break
-    return found
+    return [replace(play, base=base) for play in found]
 
 
 def taken(bench: Bench, cases: Iterable[Scenario], steps: int = 1) -> Iterator[Play]:

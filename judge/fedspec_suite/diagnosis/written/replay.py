@@ -15,7 +15,7 @@ from fedspec import arith
 from fedspec.arith import Array
 from fedspec_suite.diagnosis.edits.in_edits import as_set, event_number, of_event_before, of_state
 from fedspec_suite.diagnosis.edits.memory import Memory
-from fedspec_suite.diagnosis.variants import CANNOT, session_with
+from fedspec_suite.diagnosis.variants import CANNOT
 from fedspec_suite.diagnosis.written.box import OWN_SHARE, Box, read_in, rows, solved
 from fedspec_suite.diagnosis.written.plays import Play
 from fedspec_suite.measure.call_graph import Spaces
@@ -219,7 +219,7 @@ def _events(
         return rule
 
     last, is_model = [0], False
-    session: Any = session_with(play.s.case, {box.function: in_place})
+    session = play.session({box.function: in_place})
     for kept.number, (event, answer) in enumerate(zip(play.s.events, play.answers, strict=False), 1):
         before = {**vars(session)}
 

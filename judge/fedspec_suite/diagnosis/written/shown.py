@@ -20,7 +20,7 @@ from fedspec import arith
 from fedspec.arith import Array
 from fedspec_suite.diagnosis.comparing import agrees
 from fedspec_suite.diagnosis.composed import together
-from fedspec_suite.diagnosis.variants import CANNOT, Variant, session_with
+from fedspec_suite.diagnosis.variants import CANNOT, Variant
 from fedspec_suite.diagnosis.written.box import Box, boxes, read_in, rows, solved, value_of
 from fedspec_suite.diagnosis.written.plays import Play, generic_cases, taken
 from fedspec_suite.diagnosis.written.replay import NUDGE, Opened, code_of, holes, is_number, with_shown
@@ -82,7 +82,8 @@ def several(bench: Bench, setting: Setting, readings: Sequence[Mapping[str, str]
             halves += _replaced(setting, box, seen, [o for o in others if o.function is box.function])
     both = [one for w, v in product(means, halves) if (one := together(setting, w, v))] if means else halves
     agreeing = (v for v in (*means, *both) if all(agrees(v, p.s, [*p.answers], tuple(names)) for p in plays))
-    return Own(tuple(islice(agreeing, TRIED)), tuple(halves[:TRIED]))
+    distinct = {v.words: v for v in reversed(halves) if not v.defects}
+    return Own(tuple(islice(agreeing, TRIED)), tuple(distinct.values())[::-1][:TRIED])
 
 
 def _fields(box: Box) -> dict[str, str]:
@@ -133,7 +134,7 @@ def _events(box: Box, fields: Mapping[str, str], play: Play) -> Iterator[dict[st
         space.update({n: getattr(arith, n) for n in arith.__all__}, **names.get(inner.__module__, inner.__globals__))
         return rule
 
-    session: Any = session_with(play.s.case, {box.function: in_place})
+    session = play.session({box.function: in_place})
     for event, now in zip(play.s.events, play.answers, strict=False):
         answer = now
         calls.clear()

@@ -17,6 +17,7 @@ from fedspec.arith import Array, sqrt, total
 from fedspec.rules import equations
 from fedspec.source_text import copied, source_of
 from fedspec_suite.diagnosis.comparing import off
+from fedspec_suite.diagnosis.composed import together
 from fedspec_suite.diagnosis.edits.edit import CALLS, Put, swapped
 from fedspec_suite.diagnosis.edits.in_edits import COUNTED, WALKED
 from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed, equation_of, printed_by
@@ -69,16 +70,22 @@ class Edit:
     text: str
 
 
-def written(bench: Bench, setting: Setting) -> Iterator[Variant]:
+def written(bench: Bench, setting: Setting, base: Variant | None = None) -> Iterator[Variant]:
     """Yield the claimed rule with one right side replaced so that it gives all models, the smallest change first.
+
+    With ``base`` another rule has another right side already.
 
     Several formulas may be equal on random numbers, and one of them may divide by what is zero elsewhere.
     """
     # In float32 rounding hides what tells one formula from another.
-    plays = played(bench, setting) if setting.dtype == "float64" else []
+    plays = played(bench, setting, base) if setting.dtype == "float64" else []
     if not plays:
         return
-    for v in chain(weighted(plays, setting), scheduled(bench, setting)):
+
+    def based(v: Variant) -> Variant | None:
+        return together(setting, v, base) if base else v
+
+    for v in filter(None, map(based, chain(weighted(plays, setting), () if base else scheduled(bench, setting)))):
         if all(_gives(v, p.s, p.answers) for p in plays):
             yield v
             return
@@ -95,9 +102,9 @@ def written(bench: Bench, setting: Setting) -> Iterator[Variant]:
                     text = ast.unparse(value)
                     found.setdefault(Edit(size, len(text), place, text), value)
         for edit in sorted(found)[:TRIED]:
-            v = rule_with(setting, box, [*box.made][edit.place], found[edit])
-            if all(_gives(v, p.s, p.answers) for p in plays):
-                yield v
+            one = based(rule_with(setting, box, [*box.made][edit.place], found[edit]))
+            if one and all(_gives(one, p.s, p.answers) for p in plays):
+                yield one
 
 
 def _gives(v: Variant, s: Scenario, answers: Sequence[Shown]) -> bool:

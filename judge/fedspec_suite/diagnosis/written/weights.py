@@ -26,7 +26,7 @@ from fedspec.source_text import copied, loaded
 from fedspec_suite.diagnosis.defects.defect import Defect
 from fedspec_suite.diagnosis.defects.shares import Row, over_rows, rows_of
 from fedspec_suite.diagnosis.edits.edit import Put
-from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed, equation_of, session_with
+from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed, equation_of
 from fedspec_suite.diagnosis.written.notation import in_symbols
 from fedspec_suite.diagnosis.written.plays import Play
 from fedspec_suite.diagnosis.written.replay import flat_model, reach, with_shown
@@ -181,7 +181,7 @@ def _rounds(play: Play) -> Iterator[Round]:
         return mean
 
     last: dict[str, Any] = {}
-    session: Any = session_with(play.s.case, {WEIGH: in_place})
+    session = play.session({WEIGH: in_place})
     waits: list[Row] = []
     for k, (event, answer) in enumerate(zip(play.s.events, play.answers, strict=False)):
         waits += rows_of(session, event, play.s, k)
