@@ -344,3 +344,12 @@ REFUSED: dict[str, Claim] = {
 def test_a_claim_of_parts_that_makes_no_sense_is_refused(words: str) -> None:
     with pytest.raises(ContractError, match=words.replace("(", r"\(")):
         check_offer(REFUSED[words], find(REFUSED[words].algorithm))
+
+
+def test_an_error_of_an_adapter_is_shown_and_not_one_about_its_blocks() -> None:
+    class Broken:
+        def __init__(self, case: Case, does: str) -> None:
+            raise RuntimeError("the clone lacks a file")
+
+    result = judged(Subject(OF_ROUND, Broken))
+    assert "the clone lacks a file" in result.first_deviation + result.nearest, result
