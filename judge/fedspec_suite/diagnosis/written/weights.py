@@ -174,7 +174,7 @@ def _rounds(play: Play) -> Iterator[Round]:
     def in_place(names: Spaces) -> Any:
         def mean(w: Array, rows: Array) -> Array:
             calls.append((np.asarray(w, float), np.asarray(rows, float)))
-            made: Array = w @ rows if now[0] is None else now[0]
+            made: Array = w @ rows if now[0] is None else now[0].astype(rows.dtype)
             return made
 
         return mean
