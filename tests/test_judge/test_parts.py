@@ -65,7 +65,7 @@ class Rounds:
         y = {**self.x}
         if "local" in words.values():
             y["head"] = self.own.get(0 if self.does == "one copy" else i, self.x["head"])
-        if self.does in ("reset", "averaged"):
+        if self.does in ("reset", "averaged", "averaged unseen"):
             y["head"] = self.x["head"]
         begun = {**y}
         for _ in range(steps):
@@ -89,9 +89,10 @@ class Rounds:
             mean = {n: a + p.examples[i] / total * (y[n] - old[n]) for n, a in mean.items()}
             if "head" in y:
                 self.own[0 if self.does == "one copy" else i] = y["head"]
-        stays = {n for n, word in self.case.parts.items() if word in ("local", "kept") and self.does != "averaged"}
+        stays = {n for n, word in self.case.parts.items() if word in ("local", "kept") and "averaged" not in self.does}
         self.x = {n: a if n in stays else a + self.case.hyper["eta"] * mean[n] for n, a in old.items()}
-        return {"x": {n: a.astype(self.case.dtype) for n, a in self.x.items()}}
+        shown = {**self.x, "head": self.case.x0["head"]} if self.does == "averaged unseen" else self.x
+        return {"x": {n: a.astype(self.case.dtype) for n, a in shown.items()}}
 
     def save(self) -> bytes:
         return pickle.dumps((self.x, {} if self.does == "lost" else self.own))
@@ -227,6 +228,7 @@ def test_a_model_in_the_parts_that_it_claims_conforms(subject: Subject) -> None:
     ("subject", "words"),
     [
         (Subject(OF_ROUND, Rounds, "averaged"), "block head is averaged, but it is claimed as local"),
+        (Subject(OF_ROUND, Rounds, "averaged unseen"), "block head is averaged among the clients, but it is claimed"),
         (Subject(OF_ROUND, Rounds, "reset"), "block head starts again from the server's in every round"),
         (Subject(OF_ROUND, Rounds, "one copy"), "block head is that of the client that trained before"),
         (Subject(replace(OF_ROUND, parts=EMBEDDING), Rounds, "trained"), "block emb is averaged"),

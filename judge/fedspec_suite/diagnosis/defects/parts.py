@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from fedspec.algorithms.synchronous import model
 from fedspec.arith import Vector, put
 from fedspec.catalogue import Method
 from fedspec.contract import Blocks, Event, Gradient
@@ -43,6 +44,17 @@ class _One(dict[int, Vector]):
 def _one_copy(inner: Running, s: Scenario) -> Running:
     inner.local_blocks = _One()
     return inner
+
+
+def _unshown(block: str, inner: Running, s: Scenario) -> Running:
+    """Wrap a session so that its answers have the first value of a block: the server has no copy of it."""
+    at, first = places(s.case, [block]), model(inner.state)
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        answer = inner.step(event)
+        return {**answer, "x": put(answer["x"], at, first[at])}
+
+    return Stepping(inner, take)
 
 
 def _twice(block: str, inner: Running, s: Scenario) -> Running:
@@ -118,3 +130,5 @@ def of(setting: Setting) -> Iterator[Defect]:
             yield Defect(words=f"block {name} counts in norms{claimed}", given=given, session=session)
         if setting.level == "round" and said == "local":
             yield Defect(words=f"block {name} is that of the client that trained before{claimed}", session=_one_copy)
+            words, given = f"block {name} is averaged among the clients{claimed}", partial(with_parts, parts=rest)
+            yield Defect(words=words, given=given, session=partial(_unshown, name))
