@@ -43,7 +43,7 @@ def its(path: str, name: str, **more: Any) -> Any:
     return source.definitions(COMMIT, f"src/{path}.py", name, given=GIVEN | more)[name]
 
 
-def omnifed(name: str) -> Ends:
+def of_omnifed(name: str) -> Ends:
     """Return a round of an algorithm of ``omnifed``."""
     scaled = SimpleNamespace(scale_params=its("omnifed/algorithm/utils", "scale_params"))
     operations = its("omnifed/communicator/base", "AggregationOp")
@@ -59,7 +59,7 @@ def omnifed(name: str) -> Ends:
     return ends
 
 
-def flora() -> Ends:
+def of_flora() -> Ends:
     """Return a round of the class in the folder ``flora``."""
     made = its("flora/algorithms/fedbn", "FederatedBatchNormalization", train_img_accuracy=dict, test_img_accuracy=dict)
     mpi = its("flora/communicator/torch_mpi", "TorchMPICommunicator")
@@ -100,6 +100,6 @@ def rounds(ends: Ends) -> Make:
 
 def Subject() -> Personal:
     """Adapter of its three classes."""
-    made = {"fedbn": (omnifed("FedBN"), "bn"), "fedper": (omnifed("FedPer"), "head"), "flora": (flora(), "bn")}
+    made = {"fedbn": (of_omnifed("FedBN"), "bn"), "fedper": (of_omnifed("FedPer"), "head"), "flora": (of_flora(), "bn")}
     claims = [(offer(block, participation="all", variant=v), rounds(ends)) for v, (ends, block) in made.items()]
     return Personal("omnifed", source.dated(COMMIT), claims)
