@@ -1,4 +1,4 @@
-"""docs/found.md, its adapters and what drives them, as far as no clone and no package is needed."""
+"""The pages docs/found*.md, their adapters and what drives these, as far as no clone and no package is needed."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ import numpy as np
 import pytest
 
 from fedspec.contract import Case, Claim, ClientMessage, Messages
-from fedspec_suite.api import check_subject
+from fedspec_suite.api import DoesNotConform, check_subject
 
 pytest.importorskip("torch")
 
 HOME = Path(__file__).resolve().parents[2]
 FOLDER = HOME / "examples/found"
-PAGE = (HOME / "docs/found.md").read_text(encoding="utf-8")
-SHARED = {"beside", "compressing", "local", "means", "network", "servers"}
+PAGE = "".join((HOME / f"docs/{name}.md").read_text(encoding="utf-8") for name in ("found", "found-beside"))
+SHARED = {"beside", "compressing", "local", "means", "network", "personal", "private", "servers"}
+PACKAGES = "alphamed", "appfl", "byzpy", "chorus", "declearn", "disropt", "flwr", "krum", "nanofed", "packaged"
 SHOWN = {"near"}
 """Scripts that the page names."""
 ADAPTERS = sorted(p.stem for p in FOLDER.glob("*.py") if p.stem not in SHARED | SHOWN)
@@ -121,14 +122,14 @@ def output_of(script: str, *arguments: str, **environment: str) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def test_the_page_names_every_adapter_and_no_other() -> None:
-    (table,) = re.findall(r"\| clone or package .*?\n\n", PAGE, re.DOTALL)
-    assert sorted(re.findall(r"`(\w+)\.py`", table)) == ADAPTERS
+def test_the_pages_name_every_adapter_once_and_no_other() -> None:
+    tables = re.findall(r"\| clone or package .*?\n\n", PAGE, re.DOTALL)
+    assert len(tables) == 2 and sorted(re.findall(r"`(\w+)\.py`", "".join(tables))) == ADAPTERS
     assert all(f"`{name}.py`" in PAGE for name in SHARED) and all(f"/{name}.py)" in PAGE for name in SHOWN)
 
 
 @pytest.mark.parametrize("name", ADAPTERS)
-def test_an_adapters_commits_stand_on_the_page(name: str) -> None:
+def test_an_adapters_commits_stand_on_a_page(name: str) -> None:
     text = (FOLDER / f"{name}.py").read_text(encoding="utf-8")
     commits = set(re.findall(r'"([0-9a-f]{7})"', text))
     versions = set(re.findall(r'published\("[\w-]+", "([\d.]+)"', text))
@@ -155,7 +156,7 @@ def test_adapters_refuse_a_clone_without_their_commit_and_packages_at_other_vers
     for key, error in said.items():
         if key == "packaged_outer.Torch":
             assert not error
-        elif key.startswith(("appfl", "byzpy", "chorus", "declearn", "disropt", "krum", "nanofed", "packaged")):
+        elif key.startswith(PACKAGES):
             assert not error or "pip install --no-deps" in error, key
         else:
             assert str(tmp_path) in error and "git" in error, (key, error)
@@ -289,3 +290,50 @@ def test_servers_hand_over_messages_and_give_a_checkpoint_back(at: Any) -> None:
     second.restore(first.save())
     assert second.server.rounds == 1
     assert second.step(sent)["x"]["x"].tolist() == [2.0, 4.0]
+
+
+def test_private_averages_hand_over_messages_and_noise(at: Any) -> None:
+    private, means = at("private"), at("means")
+
+    def begins(case: Case, draws: Any) -> Any:
+        def next_model(x: Any, sent: Any) -> Any:
+            short = [row / max(1, np.linalg.norm(row)) for row in means.rows(sent)]
+            mean, out = means.shares(sent) @ short, {}
+            for name, a in x.items():
+                part, mean = np.split(mean, [a.size])
+                out[name] = a + part.reshape(a.shape) + draws.normal(0, 0.5 / len(sent), a.shape)
+            return {name: a.astype(case.dtype) for name, a in out.items()}
+
+        return next_model
+
+    claim = Claim("fedavg", "server", "mcmahan-2017", fixed={"eta": 1.0}, messages=("clip-norm 1", "noise 0.5"))
+    (found,) = check_subject(private.Private("ours", "0", [(claim, begins)]), law="follows-*")
+    assert found.passed == found.required > 0
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_rounds_hand_over_models_with_local_blocks(at: Any, own: bool) -> None:
+    personal, torch = at("personal"), at("torch")
+
+    def begins(models: Any, examples: Any, train: Any) -> Any:
+        def runs(participants: Any, steps: Any) -> Any:
+            for i, tau in zip(participants, steps, strict=True):
+                train(models[i], i, tau)
+            n = torch.tensor(examples[list(participants)])
+            blocks = {name for name, _ in models[0].named_parameters() if name != "head" or not own}
+            for name in blocks:
+                trained = [getattr(models[i], name).detach() for i in participants]
+                mean = sum(w * p for w, p in zip((n / n.sum()).tolist(), trained, strict=True))
+                for model in models:
+                    getattr(model, name).data = mean.clone()
+            return dict(models[0].named_parameters())
+
+        return runs
+
+    subject = personal.Personal("ours", "0", [(personal.offer("head"), begins)])
+    if own:
+        (found,) = check_subject(subject, law="follows-*")
+        assert found.passed == found.required > 0
+    else:
+        with pytest.raises(DoesNotConform):
+            check_subject(subject, law="follows-*")

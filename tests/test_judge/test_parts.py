@@ -66,7 +66,7 @@ class Rounds:
         y = {**self.x}
         if "local" in words.values():
             y["head"] = self.own.get(0 if self.does == "one copy" else i, self.x["head"])
-        if self.does in ("reset", "averaged"):
+        if self.does in ("reset", "averaged", "averaged unseen"):
             y["head"] = self.x["head"]
         begun = {**y}
         for _ in range(steps):
@@ -91,9 +91,10 @@ class Rounds:
             if "head" in y:
                 self.own = {k: a for k, a in self.own.items() if self.does != "forgotten" or k in event.participants}
                 self.own[0 if self.does == "one copy" else i] = y["head"]
-        stays = {n for n, word in self.case.parts.items() if word in ("local", "kept") and self.does != "averaged"}
+        stays = {n for n, word in self.case.parts.items() if word in ("local", "kept") and "averaged" not in self.does}
         self.x = {n: a if n in stays else a + self.case.hyper["eta"] * mean[n] for n, a in old.items()}
-        return {"x": {n: a.astype(self.case.dtype) for n, a in self.x.items()}}
+        shown = {**self.x, "head": self.case.x0["head"]} if self.does == "averaged unseen" else self.x
+        return {"x": {n: a.astype(self.case.dtype) for n, a in shown.items()}}
 
     def save(self) -> bytes:
         return pickle.dumps((self.x, {} if self.does == "lost" else self.own))
@@ -229,6 +230,7 @@ def test_a_model_in_the_parts_that_it_claims_conforms(subject: Subject) -> None:
     ("subject", "words"),
     [
         (Subject(OF_ROUND, Rounds, "averaged"), "block head is averaged, but it is claimed as local"),
+        (Subject(OF_ROUND, Rounds, "averaged unseen"), "block head is averaged among the clients, but it is claimed"),
         (Subject(OF_ROUND, Rounds, "reset"), "block head starts again from the server's in every round"),
         (Subject(OF_ROUND, Rounds, "forgotten"), "block head of a client that sat out starts again from the server's"),
         (Subject(OF_ROUND, Rounds, "one copy"), "block head is that of the client that trained before"),
@@ -352,3 +354,12 @@ def test_a_claim_of_parts_that_makes_no_sense_is_refused(words: str) -> None:
 def test_a_smoke_test_has_the_claimed_blocks() -> None:
     s = plain_scenario(setting_of(with_reading(replace(OF_ROUND, parts={**HEAD, "emb": "frozen"}))))
     assert {"head", "emb"} < {*s.case.x0} and SUBJECT.start(s.case).step(s.events[0])["x"].size
+
+
+def test_an_error_of_an_adapter_is_shown_and_not_one_about_its_blocks() -> None:
+    class Broken:
+        def __init__(self, case: Case, does: str) -> None:
+            raise RuntimeError("the clone lacks a file")
+
+    result = judged(Subject(OF_ROUND, Broken))
+    assert "the clone lacks a file" in result.first_deviation + result.nearest, result

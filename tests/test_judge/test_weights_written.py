@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import islice
 from types import SimpleNamespace
 from typing import Any
@@ -64,6 +65,15 @@ def yours(subject: Any) -> list[str]:
 def test_weights_of_a_server(formula: str) -> None:
     found = yours(server("fedavg", own(YOURS[formula])))
     assert [f.partition(";")[0] for f in found] == [f"p_i = {formula}"]
+
+
+def test_weights_of_a_server_in_float32_are_sought() -> None:
+    subject = server("fedavg", own(lambda n, tau: (n**3 + 1) / (n**3 + 2).sum()))
+    (claim,) = subject.info.offers
+    subject.info = replace(subject.info, claims=(replace(claim, dtypes=("float32",)),))
+    plays, _ = plays_of(subject)
+    # Its numbers are too coarse for weights to be told; what the search replays has the case's type.
+    assert plays[0].s.case.dtype == "float32" and not observed(plays)
 
 
 def test_the_rule_of_the_server_may_be_any() -> None:

@@ -56,7 +56,7 @@ def refused_by(subject: Subject, offer: Offer, obligations: Sequence[Obligation]
 def refuses_blocks(subject: Subject, offer: Offer) -> str:
     """Return the subject's error for a model of two blocks if it accepts one block; else empty."""
     setting = setting_of(offer)
-    if setting.one_block or setting.matrices or "peers" in setting.takes:
+    if setting.one_block or setting.matrices or setting.parts or "peers" in setting.takes:
         return ""
     one = replace(offer, blocks="one")
     try:

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from fedspec.algorithms.synchronous import model
 from fedspec.arith import Vector, put
 from fedspec.catalogue import Method
 from fedspec.contract import Blocks, Event, Gradient, Round
@@ -53,6 +54,17 @@ def _forgotten(inner: Running, s: Scenario) -> Running:
         if isinstance(event, Round):
             inner.local_blocks = {i: own for i, own in inner.local_blocks.items() if i in event.participants}
         return answer
+
+    return Stepping(inner, take)
+
+
+def _unshown(block: str, inner: Running, s: Scenario) -> Running:
+    """Wrap a session so that its answers have the first value of a block: the server has no copy of it."""
+    at, first = places(s.case, [block]), model(inner.state)
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        answer = inner.step(event)
+        return {**answer, "x": put(answer["x"], at, first[at])}
 
     return Stepping(inner, take)
 
@@ -132,3 +144,5 @@ def of(setting: Setting) -> Iterator[Defect]:
             yield Defect(words=f"block {name} is that of the client that trained before{claimed}", session=_one_copy)
             words = f"block {name} of a client that sat out starts again from the server's{claimed}"
             yield Defect(words=words, session=_forgotten)
+            words, given = f"block {name} is averaged among the clients{claimed}", partial(with_parts, parts=rest)
+            yield Defect(words=words, given=given, session=partial(_unshown, name))
