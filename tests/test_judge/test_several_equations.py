@@ -99,3 +99,40 @@ class Heavy:
 def test_two_equations_of_a_local_solver() -> None:
     result = judged(Heavy())
     assert result.nearest.count("yours: ") == 2, result.nearest
+
+
+class Rounds:
+    """FedAvgM by hand at level round: dampened at the server, and with a rate of its own at the clients."""
+
+    info = Info("mine", "1", (Claim("fedavgm", "round", "", {"weights": "examples"}, intermediates=("delta", "v")),))
+
+    def __init__(self, rate: Callable[[float, int], float]) -> None:
+        self.rate = rate
+
+    def start(self, case: Case) -> Any:
+        p, h, x = case.problem, case.hyper, flatten(case.x0).astype(float)
+        now = {"x": x, "v": 0 * x}
+
+        def step(e: Any) -> dict[str, Any]:
+            assert p is not None
+            delta, n = 0 * x, sum(p.examples[i] for i in e.participants)
+            for i, steps in zip(e.participants, e.steps, strict=True):
+                y = now["x"]
+                for _ in range(steps):
+                    y = y - self.rate(h["eta_l"], steps) * (p.H[i] @ y - p.e[i])
+                delta = delta + p.examples[i] / n * (y - now["x"])
+            now["v"] = h["beta"] * now["v"] + (1 - h["beta"]) * delta
+            now["x"] = (now["x"] + h["eta"] * now["v"]).astype(case.dtype)
+            return {"x": now["x"], "v": now["v"], "delta": delta}
+
+        return SimpleNamespace(step=step)
+
+
+def test_an_equation_of_the_client_is_written_out_beside_one_of_the_server() -> None:
+    nearest = judged(Rounds(lambda eta_l, tau: eta_l / (1 + eta_l))).nearest
+    assert nearest.count("yours: ") == 2 and "eta_l / (eta_l + 1)" in nearest, nearest
+
+
+def test_the_server_s_equation_is_written_out_beside_a_client_without_a_name() -> None:
+    nearest = judged(Rounds(lambda eta_l, tau: eta_l / tau)).nearest
+    assert "the numbers that you return give yours: v = beta (v - Delta) + Delta" in nearest, nearest

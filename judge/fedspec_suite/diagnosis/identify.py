@@ -139,8 +139,17 @@ def identify(
     like = [f"in usual cases as if {words}, but not {where}" for words, where in [*beyond.refuted.items()][:1]]
     beside = ": ".join(filter(None, (along(known, told), begins(known, given))))
     own_numbers = weights.observed(played(bench, setting)) or rates.observed(bench, setting)
+    half = next((f"the numbers that you return give {v.words}" for v in solved().halves), "")
     facts = own_numbers or card(bench, setting, known.claimed)
-    words = [numbers, *like, beside, facts, course(bench, known.samples), without_effect(silent) if silent else ""]
+    words = [
+        numbers,
+        half,
+        *like,
+        beside,
+        facts,
+        course(bench, known.samples),
+        without_effect(silent) if silent else "",
+    ]
     # That it deviates at once comes last: where the first deviation is shown, it says that too.
     return Diagnosis(
         len(given),
