@@ -156,6 +156,7 @@ def test_another_accumulation_gets_a_name(subject: Local, words: str) -> None:
     assert result.verdict == "does not conform" and words in result.nearest, result.nearest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["adam", "lamb", "sm3-ii", "muon", "proximal-sgd"])
 def test_other_solvers_accumulate_too(algorithm: str) -> None:
     """The specification itself, on all cases that the judge draws."""

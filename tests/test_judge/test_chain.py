@@ -152,6 +152,7 @@ def dampened(parts: list[torch.nn.Parameter], optimiser: Any) -> None:
         p.grad *= 1 - optimiser.param_groups[0]["momentum"] ** 2  # type: ignore[operator]
 
 
+@pytest.mark.slow
 def test_an_equation_is_written_out_behind_the_claimed_chain() -> None:
     result = judged(Local(CLIPPED, dampened))
     assert "yours: u = rho (u - g rho) + g, wanted: u = rho u + g" in result.nearest, result.nearest

@@ -124,6 +124,7 @@ MISTAKES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", MISTAKES)
 def test_a_mistake_in_a_private_average_has_a_name(how: str) -> None:
     messages = ("clip-norm 0.25", *CLAIM[1:]) if how != "squared" else CLAIM

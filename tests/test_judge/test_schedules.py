@@ -409,5 +409,6 @@ class Late:
         return SimpleNamespace(step=step)
 
 
+@pytest.mark.slow
 def test_a_client_that_is_one_round_late_has_a_schedule() -> None:
     assert "the schedule of eta_l starts one round late" in judged(Late()).nearest

@@ -57,7 +57,9 @@ class Server:
         return SimpleNamespace(step=step)
 
 
-@pytest.mark.parametrize("wrong", ["mx", "wv", "mvx", "wmvx"])
+@pytest.mark.parametrize(
+    "wrong", ["mx", *(pytest.param(many, marks=pytest.mark.slow) for many in ("wv", "mvx", "wmvx"))]
+)
 def test_each_wrong_equation_is_written_out(wrong: str) -> None:
     result = judged(Server(wrong))
     assert result.verdict == "does not conform"
@@ -65,12 +67,14 @@ def test_each_wrong_equation_is_written_out(wrong: str) -> None:
     assert result.nearest.count("wanted: ") == len(wrong)
 
 
+@pytest.mark.slow
 def test_the_equation_of_another_reading_comes_before_other_formulas() -> None:
     server = Server("m")
     server.rules["x"] = lambda o: o["x"] + o["eta"] * o["m"] / np.sqrt(o["v"] + o["tau"])
     assert "yours: x = x + eta m / sqrt(v + tau), wanted" in judged(server).nearest
 
 
+@pytest.mark.slow
 def test_what_is_not_shown_is_not_written_out() -> None:
     assert "yours" not in judged(Server("mx", ("v", "delta"))).nearest
 
@@ -96,6 +100,7 @@ class Heavy:
         return SimpleNamespace(step=step)
 
 
+@pytest.mark.slow
 def test_two_equations_of_a_local_solver() -> None:
     result = judged(Heavy())
     assert result.nearest.count("yours: ") == 2, result.nearest
@@ -128,11 +133,13 @@ class Rounds:
         return SimpleNamespace(step=step)
 
 
+@pytest.mark.slow
 def test_an_equation_of_the_client_is_written_out_beside_one_of_the_server() -> None:
     nearest = judged(Rounds(lambda eta_l, tau: eta_l / (1 + eta_l))).nearest
     assert nearest.count("yours: ") == 2 and "eta_l / (eta_l + 1)" in nearest, nearest
 
 
+@pytest.mark.slow
 def test_the_server_s_equation_is_written_out_beside_a_client_without_a_name() -> None:
     nearest = judged(Rounds(lambda eta_l, tau: eta_l / tau)).nearest
     assert "the numbers that you return give yours: v = beta (v - Delta) + Delta" in nearest, nearest
