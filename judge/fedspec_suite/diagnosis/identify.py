@@ -164,8 +164,11 @@ def identify(
 
 def _own(bench: Bench, setting: Setting, solved: Callable[[], Own]) -> Iterator[Variant]:
     """The subject's own equations: those that it shows, one that it doesn't show, or one beside those that it shows."""
-    yield from solved().whole
-    yield from written(bench, setting)
+    many = [v for v in solved().whole if v.parts > 1]
+    yield from many
+    # A single equation may be a schedule, or weights.
+    yield from () if many else written(bench, setting)
+    yield from (v for v in solved().whole if v.parts == 1)
     for half in solved().halves[:1]:
         yield from written(bench, setting, half)
 

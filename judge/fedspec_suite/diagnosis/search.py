@@ -132,6 +132,9 @@ def stages(
         read = [v for v in known.variants if v.kind == "reading"]
         two = pairs(setting, standing(known, told, read))
         yield search.among(TWO_READINGS, (together(setting, a, b) for a, b in two), len(two))
+        if setting.gradients or setting.messages:
+            # Another number of a claimed link is no equation.
+            yield _numbers(search, known, setting, told)
         # The first equation that fits is enough.
         yield from ((v,) for v in own)
         named = doubled(setting, halves(), known.variants)
@@ -139,13 +142,20 @@ def stages(
     yield search.among(EDITS, known.edits, len(known.edits))
     if numberless(told):
         return
-    if told.head and not alone:
-        cut = ((known.samples[k], event, answers) for k, event, answers in told.heads)
-        heads = [(replace(s, events=s.events[: event + 1]), answers) for s, event, answers in cut]
-        count = len(list(families(setting)))
-        search.count(NUMBERS, count, count)
-        yield numbered(setting, heads)
+    if not alone and not (setting.gradients or setting.messages):
+        yield _numbers(search, known, setting, told)
     yield search.among(MECHANICAL, known.mechanical, known.mechanical_there)
+
+
+def _numbers(search: Search, known: Known, setting: Setting, told: Evidence) -> Iterator[Variant]:
+    """Variants with one unknown number, which is read off the events that deviate soonest."""
+    if not told.head or numberless(told):
+        return
+    cut = ((known.samples[k], event, answers) for k, event, answers in told.heads)
+    heads = [(replace(s, events=s.events[: event + 1]), answers) for s, event, answers in cut]
+    count = len(list(families(setting)))
+    search.count(NUMBERS, count, count)
+    yield from numbered(setting, heads)
 
 
 def numberless(told: Evidence) -> bool:

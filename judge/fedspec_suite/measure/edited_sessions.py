@@ -26,19 +26,19 @@ class Form:
     Attributes:
         row: the row.
         kind: what its sessions are.
-        step: how they take an event.
+        take: how they take an event, after the clock.
         origins: of what is a copy that of the specification.
     """
 
     row: Algorithm
     kind: type[Any]
-    step: FunctionType
+    take: FunctionType
     origins: Mapping[Part, Part] = field(default_factory=dict)
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
         """Functions and classes that the row runs."""
-        return (self.kind, self.step, *(f for _, f, _ in self._held), *self._deep)
+        return (self.kind, self.take, *(f for _, f, _ in self._held), *self._deep)
 
     @cached_property
     def _deep(self) -> dict[Part, Part]:
@@ -71,7 +71,7 @@ class Form:
     def changed(self, change: Callable[[Spaces], None]) -> Form:
         """Copy the form with changed namespaces, shared by all its sessions; ``change`` gets a mapping per module."""
         copy = copy_parts(self.parts, change, self.origins)
-        return Form(self.of(copy), copy.of(self.kind), copy.of(self.step), copy.origins)
+        return Form(self.of(copy), copy.of(self.kind), copy.of(self.take), copy.origins)
 
     def started(self, case: Case, edits: Edits, everything: bool, begin: Begin) -> Session:
         """Start a session on an edited copy of the functions; the session keeps the copy as ``spec``.
@@ -85,7 +85,7 @@ class Form:
         copy = Copy(plan_of(self.reach, frozenset(edits), everything), edits)
         session: Any = begin(copy.of(self.kind), self.of(copy), case)
         copy.session = vars(session)
-        copy.session.update(spec=copy, step=MethodType(copy.of(self.step), session))
+        copy.session.update(spec=copy, take=MethodType(copy.of(self.take), session))
         return session  # type: ignore[no-any-return]
 
 
@@ -96,7 +96,7 @@ def form_of(row: Algorithm, level: Level) -> Form:
         kind: Any = key[1]
         # Looked up now, since copies of functions say no types.
         _ = row.parameters
-        _FORMS[key] = Form(row, kind, kind.step)
+        _FORMS[key] = Form(row, kind, kind.take)
     return _FORMS[key]
 
 
