@@ -34,7 +34,12 @@ EDITED: dict[str, tuple[str, ...]] = {
         "v=v, v_hat=v_hat, t=t)",
         "v=v, v_hat=v_hat + eps, t=t)",
     ),
-    "eta_l * u is kept as u": ("momentum", "client.momentum.momentum", "x=x, u=u)", "x=x, u=eta_l * u)"),
+    "yours: u = eta_l (rho u + g), wanted: u = rho u + g, and yours: x = x - u, wanted: x = x - eta_l u": (
+        "momentum",
+        "client.momentum.momentum",
+        "x=x, u=u)",
+        "x=x, u=eta_l * u)",
+    ),
     "yours: x = x - eta_l (g + (rho / eta_l) u), wanted: x = x - eta_l (g + rho u)": (
         "nesterov",
         "client.momentum.nesterov",
@@ -114,7 +119,7 @@ EDITED: dict[str, tuple[str, ...]] = {
         "delta**2",
         "maximum(delta, -delta)",
     ),
-    "beta1 stands for beta2 in beta2 * v + (1 - beta2) * g^2, the second time it stands there": (
+    "yours: v = beta2 v + (1 - beta1) g^2, wanted: v = beta2 v + (1 - beta2) g^2": (
         "amsgrad",
         "client.amsgrad.amsgrad",
         "state.v + (1 - beta2)",
