@@ -27,6 +27,8 @@ KEPT_SUM = (
     "and yours: x = x + eta m / sqrt(v_hat), wanted: x = x + eta m / sqrt(v_hat + eps)"
 )
 
+SCALED = "yours: u = eta_l (rho u + g), wanted: u = rho u + g, and yours: x = x - u, wanted: x = x - eta_l u"
+
 EDITED: dict[str, tuple[str, ...]] = {
     KEPT_SUM: (
         "fedamsgrad",
@@ -34,7 +36,7 @@ EDITED: dict[str, tuple[str, ...]] = {
         "v=v, v_hat=v_hat, t=t)",
         "v=v, v_hat=v_hat + eps, t=t)",
     ),
-    "yours: u = eta_l (rho u + g), wanted: u = rho u + g, and yours: x = x - u, wanted: x = x - eta_l u": (
+    SCALED: (
         "momentum",
         "client.momentum.momentum",
         "x=x, u=u)",
