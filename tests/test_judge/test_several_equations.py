@@ -11,8 +11,10 @@ import pytest
 from test_judge.test_schedules import judged
 
 from fedspec.arith import Array
-from fedspec.contract import Begin, Case, Claim, Info, Messages
+from fedspec.contract import Begin, Case, Claim, Info, Messages, Round
 from fedspec.params import flatten, unflatten
+from fedspec_suite.diagnosis.known import known_of
+from fedspec_suite.measure.setting import setting_of, with_reading
 
 Numbers = Mapping[str, Any]
 
@@ -143,3 +145,14 @@ def test_an_equation_of_the_client_is_written_out_beside_one_of_the_server() -> 
 def test_the_server_s_equation_is_written_out_beside_a_client_without_a_name() -> None:
     nearest = judged(Rounds(lambda eta_l, tau: eta_l / tau)).nearest
     assert "the numbers that you return give yours: v = beta (v - Delta) + Delta" in nearest, nearest
+
+
+def test_what_stands_behind_a_round_s_functions_acts() -> None:
+    """The daily test that mistakes made by wrapping functions of a round are mistakes."""
+    setting = setting_of(with_reading(Claim("fedavgm", "round")))
+    words = "each client begins at the model at which the one before it ended"
+    known = known_of(setting)
+    (v,) = (v for v in known.variants if v.words == words)
+    s = next(s for s in known.samples if all(len(e.participants) > 1 for e in s.events if isinstance(e, Round)))
+    moved, claimed = (np.asarray(one.answers(s)[0]["x"]) for one in (v, known.claimed))
+    assert (moved != claimed).any()
