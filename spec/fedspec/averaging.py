@@ -33,9 +33,9 @@ from fedspec.mixing.weighted import shares
 from fedspec.plan import Messages
 from fedspec.population import weigh
 from fedspec.readings import Weighting
-from fedspec.rounding import BARE, NUMBERED, Grid, rounded
+from fedspec.rounding import BARE, NUMBERED, in_bits, rounded
 
-__all__ = ["OF_WEIGHTS", "Delivery", "Sent", "delivery"]
+__all__ = ["DIVISORS", "OF_WEIGHTS", "Delivery", "Sent", "bounds", "counts", "delivery"]
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,11 @@ def _each(link: OfGradient) -> Delivery:
 
 
 def _at_random(k: float) -> Delivery:
+    grid = in_bits("fixed-random", k, math.floor)
+
     def deliver(m: Messages, sent: Sent) -> Messages:
         if len(sent.draws) != len(m.deltas) or any(len(u) != len(d) for u, d in zip(sent.draws, m.deltas, strict=True)):
             raise PlanError("draws: 'fixed-random' needs a draw in [0, 1) for each coordinate of each message")
-        grid = Grid(-int(k), whole=math.floor)
         rows = [
             numbers([rounded(x, grid) for x in d + array(u, d) * as_number(2.0**-k, d)], d)
             for d, u in zip(m.deltas, sent.draws, strict=True)
@@ -86,18 +87,19 @@ def _capped(most: float) -> Delivery:
     return deliver
 
 
-def _total(m: Messages, weighting: Weighting) -> Any:
+def counts(m: Messages, weighting: Weighting) -> Any:
+    """Weights w_i of a round's messages before they are divided by their sum."""
     counted: Mapping[Weighting, Sequence[Any]] = {
         Weighting.UNIFORM: [1] * len(m.steps),
         Weighting.STEPS: m.steps,
         Weighting.EXAMPLES: m.examples,
     }
-    return sum(numbers(list(counted[weighting]), m.deltas[0]).tolist())
+    return numbers(list(counted[weighting]), m.deltas[0])
 
 
 def _divided(by: float, at_least: bool = False) -> Delivery:
     def deliver(m: Messages, sent: Sent) -> Messages:
-        total, D = _total(m, sent.weighting), as_number(by, m.deltas[0])
+        total, D = sum(counts(m, sent.weighting).tolist()), as_number(by, m.deltas[0])
         return replace(m, deltas=m.deltas * (total / (maximum(total, D) if at_least else D)))
 
     return deliver
@@ -137,6 +139,16 @@ OF_WEIGHTS: Mapping[str, Callable[[float], Delivery]] = {
 """Words that need a weighted average, with the function that each makes of its number; ``noise`` needs one, too."""
 
 
+def bounds(said: Sequence[str]) -> tuple[float, float]:
+    """Bound c of the clip and divisor D by which noise is scaled; 0 if a claim has none."""
+
+    def number(*of: str) -> float:
+        there = [number for name, _, number in (link.partition(" ") for link in said) if name in of]
+        return float(there[-1]) if there else 0.0
+
+    return number("clip-norm"), number(*DIVISORS)
+
+
 def delivery(said: Sequence[str], where: str = "messages") -> tuple[Delivery, ...]:
     """Parse what a claim says that messages pass before the server's rule.
 
@@ -150,14 +162,10 @@ def delivery(said: Sequence[str], where: str = "messages") -> tuple[Delivery, ..
     if late := [name for name in names[split:] if name in DIVISORS or name == "clip-norm"]:
         raise ContractError(f"{where}: {late[0]!r} comes after 'noise'; put 'noise' behind it")
 
-    def number(*of: str) -> float:
-        there = [link.partition(" ")[2] for link, name in zip(said, names, strict=True) if name in of]
-        return float(there[-1]) if there else 0.0
-
     numbered: Mapping[str, Callable[[float], Any]] = {
         **{name: partial(_of_change, make) for name, make in NUMBERED.items()},
         **OF_WEIGHTS,
-        "noise": lambda s: _noisy(number("clip-norm"), number(*DIVISORS), s),
+        "noise": lambda s: _noisy(*bounds(said), s),
         "fixed-random": _at_random,
     }
     bare: Mapping[str, Any] = {name: _each(link) for name, link in BARE.items()}

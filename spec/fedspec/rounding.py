@@ -33,7 +33,7 @@ import numpy as np
 from fedspec.chain import LINKS, Blocks, OfGradient, chain
 from fedspec.errors import ContractError, InexactError
 
-__all__ = ["BARE", "CLIPS", "FIXED", "NUMBERED", "TYPES", "Grid", "passage", "rounded"]
+__all__ = ["BARE", "CLIPS", "FIXED", "NUMBERED", "TYPES", "Grid", "in_bits", "passage", "rounded"]
 
 
 @dataclass(frozen=True)
@@ -112,12 +112,21 @@ def _on(grid: Grid) -> OfGradient:
     return link
 
 
-def _fixed(name: str, k: float) -> OfGradient:
+def in_bits(name: str, k: float, whole: Callable[[Fraction], int]) -> Grid:
+    """Multiples of 2^-k.
+
+    Raises:
+        ContractError: k is not a whole number.
+    """
     if k != int(k):
         raise ContractError(
-            f"messages: got '{name} {k}'; give a whole number of bits after the point, as in 'fixed 16'"
+            f"messages: got '{name} {k}'; give a whole number of bits after the point, as in '{name} 16'"
         )
-    return _on(Grid(-int(k), whole=FIXED[name]))
+    return Grid(-int(k), whole=whole)
+
+
+def _fixed(name: str, k: float) -> OfGradient:
+    return _on(in_bits(name, k, FIXED[name]))
 
 
 def _masked(magnitude: float) -> OfGradient:

@@ -25,7 +25,8 @@ table             the t-th of ``values``, then the last one   ``MultiStepLR``, o
 
 A factor may be 0: the rule then runs with a rate of 0, so the model stays and the moments move.
 
-External: no paper; the examples are classes of torch.optim.lr_scheduler, in torch 2.13.0.
+External: no paper; the examples are classes of torch.optim.lr_scheduler, in torch 2.13.0, and
+``get_constant_schedule_with_warmup`` of ``transformers``, read at 005edac.
 """
 
 from __future__ import annotations

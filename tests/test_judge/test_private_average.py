@@ -180,6 +180,7 @@ def test_messages_that_are_rounded_at_random(how: str) -> None:
         (Claim("fedavg", "server", messages=("noise 1",)), "put 'clip-norm c' before it"),
         (Claim("fedavg", "server", messages=("clip-norm 1", "noise 1", "divisor 2")), "put 'noise' behind it"),
         (Claim("median", "server", messages=("divisor 2",)), "no option weights"),
+        (Claim("fedavg", "server", messages=("fixed-random 4.5",)), "whole number of bits"),
         (Claim("fedavg", "server", messages=("fixed-random 4",), parts={"head": "local"}), "make two claims"),
         (Claim("fedavg", "server", "", {"weights": "uniform"}, messages=("weight-cap 2",)), "weighted by uniform"),
     ],

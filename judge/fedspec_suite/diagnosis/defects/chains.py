@@ -10,18 +10,17 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fedspec.algorithms.synchronous import model
-from fedspec.arith import numbers, ratio, stack
-from fedspec.averaging import DIVISORS, Sent
+from fedspec.arith import ratio, stack
+from fedspec.averaging import DIVISORS, Sent, counts
 from fedspec.chain import LINKS, MICRO, accumulates
-from fedspec.contract import Begin, Event, Gradient
+from fedspec.contract import Event, Gradient
 from fedspec.plan import Messages
-from fedspec.readings import Weighting
 from fedspec.rounding import CLIPS, FIXED, TYPES, passage
 from fedspec.steps import ALONE, BEFORE, LATE, Steps
 from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, part, with_part, with_shown
 from fedspec_suite.diagnosis.defects.limits import MEAN, around_mean
 from fedspec_suite.diagnosis.defects.noise import as_noisy
-from fedspec_suite.diagnosis.defects.state import state_fields
+from fedspec_suite.diagnosis.defects.state import outlives, state_fields
 from fedspec_suite.measure.scenario import Scenario, with_gradients, with_messages, with_steps
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import functions
@@ -145,7 +144,7 @@ def _of_models(setting: Setting) -> Iterator[Defect]:
         if name == "lookahead":
             yield from _synchronised(setting, int(float(numbers[0])))
             words = "the slow model of lookahead is kept from round to round, not set to the round's first model"
-            yield from [Defect(words=words, session=_slow_kept)] if setting.level == "client" else []
+            yield from [Defect(words=words, session=outlives("slow"))] if setting.level == "client" else []
             continue
         if name == BEFORE and setting.level == "client":
             words = f"{link} leaves out blocks with fewer than two axes"
@@ -220,18 +219,6 @@ def with_both(steps: tuple[str, ...], gradients: tuple[str, ...]) -> Callable[[S
     return lambda s: with_gradients(with_steps(s, *steps), *gradients)
 
 
-def _slow_kept(inner: Running, s: Scenario) -> Running:
-    """A session whose slow model outlives its round."""
-
-    def take(inner: Running, event: Event, k: int) -> Any:
-        slow, answer = inner.slow, inner.step(event)
-        if isinstance(event, Begin):
-            inner.slow = slow
-        return answer
-
-    return Stepping(inner, take)
-
-
 def of(setting: Setting) -> Iterator[Defect]:
     """Yield a defect for each other chain of gradients, steps and messages, and for roundings of the mean instead."""
     yield from _of_models(setting)
@@ -285,8 +272,7 @@ def _weighed_first(link: str, inner: Running, s: Scenario) -> Running:
     def deliver(m: Messages, sent: Sent) -> Messages:
         for each in cap:
             m = each(m, sent)
-        sizes = m.examples if sent.weighting == Weighting.EXAMPLES else m.steps
-        w = numbers([1] * len(m.steps) if sent.weighting == Weighting.UNIFORM else list(sizes), m.deltas[0])
+        w = counts(m, sent.weighting)
         short = clip(replace(m, deltas=stack([w_i * d for w_i, d in zip(w, m.deltas, strict=True)])), sent).deltas
         return replace(m, deltas=stack([ratio(d, 0 * d + w_i) for w_i, d in zip(w, short, strict=True)]))
 

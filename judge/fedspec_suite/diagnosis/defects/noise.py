@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fedspec.algorithms.synchronous import model
-from fedspec.averaging import DIVISORS
+from fedspec.averaging import DIVISORS, bounds
 from fedspec.contract import Event, Messages, Round
 from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, with_x
 from fedspec_suite.measure.scenario import Scenario
@@ -39,8 +39,7 @@ def _sizes(s: Scenario) -> tuple[float, float, float]:
     if not s.case.messages:
         return s.case.hyper["sigma"], s.case.hyper["clip_norm"], 0.0
     said = dict(link.partition(" ")[::2] for link in s.case.messages)
-    divisor = next((float(said[name]) for name in DIVISORS if name in said), 0.0)
-    return float(said["noise"]), float(said["clip-norm"]), divisor
+    return float(said["noise"]), *bounds(s.case.messages)
 
 
 def _participants(e: Event) -> int:

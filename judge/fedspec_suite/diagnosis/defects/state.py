@@ -142,24 +142,19 @@ def _most_steps(event: Event) -> int:
     return max(steps) if isinstance(steps, list | tuple) else int(steps)
 
 
-def _counts_on(inner: Running, s: Scenario) -> Running:
-    def take(inner: Running, event: Event, k: int) -> Any:
-        count, answer = inner.k, inner.step(event)
-        if isinstance(event, Begin):
-            inner.k = count
-        return answer
+def outlives(name: str) -> Callable[[Running, Scenario], Running]:
+    """Wrap a local solver's session so that a value that each round begins anew is kept instead."""
 
-    return Stepping(inner, take)
+    def session(inner: Running, s: Scenario) -> Running:
+        def take(inner: Running, event: Event, k: int) -> Any:
+            before, answer = getattr(inner, name), inner.step(event)
+            if isinstance(event, Begin):
+                setattr(inner, name, before)
+            return answer
 
+        return Stepping(inner, take)
 
-def _anchored(inner: Running, s: Scenario) -> Running:
-    def take(inner: Running, event: Event, k: int) -> Any:
-        anchor, answer = inner.anchor, inner.step(event)
-        if isinstance(event, Begin):
-            inner.anchor = anchor
-        return answer
-
-    return Stepping(inner, take)
+    return session
 
 
 def _pulls_to_the_model_before(begin: bool) -> Callable[[Running, Scenario], Running]:
@@ -252,11 +247,11 @@ def of(setting: Setting) -> Iterator[Defect]:
         if "t" in names:
             yield Defect(words="t is not reset when a new round begins", session=_keeps("t"))
         if "k" in inspect.signature(setting.algorithm.rules[0]).parameters:
-            yield Defect(words="k is not reset when a new round begins", session=_counts_on)
+            yield Defect(words="k is not reset when a new round begins", session=outlives("k"))
         for n in vectors if len(names) > 1 else ():
             yield Defect(words=f"{n} lives on when a new round begins", tail=n, session=_keeps(n))
         if "mu" in setting.numbers:
-            yield Defect(words="the proximal term pulls to the model of the first round", session=_anchored)
+            yield Defect(words="the proximal term pulls to the model of the first round", session=outlives("anchor"))
             yield Defect(
                 words="the proximal term pulls to the model of the step before",
                 session=_pulls_to_the_model_before(begin=False),

@@ -19,6 +19,7 @@ from fedspec_suite.diagnosis.variants import CANNOT
 from fedspec_suite.diagnosis.written.box import OWN_SHARE, Box, read_in, rows, solved
 from fedspec_suite.diagnosis.written.plays import Play
 from fedspec_suite.measure.call_graph import Spaces
+from fedspec_suite.measure.function_copies import Edits
 
 WHOLE: dict[str, Callable[[Array], Any]] = {
     "norm({})": np.linalg.norm,
@@ -116,9 +117,34 @@ def opened(box: Box, name: str, plays: Sequence[Play]) -> Opened | None:
         if not want.size:
             return None
         apart = [np.abs(_all(box, name, plays, model, at[0], k)[0] - want) for k in (1, 2, 3)]
+    return solved_for(box, name, want, apart, values)
+
+
+def solved_for(box: Box, name: str, want: Array, apart: Sequence[Array], values: Mapping[str, Array]) -> Opened:
+    """Return what a name must have been, where models that are perturbed by rounding give nearly the same.
+
+    Args:
+        box: the rule.
+        name: the name that is open.
+        want: what it must have been.
+        apart: how far from this it is for each perturbation.
+        values: the other numbers.
+    """
+    with np.errstate(all="ignore"):
         slack = 100 * np.max(apart, axis=0) + 1e-11 * np.abs(want)
-    clear = slack <= 1e-6 * np.abs(want) + 1e-8
+        clear = slack <= 1e-6 * np.abs(want) + 1e-8
     return Opened(box, name, np.where(clear, want, np.nan), slack, values)
+
+
+def in_place_of(box: Box, rule: Callable[..., Any], space: dict[str, Any]) -> Edits:
+    """Put a function in the place of a rule, and the names that the rule's text reads into ``space``."""
+
+    def in_place(names: Spaces) -> Any:
+        inner = inspect.unwrap(box.function)
+        space.update({n: getattr(arith, n) for n in arith.__all__}, **names.get(inner.__module__, inner.__globals__))
+        return rule
+
+    return {box.function: in_place}
 
 
 def holes(model: ast.expr, name: str) -> list[ast.expr]:
@@ -213,13 +239,8 @@ def _events(
         found = eval(end, space, env)
         return float(found[0]) if lone else found
 
-    def in_place(names: Spaces) -> Any:
-        inner = inspect.unwrap(box.function)
-        space.update({n: getattr(arith, n) for n in arith.__all__}, **names.get(inner.__module__, inner.__globals__))
-        return rule
-
     last, is_model = [0], False
-    session = play.session({box.function: in_place})
+    session = play.session(in_place_of(box, rule, space))
     for kept.number, (event, answer) in enumerate(zip(play.s.events, play.answers, strict=False), 1):
         before = {**vars(session)}
 
@@ -293,7 +314,7 @@ def reach(taken: Callable[[Array], Array], x: Array, made: Array, plain: Array) 
     raise KeyError("the rule is not what makes the model")
 
 
-def with_shown(state: Any, shown: Mapping[str, Array]) -> Any:
+def as_shown(state: Any, shown: Mapping[str, Array]) -> Any:
     """Replace the vectors of a state that a subject shows by the subject's."""
     there = {f.name: getattr(state, f.name) for f in fields(state)} if is_dataclass(state) else {}
     own = {n: np.asarray(shown[n], float) for n, v in there.items() if n in shown and np.shape(v) == shown[n].shape}

@@ -16,18 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from fedspec import arith
 from fedspec.arith import Array
 from fedspec_suite.diagnosis.comparing import agrees
 from fedspec_suite.diagnosis.composed import together
 from fedspec_suite.diagnosis.variants import CANNOT, Variant
 from fedspec_suite.diagnosis.written.box import Box, boxes, read_in, rows, solved, value_of
 from fedspec_suite.diagnosis.written.plays import Play, generic_cases, taken
-from fedspec_suite.diagnosis.written.replay import NUDGE, Opened, code_of, holes, is_number, with_shown
+from fedspec_suite.diagnosis.written.replay import NUDGE, as_shown, code_of, holes, in_place_of, is_number, solved_for
 from fedspec_suite.diagnosis.written.synthesis import LOOKED, right_sides, rule_with
 from fedspec_suite.diagnosis.written.weights import weighted
 from fedspec_suite.measure.bench import Bench
-from fedspec_suite.measure.call_graph import Spaces
 from fedspec_suite.measure.setting import Setting
 
 TRIED = 3
@@ -129,12 +127,7 @@ def _events(box: Box, fields: Mapping[str, str], play: Play) -> Iterator[dict[st
         calls.append({n: rows(v, x) for n, v in env.items() if is_number(v) and np.shape(v) in {(), x.shape}})
         return box.function(*given, **named)
 
-    def in_place(names: Spaces) -> Any:
-        inner = inspect.unwrap(box.function)
-        space.update({n: getattr(arith, n) for n in arith.__all__}, **names.get(inner.__module__, inner.__globals__))
-        return rule
-
-    session = play.session({box.function: in_place})
+    session = play.session(in_place_of(box, rule, space))
     for event, now in zip(play.s.events, play.answers, strict=False):
         answer = now
         calls.clear()
@@ -142,7 +135,7 @@ def _events(box: Box, fields: Mapping[str, str], play: Play) -> Iterator[dict[st
         if len(calls) != 1:
             raise KeyError("the rule runs once an event")
         yield calls[0]
-        session.state = with_shown(session.state, now)
+        session.state = as_shown(session.state, now)
 
 
 def _replaced(setting: Setting, box: Box, seen: Seen, others: Sequence[Box]) -> Iterator[Variant]:
@@ -208,8 +201,6 @@ def _sides(box: Box, target: str, seen: Seen, left: Iterator[int]) -> Iterator[t
                 nudged = [solve(seen.made[target] * (1 + NUDGE * dice.normal(size=want.shape))) for _ in range(3)]
             except KeyError:
                 continue
-            slack = 100 * np.max([np.abs(v - want) for v in nudged], axis=0) + 1e-11 * np.abs(want)
-        clear = slack <= 1e-6 * np.abs(want) + 1e-8
+            apart = [np.abs(v - want) for v in nudged]
         values = {name: v for name, v in seen.values.items() if name not in box.resting_on(n)}
-        o = Opened(whole, n, np.where(clear, want, np.nan), slack, values)
-        yield from ((n, *found) for found in right_sides(o, left))
+        yield from ((n, *found) for found in right_sides(solved_for(whole, n, want, apart, values), left))

@@ -29,7 +29,7 @@ from fedspec_suite.diagnosis.edits.edit import Put
 from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed, equation_of
 from fedspec_suite.diagnosis.written.notation import in_symbols
 from fedspec_suite.diagnosis.written.plays import Play
-from fedspec_suite.diagnosis.written.replay import flat_model, reach, with_shown
+from fedspec_suite.diagnosis.written.replay import as_shown, flat_model, reach
 from fedspec_suite.diagnosis.written.terms import ROWS, Terms, answers
 from fedspec_suite.measure.call_graph import Spaces
 from fedspec_suite.measure.scenario import Scenario
@@ -203,7 +203,7 @@ def _rounds(play: Play) -> Iterator[Round]:
         w, rows = calls[0]
         if "delta" in answer and np.array_equal(np.asarray(last.get("delta"), float), w @ rows):
             y = np.asarray(answer["delta"], float)
-            session.state = with_shown(session.state, answer)
+            session.state = as_shown(session.state, answer)
         else:
             y = reach(taken, np.asarray(answer["x"], float), w @ rows, plain)
         # With one coordinate more than clients, a vector that is no weighted sum of the rows shows.
