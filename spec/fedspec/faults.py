@@ -27,6 +27,12 @@ class Treatment(StrEnum):
     SKIPS = "skips"
     """The server ignores the message; the other weights sum to 1. If no message is left, the round changes nothing."""
 
+    DROPS = "drops-round"
+    """The server ignores all messages of the round, which changes nothing."""
+
+    ZEROES = "zeroes"
+    """The server puts 0 in the place of each number that isn't finite, and counts the message."""
+
     DIVISOR = "skips-divisor-kept"
     """The server counts the message as a change of zero, so it still counts in the divisor."""
 
@@ -39,20 +45,22 @@ class Treatment(StrEnum):
     """
 
 
-_CHANGE = (Treatment.RAISES, Treatment.SKIPS, Treatment.DIVISOR, Treatment.PASSES)
-_WEIGHT = (Treatment.RAISES, Treatment.SKIPS, Treatment.ONE, Treatment.PASSES)
+_ROUND = (Treatment.RAISES, Treatment.SKIPS, Treatment.DIVISOR, Treatment.PASSES)
+_CHANGE = (*_ROUND, Treatment.DROPS)
+_NUMBER = (*_CHANGE, Treatment.ZEROES)
+_WEIGHT = (Treatment.RAISES, Treatment.SKIPS, Treatment.ONE, Treatment.PASSES, Treatment.DROPS)
 
 KINDS: dict[str, tuple[str, tuple[Treatment, ...]]] = {
-    "nan": ("a change holds NaN", _CHANGE),
-    "infinite": ("a change holds an infinite number", _CHANGE),
+    "nan": ("a change holds NaN", _NUMBER),
+    "infinite": ("a change holds an infinite number", _NUMBER),
     "shape": ("a change has a single number in the place of a block", _CHANGE),
     "twice": ("a message comes twice in a round", _CHANGE),
     "stale": ("a client's message of the round before comes again instead of a new one", _CHANGE),
-    "no-weight": ("a message has no weight", (Treatment.RAISES, Treatment.SKIPS, Treatment.ONE)),
+    "no-weight": ("a message has no weight", (Treatment.RAISES, Treatment.SKIPS, Treatment.ONE, Treatment.DROPS)),
     "nan-weight": ("a weight is NaN", _WEIGHT),
     "negative-weight": ("a weight is negative", _WEIGHT),
-    "no-examples": ("all weights are zero", (*_CHANGE, Treatment.ONE)),
-    "no-message": ("a round has no message", _CHANGE),
+    "no-examples": ("all weights are zero", (*_ROUND, Treatment.ONE)),
+    "no-message": ("a round has no message", _ROUND),
 }
 """Kinds of invalid messages, each with a description and the treatments that a claim can declare."""
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from test_judge.support import check, fedspec, inside, py
 
+from fedspec.contract import Offer
 from fedspec.faults import KINDS
+from fedspec_suite.measure.bench import reference
+from fedspec_suite.measure.fault_cases import dealt
+from fedspec_suite.measure.scenario import change_events
+from fedspec_suite.measure.setting import setting_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
 
 LAW = ("--law", "faults-*")
 
 
-@pytest.mark.parametrize("name", ["skipping", "keeping", "ones", "passing", "strict"])
+@pytest.mark.parametrize("name", ["skipping", "keeping", "ones", "passing", "strict", "zeroing", "dropping"])
 def test_a_right_declaration_holds(name: str) -> None:
     (row,) = check(py(f"faulty:{name}"), *LAW).rows
     (law,) = [o for o in row["obligations"] if o["law"] == "faults-as-declared"]
@@ -29,6 +35,8 @@ def test_a_right_declaration_holds(name: str) -> None:
         ("stale", "(stale): declared skips, but passes-on"),
         ("late", "(nan): declared passes-on, but does something else (in the next round: FloatingPointError"),
         ("clipping", "(nan): declared skips, but does something else (x = "),
+        ("zeroes", "(nan): declared skips, but zeroes"),
+        ("drops", "(nan-weight): declared skips, but drops-round"),
         ("negative", "a weight is negative (negative-weight): declared passes-on, but counts-as-one"),
         ("missing", "(no-weight): declared counts-as-one, but skips"),
         ("spread", "(shape): declared raises, but passes-on"),
@@ -47,6 +55,16 @@ def test_who_declares_nothing_is_not_judged_on_it_and_is_told_what_it_does() -> 
     (seen,) = fedspec("faults", py("faulty:undeclared"), "--json").rows
     # Without momentum, a change of zero is no change.
     assert {kind: found["does"][0] for kind, found in seen["faults"].items()} == dict.fromkeys(KINDS, "skips")
+
+
+def test_rounding_decides_no_case() -> None:
+    setting = setting_of(Offer("fedyogi", "server", "reddi-2021"), "float32")
+    for number in range(200):
+        s = dealt(setting, number)
+        near = change_events(s, lambda a: a * np.float32(1 + 1e-6))
+        for k, (x, y) in enumerate(zip(reference(s), reference(near), strict=True)):
+            a, b = (np.array([float(v) for v in shown["x"]]) for shown in (x, y))
+            assert np.abs(a - b).max() < 1e-4, (number, k)
 
 
 def test_a_wrong_declaration_ends_the_command_with_1() -> None:

@@ -62,6 +62,9 @@ def test_a_right_one_is_the_same_run(name: str) -> None:
         ("outer", "after restore, v is at its initial value"),
         ("inner_moments", "after restore, m_i and v_i are at their initial values"),
         ("inner_count", "after restore, t is at its initial value"),
+        ("one_count", "after restore, t of every client is the largest of all"),
+        ("by_place", "m_i, v_i, t are restored to clients in the order in which these first took part"),
+        ("last_change", "after restore, v is the last delta"),
         ("replicas", "after restore, X of every client is that of the first"),
     ],
 )

@@ -7,7 +7,7 @@ to zero, to its value of one event before, or to the value that the event would 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import partial
 from itertools import combinations
 from typing import Any, TypeAlias
@@ -38,6 +38,8 @@ class Seen:
         now: the state that was saved.
         again: the state after the last event is taken a second time.
         there: the participants of the last event, if it is a round.
+        order: all participants so far, in the order in which they first took part.
+        shown: the last answer.
     """
 
     first: State
@@ -46,6 +48,8 @@ class Seen:
     now: State
     again: Callable[[], State]
     there: tuple[int, ...] = ()
+    order: tuple[int, ...] = ()
+    shown: Mapping[str, Any] = field(default_factory=dict)
 
 
 Spoil: TypeAlias = Callable[[Seen], Mapping[str, Any]]
@@ -77,15 +81,20 @@ class Interrupted:
         self.taken = 0
         self.first = self.start = self.before = held(session)
         self.last: Event | None = None
+        self.order: dict[int, None] = {}
+        self.shown: Mapping[str, Any] = {}
 
     def step(self, event: Event) -> Any:
         """Corrupt the state if a restore is due; then take the event."""
         if self.taken - 1 in self.places:
             now, there = held(self.session), getattr(self.last, "participants", ())
-            put(self.session, {**now, **self.spoil(Seen(self.first, self.start, self.before, now, self._again, there))})
+            self.order |= dict.fromkeys(there)
+            seen = Seen(self.first, self.start, self.before, now, self._again, there, (*self.order,), self.shown)
+            put(self.session, {**now, **self.spoil(seen)})
+        self.order |= dict.fromkeys(getattr(event, "participants", ()))
         self.before, self.last = held(self.session), event
         self.taken += 1
-        answer = self.session.step(event)
+        self.shown = answer = self.session.step(event)
         if isinstance(event, Begin):
             self.first = held(self.session)
         return answer
@@ -103,7 +112,7 @@ def spoils(s: Scenario) -> Iterator[tuple[str, set[str], Spoil]]:
     """Yield losses, the simplest first: the description, the fields reset to their start, the function."""
     session: Any = SUBJECT.start(s.case)
     start = held(session)
-    session.step(s.events[0])
+    shown = session.step(s.events[0])
     # What no event changes can't be lost.
     names = [n for n, v in held(session).items() if n not in ("mu", "anchor") and not _equal(v, start[n])]
     yield "nothing is lost, but numbers come back rounded", set(), lambda seen: {}
@@ -120,12 +129,20 @@ def spoils(s: Scenario) -> Iterator[tuple[str, set[str], Spoil]]:
             yield f"{n} is zero", set(), partial(_only, [n], lambda seen: _each(seen.now, lambda a: 0 * a))
         if start[n].dtype == np.float64:
             yield f"{n} went through float32", set(), partial(_only, [n], lambda seen: _each(seen.now, _rounded))
+        for q in shown:
+            if q not in ("x", n) and np.shape(shown[q]) == start[n].shape:
+                yield f"{n} is the last {q}", set(), partial(_shown, n, q)
         if start[n].ndim == 2:
             rows = partial(_only, [n], lambda seen: _each(seen.now, lambda a: a[:1] + 0 * a))
             yield f"{n} of every client is that of the first", set(), rows
     clients = 0 if s.case.problem is None else len(s.case.problem.e)
-    own = [n for n in names if clients and np.ndim(start[n]) and len(start[n]) == clients]
+    own = [n for n in names if clients > 1 and np.ndim(start[n]) and len(start[n]) == clients]
+    for n in own:
+        if all(isinstance(v, int) for v in start[n]):
+            yield f"{n} of every client is the largest of all", set(), partial(_largest, n)
     if own:
+        words = f"{', '.join(own)} are restored to clients in the order in which these first took part"
+        yield words, set(), partial(_in_order, own)
         yield f"{', '.join(own)} of clients that sat out: the initial value", set(), partial(_absent, own)
     yield "the last event is lost", set(), lambda seen: seen.before
     yield "the last event is taken twice", set(), lambda seen: seen.again()
@@ -140,6 +157,25 @@ def _only(names: Sequence[str], of: Callable[[Seen], State], seen: Seen) -> Stat
 def _each(state: State, change: Callable[[Any], Any]) -> State:
     """A state with each array changed."""
     return {n: change(v) if isinstance(v, np.ndarray) and v.ndim else v for n, v in state.items()}
+
+
+def _shown(n: str, q: str, seen: Seen) -> State:
+    return {n: 0 * seen.now[n] + seen.shown[q]}
+
+
+def _largest(n: str, seen: Seen) -> State:
+    return {n: type(seen.now[n])([max(seen.now[n])] * len(seen.now[n]))}
+
+
+def _in_order(names: Sequence[str], seen: Seen) -> State:
+    """Fields with a row for each client: row k is that of the k-th client to take part."""
+
+    def rows(n: str) -> Any:
+        own, known = seen.now[n], [*seen.order]
+        found = [own[i] for i in known] + [*seen.start[n][len(known) :]]
+        return np.array(found, dtype=own.dtype) if isinstance(own, np.ndarray) else tuple(found)
+
+    return {n: rows(n) for n in names}
 
 
 def _absent(names: Sequence[str], seen: Seen) -> State:

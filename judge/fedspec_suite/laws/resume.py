@@ -34,9 +34,18 @@ def _cases(setting: Setting) -> st.SearchStrategy[Scenario]:
 
     def dealt(number: int) -> Scenario:
         s = draw_case(Draws(setting, PortableRng(f"resumed {number}"), frozenset(), full=True))
-        return with_dtype(s if "everyone" in setting.takes else _sitting_out(s), setting.dtype)
+        return with_dtype(s if "everyone" in setting.takes else _sitting_out(_in_reverse(s)), setting.dtype)
 
     return st.integers(0, 10**6).map(dealt)
+
+
+def _in_reverse(s: Scenario) -> Scenario:
+    """The case whose first participants come in descending order, so that a list of them isn't one of all clients."""
+    first, *rest = s.events
+    if not isinstance(first, Round):
+        return s
+    places = sorted(range(len(first.participants)), key=lambda k: -first.participants[k])
+    return replace(s, events=(arranged(first, places), *rest))
 
 
 def _sitting_out(s: Scenario) -> Scenario:

@@ -90,6 +90,21 @@ class Clipping(Server):
         return np.nan_to_num(super().change(m), nan=1.0)
 
 
+class Zeroing(Server):
+    """Puts 0 in the place of each number that isn't finite."""
+
+    def change(self, m):
+        return np.nan_to_num(super().change(m), posinf=0.0, neginf=0.0)
+
+
+class Dropping(Server):
+    """Does nothing in a round with anything that isn't right."""
+
+    def take(self, rows):
+        if all(right for _, _, right in rows):
+            super().take(rows)
+
+
 def offered(session, **faults):
     """A server that declares what it does."""
     declared = {kind.replace("_", "-"): treatment for kind, treatment in faults.items()}
@@ -103,10 +118,13 @@ STRICT = {kind: "raises" for kind in KINDS if kind != "twice"}
 
 skipping, keeping = offered(Skipping, **SKIPPING), offered(Keeping, **CHANGES)
 ones, passing, strict = offered(Ones, **WEIGHTS), offered(Server, **PASSED), offered(Strict, **STRICT)
+zeroing = offered(Zeroing, nan="zeroes", infinite="zeroes")
+dropping = offered(Dropping, **{kind: "drops-round" for kind in KINDS if not kind.startswith("no-") and kind != "twice"})
 undeclared = offered(Skipping)
 says_skips, says_keeps = offered(Server, nan="skips"), offered(Skipping, nan="skips-divisor-kept")
 says_raises = offered(Keeping, infinite="raises")
 twice, stale = offered(Server, twice="skips"), offered(Server, stale="skips")
+zeroes, drops = offered(Zeroing, nan="skips"), offered(Dropping, nan_weight="skips")
 late, clipping = offered(Late, nan="passes-on"), offered(Clipping, nan="skips")
 negative, missing = offered(Ones, negative_weight="passes-on"), offered(Skipping, no_weight="counts-as-one")
 spread, empty = offered(Server, shape="raises"), offered(Skipping, no_examples="passes-on")

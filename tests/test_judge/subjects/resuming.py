@@ -135,6 +135,52 @@ class Absent(Losing):
         self.inner.state = replace(state, **rows, t=type(state.t)(t) if isinstance(state.t, tuple) else np.array(t))
 
 
+class ByPlace(Losing):
+    """The specification's session, which saves what clients keep as a list without the clients' numbers."""
+
+    def __init__(self, case, spoil):
+        super().__init__(case, spoil)
+        self.order, self.step = {}, self.stepped
+
+    def stepped(self, event):
+        self.order |= dict.fromkeys(event.participants)
+        return self.inner.step(event)
+
+    def save(self):
+        return pickle.dumps(([*self.order], self.inner.save()))
+
+    def restore(self, saved):
+        order, inner = pickle.loads(saved)
+        super().restore(inner)
+        state, first = self.inner.state, self.fresh.state
+        kept = {n: [*getattr(first, n)] for n in ("m_i", "v_i", "t")}
+        for n, rows in kept.items():
+            rows[: len(order)] = [getattr(state, n)[i] for i in order]
+        self.order = dict.fromkeys(range(len(order)))
+        self.inner.state = replace(state, m_i=np.array(kept["m_i"]), v_i=np.array(kept["v_i"]), t=tuple(kept["t"]))
+
+
+class LastChange(Losing):
+    """The specification's session, which saves the last mean change for the outer momentum."""
+
+    def __init__(self, case, spoil):
+        super().__init__(case, spoil)
+        self.step = self.stepped
+
+    def stepped(self, event):
+        answer = self.inner.step(event)
+        self.delta = answer["delta"]
+        return answer
+
+    def save(self):
+        return pickle.dumps((self.delta, self.inner.save()))
+
+    def restore(self, saved):
+        self.delta, inner = pickle.loads(saved)
+        super().restore(inner)
+        self.inner.state = replace(self.inner.state, v=self.delta)
+
+
 class Program:
     """A row of the specification at level round or trace, spoilt."""
 
@@ -153,6 +199,9 @@ inner_moments = Program("diloco", "round", lambda now, first: {"m_i": first.m_i,
 inner_count = Program("diloco", "round", lambda now, first: {"t": first.t})
 replicas = Program("dsgd", "trace", lambda now, first: {"X": now.X[:1] + 0 * now.X})
 absent = Program("diloco", "round", lambda now, first: {}, Absent)
+one_count = Program("diloco", "round", lambda now, first: {"t": (max(now.t),) * len(now.t)})
+by_place = Program("diloco", "round", lambda now, first: {}, ByPlace)
+last_change = Program("diloco", "round", lambda now, first: {}, LastChange)
 diloco_whole = Program("diloco", "round", lambda now, first: {})
 
 
