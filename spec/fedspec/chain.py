@@ -5,6 +5,8 @@
     clip-norm-eps c      g min(1, c / (||g|| + 1e-6))            ``torch.nn.utils.clip_grad_norm_(parameters, c)``
     clip-block-norm c    g_b min(1, c / ||g_b||) in block b      clip-norm for each parameter
     clip-block-norm-eps  the same, with 1e-6 as above            ``clip_grad_norm_([p], c)`` for each parameter
+    scale-norm c         g c / ||g||                             a gradient of norm c, whatever its length; 0 stays 0
+    scale-norm-eps c     g c / (||g|| + 1e-6)                    clip-norm-eps without the minimum
     clip-value c         min(max(g, -c), c)                      ``torch.nn.utils.clip_grad_value_(parameters, c)``
     accumulate-tokens k  sum_j n_j g_j / sum_j n_j               k micro-batches of n_j tokens, g_j of the mean loss
     accumulate-batches k sum_j g_j / k                           the same, each ``loss / k``
@@ -78,6 +80,16 @@ def shortened_in_blocks_with_eps(most: float) -> OfGradient:
     return _in_blocks(shortened_with_eps(most))
 
 
+def scaled(most: float) -> OfGradient:
+    """Return the transform that scales every gradient to the norm ``most``."""
+    return lambda g, x, blocks: as_number(most, g) * ratio(g, norm(g))
+
+
+def scaled_with_eps(most: float) -> OfGradient:
+    """Return the transform that multiplies the gradient by most / (||g|| + 1e-6)."""
+    return lambda g, x, blocks: g * (as_number(most, g) / (norm(g) + as_number(TORCH_EPS, g)))
+
+
 def _in_blocks(link: OfGradient) -> OfGradient:
     return lambda g, x, blocks: np.concatenate([link(g[part], x, (part,)) for part in blocks])
 
@@ -135,6 +147,8 @@ LINKS: Mapping[str, Callable[[float], OfGradient]] = {
     "clip-norm-eps": shortened_with_eps,
     "clip-block-norm": shortened_in_blocks,
     "clip-block-norm-eps": shortened_in_blocks_with_eps,
+    "scale-norm": scaled,
+    "scale-norm-eps": scaled_with_eps,
     "clip-value": clipped,
 }
 """Gradient transforms by name; each key maps to a function from one number to the transform."""

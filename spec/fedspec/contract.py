@@ -191,7 +191,7 @@ class Quadratics:
     Attributes:
         H: [clients, d, d], symmetric.
         e: [clients, d].
-        examples: [clients] sample sizes n_i; the weights p_i are n_i / sum of n over the participants.
+        examples: [clients] sample sizes n_i; with weights by examples, p_i is n_i / sum of n over the participants.
         f: [clients] F_i(0), where the algorithm reads losses; None for other algorithms.
     """
 

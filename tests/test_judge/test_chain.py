@@ -34,6 +34,12 @@ def by_torch(link: str, c: float, g: Array, x: Array) -> Array:
         before = [p.detach().clone() for p in parts]
         torch.optim.SGD(parts, lr=1, weight_decay=c).step()
         return np.concatenate([(b - p.detach()).numpy() for b, p in zip(before, parts, strict=True)])
+    if link == "scale-norm":
+        return c * torch.nn.functional.normalize(torch.tensor(g), dim=0).numpy()
+    if link == "scale-norm-eps":
+        # A bound below any length is always reached.
+        clip_grad_norm_(parts, 1e-3)
+        return c * 1e3 * np.concatenate([p.grad.numpy() for p in parts])  # type: ignore[union-attr]
     if link == "clip-value":
         clip_grad_value_(parts, c)
     # Torch's 1e-6 is hidden by a large scale.
@@ -106,6 +112,13 @@ def nothing(parts: list[torch.nn.Parameter], optimiser: Any) -> None:
     pass
 
 
+def at_length(parts: list[torch.nn.Parameter], optimiser: Any) -> None:
+    """The clip without its minimum."""
+    length = torch.sqrt(sum((p.grad**2).sum() for p in parts))  # type: ignore[operator,arg-type]
+    for p in parts:
+        p.grad *= 0.75 / (length + 1e-6)  # type: ignore[operator]
+
+
 def after_decay(parts: list[torch.nn.Parameter], optimiser: Any) -> None:
     """Decay added by hand, as older codes do, then the clip."""
     for p in parts:
@@ -130,6 +143,7 @@ def test_a_solver_with_the_chain_that_it_claims_conforms(subject: Local) -> None
     [
         (Local(CLIPPED, nothing), "no clip-norm-eps 0.75 of gradients"),
         (Local(CLIPPED, by_block), "clip-block-norm-eps 0.75 of gradients, not clip-norm-eps 0.75"),
+        (Local(CLIPPED, at_length), "scale-norm-eps 0.75 of gradients, not clip-norm-eps 0.75"),
         (Local(CLIPPED, at_value), "clip-value 0.75 of gradients, not clip-norm-eps 0.75"),
         (Local(("clip-norm 0.75",), at_norm), "clip-norm-eps 0.75 of gradients, not clip-norm 0.75"),
         (Local(BOTH, after_decay), "clip-norm-eps 0.75 comes after decay 0.5, not before it"),

@@ -47,7 +47,7 @@ OPTIONS = {
 """Text of the claim's option ``weights``, by language."""
 
 WORDS = {
-    Gradient: "If `event` is a `Begin` (`type` is `begin`), a round begins at the model `event.x`: return it.\n"
+    Gradient: "If `event` is a `Begin` (in JSON `type` is `begin`), a round begins at the model `event.x`: return it.\n"
     "Else it has the gradient of one local step:",
     Messages: "`event.messages` has, for each participant,",
     Round: "`event` is a round: train its participants, then average. It has",

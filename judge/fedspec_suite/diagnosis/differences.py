@@ -106,15 +106,17 @@ def _printed(running: tuple[Equation, ...]) -> dict[str, Equation]:
 
 def _of_edits(setting: Setting, v: Variant) -> Iterator[Difference]:
     """Statements of edited rules that differ, in the notation of the papers; words for what is no formula."""
+    own = [Difference(n.get("equation", v.equation), n["yours"], n["wanted"]) for n in v.names if "yours" in n]
     if v.kind == "written":
-        for name in v.names:
-            yield Difference(v.equation, name["yours"], name["wanted"])
+        yield from own
         return
-    for m in v.mutants:
-        found = [*_of_formulas(setting, v, m)]
+    edited = [(m, _of_formulas(setting, v, m)) for m in v.mutants]
+    there = {d.equation for _, found in edited for d in found}
+    yield from (d for d in own if d.equation not in there)
+    for m, found in edited:
         if found:
             yield from found
-        elif len(v.mutants) == 1:
+        elif len(v.mutants) == 1 and not own:
             said = next((n["edit"] for n in v.names if "edit" in n), m.words)
             yield _in_words(setting, said, v.equation)
 

@@ -60,7 +60,8 @@ def _vectors(state: Any) -> Iterator[tuple[str, Any]]:
     """Yield the vectors of a state by name, the vectors of inner states included."""
     for field in fields(state) if is_dataclass(state) else ():
         value = getattr(state, field.name)
-        if isinstance(value, np.ndarray):
+        # What the first step fills in is empty before it.
+        if isinstance(value, np.ndarray) and (getattr(state, "begun", True) or field.name == "X"):
             yield field.name, value
         yield from _vectors(value)
 

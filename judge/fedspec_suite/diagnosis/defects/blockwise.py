@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from dataclasses import fields, is_dataclass, replace
 from functools import partial, wraps
+from types import MethodType
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from fedspec.catalogue import LocalSolver, Method
-from fedspec.contract import Level
+from fedspec.contract import Event, Level
 from fedspec.covers import Cover
 from fedspec.facts import Fact
 from fedspec.params import layers, shapes
-from fedspec_suite.diagnosis.defects.defect import Defect, Running
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import functions, names
@@ -86,6 +88,42 @@ def of(setting: Setting) -> Iterator[Defect]:
     if any(WHOLE & {*names(f)} for f in functions(setting.algorithm, level)):
         words = "every block is stepped by itself: a length, a sum or a largest number is that of a block"
         yield Defect(words=words, session=_by_itself)
+
+
+def in_flat_blocks(change: Callable[[Running], None]) -> Callable[[Running, Scenario], Running]:
+    """Wrap a session so that it is another one in blocks with fewer than two axes, such as biases.
+
+    The two are told apart by coordinate, as a rule without lengths and sums allows.
+
+    Args:
+        change: what makes a copy of the session the other one.
+    """
+
+    def session(inner: Running, s: Scenario) -> Running:
+        other = copy(inner)
+        if "take" in vars(other):
+            # A copied session's function is bound to that session.
+            other.take = MethodType(inner.take.__func__, other)
+        change(other)
+        flat = np.concatenate([np.full(a.size, a.ndim < 2) for a in s.case.x0.values()])
+
+        def take(inner: Running, event: Event, k: int) -> Any:
+            theirs, mine = other.step(event), inner.step(event)
+            inner.state = other.state = _merged(flat, other.state, inner.state)
+            return _merged(flat, theirs, mine)
+
+        return Stepping(inner, take)
+
+    return session
+
+
+def _merged(where: Any, a: Any, b: Any) -> Any:
+    """A record or dictionary with the vectors of ``a`` in some coordinates, and ``b`` elsewhere."""
+    if is_dataclass(b) and not isinstance(b, type):
+        return replace(b, **{f.name: _merged(where, getattr(a, f.name), getattr(b, f.name)) for f in fields(b)})
+    if isinstance(b, dict):
+        return {n: _merged(where, a[n], v) for n, v in b.items()}
+    return np.where(where, a, b) if isinstance(b, np.ndarray) and b.shape == where.shape else b
 
 
 Block: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]

@@ -11,12 +11,13 @@ import numpy as np
 
 from fedspec.algorithms.synchronous import model
 from fedspec.arith import ratio, stack
-from fedspec.averaging import DIVISORS, Sent, counts
+from fedspec.averaging import DIVISORS, Delivery, Sent, counts
 from fedspec.chain import LINKS, MICRO, accumulates
 from fedspec.contract import Event, Gradient
 from fedspec.plan import Messages
 from fedspec.rounding import CLIPS, FIXED, TYPES, passage
-from fedspec.steps import ALONE, BEFORE, LATE, Steps
+from fedspec.steps import ALONE, BEFORE, LATE
+from fedspec_suite.diagnosis.defects.blockwise import in_flat_blocks
 from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, part, with_part, with_shown
 from fedspec_suite.diagnosis.defects.limits import MEAN, around_mean
 from fedspec_suite.diagnosis.defects.noise import as_noisy
@@ -148,12 +149,15 @@ def _of_models(setting: Setting) -> Iterator[Defect]:
             continue
         if name == BEFORE and setting.level == "client":
             words = f"{link} leaves out blocks with fewer than two axes"
-            yield Defect(words=words, session=_flat_blocks_kept)
+            yield Defect(words=words, session=in_flat_blocks(_without_decay))
         coupled = with_both(rest, (*setting.gradients, f"decay {numbers[0]}"))
         yield Defect(words=f"decay {numbers[0]} is added to the gradient (coupled), not {link}", given=coupled)
     for link in setting.gradients if not setting.steps else ():
         name, _, number = link.partition(" ")
         if name == "decay":
+            if setting.level == "client":
+                words = f"{link} of gradients leaves out blocks with fewer than two axes"
+                yield Defect(words=words, session=in_flat_blocks(partial(_undecayed, link)))
             rest = tuple(other for other in setting.gradients if other != link)
             words = f"{BEFORE} {number} moves the model, not {link} its gradient"
             yield Defect(words=words, given=with_both((f"{BEFORE} {number}",), rest))
@@ -176,16 +180,12 @@ def _synchronised(setting: Setting, period: int) -> Iterator[Defect]:
         yield Defect(words=f"{n} begins again at each synchronisation of lookahead", session=partial(session, n))
 
 
-def _flat_blocks_kept(inner: Running, s: Scenario) -> Running:
-    """A session without decoupled decay in blocks of fewer than two axes."""
-    flat = np.concatenate([np.full(a.size, a.ndim < 2) for a in s.case.x0.values()])
+def _undecayed(link: str, session: Running) -> None:
+    session.links = tuple(f for f, said in zip(session.links, session.case.gradients, strict=True) if said != link)
 
-    class Some(Steps):
-        def before(self, x: Any, eta_l: Any) -> Any:
-            return np.where(flat, x, super().before(x, eta_l))
 
-    inner.steps = Some(**vars(inner.steps))
-    return inner
+def _without_decay(session: Running) -> None:
+    session.steps = replace(session.steps, decay="")
 
 
 def _of_batches(setting: Setting) -> Iterator[Defect]:
@@ -237,11 +237,12 @@ def of(setting: Setting) -> Iterator[Defect]:
         if name == "clip-norm" and setting.messages[0] == link:
             words = f"messages are {DONE[name].format(name, number)} after they are weighed, not before"
             yield Defect(words=words, tail="delta", session=partial(_weighed_first, link))
-        if setting.level == "server" and (name in TYPES or name in FIXED):
-            rest = tuple(other for other in setting.messages if other != link)
+        if setting.level == "server" and name in (*TYPES, *FIXED, "fixed-random"):
             words = f"each client's model is {DONE[name].format(name, number)}, not its change"
-            given, session = (lambda s, links=rest: with_messages(s, *links)), partial(_of_sent_models, link)
-            yield Defect(words=words, tail="delta", given=given, session=session)
+            yield Defect(words=words, tail="delta", session=_redelivered(link, _of_models_sent))
+        for words, drawn in _DRAWN.items() if name == "fixed-random" else ():
+            said = words.format(number)
+            yield Defect(words=said, tail="delta", session=_redelivered(link, partial(_of_draws, drawn)))
     averages = MEAN in functions(setting.algorithm, setting.level)
     for link in setting.messages if averages else ():
         name, _, number = link.partition(" ")
@@ -252,16 +253,40 @@ def of(setting: Setting) -> Iterator[Defect]:
                 yield _of_mean(said, link, setting.messages if each else rest, way)
 
 
-def _of_sent_models(link: str, inner: Running, s: Scenario) -> Running:
-    """A session whose clients send models that pass a link: each change is the difference from the server's model."""
-    (function,) = passage((link,))
+_DRAWN: Mapping[str, Callable[[Any], Any]] = {
+    "2^{0} change + draw is rounded to the nearest whole number, not down": lambda u: (u + u + 1) / 2,
+    "2^{0} change - draw is rounded up, not 2^{0} change + draw down": lambda u: 1 - u,
+}
+"""Other uses of the draws of a random rounding: what stands in the place of each draw."""
+
+
+def _redelivered(
+    link: str, around: Callable[[Running, Delivery], Delivery]
+) -> Callable[[Running, Scenario], Running]:
+    """Wrap a session so that another function of what a link does stands in its place."""
+
+    def session(inner: Running, s: Scenario) -> Running:
+        there = [*inner.deliveries]
+        at = s.case.messages.index(link)
+        there[at] = around(inner, there[at])
+        inner.deliveries = tuple(there)
+        return inner
+
+    return session
+
+
+def _of_models_sent(inner: Running, link: Delivery) -> Delivery:
+    """Clients send models that pass a link: each change is the difference from the server's model."""
 
     def deliver(m: Messages, sent: Sent) -> Messages:
         x = model(inner.state)
-        return replace(m, deltas=stack([function(x + d, len(m.deltas), sent.blocks) - x for d in m.deltas]))
+        return replace(m, deltas=link(replace(m, deltas=x + m.deltas), sent).deltas - x)
 
-    inner.deliveries = (*inner.deliveries, deliver)
-    return inner
+    return deliver
+
+
+def _of_draws(drawn: Callable[[Any], Any], inner: Running, link: Delivery) -> Delivery:
+    return lambda m, sent: link(m, replace(sent, draws=[[drawn(u) for u in row] for row in sent.draws]))
 
 
 def _weighed_first(link: str, inner: Running, s: Scenario) -> Running:

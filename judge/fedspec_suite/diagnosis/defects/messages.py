@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
-from typing import Any
+from types import FunctionType
+from typing import Any, cast
 
 import numpy as np
 
 from fedspec import contract
-from fedspec.algorithms.synchronous import together
+from fedspec.algorithms.synchronous import losses_of, together
+from fedspec.arith import exp, log, sqrt
 from fedspec.contract import ClientMessage, Event
 from fedspec.plan import Messages
 from fedspec.readings import Weighting
-from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, behind
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
@@ -158,6 +160,36 @@ NUMBERS = {"weight": "n_i", "steps": "tau_i", "a_norm": "||a_i||_1", "loss": "F_
 LAST = "as it was in the message before of its client"
 
 
+_LOSSES: Mapping[str, Callable[[Any], Any]] = {
+    "{} / max over j of {}": lambda F: F / F.max(),
+    "{} / sum over j of {}": lambda F: F / F.sum(),
+    "{} / mean over j of {}": lambda F: F / (F.sum() / len(F)),
+    "the mean over j of {1}": lambda F: 0 * F + F.sum() / len(F),
+    "1 + {}": lambda F: 1 + F,
+    "log(1 + {})": lambda F: log(1 + F),
+    "exp({})": exp,
+    "sqrt({})": sqrt,
+    "({})^2": lambda F: F * F,
+}
+"""Other losses by which a server counts its clients, from the column of those that they send."""
+
+
+def _of_losses() -> Iterator[Defect]:
+    """Yield defects of the losses, before and after the guard is added."""
+    for said, of in _LOSSES.items():
+        for guarded, of_i, of_j in ((True, "F_i", "F_j"), (False, "F_i(x)", "F_j(x)")):
+
+            def around(there: Any, of: Any = of, guarded: bool = guarded) -> Any:
+                def losses(m: Any, like: Any, *, guard: Any = 0) -> Any:
+                    more = guard if guarded else 0
+                    return of(there(m, like, guard=guard) + more) - more
+
+                return losses
+
+            words = f"F_i is {said.format(of_i, of_j)}"
+            yield Defect(words=words, tail="F_i", session=behind({cast(FunctionType, losses_of): around}))
+
+
 _NORMS: Mapping[str, Callable[[Messages], Sequence[Any]]] = {
     "||a_i||_1 is taken for tau_i": lambda m: m.steps,
     "||a_i||_1 is squared": lambda m: [a * a for a in m.a_norms],
@@ -189,6 +221,8 @@ def of(setting: Setting) -> Iterator[Defect]:
     by_examples = by == "examples"
     if setting.level == "server":
         yield from _of_clients(setting, by)
+    if setting.losses:
+        yield from _of_losses()
     for words, part in _PARTS.items():
         yield _resent(words, "delta", lambda m, s, part=part: _some(m, part(len(m.steps))))  # type: ignore[misc]
     if by_examples:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from functools import partial
 from itertools import combinations, permutations
 from typing import Any
 
 from fedspec.domains import COUNTS, DECAY, DOMAINS
-from fedspec_suite.diagnosis.defects.defect import Defect
+from fedspec_suite.diagnosis.defects.blockwise import in_flat_blocks
+from fedspec_suite.diagnosis.defects.defect import Defect, Running
 from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.setting import Setting
 
@@ -22,6 +25,16 @@ def _over_clients(name: str) -> Defect:
         return with_hyper(s, **{name: s.case.hyper[name] / clients})
 
     return Defect(words=f"{name} is divided by the number of all clients", given=given, about=name)
+
+
+def _zero(name: str, session: Running) -> None:
+    """Set a hyper-parameter of a session to 0."""
+    if name in getattr(session, "keywords", ()):
+        session.keywords = {**session.keywords, name: 0 * session.keywords[name]}
+    else:
+        session.h = copy(session.h)
+        # A record may check its numbers when it is made.
+        object.__setattr__(session.h, name, 0 * getattr(session.h, name))
 
 
 def of(setting: Setting) -> Iterator[Defect]:
@@ -59,6 +72,9 @@ def of(setting: Setting) -> Iterator[Defect]:
                 yield _other(f"{n} is ignored (taken as {said})", n, lambda h, v=value: v)  # type: ignore[misc]
         if setting.level in {"round", "trace"}:
             yield _over_clients(n)
+        elif domain.holds(0.0):
+            words = f"{n} is 0 in blocks with fewer than two axes"
+            yield Defect(words=words, session=in_flat_blocks(partial(_zero, n)), about=n)
         yield _other(f"{n} is squared", n, lambda h, n=n: h[n] ** 2)  # type: ignore[misc]
         yield _other(f"the root of {n} is taken", n, lambda h, n=n: h[n] ** 0.5)  # type: ignore[misc]
         if domain is DECAY:

@@ -20,6 +20,7 @@ from fedspec_suite.diagnosis.comparing import agrees
 from fedspec_suite.diagnosis.edits.memory import Memory
 from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed, session_with
 from fedspec_suite.measure.bench import Bench, Shown
+from fedspec_suite.measure.case_parts import above_zero
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.function_copies import Edits
 from fedspec_suite.measure.scenario import Scenario, arranged, change_events, picked, posed, with_hyper
@@ -95,6 +96,7 @@ def _generic(setting: Setting, s: Scenario, dice: np.random.Generator) -> Scenar
     s = with_hyper(change_events(s, fresh, fresh), **told)
     if s.case.problem is not None:
         s = posed(s, e=fresh(s.case.problem.e))
+        s = replace(s, case=replace(s.case, problem=above_zero(s.case.problem)))
     events = (replace(e, hyper={}) if isinstance(e, Messages) else e for e in s.events)
     return replace(s, events=tuple(events))
 

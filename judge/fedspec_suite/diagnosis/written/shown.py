@@ -156,7 +156,8 @@ def _replaced(setting: Setting, box: Box, seen: Seen, others: Sequence[Box]) -> 
             variants.append(rule_with(setting, edited, n, side))
             edited = replace(edited, made={**edited.made, n: side})
         if variants:
-            words = ", and ".join(v.words for v in variants)
+            places = [f" at {v.equation}" if v.equation != variants[-1].equation else "" for v in variants]
+            words = ", and ".join(f"{v.words}{at}" for v, at in zip(variants, places, strict=True))
             names = tuple(name for v in variants for name in v.names)
             # The last text has all edits.
             mutants = (replace(variants[-1].mutants[0], id=words),)

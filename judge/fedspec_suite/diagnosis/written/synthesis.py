@@ -230,7 +230,9 @@ def _chosen(there: Array, follows: Array) -> Array:
 
 def _leaves(o: Opened, rest: set[str], rows: Array) -> list[tuple[ast.expr, Array, int]]:
     """Leaves of formulas: numbers at hand, small numbers, and parts of the rule that can be had there."""
-    named = [n for n in o.values if n not in rest and not ("t" in o.values and n == "state.t")]
+    # A value that is the same in all runs would stand for any number.
+    varying = [n for n, v in o.values.items() if len({*v[np.isfinite(o.want)].tolist()}) > 1]
+    named = [n for n in varying if n not in rest and not ("t" in o.values and n == "state.t")]
     found = [(ast.parse(n, mode="eval").body, o.values[n][rows], 1 + ("(" in n)) for n in named]
     found += [(ast.Constant(c), np.full(ROWS, float(c)), 1) for c in (1, 2, 0)]
     parts: list[ast.expr] = [n for v in o.box.made.values() for n in ast.walk(v) if isinstance(n, ast.BinOp | ast.Call)]
@@ -277,15 +279,16 @@ def rule_with(setting: Setting, box: Box, name: str, value: ast.expr) -> Variant
     one = replace(as_claimed(setting), parts=1)
     # A client's rule may call its model otherwise than its only equation does, or print that of another algorithm.
     there = {e.id for e in own if e.id == equation or len(own) == 1} & printed_by(setting)
+    at = next(iter(there), "") or equation_of(setting, symbol) or equation
     return replace(
         one,
         words=words,
-        equation=next(iter(there), "") or equation_of(setting, symbol) or equation,
+        equation=at,
         mutants=(mutant,),
         # What counts the events makes sessions slower: it is there if it is needed.
         defects=(COUNTED, WALKED) if any(f"{n}(" in mutant.new for n in ASKED) else (),
         kind="written",
-        names=({"yours": yours, "wanted": wanted},),
+        names=({"yours": yours, "wanted": wanted, "equation": at},),
     )
 
 

@@ -30,6 +30,9 @@ FEW = 4
 DIGITS = 6
 """Most digits of a constant that the subject may have."""
 
+DENOMINATOR = 128
+"""Largest denominator of a fraction that the subject may have: 64 / 63, for example, has one of 6 bits."""
+
 NEAR = 1e-9
 """Largest distance of two keys whose values are then compared."""
 
@@ -268,7 +271,7 @@ def number(value: float) -> ast.expr | None:
     """Return a simple fraction or short decimal equal to a value, as an expression; None if there is none."""
     if not np.isfinite(value):
         return None
-    near = Fraction(value).limit_denominator(12)
+    near = Fraction(value).limit_denominator(DENOMINATOR)
     if near and abs(float(near) - value) <= 1e-9 * abs(value) and abs(near) < 1000:
         whole = ast.Constant(near.numerator)
         return whole if near.denominator == 1 else ast.BinOp(whole, ast.Div(), ast.Constant(near.denominator))

@@ -156,7 +156,7 @@ def _solved(plays: Sequence[Play], *, everywhere: bool) -> list[Round]:
     for play in plays:
         try:
             found += _rounds(play)
-        except KeyError:
+        except (KeyError, *CANNOT):
             if everywhere:
                 return []
     return found
@@ -278,14 +278,15 @@ def _variant(setting: Setting, formula: ast.expr, wanted: ast.expr | None, forms
         own = len(w) == len(waits)
         return there(0 * w + _evaluated(text, _values(w, waits, s, forms)) if own else w, rows)
 
+    equation = equation_of(setting, "w") or equation_of(setting, "delta")
     return replace(
         as_claimed(setting),
         words=f"yours: {yours}, wanted: {claimed}",
-        equation=equation_of(setting, "w") or equation_of(setting, "delta"),
+        equation=equation,
         defects=(Defect(words="", session=over_rows(WEIGH, mean)),),
         parts=1,
         kind="written",
-        names=({"yours": yours, "wanted": claimed},),
+        names=({"yours": yours, "wanted": claimed, "equation": equation},),
     )
 
 
