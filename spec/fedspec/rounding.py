@@ -7,8 +7,8 @@
     fixed-truncated k            next multiple of 2^-k towards zero, as a cast to an integer has it
     masks M                      pairwise masks of magnitude M, which cancel in the sum up to floating-point rounding
 
-and ``clip-norm c``, ``clip-block-norm c``, ``scale-norm c``, ``clip-value c`` of :mod:`fedspec.chain`; :mod:`fedspec.averaging` has words
-of the average. Each client's change passes the chain before the server averages it::
+and ``clip-norm c``, ``clip-block-norm c``, ``scale-norm c``, ``clip-value c`` of :mod:`fedspec.chain`;
+:mod:`fedspec.averaging` has words of the average. Each client's change passes the chain before the server averages it::
 
     Claim("fedavg", "server", messages=("clip-norm 1", "bfloat16"))
 

@@ -6,7 +6,7 @@ No paper fixes a schedule, so a claim says it by hyper-parameter: a shape, what 
 
     Claim("fedavgm", "server", schedules={"eta": "cosine/round period=100 floor=0.1"})
 
-With period T, floor f and factor c:
+With period T, floor f, factor c and power k:
 
 ================  ==========================================  ===============================================
 shape             s(t)                                        for example
@@ -16,6 +16,8 @@ exponential       c^t                                         ``ExponentialLR(ga
 linear            1 - (1 - f) min(t / T, 1)                   ``LinearLR(1, f, total_iters=T)``
 cosine            f + (1 - f) (1 + cos(pi min(t/T, 1))) / 2   the next one, held at f from T on
 cosine-unclamped  f + (1 - f) (1 + cos(pi t / T)) / 2         ``CosineAnnealingLR(T, eta_min=f * eta)``
+quarter-cosine    f + (1 - f) cos(pi min(t/T, 1) / 2)         slow at first, steepest at T
+polynomial        (1 - min(t/T, 1))^k                         ``PolynomialLR(total_iters=T, power=k)``
 inverse           T / (t + T)                                 1 / (t + 1) with T = 1, as in theorems for FedAvg
 inverse-sqrt      1 / sqrt(t + 1)                             theorems with eta proportional to 1 / sqrt(t)
 warm-up           min((t + 1) / T, 1)                         ``LinearLR(1 / T, 1, total_iters=T - 1)``
@@ -76,6 +78,14 @@ def _cosine_unclamped(period: float, floor: float) -> Factor:
     return lambda t: floor + (1 - floor) * (1 + math.cos(math.pi * t / period)) / 2
 
 
+def _quarter_cosine(period: float, floor: float) -> Factor:
+    return lambda t: floor + (1 - floor) * math.cos(math.pi * t / period / 2) if t < period else floor
+
+
+def _polynomial(period: float, power: float) -> Factor:
+    return lambda t: (1 - min(t / period, 1)) ** power
+
+
 def _inverse_sqrt() -> Factor:
     return lambda t: 1 / math.sqrt(t + 1)
 
@@ -94,6 +104,8 @@ SHAPES: Mapping[str, tuple[tuple[str, ...], Callable[..., Factor]]] = {
     "linear": (("period", "floor"), _linear),
     "cosine": (("period", "floor"), _cosine),
     "cosine-unclamped": (("period", "floor"), _cosine_unclamped),
+    "quarter-cosine": (("period", "floor"), _quarter_cosine),
+    "polynomial": (("period", "power"), _polynomial),
     "inverse": (("period",), lambda period: lambda t: period / (t + period)),
     "inverse-sqrt": ((), _inverse_sqrt),
     "warm-up": (("period",), _warm_up),
@@ -124,8 +136,8 @@ class Schedule:
 
     @property
     def rests(self) -> bool:
-        """True if a factor is 0: a floor or a value is, or the schedule begins there."""
-        return self.shape == "warm-up-from-zero" or 0 in self.numbers
+        """True if a factor is 0: a floor or a value is, or the schedule begins or ends there."""
+        return self.shape in ("warm-up-from-zero", "polynomial") or 0 in self.numbers
 
 
 Schedules: TypeAlias = Mapping[str, tuple[Every, Factor]]

@@ -24,6 +24,8 @@ ROUNDS: dict[str, Callable[[int], float]] = {
     "inverse/round period=1": lambda t: 1 / (t + 1),
     "step/round period=7 factor=0.5": lambda t: 0.5 ** (t // 7),
     "cosine/round period=20 floor=0.1": lambda t: 0.55 + 0.45 * math.cos(math.pi * min(t, 20) / 20),
+    "quarter-cosine/round period=12 floor=0.1": lambda t: 0.1 + 0.9 * math.sin(math.pi * max(12 - t, 0) / 24),
+    "polynomial/round period=20 power=0.9": lambda t: math.exp(0.9 * math.log(1 - t / 20)) if t < 20 else 0.0,
     "linear/round period=10 floor=0.2": lambda t: max(1 - 0.08 * t, 0.2),
     "warm-up/round period=6": lambda t: min((t + 1) / 6, 1),
     "warm-up-from-zero/round period=4": lambda t: [0, 0.25, 0.5, 0.75, 1][min(t, 4)],

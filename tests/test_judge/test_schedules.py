@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cmath
 import math
 import pickle
 from collections.abc import Callable
@@ -32,6 +33,11 @@ SCHEDULERS: dict[str, Callable[[Any, float], lr.LRScheduler]] = {
     "warm-up-from-zero/round period=4": lambda o, eta: lr.LambdaLR(o, lambda t: [0, 0.25, 0.5, 0.75, 1][min(t, 4)]),
     "linear/round period=3 floor=0": lambda o, eta: lr.LinearLR(o, 1, 0, 3),
     "cosine-unclamped/round period=4 floor=0": lambda o, eta: lr.CosineAnnealingLR(o, 4),
+    "polynomial/round period=6 power=0.9": lambda o, eta: lr.PolynomialLR(o, 6, 0.9),
+    # A point on a quarter of the circle turns by the same angle each time.
+    "quarter-cosine/round period=8 floor=0.25": lambda o, eta: lr.LambdaLR(
+        o, lambda t: 0.25 + 0.75 * (cmath.exp(0.0625j * math.pi) ** t).real if t < 8 else 0.25
+    ),
     # 1 / r grows by 1 / (r_0 T) each time.
     "inverse/round period=3": lambda o, eta: lr.MultiplicativeLR(
         o, lambda t: 1 / (1 + o.param_groups[0]["lr"] / eta / 3)

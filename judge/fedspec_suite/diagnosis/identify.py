@@ -16,12 +16,13 @@ from fedspec.chain import OfGradient
 from fedspec.errors import FedspecError
 from fedspec.rounding import TYPES, passage
 from fedspec_suite.diagnosis.cases.resized import scaled
-from fedspec_suite.diagnosis.comparing import Evidence, Given, agrees, close, evidence, measured
+from fedspec_suite.diagnosis.comparing import Evidence, Given, agrees, evidence, measured
 from fedspec_suite.diagnosis.diagnosis import AT_ONCE, Diagnosis
+from fedspec_suite.diagnosis.forced import given_names
 from fedspec_suite.diagnosis.found import Found, first
 from fedspec_suite.diagnosis.known import Known, known_of
 from fedspec_suite.diagnosis.lasting import Larger
-from fedspec_suite.diagnosis.search import Search, stages, two_at_once
+from fedspec_suite.diagnosis.search import Search, showing, stages, two_at_once
 from fedspec_suite.diagnosis.seen.course import course
 from fedspec_suite.diagnosis.seen.decimals import absolutely
 from fedspec_suite.diagnosis.seen.digits import compared, relative, seen
@@ -97,22 +98,26 @@ def identify(
     # What moves the model around a step is no part of an equation.
     solved = cache(lambda: Own() if setting.steps else several(bench, setting, read))
     own = () if setting.steps else _own(bench, setting, solved)
-    single = stages(search, known, setting, told, bool(unlike), own, lambda: solved().halves)
+    kept = sorted({n for answers in given.values() for n in answers[0]} - {*WORDS})
+    off = sorted({*kept} - given_names(known, known.claimed, given, kept))
+    seen = cache(lambda: showing(known, lambda v: given_names(known, v, given, off)) if len(off) > 1 else [])
+    single = stages(
+        search,
+        known,
+        setting,
+        told,
+        bool(unlike),
+        own,
+        lambda: solved().halves,
+        seen,
+        lambda half: () if setting.steps else written(bench, setting, half),
+    )
     found = first(chain(_simpler(known, setting, silent), single), known, given, told, names, beyond)
     if all(f.small for f in found) and not unlike and (decimals := absolutely(bench, _samples(known, given))):
         return Diagnosis(len(given), claim.ratio, decimals=decimals, passes=search.passes)
     if all(f.small or _is_partial(f) for f in found) and not unlike:
         # What fits in small cases alone is no reason to look no further.
-        kept = {n for answers in given.values() for n in answers[0]} - {"x", *WORDS}
-        off = [n for n in sorted(kept) if not close(known, known.claimed, given, told, (n,))]
-        two = two_at_once(
-            search,
-            known,
-            setting,
-            told,
-            lambda: _chains(bench, known, setting, told),
-            lambda v: any(close(known, v, given, told, (n,)) for n in off),
-        )
+        two = two_at_once(search, known, setting, told, lambda: _chains(bench, known, setting, told), seen())
         # Of two mistakes that fit in small cases alone too many pairs do.
         found = tuple(f for f in first(two, known, given, told, names, beyond) if not f.small) or found
     if found:
@@ -138,8 +143,14 @@ def identify(
         numbers = ""
     like = [f"in usual cases as if {words}, but not {where}" for words, where in [*beyond.refuted.items()][:1]]
     beside = ": ".join(filter(None, (along(known, told), begins(known, given))))
-    own_numbers = weights.observed(played(bench, setting)) or rates.observed(bench, setting)
+    plays = played(bench, setting)
+    own_numbers = (
+        weights.observed(plays, alike=False) or rates.observed(bench, setting) or weights.observed(plays, alike=True)
+    )
     half = next((f"the numbers that you return give {v.words}" for v in solved().halves), "")
+    for v in seen()[:1] if not half else ():
+        *some, last = sorted(given_names(known, v, given, off))
+        half = f"{', '.join(some)}{' and ' * bool(some)}{last} that you return follow from this: {v.words}"
     facts = own_numbers or card(bench, setting, known.claimed)
     words = [
         numbers,

@@ -9,7 +9,6 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 
 import numpy as np
 
@@ -23,6 +22,9 @@ from fedspec_suite.measure.setting import Setting
 
 HALVES = 8
 """Number of variants explaining half of a deviation that are combined with other variants."""
+
+FEW = 3
+"""Number of halves that are combined with edits before unlikely edits are tried alone."""
 
 LIKELY = 2
 """Rank from which a mechanical edit is too unlikely to be combined with another variant."""
@@ -39,10 +41,11 @@ STEP = 100
 NAMES, EDITS, NUMBERS, MECHANICAL = "that have a name", "systematic edits", "numbers of its own", "mechanical edits"
 TWO_READINGS, OWN_AND_NAME = "pairs of readings and options", "pairs of your equation and what has a name"
 TWO_NAMES, HALF_AND_NAME = "pairs of what has a name", "pairs of a half and what has a name"
+TWO_HALVES = "pairs of halves"
 HALF_AND_EDIT, OTHER_AND_EDIT = "pairs of the first half and an edit", "pairs of another half and a likely edit"
 READING_AND_ANY = "pairs of a reading and anything"
 SINGLE = (NAMES, TWO_READINGS, OWN_AND_NAME, EDITS, NUMBERS, MECHANICAL)
-PASSES = (*SINGLE, TWO_NAMES, HALF_AND_NAME, HALF_AND_EDIT, OTHER_AND_EDIT, READING_AND_ANY)
+PASSES = (*SINGLE, TWO_NAMES, TWO_HALVES, HALF_AND_NAME, HALF_AND_EDIT, OTHER_AND_EDIT, READING_AND_ANY)
 """Names of the passes in their order; the search stops once a candidate fits. A half is a variant that alone explains
 a case made plainer."""
 
@@ -118,6 +121,8 @@ def stages(
     alone: bool,
     own: Iterable[Variant] = (),
     halves: Callable[[], Sequence[Variant]] = tuple,
+    showing: Callable[[], Sequence[Variant]] = tuple,
+    beside: Callable[[Variant], Iterable[Variant]] = lambda half: (),
 ) -> Iterator[Iterable[Variant]]:
     """Yield the stages of single candidates: named variants, the subject's own equation, edits of the rules.
 
@@ -144,7 +149,21 @@ def stages(
         return
     if not alone and not (setting.gradients or setting.messages):
         yield _numbers(search, known, setting, told)
+    if not alone and (seen := showing()):
+        # Each of two mistakes decides a quantity that is shown.
+        for what, others in ((TWO_HALVES, seen), (HALF_AND_NAME, known.variants)):
+            two = doubled(setting, seen, others)
+            yield search.among(what, (together(setting, a, b) for a, b in two), len(two), PAIRS[setting.level])
+        for half in seen[:FEW]:
+            yield from ((v,) for v in beside(half))
+        two = doubled(setting, seen[:FEW], (*known.edits, *likely(known)))
+        yield search.among(HALF_AND_EDIT, (together(setting, a, b) for a, b in two), len(two))
     yield search.among(MECHANICAL, known.mechanical, known.mechanical_there)
+
+
+def likely(known: Known) -> list[Variant]:
+    """Mechanical edits that are likely enough to be combined with another variant."""
+    return [v for v in known.mechanical if v.rank < LIKELY]
 
 
 def _numbers(search: Search, known: Known, setting: Setting, told: Evidence) -> Iterator[Variant]:
@@ -169,12 +188,12 @@ def two_at_once(
     setting: Setting,
     told: Evidence,
     chains: Chains,
-    shows: Callable[[Variant], bool] = lambda v: False,
+    seen: Sequence[Variant] = (),
 ) -> Iterator[Iterable[Variant]]:
     """Yield the stages of pairs of variants, for a model that no single candidate explains.
 
-    Halves for which ``shows`` holds, since they show a quantity as the subject does, come first. Pairs are not tried if
-    only an intermediate deviates: two wrong signs, for example, leave the model right and flip the intermediate.
+    Halves that show a deviating quantity as the subject does (``seen``) come first. Pairs are not tried if only an
+    intermediate deviates: two wrong signs, for example, leave the model right and flip the intermediate.
     """
 
     def both(what: str, two: Sequence[tuple[Variant, Variant]]) -> Iterator[Variant]:
@@ -185,14 +204,31 @@ def two_at_once(
     yield both(TWO_NAMES, pairs(setting, standing(known, told, known.variants)))
     if search.is_cut():
         return
-    likely = (*known.edits, *(v for v in known.mechanical if v.rank < LIKELY))
+    edits = (*known.edits, *likely(known))
     unlikely = [v for v in known.mechanical if v.rank >= LIKELY]
-    found = halves(chains(), (*known.variants, *likely, *unlikely))
-    seen = [*islice(filter(shows, (*known.variants, *likely, *unlikely)), HALVES)]
+    found = halves(chains(), (*known.variants, *edits, *unlikely))
     half = [*seen, *(h for h in found[:HALVES] if h not in seen)][:HALVES]
     yield both(HALF_AND_NAME, doubled(setting, half, known.variants))
-    yield both(HALF_AND_EDIT, doubled(setting, half[:1], (*likely, *unlikely)))
-    yield both(OTHER_AND_EDIT, doubled(setting, half[1:], likely))
+    yield both(HALF_AND_EDIT, doubled(setting, half[:1], (*edits, *unlikely)))
+    yield both(OTHER_AND_EDIT, doubled(setting, half[1:], edits))
     # A reading that was not claimed may show in every case, so that none is left in which the other half is alone.
     read = [v for v in known.variants if v.kind == "reading" and v.algorithm == setting.algorithm.id]
-    yield both(READING_AND_ANY, doubled(setting, read, (*known.variants, *likely)))
+    yield both(READING_AND_ANY, doubled(setting, read, (*known.variants, *edits)))
+
+
+def showing(known: Known, shows: Callable[[Variant], set[str]]) -> list[Variant]:
+    """Return variants that show deviating quantities: of each quantity the first ones, which are the likeliest.
+
+    Args:
+        known: what is known.
+        shows: the names of those that a variant gives.
+    """
+    of_name: dict[str, list[Variant]] = {}
+    mine = (v for v in known.variants if v.algorithm == known.setting.algorithm.id)
+    for v in (*mine, *known.edits, *likely(known)):
+        for n in shows(v):
+            some = of_name.setdefault(n, [])
+            if len(some) < HALVES // 2:
+                some.append(v)
+    turns = (v for k in range(HALVES) for some in of_name.values() for v in some[k : k + 1])
+    return list(dict.fromkeys(turns))[:HALVES]

@@ -119,7 +119,9 @@ STRICT = {kind: "raises" for kind in KINDS if kind != "twice"}
 skipping, keeping = offered(Skipping, **SKIPPING), offered(Keeping, **CHANGES)
 ones, passing, strict = offered(Ones, **WEIGHTS), offered(Server, **PASSED), offered(Strict, **STRICT)
 zeroing = offered(Zeroing, nan="zeroes", infinite="zeroes")
-dropping = offered(Dropping, **{kind: "drops-round" for kind in KINDS if not kind.startswith("no-") and kind != "twice"})
+dropping = offered(
+    Dropping, **{kind: "drops-round" for kind in KINDS if not kind.startswith("no-") and kind != "twice"}
+)
 undeclared = offered(Skipping)
 says_skips, says_keeps = offered(Server, nan="skips"), offered(Skipping, nan="skips-divisor-kept")
 says_raises = offered(Keeping, infinite="raises")

@@ -29,6 +29,7 @@ from fedspec_suite.diagnosis.defects import (
     shares,
     starts,
     state,
+    tau_eff,
     waiting,
 )
 from fedspec_suite.diagnosis.defects.defect import Defect
@@ -45,6 +46,7 @@ def defects(setting: Setting) -> Iterator[Defect]:
     yield from parts.of(setting)
     if isinstance(setting.algorithm.run, Method) or setting.counts_all:
         yield from messages.of(setting)
+        yield from tau_eff.of(setting)
     if setting.level == "client":
         yield from gradients.ALL
     if setting.level in {"round", "trace"}:

@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fedspec.algorithms.synchronous import model
-from fedspec.arith import ratio, stack
+from fedspec.arith import maximum, minimum, ratio, stack
 from fedspec.averaging import DIVISORS, Delivery, Sent, counts
-from fedspec.chain import LINKS, MICRO, accumulates
+from fedspec.chain import LINKS, MICRO, accumulates, as_number
 from fedspec.contract import Event, Gradient
 from fedspec.plan import Messages
 from fedspec.rounding import CLIPS, FIXED, TYPES, passage
@@ -234,6 +234,9 @@ def of(setting: Setting) -> Iterator[Defect]:
             words = f"messages are not {DONE[link.split()[0]].format(0, link.split()[1])}, but the noise is"
             yield Defect(words=words, tail="delta", given=lambda s, links=rest: as_noisy(s, with_messages(s, *links)))  # type: ignore[misc]
         name, _, number = link.partition(" ")
+        for words, bound in _BOUNDS.items() if name == "divisor-at-least" else ():
+            said = f"messages are divided by {words.format(number)}, not by {number} or the sum of weights"
+            yield Defect(words=said, tail="delta", session=_redelivered(link, partial(_of_bound, bound, number)))
         if name == "clip-norm" and setting.messages[0] == link:
             words = f"messages are {DONE[name].format(name, number)} after they are weighed, not before"
             yield Defect(words=words, tail="delta", session=partial(_weighed_first, link))
@@ -260,9 +263,23 @@ _DRAWN: Mapping[str, Callable[[Any], Any]] = {
 """Other uses of the draws of a random rounding: what stands in the place of each draw."""
 
 
-def _redelivered(
-    link: str, around: Callable[[Running, Delivery], Delivery]
-) -> Callable[[Running, Scenario], Running]:
+_BOUNDS: Mapping[str, Callable[[Any, Any, int], Any]] = {
+    "{0} or their number": lambda D, total, n: maximum(D, n),
+    "the smaller of {0} and the sum of weights": lambda D, total, n: minimum(D, total),
+    "{0} and the sum of weights, added": lambda D, total, n: D + total,
+}
+"""Other divisors of a private average, from the claimed bound, the sum of weights and the number of messages."""
+
+
+def _of_bound(bound: Callable[[Any, Any, int], Any], number: str, inner: Running, link: Delivery) -> Delivery:
+    def deliver(m: Messages, sent: Sent) -> Messages:
+        total, D = sum(counts(m, sent.weighting).tolist()), as_number(float(number), m.deltas[0])
+        return replace(m, deltas=m.deltas * (total / bound(D, total, len(m.deltas))))
+
+    return deliver
+
+
+def _redelivered(link: str, around: Callable[[Running, Delivery], Delivery]) -> Callable[[Running, Scenario], Running]:
     """Wrap a session so that another function of what a link does stands in its place."""
 
     def session(inner: Running, s: Scenario) -> Running:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from fedspec.arith import Array
-from fedspec.contract import Exchange
-from fedspec_suite.diagnosis.defects.defect import Defect, of_events
+from fedspec.contract import Event, Exchange
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, of_events, stepping
 from fedspec_suite.measure.setting import Setting
 
 
@@ -43,11 +44,36 @@ def of(setting: Setting) -> Iterator[Defect]:
     yield _mixed("rows are mixed in place, each with what those before it have become", lambda W: _square(W, _in_turn))
     yield _mixed("nobody mixes", lambda W: _square(W, lambda W: np.eye(len(W), dtype=W.dtype) + W * 0))
     yield _mixed("all mix evenly, whatever W says", lambda W: (W * 0 + 1) / W.shape[1])
+    yield _mixed("each client mixes evenly with those of whom it hears, whatever W says", _evenly)
+    if {"everyone", "one-set"} & {*setting.takes} or "senders" not in setting.takes:
+        yield stepping("only the first local step of a round mixes", _at_first)
     if "everyone" not in setting.takes:
         yield of_events("all clients compute, whoever is selected", Exchange, _all_compute)
         if "peers" not in setting.takes:
             yield of_events("a sender that computed in no step of the round is not counted", Exchange, _idle_uncounted)
     yield of_events("a local step in which nobody computes is skipped, its exchange too", Exchange, _never_idle)
+
+
+def _evenly(W: Array) -> Array:
+    heard = np.array([[int(bool(w > 0)) for w in row] for row in W])
+    out: Array = W * 0 + heard
+    for i, row in enumerate(heard):
+        out[i] = out[i] / int(row.sum())
+    return out
+
+
+def _at_first(inner: Running, event: Event, k: int) -> Any:
+    """Take the steps of a round after the first one as a round in which nobody hears of others."""
+    if (
+        not isinstance(event, Exchange)
+        or len(event.computing) < 2
+        or event.senders
+        or len(event.mixing) != event.mixing.shape[1]
+    ):
+        return inner.step(event)
+    inner.step(replace(event, computing=event.computing[:1]))
+    W = event.mixing
+    return inner.step(replace(event, computing=event.computing[1:], mixing=np.eye(len(W), dtype=W.dtype) + W * 0))
 
 
 def _never_idle(e: Exchange) -> Exchange:

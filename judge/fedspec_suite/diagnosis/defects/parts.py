@@ -24,7 +24,7 @@ Words: TypeAlias = Mapping[str, str]
 
 OTHER = {
     "local": "is each client's own",
-    "kept": "starts again from the server's in every round",
+    "kept": "is trained, and starts again from the server's in every round",
     "frozen": "stays as it is",
     "": "is averaged",
 }
@@ -44,6 +44,21 @@ class _One(dict[int, Vector]):
 def _one_copy(inner: Running, s: Scenario) -> Running:
     inner.local_blocks = _One()
     return inner
+
+
+def _by_place(inner: Running, s: Scenario) -> Running:
+    """A session that keeps local blocks by the client's place among the participants."""
+    kept: dict[int, Vector] = {}
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        if not isinstance(event, Round):
+            return inner.step(event)
+        inner.local_blocks = {i: kept[place] for place, i in enumerate(event.participants) if place in kept}
+        answer = inner.step(event)
+        kept.update({place: inner.local_blocks[i] for place, i in enumerate(event.participants)})
+        return answer
+
+    return Stepping(inner, take)
 
 
 def _forgotten(inner: Running, s: Scenario) -> Running:
@@ -142,6 +157,8 @@ def of(setting: Setting) -> Iterator[Defect]:
             yield Defect(words=f"block {name} counts in norms{claimed}", given=given, session=session)
         if setting.level == "round" and said == "local":
             yield Defect(words=f"block {name} is that of the client that trained before{claimed}", session=_one_copy)
+            words = f"block {name} belongs to the client's place in the round{claimed}"
+            yield Defect(words=words, session=_by_place)
             words = f"block {name} of a client that sat out starts again from the server's{claimed}"
             yield Defect(words=words, session=_forgotten)
             words, given = f"block {name} is averaged among the clients{claimed}", partial(with_parts, parts=rest)

@@ -27,6 +27,10 @@ FORMULAS = {
     "x_0",
     "event_number",
     "participants",
+    "client_squares",
+    "block_sum",
+    "block_mean",
+    "block_max",
 }
 """Functions that a formula may contain."""
 
@@ -106,12 +110,16 @@ def in_symbols(value: ast.expr, newer: Collection[str]) -> str:
                 return "t"
             case ast.Call(func=ast.Name(id="participants" | "len")):
                 return "M"
+            case ast.Call(func=ast.Name(id="client_squares")):
+                return "(sum_i p_i Delta_i^2)"
             case ast.Call(func=ast.Name(id="x_0")):
                 return "x_0"
             case ast.Call(func=ast.Name(id="as_set"), args=[ast.Constant(value=str() as name)]):
                 return name
             case ast.Call(func=ast.Name(id="of_state"), args=[ast.Constant(value=str() as path)]):
                 return f"{path.rpartition('.')[2]}_old"
+            case ast.Call(func=ast.Name(id="block_sum" | "block_mean" | "block_max" as n), args=[v]):
+                return f"({n.removeprefix('block_')} of {text(v, 5)} over the block)"
             case ast.Call(func=ast.Name(id="old"), args=[v]):
                 return f"{text(v)}_old"
             case ast.Call(func=ast.Name(id="norm"), args=[v]):

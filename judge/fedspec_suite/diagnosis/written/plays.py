@@ -23,7 +23,7 @@ from fedspec_suite.measure.bench import Bench, Shown
 from fedspec_suite.measure.case_parts import above_zero
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.function_copies import Edits
-from fedspec_suite.measure.scenario import Scenario, arranged, change_events, picked, posed, with_hyper
+from fedspec_suite.measure.scenario import Scenario, arranged, change_events, picked, posed, problem_of, with_hyper
 from fedspec_suite.measure.seeded_draws import draw_cases
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
@@ -96,7 +96,7 @@ def _generic(setting: Setting, s: Scenario, dice: np.random.Generator) -> Scenar
     s = with_hyper(change_events(s, fresh, fresh), **told)
     if s.case.problem is not None:
         s = posed(s, e=fresh(s.case.problem.e))
-        s = replace(s, case=replace(s.case, problem=above_zero(s.case.problem)))
+        s = replace(s, case=replace(s.case, problem=above_zero(problem_of(s))))
     events = (replace(e, hyper={}) if isinstance(e, Messages) else e for e in s.events)
     return replace(s, events=tuple(events))
 

@@ -48,6 +48,10 @@ def scheduled(bench: Bench, setting: Setting) -> Iterator[Variant]:
             yield _variant(setting, name, words, {**claimed, name: (schedule.every, schedule.factor)})
 
 
+POWERS = (0.5, 0.9, 2.0, 3.0)
+"""Powers of polynomial schedules that are tried."""
+
+
 def observed(bench: Bench, setting: Setting) -> str:
     """The factors of a rate that no shape gives, as numbers; empty if no factors lead to the models."""
     for name, s in factors(bench, setting):
@@ -127,7 +131,7 @@ def _numbers(names: Sequence[str], s: Array) -> Iterator[tuple[float, ...]]:
     shown = {float(f"{v:.6g}") for v in (*s, *(s[1:][s[:-1] > 0] / s[:-1][s[:-1] > 0])) if 0 < v < 1} | {0.1, 0.01}
     # A step of period 1 is exponential.
     periods = [*map(float, PERIODS), *([1.0] if [*names] == ["period"] else [])]
-    pools = {"period": periods, "floor": [0.0, *sorted(shown)]}
+    pools = {"period": periods, "floor": [0.0, *sorted(shown)], "power": POWERS}
     yield from product(*(pools.get(n, sorted(shown)) for n in names))
 
 

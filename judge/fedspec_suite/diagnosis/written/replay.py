@@ -12,9 +12,12 @@ from typing import Any
 import numpy as np
 
 from fedspec import arith
-from fedspec.arith import Array
+from fedspec.arith import Array, largest, total
+from fedspec.params import layers, shapes
+from fedspec_suite.diagnosis.defects.limits import MEAN
 from fedspec_suite.diagnosis.edits.in_edits import as_set, event_number, of_event_before, of_state
 from fedspec_suite.diagnosis.edits.memory import Memory
+from fedspec_suite.diagnosis.edits.of_arrays import each_of
 from fedspec_suite.diagnosis.variants import CANNOT
 from fedspec_suite.diagnosis.written.box import OWN_SHARE, Box, read_in, rows, solved
 from fedspec_suite.diagnosis.written.plays import Play
@@ -47,9 +50,22 @@ def participants(kept: Memory) -> int:
     return len(kept.steps)
 
 
+def client_squares(kept: Memory) -> Any:
+    """Return the weighted mean of the clients' squared changes in the present event."""
+    sent, p, mean = kept.averaged
+    return mean(sent**2, p)
+
+
+def _over_blocks(of: Callable[[Any], Any]) -> Callable[..., Any]:
+    return lambda kept, v: each_of(kept.blocks, of, v)
+
+
 ASKED: Mapping[str, Callable[..., Any]] = {
     **{"event_number": event_number, "x_0": x_0, "old": old},
     **{"participants": participants, "of_state": of_state, "as_set": as_set},
+    "client_squares": client_squares,
+    **{"block_sum": _over_blocks(total), "block_max": _over_blocks(largest)},
+    "block_mean": _over_blocks(lambda v: total(v) / v.shape[-1]),
 }
 """Functions by which an edited rule reads its session's record."""
 
@@ -64,8 +80,9 @@ def texts_of(arguments: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     inputs = [n for n in ("delta", "g", "G") if n in arguments]
     found = {f"x_0({model})": ("x_0", model)} if model.partition(".")[0] in arguments else {}
     found |= {f"old({n})": ("old", n) for n in inputs}
+    found |= {f"{f}({n} ** 2)": (f, f"{n} ** 2") for n in inputs for f in ("block_sum", "block_mean", "block_max")}
     if "delta" in arguments:
-        found["participants()"] = ("participants", "")
+        found |= {"participants()": ("participants", ""), "client_squares()": ("client_squares", "")}
     return (
         found
         if "t" in arguments or hasattr(arguments.get("state"), "t")
@@ -147,6 +164,19 @@ def in_place_of(box: Box, rule: Callable[..., Any], space: dict[str, Any]) -> Ed
     return {box.function: in_place}
 
 
+def recording(kept: Memory) -> Callable[[Spaces], Any]:
+    """Put a function in the place of the weighted mean that records what it averages."""
+
+    def in_place(names: Spaces) -> Any:
+        def mean(sent: Any, p: Any) -> Any:
+            kept.averaged = sent, p, MEAN
+            return MEAN(sent, p)
+
+        return mean
+
+    return in_place
+
+
 def holes(model: ast.expr, name: str) -> list[ast.expr]:
     """Return the places where an expression reads a name."""
     return [n for n in ast.walk(model) if isinstance(n, ast.Name) and n.id == name]
@@ -186,7 +216,7 @@ def _events(
     made: list[Any] = []
     shape: list[tuple[int, ...]] = [()]
     now: list[Array | None] = [None]
-    kept = Memory(hyper={**play.s.case.hyper})
+    kept = Memory(hyper={**play.s.case.hyper}, blocks=[*layers(shapes(play.s.case.x0))])
 
     @functools.wraps(box.function)
     def rule(*given: Any, **named: Any) -> Any:
@@ -206,7 +236,8 @@ def _events(
         x = np.atleast_1d(x).reshape(shape[0] or (-1,))
         known = {n: v for n, v in env.items() if n not in unread}
         values = {n: rows(v, x) for n, v in known.items() if is_number(v) and np.shape(v) in {(), x.shape}}
-        asked = {text: (ASKED[f], eval(of, space, env) if of else None) for text, (f, of) in texts_of(env).items()}
+        texts = {text: f for text, f in texts_of(env).items() if f[0] != "client_squares" or kept.averaged}
+        asked = {text: (ASKED[f], eval(of, space, env) if of else None) for text, (f, of) in texts.items()}
         values |= {a: rows(f(kept) if of is None else f(kept, of), x) for a, (f, of) in asked.items()}
         for n in [n for n, v in env.items() if isinstance(v, np.ndarray) and v.ndim == 1]:
             values |= {a.format(n): rows(f(env[n]), x) for a, f in WHOLE.items()}
@@ -240,9 +271,9 @@ def _events(
         return float(found[0]) if lone else found
 
     last, is_model = [0], False
-    session = play.session(in_place_of(box, rule, space))
+    session = play.session({**in_place_of(box, rule, space), MEAN: recording(kept)})
     for kept.number, (event, answer) in enumerate(zip(play.s.events, play.answers, strict=False), 1):
-        before = {**vars(session)}
+        before, kept.averaged = {**vars(session)}, ()
 
         def taken(y: Array | None, event: Any = event, before: Any = before) -> Array:
             """The model after the event if the open rule makes this; if the claimed one runs."""

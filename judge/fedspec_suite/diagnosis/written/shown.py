@@ -17,12 +17,26 @@ from typing import Any
 import numpy as np
 
 from fedspec.arith import Array
+from fedspec.params import layers, shapes
 from fedspec_suite.diagnosis.comparing import agrees
 from fedspec_suite.diagnosis.composed import together
+from fedspec_suite.diagnosis.defects.limits import MEAN
+from fedspec_suite.diagnosis.edits.memory import Memory
 from fedspec_suite.diagnosis.variants import CANNOT, Variant
 from fedspec_suite.diagnosis.written.box import Box, boxes, read_in, rows, solved, value_of
 from fedspec_suite.diagnosis.written.plays import Play, generic_cases, taken
-from fedspec_suite.diagnosis.written.replay import NUDGE, as_shown, code_of, holes, in_place_of, is_number, solved_for
+from fedspec_suite.diagnosis.written.replay import (
+    ASKED,
+    NUDGE,
+    as_shown,
+    code_of,
+    holes,
+    in_place_of,
+    is_number,
+    recording,
+    solved_for,
+    texts_of,
+)
 from fedspec_suite.diagnosis.written.synthesis import LOOKED, right_sides, rule_with
 from fedspec_suite.diagnosis.written.weights import weighted
 from fedspec_suite.measure.bench import Bench
@@ -112,6 +126,7 @@ def _events(box: Box, fields: Mapping[str, str], play: Play) -> Iterator[dict[st
     shown_as = {n: f for f, n in fields.items()}
     calls: list[dict[str, Array]] = []
     answer: Mapping[str, Array] = {}
+    kept = Memory(blocks=[*layers(shapes(play.s.case.x0))])
 
     @functools.wraps(box.function)
     def rule(*given: Any, **named: Any) -> Any:
@@ -124,10 +139,15 @@ def _events(box: Box, fields: Mapping[str, str], play: Play) -> Iterator[dict[st
             env[n] = np.asarray(answer[shown_as[n]], float) if n in shown_as else eval(code, space, env)
         for a, code in atoms.items():
             env[a] = eval(code, space, env)
+        for a, (f, of) in texts_of(env).items():
+            if f.startswith("block_"):
+                env[a] = ASKED[f](kept, eval(of, space, env))
+            elif f == "client_squares" and kept.averaged:
+                env[a] = ASKED[f](kept)
         calls.append({n: rows(v, x) for n, v in env.items() if is_number(v) and np.shape(v) in {(), x.shape}})
         return box.function(*given, **named)
 
-    session = play.session(in_place_of(box, rule, space))
+    session = play.session({**in_place_of(box, rule, space), MEAN: recording(kept)})
     for event, now in zip(play.s.events, play.answers, strict=False):
         answer = now
         calls.clear()

@@ -18,8 +18,9 @@ from fedspec.rules import equations
 from fedspec.source_text import copied, source_of
 from fedspec_suite.diagnosis.comparing import off
 from fedspec_suite.diagnosis.composed import together
+from fedspec_suite.diagnosis.defects.defect import Defect
 from fedspec_suite.diagnosis.edits.edit import CALLS, Put, swapped
-from fedspec_suite.diagnosis.edits.in_edits import COUNTED, WALKED
+from fedspec_suite.diagnosis.edits.in_edits import COUNTED, REMEMBERED, WALKED
 from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed, equation_of, printed_by
 from fedspec_suite.diagnosis.written.box import Box, boxes, leaf, read_in, solved, value_of
 from fedspec_suite.diagnosis.written.notation import in_notation
@@ -48,6 +49,9 @@ KNOWN = 0.9
 
 AGAIN, FEW = 3, 8
 """Number of repeated searches if an answer fits only some rows, and number of rows that are added."""
+
+RECORDERS: Mapping[Defect, Sequence[str]] = {COUNTED: [*ASKED], WALKED: [*ASKED], REMEMBERED: ["client_squares"]}
+"""Recorders of the session's record, each with the functions whose values need it."""
 
 TRIED = 6
 """Number of answers that are checked in whole runs, the smallest first."""
@@ -286,7 +290,7 @@ def rule_with(setting: Setting, box: Box, name: str, value: ast.expr) -> Variant
         equation=at,
         mutants=(mutant,),
         # What counts the events makes sessions slower: it is there if it is needed.
-        defects=(COUNTED, WALKED) if any(f"{n}(" in mutant.new for n in ASKED) else (),
+        defects=tuple(d for d, names in RECORDERS.items() if any(f"{n}(" in mutant.new for n in names)),
         kind="written",
         names=({"yours": yours, "wanted": wanted, "equation": at},),
     )

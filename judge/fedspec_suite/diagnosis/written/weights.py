@@ -114,10 +114,15 @@ def weighted(plays: Sequence[Play], setting: Setting) -> Iterator[Variant]:
         yield _variant(setting, formula, wanted, forms)
 
 
-def observed(plays: Sequence[Play]) -> str:
-    """The subject's weights in the first round where they deviate, as numbers; empty if they deviate in none."""
+def observed(plays: Sequence[Play], *, alike: bool) -> str:
+    """The subject's weights in the first round where they deviate, as numbers; empty if they deviate in none.
+
+    Args:
+        plays: the subject's runs.
+        alike: whether weights count that are the claimed ones times one number, which may be a rate's.
+    """
     for r in _solved(plays, everywhere=True):
-        if len(r.w) > 1 and not _near(r.b, r.w).all():
+        if len(r.w) > 1 and not _near(r.b, r.w).all() and (alike or np.ptp(r.b / r.w) > SLACK):
             columns = ([float(k.size) for k in r.rows], r.b, r.w)
             n, b, w = (", ".join(f"{v if abs(v) > NEAR_0 else 0:.4g}" for v in column) for column in columns)
             return f"clients with {n} examples weigh {b}, not {w}"
