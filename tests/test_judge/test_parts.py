@@ -60,12 +60,16 @@ class Rounds:
         ends = np.cumsum([a.size for a in y.values()])[:-1]
         return {n: g.reshape(y[n].shape) for n, g in zip(y, np.split(flat, ends), strict=True)}
 
-    def trained(self, i: int, steps: int) -> dict[str, Array]:
+    def owner(self, i: int, place: int) -> int:
+        """The number under which a client's own head is kept."""
+        return {"one copy": 0, "by place": place}.get(self.does, i)
+
+    def trained(self, i: int, place: int, steps: int) -> dict[str, Array]:
         """The model of client i after its steps; blocks follow their words."""
         words, h = self.case.parts, self.case.hyper
         y = {**self.x}
         if "local" in words.values():
-            y["head"] = self.own.get(0 if self.does == "one copy" else i, self.x["head"])
+            y["head"] = self.own.get(self.owner(i, place), self.x["head"])
         if self.does in ("reset", "averaged", "averaged unseen"):
             y["head"] = self.x["head"]
         begun = {**y}
@@ -85,12 +89,12 @@ class Rounds:
     def step(self, event: Round) -> dict[str, Any]:
         p, old = cast(Any, self.case.problem), self.x
         total, mean = sum(p.examples[i] for i in event.participants), {n: 0 * a for n, a in old.items()}
-        for i, steps in zip(event.participants, event.steps, strict=True):
-            y = self.trained(i, steps)
+        for place, (i, steps) in enumerate(zip(event.participants, event.steps, strict=True)):
+            y = self.trained(i, place, steps)
             mean = {n: a + p.examples[i] / total * (y[n] - old[n]) for n, a in mean.items()}
             if "head" in y:
                 self.own = {k: a for k, a in self.own.items() if self.does != "forgotten" or k in event.participants}
-                self.own[0 if self.does == "one copy" else i] = y["head"]
+                self.own[self.owner(i, place)] = y["head"]
         stays = {n for n, word in self.case.parts.items() if word in ("local", "kept") and "averaged" not in self.does}
         self.x = {n: a if n in stays else a + self.case.hyper["eta"] * mean[n] for n, a in old.items()}
         shown = {**self.x, "head": self.case.x0["head"]} if self.does == "averaged unseen" else self.x
@@ -231,8 +235,9 @@ def test_a_model_in_the_parts_that_it_claims_conforms(subject: Subject) -> None:
     [
         (Subject(OF_ROUND, Rounds, "averaged"), "block head is averaged, but it is claimed as local"),
         (Subject(OF_ROUND, Rounds, "averaged unseen"), "block head is averaged among the clients, but it is claimed"),
-        (Subject(OF_ROUND, Rounds, "reset"), "block head starts again from the server's in every round"),
+        (Subject(OF_ROUND, Rounds, "reset"), "block head is trained, and starts again from the server's in every"),
         (Subject(OF_ROUND, Rounds, "forgotten"), "block head of a client that sat out starts again from the server's"),
+        (Subject(OF_ROUND, Rounds, "by place"), "block head belongs to the client's place in the round"),
         (Subject(OF_ROUND, Rounds, "one copy"), "block head is that of the client that trained before"),
         (Subject(replace(OF_ROUND, parts=EMBEDDING), Rounds, "trained"), "block emb is averaged"),
         (

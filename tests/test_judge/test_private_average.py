@@ -52,7 +52,7 @@ class Private:
         rows = [r * min(1.0, S / max(float(np.linalg.norm(k * r)), 1e-300)) for k, r in zip(by, rows, strict=True)]
         D = get("divisor", w.sum())
         if "divisor-at-least" in self.words:
-            D = max(get("divisor-at-least", 0), w.sum())
+            D = max(get("divisor-at-least", 0), len(n) if how == "at least messages" else w.sum())
         if how == "weights of participants":
             D = w.sum()
         mean = sum(a * r for a, r in zip(w, rows, strict=True)) / D
@@ -120,6 +120,7 @@ MISTAKES = {
     "root": "the noise is divided by the root of the divisor",
     "without clip": "the noise is not multiplied by the clip's bound",
     "weighed first": "messages are passed through clip-norm 0.25 after they are weighed, not before",
+    "at least messages": "messages are divided by 2 or their number, not by 2 or the sum of weights",
     "on the model": "the noise is added to the model, not to the mean change",
 }
 
@@ -128,6 +129,8 @@ MISTAKES = {
 @pytest.mark.parametrize("how", MISTAKES)
 def test_a_mistake_in_a_private_average_has_a_name(how: str) -> None:
     messages = ("clip-norm 0.25", *CLAIM[1:]) if how != "squared" else CLAIM
+    if how == "at least messages":
+        messages = ("clip-norm 0.25", "weight-cap 3", "divisor-at-least 2", "noise 0.5")
     result = judged(Private(messages, how=how))
     assert result.verdict == "does not conform" and MISTAKES[how] in str(result.nearest), result.nearest
 
@@ -155,23 +158,32 @@ def test_rounding_at_random_keeps_the_mean_over_all_draws() -> None:
 
 
 class AtRandom(Private):
-    """FedAvg whose messages are rounded to quarters by their draws, or to the nearest quarter."""
+    """FedAvg whose messages are rounded to sixteenths by their draws, or as ``how`` says."""
 
     def average(self, e: Messages, case: Case) -> Array:
         n = np.array([m.weight for m in e.messages], dtype=float)
         rows = []
         for m in e.messages:
-            y = flatten(m.delta).astype(float) * 16
+            y, u = flatten(m.delta).astype(float) * 16, np.array(m.draws)
             low = np.floor(y)
-            rows.append((np.rint(y) if self.how else np.where(np.array(m.draws) < 1 - (y - low), low, low + 1)) / 16)
+            other = {"nearest": np.rint(y), "nearest with draws": np.rint(y + u), "turned": low + (u < y - low)}
+            rows.append(other.get(self.how, np.where(u < 1 - (y - low), low, low + 1)) / 16)
         return np.asarray(n / n.sum() @ np.array(rows))
 
 
-@pytest.mark.parametrize("how", ["", "nearest"])
-def test_messages_that_are_rounded_at_random(how: str) -> None:
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ("", ""),
+        ("nearest", "rounded to multiples of 2^-4, not rounded at random"),
+        pytest.param("nearest with draws", "2^4 change + draw is rounded to the nearest", marks=pytest.mark.slow),
+        pytest.param("turned", "2^4 change - draw is rounded up", marks=pytest.mark.slow),
+    ],
+)
+def test_messages_that_are_rounded_at_random(how: str, words: str) -> None:
     result = judged(AtRandom(("fixed-random 4",), how=how))
     assert result.verdict == ("does not conform" if how else "conforms"), result.first_deviation
-    assert not how or "rounded to multiples of 2^-4, not rounded at random" in str(result.nearest), result.nearest
+    assert words in str(result.nearest), result.nearest
 
 
 @pytest.mark.parametrize(

@@ -145,7 +145,7 @@ def identify(
     beside = ": ".join(filter(None, (along(known, told), begins(known, given))))
     plays = played(bench, setting)
     own_numbers = (
-        weights.observed(plays, alike=False) or rates.observed(bench, setting) or weights.observed(plays, alike=True)
+        weights.observed(plays, alike=False) or rates.observed(bench, setting) or weights.observed(plays)
     )
     half = next((f"the numbers that you return give {v.words}" for v in solved().halves), "")
     for v in seen()[:1] if not half else ():

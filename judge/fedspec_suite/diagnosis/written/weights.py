@@ -114,7 +114,7 @@ def weighted(plays: Sequence[Play], setting: Setting) -> Iterator[Variant]:
         yield _variant(setting, formula, wanted, forms)
 
 
-def observed(plays: Sequence[Play], *, alike: bool) -> str:
+def observed(plays: Sequence[Play], *, alike: bool = True) -> str:
     """The subject's weights in the first round where they deviate, as numbers; empty if they deviate in none.
 
     Args:

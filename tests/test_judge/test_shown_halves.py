@@ -1,0 +1,264 @@
+"""Mistakes that are found on the numbers that a subject shows, two at a time; and some in losses, blocks and rounds."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from test_judge.diagnosing import diagnosed
+from test_judge.test_schedules import judged
+
+from fedspec.arith import Array
+from fedspec.contract import Begin, Case, Claim, Exchange, Info, Messages, Round
+from fedspec.params import flatten, unflatten
+from fedspec_suite.diagnosis.forced import given_names
+from fedspec_suite.diagnosis.known import known_of
+from fedspec_suite.measure.bench import bench_of
+from fedspec_suite.measure.in_process import InProcess
+from fedspec_suite.measure.setting import setting_of, with_reading
+
+
+class By:
+    """A subject with one claim, whose session is the function ``of`` of a case."""
+
+    def __init__(self, claim: Claim, *does: str) -> None:
+        self.info, self.does = Info("mine", "1", (claim,)), does
+
+    def start(self, case: Case) -> Any:
+        return SimpleNamespace(step=self.of(case))
+
+    def of(self, case: Case) -> Any:
+        raise NotImplementedError
+
+
+class Scaffold(By):
+    """SCAFFOLD, option II, by hand."""
+
+    def of(self, case: Case) -> Any:
+        p: Any = case.problem
+        h, N, does = case.hyper, len(p.e), self.does
+        now = {"x": flatten(case.x0), "c": np.zeros(p.e.shape[1])}
+        c_i = np.zeros(p.e.shape)
+
+        def step(e: Round) -> dict[str, Any]:
+            old, x, c, sign = c_i.copy(), now["x"], now["c"], -1 if "turned" in does else 1
+            changes = []
+            for i, steps in zip(e.participants, e.steps, strict=True):
+                y = x
+                for _ in range(steps):
+                    y = y - h["eta_l"] * (p.H[i] @ y - p.e[i] - sign * (c_i[i] - c))
+                changes.append(y - x)
+                c_i[i] = c_i[i] - c - (y - x) / ((1 if "no rate" in does else h["eta_l"]) * steps)
+            n = p.examples[[*e.participants]]
+            w = n / n.sum() if "examples" in does else np.full(len(n), 1 / len(n))
+            delta = w @ np.array(changes)
+            all_ = len(n) if "of those" in does else N
+            now.update(x=x + h["eta"] * delta, c=c + (c_i - old).sum(axis=0) / all_)
+            return {**now, "delta": delta, "c_i": c_i.copy()}
+
+        return step
+
+
+SHOWING = Claim("scaffold", "round", "karimireddy-2020", intermediates=("delta", "c_i", "c"))
+
+
+def shown_by(subject: By, words: str) -> set[str]:
+    """The names of what a variant gives, and not the claimed rule, of the numbers that a subject shows."""
+    setting = setting_of(with_reading(subject.info.claims[0]))
+    known, bench = known_of(setting), bench_of(InProcess(subject), subject.info.claims[0], setting)
+    given = {k: bench.play(s) for k, s in enumerate(known.samples)}
+    (v,) = (v for v in known.variants if v.words == words)
+    names = ("x", *subject.info.claims[0].intermediates)
+    return given_names(known, v, given, names) - given_names(known, known.claimed, given, names)
+
+
+def test_a_variant_gives_what_it_alone_decides() -> None:
+    words = "the correction has the wrong sign"
+    assert shown_by(Scaffold(SHOWING, "turned"), words) == {"x", "delta", "c_i", "c"}
+    assert shown_by(Scaffold(SHOWING, "turned", "of those"), words) == {"x", "delta", "c_i"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("does", "words"),
+    [
+        (("turned", "of those"), ("the correction has the wrong sign", "c is updated with the mean over the")),
+        (("examples", "no rate"), ("p_i = n_i / sum(n_j)", "eta_l is left out")),
+    ],
+)
+def test_each_of_two_mistakes_is_found_on_what_it_decides(does: tuple[str, ...], words: tuple[str, ...]) -> None:
+    result = judged(Scaffold(SHOWING, *does))
+    assert all(said in result.nearest for said in words), result.nearest
+
+
+class Nova(By):
+    """FedNova with heavy-ball clients by hand."""
+
+    def of(self, case: Case) -> Any:
+        p: Any = case.problem
+        h, x = case.hyper, [flatten(case.x0)]
+
+        def step(e: Round) -> dict[str, Any]:
+            d, norms = [], []
+            for i, steps in zip(e.participants, e.steps, strict=True):
+                y, u, a, total = x[-1], 0 * x[-1], 0.0, 0.0
+                for _ in range(steps):
+                    u = h["rho"] * u + p.H[i] @ y - p.e[i]
+                    y, a = y - h["eta_l"] * u, h["rho"] * a + 1
+                    total += a
+                norms.append(total)
+                d.append((x[-1] - y) / (h["eta_l"] * total))
+            a, n = np.array(norms), p.examples[[*e.participants]]
+            w, (does,) = n / n.sum(), self.does
+            tau = {"root": np.sqrt(w @ a**2), "all": n @ a / p.examples.sum(), "inverse": 1 / (w @ (1 / a))}.get(does)
+            weights = np.full(len(n), 1 / len(n)) if does == "root" else w
+            x.append(x[-1] - tau * h["eta_l"] * (weights @ np.array(d)))
+            return {"x": x[-1], "tau_eff": np.array([tau])}
+
+        return step
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("does", "words"),
+    [
+        ("root", "tau_eff = sqrt(sum_i p_i ||a_i||_1^2)"),
+        ("all", "tau_eff = sum_i n_i ||a_i||_1 / n, n of all clients"),
+        ("inverse", "tau_eff = 1 / (sum_i p_i ||a_i||_1^-1)"),
+    ],
+)
+def test_another_mean_of_the_norms_has_a_name(does: str, words: str) -> None:
+    options = {"solver": "momentum", "weights": "examples"}
+    result = judged(Nova(Claim("fednova", "round", "fednova", options, intermediates=("tau_eff",)), does))
+    assert words in result.nearest and (does != "root" or "at fednova.w" in result.nearest), result.nearest
+
+
+class Local(By):
+    """AdamW by hand, without decay in blocks of fewer than two axes."""
+
+    def of(self, case: Case) -> Any:
+        h, x = case.hyper, {n: a.astype(float) for n, a in case.x0.items()}
+        k = [0]
+        first, v = ({n: 0 * a for n, a in x.items()} for _ in range(2))
+
+        def step(e: Any) -> dict[str, Any]:
+            k[0] = 0 if isinstance(e, Begin) else k[0] + 1
+            for n, a in (e.x if isinstance(e, Begin) else e.g).items():
+                if isinstance(e, Begin):
+                    x[n], first[n], v[n] = a.astype(float), 0 * first[n], 0 * v[n]
+                    continue
+                first[n] = h["beta1"] * first[n] + (1 - h["beta1"]) * a
+                v[n] = h["beta2"] * v[n] + (1 - h["beta2"]) * a**2
+                mean, root = first[n] / (1 - h["beta1"] ** k[0]), np.sqrt(v[n] / (1 - h["beta2"] ** k[0]))
+                x[n] = x[n] - h["eta_l"] * (h["wd"] * x[n] * (x[n].ndim > 1) + mean / (root + h["eps"]))
+            return {"x": {n: a.astype(case.dtype) for n, a in x.items()}}
+
+        return step
+
+
+class Blocks(By):
+    """FedAdagrad with one accumulator for each block, or FedMom without extrapolation in flat blocks, by hand."""
+
+    def of(self, case: Case) -> Any:
+        h, x = case.hyper, {n: a.astype(float) for n, a in case.x0.items()}
+        adagrad = case.algorithm == "fedadagrad"
+        v = {n: 0 * a + h["v0"] if adagrad else a for n, a in x.items()}
+        m = {n: 0 * a for n, a in x.items()}
+
+        def step(e: Messages) -> dict[str, Any]:
+            total = sum(c.weight for c in e.messages)
+            for n, a in x.items():
+                delta = sum(c.weight / total * c.delta[n].astype(float) for c in e.messages)
+                if adagrad:
+                    m[n] = h["beta1"] * m[n] + (1 - h["beta1"]) * delta
+                    v[n] = v[n] + (delta**2).sum()
+                    x[n] = a + h["eta"] * m[n] / (np.sqrt(v[n]) + h["tau"])
+                else:
+                    y = a + h["eta"] * delta
+                    x[n], v[n] = y + h["beta"] * (y - v[n]) * (a.ndim > 1), y
+            return {"x": {n: a.astype(case.dtype) for n, a in x.items()}}
+
+        return step
+
+
+BY_EXAMPLES = {"weights": "examples"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("subject", "words"),
+    [
+        (Local(Claim("adamw", "client")), "wd is 0 in blocks with fewer than two axes"),
+        (Blocks(Claim("fedmom", "server", "", BY_EXAMPLES)), "beta is 0 in blocks with fewer than two axes"),
+        (Blocks(Claim("fedadagrad", "server", "", BY_EXAMPLES)), "v = v + (sum of (Delta^2) over the block)"),
+    ],
+)
+def test_what_blocks_have_of_their_own_is_named(subject: By, words: str) -> None:
+    result = judged(subject)
+    assert words in result.nearest, result.nearest
+
+
+class Fair(By):
+    """q-FedAvg by hand at level round, with other losses."""
+
+    def of(self, case: Case) -> Any:
+        p: Any = case.problem
+        h, x, q, L = case.hyper, [flatten(case.x0).astype(float)], case.hyper["q"], 1 / case.hyper["eta_l"]
+
+        def step(e: Round) -> dict[str, Any]:
+            start, who = x[-1], [*e.participants]
+            F = np.array([start @ p.H[i] @ start / 2 - p.e[i] @ start + p.f[i] + h["guard"] for i in who])
+            F = {"largest": F / F.max(), "one": 1 + F}[self.does[0]]
+            above, below = 0 * start, 0.0
+            for i, steps, loss in zip(who, e.steps, F, strict=True):
+                y = start
+                for _ in range(steps):
+                    y = y - h["eta_l"] * (p.H[i] @ y - p.e[i])
+                g = L * (start - y)
+                above, below = above + loss**q * g, below + q * loss ** (q - 1) * (g @ g) + L * loss**q
+            x.append(start - above / below)
+            return {"x": x[-1].astype(case.dtype)}
+
+        return step
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("does", "words"), [("largest", "F_i / max over j of F_j"), ("one", "F_i is 1 + F_i")])
+def test_other_losses_have_names(does: str, words: str) -> None:
+    assert words in judged(Fair(Claim("q-fedavg", "round"), does)).nearest
+
+
+class Peers(By):
+    """DSGD by hand: mixes at the first local step of a round alone, or evenly with those of whom it hears."""
+
+    def of(self, case: Case) -> Any:
+        p: Any = case.problem
+        X = [np.array(np.concatenate([np.ravel(a) for a in case.x0.values()])).reshape(p.e.shape)]
+
+        def step(e: Exchange) -> dict[str, Any]:
+            heard = (e.mixing > 0).astype(float)
+            W = heard / heard.sum(axis=1, keepdims=True) if "evenly" in self.does else e.mixing
+            for k, computing in enumerate(e.computing):
+                G = np.zeros(p.e.shape)
+                for i in computing:
+                    G[i] = p.H[i] @ X[-1][i] - p.e[i]
+                mixed: Array = X[-1] if k and "first" in self.does else W @ X[-1]
+                X.append(mixed - case.hyper["eta_l"] * G)
+            return {"x": unflatten(X[-1].reshape(-1).astype(case.dtype), case.x0)}
+
+        return step
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("does", "words"),
+    [
+        ("first", "only the first local step of a round mixes"),
+        ("evenly", "each client mixes evenly with those of whom it hears"),
+    ],
+)
+def test_other_exchanges_have_names(does: str, words: str) -> None:
+    found = diagnosed(Peers(with_reading(Claim("dsgd", "trace")), does)).found
+    assert found and words in found[0].words, found
