@@ -12,13 +12,14 @@ import numpy as np
 from fedspec.arith import Array
 from fedspec.contract import Case, ClientMessage, Messages, Offer, SubjectInfo
 from fedspec.reference import SUBJECT
-from fedspec_suite.diagnosis.diagnosis import Diagnosis
+from fedspec_suite.diagnosis.diagnosis import Diagnosis, in_words
 from fedspec_suite.diagnosis.edits.unguarded import refuse_nothing
 from fedspec_suite.diagnosis.identify import identify
+from fedspec_suite.diagnosis.search import QUICK, Search
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.function_copies import copy_parts
 from fedspec_suite.measure.in_process import InProcess
-from fedspec_suite.measure.setting import Setting, setting_of
+from fedspec_suite.measure.setting import Setting, setting_of, with_reading
 from fedspec_suite.mutants import Mutant, Mutated
 
 
@@ -60,6 +61,15 @@ def diagnosed(subject: Any, further: bool = True) -> Diagnosis:
     setting = setting_of(offer)
     with np.errstate(all="ignore"):
         return identify(bench_of(InProcess(subject), offer, setting), setting, further=further)
+
+
+def named(subject: Any) -> str:
+    """Name of a deviation as a quick check gives it, by the subject's answers to the cases of the diagnosis alone."""
+    offer = with_reading(subject.info.offers[0])
+    setting = setting_of(offer)
+    with np.errstate(all="ignore"):
+        bench, search = bench_of(InProcess(subject), offer, setting), Search(most=QUICK[setting.level])
+        return in_words(identify(bench, setting, further=True, search=search), True)
 
 
 def edited(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_judge.diagnosing import named
 from test_judge.test_chain import Rounds
 from test_judge.test_schedules import judged
 
@@ -131,8 +132,8 @@ def test_a_mistake_in_a_private_average_has_a_name(how: str) -> None:
     messages = ("clip-norm 0.25", *CLAIM[1:]) if how != "squared" else CLAIM
     if how == "at least messages":
         messages = ("clip-norm 0.25", "weight-cap 3", "divisor-at-least 2", "noise 0.5")
-    result = judged(Private(messages, how=how))
-    assert result.verdict == "does not conform" and MISTAKES[how] in str(result.nearest), result.nearest
+    said = named(Private(messages, how=how))
+    assert MISTAKES[how] in said, said
 
 
 def test_a_divisor_of_the_sum_of_weights_is_the_plain_average() -> None:

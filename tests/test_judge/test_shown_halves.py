@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_judge.diagnosing import diagnosed
-from test_judge.test_schedules import judged
+from test_judge.diagnosing import named
 
 from fedspec.arith import Array
 from fedspec.contract import Begin, Case, Claim, Exchange, Info, Messages, Round
@@ -89,8 +88,8 @@ def test_a_variant_gives_what_it_alone_decides() -> None:
     ],
 )
 def test_each_of_two_mistakes_is_found_on_what_it_decides(does: tuple[str, ...], words: tuple[str, ...]) -> None:
-    result = judged(Scaffold(SHOWING, *does))
-    assert all(said in result.nearest for said in words), result.nearest
+    nearest = named(Scaffold(SHOWING, *does))
+    assert all(said in nearest for said in words), nearest
 
 
 class Nova(By):
@@ -131,8 +130,8 @@ class Nova(By):
 )
 def test_another_mean_of_the_norms_has_a_name(does: str, words: str) -> None:
     options = {"solver": "momentum", "weights": "examples"}
-    result = judged(Nova(Claim("fednova", "round", "fednova", options, intermediates=("tau_eff",)), does))
-    assert words in result.nearest and (does != "root" or "at fednova.w" in result.nearest), result.nearest
+    nearest = named(Nova(Claim("fednova", "round", "fednova", options, intermediates=("tau_eff",)), does))
+    assert words in nearest and (does != "root" or "at fednova.w" in nearest), nearest
 
 
 class Local(By):
@@ -196,8 +195,8 @@ BY_EXAMPLES = {"weights": "examples"}
     ],
 )
 def test_what_blocks_have_of_their_own_is_named(subject: By, words: str) -> None:
-    result = judged(subject)
-    assert words in result.nearest, result.nearest
+    nearest = named(subject)
+    assert words in nearest, nearest
 
 
 class Fair(By):
@@ -227,7 +226,7 @@ class Fair(By):
 @pytest.mark.slow
 @pytest.mark.parametrize(("does", "words"), [("largest", "F_i / max over j of F_j"), ("one", "F_i is 1 + F_i")])
 def test_other_losses_have_names(does: str, words: str) -> None:
-    assert words in judged(Fair(Claim("q-fedavg", "round"), does)).nearest
+    assert words in named(Fair(Claim("q-fedavg", "round"), does))
 
 
 class Peers(By):
@@ -260,5 +259,4 @@ class Peers(By):
     ],
 )
 def test_other_exchanges_have_names(does: str, words: str) -> None:
-    found = diagnosed(Peers(with_reading(Claim("dsgd", "trace")), does)).found
-    assert found and words in found[0].words, found
+    assert words in named(Peers(Claim("dsgd", "trace"), does))

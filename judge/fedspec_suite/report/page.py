@@ -385,15 +385,18 @@ def intermediates(a: Algorithm, levels: Collection[Level] = ()) -> str:
 
 def _claim(a: Algorithm, width: int) -> Iterator[Any]:
     """Claim of the canonical reading, and the choices of an adapter."""
-    level, free = a.levels[0], [n for n in a.options if _decided(a, n).startswith(YOURS)]
+    free = [n for n in a.options if _decided(a, n).startswith(YOURS)]
     options = ", ".join(f'"{n}": "{_values(a, n)[0]}"' for n in free)
-    shown = [f'"{n}"' for n in a.shows if n in a.shows_at(level)]
-    said = (
-        *(f'"{word}"' for word in (a.id, level, a.readings[0].name)),
-        *([f"{{{options}}}"] if free else []),
-        *([f"intermediates=({', '.join(shown)}{',' * (len(shown) == 1)})"] if shown else []),
-    )
-    yield from (head("how to claim it"), Text(f"Claim({', '.join(said)})"))
+    yield head("how to claim it")
+    for k, level in enumerate(a.levels):
+        shown = [f'"{n}"' for n in a.shows if n in a.shows_at(level)]
+        said = (
+            *(f'"{word}"' for word in (a.id, level, a.readings[0].name)),
+            *([f"{{{options}}}"] if free else []),
+            *([f"intermediates=({', '.join(shown)}{',' * (len(shown) == 1)})"] if shown else []),
+        )
+        if k == 0 or a.shows_at(level) != a.shows_at(a.levels[0]):
+            yield Text(f"Claim({', '.join(said)})")
     yield Text(f"levels: {', '.join(a.levels)}; hyper-parameters: {', '.join(a.numbers) or 'none'}", style="dim")
     if free:
         chosen = "; ".join(f"{n} = {', '.join(_values(a, n))}" for n in free)
