@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from types import SimpleNamespace as Names
 from typing import Any
@@ -16,6 +17,7 @@ from fedspec_suite.diagnosis.variants import as_claimed
 from fedspec_suite.diagnosis.written.box import boxes
 from fedspec_suite.diagnosis.written.card import card
 from fedspec_suite.diagnosis.written.synthesis import written as written_out
+from fedspec_suite.diagnosis.written.terms import number
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.setting import setting_of
@@ -272,3 +274,9 @@ def test_a_diagnosis_names_the_equation() -> None:
     it, equation = MISTAKES["Nesterov"]
     said = diagnosed(it, further=False).instead("; or ")
     assert said.startswith(f"yours: {equation}, wanted: x = x + eta m / (sqrt(v) + tau) at fedadam.step")
+
+
+def test_a_number_is_a_simple_fraction_or_a_short_decimal() -> None:
+    found = {v: number(v) for v in (64 / 63, 0.99, 1 / 3, 127 / 128, 2.0)}
+    said = {v: ast.unparse(c) if c else "" for v, c in found.items()}
+    assert [*said.values()] == ["64 / 63", "0.99", "1 / 3", "", "2"]

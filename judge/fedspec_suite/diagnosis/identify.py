@@ -144,9 +144,7 @@ def identify(
     like = [f"in usual cases as if {words}, but not {where}" for words, where in [*beyond.refuted.items()][:1]]
     beside = ": ".join(filter(None, (along(known, told), begins(known, given))))
     plays = played(bench, setting)
-    own_numbers = (
-        weights.observed(plays, alike=False) or rates.observed(bench, setting) or weights.observed(plays)
-    )
+    own_numbers = weights.observed(plays, alike=False) or rates.observed(bench, setting) or weights.observed(plays)
     half = next((f"the numbers that you return give {v.words}" for v in solved().halves), "")
     for v in seen()[:1] if not half else ():
         *some, last = sorted(given_names(known, v, given, off))

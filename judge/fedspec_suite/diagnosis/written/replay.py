@@ -80,7 +80,9 @@ def texts_of(arguments: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     inputs = [n for n in ("delta", "g", "G") if n in arguments]
     found = {f"x_0({model})": ("x_0", model)} if model.partition(".")[0] in arguments else {}
     found |= {f"old({n})": ("old", n) for n in inputs}
-    found |= {f"{f}({n} ** 2)": (f, f"{n} ** 2") for n in inputs for f in ("block_sum", "block_mean", "block_max")}
+    # A stack G of all clients' gradients has blocks in each row.
+    vectors = [n for n in inputs if n != "G"]
+    found |= {f"{f}({n} ** 2)": (f, f"{n} ** 2") for n in vectors for f in ("block_sum", "block_mean", "block_max")}
     if "delta" in arguments:
         found |= {"participants()": ("participants", ""), "client_squares()": ("client_squares", "")}
     return (

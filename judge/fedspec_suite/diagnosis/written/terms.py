@@ -30,8 +30,8 @@ FEW = 4
 DIGITS = 6
 """Most digits of a constant that the subject may have."""
 
-DENOMINATOR = 128
-"""Largest denominator of a fraction that the subject may have: 64 / 63, for example, has one of 6 bits."""
+DENOMINATORS = (12, 100)
+"""Largest denominators of a fraction that comes before a short decimal, and of one that comes after it, as 64 / 63."""
 
 NEAR = 1e-9
 """Largest distance of two keys whose values are then compared."""
@@ -271,12 +271,13 @@ def number(value: float) -> ast.expr | None:
     """Return a simple fraction or short decimal equal to a value, as an expression; None if there is none."""
     if not np.isfinite(value):
         return None
-    near = Fraction(value).limit_denominator(DENOMINATOR)
+    digits = (float(f"{value:.{n}g}") for n in range(1, DIGITS + 1))
+    few = next((v for v in digits if abs(v - value) <= 1e-9 * abs(value)), 0.0)
+    least, most = DENOMINATORS
+    near = Fraction(value).limit_denominator(least if few else most)
     if near and abs(float(near) - value) <= 1e-9 * abs(value) and abs(near) < 1000:
         whole = ast.Constant(near.numerator)
         return whole if near.denominator == 1 else ast.BinOp(whole, ast.Div(), ast.Constant(near.denominator))
-    digits = (float(f"{value:.{n}g}") for n in range(1, DIGITS + 1))
-    few = next((v for v in digits if abs(v - value) <= 1e-9 * abs(value)), 0.0)
     return ast.Constant(few) if few else None
 
 
