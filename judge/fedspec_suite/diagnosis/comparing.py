@@ -30,6 +30,9 @@ SURE = 2 / 3
 ENOUGH = 3
 """Number of deviating components that a variant must explain; all of them if there are fewer."""
 
+FAR = 1e8
+"""Distance, in units of the rounding bound, of numbers that are others even where the bound decides nothing."""
+
 Given = Mapping[int, list[Shown]]
 """Subject's answers on the samples that it answered, by sample number."""
 
@@ -256,6 +259,9 @@ def _unlike(got: Shown, want: Shown, info: np.finfo) -> list[str]:
             continue
         ratios, sure = ratios_of(got[name], want[name], info)
         if sure.any() and not (ratios[sure] <= THRESHOLD).all():
+            out.append(name)
+        elif not sure.any() and (ratios > FAR).any():
+            # Of zeros no bound is small, but other numbers are far from them.
             out.append(name)
     return sorted(out)
 

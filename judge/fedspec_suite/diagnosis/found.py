@@ -107,9 +107,11 @@ def first(
 ) -> tuple[Found, ...]:
     """Return the agreeing variants of the first stage that has one which agrees in all quantities.
 
-    If no stage has one: the variants that give the named quantities, then those that do so in small cases only.
+    If no stage has one: the variants that give the named quantities, pairs of them last, then those that do so in small
+    cases only.
     """
     part: tuple[Found, ...] = ()
+    pair: tuple[Found, ...] = ()
     little: tuple[Found, ...] = ()
     for among in stages:
         asked = (*names, *part[0].unlike) if part else names
@@ -118,9 +120,12 @@ def first(
             little = little or found
         elif found and not found[0].unlike:
             return found
+        elif found and found[0].parts > 1:
+            # Of two things at once many leave out a quantity: one thing that does so says more.
+            pair = pair or found
         else:
             part = part or found
-    return part or little
+    return part or pair or little
 
 
 def _agreeing(

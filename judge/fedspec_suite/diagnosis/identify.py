@@ -118,8 +118,9 @@ def identify(
     if all(f.small or _is_partial(f) for f in found) and not unlike:
         # What fits in small cases alone is no reason to look no further.
         two = two_at_once(search, known, setting, told, lambda: _chains(bench, known, setting, told), seen())
-        # Of two mistakes that fit in small cases alone too many pairs do.
-        found = tuple(f for f in first(two, known, given, told, names, beyond) if not f.small) or found
+        # Of two mistakes that fit in small cases alone too many pairs do, and many leave out what is shown beside x.
+        both = tuple(f for f in first(two, known, given, told, names, beyond) if not f.small)
+        found = found if found and any(f.unlike for f in both) else both or found
     if found:
         return Diagnosis(len(given), claim.ratio, _ineffective(silent, found), unlike=unlike, passes=search.passes)
     if unlike:
