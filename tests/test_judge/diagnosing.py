@@ -55,21 +55,17 @@ def server(algorithm: str, move: Callable[[Case, tuple[ClientMessage, ...], str]
     return written(offer_of(algorithm, "server", reading, dtypes=("float64",), intermediates=()), start)
 
 
-def diagnosed(subject: Any, further: bool = True) -> Diagnosis:
+def diagnosed(subject: Any, further: bool = True, search: Search | None = None) -> Diagnosis:
     """The diagnosis of a subject's first offer."""
-    offer = subject.info.offers[0]
+    offer = with_reading(subject.info.offers[0])
     setting = setting_of(offer)
     with np.errstate(all="ignore"):
-        return identify(bench_of(InProcess(subject), offer, setting), setting, further=further)
+        return identify(bench_of(InProcess(subject), offer, setting), setting, further=further, search=search)
 
 
 def named(subject: Any) -> str:
     """Name of a deviation as a quick check gives it, by the subject's answers to the cases of the diagnosis alone."""
-    offer = with_reading(subject.info.offers[0])
-    setting = setting_of(offer)
-    with np.errstate(all="ignore"):
-        bench, search = bench_of(InProcess(subject), offer, setting), Search(most=QUICK[setting.level])
-        return in_words(identify(bench, setting, further=True, search=search), True)
+    return in_words(diagnosed(subject, search=Search(most=QUICK[subject.info.offers[0].level])), True)
 
 
 def edited(

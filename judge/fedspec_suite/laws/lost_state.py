@@ -88,7 +88,6 @@ class Interrupted:
         """Corrupt the state if a restore is due; then take the event."""
         if self.taken - 1 in self.places:
             now, there = held(self.session), getattr(self.last, "participants", ())
-            self.order |= dict.fromkeys(there)
             seen = Seen(self.first, self.start, self.before, now, self._again, there, (*self.order,), self.shown)
             put(self.session, {**now, **self.spoil(seen)})
         self.order |= dict.fromkeys(getattr(event, "participants", ()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
@@ -100,6 +100,15 @@ def vectors(state: Any, path: str = "") -> Iterator[tuple[str, Array]]:
             yield at, value
         else:
             yield from vectors(value, f"{at}.")
+
+
+def asked(
+    kept: Memory, space: dict[str, Any], env: Mapping[str, Any], names: Collection[str] = ASKED
+) -> dict[str, Any]:
+    """Return the values of these calls for a rule's arguments ``env``, by text, as far as the record has them."""
+    texts = {a: (f, of) for a, (f, of) in texts_of(env).items() if f in names}
+    there = {a: (f, of) for a, (f, of) in texts.items() if f != "client_squares" or kept.averaged}
+    return {a: ASKED[f](kept, *([eval(of, space, {**env})] if of else [])) for a, (f, of) in there.items()}
 
 
 @dataclass(frozen=True)
@@ -238,9 +247,7 @@ def _events(
         x = np.atleast_1d(x).reshape(shape[0] or (-1,))
         known = {n: v for n, v in env.items() if n not in unread}
         values = {n: rows(v, x) for n, v in known.items() if is_number(v) and np.shape(v) in {(), x.shape}}
-        texts = {text: f for text, f in texts_of(env).items() if f[0] != "client_squares" or kept.averaged}
-        asked = {text: (ASKED[f], eval(of, space, env) if of else None) for text, (f, of) in texts.items()}
-        values |= {a: rows(f(kept) if of is None else f(kept, of), x) for a, (f, of) in asked.items()}
+        values |= {a: rows(v, x) for a, v in asked(kept, space, env).items()}
         for n in [n for n, v in env.items() if isinstance(v, np.ndarray) and v.ndim == 1]:
             values |= {a.format(n): rows(f(env[n]), x) for a, f in WHOLE.items()}
         for a, code in atoms.items():

@@ -26,21 +26,23 @@ from fedspec_suite.diagnosis.variants import CANNOT, Variant
 from fedspec_suite.diagnosis.written.box import Box, boxes, read_in, rows, solved, value_of
 from fedspec_suite.diagnosis.written.plays import Play, generic_cases, taken
 from fedspec_suite.diagnosis.written.replay import (
-    ASKED,
     NUDGE,
     as_shown,
+    asked,
     code_of,
     holes,
     in_place_of,
     is_number,
     recording,
     solved_for,
-    texts_of,
 )
 from fedspec_suite.diagnosis.written.synthesis import LOOKED, right_sides, rule_with
 from fedspec_suite.diagnosis.written.weights import weighted
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.setting import Setting
+
+OF_EVENT = ("client_squares", "block_sum", "block_mean", "block_max")
+"""Functions of the present event alone, whose values are leaves."""
 
 TRIED = 3
 """Number of right sides of each equation that are tried together, the smallest first."""
@@ -139,11 +141,7 @@ def _events(box: Box, fields: Mapping[str, str], play: Play) -> Iterator[dict[st
             env[n] = np.asarray(answer[shown_as[n]], float) if n in shown_as else eval(code, space, env)
         for a, code in atoms.items():
             env[a] = eval(code, space, env)
-        for a, (f, of) in texts_of(env).items():
-            if f.startswith("block_"):
-                env[a] = ASKED[f](kept, eval(of, space, env))
-            elif f == "client_squares" and kept.averaged:
-                env[a] = ASKED[f](kept)
+        env |= asked(kept, space, env, OF_EVENT)
         calls.append({n: rows(v, x) for n, v in env.items() if is_number(v) and np.shape(v) in {(), x.shape}})
         return box.function(*given, **named)
 
