@@ -14,7 +14,7 @@ from test_site.built import ROOT, Element, Site, every, names, page, requires_sp
 pytestmark = [pytest.mark.outside, requires_sphinx]
 
 LINES = [json.loads(line) for line in (ROOT / "docs/conformance/results.jsonl").read_text().splitlines()]
-SIGNS = {"✓": "conforms", "✗": "does not conform"}
+SIGNS = {"✓": "conforms", "✗": "does not conform", "!": "error"}
 
 
 def pages(site: Site) -> list[Path]:
@@ -102,6 +102,8 @@ def test_the_matrix_says_what_the_results_say(site: Site) -> None:
     told = Counter((line["impl"].partition(":")[0], line["algorithm"], line["verdict"]) for line in LINES)
     assert said == told
     assert foot[-1].words == f"{sum(line['verdict'] == 'conforms' for line in LINES)}/{len(LINES)}"
+    (key,) = [p.words for p in page(site.folder / "conformance/index.html").find("p") if p.words.startswith("In a cell")]
+    assert set(re.findall(r"[✓✗◐!]", key)) == {sign for sign, verdict in SIGNS.items() if verdict in {k[2] for k in told}}
 
 
 def test_the_matrix_says_what_the_readme_says(site: Site) -> None:
@@ -135,7 +137,7 @@ def test_a_badge_says_the_verdict(site: Site) -> None:
         assert (badge["schemaVersion"], file.with_suffix(".svg").is_file()) == (1, True)
         assert badge["message"] in file.with_suffix(".svg").read_text(encoding="utf-8")
         said[file.parent.name, badge["label"].removeprefix("fedspec: "), badge["message"]] += 1
-    words = {"conforms": "conforms", "does not conform": "deviates"}
+    words = {"conforms": "conforms", "does not conform": "deviates", "error": "gave no answer"}
     told = Counter((r["impl"].partition(":")[0], r["algorithm"], words[r["verdict"]]) for r in LINES)
     assert said == told
 
