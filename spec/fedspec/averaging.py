@@ -21,21 +21,20 @@ External: McMahan et al. (2018), "Learning Differentially Private Recurrent Lang
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 from fedspec.arith import Scalar, array, maximum, minimum, norm, numbers, ratio, stack
-from fedspec.chain import Blocks, OfGradient, as_number, chain
+from fedspec.chain import Blocks, Word, as_number, chain
 from fedspec.errors import ContractError, PlanError
 from fedspec.mixing.weighted import shares
 from fedspec.plan import Messages
 from fedspec.population import weigh
 from fedspec.readings import Weighting
-from fedspec.rounding import BARE, NUMBERED, in_bits, rounded
+from fedspec.rounding import NUMBERED, PASSED, TYPES, checked, in_bits, on_grid, passed
 
-__all__ = ["DIVISORS", "OF_WEIGHTS", "Delivery", "Sent", "bounds", "counts", "delivery"]
+__all__ = ["DIVISORS", "OF_WEIGHTS", "Sent", "bounds", "counts", "delivered", "delivery"]
 
 
 @dataclass(frozen=True)
@@ -55,36 +54,36 @@ class Sent:
     draws: Sequence[Sequence[Scalar]] = ()
 
 
-Delivery: TypeAlias = Callable[[Messages, Sent], Messages]
-"""Function from a round's messages to those that the server's rule averages."""
+def at_random(delta: Any, u: Any, k: float) -> Any:
+    """Round a change at random: 2^-k floor(2^k Delta_i + u_i)."""
+    return on_grid(delta + u * as_number(2.0**-k, delta), in_bits("fixed-random", k, math.floor))
 
 
-def _each(link: OfGradient) -> Delivery:
-    """Every change passes a link."""
-    return lambda m, sent: replace(m, deltas=stack([link(d, len(m.deltas), sent.blocks) for d in m.deltas]))
+def capped(n_i: Any, c: Any) -> Any:
+    """Weight of a client: w_i = min(n_i / c, 1)."""
+    return minimum(1, n_i / c)
 
 
-def _at_random(k: float) -> Delivery:
-    grid = in_bits("fixed-random", k, math.floor)
-
-    def deliver(m: Messages, sent: Sent) -> Messages:
-        if len(sent.draws) != len(m.deltas) or any(len(u) != len(d) for u, d in zip(sent.draws, m.deltas, strict=True)):
-            raise PlanError("draws: 'fixed-random' needs a draw in [0, 1) for each coordinate of each message")
-        rows = [
-            numbers([rounded(x, grid) for x in d + array(u, d) * as_number(2.0**-k, d)], d)
-            for d, u in zip(m.deltas, sent.draws, strict=True)
-        ]
-        return replace(m, deltas=stack(rows))
-
-    return deliver
+def divided(deltas: Any, total: Any, D: Any) -> Any:
+    """Divide by D in the place of the sum of weights, ``total``."""
+    return deltas * (total / D)
 
 
-def _capped(most: float) -> Delivery:
-    def deliver(m: Messages, sent: Sent) -> Messages:
-        sizes = numbers(list(m.examples), m.deltas[0])
-        return replace(m, examples=[minimum(1, n / as_number(most, m.deltas[0])) for n in sizes.tolist()])
+def divided_at_least(deltas: Any, total: Any, D: Any) -> Any:
+    """Divide by D or the sum of weights, whichever is larger."""
+    return deltas * (total / maximum(total, D))
 
-    return deliver
+
+def mean_clipped(deltas: Any, p: Any, c: Any) -> Any:
+    """Scale the average down to the norm c: Delta min(1, c / ||Delta||)."""
+    mean = weigh(p, deltas)
+    return deltas * minimum(1, ratio(c, norm(mean)))
+
+
+def noisy(deltas: Any, z: Any, s: Any, c: Any, D: Any) -> Any:
+    """Add (s c / D) z to the average: to every change, since their weights add up to one."""
+    size = s * c / D
+    return deltas + size * z
 
 
 def counts(m: Messages, weighting: Weighting) -> Any:
@@ -97,59 +96,65 @@ def counts(m: Messages, weighting: Weighting) -> Any:
     return numbers(list(counted[weighting]), m.deltas[0])
 
 
-def _divided(by: float, at_least: bool = False) -> Delivery:
-    def deliver(m: Messages, sent: Sent) -> Messages:
-        total, D = sum(counts(m, sent.weighting).tolist()), as_number(by, m.deltas[0])
-        return replace(m, deltas=m.deltas * (total / (maximum(total, D) if at_least else D)))
+DIVISORS = ("divisor", "divisor-at-least")
 
-    return deliver
+OF_WEIGHTS = ("weight-cap", *DIVISORS, "mean-clip-norm")
+"""Words that need a weighted average; ``noise`` needs one, too."""
 
 
-def _mean_clipped(most: float) -> Delivery:
-    def deliver(m: Messages, sent: Sent) -> Messages:
-        mean = weigh(shares(m.examples, m.deltas[0], sent.weighting, m.steps), m.deltas)
-        return replace(m, deltas=m.deltas * minimum(1, ratio(as_number(most, mean), norm(mean))))
+def delivered(words: Sequence[Word], m: Messages, sent: Sent) -> Messages:
+    """Messages that the server's rule averages, from a round's messages and the words of a claim.
 
-    return deliver
+    Raises:
+        PlanError: noise or draws are missing.
+    """
+    x = m.deltas[0]
+    clip, divisor = bounds(words)
+    for word in words:
+        deltas = m.deltas
+        if word.name in PASSED:
+            m = replace(m, deltas=stack([passed(word, d, len(deltas), sent.blocks) for d in deltas]))
+            continue
+        c = as_number(word.c, x)
+        match word.name:
+            case "weight-cap":
+                sizes = numbers(list(m.examples), x)
+                m = replace(m, examples=[capped(n, c) for n in sizes.tolist()])
+            case "divisor":
+                deltas = divided(deltas, sum(counts(m, sent.weighting).tolist()), c)
+            case "divisor-at-least":
+                deltas = divided_at_least(deltas, sum(counts(m, sent.weighting).tolist()), c)
+            case "mean-clip-norm":
+                deltas = mean_clipped(deltas, shares(m.examples, x, sent.weighting, m.steps), c)
+            case "noise":
+                if len(sent.noise) != len(x):
+                    raise PlanError(f"noise: got {len(sent.noise)} draws for {len(x)} coordinates; give one for each")
+                D = as_number(divisor or float(len(deltas)), x)
+                deltas = noisy(deltas, array(sent.noise, x), c, as_number(clip, x), D)
+            case "fixed-random":
+                draws = drawn(sent, deltas)
+                deltas = stack([at_random(d, array(u, d), word.c) for d, u in zip(deltas, draws, strict=True)])
+        m = replace(m, deltas=deltas)
+    return m
 
 
-def _noisy(clip: float, divisor: float, multiplier: float) -> Delivery:
-    """The noise is added to every change: the weights of the changes add up to one."""
-
-    def deliver(m: Messages, sent: Sent) -> Messages:
-        x = m.deltas[0]
-        if len(sent.noise) != len(x):
-            raise PlanError(f"noise: got {len(sent.noise)} draws for {len(x)} coordinates; give one for each")
-        size = as_number(multiplier * clip, x) / (as_number(divisor, x) if divisor else len(m.deltas))
-        return replace(m, deltas=m.deltas + size * array(sent.noise, x))
-
-    return deliver
+def drawn(sent: Sent, deltas: Any) -> Sequence[Sequence[Scalar]]:
+    """Draws of each message; raise PlanError if a coordinate has none."""
+    if len(sent.draws) != len(deltas) or any(len(u) != len(d) for u, d in zip(sent.draws, deltas, strict=True)):
+        raise PlanError("draws: 'fixed-random' needs a draw in [0, 1) for each coordinate of each message")
+    return sent.draws
 
 
-DIVISORS: Mapping[str, Callable[[float], Delivery]] = {
-    "divisor": _divided,
-    "divisor-at-least": partial(_divided, at_least=True),
-}
-
-OF_WEIGHTS: Mapping[str, Callable[[float], Delivery]] = {
-    "weight-cap": _capped,
-    **DIVISORS,
-    "mean-clip-norm": _mean_clipped,
-}
-"""Words that need a weighted average, with the function that each makes of its number; ``noise`` needs one, too."""
-
-
-def bounds(said: Sequence[str]) -> tuple[float, float]:
+def bounds(words: Sequence[Word]) -> tuple[float, float]:
     """Bound c of the clip and divisor D by which noise is scaled; 0 if a claim has none."""
 
     def number(*of: str) -> float:
-        there = [number for name, _, number in (link.partition(" ") for link in said) if name in of]
-        return float(there[-1]) if there else 0.0
+        return next((word.c for word in reversed(words) if word.name in of), 0.0)
 
     return number("clip-norm"), number(*DIVISORS)
 
 
-def delivery(said: Sequence[str], where: str = "messages") -> tuple[Delivery, ...]:
+def delivery(said: Sequence[str], where: str = "messages") -> tuple[Word, ...]:
     """Parse what a claim says that messages pass before the server's rule.
 
     Raises:
@@ -161,17 +166,4 @@ def delivery(said: Sequence[str], where: str = "messages") -> tuple[Delivery, ..
         raise ContractError(f"{where}: 'noise' is a multiple of the clip's bound; put 'clip-norm c' before it")
     if late := [name for name in names[split:] if name in DIVISORS or name == "clip-norm"]:
         raise ContractError(f"{where}: {late[0]!r} comes after 'noise'; put 'noise' behind it")
-
-    numbered: Mapping[str, Callable[[float], Any]] = {
-        **{name: partial(_of_change, make) for name, make in NUMBERED.items()},
-        **OF_WEIGHTS,
-        "noise": lambda s: _noisy(*bounds(said), s),
-        "fixed-random": _at_random,
-    }
-    bare: Mapping[str, Any] = {name: _each(link) for name, link in BARE.items()}
-    links: tuple[Any, ...] = chain(said, where, numbered, bare)
-    return links
-
-
-def _of_change(make: Callable[[float], OfGradient], number: float) -> Delivery:
-    return _each(make(number))
+    return checked(chain(said, where, (*NUMBERED, *OF_WEIGHTS, "noise", "fixed-random"), TYPES))

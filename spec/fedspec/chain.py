@@ -25,78 +25,89 @@ before the correction.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from fedspec import scalars
-from fedspec.arith import Scalar, Vector, maximum, minimum, norm, ratio, where_less
+from fedspec.arith import Scalar, Vector, maximum, minimum, norm, ratio
 from fedspec.arrays import is_object
 from fedspec.errors import ContractError
 from fedspec.plan import Oracle, Valued
 
-__all__ = ["LINKS", "MICRO", "Blocks", "Micro", "OfGradient", "accumulates", "chain", "processed", "through"]
+__all__ = [
+    "LINKS",
+    "MICRO",
+    "Blocks",
+    "Micro",
+    "OfGradient",
+    "Word",
+    "accumulates",
+    "applied",
+    "chain",
+    "processed",
+    "through",
+]
 
 Blocks: TypeAlias = Sequence[slice]
 
-OfGradient: TypeAlias = Callable[[Any, Any, Blocks], Any]
-"""Transform of a gradient, the model at which it was taken and that model's blocks; or of a client's change, the number
-of changes in the round and the blocks."""
+OfGradient: TypeAlias = Callable[..., Any]
+"""Word of a claim as a function of a gradient, the model at which it was taken, that model's blocks and the word's
+number; or of a client's change, the number of changes in the round, the blocks and the number."""
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word of a claim and its number; nan if it has none."""
+
+    name: str
+    c: float = math.nan
+
 
 TORCH_EPS = 1e-6
 """Constant that ``torch.nn.utils.clip_grad_norm_`` adds to the norm."""
 
 
-def decayed(rate: float) -> OfGradient:
-    """Return the transform that adds ``rate`` times the model to the gradient (L2 penalty)."""
-    return lambda g, x, blocks: g + as_number(rate, g) * x
+def decay(g: Any, x: Any, blocks: Blocks, c: Any) -> Any:
+    """Add c times the model (L2 penalty): g + c x."""
+    return g + c * x
 
 
-def clipped(most: float) -> OfGradient:
-    """Return the transform that clips each coordinate to [-most, most]."""
-    return lambda g, x, blocks: minimum(maximum(g, -as_number(most, g)), as_number(most, g))
+def clip_value(g: Any, x: Any, blocks: Blocks, c: Any) -> Any:
+    """Clip each coordinate to [-c, c]."""
+    return minimum(maximum(g, -c), c)
 
 
-def shortened(most: float) -> OfGradient:
-    """Return the transform that scales a gradient with ||g|| > most down to the norm ``most``."""
-    return lambda g, x, blocks: _short(g, as_number(most, g))
+def clip_norm(g: Any, x: Any, blocks: Blocks, c: Any) -> Any:
+    """Scale a gradient with ||g|| > c down to the norm c: g min(1, c / ||g||)."""
+    return g * minimum(1, ratio(c, norm(g)))
 
 
-def shortened_with_eps(most: float) -> OfGradient:
-    """Return the transform that multiplies the gradient by min(1, most / (||g|| + 1e-6))."""
-    return lambda g, x, blocks: g * minimum(1, as_number(most, g) / (norm(g) + as_number(TORCH_EPS, g)))
+def clip_norm_eps(g: Any, x: Any, blocks: Blocks, c: Any) -> Any:
+    """Clip as torch does: g min(1, c / (||g|| + 1e-6))."""
+    return g * minimum(1, c / (norm(g) + as_number(TORCH_EPS, g)))
 
 
-def shortened_in_blocks(most: float) -> OfGradient:
-    """Return the transform that scales each block with ||g_b|| > most down to the norm ``most``."""
-    return _in_blocks(shortened(most))
+def clip_block_norm(g: Any, x: Any, blocks: Blocks, c: Any) -> Any:
+    """Scale each block with ||g_b|| > c down to the norm c."""
+    return np.concatenate([clip_norm(g[b], x, (b,), c) for b in blocks])
 
 
-def shortened_in_blocks_with_eps(most: float) -> OfGradient:
-    """Return the transform that multiplies each block g_b by min(1, most / (||g_b|| + 1e-6))."""
-    return _in_blocks(shortened_with_eps(most))
+def clip_block_norm_eps(g: Any, x: Any, blocks: Blocks, c: Any) -> Any:
+    """Clip each block as torch does: g_b min(1, c / (||g_b|| + 1e-6))."""
+    return np.concatenate([clip_norm_eps(g[b], x, (b,), c) for b in blocks])
 
 
-def scaled(most: float) -> OfGradient:
-    """Return the transform that scales every gradient to the norm ``most``."""
-    return lambda g, x, blocks: as_number(most, g) * ratio(g, norm(g))
+def scale_norm(g: Any, x: Any, blocks: Blocks, c: Any) -> Any:
+    """Scale every gradient to the norm c: c g / ||g||."""
+    return c * ratio(g, norm(g))
 
 
-def scaled_with_eps(most: float) -> OfGradient:
-    """Return the transform that multiplies the gradient by most / (||g|| + 1e-6)."""
-    return lambda g, x, blocks: g * (as_number(most, g) / (norm(g) + as_number(TORCH_EPS, g)))
-
-
-def _in_blocks(link: OfGradient) -> OfGradient:
-    return lambda g, x, blocks: np.concatenate([link(g[part], x, (part,)) for part in blocks])
-
-
-def _short(g: Any, most: Any) -> Any:
-    length = norm(g)
-    return where_less(0 * g + length, most, g, most * ratio(g, length))
+def scale_norm_eps(g: Any, x: Any, blocks: Blocks, c: Any) -> Any:
+    """Scale every gradient by c / (||g|| + 1e-6)."""
+    return g * (c / (norm(g) + as_number(TORCH_EPS, g)))
 
 
 def as_number(c: float, x: Vector) -> Any:
@@ -112,25 +123,19 @@ class Micro:
     tokens: tuple[Scalar, ...]
 
 
-@dataclass(frozen=True)
-class Accumulated:
-    """Transform of the gradients of k micro-batches to their mean, weighted by their tokens or not."""
+def accumulate_tokens(rows: Sequence[Any], tokens: Sequence[Any]) -> Any:
+    """Average micro-batches by their tokens: sum_j n_j g_j / sum_j n_j."""
+    return added([n * g for n, g in zip(tokens, rows, strict=True)]) / added(tokens)
 
-    k: int
-    by_tokens: bool
 
-    def __call__(self, g: Any, x: Any, blocks: Blocks) -> Any:
-        """Return the mean.
+def accumulate_batches(rows: Sequence[Any], tokens: Sequence[Any]) -> Any:
+    """Average micro-batches as they are: sum_j g_j / k."""
+    return added(rows) / as_number(len(rows), rows[0])
 
-        Raises:
-            ContractError: there are other than k micro-batches.
-        """
-        n = len(g.rows) if isinstance(g, Micro) else 0
-        if n != self.k:
-            raise ContractError(f"event.tokens: got {n} micro-batches; send {self.k}, which the claim accumulates")
-        weights: Sequence[Any] = g.tokens if self.by_tokens else [as_number(1, g.rows[0])] * n
-        total = sum(weights[1:], start=weights[0])
-        return sum((w * row for w, row in zip(weights[1:], g.rows[1:], strict=True)), weights[0] * g.rows[0]) / total
+
+def added(terms: Sequence[Any]) -> Any:
+    """Sum of one or more terms, in their order."""
+    return sum(terms[1:], start=terms[0])
 
 
 def accumulates(link: str) -> bool:
@@ -138,20 +143,23 @@ def accumulates(link: str) -> bool:
     return link.startswith("accumulate-")
 
 
-MICRO = ("accumulate-tokens", "accumulate-batches")
-"""Names of the links that accumulate."""
-
-LINKS: Mapping[str, Callable[[float], OfGradient]] = {
-    "decay": decayed,
-    "clip-norm": shortened,
-    "clip-norm-eps": shortened_with_eps,
-    "clip-block-norm": shortened_in_blocks,
-    "clip-block-norm-eps": shortened_in_blocks_with_eps,
-    "scale-norm": scaled,
-    "scale-norm-eps": scaled_with_eps,
-    "clip-value": clipped,
+MICRO: dict[str, Callable[[Sequence[Any], Sequence[Any]], Any]] = {
+    "accumulate-tokens": accumulate_tokens,
+    "accumulate-batches": accumulate_batches,
 }
-"""Gradient transforms by name; each key maps to a function from one number to the transform."""
+"""Words that accumulate, as functions of the gradients of micro-batches and their numbers of tokens."""
+
+LINKS: dict[str, OfGradient] = {
+    "decay": decay,
+    "clip-norm": clip_norm,
+    "clip-norm-eps": clip_norm_eps,
+    "clip-block-norm": clip_block_norm,
+    "clip-block-norm-eps": clip_block_norm_eps,
+    "scale-norm": scale_norm,
+    "scale-norm-eps": scale_norm_eps,
+    "clip-value": clip_value,
+}
+"""The other words of ``Claim.gradients``."""
 
 
 _ACCUMULATED = f"; or {' or '.join(MICRO)} and a number of micro-batches, as in 'accumulate-tokens 4'"
@@ -160,10 +168,10 @@ _ACCUMULATED = f"; or {' or '.join(MICRO)} and a number of micro-batches, as in 
 def chain(
     said: Sequence[str],
     where: str = "gradients",
-    numbered: Mapping[str, Callable[[float], OfGradient]] = LINKS,
-    bare: Mapping[str, OfGradient] = MappingProxyType({}),
-) -> tuple[OfGradient, ...]:
-    """Parse a claim's transforms of gradients or messages, such as ``clip-norm 1``, into functions.
+    numbered: Collection[str] = LINKS,
+    bare: Collection[str] = (),
+) -> tuple[Word, ...]:
+    """Parse a claim's transforms of gradients or messages, such as ``clip-norm 1``.
 
     Args:
         said: the links in order.
@@ -175,7 +183,7 @@ def chain(
         ContractError: a link is unknown, or its number is not positive.
     """
     # Messages neither decay nor accumulate.
-    links, of_gradients = [], "decay" in numbered
+    links, of_gradients = list[Word](), "decay" in numbered
     for link in said:
         name, _, number = link.partition(" ")
         try:
@@ -183,11 +191,11 @@ def chain(
         except ValueError:
             c = math.nan
         if link in bare:
-            links.append(bare[link])
-        elif name in MICRO and of_gradients and c >= 1 and c == int(c):
-            links.append(Accumulated(int(c), name == MICRO[0]))
-        elif name in numbered and c > 0 and math.isfinite(c):
-            links.append(numbered[name](c))
+            links.append(Word(link))
+        elif (name in MICRO and of_gradients and c >= 1 and c == int(c)) or (
+            name in numbered and c > 0 and math.isfinite(c)
+        ):
+            links.append(Word(name, c))
         else:
             alone = f", or {' or '.join(bare)} alone" if bare else ""
             raise ContractError(
@@ -197,23 +205,35 @@ def chain(
     return tuple(links)
 
 
-def through(links: Sequence[OfGradient], g: Vector | Micro, x: Vector | int, blocks: Blocks) -> Vector:
-    """Apply transforms to a gradient or a change in order; before an accumulation, to that of each micro-batch.
+def applied(link: Word, g: Any, x: Any, blocks: Blocks) -> Any:
+    """Apply a word of ``LINKS`` to a gradient or a change."""
+    return LINKS[link.name](g, x, blocks, as_number(link.c, g))
+
+
+def through(links: Sequence[Word], g: Vector | Micro, x: Vector | int, blocks: Blocks) -> Vector:
+    """Apply transforms to a gradient in order; before an accumulation, to that of each micro-batch.
 
     Raises:
-        ContractError: there are micro-batches, and no transform accumulates them.
+        ContractError: there are micro-batches and no transform accumulates them, or other than k.
     """
     for link in links:
-        if isinstance(g, Micro) and not isinstance(link, Accumulated):
-            g = Micro(tuple(link(row, x, blocks) for row in g.rows), g.tokens)
+        if link.name in MICRO:
+            n = len(g.rows) if isinstance(g, Micro) else 0
+            if n != link.c:
+                k = int(link.c)
+                raise ContractError(f"event.tokens: got {n} micro-batches; send {k}, which the claim accumulates")
+            assert isinstance(g, Micro)
+            g = MICRO[link.name](g.rows, g.tokens)
+        elif isinstance(g, Micro):
+            g = Micro(tuple(applied(link, row, x, blocks) for row in g.rows), g.tokens)
         else:
-            g = link(g, x, blocks)
+            g = applied(link, g, x, blocks)
     if isinstance(g, Micro):
         raise ContractError("event.tokens: got micro-batches, and the claim accumulates none; leave tokens out")
     return g
 
 
-def processed(links: Sequence[OfGradient], blocks: Blocks, oracle: Oracle) -> Oracle:
+def processed(links: Sequence[Word], blocks: Blocks, oracle: Oracle) -> Oracle:
     """Wrap a client's oracle so that its gradients pass through the transforms; its loss stays unchanged."""
     if not links:
         return oracle

@@ -294,7 +294,7 @@ def require(name: str, value: Any) -> None:
     if not is_real(value):
         raise ParameterError(f"{name}: got {value!r}; {name} is the {meaning}, a single number {domain.words}")
     if outside(value, domain):
-        if name in RATES and _RESTING.get() and not outside(value, NONNEGATIVE):
+        if name in RATES and (wider := _RATES.get()) and not outside(value, wider):
             return
         # Infinity is > 0, and is refused all the same.
         endless = isinstance(value, float | np.floating) and not math.isfinite(value) and domain is not REAL
@@ -305,17 +305,17 @@ def require(name: str, value: Any) -> None:
 RATES = ("eta", "eta_l")
 """Rates that a schedule may make 0."""
 
-_RESTING: ContextVar[bool] = ContextVar("resting", default=False)
+_RATES: ContextVar[Domain | None] = ContextVar("rates", default=None)
 
 
 @contextmanager
-def resting() -> Iterator[None]:
-    """Let rates be 0 in the enclosed events: the model stays, and the moments move."""
-    token = _RESTING.set(True)
+def resting(domain: Domain = NONNEGATIVE) -> Iterator[None]:
+    """Let rates be 0, or in a wider domain, in the enclosed events: the model stays, and the moments move."""
+    token = _RATES.set(_RATES.get() or domain)
     try:
         yield
     finally:
-        _RESTING.reset(token)
+        _RATES.reset(token)
 
 
 def pull(eta_l: Any, mu: Any) -> Any:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -17,7 +17,7 @@ import numpy as np
 
 from fedspec.algorithms.synchronous import model, run_round, together
 from fedspec.arith import Array, Scalar, Vector
-from fedspec.averaging import Sent, delivery
+from fedspec.averaging import Sent, delivered, delivery
 from fedspec.catalogue import CATALOGUE, Algorithm, LocalSolver, Method, Program, Served, find
 from fedspec.chain import Micro, chain, processed, through
 from fedspec.contract import (
@@ -47,8 +47,8 @@ from fedspec.plan import Inbox, Message, Oracle, Plan, Setup
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import CoverName, Weighting, choice
 from fedspec.returned import check_state, keeping
-from fedspec.schedules import Clock, Schedules, read, timed
-from fedspec.steps import around, norm_of, steps_of
+from fedspec.schedules import Clock, Schedule, factors, schedule_of, timed
+from fedspec.steps import after, around, before, norm_of, steps_of
 from fedspec.varying import of_round, stepped
 
 
@@ -72,14 +72,19 @@ class Timed(Kept):
     kept: tuple[str, ...] = ("state", "clock")
     case: Case
     clock: Clock
-    schedules: Schedules
+    schedules: Mapping[str, Schedule]
 
     def step(self, event: Event) -> dict[str, Any]:
         """Process one event with the rates of the case's schedules, which may be 0, and advance the clock."""
         if self.schedules:
-            event, self.clock = timed(event, self.clock, self.case.hyper, self.schedules)
+            event = self.timed(event)
         with resting():
             return self.take(event)
+
+    def timed(self, event: Event) -> Event:
+        """Return the event with the rates of the case's schedules, and advance the clock."""
+        event, self.clock = timed(event, self.clock, self.case.hyper, factors(self.schedules))
+        return event
 
     def take(self, event: Event) -> dict[str, Any]:
         """Process one event and return the state and intermediates by name."""
@@ -94,7 +99,7 @@ class SolverSession(Timed):
     def __init__(self, algorithm: Algorithm, case: Case) -> None:
         self.case, self.algorithm = case, algorithm
         self.layers, self.shapes = layers(shapes(case.x0)), tuple(shapes(case.x0).values())
-        self.schedules, self.links = read(case.schedules), chain(case.gradients)
+        self.schedules, self.links = scheduled(case), chain(case.gradients)
         self.steps = steps_of(case.steps)
         self.restart()
 
@@ -131,7 +136,7 @@ class SolverSession(Timed):
             case Gradient(g=g, eta_l=eta_l, tokens=tokens):
                 rate = {} if eta_l is None else {"eta_l": rate_of_step(self.algorithm, eta_l)}
                 at: Any = rate.get("eta_l", self.keywords.get("eta_l"))
-                begun = with_model(self.state, self.steps.before(model(self.state), at))
+                begun = with_model(self.state, before(self.steps, model(self.state), at))
                 given = {
                     "x": begun,
                     "state": begun,
@@ -143,11 +148,11 @@ class SolverSession(Timed):
                     "shapes": self.shapes,
                 }
                 positional = {n: v for n, v in given.items() if n in self.names}
-                after = self.solver.rule(**positional, **{**self.keywords, **rate})
-                check_state(after, self.solver.rule)
+                moved = self.solver.rule(**positional, **{**self.keywords, **rate})
+                check_state(moved, self.solver.rule)
                 self.k += 1
-                moved, self.slow = self.steps.after(model(after), self.slow, self.k, at)
-                self.state = with_model(after, moved)
+                ended, self.slow = after(self.steps, model(moved), self.slow, self.k, at)
+                self.state = with_model(moved, ended)
             case _:
                 raise ContractError(f"event: {type(event).__name__} at level client; send Gradient or Begin")
         return {**shown(self.state), **numbers_of(self.state, self.algorithm.shows)}
@@ -169,14 +174,14 @@ class MethodSession(Timed):
         # A server does not see the client's own hyper-parameters; any value will do.
         self.h = algorithm.run.hyper(**{**algorithm.unseen(case.level), **numbers}, **options)
         self.problem = case.problem and QuadraticClients(case.problem.H, case.problem.e, case.problem.f)
-        self.clients = own_clients(self.problem, case) if self.problem else ()
-        self.schedules, self.deliveries = read(case.schedules), delivery(case.messages)
+        self.schedules, self.deliveries = scheduled(case), delivery(case.messages)
         self.steps = steps_of(case.steps)
         self.restart()
 
     def restart(self) -> None:
         """Reset the session to its start, with the functions of the row."""
         case, self.clock, self.local_blocks = self.case, Clock(), dict[int, Vector]()
+        self.clients = own_clients(self.problem, case) if self.problem else ()
         self.blocks, x = layers(shapes(shared(case))), flatten(shared(case))
         alone = self.algorithm.served if case.level == "server" else None
         run = alone or self.algorithm.run
@@ -203,7 +208,7 @@ class MethodSession(Timed):
                 ]
                 h = of_server(self.h, event, self.algorithm)
                 draws = tuple(m.draws for m in messages)
-                after, values = self.server(h, self.state, sent, event.noise, draws)
+                after, values = served(self, h, self.state, sent, event.noise, draws)
                 self.state = after
             case Round(participants=participants, steps=steps) if (
                 self.problem and self.case.problem and isinstance(self.run, Method)
@@ -221,7 +226,7 @@ class MethodSession(Timed):
                     Plan(participants, steps, examples, hyper=event.hyper),
                     local=local,
                     norm=norm,
-                    server=partial(self.server, noise=event.noise, draws=event.draws),
+                    server=partial(served, self, noise=event.noise, draws=event.draws),
                 )
                 self.state = trace.state
                 self.local_blocks = apart.after if apart else self.local_blocks
@@ -233,22 +238,6 @@ class MethodSession(Timed):
                 )
         numbers = numbers_of(self.state, self.algorithm.shows_at(self.case.level))
         return {**shown(self.state), **numbers, **values}
-
-    def server(
-        self,
-        h: Any,
-        state: Any,
-        sent: Inbox,
-        noise: Sequence[Scalar] = (),
-        draws: Sequence[Sequence[Scalar]] = (),
-    ) -> tuple[Any, Any]:
-        """The server's step on the messages as they arrive, after the case's chain."""
-        assert isinstance(self.run, Method | Served)
-        weights = choice(Weighting, "weights", self.case.options.get("weights", Weighting.EXAMPLES))
-        for deliver in self.deliveries:
-            sent = deliver(together(sent), Sent(self.blocks, weights, noise, draws))
-        after, values = keeping(self.run.server)(h, state, sent)
-        return after, values
 
 
 class ProgramSession(Timed):
@@ -262,13 +251,14 @@ class ProgramSession(Timed):
         numbers = {n: case.hyper[n] for n in algorithm.numbers if n in case.hyper}
         options = {n: choice(kind, n, case.options[n]) for n, kind in algorithm.options.items()}
         self.h = algorithm.run.hyper(**numbers, **options)
-        self.clients = own_clients(QuadraticClients(case.problem.H, case.problem.e), case)
-        self.schedules = read(case.schedules)
+        self.problem = QuadraticClients(case.problem.H, case.problem.e)
+        self.schedules = scheduled(case)
         self.restart()
 
     def restart(self) -> None:
         """Reset the session to its start, with the functions of the row."""
         case, self.clock = self.case, Clock()
+        self.clients = own_clients(self.problem, case)
         run = self.algorithm.run
         assert isinstance(run, Program)
         self.run = run
@@ -297,6 +287,28 @@ class ProgramSession(Timed):
         after, values = stepped(keeping(self.run.step), self.h, self.state, self.clients, plan)
         self.state = after
         return {"x": self.state.x, **held(self.state, self.algorithm.shows, self.run.event), **values}
+
+
+def served(
+    session: MethodSession,
+    h: Any,
+    state: Any,
+    sent: Inbox,
+    noise: Sequence[Scalar] = (),
+    draws: Sequence[Sequence[Scalar]] = (),
+) -> tuple[Any, Any]:
+    """Take the server's step on the messages as they arrive, after the case's chain."""
+    assert isinstance(session.run, Method | Served)
+    weights = choice(Weighting, "weights", session.case.options.get("weights", Weighting.EXAMPLES))
+    if session.deliveries:
+        sent = delivered(session.deliveries, together(sent), Sent(session.blocks, weights, noise, draws))
+    after, values = keeping(session.run.server)(h, state, sent)
+    return after, values
+
+
+def scheduled(case: Case) -> Mapping[str, Schedule]:
+    """Schedules of a case by hyper-parameter."""
+    return {name: schedule_of(said) for name, said in case.schedules.items()}
 
 
 def own_clients(problem: QuadraticClients, case: Case) -> Sequence[Oracle]:

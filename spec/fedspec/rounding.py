@@ -30,10 +30,23 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.chain import LINKS, Blocks, OfGradient, chain
+from fedspec.chain import Blocks, Word, applied, chain
 from fedspec.errors import ContractError, InexactError
 
-__all__ = ["BARE", "CLIPS", "FIXED", "NUMBERED", "TYPES", "Grid", "in_bits", "passage", "rounded"]
+__all__ = [
+    "CLIPS",
+    "FIXED",
+    "NUMBERED",
+    "PASSED",
+    "TYPES",
+    "Grid",
+    "checked",
+    "in_bits",
+    "on_grid",
+    "passage",
+    "passed",
+    "rounded",
+]
 
 
 @dataclass(frozen=True)
@@ -103,13 +116,9 @@ def rounded(x: Any, grid: Grid) -> Any:
     return type(x)(math.copysign(math.inf, x))
 
 
-def _on(grid: Grid) -> OfGradient:
-    """Each number is rounded."""
-
-    def link(delta: Any, n: Any, blocks: Blocks) -> Any:
-        return np.array([rounded(x, grid) for x in delta], dtype=delta.dtype)
-
-    return link
+def on_grid(delta: Any, grid: Grid) -> Any:
+    """Round each number of a vector."""
+    return np.array([rounded(x, grid) for x in delta], dtype=delta.dtype)
 
 
 def in_bits(name: str, k: float, whole: Callable[[Fraction], int]) -> Grid:
@@ -125,36 +134,44 @@ def in_bits(name: str, k: float, whole: Callable[[Fraction], int]) -> Grid:
     return Grid(-int(k), whole=whole)
 
 
-def _fixed(name: str, k: float) -> OfGradient:
-    return _on(in_bits(name, k, FIXED[name]))
-
-
-def _masked(magnitude: float) -> OfGradient:
-    """Numbers that carry an error bound carry a larger one; others stay."""
-
-    def link(delta: Any, n: Any, blocks: Blocks) -> Any:
-        return np.array([x.blurred(n * magnitude) if hasattr(x, "blurred") else x for x in delta], dtype=delta.dtype)
-
-    return link
+def masked(delta: Any, n: int, magnitude: float) -> Any:
+    """Widen the error bounds of numbers that carry one, for n masks; other numbers stay."""
+    return np.array([x.blurred(n * magnitude) if hasattr(x, "blurred") else x for x in delta], dtype=delta.dtype)
 
 
 CLIPS = ("clip-norm", "clip-block-norm", "scale-norm", "clip-value")
 """Functions of gradients that messages may pass, too."""
 
-NUMBERED: Mapping[str, Callable[[float], OfGradient]] = {
-    **{name: LINKS[name] for name in CLIPS},
-    **{name: partial(_fixed, name) for name in FIXED},
-    "masks": _masked,
-}
+NUMBERED = (*CLIPS, *FIXED, "masks")
+"""Words of one number; those of ``TYPES`` have none."""
 
-BARE: Mapping[str, OfGradient] = {name: _on(grid) for name, grid in TYPES.items()}
-"""Links of one number, and links without a number."""
+PASSED = (*NUMBERED, *TYPES)
+"""Words of what each change passes."""
 
 
-def passage(said: Sequence[str], where: str = "messages") -> tuple[OfGradient, ...]:
-    """Read what a claim says that each change passes; its links take the number of messages for the model.
+def passage(said: Sequence[str], where: str = "messages") -> tuple[Word, ...]:
+    """Parse what a claim says that each change passes.
 
     Raises:
-        ContractError: a link is unknown, or its number is not positive.
+        ContractError: a link is unknown, or its number is not positive, or no whole number where it counts bits.
     """
-    return chain(said, where, NUMBERED, BARE)
+    return checked(chain(said, where, NUMBERED, TYPES))
+
+
+def checked(links: tuple[Word, ...]) -> tuple[Word, ...]:
+    """Return links; raise ContractError if a number of bits is no whole number."""
+    for link in links:
+        if link.name.startswith("fixed"):
+            in_bits(link.name, link.c, round)
+    return links
+
+
+def passed(link: Word, delta: Any, n: int, blocks: Blocks) -> Any:
+    """Apply a link to one of n changes."""
+    if link.name in TYPES:
+        return on_grid(delta, TYPES[link.name])
+    if link.name in FIXED:
+        return on_grid(delta, in_bits(link.name, link.c, FIXED[link.name]))
+    if link.name == "masks":
+        return masked(delta, n, link.c)
+    return applied(link, delta, delta, blocks)

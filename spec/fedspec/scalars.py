@@ -92,7 +92,9 @@ def power(x: Any, q: Any) -> Any:
 
 def like(c: float, x: Any) -> Any:
     """Convert a constant exactly to the number type of x."""
-    return c if isinstance(x, int | float | np.floating) else type(x)(Fraction(c))
+    if isinstance(x, int | float | np.floating):
+        return c
+    return Decimal(c) if isinstance(x, Decimal) else type(x)(Fraction(c))
 
 
 def exp(x: Any) -> Any:

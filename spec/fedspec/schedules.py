@@ -33,18 +33,35 @@ External: no paper; the examples are classes of torch.optim.lr_scheduler, in tor
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
+from math import cos, floor, pi, sqrt
 from typing import Any, TypeAlias
 
 from fedspec import scalars
+from fedspec.arith import Scalar, minimum
 from fedspec.contract import Begin, Event, Gradient
 from fedspec.domains import resting
 from fedspec.errors import ContractError
 
-__all__ = ["SHAPES", "Clock", "Every", "Factor", "Schedule", "Schedules", "read", "schedule_of", "timed"]
+__all__ = [
+    "FACTORS",
+    "SHAPES",
+    "Clock",
+    "Every",
+    "Factor",
+    "Schedule",
+    "Schedules",
+    "factor_of",
+    "factors",
+    "read",
+    "schedule_of",
+    "timed",
+]
 
 Factor: TypeAlias = Callable[[int], float]
 """Function from the number t of rounds or steps so far to the factor s(t) of the case's rate."""
@@ -58,61 +75,87 @@ class Every(StrEnum):
     STEP_OF_ROUND = "step-of-round"
 
 
-def _step(period: float, factor: float) -> Factor:
-    return lambda t: factor ** (t // int(period))
+def step(t: int, period: float, factor: float) -> Scalar:
+    """Step decay."""
+    return factor ** floor(t / period)
 
 
-def _exponential(factor: float) -> Factor:
-    return lambda t: factor**t
+def exponential(t: int, factor: float) -> Scalar:
+    """Exponential decay."""
+    return factor**t
 
 
-def _linear(period: float, floor: float) -> Factor:
-    return lambda t: 1 - (1 - floor) * min(t / period, 1)
+def linear(t: int, period: float, floor: float) -> Scalar:
+    """Linear decay to the floor, held there."""
+    return 1 - (1 - floor) * minimum(t / period, 1)
 
 
-def _cosine(period: float, floor: float) -> Factor:
-    return lambda t: floor + (1 - floor) * (1 + math.cos(math.pi * min(t / period, 1))) / 2
+def cosine(t: int, period: float, floor: float) -> Scalar:
+    """Half a cosine to the floor, held there."""
+    return floor + (1 - floor) * (1 + cos(pi * minimum(t / period, 1))) / 2
 
 
-def _cosine_unclamped(period: float, floor: float) -> Factor:
-    return lambda t: floor + (1 - floor) * (1 + math.cos(math.pi * t / period)) / 2
+def cosine_unclamped(t: int, period: float, floor: float) -> Scalar:
+    """Cosine between 1 and the floor, for ever."""
+    return floor + (1 - floor) * (1 + cos(pi * t / period)) / 2
 
 
-def _quarter_cosine(period: float, floor: float) -> Factor:
-    return lambda t: floor + (1 - floor) * math.cos(math.pi * t / period / 2) if t < period else floor
+def quarter_cosine(t: int, period: float, floor: float) -> Scalar:
+    """A quarter of a cosine to the floor, held there."""
+    return floor + (1 - floor) * cos(pi * t / period / 2) if t < period else floor
 
 
-def _polynomial(period: float, power: float) -> Factor:
-    return lambda t: (1 - min(t / period, 1)) ** power
+def polynomial(t: int, period: float, power: float) -> Scalar:
+    """Polynomial decay to 0, held there."""
+    left: Scalar = (1 - minimum(t / period, 1)) ** power
+    return left
 
 
-def _inverse_sqrt() -> Factor:
-    return lambda t: 1 / math.sqrt(t + 1)
+def inverse(t: int, period: float) -> Scalar:
+    """Decay as the inverse of the count."""
+    return period / (t + period)
 
 
-def _warm_up(period: float) -> Factor:
-    return lambda t: min((t + 1) / period, 1)
+def inverse_sqrt(t: int) -> Scalar:
+    """Decay as the inverse of the root of the count."""
+    return 1 / sqrt(t + 1)
 
 
-def _warm_up_from_zero(period: float) -> Factor:
-    return lambda t: min(t / period, 1)
+def warm_up(t: int, period: float) -> Scalar:
+    """Linear warm-up from 1 / period."""
+    return minimum((t + 1) / period, 1)
 
 
-SHAPES: Mapping[str, tuple[tuple[str, ...], Callable[..., Factor]]] = {
-    "step": (("period", "factor"), _step),
-    "exponential": (("factor",), _exponential),
-    "linear": (("period", "floor"), _linear),
-    "cosine": (("period", "floor"), _cosine),
-    "cosine-unclamped": (("period", "floor"), _cosine_unclamped),
-    "quarter-cosine": (("period", "floor"), _quarter_cosine),
-    "polynomial": (("period", "power"), _polynomial),
-    "inverse": (("period",), lambda period: lambda t: period / (t + period)),
-    "inverse-sqrt": ((), _inverse_sqrt),
-    "warm-up": (("period",), _warm_up),
-    "warm-up-from-zero": (("period",), _warm_up_from_zero),
-    "table": (("values",), lambda *values: lambda t: values[min(t, len(values) - 1)]),
+def warm_up_from_zero(t: int, period: float) -> Scalar:
+    """Linear warm-up from 0."""
+    return minimum(t / period, 1)
+
+
+def table(t: int, *values: float) -> Scalar:
+    """The t-th of some values, then the last one."""
+    return values[min(t, len(values) - 1)]
+
+
+FACTORS: dict[str, Callable[..., Scalar]] = {
+    "step": step,
+    "exponential": exponential,
+    "linear": linear,
+    "cosine": cosine,
+    "cosine-unclamped": cosine_unclamped,
+    "quarter-cosine": quarter_cosine,
+    "polynomial": polynomial,
+    "inverse": inverse,
+    "inverse-sqrt": inverse_sqrt,
+    "warm-up": warm_up,
+    "warm-up-from-zero": warm_up_from_zero,
+    "table": table,
 }
-"""Shapes of schedules by name: the parameters of each, and the function that makes its factor s from them."""
+"""Factor s(t) of each shape, from t and the numbers of the schedule."""
+
+SHAPES: Mapping[str, tuple[str, ...]] = {
+    shape: tuple(inspect.signature(factor).parameters)[1:] for shape, factor in FACTORS.items()
+}
+"""Names of the numbers of each shape."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +175,7 @@ class Schedule:
     @property
     def factor(self) -> Factor:
         """Function from t to s(t)."""
-        return SHAPES[self.shape][1](*self.numbers)
+        return partial(factor_of, self)
 
     @property
     def rests(self) -> bool:
@@ -150,8 +193,17 @@ def read(said: Mapping[str, str]) -> Schedules:
     Raises:
         ContractError: one is no schedule.
     """
-    schedules = {name: schedule_of(words) for name, words in said.items()}
-    return {name: (schedule.every, schedule.factor) for name, schedule in schedules.items()}
+    return factors({name: schedule_of(words) for name, words in said.items()})
+
+
+def factors(schedules: Mapping[str, Schedule]) -> Schedules:
+    """Unit and factor of each schedule."""
+    return {name: (s.every, partial(factor_of, s)) for name, s in schedules.items()}
+
+
+def factor_of(schedule: Schedule, t: int) -> float:
+    """Factor s(t) of a schedule."""
+    return float(FACTORS[schedule.shape](t, *schedule.numbers))
 
 
 @dataclass(frozen=True)
@@ -192,7 +244,7 @@ def schedule_of(said: str, where: str = "schedules") -> Schedule:
             f"{where}: got {said!r}; write SHAPE/EVERY with a shape of {', '.join(SHAPES)} and {', '.join(Every)}, "
             f"as in 'cosine/round period=100 floor=0.1'"
         )
-    names = SHAPES[shape][0]
+    names = SHAPES[shape]
     told = dict(part.partition("=")[::2] for part in given)
     if set(told) != set(names) or len(told) != len(given):
         want = " ".join(f"{n}=..." for n in names) or "nothing"

@@ -31,7 +31,7 @@ from fedspec.chain import as_number
 from fedspec.errors import ContractError
 from fedspec.plan import Oracle
 
-__all__ = ["ALONE", "BEFORE", "LATE", "Local", "Steps", "around", "norm_of", "steps_of"]
+__all__ = ["ALONE", "BEFORE", "LATE", "Local", "Steps", "after", "around", "before", "norm_of", "steps_of"]
 
 BEFORE, ALONE, LATE = "decoupled-decay", "decoupled-decay-alone", "decoupled-decay-after"
 
@@ -55,21 +55,36 @@ class Steps:
     k: int = 0
     alpha: float = 1.0
 
-    def before(self, x: Vector, eta_l: Scalar) -> Vector:
-        """Model that the solver's step starts from."""
-        if self.decay not in (BEFORE, ALONE):
-            return x
-        c = as_number(self.c, x)
-        moved: Vector = x - (c if self.decay == ALONE else eta_l * c) * x
-        return moved
 
-    def after(self, x: Vector, slow: Vector, k: int, eta_l: Scalar) -> tuple[Vector, Vector]:
-        """Model and slow model after the k-th step of the round."""
-        if self.decay == LATE:
-            x = x - eta_l * as_number(self.c, x) * x
-        if self.k and k % self.k == 0:
-            x = slow = slow + as_number(self.alpha, x) * (x - slow)
-        return x, slow
+def decayed(x: Vector, eta_l: Scalar, c: Scalar) -> Vector:
+    """Decay a model by the rate: x - eta_l c x."""
+    return x - eta_l * c * x
+
+
+def decayed_alone(x: Vector, c: Scalar) -> Vector:
+    """Decay a model by the number alone: x - c x."""
+    return x - c * x
+
+
+def synchronised(x: Vector, slow: Vector, alpha: Scalar) -> Vector:
+    """Move the slow model towards the fast one: phi + alpha (x - phi)."""
+    return slow + alpha * (x - slow)
+
+
+def before(steps: Steps, x: Vector, eta_l: Scalar) -> Vector:
+    """Model that the solver's step starts from."""
+    if steps.decay == BEFORE:
+        return decayed(x, eta_l, as_number(steps.c, x))
+    return decayed_alone(x, as_number(steps.c, x)) if steps.decay == ALONE else x
+
+
+def after(steps: Steps, x: Vector, slow: Vector, k: int, eta_l: Scalar) -> tuple[Vector, Vector]:
+    """Model and slow model after the k-th step of the round."""
+    if steps.decay == LATE:
+        x = decayed(x, eta_l, as_number(steps.c, x))
+    if steps.k and k % steps.k == 0:
+        x = slow = synchronised(x, slow, as_number(steps.alpha, x))
+    return x, slow
 
 
 def steps_of(said: Sequence[str], where: str = "steps") -> Steps:
@@ -108,13 +123,13 @@ def around(steps: Steps, local: Local) -> Local:
 
         def ended(k: int, y: Vector) -> Vector:
             nonlocal slow
-            y, slow = steps.after(y, slow, k, h.eta_l)
+            y, slow = after(steps, y, slow, k, h.eta_l)
             return y
 
         def shifted(k: int, x: Vector) -> Vector:
             nonlocal shift
             y = ended(k, x + shift) if k else x
-            shift = steps.before(y, h.eta_l) - x
+            shift = before(steps, y, h.eta_l) - x
             pulled: Vector = gradient(k, y) + mu * shift
             return pulled
 

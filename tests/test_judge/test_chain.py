@@ -13,7 +13,7 @@ from test_judge.test_schedules import judged
 from torch.nn.utils import clip_grad_norm_, clip_grad_value_
 
 from fedspec.arith import Array
-from fedspec.chain import LINKS, chain
+from fedspec.chain import LINKS, applied, chain
 from fedspec.contract import Begin, Blocks, Case, Offer, Round, SubjectInfo
 from fedspec.errors import ContractError
 from fedspec.params import flatten
@@ -57,8 +57,8 @@ def by_torch(link: str, c: float, g: Array, x: Array) -> Array:
 def test_a_link_is_the_function_that_its_page_names(link: str, c: float) -> None:
     rng = np.random.default_rng(3)
     g, x = 3 * rng.standard_normal((2, 5))
-    (function,) = chain([f"{link} {c}"])
-    assert function(g, x, BLOCKS) == pytest.approx(by_torch(link, c, g, x), rel=1e-12)
+    (word,) = chain([f"{link} {c}"])
+    assert applied(word, g, x, BLOCKS) == pytest.approx(by_torch(link, c, g, x), rel=1e-12)
 
 
 Step = Callable[[list[torch.nn.Parameter], torch.optim.Optimizer], None]

@@ -23,7 +23,7 @@ from fedspec.catalogue import find
 from fedspec.contract import Case, Claim, Info, Messages
 from fedspec.errors import ContractError, InexactError
 from fedspec.params import flatten
-from fedspec.rounding import FIXED, TYPES, Grid, passage, rounded
+from fedspec.rounding import FIXED, TYPES, Grid, passage, passed, rounded
 from fedspec_suite.judge.runner import judge_offer
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.running_error import REACH, Running32
@@ -77,19 +77,19 @@ def floats() -> Array:
 
 @pytest.mark.parametrize("link", ROUTES)
 def test_a_rounding_is_that_of_numpy_or_torch_in_every_arithmetic(link: str) -> None:
-    (function,), x = passage([link]), floats()
+    (word,), x = passage([link]), floats()
     want = ROUTES[link](x)
     for kind in (float, np.float32, Fraction, lambda v: Decimal(float(v))):
         given = np.array([kind(v) for v in x], dtype=object if kind not in (float, np.float32) else kind)
-        got = function(given, 1, ())
+        got = passed(word, given, 1, ())
         assert type(got[0]) is type(given[0]) and [Fraction(float(v)) for v in got] == [Fraction(v) for v in want]
 
 
 def test_beyond_the_largest_number_of_a_type() -> None:
     numbers = np.array([65519.0, 65520.0, -1e9, np.inf, np.nan])
-    (function,) = passage(["float16"])
+    (word,) = passage(["float16"])
     with np.errstate(over="ignore"):
-        np.testing.assert_array_equal(function(numbers, 1, ()), float16(numbers))
+        np.testing.assert_array_equal(passed(word, numbers, 1, ()), float16(numbers))
     with pytest.raises(InexactError, match="beyond 65504"):
         rounded(Fraction(70000), TYPES["float16"])
     assert rounded(Running32(70000), TYPES["float16"]).bound == np.inf

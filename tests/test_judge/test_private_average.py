@@ -13,7 +13,7 @@ from test_judge.test_chain import Rounds
 from test_judge.test_schedules import judged
 
 from fedspec.arith import Array
-from fedspec.averaging import Sent, delivery
+from fedspec.averaging import Sent, delivered, delivery
 from fedspec.catalogue import find
 from fedspec.contract import Case, Claim, ClientMessage, Info, Messages, Round
 from fedspec.errors import ContractError, PlanError
@@ -113,15 +113,15 @@ def test_the_server_of_a_round_adds_noise_too() -> None:
 
 MISTAKES = {
     "no cap": "messages are not weighted by min(n / 3, 1)",
-    "weights of participants": "messages are not divided by 2, but the noise is",
-    "no noise": "messages are not given noise 0.5",
-    "squared": "the noise has the square of its standard deviation",
-    "undivided": "the noise is not divided by the divisor",
-    "participants": "the noise is divided by the number of messages, not by the divisor",
-    "root": "the noise is divided by the root of the divisor",
-    "without clip": "the noise is not multiplied by the clip's bound",
-    "weighed first": "messages are passed through clip-norm 0.25 after they are weighed, not before",
-    "at least messages": "messages are divided by 2 or their number, not by 2 or the sum of weights",
+    "weights of participants": "yours: b_i = min(1, c / ||Delta_i||) p_i, wanted: b_i = ",
+    "no noise": "messages are not given noise 0.7",
+    "squared": "yours: noise = (s^2 c^2 / D^2) z",
+    "undivided": "yours: noise = (s c) z, wanted: noise = (s c / D) z",
+    "participants": "yours: noise = (s c / M) z",
+    "root": "yours: noise = (s c / sqrt(D)) z",
+    "without clip": "yours: noise = (s / D) z",
+    "weighed first": "yours: b_i = min(c / ||Delta_i||, min(n_i / w, 1)) / D",
+    "at least messages": "min(n_i / w, 1) / max(M, D), wanted: ",
     "on the model": "the noise is added to the model, not to the mean change",
 }
 
@@ -129,10 +129,8 @@ MISTAKES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("how", MISTAKES)
 def test_a_mistake_in_a_private_average_has_a_name(how: str) -> None:
-    messages = ("clip-norm 0.25", *CLAIM[1:]) if how != "squared" else CLAIM
-    if how == "at least messages":
-        messages = ("clip-norm 0.25", "weight-cap 3", "divisor-at-least 2", "noise 0.5")
-    said = named(Private(messages, how=how))
+    divisor = "divisor-at-least" if how == "at least messages" else "divisor"
+    said = named(Private(("clip-norm 0.3", "weight-cap 3", f"{divisor} 2.5", "noise 0.7"), how=how))
     assert MISTAKES[how] in said, said
 
 
@@ -143,17 +141,15 @@ def test_a_divisor_of_the_sum_of_weights_is_the_plain_average() -> None:
         Inbox(x, [3, 1, 2], [1] * 3, [1] * 3),
     )
     for words in (("divisor 6",), ("divisor-at-least 5",), ("divisor-at-least 6",)):
-        (deliver,) = delivery(words)
-        assert (deliver(m, sent).deltas == x).all()
-    (capped,) = delivery(("weight-cap 2",))
-    assert capped(m, sent).examples == [1, Fraction(1, 2), 1]
+        assert (delivered(delivery(words), m, sent).deltas == x).all()
+    assert delivered(delivery(("weight-cap 2",)), m, sent).examples == [1, Fraction(1, 2), 1]
 
 
 def test_rounding_at_random_keeps_the_mean_over_all_draws() -> None:
-    (deliver,), x = delivery(("fixed-random 2",)), np.array([0.3, -0.3, 1.0, -1.125])
+    words, x = delivery(("fixed-random 2",)), np.array([0.3, -0.3, 1.0, -1.125])
     us = (np.arange(1000) + 0.5) / 1000
     m = Inbox(np.tile(x, (1000, 1)), [1] * 1000, [1] * 1000, [1] * 1000)
-    rows = deliver(m, Sent((slice(0, 4),), draws=[(u,) * 4 for u in us])).deltas
+    rows = delivered(words, m, Sent((slice(0, 4),), draws=[(u,) * 4 for u in us])).deltas
     assert set((rows * 4 % 1).ravel()) == {0.0} and abs(rows - x).max() < 0.25
     np.testing.assert_allclose(rows.mean(axis=0), x, atol=1e-3)
 

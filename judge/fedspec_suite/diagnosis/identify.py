@@ -12,9 +12,9 @@ from itertools import chain
 import numpy as np
 
 from fedspec.arith import Array
-from fedspec.chain import OfGradient
+from fedspec.chain import Word
 from fedspec.errors import FedspecError
-from fedspec.rounding import TYPES, passage
+from fedspec.rounding import TYPES, passed
 from fedspec_suite.diagnosis.cases.resized import scaled
 from fedspec_suite.diagnosis.comparing import Evidence, Given, agrees, evidence, measured
 from fedspec_suite.diagnosis.diagnosis import AT_ONCE, Diagnosis
@@ -256,17 +256,16 @@ def _narrow(bench: Bench, known: Known, given: Given) -> str:
     cases = [scaled(s, MANY_DIGITS) for s in _samples(known, given)]
     played = _played(of_models(bench), cases)
     for name in TYPES:
-        (link,) = passage((name,))
-        short = partial(_passed, link)
+        short = partial(_passed, Word(name))
         if played and all(agrees(known.claimed, change_events(cases[k], short), played[k]) for k in played):
             meant = f': if that is meant, claim messages=("{name}",)' if known.setting.level == "server" else ""
             return f"{ROUNDED[known.setting.level]} is rounded to {name}{meant}"
     return ""
 
 
-def _passed(link: OfGradient, a: Array) -> Array:
+def _passed(link: Word, a: Array) -> Array:
     """An array of one message after a link of a chain."""
-    return np.asarray(link(a.reshape(-1), 1, ())).reshape(a.shape)
+    return np.asarray(passed(link, a.reshape(-1), 1, ())).reshape(a.shape)
 
 
 def _of_numbers(known: Known, samples: Sequence[Scenario], given: Given) -> str:

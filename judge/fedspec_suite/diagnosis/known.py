@@ -19,6 +19,7 @@ from fedspec.rules import equations
 from fedspec.source_text import loaded, source_of
 from fedspec_suite.diagnosis.cases.samples import samples_of
 from fedspec_suite.diagnosis.edits.at_hand import Text, seen_running
+from fedspec_suite.diagnosis.edits.claimed import places, running
 from fedspec_suite.diagnosis.edits.edit import Edit
 from fedspec_suite.diagnosis.edits.mechanical import mechanical
 from fedspec_suite.diagnosis.variants import (
@@ -35,7 +36,7 @@ from fedspec_suite.measure.bench import Shown
 from fedspec_suite.measure.closed_form_rounding import NORMS
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.mutants import Mutant, functions, held, original
+from fedspec_suite.mutants import Mutant, held, original
 
 MOST = 4000
 """Largest number of mechanical edits that are tried, the likelier ones first."""
@@ -102,7 +103,7 @@ def known_of(setting: Setting) -> Known:
 def _mechanical(setting: Setting, samples: Sequence[Scenario]) -> Iterator[Variant]:
     """Every mechanical edit of what runs on the samples."""
     one = replace(as_claimed(setting), parts=1, kind="edit")
-    rules = functions(setting.algorithm, setting.level)
+    rules = running(setting)
     folded = {m.rule: m for m in folded_in(setting)}
     texts = [Text(f, folded.get(f"{f.__module__}.{f.__name__}")) for f in rules]
     whole = replace(one, mutants=tuple(folded.values()))
@@ -111,16 +112,16 @@ def _mechanical(setting: Setting, samples: Sequence[Scenario]) -> Iterator[Varia
         _drop_defaults(text, setting)
     told = [n for n in setting.numbers if n not in COUNTS]
     found = [*(e for text in texts for e in mechanical(text, told)), *printed_norms(setting, rules)]
-    broken = cache(partial(_broken, setting))
+    broken, of = cache(partial(_broken, setting)), places(setting)
     for e in sorted(found, key=lambda e: e.rank):
         yield replace(
             one,
-            words=e.words,
+            words=(words := of.get(e.mutant.rule, "") + e.words),
             equation=broken(e.symbol, original(e.mutant), _rate(e.words)),
             mutants=(e.mutant,),
             defects=e.asks,
             rank=e.rank,
-            names=({"edit": e.words},),
+            names=({"edit": words},),
         )
 
 

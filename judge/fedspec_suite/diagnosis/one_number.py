@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from fedspec import chain
 from fedspec.arith import Array
+from fedspec.chain import Word
 from fedspec.domains import COUNTS, DECAY, DOMAINS
 from fedspec.rounding import CLIPS
 from fedspec.steps import BEFORE
@@ -74,8 +74,8 @@ def families(setting: Setting) -> Iterator[Family]:
         if link.startswith(CLIPS):
             yield Family(_linked(one, setting.messages, k, "messages are passed through {}, not {}", with_messages))
     if setting.level != "server":
-        for words, change in _GRADIENTS.items():
-            yield Family(generic(words, "", lambda v, f=change: regraded(f(v))))  # type: ignore[misc]
+        for words, name in _GRADIENTS.items():
+            yield Family(generic(words, "", lambda v, name=name: regraded(Word(name, v))))  # type: ignore[misc]
     decays = any(link.startswith(BEFORE) for link in setting.steps)
     if not decays and setting.level in {"client", "round"}:
         yield Family(_linked(one, (BEFORE, *setting.steps), 0, "{} at a step, which isn't claimed", with_steps))
@@ -96,13 +96,13 @@ def families(setting: Setting) -> Iterator[Family]:
             yield Family(partial(at_number, one, words, other, options, n), among)
 
 
-_GRADIENTS: dict[str, Callable[[float], chain.OfGradient]] = {
-    "{} x is added to every gradient (weight decay inside the gradient, L2)": chain.decayed,
-    "every gradient is clipped to [-{0}, {0}]": chain.clipped,
-    "every gradient is clipped to length {}, all blocks together": chain.shortened,
-    "every gradient is clipped to length {}, block by block": chain.shortened_in_blocks,
-    "every gradient is clipped to length {}, as clip_grad_norm_ does (1e-06 more)": chain.shortened_with_eps,
-    "every gradient is clipped to length {}, as clip_grad_norm_ of each block": chain.shortened_in_blocks_with_eps,
+_GRADIENTS = {
+    "{} x is added to every gradient (weight decay inside the gradient, L2)": "decay",
+    "every gradient is clipped to [-{0}, {0}]": "clip-value",
+    "every gradient is clipped to length {}, all blocks together": "clip-norm",
+    "every gradient is clipped to length {}, block by block": "clip-block-norm",
+    "every gradient is clipped to length {}, as clip_grad_norm_ does (1e-06 more)": "clip-norm-eps",
+    "every gradient is clipped to length {}, as clip_grad_norm_ of each block": "clip-block-norm-eps",
 }
 
 

@@ -150,6 +150,8 @@ def stages(
     if not alone and not (setting.gradients or setting.messages):
         yield _numbers(search, known, setting, told)
     if not alone and (seen := showing()):
+        # The first of them may be all that there is.
+        yield from ((v,) for v in seen)
         # Each of two mistakes decides a quantity that is shown.
         for what, others in ((TWO_HALVES, seen), (HALF_AND_NAME, known.variants)):
             two = doubled(setting, seen, others)

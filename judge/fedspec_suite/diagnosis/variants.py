@@ -22,6 +22,7 @@ from fedspec.rules import printed
 from fedspec_suite import mutants
 from fedspec_suite.diagnosis.defects import Defect, defects
 from fedspec_suite.diagnosis.defects.defect import Running
+from fedspec_suite.diagnosis.edits.claimed import places, running
 from fedspec_suite.diagnosis.edits.memory import Memory
 from fedspec_suite.diagnosis.edits.systematic import edits
 from fedspec_suite.diagnosis.edits.unguarded import opened
@@ -302,13 +303,14 @@ def at_number(one: Variant, words: str, other: str, options: Mapping[str, str], 
 def systematic(setting: Setting) -> Iterator[Variant]:
     """Yield every systematic edit of the rules, with the equation of the edited statement."""
     one = replace(as_claimed(setting), parts=1)
-    own = printed_by(setting)
-    for e in edits(setting.algorithm, setting.level):
+    own, of = printed_by(setting), places(setting)
+    for e in edits(running(setting)):
+        words = of.get(e.mutant.rule, "") + e.words
         # A function that another algorithm has too may print that one's equations.
         equation = e.equation if e.equation in own else equation_of(setting, e.symbol or e.equation.rpartition(".")[2])
         parts = 2 if e.words.endswith(" are kept") else 1
-        names = ({"edit": e.words},)
-        yield replace(one, words=e.words, equation=equation, parts=parts, mutants=(e.mutant,), kind="edit", names=names)
+        names = ({"edit": words},)
+        yield replace(one, words=words, equation=equation, parts=parts, mutants=(e.mutant,), kind="edit", names=names)
 
 
 def printed_by(setting: Setting) -> set[str]:

@@ -25,6 +25,9 @@ Names: TypeAlias = dict[str, Any]
 Spaces: TypeAlias = Mapping[str, Names]
 """Namespaces of several modules, by module name."""
 
+EDITED = (*WHERE, *(f"fedspec.{name}" for name in ("averaging", "chain", "rounding", "schedules", "steps")))
+"""Name prefixes of the modules whose functions may be edited: the algorithms', and those of a claim's words."""
+
 GROUND = {
     *("fedspec.arith.maximum", "fedspec.arrays.put", "fedspec.arith.where_shorter", "fedspec.arith.ascending"),
     *("fedspec.population.each", "fedspec.population.each_arrival", "fedspec.population.downloaded"),
@@ -53,7 +56,7 @@ def _globals(code: CodeType) -> list[str]:
 def stands_behind(f: Part) -> bool:
     """True if a function may be wrapped: a rule, a function of an own algorithm or one of ``GROUND``."""
     name = f"{f.__module__}.{f.__qualname__}"
-    known = name in GROUND or name.startswith(WHERE) or is_own(str(f.__module__))
+    known = name in GROUND or name.startswith(EDITED) or is_own(str(f.__module__))
     return known and f.__qualname__ == f.__name__ and isinstance(f, FunctionType)
 
 
@@ -106,7 +109,8 @@ def _names(part: Part) -> Names:
 
 def methods_of(kind: type) -> dict[str, FunctionType]:
     """Return the methods of a class, without other dunder methods than initialisers and without ``step``."""
-    own = {n: f for n, f in vars(kind).items() if isinstance(f, FunctionType) and f.__module__ == kind.__module__}
+    of = (vars(k) for k in reversed(kind.__mro__) if k.__module__ == kind.__module__)
+    own = {n: f for names in of for n, f in names.items() if isinstance(f, FunctionType)}
     return {n: f for n, f in own.items() if n in ("__init__", "__post_init__") or not (n[:2] == "__" or n == "step")}
 
 
@@ -196,7 +200,7 @@ class Reach:
 
     def _is_edited(self, part: Part) -> bool:
         name = _names(part).get("__name__", "")
-        return name.startswith(WHERE) or is_own(name) or (name in self.own and not is_specified(name))
+        return name.startswith(EDITED) or is_own(name) or (name in self.own and not is_specified(name))
 
     def _beside(self, part: Part) -> list[FunctionType]:
         """Functions in the module of a part that may be edited: another text may call them."""
@@ -238,7 +242,7 @@ def called_by(held: Sequence[Any]) -> list[FunctionType]:
     waiting = [f for f in held if isinstance(f, FunctionType)]
     while waiting:
         function = waiting.pop(0)
-        if function in found or not function.__module__.startswith(WHERE):
+        if function in found or not function.__module__.startswith(EDITED):
             continue
         found.append(function)
         space = inspect.unwrap(function).__globals__

@@ -58,7 +58,7 @@ class Plan:
         recipes: how, in that order.
         spaces: the names that they look up, by module, and in ``number`` that of each module by its name.
         copies: of these names those of copied functions; ``tables`` and ``modules``: those of what holds some.
-        places: by function of the specification, where it is known and under which name.
+        places: by function of the specification, where it is known and under which name; ``entries``: in which tables.
     """
 
     def __init__(self, reach: Reach, kept: Collection[Part], spaces: Spaces) -> None:
@@ -74,14 +74,19 @@ class Plan:
         self.tables: list[tuple[int, str, dict[Any, Any], dict[Any, int]]] = []
         self.modules: list[tuple[int, str, int]] = []
         self.places: dict[Part, list[tuple[int, str]]] = {}
+        self.entries: dict[Part, list[tuple[int, str, Any]]] = {}
         for k, names in enumerate(self.spaces):
             for name, v in names.items():
                 if isinstance(v, FunctionType) and is_specified(names.get("__name__")):
                     self.places.setdefault(origins.get(v, v), []).append((k, name))
                 if is_part(v) and v in self.at:
                     self.copies.append((k, name, self.at[v]))
-                elif is_table(v, names) and (of := self._numbers(v)):
-                    self.tables.append((k, name, v, of))
+                elif is_table(v, names):
+                    for key, f in v.items():
+                        if isinstance(f, FunctionType) and is_specified(f.__module__):
+                            self.entries.setdefault(origins.get(f, f), []).append((k, name, key))
+                    if of := self._numbers(v):
+                        self.tables.append((k, name, v, of))
                 elif isinstance(v, ModuleType) and v.__name__ in self.number:
                     self.modules.append((k, name, self.number[v.__name__]))
 
@@ -161,6 +166,8 @@ class Copy:
         for one, other in self.edited.items():
             for at, name in plan.places.get(one, ()):
                 spaces[at][name] = other
+            for at, name, key in plan.entries.get(one, ()):
+                spaces[at][name] = {**spaces[at][name], key: other}
 
     @property
     def origins(self) -> dict[Part, Part]:

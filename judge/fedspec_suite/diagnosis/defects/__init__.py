@@ -20,7 +20,6 @@ from fedspec_suite.diagnosis.defects import (
     lagging,
     late,
     messages,
-    noise,
     numbers,
     parts,
     remembered,
@@ -42,7 +41,6 @@ def defects(setting: Setting) -> Iterator[Defect]:
     """Yield every defect that applies to a setting, the likelier ones first."""
     yield from schedules.of(setting)
     yield from chains.of(setting)
-    yield from noise.of(setting)
     yield from parts.of(setting)
     if isinstance(setting.algorithm.run, Method) or setting.counts_all:
         yield from messages.of(setting)

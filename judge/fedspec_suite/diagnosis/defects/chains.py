@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial, reduce
-from typing import Any, TypeAlias
+from types import FunctionType
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
 from fedspec.algorithms.synchronous import model
-from fedspec.arith import maximum, minimum, ratio, stack
-from fedspec.averaging import DIVISORS, Delivery, Sent, counts
-from fedspec.chain import LINKS, MICRO, accumulates, as_number
+from fedspec.arith import ratio, stack
+from fedspec.averaging import DIVISORS, at_random, noisy
+from fedspec.chain import LINKS, MICRO, accumulates
 from fedspec.contract import Event, Gradient
-from fedspec.plan import Messages
-from fedspec.rounding import CLIPS, FIXED, TYPES, passage
+from fedspec.rounding import CLIPS, FIXED, TYPES, passage, passed
 from fedspec.steps import ALONE, BEFORE, LATE
 from fedspec_suite.diagnosis.defects.blockwise import in_flat_blocks
-from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, part, with_part, with_shown
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, part, with_part, with_shown, with_x
 from fedspec_suite.diagnosis.defects.limits import MEAN, around_mean
-from fedspec_suite.diagnosis.defects.noise import as_noisy
 from fedspec_suite.diagnosis.defects.state import outlives, state_fields
+from fedspec_suite.measure.function_copies import Around
 from fedspec_suite.measure.scenario import Scenario, with_gradients, with_messages, with_steps
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import functions
@@ -203,8 +203,9 @@ def _of_batches(setting: Setting) -> Iterator[Defect]:
 
         return Defect(words=words, given=given)
 
-    yield regraded("gradients of micro-batches are added, not averaged", MICRO[1], lambda a, n: a * k)
-    yield regraded("gradients of micro-batches times their tokens are added", MICRO[0], lambda a, n: a * sum(n))
+    by_tokens, by_batches = MICRO
+    yield regraded("gradients of micro-batches are added, not averaged", by_batches, lambda a, n: a * k)
+    yield regraded("gradients of micro-batches times their tokens are added", by_tokens, lambda a, n: a * sum(n))
     yield regraded("the last micro-batch alone is stepped by", name, lambda a, n: np.stack([a[-1]] * len(a)))
     for at, link in enumerate(setting.gradients):
         kind, _, number = link.partition(" ")
@@ -229,23 +230,14 @@ def of(setting: Setting) -> Iterator[Defect]:
     for words, links in _others(setting.messages, _of_messages, MESSAGES, DONE):
         yield Defect(words=words, given=lambda s, links=links: with_messages(s, *links))  # type: ignore[misc]
     for link in setting.messages:
-        if link.startswith(tuple(DIVISORS)) and any(other.startswith("noise") for other in setting.messages):
-            rest = tuple(other for other in setting.messages if other != link)
-            words = f"messages are not {DONE[link.split()[0]].format(0, link.split()[1])}, but the noise is"
-            yield Defect(words=words, tail="delta", given=lambda s, links=rest: as_noisy(s, with_messages(s, *links)))  # type: ignore[misc]
         name, _, number = link.partition(" ")
-        for words, bound in _BOUNDS.items() if name == "divisor-at-least" else ():
-            said = f"messages are divided by {words.format(number)}, not by {number} or the sum of weights"
-            yield Defect(words=said, tail="delta", session=_redelivered(link, partial(_of_bound, bound, number)))
-        if name == "clip-norm" and setting.messages[0] == link:
-            words = f"messages are {DONE[name].format(name, number)} after they are weighed, not before"
-            yield Defect(words=words, tail="delta", session=partial(_weighed_first, link))
         if setting.level == "server" and name in (*TYPES, *FIXED, "fixed-random"):
             words = f"each client's model is {DONE[name].format(name, number)}, not its change"
-            yield Defect(words=words, tail="delta", session=_redelivered(link, _of_models_sent))
+            yield _passing(words, partial(_of_models_sent, name))
         for words, drawn in _DRAWN.items() if name == "fixed-random" else ():
-            said = words.format(number)
-            yield Defect(words=said, tail="delta", session=_redelivered(link, partial(_of_draws, drawn)))
+            yield _passing(words.format(number), partial(_of_draws, drawn))
+        if name == "noise":
+            yield Defect(words="the noise is added to the model, not to the mean change", session=_on_the_model)
     averages = MEAN in functions(setting.algorithm, setting.level)
     for link in setting.messages if averages else ():
         name, _, number = link.partition(" ")
@@ -256,6 +248,8 @@ def of(setting: Setting) -> Iterator[Defect]:
                 yield _of_mean(said, link, setting.messages if each else rest, way)
 
 
+_PASSED, _AT_RANDOM, _NOISY = (cast(FunctionType, f) for f in (passed, at_random, noisy))
+
 _DRAWN: Mapping[str, Callable[[Any], Any]] = {
     "2^{0} change + draw is rounded to the nearest whole number, not down": lambda u: (u + u + 1) / 2,
     "2^{0} change - draw is rounded up, not 2^{0} change + draw down": lambda u: 1 - u,
@@ -263,78 +257,62 @@ _DRAWN: Mapping[str, Callable[[Any], Any]] = {
 """Other uses of the draws of a random rounding: what stands in the place of each draw."""
 
 
-_BOUNDS: Mapping[str, Callable[[Any, Any, int], Any]] = {
-    "{0} or their number": lambda D, total, n: maximum(D, n),
-    "the smaller of {0} and the sum of weights": lambda D, total, n: minimum(D, total),
-    "{0} and the sum of weights, added": lambda D, total, n: D + total,
-}
-"""Other divisors of a private average, from the claimed bound, the sum of weights and the number of messages."""
+def _of_draws(drawn: Callable[[Any], Any], inner: Running) -> Around:
+    return {_AT_RANDOM: lambda there: lambda delta, u, k: there(delta, drawn(u), k)}
 
 
-def _of_bound(bound: Callable[[Any, Any, int], Any], number: str, inner: Running, link: Delivery) -> Delivery:
-    def deliver(m: Messages, sent: Sent) -> Messages:
-        total, D = sum(counts(m, sent.weighting).tolist()), as_number(float(number), m.deltas[0])
-        return replace(m, deltas=m.deltas * (total / bound(D, total, len(m.deltas))))
+def _on_the_model(inner: Running, s: Scenario) -> Running:
+    """The server's step knows nothing of the noise; the model that it gives gets it whole."""
 
-    return deliver
+    def take(inner: Running, event: Event, k: int) -> Any:
+        added = [0 * model(inner.state)]
+
+        def noisy(there: Any) -> Any:
+            def none(deltas: Any, *given: Any) -> Any:
+                added.append(there(0 * deltas, *given)[0])
+                return deltas
+
+            return none
+
+        with inner.spec.behind({_NOISY: noisy}):
+            answer = inner.step(event)
+        x = model(inner.state) + added[-1]
+        inner.state = with_x(inner.state, x)
+        return {**answer, "x": x}
+
+    return Stepping(inner, take)
 
 
-def _redelivered(link: str, around: Callable[[Running, Delivery], Delivery]) -> Callable[[Running, Scenario], Running]:
-    """Wrap a session so that another function of what a link does stands in its place."""
+def _passing(words: str, around: Callable[[Running], Around]) -> Defect:
+    """A defect in which functions of a claim's words are wrapped while the server takes its step."""
 
-    def session(inner: Running, s: Scenario) -> Running:
-        there = [*inner.deliveries]
-        at = s.case.messages.index(link)
-        there[at] = around(inner, there[at])
-        inner.deliveries = tuple(there)
-        return inner
+    def take(inner: Running, event: Event, k: int) -> Any:
+        with inner.spec.behind(around(inner)):
+            return inner.step(event)
 
-    return session
+    return Defect(words=words, tail="delta", session=lambda inner, s: Stepping(inner, take))
 
 
-def _of_models_sent(inner: Running, link: Delivery) -> Delivery:
+def _of_models_sent(name: str, inner: Running) -> Around:
     """Clients send models that pass a link: each change is the difference from the server's model."""
+    x = model(inner.state)
 
-    def deliver(m: Messages, sent: Sent) -> Messages:
-        x = model(inner.state)
-        return replace(m, deltas=link(replace(m, deltas=x + m.deltas), sent).deltas - x)
+    def each(there: Any) -> Any:
+        return lambda link, delta, n, blocks: (
+            there(link, x + delta, n, blocks) - x if link.name == name else there(link, delta, n, blocks)
+        )
 
-    return deliver
-
-
-def _of_draws(drawn: Callable[[Any], Any], inner: Running, link: Delivery) -> Delivery:
-    return lambda m, sent: link(m, replace(sent, draws=[[drawn(u) for u in row] for row in sent.draws]))
-
-
-def _weighed_first(link: str, inner: Running, s: Scenario) -> Running:
-    """A session that passes each change through a clip after it is multiplied by its weight."""
-    at = s.case.messages.index(link)
-    clip, cap = inner.deliveries[at], [d for d, said in _said(inner, s) if said.startswith("weight-cap")]
-
-    def deliver(m: Messages, sent: Sent) -> Messages:
-        for each in cap:
-            m = each(m, sent)
-        w = counts(m, sent.weighting)
-        short = clip(replace(m, deltas=stack([w_i * d for w_i, d in zip(w, m.deltas, strict=True)])), sent).deltas
-        return replace(m, deltas=stack([ratio(d, 0 * d + w_i) for w_i, d in zip(w, short, strict=True)]))
-
-    rest = [d for d, said in _said(inner, s) if said != link and not said.startswith("weight-cap")]
-    inner.deliveries = (deliver, *rest)
-    return inner
-
-
-def _said(inner: Running, s: Scenario) -> list[tuple[Any, str]]:
-    return [*zip(inner.deliveries, s.case.messages, strict=True)]
+    return {_PASSED: each, _AT_RANDOM: lambda there: lambda delta, u, k: there(x + delta, u, k) - x}
 
 
 def _of_mean(words: str, link: str, links: tuple[str, ...], way: _Way) -> Defect:
     """A defect in which ``way`` makes the mean, of messages that pass ``links``."""
-    (function,) = passage((link,))
+    (parsed,) = passage((link,))
 
     def session(inner: Running, s: Scenario) -> Running:
         def around(there: Any, blocks: Any) -> Any:
             def mean(deltas: Any, p: Any) -> Any:
-                return way(lambda v: function(v, len(p), blocks), there, deltas, p)
+                return way(lambda v: passed(parsed, v, len(p), blocks), there, deltas, p)
 
             return mean
 

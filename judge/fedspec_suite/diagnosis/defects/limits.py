@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from fedspec.algorithms.synchronous import model
 from fedspec.arith import stack
-from fedspec.chain import Blocks, OfGradient, clipped, shortened, shortened_in_blocks
+from fedspec.chain import Blocks, Word, applied
 from fedspec.contract import Event
 from fedspec.mixing.weighted import weighted_mean
 from fedspec.params import layers, shapes
@@ -20,14 +20,14 @@ from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import functions
 
 
-def regraded(change: OfGradient) -> Callable[[Running, Scenario], Running]:
-    """Wrap a session so that every gradient is changed, in a solver or in the clients of a round."""
+def regraded(link: Word) -> Callable[[Running, Scenario], Running]:
+    """Wrap a session so that every gradient passes a link, in a solver or in the clients of a round."""
 
     def session(inner: Running, s: Scenario) -> Running:
         blocks = layers(shapes(s.case.x0))
 
         def oracle(gradient: Callable[..., Any]) -> Callable[..., Any]:
-            return lambda k, y: change(gradient(k, y), y, blocks)
+            return lambda k, y: applied(link, gradient(k, y), y, blocks)
 
         if hasattr(inner, "solver"):
             rule = inner.solver.rule
@@ -35,7 +35,7 @@ def regraded(change: OfGradient) -> Callable[[Running, Scenario], Running]:
             @wraps(rule)
             def other(**given: Any) -> Any:
                 x = model(given["state"] if "state" in given else given["x"])
-                return rule(**{**given, "g": change(given["g"], x, blocks)})
+                return rule(**{**given, "g": applied(link, given["g"], x, blocks)})
 
             inner.solver = replace(inner.solver, rule=other)
         elif hasattr(inner, "clients"):
@@ -46,9 +46,9 @@ def regraded(change: OfGradient) -> Callable[[Running, Scenario], Running]:
 
 
 HOW = {
-    "to [-{0}, {0}]": clipped,
-    "to length {}, all blocks together": shortened,
-    "to length {}, block by block": shortened_in_blocks,
+    "to [-{0}, {0}]": "clip-value",
+    "to length {}, all blocks together": "clip-norm",
+    "to length {}, block by block": "clip-block-norm",
 }
 
 
@@ -68,14 +68,14 @@ def limited(setting: Setting) -> Mapping[str, Callable[[float], Callable[[Runnin
     if MEAN not in functions(setting.algorithm, setting.level):
         return {}
 
-    def each(limit: OfGradient) -> Callable[[Running, Scenario], Running]:
-        return around_mean(lambda there, l: lambda deltas, p: there(stack([limit(d, d, l) for d in deltas]), p))
+    def each(link: Word) -> Callable[[Running, Scenario], Running]:
+        return around_mean(lambda there, l: lambda deltas, p: there(stack([applied(link, d, d, l) for d in deltas]), p))
 
-    def whole(limit: OfGradient) -> Callable[[Running, Scenario], Running]:
-        return around_mean(lambda there, l: lambda deltas, p: limit(there(deltas, p), deltas, l))
+    def whole(link: Word) -> Callable[[Running, Scenario], Running]:
+        return around_mean(lambda there, l: lambda deltas, p: applied(link, there(deltas, p), deltas, l))
 
-    def of(how: Callable[[float], OfGradient], around: Any) -> Callable[[float], Any]:
-        return lambda v: around(how(v))
+    def of(name: str, around: Any) -> Callable[[float], Any]:
+        return lambda v: around(Word(name, v))
 
     def decaying(rate: float) -> Callable[[Running, Scenario], Running]:
         def session(inner: Running, s: Scenario) -> Running:

@@ -40,10 +40,10 @@ def _others(name: str, right: Schedule, level: str) -> Iterator[tuple[str, Every
             words = "starts again in every round" if other is Every.STEP_OF_ROUND else f"moves once a {other}"
             yield f"the schedule of {name} {words}, not once a {counted}", other, s
     yield f"{name} is multiplied by its schedule's factor again and again", every, _compounded(s)
-    for shape, (names, make) in SHAPES.items():
-        if shape != right.shape and names == SHAPES[right.shape][0]:
-            yield f"the schedule of {name} is {shape}, not {right.shape}", every, make(*right.numbers)
-    if "period" in SHAPES[right.shape][0]:
+    for shape, names in SHAPES.items():
+        if shape != right.shape and names == SHAPES[right.shape]:
+            yield f"the schedule of {name} is {shape}, not {right.shape}", every, replace(right, shape=shape).factor
+    if "period" in SHAPES[right.shape]:
         period, *more = right.numbers
         for by in (-1, 1):
             if period + by >= 1:
@@ -74,7 +74,7 @@ def of(setting: Setting) -> Iterator[Defect]:
 def _of_cases(name: str, right: Schedule, claimed: Schedules) -> Iterator[tuple[str, Callable[[Scenario], Scenario]]]:
     """Words for other schedules of a rate that depend on the case, and the case under them."""
     period, *floor = right.numbers or (0.0,)
-    if "floor" in SHAPES[right.shape][0] and floor[0]:
+    if "floor" in SHAPES[right.shape] and floor[0]:
 
         def absolute(s: Scenario) -> Scenario:
             part = replace(right, numbers=(period, floor[0] / float(s.case.hyper[name])))

@@ -58,13 +58,15 @@ def exchanged(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterato
         if its == kind:
             fits = other != text and (plain or chain)
         else:
-            fits, rank = plain and _counts_for(kind, its), 1
+            fits, rank = (plain or other.startswith("len(")) and _counts_for(kind, its), 1
             new = f"numbers({other}, {text})" if is_array(kind) else other
         if fits:
             instead = f"{read_as(other, kinds)} stands for {read_as(text, kinds) if chain else said(node)}"
             yield Change(f"{instead}{around}", node, new, rank)
     if kind == "number" and chain:
         yield Change(f"0 stands for {said(node)}{around}", node, f"0 * {text}", 2)
+        yield Change(f"the root of {text} stands for it{around}", node, f"sqrt({text})", 3)
+        yield Change(f"the square of {text} stands for it{around}", node, f"({text}) ** 2", 3)
     if kind == "number" and not is_decay(text.rpartition(".")[2]):
         yield from _of_event(node, around)
     if kind == "count" and chain:

@@ -8,28 +8,26 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from types import FunctionType
 from typing import Any
 
-from fedspec.catalogue import Algorithm
-from fedspec.contract import Level
 from fedspec.rules import Equation, equations
 from fedspec.source_text import copied, source_of
 from fedspec_suite.diagnosis.edits.edit import Edit, swapped, unparsed
 from fedspec_suite.diagnosis.edits.rewrites import rewritten
 from fedspec_suite.diagnosis.edits.slips import instead, said
-from fedspec_suite.mutants import Mutant, functions, parsed
+from fedspec_suite.mutants import Mutant, parsed
 from fedspec_suite.mutants.mutant import of_name
 
 LENGTH = 72
 """Largest length of an expression that is quoted around a change."""
 
 
-def edits(algorithm: Algorithm, level: Level) -> Iterator[Edit]:
-    """Yield every systematic edit of the functions that an algorithm runs at a level; some have the same words."""
-    for function in functions(algorithm, level):
+def edits(found: Iterable[FunctionType]) -> Iterator[Edit]:
+    """Yield every systematic edit of some functions; several may have the same words."""
+    for function in found:
         yield from _edits(function)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import Any
 
@@ -15,10 +15,10 @@ from fedspec.arith import Array
 from fedspec.folding import folding_under
 from fedspec.rules import equations
 from fedspec.source_text import bare, copied, definition_of, loaded
+from fedspec_suite.diagnosis.edits.claimed import claimed, running
 from fedspec_suite.diagnosis.edits.edit import CALLS
 from fedspec_suite.diagnosis.edits.unguarded import CHECKS
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.mutants import functions
 
 Values = Mapping[str, Any]
 """Numbers by the text that denotes them: a name, or a field such as ``state.m``."""
@@ -45,6 +45,7 @@ class Box:
         made: the names that it assigns, each once, and what it assigns to them, in order.
         end: what it returns.
         model: the name of the new model.
+        word: the word of a claim whose function it is; empty: it is a rule.
     """
 
     function: FunctionType
@@ -52,6 +53,7 @@ class Box:
     made: Mapping[str, ast.expr]
     end: ast.expr
     model: str
+    word: str = ""
 
     def resting_on(self, name: str) -> set[str]:
         """Return the names whose values depend on ``name``, including itself."""
@@ -113,9 +115,10 @@ class _Put(ast.NodeTransformer):
 
 def boxes(setting: Setting) -> Iterator[Box]:
     """Yield the rules of a setting that print equations and consist of assignments only."""
-    options = {**setting.algorithm.under, **setting.options}
-    for f in functions(setting.algorithm, setting.level):
-        if equations(f, options):
+    options, words = {**setting.algorithm.under, **setting.options}, claimed(setting)
+    # A claim's words come first: another word looks like an equation of the rule that takes what it makes.
+    for f in sorted(running(setting), key=lambda f: f not in words):
+        if f in words or equations(f, options):
             folding = folding_under(setting.algorithm, setting.options)
             folding.add(f)
             inner = inspect.unwrap(f)
@@ -123,7 +126,7 @@ def boxes(setting: Setting) -> Iterator[Box]:
             node = ast.parse(text).body[0] if text else bare(definition_of(inner))
             assert isinstance(node, ast.FunctionDef)
             if box := _box(f, bare(definition_of(inner)), node):
-                yield box
+                yield replace(box, word=words.get(f, ""))
 
 
 def _box(function: FunctionType, head: ast.FunctionDef, node: ast.FunctionDef) -> Box | None:
@@ -186,7 +189,7 @@ def value_of(node: ast.expr, values: Values) -> Any:
         KeyError: something in it is not among the values.
     """
     if name := leaf(node):
-        return values[name]
+        return np.pi if name == "pi" else values[name]
     match node:
         case ast.Constant(value=int() | float() as v):
             return float(v)
@@ -222,11 +225,13 @@ def solved(node: ast.expr, at: ast.expr, want: Any, values: Values) -> Any:
             return solved(a if left else b, at, _undone(type(op), want, other, left), values)
         case ast.Call(func=ast.Name(id="sqrt"), args=[a]):
             return solved(a, at, np.where(np.asarray(want) >= -1e-9, np.square(want), np.nan), values)
-        case ast.Call(func=ast.Name(id="maximum"), args=[a, b]):
-            left = _holds(a, at)
+        case ast.Call(func=ast.Name(id="maximum" | "minimum" as name), args=[a, b]):
+            left, sign = _holds(a, at), 1 if name == "maximum" else -1
             other = value_of(b if left else a, values)
-            above = np.asarray(want) > other + 1e-9 * np.abs(other)
-            return solved(a if left else b, at, np.where(above, want, np.nan), values)
+            told = sign * (np.asarray(want) - other) > 1e-9 * np.abs(other)
+            return solved(a if left else b, at, np.where(told, want, np.nan), values)
+        case ast.Call(func=ast.Name(id="ratio"), args=[a, b]):
+            return solved(ast.BinOp(a, ast.Div(), b), at, want, values)
     raise KeyError(ast.unparse(node))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from fedspec_suite.diagnosis.written.box import OWN_SHARE, Box
 
-NAMES = {"delta": "Delta", "delta_i": "Delta_i", "maximum": "max", "minimum": "min"}
+NAMES = {"TORCH_EPS": "1e-6", "delta": "Delta", "delta_i": "Delta_i", "maximum": "max", "minimum": "min"}
 LEVELS: dict[type[ast.operator], int] = {
     **dict.fromkeys((ast.Add, ast.Sub), 1),
     **dict.fromkeys((ast.Mult, ast.MatMult, ast.Div), 2),
@@ -19,7 +19,12 @@ FORMULAS = {
     "sqrt",
     "abs",
     "sign",
+    "cos",
+    "floor",
+    "ceil",
     "norm",
+    "largest",
+    "total",
     "where_less",
     "ratio",
     "mean",
@@ -122,8 +127,14 @@ def in_symbols(value: ast.expr, newer: Collection[str]) -> str:
                 return f"({n.removeprefix('block_')} of {text(v, 5)} over the block)"
             case ast.Call(func=ast.Name(id="old"), args=[v]):
                 return f"{text(v)}_old"
+            case ast.Call(func=ast.Name(id="as_number"), args=[v, _]):
+                return text(v, level)
             case ast.Call(func=ast.Name(id="norm"), args=[v]):
                 return f"||{text(v)}||"
+            case ast.Call(
+                func=ast.Name(id="largest" | "total" as n), args=[ast.Call(func=ast.Name(id="abs"), args=[v])]
+            ):
+                return f"||{text(v)}||_{'inf' if n == 'largest' else 1}"
             case ast.Call(func=ast.Name(id=n), args=given):
                 return f"{NAMES.get(n, n)}({', '.join(text(a) for a in given)})"
         return ast.unparse(node)

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from fedspec.arith import Array
-from fedspec.contract import Arrival, Event, Exchange, Messages, Round
+from fedspec.averaging import delivery
+from fedspec.chain import chain
+from fedspec.contract import Arrival, Blocks, Event, Exchange, Gradient, Messages, Round
 from fedspec.domains import COUNTS, DECAY, DOMAINS, NONNEGATIVE, POSITIVE
 from fedspec.params import flatten, unflatten
 from fedspec.parts import shared, shrunk, smaller
@@ -98,17 +100,46 @@ def _generic(setting: Setting, s: Scenario, dice: np.random.Generator) -> Scenar
         s = posed(s, e=fresh(s.case.problem.e))
         s = replace(s, case=replace(s.case, problem=above_zero(problem_of(s))))
     events = (replace(e, hyper={}) if isinstance(e, Messages) else e for e in s.events)
-    return replace(s, events=tuple(events))
+    return _around_bounds(replace(s, events=tuple(events)), dice)
+
+
+def _around_bounds(s: Scenario, dice: np.random.Generator) -> Scenario:
+    """The case with examples, changes and gradients below and above the claimed cap and clips, if there are any."""
+    words = {word.name: word.c for word in (*delivery(s.case.messages), *chain(s.case.gradients))}
+    cap, clip = (next((c for n, c in words.items() if n.startswith(of)), 0.0) for of in ("weight-cap", "clip-"))
+
+    def sized(n: float) -> float:
+        return float(np.ceil(cap * dice.uniform(0.1, 2))) if cap else n
+
+    def scaled(blocks: Blocks) -> dict[str, Array]:
+        by = clip * 10 ** dice.uniform(-1, 0.5) / max(float(np.linalg.norm(flatten(blocks))), 1e-9) if clip else 1.0
+        return {n: np.asarray(by * a, a.dtype) for n, a in blocks.items()}
+
+    def event(e: Event) -> Event:
+        if isinstance(e, Messages):
+            return replace(
+                e, messages=tuple(replace(m, weight=sized(m.weight), delta=scaled(m.delta)) for m in e.messages)
+            )
+        return replace(e, g=scaled(e.g)) if isinstance(e, Gradient) and not e.tokens else e
+
+    if cap and s.case.problem is not None:
+        sizes = np.array([sized(n) for n in s.case.problem.examples])
+        s = replace(s, case=replace(s.case, problem=replace(s.case.problem, examples=sizes)))
+    return replace(s, events=tuple(map(event, s.events))) if cap or clip else s
 
 
 def alone(setting: Setting, s: Scenario, steps: int) -> Scenario | None:
     """Return the case with one client per event that takes ``steps`` local steps; None if it has no rounds.
 
-    Where clients exchange models, all of them take the steps.
+    Where clients exchange models, all of them take the steps. At level server, one message comes per event if a claim
+    says what messages pass.
     """
     exchanges = [e for e in s.events if isinstance(e, Exchange)]
     if exchanges:
         return replace(s, events=tuple(replace(e, computing=e.computing[:steps]) for e in exchanges))
+    if setting.messages and all(isinstance(e, Messages) for e in s.events):
+        lone = (replace(e, messages=e.messages[:1]) for e in s.events if isinstance(e, Messages))
+        return replace(s, events=tuple(lone)) if steps == 1 else None
     if s.case.problem is None or not all(isinstance(e, Round | Arrival) for e in s.events):
         return None
     events = [_of_one(e, steps, k) for k, e in enumerate(s.events)]

@@ -17,7 +17,7 @@ import numpy as np
 
 from fedspec.arith import Array
 from fedspec.contract import Begin
-from fedspec.schedules import SHAPES, Clock, Every, Schedules, read, schedule_of, timed
+from fedspec.schedules import FACTORS, SHAPES, Clock, Every, Schedules, read, schedule_of, timed
 from fedspec_suite.diagnosis.defects.defect import Defect
 from fedspec_suite.diagnosis.defects.schedules import told
 from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed, equation_of, session_with
@@ -62,13 +62,7 @@ def observed(bench: Bench, setting: Setting) -> str:
 
 def factors(bench: Bench, setting: Setting) -> Iterator[tuple[str, Array]]:
     """Yield each rate with its factor in each event, if several cases have the same and these are not all 1."""
-    few = {"steps": (EVENTS, EVENTS), "rounds": (1, 1)} if setting.level == "client" else {"rounds": (EVENTS, EVENTS)}
-    models = of_models(bench)
-    try:
-        cases = generic_cases(setting, **few)[:CASES]
-        plays = [play for s in cases for play in of_parameters(Play(s, models.play(s)))]
-    except REFUSED:
-        return
+    plays = long_plays(bench, setting)
     for name in RATES if plays else ():
         try:
             found = [np.array([*_of_case(play, name)]) for play in plays] if name in setting.numbers else []
@@ -77,6 +71,17 @@ def factors(bench: Bench, setting: Setting) -> Iterator[tuple[str, Array]]:
         alike = found and found[0].any() and all(len(s) == len(found[0]) and _near(s, found[0]).all() for s in found)
         if alike and not _near(found[0], np.ones(len(found[0]))).all():
             yield name, found[0]
+
+
+def long_plays(bench: Bench, setting: Setting) -> list[Play]:
+    """Return the subject's models in a few long cases; none if it refuses one."""
+    few = {"steps": (EVENTS, EVENTS), "rounds": (1, 1)} if setting.level == "client" else {"rounds": (EVENTS, EVENTS)}
+    models = of_models(bench)
+    try:
+        cases = generic_cases(setting, **few)[:CASES]
+        return [play for s in cases for play in of_parameters(Play(s, models.play(s)))]
+    except REFUSED:
+        return []
 
 
 def _near(a: Array, b: Array) -> Array:
@@ -116,9 +121,9 @@ def _of_case(play: Play, name: str) -> Iterator[float]:
 
 def shapes_of(s: Array, level: str) -> Iterator[str]:
     """Schedules, in the words of a claim, that give some factors."""
-    for shape, (names, make) in SHAPES.items():
+    for shape, names in SHAPES.items():
         for numbers in _numbers(names, s) if shape != "table" else ():
-            made = np.array([make(*numbers)(t) for t in range(len(s))])
+            made = np.array([FACTORS[shape](t, *numbers) for t in range(len(s))])
             if np.allclose(made, s, rtol=NEAR, atol=NEAR**2):
                 said = "".join(f" {n}={v:.10g}" for n, v in zip(names, numbers, strict=True))
                 for every in (Every.STEP, Every.STEP_OF_ROUND) if level == "client" else (Every.ROUND,):

@@ -13,6 +13,7 @@ import numpy as np
 
 from fedspec import arith
 from fedspec.arith import Array, largest, total
+from fedspec.domains import REAL, resting
 from fedspec.params import layers, shapes
 from fedspec_suite.diagnosis.defects.limits import MEAN
 from fedspec_suite.diagnosis.edits.in_edits import as_set, event_number, of_event_before, of_state
@@ -26,6 +27,8 @@ from fedspec_suite.measure.function_copies import Edits
 
 WHOLE: dict[str, Callable[[Array], Any]] = {
     "norm({})": np.linalg.norm,
+    "largest(abs({}))": lambda v: np.max(np.abs(v)),
+    "total(abs({}))": lambda v: np.sum(np.abs(v)),
     "mean({} ** 2)": lambda v: np.mean(v**2),
     "mean(abs({}))": lambda v: np.mean(np.abs(v)),
 }
@@ -289,7 +292,9 @@ def _events(
             vars(session).update(before)
             now[0] = y
             made.clear()
-            return flat_model(session.step(event))
+            with resting(REAL):
+                # A subject's own schedule may make a rate negative, or nearly 0 by rounding.
+                return flat_model(session.step(event))
 
         kept.state = before.get("state")
         kept.steps = [*getattr(event, "messages", ())] or [*getattr(event, "participants", (0,))]

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from fedspec.arith import Array, sqrt, total
+from fedspec.chain import LINKS
 from fedspec.rules import equations
 from fedspec.source_text import copied, source_of
 from fedspec_suite.diagnosis.comparing import off
@@ -22,10 +23,11 @@ from fedspec_suite.diagnosis.defects.defect import Defect
 from fedspec_suite.diagnosis.edits.edit import CALLS, Put, swapped
 from fedspec_suite.diagnosis.edits.in_edits import COUNTED, REMEMBERED, WALKED
 from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed, equation_of, printed_by
+from fedspec_suite.diagnosis.written.averages import averaged
 from fedspec_suite.diagnosis.written.box import Box, boxes, leaf, read_in, solved, value_of
 from fedspec_suite.diagnosis.written.notation import in_notation
 from fedspec_suite.diagnosis.written.plays import played
-from fedspec_suite.diagnosis.written.rates import scheduled
+from fedspec_suite.diagnosis.written.rates import long_plays, scheduled
 from fedspec_suite.diagnosis.written.replay import ASKED, Opened, opened
 from fedspec_suite.diagnosis.written.terms import CLAIMED, ROWS, Answer, Terms, answers
 from fedspec_suite.diagnosis.written.weights import weighted
@@ -89,12 +91,19 @@ def written(bench: Bench, setting: Setting, base: Variant | None = None) -> Iter
     def based(v: Variant) -> Variant | None:
         return together(setting, v, base) if base else v
 
-    for v in filter(None, map(based, chain(weighted(plays, setting), () if base else scheduled(bench, setting)))):
+    for v in filter(
+        None,
+        map(
+            based, chain(averaged(plays, setting), weighted(plays, setting), () if base else scheduled(bench, setting))
+        ),
+    ):
         if all(_gives(v, p.s, p.answers) for p in plays):
             yield v
             return
     left = iter(range(LOOKED))
     for box in boxes(setting):
+        if box.word.startswith("schedule"):
+            plays = long_plays(bench, setting)
         found: dict[Edit, ast.expr] = {}
         for place, name in enumerate(box.made):
             try:
@@ -235,7 +244,8 @@ def _chosen(there: Array, follows: Array) -> Array:
 def _leaves(o: Opened, rest: set[str], rows: Array) -> list[tuple[ast.expr, Array, int]]:
     """Leaves of formulas: numbers at hand, small numbers, and parts of the rule that can be had there."""
     # A value that is the same in all runs would stand for any number.
-    varying = [n for n, v in o.values.items() if len({*v[np.isfinite(o.want)].tolist()}) > 1]
+    own = {*inspect.signature(o.box.function).parameters} if o.box.word else {*()}
+    varying = [n for n, v in o.values.items() if n in own or len({*v[np.isfinite(o.want)].tolist()}) > 1]
     named = [n for n in varying if n not in rest and not ("t" in o.values and n == "state.t")]
     found = [(ast.parse(n, mode="eval").body, o.values[n][rows], 1 + ("(" in n)) for n in named]
     found += [(ast.Constant(c), np.full(ROWS, float(c)), 1) for c in (1, 2, 0)]
@@ -244,11 +254,16 @@ def _leaves(o: Opened, rest: set[str], rows: Array) -> list[tuple[ast.expr, Arra
     powers = [f"{{}}**{t}", *([f"1 - {{}}**{t}", f"1 - {{}}**({t} + 1)", f"(1 - {{}})**{t}"] if t == "t" else [])]
     decays = [n for n in named if n.startswith("beta")]
     parts += [ast.parse(power.format(b), mode="eval").body for b in decays for power in powers]
+    parts += [_call("ceil", n.args) for n in parts if isinstance(n, ast.Call) and ast.unparse(n.func) == "floor"]
     for part in parts:
         value = None if leaf(part) or not read_in([part]) <= {*o.values} else _value(part, o.values)
         if value is not None:
             found.append((part, np.broadcast_to(value, o.want.shape)[rows], 2))
     return found
+
+
+def _call(name: str, given: Sequence[ast.expr]) -> ast.Call:
+    return ast.Call(ast.Name(name, ast.Load()), [*given], [])
 
 
 def rule_with(setting: Setting, box: Box, name: str, value: ast.expr) -> Variant:
@@ -262,6 +277,8 @@ def rule_with(setting: Setting, box: Box, name: str, value: ast.expr) -> Variant
     returned = {box.model, *([result.id] if isinstance(result, ast.Name) else [])}
     told = name if name.rstrip("_") in symbols or name in returned else box.model
     symbol = "x" if told in returned else told.rstrip("_")
+    if box.word and told in returned:
+        symbol = next(iter(inspect.signature(inner).parameters)) if box.word.split()[0] in LINKS else "s(t)"
     # A rule that receives no model makes what its only equation defines.
     alone = told in returned and len(own) == 1 and not {"x", "X", "state"} & {*inspect.signature(inner).parameters}
     equation = own[0].id if alone else of_name([e.id for e in own], symbol)
@@ -269,7 +286,7 @@ def rule_with(setting: Setting, box: Box, name: str, value: ast.expr) -> Variant
     wanted = printed or f"{symbol} = {in_notation(box, told, symbols)}"
     edited = replace(box, made={**box.made, name: value})
     yours = f"{wanted.partition(' = ')[0]} = {in_notation(edited, told, symbols)}"
-    words = f"yours: {yours}, wanted: {wanted}"
+    words = f"yours: {yours}, wanted: {wanted}" + f", in {box.word}" * bool(box.word)
     mutant = Mutant(
         id=f"{rule}: {words}",
         words=words,
@@ -277,13 +294,13 @@ def rule_with(setting: Setting, box: Box, name: str, value: ast.expr) -> Variant
         rule=rule,
         old=source_of(inner),
         new=box.edited(name, value),
-        given={"mean": _mean, "sqrt": _root},
+        given={"mean": _mean, "sqrt": _root, "ceil": math.ceil},
         asking=ASKED,
     )
     one = replace(as_claimed(setting), parts=1)
     # A client's rule may call its model otherwise than its only equation does, or print that of another algorithm.
     there = {e.id for e in own if e.id == equation or len(own) == 1} & printed_by(setting)
-    at = next(iter(there), "") or equation_of(setting, symbol) or equation
+    at = "" if box.word else next(iter(there), "") or equation_of(setting, symbol) or equation
     return replace(
         one,
         words=words,

@@ -235,7 +235,7 @@ def _values(w: Any, rows: Sequence[Row], s: Scenario, forms: Sequence[str]) -> d
     found |= {n: zero + np.array(mask, int) for n, mask in zip(BRACKETS, masks, strict=True)}
     for k, form in enumerate(forms):
         try:
-            found[f"F{k}"] = zero + _evaluated(form, found)
+            found[f"F{k}"] = zero + evaluated(form, found)
             found[f"S{k}"] = zero + sum(found[f"F{k}"].tolist())
         except CANNOT:
             continue
@@ -260,14 +260,15 @@ def _formulas(
     leaves += [(ast.Constant(c), np.full(ROWS, float(c)), 1) for c in (1, 2)]
     found = answers(Terms.of(leaves), want[rows], (SLACK * (np.abs(want) + 1))[rows], guards=False)
     for answer in sorted(islice(found, MANY), key=lambda a: a.size):
-        if _near(_evaluated(ast.unparse(answer.expression), columns), want).all():
+        if _near(evaluated(ast.unparse(answer.expression), columns), want).all():
             yield answer.expression
 
 
 _compiled = cache(partial(compile, filename="<weights>", mode="eval"))
 
 
-def _evaluated(formula: str, values: Mapping[str, Any]) -> Any:
+def evaluated(formula: str, values: Mapping[str, Any]) -> Any:
+    """Evaluate a formula."""
     with np.errstate(all="ignore"):
         return eval(_compiled(formula), SPACE, {**values})
 
@@ -281,7 +282,7 @@ def _variant(setting: Setting, formula: ast.expr, wanted: ast.expr | None, forms
 
     def mean(there: Callable[..., Any], waits: Sequence[Row], x: Any, s: Scenario, w: Any, rows: Any) -> Any:
         own = len(w) == len(waits)
-        return there(0 * w + _evaluated(text, _values(w, waits, s, forms)) if own else w, rows)
+        return there(0 * w + evaluated(text, _values(w, waits, s, forms)) if own else w, rows)
 
     equation = equation_of(setting, "w") or equation_of(setting, "delta")
     return replace(
