@@ -155,7 +155,6 @@ CATALOGUED = {
     "lamb-unsigned": ("fed-lamb/round/fed-lamb", "the magnitude of g stands for it in beta1 * m"),
     "nova-sizes-ignored": ("fednova/server/fednova", "the mean of p stands for each in general_weights("),
     "afga-frozen": ("afga/trace/afga", "only the rows of S become gossip(X, W)"),
-    "dp-joint-noise-undivided": ("dp-joint/round/fedada2", "every client adds the same noise, not the server once"),
     "scaffold-shared": (
         "scaffold/round/karimireddy-2020",
         "all clients share one c_i, that of the last participant",

@@ -118,13 +118,12 @@ MISTAKES: dict[str, tuple[str, Callable[[list[float], int], float]]] = {
         "exponential/round factor=0.9",
         lambda rates, t: rates[0] * 0.9 ** (t * (t + 1) // 2),
     ),
-    "the period of the schedule of eta is 4, not 3": (HALVED, lambda rates, t: rates[0] * 0.5 ** (t // 4)),
-    "the schedule of eta is linear, not cosine-unclamped": (
+    'eta has the schedule "step/round period=4 factor=0.5"': (HALVED, lambda rates, t: rates[0] * 0.5 ** (t // 4)),
+    'eta has the schedule "linear/round period=20 floor=0.1"': (
         UNCLAMPED,
         lambda rates, t: rates[0] * (1 - 0.9 * min(t, 20) / 20),
     ),
-    "the schedule of eta is cosine, not cosine-unclamped": (UNCLAMPED, lambda rates, t: rates[min(t, 20)]),
-    "the schedule of eta starts at 1/4, not at 0": (FROM_ZERO, lambda rates, t: rates[t + 1]),
+    'eta has the schedule "cosine/round period=20 floor=0.1"': (UNCLAMPED, lambda rates, t: rates[min(t, 20)]),
     "the floor of the schedule of eta is the rate 0.1 itself, not 0.1 eta": (
         UNCLAMPED,
         lambda rates, t: 0.1 + (rates[0] - 0.1) * (1 + math.cos(math.pi * t / 20)) / 2,

@@ -1,4 +1,4 @@
-"""Defects of schedules: shifted, counted in another unit, of another shape, applied twice or not at all."""
+"""Defects of schedules: shifted, counted in another unit, applied twice or not at all."""
 
 from __future__ import annotations
 
@@ -30,9 +30,6 @@ def _others(name: str, right: Schedule, level: str) -> Iterator[tuple[str, Every
     """Words for other schedules, in what they count, and their factors."""
     every, s, counted = right.every, right.factor, right.every.replace("-", " ")
     yield f"{name} has no schedule", every, lambda t: 1.0
-    if right.shape == "warm-up-from-zero":
-        (period,) = right.numbers
-        yield f"the schedule of {name} starts at 1/{period:g}, not at 0", every, lambda t: s(t + 1)
     yield f"the schedule of {name} starts one {counted} late", every, lambda t: s(max(t - 1, 0))
     yield f"the schedule of {name} starts one {counted} early", every, lambda t: s(t + 1)
     for other in Every if level == "client" else ():
@@ -40,15 +37,6 @@ def _others(name: str, right: Schedule, level: str) -> Iterator[tuple[str, Every
             words = "starts again in every round" if other is Every.STEP_OF_ROUND else f"moves once a {other}"
             yield f"the schedule of {name} {words}, not once a {counted}", other, s
     yield f"{name} is multiplied by its schedule's factor again and again", every, _compounded(s)
-    for shape, names in SHAPES.items():
-        if shape != right.shape and names == SHAPES[right.shape]:
-            yield f"the schedule of {name} is {shape}, not {right.shape}", every, replace(right, shape=shape).factor
-    if "period" in SHAPES[right.shape]:
-        period, *more = right.numbers
-        for by in (-1, 1):
-            if period + by >= 1:
-                words = f"the period of the schedule of {name} is {period + by:g}, not {period:g}"
-                yield words, every, replace(right, numbers=(period + by, *more)).factor
 
 
 def told(s: Scenario, schedules: Schedules) -> Scenario:
