@@ -105,10 +105,9 @@ def quarter_cosine(t: int, period: float, floor: float) -> Scalar:
     return floor + (1 - floor) * cos(pi * t / period / 2) if t < period else floor
 
 
-def polynomial(t: int, period: float, power: float) -> Scalar:
+def polynomial(t: int, period: float, power: float) -> Any:
     """Polynomial decay to 0, held there."""
-    left: Scalar = (1 - minimum(t / period, 1)) ** power
-    return left
+    return (1 - minimum(t / period, 1)) ** power
 
 
 def inverse(t: int, period: float) -> Scalar:

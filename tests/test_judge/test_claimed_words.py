@@ -110,11 +110,11 @@ MISTAKES: dict[str, tuple[Own, str]] = {
     ),
     "two pi": (
         scheduled(COSINE, lambda t: 0.1 + 0.9 * (1 + math.cos(2 * math.pi * min(t / 5, 1))) / 2),
-        "cos(pi 2 min(t / period, 1))",
+        "cos(2 pi min(t / period, 1))",
     ),
     "not halved": (
         scheduled(COSINE, lambda t: 0.1 + 0.9 * (1 + math.cos(math.pi * min(t / 5, 1)))),
-        "schedule of eta: the division by 2 is left out",
+        "s(t) = floor + (1 - floor) (1 + cos(pi min(t / period, 1))), wanted: ",
     ),
     "ceiling": (
         scheduled("step/round period=3 factor=0.5", lambda t: 0.5 ** math.ceil(t / 3)),
@@ -126,7 +126,7 @@ MISTAKES: dict[str, tuple[Own, str]] = {
     ),
     "to the floor": (
         scheduled("linear/round period=4 floor=0.2", lambda t: max(1 - t / 4, 0.2)),
-        "s(t) = 1 - min(1 - floor, t / period), wanted: ",
+        "s(t) = max(floor, 1 - t / period), wanted: ",
     ),
     "twice the noise": (
         private(noise=lambda z, M: 2 * 0.7 * 0.6 / 2.5 * z),

@@ -35,6 +35,8 @@ def test_a_right_declaration_holds(name: str) -> None:
         ("stale", "(stale): declared skips, but passes-on"),
         ("late", "(nan): declared passes-on, but does something else (in the next round: FloatingPointError"),
         ("clipping", "(nan): declared skips, but does something else (x = "),
+        ("halving", "(stale): declared skips, but does something else (its messages count 7/9, 1/18, 1/9; without"),
+        ("masked", "something else (in the coordinates that aren't finite skips, in the others passes-on)"),
         ("zeroes", "(nan): declared skips, but zeroes"),
         ("drops", "(nan-weight): declared skips, but drops-round"),
         ("negative", "a weight is negative (negative-weight): declared passes-on, but counts-as-one"),

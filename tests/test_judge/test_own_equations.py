@@ -17,8 +17,8 @@ from fedspec_suite.diagnosis.variants import as_claimed
 from fedspec_suite.diagnosis.written.box import boxes
 from fedspec_suite.diagnosis.written.card import card
 from fedspec_suite.diagnosis.written.synthesis import written as written_out
-from fedspec_suite.diagnosis.written.terms import number
 from fedspec_suite.measure.bench import bench_of
+from fedspec_suite.measure.formulas import number
 from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.mutants import Mutated, find

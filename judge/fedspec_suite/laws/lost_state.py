@@ -6,10 +6,11 @@ to zero, to its value of one event before, or to the value that the event would 
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import partial
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,11 +19,24 @@ from fedspec.contract import Begin, Event, Session
 from fedspec.errors import FedspecError
 from fedspec.reference import SUBJECT
 from fedspec_suite.measure.bench import WORDS, Bench, Measured, Shown, reference, specified
+from fedspec_suite.measure.formulas import ROWS, Terms, answers, evaluated
+from fedspec_suite.measure.reaching import flat_model, reach
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.verdict import Deviates, Undecided
 
 State: TypeAlias = dict[str, Any]
 """Contents of a session by name: the fields of its state, and values that a local solver keeps beside it."""
+
+MEAN, SEEN = "mean_of_", "mean_seen_of_"
+"""Prefixes of leaves: the mean of what is kept of each client, over all and over those seen so far."""
+
+SLACK = 1e-8
+"""Largest relative error of a value that is solved for."""
+
+MANY, TRIED = 200, 4
+"""Number of formulas that are looked at, and that are checked in both runs, the smallest first."""
+
+ROUNDED = "nothing is lost, but numbers come back rounded"
 
 BESIDE = ("clock", "anchor", "k", "local_blocks")
 
@@ -114,7 +128,7 @@ def spoils(s: Scenario) -> Iterator[tuple[str, set[str], Spoil]]:
     shown = session.step(s.events[0])
     # What no event changes can't be lost.
     names = [n for n, v in held(session).items() if n not in ("mu", "anchor") and not _equal(v, start[n])]
-    yield "nothing is lost, but numbers come back rounded", set(), lambda seen: {}
+    yield ROUNDED, set(), lambda seen: {}
     for count in range(1, len(names) + 1):
         for some in combinations(names, count):
             yield _lost(some), {*some}, partial(_only, some, lambda seen: seen.first)
@@ -233,7 +247,64 @@ def named(bench: Bench, s: Scenario, once: Sequence[Shown], everywhere: Sequence
             return f"after a restore that follows Begin, {words}"
     if fitting:
         return f"after a restore in a new process, {fitting[0][0]}"
-    return "no part of the state that is lost or stale alone explains it"
+    return _written(bench, s, once, everywhere) or "no part of the state that is lost or stale alone explains it"
+
+
+def _written(bench: Bench, s: Scenario, once: Sequence[Shown], everywhere: Sequence[Shown]) -> str:
+    """A field as a formula of what the session knows, if one gives both runs; it is solved for from the last model."""
+    caught: list[Seen] = []
+    session: Any = SUBJECT.start(s.case)
+
+    def catch(seen: Seen) -> State:
+        caught.append(seen)
+        return {}
+
+    around = Interrupted(session, catch, (len(s.events) - 2,))
+    for event in s.events:
+        around.step(event)
+    seen, x = caught[-1], np.asarray(once[-1]["x"], float)
+
+    def taken(n: str, y: Any) -> Any:
+        put(session, {**seen.now, n: y})
+        return flat_model(session.step(s.events[-1]))
+
+    for n, now in seen.now.items():
+        if not (isinstance(now, np.ndarray) and now.shape == x.shape):
+            continue
+        try:
+            y = reach(partial(taken, n), x, now, taken(n, now))
+        except (ArithmeticError, FedspecError, KeyError, ValueError):
+            continue
+        rows = np.resize(np.arange(x.size), ROWS)
+        leaves: list[tuple[ast.expr, Any, int]] = [
+            (ast.Name(name, ast.Load()), v[rows], 1) for name, v in _known(seen).items() if v.shape == x.shape
+        ]
+        leaves += [(ast.Constant(c), np.full(ROWS, float(c)), 1) for c in (1, 2)]
+        found = answers(Terms.of(leaves), y[rows], (SLACK * (np.abs(y) + 1))[rows], guards=False)
+        for answer in sorted(islice(found, MANY), key=lambda a: a.size)[:TRIED]:
+            text = ast.unparse(answer.expression)
+            spoil = partial(_as_written, n, text)
+            last, every = (len(s.events) - 2,), range(len(s.events) - 1)
+            if _fits(bench, s, spoil, last, once) and _fits(bench, s, spoil, every, everywhere):
+                for name, words in ((MEAN, "the mean of "), (SEEN, "the mean over the clients seen so far of ")):
+                    text = text.replace(name, words)
+                return f"after restore, {n} is {text.replace(' ** ', '^')}"
+    return ""
+
+
+def _known(seen: Seen) -> dict[str, Any]:
+    """Arrays that a wrong restore may read: the saved ones, those of one event before, and what was shown."""
+    saved = {n: v for n, v in seen.now.items() if isinstance(v, np.ndarray)}
+    before = {f"{n}_old": v for n, v in seen.before.items() if isinstance(v, np.ndarray)}
+    shown = {n: np.asarray(v) for n, v in seen.shown.items() if n not in WORDS}
+    rows = {n: v for n, v in saved.items() if v.ndim > 1 and seen.order}
+    means = {f"{MEAN}{n}": v.sum(axis=0) / len(v) for n, v in rows.items()}
+    of_seen = {f"{SEEN}{n}": v[[*seen.order]].sum(axis=0) / len(seen.order) for n, v in rows.items()}
+    return {**shown, **before, **saved, **means, **of_seen}
+
+
+def _as_written(n: str, text: str, seen: Seen) -> State:
+    return {n: 0 * seen.now[n] + evaluated(text, _known(seen))}
 
 
 def _fits(bench: Bench, s: Scenario, spoil: Spoil, places: Container[int], got: Sequence[Shown]) -> bool:

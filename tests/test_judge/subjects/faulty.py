@@ -105,6 +105,22 @@ class Dropping(Server):
             super().take(rows)
 
 
+class Halving(Server):
+    """Counts a change that isn't right half."""
+
+    def take(self, rows):
+        super().take([(np.nan_to_num(d) * (1 if right else 0.5), w, right) for d, w, right in rows])
+
+
+class Masked(Server):
+    """Averages each coordinate over the changes that are finite there."""
+
+    def take(self, rows):
+        D, w = np.array([d for d, _, _ in rows]), np.array([w for _, w, _ in rows], dtype=float)
+        there = np.isfinite(D)
+        self.x = self.x + self.eta * (w @ np.where(there, D, 0)) / (w @ there)
+
+
 def offered(session, **faults):
     """A server that declares what it does."""
     declared = {kind.replace("_", "-"): treatment for kind, treatment in faults.items()}
@@ -127,6 +143,7 @@ says_skips, says_keeps = offered(Server, nan="skips"), offered(Skipping, nan="sk
 says_raises = offered(Keeping, infinite="raises")
 twice, stale = offered(Server, twice="skips"), offered(Server, stale="skips")
 zeroes, drops = offered(Zeroing, nan="skips"), offered(Dropping, nan_weight="skips")
+masked, halving = offered(Masked, nan="skips"), offered(Halving, stale="skips")
 late, clipping = offered(Late, nan="passes-on"), offered(Clipping, nan="skips")
 negative, missing = offered(Ones, negative_weight="passes-on"), offered(Skipping, no_weight="counts-as-one")
 spread, empty = offered(Server, shape="raises"), offered(Skipping, no_examples="passes-on")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from types import FunctionType
@@ -12,10 +13,11 @@ import numpy as np
 
 from fedspec.algorithms.synchronous import model
 from fedspec.arith import ratio, stack
-from fedspec.averaging import DIVISORS, at_random, noisy
-from fedspec.chain import LINKS, MICRO, accumulates
+from fedspec.averaging import DIVISORS, Sent, at_random, counts, delivered, noisy
+from fedspec.chain import LINKS, MICRO, Word, accumulates, as_number
 from fedspec.contract import Event, Gradient
-from fedspec.rounding import CLIPS, FIXED, TYPES, passage, passed
+from fedspec.plan import Messages
+from fedspec.rounding import CLIPS, FIXED, TYPES, in_bits, on_grid, passage, passed
 from fedspec.steps import ALONE, BEFORE, LATE
 from fedspec_suite.diagnosis.defects.blockwise import in_flat_blocks
 from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, part, with_part, with_shown, with_x
@@ -152,12 +154,12 @@ def _of_models(setting: Setting) -> Iterator[Defect]:
             yield Defect(words=words, session=in_flat_blocks(_without_decay))
         coupled = with_both(rest, (*setting.gradients, f"decay {numbers[0]}"))
         yield Defect(words=f"decay {numbers[0]} is added to the gradient (coupled), not {link}", given=coupled)
-    for link in setting.gradients if not setting.steps else ():
+    for link in setting.gradients:
         name, _, number = link.partition(" ")
-        if name == "decay":
-            if setting.level == "client":
-                words = f"{link} of gradients leaves out blocks with fewer than two axes"
-                yield Defect(words=words, session=in_flat_blocks(partial(_undecayed, link)))
+        if name == "decay" and setting.level == "client":
+            words = f"{link} of gradients leaves out blocks with fewer than two axes"
+            yield Defect(words=words, session=in_flat_blocks(partial(_undecayed, link)))
+        if name == "decay" and not setting.steps:
             rest = tuple(other for other in setting.gradients if other != link)
             words = f"{BEFORE} {number} moves the model, not {link} its gradient"
             yield Defect(words=words, given=with_both((f"{BEFORE} {number}",), rest))
@@ -236,6 +238,9 @@ def of(setting: Setting) -> Iterator[Defect]:
             yield _passing(words, partial(_of_models_sent, name))
         for words, drawn in _DRAWN.items() if name == "fixed-random" else ():
             yield _passing(words.format(number), partial(_of_draws, drawn))
+        if name == "fixed-random":
+            words = f"messages are {DONE[name].format(name, number)} after they are weighed, not before"
+            yield _passing(words, _rounded_shares)
         if name == "noise":
             yield Defect(words="the noise is added to the model, not to the mean change", session=_on_the_model)
     averages = MEAN in functions(setting.algorithm, setting.level)
@@ -248,17 +253,45 @@ def of(setting: Setting) -> Iterator[Defect]:
                 yield _of_mean(said, link, setting.messages if each else rest, way)
 
 
-_PASSED, _AT_RANDOM, _NOISY = (cast(FunctionType, f) for f in (passed, at_random, noisy))
+_DELIVERED, _PASSED, _AT_RANDOM, _NOISY = (cast(FunctionType, f) for f in (delivered, passed, at_random, noisy))
 
-_DRAWN: Mapping[str, Callable[[Any], Any]] = {
-    "2^{0} change + draw is rounded to the nearest whole number, not down": lambda u: (u + u + 1) / 2,
-    "2^{0} change - draw is rounded up, not 2^{0} change + draw down": lambda u: 1 - u,
+_DRAWN: Mapping[str, Callable[[Any, Any, float], Any]] = {
+    "2^{0} change + draw is rounded to the nearest whole number, not down": lambda d, u, k: _whole(d, u, k, round),
+    "2^{0} change - draw is rounded up, not 2^{0} change + draw down": lambda d, u, k: _whole(d, -u, k, math.ceil),
+    "2^{0} change + draw is cut off towards zero, not rounded down": lambda d, u, k: _whole(d, u, k, math.trunc),
+    "2^{0} change is rounded down, without a draw": lambda d, u, k: _whole(d, 0 * u, k, math.floor),
 }
-"""Other uses of the draws of a random rounding: what stands in the place of each draw."""
+"""Other uses of the draws of a random rounding: what is made of a change, its draws and the number of bits."""
 
 
-def _of_draws(drawn: Callable[[Any], Any], inner: Running) -> Around:
-    return {_AT_RANDOM: lambda there: lambda delta, u, k: there(delta, drawn(u), k)}
+def _whole(d: Any, u: Any, k: float, whole: Callable[[Any], int]) -> Any:
+    return on_grid(d + u * as_number(2.0**-k, d), in_bits("fixed-random", k, whole))
+
+
+def _of_draws(drawn: Callable[[Any, Any, float], Any], inner: Running) -> Around:
+    return {_AT_RANDOM: lambda there: drawn}
+
+
+def _rounded_shares(inner: Running) -> Around:
+    """Each change is rounded at random after it is multiplied by its weight."""
+    left = list[Any]()
+
+    def deliver(there: Any) -> Any:
+        def run(words: Sequence[Word], m: Messages, sent: Sent) -> Any:
+            w = counts(m, sent.weighting)
+            left[:] = (w / sum(w.tolist())).tolist()
+            return there(words, m, sent)
+
+        return run
+
+    def each(there: Any) -> Any:
+        def run(delta: Any, u: Any, k: float) -> Any:
+            p_i = left.pop(0)
+            return ratio(there(p_i * delta, u, k), 0 * delta + p_i)
+
+        return run
+
+    return {_DELIVERED: deliver, _AT_RANDOM: each}
 
 
 def _on_the_model(inner: Running, s: Scenario) -> Running:

@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from fedspec import contract
-from fedspec.algorithms.synchronous import losses_of, together
+from fedspec.algorithms.synchronous import losses_of, model, together
 from fedspec.arith import exp, log, sqrt
 from fedspec.contract import ClientMessage, Event
 from fedspec.plan import Messages
@@ -190,6 +190,28 @@ def _of_losses() -> Iterator[Defect]:
             yield Defect(words=words, tail="F_i", session=behind({cast(FunctionType, losses_of): around}))
 
 
+def _of_earlier_models(inner: Running, s: Scenario) -> Running:
+    """Clients report the loss of the model with which the round before began; in the first round, of its own."""
+    began: list[Any] = []
+
+    def around(client: Any) -> Any:
+        def gradient(k: int, y: Any) -> Any:
+            return client(k, y)
+
+        vars(gradient)["value"] = lambda x: client.value(began[-1] if began else x)
+        return gradient
+
+    inner.clients = [*map(around, inner.clients)]
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        x = model(inner.state)
+        answer = inner.step(event)
+        began.append(x)
+        return answer
+
+    return Stepping(inner, take)
+
+
 _NORMS: Mapping[str, Callable[[Messages], Sequence[Any]]] = {
     "||a_i||_1 is taken for tau_i": lambda m: m.steps,
     "||a_i||_1 is squared": lambda m: [a * a for a in m.a_norms],
@@ -223,6 +245,9 @@ def of(setting: Setting) -> Iterator[Defect]:
         yield from _of_clients(setting, by)
     if setting.losses:
         yield from _of_losses()
+    if setting.losses and setting.level == "round":
+        words = "F_i is the loss of the model with which the round before began"
+        yield Defect(words=words, tail="F_i", session=_of_earlier_models)
     for words, part in _PARTS.items():
         yield _resent(words, "delta", lambda m, s, part=part: _some(m, part(len(m.steps))))  # type: ignore[misc]
     if by_examples:

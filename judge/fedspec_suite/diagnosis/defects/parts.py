@@ -107,6 +107,21 @@ def _counted(block: str, inner: Running, s: Scenario) -> Running:
     return inner
 
 
+def _halved(block: str, inner: Running, s: Scenario) -> Running:
+    """Halve the gradients of a block of two uses in each client: their mean stands for their sum."""
+    at = places(s.case, [block])
+
+    def around(gradient: Any) -> Any:
+        def halved(k: int, y: Any) -> Any:
+            g = gradient(k, y)
+            return put(g, at, g[at] / 2)
+
+        return halved
+
+    inner.clients = [*map(around, inner.clients)]
+    return inner
+
+
 def _regraded(parts: Words, change: Callable[[Blocks, Scenario], Blocks]) -> Given:
     """Replace the words of blocks, and each gradient by what ``change`` makes of it."""
 
@@ -152,6 +167,8 @@ def of(setting: Setting) -> Iterator[Defect]:
             yield Defect(words=f"block {name} {words}{claimed}", given=given)
         if client and other:
             yield Defect(words=f"block {name} is stepped twice, once per use{claimed}", session=partial(_twice, other))
+        if setting.level == "round" and other:
+            yield Defect(words=f"block {name} has the mean of its gradients{claimed}", session=partial(_halved, other))
         if setting.level == "round" and said == "frozen":
             given, session = partial(with_parts, parts=rest), partial(_counted, name)
             yield Defect(words=f"block {name} counts in norms{claimed}", given=given, session=session)

@@ -71,6 +71,17 @@ def _length_off_zero(node: ast.expr, around: str) -> Iterator[Change]:
             )
 
 
+def _of_blocks(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
+    """The sum, or the largest, of the lengths of the blocks for the length of the whole."""
+    match node:
+        case ast.Call(func=ast.Name(id="norm"), args=[v]) if is_array(kind := kinds.get(ast.unparse(v))):
+            if len(kind[1]) == 1:
+                lengths = f"over_blocks(norm, {ast.unparse(v)})"
+                for words, f in (("sum", "sum"), ("largest", "max"), ("smallest", "min")):
+                    instead = f"the {words} of the lengths of the blocks of {said(v)} stands for its length"
+                    yield Change(f"{instead}{around}", node, f"{f}({lengths})", 1)
+
+
 def _at_most(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
     """A quotient or a length that is kept on one side of one."""
     text = ast.unparse(node)
@@ -230,6 +241,7 @@ def reformed(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator
     yield from _compounded(node, kinds, around)
     yield from _stabilised(node, around)
     yield from _length_off_zero(node, around)
+    yield from _of_blocks(node, kinds, around)
     yield from _at_most(node, kinds, around)
     yield from _of_rows(node, around)
     yield from _weighed(node, kinds, around)

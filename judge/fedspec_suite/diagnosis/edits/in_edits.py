@@ -40,6 +40,11 @@ def in_each_block(kept: Memory, f: Callable[..., Any], *vectors: Any) -> Any:
     return each_of(kept.blocks, f, *vectors)
 
 
+def over_blocks(kept: Memory, f: Callable[[Any], Any], v: Any) -> list[Any]:
+    """Return a function's value for each block of a vector."""
+    return [f(v[b]) for b in kept.blocks]
+
+
 def over_clients(kept: Memory, f: Callable[[Any], Any]) -> Any:
     """Return the weighted mean over the clients of a function of their updates."""
     sent, p, mean = kept.averaged
@@ -317,7 +322,9 @@ NEEDS: dict[Callable[..., Any], Defect] = {
 }
 """Recorder that each of these functions needs."""
 
-ASKING = {f.__name__: f for f in (*NEEDS, in_each_block)}
+_IN_BLOCKS: tuple[Callable[..., Any], ...] = (in_each_block, over_blocks)
+
+ASKING = {f.__name__: f for f in (*NEEDS, *_IN_BLOCKS)}
 """Functions that read the session's record, by the name that the text calls."""
 
 _GIVEN: tuple[Callable[..., Any], ...] = (

@@ -15,8 +15,8 @@ from fedspec_suite.diagnosis.comparing import Evidence, Given
 from fedspec_suite.diagnosis.known import Known
 from fedspec_suite.diagnosis.seen.digits import compared
 from fedspec_suite.diagnosis.written.box import value_of
-from fedspec_suite.diagnosis.written.terms import ROWS, Terms, answers
 from fedspec_suite.measure.bench import WORDS
+from fedspec_suite.measure.formulas import ROWS, Terms, answers
 from fedspec_suite.measure.scenario import Scenario
 
 ENOUGH = 4

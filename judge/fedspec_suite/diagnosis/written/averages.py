@@ -2,7 +2,7 @@
 
 The average is sum_i b_i Delta_i + s_z z: a claim's clips, weights and divisor make b_i, its noise makes s_z. Both are
 solved for by least squares, where changes and noise are linearly independent, and written as formulas of n_i,
-||Delta_i||, their sums and the claim's numbers (``terms.py``).
+||Delta_i||, their sums and the claim's numbers (``formulas.py``).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, cast
 import numpy as np
 
 from fedspec.algorithms.synchronous import model
-from fedspec.arith import Array, array, minimum, norm, numbers, ratio
+from fedspec.arith import Array, array, maximum, minimum, norm, numbers, ratio
 from fedspec.averaging import Sent, delivered, delivery
 from fedspec.averaging import noisy as noisy_average
 from fedspec.chain import as_number
@@ -31,10 +31,10 @@ from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed, equati
 from fedspec_suite.diagnosis.written.box import solved
 from fedspec_suite.diagnosis.written.notation import in_symbols
 from fedspec_suite.diagnosis.written.plays import Play
-from fedspec_suite.diagnosis.written.replay import flat_model, reach
-from fedspec_suite.diagnosis.written.terms import ROWS, Terms, answers
-from fedspec_suite.diagnosis.written.weights import CONDITION, MANY, SLACK, TRIED, WEIGH, evaluated
+from fedspec_suite.diagnosis.written.weights import CONDITION, MANY, SLACK, TRIED, WEIGH
 from fedspec_suite.measure.call_graph import Spaces
+from fedspec_suite.measure.formulas import ROWS, Terms, answers, evaluated
+from fedspec_suite.measure.reaching import flat_model, reach
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
@@ -60,6 +60,7 @@ WRITTEN = {
     "mean": "norm(sum(p_j * delta_j))",
     "total": "norm(sum(delta_j))",
     "two": "2",
+    "most": "maximum(D, sum(w_j))",
 }
 """All leaves that stand for an expression; the others have one number for a round."""
 
@@ -72,7 +73,7 @@ GROUPS = (
 POWERS = (-1, -0.5, 0.5, 1)
 """Exponents by which those of the claimed noise may be off."""
 
-FACTORS = ("s", "c", "D", "M", "S_w", "S_n", "eta", "two")
+FACTORS = ("s", "c", "D", "M", "S_w", "S_n", "eta", "two", "most")
 """Symbols of the noise's factor."""
 
 
@@ -195,6 +196,8 @@ def values_of(case: Case, p: Array, deltas: Array, examples: Sequence[Any], x: A
         found["w_i"] = minimum(n / said["w"], 1)
     of_round = {f"S_{name[0]}": sum(v.tolist()) for name, v in found.items() if name not in ("p_i", "v_i")}
     of_round |= {"M": len(p), "x": norm(x), "eta": case.hyper.get("eta", 1.0), "two": as_number(2.0, p)}
+    if "D" in said:
+        of_round["most"] = maximum(0 * p + said["D"], 0 * p + of_round.get("S_w", of_round["S_n"]))
     of_round |= {"mean": norm(p @ deltas), "total": norm(deltas.sum(axis=0)), **said}
     return found | {name: 0 * p + v for name, v in of_round.items()}
 
@@ -206,7 +209,7 @@ def _formulas(want: Array, values: Mapping[str, Array], claimed: ast.expr | None
     """
     slack, first = SLACK * (np.abs(want) + 1), np.random.default_rng(3).permutation(len(want))
     parts = [*_parts(claimed, want, slack, values)] if claimed else [(None, want, slack)]
-    for names in ({*values} - {"two", "s"}, *GROUPS):
+    for names in ({*values} - {"two", "s", "most"}, *GROUPS):
         rows = np.resize(first, ROWS)
         for _ in range(AGAIN):
             leaves: list[tuple[ast.expr, Array, int]] = [

@@ -15,13 +15,15 @@ from fedspec.arith import Array
 from fedspec.folding import folding_under
 from fedspec.rules import equations
 from fedspec.source_text import bare, copied, definition_of, loaded
-from fedspec_suite.diagnosis.edits.claimed import claimed, running
+from fedspec_suite.diagnosis.edits.claimed import OF_MESSAGES, claimed, running
 from fedspec_suite.diagnosis.edits.edit import CALLS
 from fedspec_suite.diagnosis.edits.unguarded import CHECKS
 from fedspec_suite.measure.setting import Setting
 
 Values = Mapping[str, Any]
 """Numbers by the text that denotes them: a name, or a field such as ``state.m``."""
+
+AT_RANDOM: object = OF_MESSAGES["fixed-random"]
 
 OWN_SHARE = "W.diagonal()[:, None]"
 """Text of each client's weight of its own model."""
@@ -118,7 +120,8 @@ def boxes(setting: Setting) -> Iterator[Box]:
     options, words = {**setting.algorithm.under, **setting.options}, claimed(setting)
     # A claim's words come first: another word looks like an equation of the rule that takes what it makes.
     for f in sorted(running(setting), key=lambda f: f not in words):
-        if f in words or equations(f, options):
+        # No secant solves a step function.
+        if f != AT_RANDOM and (f in words or equations(f, options)):
             folding = folding_under(setting.algorithm, setting.options)
             folding.add(f)
             inner = inspect.unwrap(f)
@@ -189,7 +192,7 @@ def value_of(node: ast.expr, values: Values) -> Any:
         KeyError: something in it is not among the values.
     """
     if name := leaf(node):
-        return np.pi if name == "pi" else values[name]
+        return values[name]
     match node:
         case ast.Constant(value=int() | float() as v):
             return float(v)

@@ -36,6 +36,7 @@ FORMULAS = {
     "block_sum",
     "block_mean",
     "block_max",
+    "block_norms",
 }
 """Functions that a formula may contain."""
 
@@ -125,6 +126,8 @@ def in_symbols(value: ast.expr, newer: Collection[str]) -> str:
                 return f"{path.rpartition('.')[2]}_old"
             case ast.Call(func=ast.Name(id="block_sum" | "block_mean" | "block_max" as n), args=[v]):
                 return f"({n.removeprefix('block_')} of {text(v, 5)} over the block)"
+            case ast.Call(func=ast.Name(id="block_norms"), args=[v]):
+                return f"sum_b ||{text(v)}_b||"
             case ast.Call(func=ast.Name(id="old"), args=[v]):
                 return f"{text(v)}_old"
             case ast.Call(func=ast.Name(id="as_number"), args=[v, _]):

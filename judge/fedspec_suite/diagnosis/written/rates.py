@@ -22,8 +22,8 @@ from fedspec_suite.diagnosis.defects.defect import Defect
 from fedspec_suite.diagnosis.defects.schedules import told
 from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed, equation_of, session_with
 from fedspec_suite.diagnosis.written.plays import REFUSED, Play, generic_cases, of_models, of_parameters
-from fedspec_suite.diagnosis.written.replay import flat_model
 from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.reaching import flat_model
 from fedspec_suite.measure.setting import Setting
 
 RATES = ("eta", "eta_l")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fedspec import arith
-from fedspec.arith import Array, largest, total
+from fedspec.arith import Array, largest, norm, total
 from fedspec.domains import REAL, resting
 from fedspec.params import layers, shapes
 from fedspec_suite.diagnosis.defects.limits import MEAN
@@ -24,6 +24,7 @@ from fedspec_suite.diagnosis.written.box import OWN_SHARE, Box, read_in, rows, s
 from fedspec_suite.diagnosis.written.plays import Play
 from fedspec_suite.measure.call_graph import Spaces
 from fedspec_suite.measure.function_copies import Edits
+from fedspec_suite.measure.reaching import flat_model, reach
 
 WHOLE: dict[str, Callable[[Array], Any]] = {
     "norm({})": np.linalg.norm,
@@ -68,6 +69,7 @@ ASKED: Mapping[str, Callable[..., Any]] = {
     **{"participants": participants, "of_state": of_state, "as_set": as_set},
     "client_squares": client_squares,
     **{"block_sum": _over_blocks(total), "block_max": _over_blocks(largest)},
+    "block_norms": lambda kept, v: sum(norm(v[b]) for b in kept.blocks),
     "block_mean": _over_blocks(lambda v: total(v) / v.shape[-1]),
 }
 """Functions by which an edited rule reads its session's record."""
@@ -86,6 +88,7 @@ def texts_of(arguments: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     # A stack G of all clients' gradients has blocks in each row.
     vectors = [n for n in inputs if n != "G"]
     found |= {f"{f}({n} ** 2)": (f, f"{n} ** 2") for n in vectors for f in ("block_sum", "block_mean", "block_max")}
+    found |= {f"block_norms({n})": ("block_norms", n) for n in vectors}
     if "delta" in arguments:
         found |= {"participants()": ("participants", ""), "client_squares()": ("client_squares", "")}
     return (
@@ -327,49 +330,12 @@ def _events(
 SAME = 1e-6
 """Largest relative change of a model that counts as none."""
 
-REACHED = 8
-"""Largest number of secant steps."""
-
-
-def reach(taken: Callable[[Array], Array], x: Array, made: Array, plain: Array) -> Array:
-    """Find what a rule must make for its event to lead to a model, by a secant a coordinate, or one for a number.
-
-    Args:
-        taken: the model for what the rule makes.
-        x: the wanted model.
-        made: what the claimed rule makes.
-        plain: the model that this leads to.
-
-    Raises:
-        KeyError: nothing that the rule makes leads to the model.
-    """
-    lacking = x - plain if made.ndim else np.nanmean(x - plain)
-    y = x if np.array_equal(made, plain, equal_nan=True) else made + lacking
-    # One number can't undo the rounding of each coordinate.
-    close = (4 if made.ndim else 64) * np.finfo(float).eps * np.nanmax(np.abs(x), initial=0)
-    for _ in range(REACHED):
-        here = taken(y)
-        if ((np.abs(here - x) <= close) | (np.isnan(here) & np.isnan(x))).all():
-            return y
-        with np.errstate(all="ignore"):
-            moved = here - plain
-            # One number is found from all coordinates that it moves.
-            step = (y - made) * ((x - here) / moved if made.ndim else (x - here) @ moved / (moved @ moved))
-        made, plain, y = y, here, y + np.where(np.isfinite(step), step, 0)
-    raise KeyError("the rule is not what makes the model")
-
 
 def as_shown(state: Any, shown: Mapping[str, Array]) -> Any:
     """Replace the vectors of a state that a subject shows by the subject's."""
     there = {f.name: getattr(state, f.name) for f in fields(state)} if is_dataclass(state) else {}
     own = {n: np.asarray(shown[n], float) for n, v in there.items() if n in shown and np.shape(v) == shown[n].shape}
     return replace(state, **own) if own else state
-
-
-def flat_model(shown: Mapping[str, Any]) -> Array:
-    """The model of an answer as one vector."""
-    x = shown["x"]
-    return np.concatenate([np.asarray(a, float).reshape(-1) for a in (x.values() if isinstance(x, Mapping) else [x])])
 
 
 def is_number(v: Any) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 from fedspec.arith import Array, sqrt, total
 from fedspec.chain import LINKS
 from fedspec.rules import equations
+from fedspec.schedules import SHAPES, schedule_of
 from fedspec.source_text import copied, source_of
 from fedspec_suite.diagnosis.comparing import off
 from fedspec_suite.diagnosis.composed import together
@@ -27,11 +28,11 @@ from fedspec_suite.diagnosis.written.averages import averaged
 from fedspec_suite.diagnosis.written.box import Box, boxes, leaf, read_in, solved, value_of
 from fedspec_suite.diagnosis.written.notation import in_notation
 from fedspec_suite.diagnosis.written.plays import played
-from fedspec_suite.diagnosis.written.rates import long_plays, scheduled
+from fedspec_suite.diagnosis.written.rates import factors, scheduled
 from fedspec_suite.diagnosis.written.replay import ASKED, Opened, opened
-from fedspec_suite.diagnosis.written.terms import CLAIMED, ROWS, Answer, Terms, answers
 from fedspec_suite.diagnosis.written.weights import weighted
 from fedspec_suite.measure.bench import Bench, Shown
+from fedspec_suite.measure.formulas import CLAIMED, ROWS, Answer, Terms, answers
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import Mutant
@@ -91,23 +92,19 @@ def written(bench: Bench, setting: Setting, base: Variant | None = None) -> Iter
     def based(v: Variant) -> Variant | None:
         return together(setting, v, base) if base else v
 
-    for v in filter(
-        None,
-        map(
-            based, chain(averaged(plays, setting), weighted(plays, setting), () if base else scheduled(bench, setting))
-        ),
-    ):
+    rated = dict(factors(bench, setting)) if setting.schedules else {}
+    # What factors of a rate explain is no mean of other weights.
+    means = () if rated else chain(averaged(plays, setting), weighted(plays, setting))
+    for v in filter(None, map(based, chain(means, () if base else scheduled(bench, setting)))):
         if all(_gives(v, p.s, p.answers) for p in plays):
             yield v
             return
     left = iter(range(LOOKED))
     for box in boxes(setting):
-        if box.word.startswith("schedule"):
-            plays = long_plays(bench, setting)
         found: dict[Edit, ast.expr] = {}
         for place, name in enumerate(box.made):
             try:
-                o = opened(box, name, plays)
+                o = of_schedule(box, rated, setting) if box.word.startswith("schedule") else opened(box, name, plays)
             except (KeyError, *CANNOT):
                 continue
             if o is not None:
@@ -118,6 +115,19 @@ def written(bench: Bench, setting: Setting, base: Variant | None = None) -> Iter
             one = based(rule_with(setting, box, [*box.made][edit.place], found[edit]))
             if one and all(_gives(one, p.s, p.answers) for p in plays):
                 yield one
+
+
+def of_schedule(box: Box, rated: Mapping[str, Array], setting: Setting) -> Opened | None:
+    """The factors of a rate, solved for in a long run, as what its schedule must have made; None if there are none."""
+    rate = box.word.rpartition(" ")[2]
+    s = rated.get(rate)
+    if s is None or len(box.made) > 1:
+        return None
+    told = schedule_of(setting.schedules[rate])
+    numbers = dict(zip(SHAPES[told.shape], told.numbers, strict=True))
+    values = {"t": np.arange(len(s), dtype=float)}
+    values |= {n: np.full(len(s), v) for n, v in {**numbers, "pi": math.pi}.items()}
+    return Opened(box, box.model, s, 1e-8 * np.abs(s) + 1e-9, values)
 
 
 def _gives(v: Variant, s: Scenario, answers: Sequence[Shown]) -> bool:

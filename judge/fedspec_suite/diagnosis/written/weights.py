@@ -1,8 +1,8 @@
 """Weights of a subject's mean, solved for from its models and written as a formula of what clients report.
 
 The aggregate of a round is the sum of b_i times row i (``population.weigh``). It is found from the model; if the rows
-are linearly independent, least squares gives each b_i. The formula search of ``terms.py`` writes b_i from n_i, tau_i,
-||a_i||_1 and their sums. So an unlisted weighting has a name too, for example sqrt(n_i) / sum(sqrt(n_j)).
+are linearly independent, least squares gives each b_i. The formula search of ``formulas.py`` writes b_i from n_i,
+tau_i, ||a_i||_1 and their sums. So an unlisted weighting has a name too, for example sqrt(n_i) / sum(sqrt(n_j)).
 """
 
 from __future__ import annotations
@@ -10,16 +10,14 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
 from itertools import combinations, islice
 from types import FunctionType
 from typing import Any, cast
 
 import numpy as np
 
-from fedspec import arith
 from fedspec.arith import Array
 from fedspec.population import weigh
 from fedspec.source_text import copied, loaded
@@ -29,16 +27,14 @@ from fedspec_suite.diagnosis.edits.edit import Put
 from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed, equation_of
 from fedspec_suite.diagnosis.written.notation import in_symbols
 from fedspec_suite.diagnosis.written.plays import Play
-from fedspec_suite.diagnosis.written.replay import as_shown, flat_model, reach
-from fedspec_suite.diagnosis.written.terms import ROWS, Terms, answers
+from fedspec_suite.diagnosis.written.replay import as_shown
 from fedspec_suite.measure.call_graph import Spaces
+from fedspec_suite.measure.formulas import ROWS, Terms, answers, evaluated
+from fedspec_suite.measure.reaching import flat_model, reach
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
 WEIGH = cast(FunctionType, weigh)
-
-SPACE = {n: getattr(arith, n) for n in arith.__all__}
-"""Functions that formulas call."""
 
 FLOOR = "where_less(p_i, 1, 0 * p_i, 1 + 0 * p_i)"
 """Integer division of weights that are at most 1."""
@@ -262,15 +258,6 @@ def _formulas(
     for answer in sorted(islice(found, MANY), key=lambda a: a.size):
         if _near(evaluated(ast.unparse(answer.expression), columns), want).all():
             yield answer.expression
-
-
-_compiled = cache(partial(compile, filename="<weights>", mode="eval"))
-
-
-def evaluated(formula: str, values: Mapping[str, Any]) -> Any:
-    """Evaluate a formula."""
-    with np.errstate(all="ignore"):
-        return eval(_compiled(formula), SPACE, {**values})
 
 
 def _variant(setting: Setting, formula: ast.expr, wanted: ast.expr | None, forms: Sequence[str]) -> Variant:

@@ -7,12 +7,15 @@ up directly, under a root, and as a sum, product, quotient, maximum or minimum o
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cache, partial
+from typing import Any
 
 import numpy as np
 
+from fedspec import arith
 from fedspec.arith import Array
 
 ROWS = 32
@@ -148,6 +151,18 @@ def joined(op: str, a: ast.expr, b: ast.expr | None) -> ast.expr:
         return ast.BinOp(a, OPERATORS[op], b)
     name = {"max": "maximum", "min": "minimum"}.get(op, op)
     return ast.Call(ast.Name(name, ast.Load()), [a] if b is None else [a, b], [])
+
+
+SPACE = {n: getattr(arith, n) for n in arith.__all__}
+"""Functions that formulas call."""
+
+_compiled = cache(partial(compile, filename="<formula>", mode="eval"))
+
+
+def evaluated(formula: str, values: Mapping[str, Any]) -> Any:
+    """Evaluate a formula in the arithmetic of some values."""
+    with np.errstate(all="ignore"):
+        return eval(_compiled(formula), SPACE, {**values})
 
 
 @dataclass(frozen=True)
