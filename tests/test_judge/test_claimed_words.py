@@ -14,6 +14,7 @@ from test_judge.diagnosing import named
 from fedspec.arith import Array
 from fedspec.contract import Begin, Case, Event, Offer, SubjectInfo
 from fedspec.params import flatten, unflatten
+from fedspec_suite.api import DoesNotConform, check_subject
 
 Step = Callable[[Any, Event], None]
 
@@ -57,6 +58,16 @@ def scheduled(said: str, factor: Callable[[int], float]) -> Own:
         state.x = state.x + state.case.hyper["eta"] * factor(state.t) * delta
 
     return Own(Offer("fedavg", "server", schedules={"eta": said}), step)
+
+
+def averaged(messages: tuple[str, ...], b: Callable[[Array], Array]) -> Own:
+    """FedAvg's server, which multiplies the changes as they come by a function of the numbers of examples."""
+
+    def step(state: Any, e: Any) -> None:
+        rows = np.array([flatten(m.delta) for m in e.messages])
+        state.x = state.x + state.case.hyper["eta"] * (b(np.array([m.weight for m in e.messages], float)) @ rows)
+
+    return Own(Offer("fedavg", "server", messages=messages), step)
 
 
 def short(delta: Array, c: float = 0.6) -> Array:
@@ -154,6 +165,20 @@ MISTAKES: dict[str, tuple[Own, str]] = {
 def test_an_unlisted_mistake_in_a_claimed_word_is_written_out(how: str) -> None:
     subject, words = MISTAKES[how]
     assert words in (said := named(subject)), said
+
+
+FORGOTTEN = {
+    "clip of messages": averaged(("clip-norm 1000",), lambda n: n / n.sum()),
+    "cap": averaged(("weight-cap 300", "divisor 50"), lambda n: n / 300 / 50),
+    "clip of gradients": clipped("clip-norm 1000", lambda g, x: g),
+}
+
+
+@pytest.mark.parametrize("word", FORGOTTEN)
+def test_a_large_bound_that_is_forgotten_is_seen(word: str) -> None:
+    """Cases are as large as the claimed bound: usual changes are no longer than 4, and usual sizes are below 10."""
+    with pytest.raises(DoesNotConform):
+        check_subject(FORGOTTEN[word], law="follows-x")
 
 
 def test_the_average_of_a_right_server_is_no_other() -> None:

@@ -95,7 +95,7 @@ def client_scenarios(
         count = draw(between(steps[0], steps[1] + setting.longer))
         rows = of_batches(setting, shape)
         events.extend(step_of(setting, draw_blocks(draw, rows, setting.dtype), k + r) for k in range(count))
-    return Scenario(case(setting, x0, h), tuple(events))
+    return finer(setting, Scenario(case(setting, x0, h), tuple(events)))
 
 
 STRATEGIES = tuple(map(str, Strategy))

@@ -213,7 +213,7 @@ def _in_coordinates(s: Scenario, kind: str, x: Array, dtype: str) -> str:
 
 
 def _counted(s: Scenario, kind: str, x: Array) -> str:
-    """Shares of the changes in the mean of the faulty round, solved for from the model; empty if no sum of changes gives it."""
+    """Shares of the changes in the faulty round, solved for from the model; empty if no sum of changes gives it."""
     calls: list[tuple[Array, Array]] = []
     now: list[Array | None] = [None]
 

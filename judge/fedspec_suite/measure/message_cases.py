@@ -1,10 +1,16 @@
-"""Cases of claims with ``messages``: changes that have more bits than a rounding keeps."""
+"""Cases of claims with ``messages`` or ``gradients``: numbers as large as the claimed bounds, and of many bits."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from fedspec.arith import Array
+from fedspec.contract import Event, Messages
 from fedspec_suite.measure.scenario import Scenario, change_events, posed
 from fedspec_suite.measure.setting import Setting
 
@@ -25,7 +31,7 @@ def finer(setting: Setting, s: Scenario) -> Scenario:
     a change of two models rounds it as code does that is given the change.
     """
     if not setting.messages:
-        return s
+        return _about_bounds(setting, s)
     changes = [m.delta[n] for e in s.events for m in getattr(e, "messages", ()) for n in m.delta]
     changes += [] if s.case.problem is None else [s.case.problem.e]
     largest = max((float(np.abs(a).max()) for a in changes if a.size), default=0.0)
@@ -38,4 +44,44 @@ def finer(setting: Setting, s: Scenario) -> Scenario:
         odd = 2 * np.floor(np.asarray(a, dtype=float) * (SHRINK * smaller / unit / 2)) + 1
         return np.where(a == 0, 0.0, odd * unit).astype(a.dtype)
 
-    return change_events(s, fine) if s.case.problem is None else posed(s, e=fine(s.case.problem.e))
+    fitting = change_events(s, fine) if s.case.problem is None else posed(s, e=fine(s.case.problem.e))
+    return _about_bounds(setting, fitting)
+
+
+BOUNDS = ("clip-", "scale-norm", "mean-clip-norm")
+"""Beginnings of the words whose numbers bound a gradient, a change or a mean."""
+
+LARGEST, USUAL = 2**10, 5
+"""Largest factor of numbers, which every floating-point type holds; and a client's usual number of examples."""
+
+
+def _about_bounds(setting: Setting, s: Scenario) -> Scenario:
+    """The case with gradients, changes and examples that lie on both sides of a claimed clip or cap.
+
+    Numbers are those for a bound between 1 and 2, times a power of 2, so that they stay as short as they are.
+    """
+    words = [word.split() for word in (*setting.messages, *setting.gradients)]
+    clip = next((float(number[0]) for name, *number in words if name.startswith(BOUNDS)), 1.0)
+    cap = next((float(number[0]) for name, *number in words if name == "weight-cap"), 0.0)
+    by = min(max(2.0 ** np.floor(np.log2(clip)), 1 / LARGEST), float(LARGEST))
+
+    def times(a: Array) -> Array:
+        return np.asarray(a * by, a.dtype)
+
+    def sized(n: Any) -> Any:
+        return type(n)(np.ceil(n * cap / USUAL))
+
+    if by != 1:
+        s = change_events(s, times, times)
+        s = s if s.case.problem is None else posed(s, e=times(s.case.problem.e))
+    if cap > 2 * USUAL:
+        if s.case.problem is not None:
+            s = posed(s, examples=np.array([sized(n) for n in s.case.problem.examples]))
+        s = replace(s, events=tuple(map(partial(_resized, sized), s.events)))
+    return s
+
+
+def _resized(sized: Callable[[Any], Any], e: Event) -> Event:
+    if not isinstance(e, Messages):
+        return e
+    return replace(e, messages=tuple(replace(m, weight=sized(m.weight)) for m in e.messages))

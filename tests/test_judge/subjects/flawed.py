@@ -206,7 +206,7 @@ class Flawed:
 SAID: dict[str, tuple[tuple[str, ...], str]] = {
     "uphill": (ALL, "wrong sign|uphill|wrong way"),
     "last client": (ALL, "last client"),
-    "first client": (ALL, "first client"),
+    "first client": (ALL, "first client|yours: p_i = \\[i = 1\\], wanted"),
     "unweighted": (ALL[:2], "uniform|weigh alike"),
     "by steps": (ALL, "weights = steps"),
     "sum": (ALL, "sum|added"),
@@ -231,7 +231,7 @@ SAID: dict[str, tuple[tuple[str, ...], str]] = {
     "forgets m": (ALL[1:], "m is forgotten|beta1 is ignored|forgotten"),
     "every round twice": (ALL, "taken twice|every step is doubled"),
     "halved": (ALL, "0.5|halved"),
-    "over the round": (ALL, "t\\^-1|m is divided by the number of steps|\\(eta / t\\)"),
+    "over the round": (ALL, "inverse/round period=1|t\\^-1|m is divided by the number of steps|\\(eta / t\\)"),
     "weight decay": (ALL, "0.0078125 x"),
     "float32": (ALL, "float32|single precision"),
     "one too many": (ALL[:1], "p_i = n_i / \\(1 \\+ sum\\(n_j\\)\\)"),
@@ -258,7 +258,7 @@ SAID: dict[str, tuple[tuple[str, ...], str]] = {
     "corrected v": (ALL[-1:], "v_hat = max\\(v_hat, v / \\(1 - beta2\\^t\\)\\)"),
     "mean of squares": (
         DECAYING[:2],
-        "delta\\^2 is computed from each client's change and then averaged",
+        "delta\\^2 is computed from each client's change and then averaged|\\(sum_i p_i Delta_i\\^2\\)",
     ),
     "mean of squares, undamped": (DECAYING[:1], "1 - beta1.*the clients' mean of delta\\^2|delta\\^2.*1 - beta1"),
     "squares one by one": (DECAYING[:1], "is done for each update by itself, one after another"),

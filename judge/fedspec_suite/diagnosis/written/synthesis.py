@@ -6,6 +6,7 @@ import ast
 import inspect
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
@@ -69,12 +70,14 @@ class Edit:
         length: that of the text.
         place: how many equations come before it.
         text: the whole right side.
+        name: the name that it defines.
     """
 
     size: int
     length: int
     place: int
     text: str
+    name: str
 
 
 def written(bench: Bench, setting: Setting, base: Variant | None = None) -> Iterator[Variant]:
@@ -100,21 +103,24 @@ def written(bench: Bench, setting: Setting, base: Variant | None = None) -> Iter
             yield v
             return
     left = iter(range(LOOKED))
-    for box in boxes(setting):
-        found: dict[Edit, ast.expr] = {}
-        for place, name in enumerate(box.made):
-            try:
-                o = of_schedule(box, rated, setting) if box.word.startswith("schedule") else opened(box, name, plays)
-            except (KeyError, *CANNOT):
-                continue
-            if o is not None:
-                for size, value in right_sides(o, left):
-                    text = ast.unparse(value)
-                    found.setdefault(Edit(size, len(text), place, text), value)
-        for edit in sorted(found)[:TRIED]:
-            one = based(rule_with(setting, box, [*box.made][edit.place], found[edit]))
-            if one and all(_gives(one, p.s, p.answers) for p in plays):
-                yield one
+    found: dict[Edit, tuple[Box, ast.expr]] = {}
+    equations_of = [(box, name) for box in boxes(setting) for name in box.made]
+    for place, (box, name) in enumerate(equations_of):
+        try:
+            o = of_schedule(box, rated, setting) if box.word.startswith("schedule") else opened(box, name, plays)
+        except (KeyError, *CANNOT):
+            continue
+        if o is not None:
+            for size, value in right_sides(o, left):
+                text = ast.unparse(value)
+                found.setdefault(Edit(size, len(text), place, text, name), (box, value))
+    tried = Counter[Box]()
+    for edit in sorted(found):
+        box, value = found[edit]
+        tried[box] += 1
+        one = based(rule_with(setting, box, edit.name, value)) if tried[box] <= TRIED else None
+        if one and all(_gives(one, p.s, p.answers) for p in plays):
+            yield one
 
 
 def of_schedule(box: Box, rated: Mapping[str, Array], setting: Setting) -> Opened | None:
