@@ -32,7 +32,7 @@ from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Conformity, Obligation, Status
-from fedspec_suite.mutants import texts
+from fedspec_suite.mutants import functions, texts
 
 pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
 
@@ -96,7 +96,7 @@ def test_what_becomes_of_the_state_has_a_name_at_level_round(words: str) -> None
 
 
 def test_an_edit_of_a_rule_has_a_name_without_a_catalogue() -> None:
-    divided = next(e for e in edits(find("sgd"), "client") if e.words.startswith("divided"))
+    divided = next(e for e in edits(functions(find("sgd"), "client")) if e.words.startswith("divided"))
     d = diagnosed(Behind("sgd", "client", edits=(divided.mutant,)))
     equation = "yours: x = x - g / eta_l, wanted: x = x - eta_l g"
     assert [(f.words, f.equation, f.kind) for f in d.found] == [(equation, "sgd.step", "written")]

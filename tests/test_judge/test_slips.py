@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from types import FunctionType
+from typing import Any, cast
 
 import pytest
 from test_judge.diagnosing import diagnosed, edited, names
@@ -12,13 +13,15 @@ from test_judge.subjects.behind import Behind
 from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Begin, Messages, Offer
 from fedspec.params import flatten
+from fedspec.schedules import FACTORS
 from fedspec_suite.diagnosis.defects.defect import with_x
 from fedspec_suite.diagnosis.diagnosis import Diagnosis, in_words, unrepeated
+from fedspec_suite.diagnosis.edits.claimed import KNOWN
 from fedspec_suite.diagnosis.edits.systematic import edits
 from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.measure.bench import specified
 from fedspec_suite.measure.setting import setting_of
-from fedspec_suite.mutants import Mutant
+from fedspec_suite.mutants import Mutant, functions
 
 pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
 
@@ -241,11 +244,11 @@ def test_every_state_takes_another_model() -> None:
             assert (getattr(after, "x", after) == 2 * x + 1).all(), a.id
 
 
-def test_every_edit_of_every_rule_is_a_text() -> None:
-    for a in CATALOGUE.values():
-        for level in a.levels:
-            for e in edits(a, level):
-                compile(e.mutant.new, e.words, "exec")
+def test_every_edit_of_every_rule_and_of_every_word_of_a_claim_is_a_text() -> None:
+    words = [*KNOWN.values(), *(cast(FunctionType, f) for f in FACTORS.values())]
+    for found in (words, *(functions(a, level) for a in CATALOGUE.values() for level in a.levels)):
+        for e in edits(found):
+            compile(e.mutant.new, e.words, "exec")
 
 
 def of_first_round(k: int, e: Any, there: list[int] = []) -> Any:  # noqa: B006 - it is what the subject remembers
