@@ -37,8 +37,8 @@ def record(kind: K) -> K:
 def enlist(kind: type) -> None:
     """Register a frozen dataclass as a pytree with jax and torch, now or once they are imported."""
     RECORDS.append(kind)
-    for name in _TOLD:
-        _tell(name, kind)
+    for tell in _TOLD.values():
+        tell(kind)
     introduce()
 
 
@@ -49,14 +49,7 @@ def introduce() -> None:
     for name in [name for name in _COMING if name in sys.modules]:
         _TOLD[name] = _COMING.pop(name)
         for kind in RECORDS:
-            _tell(name, kind)
-
-
-def _tell(name: str, kind: type) -> None:
-    # Copies of these functions have tables of their own, and a library takes a class once.
-    if (name, kind) not in _DONE:
-        _DONE.add((name, kind))
-        _TOLD[name](kind)
+            _TOLD[name](kind)
 
 
 def _made(record: Any) -> None:
@@ -125,5 +118,4 @@ def _tell_torch(kind: type) -> None:
 
 
 _TOLD: dict[str, Callable[[type], None]] = {}
-_DONE: set[tuple[str, type]] = set()
 _COMING = {"jax.tree_util": _tell_jax, "torch.utils._pytree": _tell_torch}

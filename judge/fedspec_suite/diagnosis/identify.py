@@ -205,8 +205,16 @@ def _elsewhere(bench: Bench, known: Known, given: Given, cases: tuple[Scenario, 
         return ()
     beyond = Larger(bench, known.setting, wider, all_given)
     # In one case many names fit by chance; a schedule has been found in several long ones.
+    rated = rates.scheduled(known.setting, rates.factors(bench, known.setting))
     named = [known.variants, known.edits] if len(cases) > 1 else []
-    return first([*named, rates.scheduled(bench, known.setting)], wider, all_given, told, ("x",), beyond)
+    return first(
+        [*named, rated],
+        wider,
+        all_given,
+        told,
+        ("x",),
+        beyond,
+    )
 
 
 def _simpler(known: Known, setting: Setting, silent: tuple[str, ...]) -> Iterator[Iterable[Variant]]:

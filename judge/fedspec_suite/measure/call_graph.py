@@ -61,8 +61,8 @@ def stands_behind(f: Part) -> bool:
 
 
 def is_table(value: Any, names: Names) -> TypeGuard[dict[Any, Any]]:
-    """True if a value is a table in which functions are looked up, but not the registry of rules."""
-    return isinstance(value, dict) and names.get("__name__") != "fedspec.rules"
+    """True if a value is a table in which functions are looked up, but no registry of rules or records."""
+    return isinstance(value, dict) and names.get("__name__") not in ("fedspec.rules", "fedspec.records")
 
 
 def is_specified(module: str | None) -> bool:

@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
-from types import FunctionType
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from fedspec import population
 from fedspec.arith import Array
 from fedspec.catalogue import find
 from fedspec.contract import ClientMessage, Messages
@@ -24,7 +22,7 @@ from fedspec_suite.measure.edited_sessions import Form, form_of
 from fedspec_suite.measure.function_copies import Edits
 from fedspec_suite.measure.portable_rng import PortableRng
 from fedspec_suite.measure.process import SubjectError, SubjectHangs
-from fedspec_suite.measure.reaching import flat_model, reach
+from fedspec_suite.measure.reaching import WEIGH, OpenMean, flat_model, reach
 from fedspec_suite.measure.scenario import Scenario, change_events, sending, with_dtype
 from fedspec_suite.measure.seeded_cases import Draws, draw_case
 from fedspec_suite.measure.setting import Setting
@@ -45,8 +43,6 @@ PLACE = 1
 
 UNEVEN = 0.739
 """Factor of all changes: with short numbers ``sign(v - Delta^2)`` may be a tie, which rounding breaks."""
-
-WEIGH = cast(FunctionType, population.weigh)
 
 COUNTED = 1e-7
 """Largest error of what a message counts."""
@@ -195,18 +191,14 @@ def _path(s: Scenario, start: int) -> Path | None:
     return out[start : start + 2]
 
 
-def _in_coordinates(s: Scenario, kind: str, x: Array, dtype: str) -> str:
+def _in_coordinates(s: Scenario, kind: str, x: Array, wanted: Mapping[Treatment, Path], dtype: str) -> str:
     """The treatment in the coordinates of a change that aren't finite, and that in the others; empty if none fits."""
     if kind not in ("nan", "infinite"):
         return ""
     bad = ~np.isfinite(flatten(_sent(faulty(s, kind), AT)[PLACE].delta))
 
     def of(there: Array) -> Treatment | None:
-        for treatment in KINDS[kind][1]:
-            want = None if treatment is Treatment.RAISES else implied(s, kind, treatment)
-            if want and _alike([x[there]], [want[0][there]], dtype):
-                return treatment
-        return None
+        return next((t for t, want in wanted.items() if _alike([x[there]], [want[0][there]], dtype)), None)
 
     one, other = of(bad), of(~bad)
     return f"in the coordinates that aren't finite {one}, in the others {other}" if one and other else ""
@@ -214,19 +206,9 @@ def _in_coordinates(s: Scenario, kind: str, x: Array, dtype: str) -> str:
 
 def _counted(s: Scenario, kind: str, x: Array) -> str:
     """Shares of the changes in the faulty round, solved for from the model; empty if no sum of changes gives it."""
-    calls: list[tuple[Array, Array]] = []
-    now: list[Array | None] = [None]
-
-    def in_place(names: Spaces) -> Any:
-        def mean(w: Array, rows: Array) -> Array:
-            calls.append((w, rows))
-            made: Array = w @ rows if now[0] is None else now[0]
-            return made
-
-        return mean
-
+    mean = OpenMean()
     form = _unguarded(form_of(find(s.case.algorithm), "server"))
-    edits: Edits = {WEIGH: in_place}
+    edits: Edits = {WEIGH: mean.in_place}
     session: Any = form.started(s.case, edits, False, lambda kind, row, case: kind(row, case))
     for event in s.events[:AT]:
         session.step(event)
@@ -234,14 +216,14 @@ def _counted(s: Scenario, kind: str, x: Array) -> str:
 
     def taken(y: Array | None) -> Array:
         vars(session).update(before)
-        now[0] = y
-        calls.clear()
+        mean.now = y
+        mean.calls.clear()
         return flat_model(session.step(s.events[AT]))
 
     bad = _sent(faulty(s, kind), AT)
     try:
         plain = taken(None)
-        ((p, rows),) = calls
+        ((p, rows),) = mean.calls
         sent = [*bad, *_sent(s, AT)][: len(rows)] if kind != "shape" else _sent(s, AT)
         own = np.array([np.nan_to_num(flatten(m.delta), nan=0, posinf=0, neginf=0) for m in sent])
         y = reach(taken, x, p @ rows, plain)
@@ -297,11 +279,10 @@ def observed(bench: Bench, s: Scenario, kind: str) -> tuple[tuple[Treatment, ...
     got = played(bench, faulty(s, kind))
     if isinstance(got, str):
         return (Treatment.RAISES,) if not got.startswith("in ") else (), got
-    found = []
-    for treatment in KINDS[kind][1]:
-        want = None if treatment is Treatment.RAISES else implied(s, kind, treatment)
-        if want and _alike(got, want, bench.dtype):
-            found.append(treatment)
+    wanted: dict[Treatment, Path] = {
+        t: path for t in KINDS[kind][1] if t is not Treatment.RAISES and (path := implied(s, kind, t))
+    }
+    found = [t for t, want in wanted.items() if _alike(got, want, bench.dtype)]
     if not found:
         first = next(iter(s.case.x0.values()))
         if kind in ("nan", "infinite") and not np.isfinite(got[0][first.size - 1]):
@@ -310,6 +291,6 @@ def observed(bench: Bench, s: Scenario, kind: str) -> tuple[tuple[Treatment, ...
         alone, want = played(bench, s), _path(s, AT)
         if isinstance(alone, str) or not want or not _alike(alone, want, bench.dtype):
             return (), "without a fault it doesn't follow the rule either, as the other checks of `fedspec check` say"
-        if said := _in_coordinates(s, kind, got[0], bench.dtype) or _counted(s, kind, got[0]):
+        if said := _in_coordinates(s, kind, got[0], wanted, bench.dtype) or _counted(s, kind, got[0]):
             return (), said
     return tuple(found), f"x = {np.array2string(got[0], precision=4, separator=', ', threshold=8)}"

@@ -3,11 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from types import FunctionType
+from typing import Any, cast
 
 import numpy as np
 
+from fedspec import population
 from fedspec.arith import Array
+from fedspec_suite.measure.call_graph import Spaces
+
+WEIGH = cast(FunctionType, population.weigh)
+"""The weighted mean of every rule."""
+
+
+class OpenMean:
+    """Replacement of the weighted mean that records its calls, and whose last call may give another vector.
+
+    Attributes:
+        calls: the weights and rows of each call since the list was cleared.
+        now: what the mean gives instead; None: itself.
+        last: the number of calls in an event; calls before the last one give the mean itself.
+    """
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Array, Array]] = []
+        self.now: Array | None = None
+        self.last = 0
+
+    def in_place(self, names: Spaces) -> Callable[[Array, Array], Array]:
+        """Return the function that stands in the place of ``population.weigh``."""
+
+        def mean(w: Array, rows: Array) -> Array:
+            self.calls.append((np.asarray(w, float), np.asarray(rows, float)))
+            made: Array = w @ rows if self.now is None or len(self.calls) < self.last else self.now
+            # A rule doesn't mix a mean of another type with its model.
+            return made.astype(rows.dtype)
+
+        return mean
+
 
 REACHED = 8
 """Largest number of secant steps."""

@@ -31,10 +31,10 @@ from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed, equati
 from fedspec_suite.diagnosis.written.box import solved
 from fedspec_suite.diagnosis.written.notation import in_symbols
 from fedspec_suite.diagnosis.written.plays import Play
-from fedspec_suite.diagnosis.written.weights import CONDITION, MANY, SLACK, TRIED, WEIGH
+from fedspec_suite.diagnosis.written.weights import CONDITION, MANY, SLACK, TRIED
 from fedspec_suite.measure.call_graph import Spaces
 from fedspec_suite.measure.formulas import ROWS, Terms, answers, evaluated
-from fedspec_suite.measure.reaching import flat_model, reach
+from fedspec_suite.measure.reaching import WEIGH, OpenMean, flat_model, reach
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
@@ -134,18 +134,8 @@ def _rounds(play: Play) -> Iterator[Solved]:
     Raises:
         KeyError: no sum of changes and noise leads to the subject's model.
     """
-    calls: list[tuple[Array, Array]] = []
+    mean = OpenMean()
     raw: list[tuple[Array, Array, Sequence[Any]]] = []
-    now: list[Array | None] = [None]
-    last = [0]
-
-    def mean_in_place(names: Spaces) -> Any:
-        def mean(w: Array, rows: Array) -> Array:
-            calls.append((np.asarray(w, float), np.asarray(rows, float)))
-            made: Array = w @ rows if now[0] is None or len(calls) < last[0] else now[0]
-            return made.astype(rows.dtype)
-
-        return mean
 
     def delivered_in_place(names: Spaces) -> Any:
         def deliver(words: Any, m: Messages, sent: Sent) -> Messages:
@@ -154,23 +144,23 @@ def _rounds(play: Play) -> Iterator[Solved]:
 
         return deliver
 
-    session = play.session({WEIGH: mean_in_place, DELIVERED: delivered_in_place})
+    session = play.session({WEIGH: mean.in_place, DELIVERED: delivered_in_place})
     for event, answer in zip(play.s.events, play.answers, strict=False):
         before = {**vars(session)}
 
         def taken(y: Array | None, event: Any = event, before: Any = before) -> Array:
             vars(session).update(before)
-            now[0] = y
-            calls.clear()
+            mean.now = y
+            mean.calls.clear()
             return flat_model(session.step(event))
 
         x = np.asarray(model(before["state"]), float)
-        last[0] = 0
+        mean.last = 0
         plain = taken(None)
-        last[0] = len(calls)
-        if not calls or not raw:
+        mean.last = len(mean.calls)
+        if not mean.calls or not raw:
             raise KeyError("not one mean of the messages")
-        w, rows = calls[-1]
+        w, rows = mean.calls[-1]
         y = reach(taken, np.asarray(answer["x"], float), w @ rows, plain)
         deltas, z, examples = raw[0]
         basis = np.concatenate([deltas, z[None]]) if z.size else deltas

@@ -7,7 +7,7 @@ in several cases, they are a schedule, and a shape of ``fedspec.schedules`` that
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -39,10 +39,10 @@ NEAR = 1e-7
 """Largest relative error of a factor."""
 
 
-def scheduled(bench: Bench, setting: Setting) -> Iterator[Variant]:
-    """The claimed rule with the subject's schedule of one rate, for each shape that gives its factors."""
+def scheduled(setting: Setting, rated: Iterable[tuple[str, Array]]) -> Iterator[Variant]:
+    """The claimed rule with the subject's schedule of one rate, for each shape that gives its ``factors``."""
     claimed = read(setting.schedules)
-    for name, s in factors(bench, setting):
+    for name, s in rated:
         for words in shapes_of(s, setting.level):
             schedule = schedule_of(words)
             yield _variant(setting, name, words, {**claimed, name: (schedule.every, schedule.factor)})

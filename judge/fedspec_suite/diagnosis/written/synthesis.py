@@ -96,9 +96,10 @@ def written(bench: Bench, setting: Setting, base: Variant | None = None) -> Iter
         return together(setting, v, base) if base else v
 
     rated = dict(factors(bench, setting)) if setting.schedules else {}
+    shapes = rated.items() if setting.schedules else factors(bench, setting)
     # What factors of a rate explain is no mean of other weights.
     means = () if rated else chain(averaged(plays, setting), weighted(plays, setting))
-    for v in filter(None, map(based, chain(means, () if base else scheduled(bench, setting)))):
+    for v in filter(None, map(based, chain(means, () if base else scheduled(setting, shapes)))):
         if all(_gives(v, p.s, p.answers) for p in plays):
             yield v
             return

@@ -13,13 +13,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, islice
-from types import FunctionType
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from fedspec.arith import Array
-from fedspec.population import weigh
 from fedspec.source_text import copied, loaded
 from fedspec_suite.diagnosis.defects.defect import Defect
 from fedspec_suite.diagnosis.defects.shares import Row, over_rows, rows_of
@@ -28,13 +26,10 @@ from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed, equati
 from fedspec_suite.diagnosis.written.notation import in_symbols
 from fedspec_suite.diagnosis.written.plays import Play
 from fedspec_suite.diagnosis.written.replay import as_shown
-from fedspec_suite.measure.call_graph import Spaces
 from fedspec_suite.measure.formulas import ROWS, Terms, answers, evaluated
-from fedspec_suite.measure.reaching import flat_model, reach
+from fedspec_suite.measure.reaching import WEIGH, OpenMean, flat_model, reach
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
-
-WEIGH = cast(FunctionType, weigh)
 
 FLOOR = "where_less(p_i, 1, 0 * p_i, 1 + 0 * p_i)"
 """Integer division of weights that are at most 1."""
@@ -169,20 +164,9 @@ def _rounds(play: Play) -> Iterator[Round]:
     Raises:
         KeyError: a round takes another number of means than one, or no weighted mean leads to the subject's model.
     """
-    calls: list[tuple[Array, Array]] = []
-    now: list[Array | None] = [None]
-
-    def in_place(names: Spaces) -> Any:
-        def mean(w: Array, rows: Array) -> Array:
-            calls.append((np.asarray(w, float), np.asarray(rows, float)))
-            made: Array = w @ rows if now[0] is None else now[0]
-            # A rule doesn't mix a mean of another type with its model.
-            return made.astype(rows.dtype)
-
-        return mean
-
+    mean = OpenMean()
     last: dict[str, Any] = {}
-    session = play.session({WEIGH: in_place})
+    session = play.session({WEIGH: mean.in_place})
     waits: list[Row] = []
     for k, (event, answer) in enumerate(zip(play.s.events, play.answers, strict=False)):
         waits += rows_of(session, event, play.s, k)
@@ -190,18 +174,18 @@ def _rounds(play: Play) -> Iterator[Round]:
 
         def taken(y: Array | None, event: Any = event, before: Any = before) -> Array:
             vars(session).update(before)
-            now[0] = y
-            calls.clear()
+            mean.now = y
+            mean.calls.clear()
             last.clear()
             last.update(session.step(event))
             return flat_model(last)
 
         plain = taken(None)
-        if len(calls) != 1 or len(calls[0][0]) != len(waits):
-            if calls:
+        if len(mean.calls) != 1 or len(mean.calls[0][0]) != len(waits):
+            if mean.calls:
                 raise KeyError("not one mean of the waiting changes")
             continue
-        w, rows = calls[0]
+        w, rows = mean.calls[0]
         if "delta" in answer and np.array_equal(np.asarray(last.get("delta"), float), w @ rows):
             y = np.asarray(answer["delta"], float)
             session.state = as_shown(session.state, answer)
