@@ -61,6 +61,7 @@ $(STAMP): pyproject.toml impl/pyproject.toml proofs_check/pyproject.toml constra
 demo: venv ## Judge real packages, each in an environment of its own, and print the table
 	@# Exit code 1 says that something does not conform, which is what the table is there to show.
 	@$(BIN)/fedspec check $(SUBJECTS) --profile quick --jobs $(JOBS) --report out/demo.jsonl || [ $$? -eq 1 ]
+	@echo "fedspec is $(BIN)/fedspec"
 
 .PHONY: conformance
 conformance: venv ## Judge every bundled package again; writes docs/conformance (half an hour of CPU)

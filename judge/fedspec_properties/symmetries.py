@@ -171,7 +171,7 @@ def _same_path(bench: Bench, drawn: tuple[Scenario, Scenario, Renaming]) -> None
 LAWS = (
     Law(
         id="rests",
-        words="where nothing comes in from a fresh state, nothing moves",
+        words="from a fresh state, zero changes or gradients do not move the model",
         levels=BOTH,
         source="linearity in m",
         cases=lambda setting: scenarios(setting).map(lambda s: change_events(s, change=lambda a: a * 0)),

@@ -1,4 +1,4 @@
-"""Test suite that checks implementations against fedspec; ``check_subject`` does it from a script or a test."""
+"""Test suite that checks implementations against fedspec; ``check_adapter`` does it from a script or a test."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fedspec_suite.api import DoesNotConform, check_subject
+    from fedspec_suite.api import DoesNotConform, check_adapter, check_subject
 
-__all__ = ["DoesNotConform", "check_subject"]
+__all__ = ["DoesNotConform", "check_adapter", "check_subject"]
 
 
 def __getattr__(name: str) -> Any:

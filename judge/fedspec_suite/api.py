@@ -1,4 +1,4 @@
-"""Python API: :func:`check_subject` checks an adapter from a script or a test."""
+"""Python API: :func:`check_adapter` checks an adapter from a script or a test."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class DoesNotConform(AssertionError):
         self.complaints = complaints
 
 
-def check_subject(
+def check_adapter(
     subject: str | Subject,
     *,
     only: str | Sequence[str] = (),
@@ -87,3 +87,7 @@ def check_subject(
         ran = f"profile {profile}, seed {seed}, {time.monotonic() - begun:.0f} s"
         raise DoesNotConform("\n".join([verdicts.text(results, ran).rstrip(), *map(str, wrong)]), results, wrong)
     return results
+
+
+check_subject = check_adapter
+"""Earlier name of :func:`check_adapter`."""

@@ -20,7 +20,7 @@ from fedspec.hyper import Hyper
 from fedspec.rules import RULES, equations
 
 SLUG = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
-ID = "an id is of small letters, digits and single hyphens: fed-exp"
+ID = "use lower-case letters, digits and single hyphens; for example, fed-exp"
 """Message fragment that lists the allowed characters of an id."""
 
 TUPLES = ("levels", "readings", "traps", "facts")

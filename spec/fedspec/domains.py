@@ -77,8 +77,10 @@ DOMAINS: dict[str, Parameter] = {
     ),
     "mu": Parameter(NONNEGATIVE, "weight of the proximal term", of_clients=True),
     "alpha": Parameter(Domain("in [0, 1]", lambda x: 0 <= x <= 1), "product eta_l mu"),
-    "eps": Parameter(NONNEGATIVE, "stabiliser of a denominator; may be 0 where the rest of that never is"),
-    "tau": Parameter(NONNEGATIVE, "stabiliser of the server preconditioner; may be 0 where no second moment is"),
+    "eps": Parameter(NONNEGATIVE, "stabiliser of a denominator; may be 0 if the rest of the denominator never is 0"),
+    "tau": Parameter(
+        NONNEGATIVE, "stabiliser of the server preconditioner; may be 0 if the algorithm has no second moment"
+    ),
     "eps_s": Parameter(
         NONNEGATIVE,
         "dead zone: a step whose direction u, over the whole model and without the rate, is shorter is not taken",

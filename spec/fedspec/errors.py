@@ -81,4 +81,4 @@ def to_install(extras: str, distribution: str = "fedspec") -> str:
 
     wheel = f"{distribution.replace('-', '_')}-{__version__}-py3-none-any.whl"
     source, file = (f"{place}[{extras}]" if extras else place for place in (SOURCES[distribution], wheel))
-    return f"pip install '{source}' in fedspec's source, or pip install '{file}' where its wheel is"
+    return f"pip install '{source}' in fedspec's source, or pip install '{file}' in the folder that has the wheel"

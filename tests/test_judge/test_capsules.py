@@ -211,6 +211,19 @@ def test_the_script_needs_no_fedspec_and_exits_1_until_it_is_mended(folder: Path
     assert (without.returncode, without.stdout) == (1, ran.stdout), without.stderr
 
 
+def test_the_script_finds_the_only_adapter_of_a_file(tmp_path: Path) -> None:
+    text, adapter = EXAMPLE.read_text(encoding="utf-8"), tmp_path / "uphill.py"
+    adapter.write_text(text.replace("+ self.h", "- self.h"))
+    subject = InProcess(load(str(adapter)))
+    offers = subject.info.offers
+    made = capsule("py:uphill.py", subject, 0, offers, [failed(subject, offers[0], "follows-x")])
+    kept = Capsules(tmp_path).keep(result(made=made))
+    (tmp_path / "report.jsonl").write_text(json.dumps({**kept.record(), "obligations": [{}]}))
+    assert play(tmp_path).returncode == 1
+    adapter.write_text(text)
+    assert play(tmp_path).returncode == 0
+
+
 @pytest.mark.slow
 def test_the_script_of_a_command_speaks_json_lines(tmp_path: Path) -> None:
     right = Path(standalone().partition(" ")[2].strip("'")).read_text(encoding="utf-8")

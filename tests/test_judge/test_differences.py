@@ -62,18 +62,26 @@ def judged() -> Result:
     return result
 
 
+SOURCE = "FedAda2, App. C.2 (L1136); Reddi et al. (2021)"
+REMEDY = 'either change these, or claim reading="epsilon-inside", weights="uniform"'
+
+
 @pytest.mark.slow
 def test_a_wrong_implementation_reads_its_own_equations_beside_the_wanted_ones(judged: Result) -> None:
     r = judged
     assert sentences.differences(r) == [
         [
             ("fedadam.step", "x = x + eta m / sqrt(v + tau)", "x = x + eta m / (sqrt(v) + tau)"),
-            ("fedavg.delta", "p_i = 1 / number of participants", "p_i = n_i / sum of n_j over the participants"),
+            (
+                "fedavg.delta",
+                "p_i = 1 / number of participants",
+                "p_i = n_i / sum of n_j over the participants, in Delta = sum_i p_i Delta_i",
+            ),
         ]
     ]
     said = verdicts.text([r], "")
     assert "      yours:  x = x + eta m / sqrt(v + tau)\n      wanted: x = x + eta m / (sqrt(v) + tau)\n" in said
-    assert '    either change these, or claim reading="epsilon-inside", weights="uniform"\n' in said
+    assert f"    wanted by {SOURCE}\n    {REMEDY}\n" in said
 
 
 @pytest.mark.slow
@@ -81,11 +89,13 @@ def test_reports_begin_with_the_equations(judged: Result, tmp_path: Path) -> Non
     r = judged
     (suite,) = ElementTree.fromstring(junit([r], (), ""))
     message = next(case.attrib["message"] for case in suite.iter("failure"))
-    assert message.startswith("fedadam.step: yours x = x + eta m / sqrt(v + tau), wanted x = ")
+    begins = "fedadam.step: yours x = x + eta m / sqrt(v + tau), wanted x = "
+    assert message.startswith(begins) and message.endswith(f"; wanted by {SOURCE}; {REMEDY}")
     adapter = tmp_path / "adapter.py"
     adapter.write_text("class Session:\n    def start(self): ...\n    def step(self, event): ...\n")
     told = json.loads(sarif([replace(r, command=f"fedspec check py:{adapter}:S")], (), ""))["runs"][0]["results"][0]
     assert told["locations"][0]["physicalLocation"]["region"] == {"startLine": 3}
+    assert told["message"]["text"].startswith(begins) and f"; {REMEDY}; " in told["message"]["text"]
 
 
 def row_setting(name: str, level: str = "") -> Setting:

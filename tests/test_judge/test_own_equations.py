@@ -245,7 +245,7 @@ def test_an_equation_beyond_the_search_is_not_printed() -> None:
     assert [*written_out(bench, setting)] == []
     assert (
         card(bench, setting, as_claimed(setting))
-        == "a step is of no degree in Delta and odd, not of degree 1 in Delta and odd"
+        == "if all Delta double, a step changes by no fixed factor, and the claimed step doubles"
     )
 
 

@@ -126,7 +126,7 @@ BROKEN = {
         changed("    beta: Scalar\n", "    beta: Scalar\n    shrink: Scalar = 1\n"),
         "row 'own': hyper: 'shrink' has no domain and is no option; before the record write declare('shrink', ",
     ),
-    "capitals": (changed('id="own"', 'id="Own"'), "an id is of small letters, digits and single hyphens"),
+    "capitals": (changed('id="own"', 'id="Own"'), "use lower-case letters, digits and single hyphens"),
     "comma": (changed('not whole",)', 'not whole")'), "traps: got a str; want a tuple"),
     "level": (changed('levels=("server", "round")', 'levels=("rounds",)'), "levels: got 'rounds'; known: client, "),
     "readings": (changed("readings=(Reading", "readings=() and (Reading"), "readings: the tuple is empty"),

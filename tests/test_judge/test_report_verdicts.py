@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from io import StringIO
 
 import pytest
@@ -62,7 +63,7 @@ def test_nothing_is_wider_than_a_hundred_columns(width: int, results: list[Resul
     assert max(map(len, [*brief, *long])) <= min(width, 100)
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("width", WIDTHS[2:])
 def test_every_row_shows_its_verdict_and_its_count_whole(width: int) -> None:
     table = rows(printed(MANY, width))
     for r in MANY:
@@ -92,6 +93,12 @@ def test_a_long_verdict_is_broken_between_its_words_and_no_number_or_head_is(wid
     start = table[0].index("verdict")
     cells = [line[start:-11].strip() for line in table[1:] if line.startswith("  ") and "gossip" in line]
     assert cells and all(PART.said.startswith(cell) and PART.said[len(cell) :][:1] in {" ", ""} for cell in cells)
+
+
+def test_a_verdict_is_wrapped_before_a_word_of_the_claim_breaks() -> None:
+    r = replace(wrong("", asked("follows-x", Status.FAIL)), algorithm="fedadam", options={"weights": "examples"})
+    table = printed([r], 60)
+    assert any("weights=examples" in line for line in table) and not any("does not conform" in line for line in table)
 
 
 def test_long_names_are_wrapped_and_not_cut() -> None:

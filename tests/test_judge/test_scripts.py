@@ -28,7 +28,7 @@ import fedspec_suite
 from fedspec.contract import Answer, Case, ClientMessage, Event, Offer
 from fedspec.errors import FedspecError
 from fedspec.reference import SUBJECT
-from fedspec_suite import DoesNotConform, check_subject
+from fedspec_suite import DoesNotConform, check_adapter, check_subject
 from fedspec_suite.cli.manual import COMMANDS, loaded
 from fedspec_suite.judge.capsules.codec import encoded
 from fedspec_suite.judge.runner import PROFILES, judge_offer
@@ -44,7 +44,8 @@ FEW: dict[str, Any] = {"only": "fedavg/server/mcmahan-2017", "law": "follows-x"}
 
 
 def test_a_right_object_conforms() -> None:
-    (result,) = check_subject(right.fedavg, **FEW)
+    assert check_subject is check_adapter
+    (result,) = check_adapter(right.fedavg, **FEW)
     assert (result.verdict, result.passed, result.command) == ("asked in part", 1, "")
 
 

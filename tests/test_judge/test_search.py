@@ -56,7 +56,7 @@ def test_a_search_tells_its_count_now_and_then_and_is_cut_at_its_bound() -> None
     assert len(list(far.among(search.MECHANICAL, itertools.repeat(v), 2000))) == 220 and far.is_cut()
     assert list(far.among(search.TWO_NAMES, [v], 5)) == []
     assert [re.sub(r"\d+ s$", "0 s", line) for line in told] == [
-        f"searching for a known mistake: {n} of 2,030 candidates, 0 s" for n in (100, 200)
+        f"searching for a known mistake: {n} of at most 250 candidates, 0 s" for n in (100, 200)
     ]
     assert str(far) == "search cut at 250 of 2,035 candidates (--profile full goes on)"
 

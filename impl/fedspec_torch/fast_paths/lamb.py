@@ -170,7 +170,7 @@ def quotients(xs: Sequence[Tensor], qs: Sequence[Tensor]) -> list[Tensor]:
 
 
 def lamb_client(h: local_ams.FedAms, state: State) -> Client | None:
-    """Make the client of :func:`fedspec.algorithms.local_ams.run`; None if the options aren't plain."""
+    """Return the solver in place that replaces the client of ``local_ams.run``; None if ``is_plain`` refuses it."""
     if not is_plain(h):
         return None
 

@@ -128,7 +128,7 @@ def tune(
     Args:
         algorithm: its id, or its row.
         federation: model, loss and data; it is left as it is.
-        plan: as of ``simulate``.
+        plan: as in ``simulate``.
         grid: by name of a hyper-parameter or option the values to try; or ``batch_size``, ``clip``, ``weight_decay`` or
             ``accumulate``, which the federation is made anew with.
         rounds: of each run.
@@ -138,7 +138,7 @@ def tune(
             task (:mod:`fedspec_torch.run.held_out`), which ``held_out`` of the result says.
         by: ``loss`` or ``accuracy``, a mean over the last tenth of the rounds.
         reading: a reading of the algorithm; None: the canonical one.
-        rates: as of ``simulate``; or a function that gives them, of what a combination, what is given and usual values
+        rates: as in ``simulate``; or a function that gives them, of what a combination, what is given and usual values
             say by name: the names that it gives are rates by round then, and may be in the grid.
         seed: what is held out is drawn from it.
         seeds: how many times each combination is trained, and judged by its mean score: each time something else is
@@ -148,15 +148,15 @@ def tune(
         resume: such a file; what is in it is not tried again.
         on_round: a function, or several, called with the run and each round that is done, of every combination; one
             that raises ``Stop`` gives a combination up.
-        block: as of ``simulate``.
-        shards: as of ``simulate``.
-        client_state: as of ``simulate``.
+        block: as in ``simulate``.
+        shards: as in ``simulate``.
+        client_state: as in ``simulate``.
         hyper: hyper-parameters and options that are no question.
 
     Raises:
         UnknownNameError: there is no such algorithm, reading, hyper-parameter or option.
-        ParameterError: the grid is empty, says what is given too, or what is outside its domain.
-        PlanError: nothing can be held out as asked, the accuracy is none, or there are several ranks.
+        ParameterError: the grid is empty, repeats a value of ``hyper``, or has a value outside its domain.
+        PlanError: nothing can be held out as asked, there is no accuracy to compare, or there are several ranks.
         DivergedError: every combination has diverged, or was given up.
         CheckpointError: the file to resume answers another question, or cannot be read.
     """

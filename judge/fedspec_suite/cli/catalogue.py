@@ -11,7 +11,6 @@ from rich.table import Table
 from rich.text import Text
 
 from fedspec.catalogue import CATALOGUE, elsewhere, find, id_of
-from fedspec.entry import Basis
 from fedspec.errors import FedspecError, UnknownNameError
 from fedspec.papers import PAPERS
 from fedspec_suite import extensions
@@ -53,10 +52,6 @@ def list_(
     out = console()
     if out.width < WIDE:
         t = table("id", "after", "what")
-        for column in t.columns:
-            column.no_wrap, column.overflow = True, "ellipsis"
-        t.columns[0].min_width = max(len(row["id"]) for row in rows)
-        t.columns[1].min_width = max(len(basis) for basis in Basis)
         for row in rows:
             t.add_row(row["id"], row["basis"], row["title"])
         out.print(t)

@@ -130,7 +130,7 @@ def _whose(row: Mapping[str, Any]) -> str:
 
 def _answers(rows: Iterable[Mapping[str, Any]]) -> Table:
     """A table of the answers of offers, beside those of their readings."""
-    t = table("claim", "reading", "fixed, taken", "after one small case", "what the reading gives")
+    found = []
     for row in rows:
         options = " ".join(f"{n}={v}" for n, v in row["options"].items())
         rates = [f"rates={row['rates']}"] if row.get("rates", "one") != "one" else []
@@ -138,5 +138,10 @@ def _answers(rows: Iterable[Mapping[str, Any]]) -> Table:
         # Three intermediates on a line cannot be compared by eye: a quantity a line, in one order.
         both = (row[column].replace("], ", "]\n") for column in ("answer", "reading_gives"))
         offer = f"{row['algorithm']}/{row['level']}" if row["algorithm"] else ""
-        t.add_row(offer, f"{row['reading']} {options}".strip(), pinned, *both)
+        found.append((offer, f"{row['reading']} {options}".strip(), pinned, *both))
+    head = ("claim", "reading", "fixed, taken", "after one small case", "what the reading gives")
+    shown = [k for k in range(len(head)) if any(cells[k] for cells in found)]
+    t = table(*(head[k] for k in shown))
+    for cells in found:
+        t.add_row(*(cells[k] for k in shown))
     return t

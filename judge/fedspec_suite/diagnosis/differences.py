@@ -97,7 +97,12 @@ def _of_options(setting: Setting, v: Variant) -> Iterator[Difference]:
             meant = [said.get(one, f"{name} = {one}") for one in (value, claimed)]
             # After an equation its meaning says what is known by now.
             meant = [one.partition(": ")[0] if " = " in one.partition(": ")[0] else one for one in meant]
-            yield Difference(equation_of(setting, BROKEN.get(name, "step")) or name, *meant)
+            at = equation_of(setting, BROKEN.get(name, "step"))
+            printed = next((e.text for e in mine.values() if e.id == at), "")
+            symbol, equals, right = meant[1].partition(" = ")
+            # A symbol of an equation that stays as it is.
+            inside = f", in {printed}" if equals and right and f" {symbol} " in printed.partition(" = ")[2] else ""
+            yield Difference(at or name, meant[0], meant[1] + inside)
 
 
 def _printed(running: tuple[Equation, ...]) -> dict[str, Equation]:

@@ -84,7 +84,9 @@ class Search:
         done, all_ = self.counts
         if looked and done % STEP < looked:
             seconds = time.monotonic() - self.begun
-            self.tell(f"searching for a known mistake: {done:,} of {all_:,} candidates, {seconds:.0f} s")
+            # Passes to come add candidates, so a count without a bound would seem to end several times.
+            of = f"{all_:,} candidates so far" if math.isinf(self.most) else f"at most {self.most:,} candidates"
+            self.tell(f"searching for a known mistake: {done:,} of {of}, {seconds:.0f} s")
 
     def among(
         self, what: str, candidates: Iterable[Variant | None], there: int, most: int | None = None

@@ -113,7 +113,7 @@ class Variant:
 
     def begin(self, s: Scenario, edition: Edition) -> Running:
         """Start a session of the variant on a scenario from :meth:`told`."""
-        case: Case = _kept(_SMALLER, id(s.case), lambda: (s.case, smaller(s.case))) if s.case.parts else s.case
+        case: Case = kept(_SMALLER, id(s.case), lambda: (s.case, smaller(s.case))) if s.case.parts else s.case
         session, within = edition(case), replace(s, case=case)
         for d in self.defects:
             session = d.session(session, within)
@@ -182,7 +182,7 @@ def _plain(case: Case) -> Session:
 def _edited(v: Variant, after: Mapping[Mutant, FunctionType], case: Case) -> Session:
     """A session under edits of rules, which may lead out of their domains."""
     # An edited function may run before the first event, when no defect has told the record anything yet.
-    blocks = _kept(_BLOCKS, id(case), lambda: (case, layers(shapes(case.x0))))
+    blocks = kept(_BLOCKS, id(case), lambda: (case, layers(shapes(case.x0))))
     memory = Memory(blocks=[*blocks], hyper={**case.hyper})
     session: Any = session_with(case, mutants.edits(after, memory), bool(v.defects))
     session.memory = memory
@@ -205,7 +205,7 @@ _BLOCKS: dict[int, tuple[Case, tuple[slice, ...]]] = {}
 
 def _as_told(case: Case, algorithm: str, options: Mapping[str, str]) -> Case:
     """The case of an algorithm under options: the same object where it is asked for again."""
-    told: Case = _kept(
+    told: Case = kept(
         _TOLD,
         (id(case), algorithm, tuple(options.items())),
         lambda: (case, replace(case, algorithm=algorithm, options=options)),
@@ -215,14 +215,14 @@ def _as_told(case: Case, algorithm: str, options: Mapping[str, str]) -> Case:
 
 def _begun(kind: type[Any], row: Algorithm, case: Case) -> Session:
     """A session of a row; what does not hang on its functions is made once for a case."""
-    session: Any = copy(_kept(_PREPARED, id(case), lambda: (case, kind(row, case))))
+    session: Any = copy(kept(_PREPARED, id(case), lambda: (case, kind(row, case))))
     session.__class__, session.algorithm = kind, row
     session.restart()
     return session  # type: ignore[no-any-return]
 
 
-def _kept(table: dict[Any, tuple[Case, Any]], key: Any, make: Callable[[], tuple[Case, Any]]) -> Any:
-    """Look up the data made of a case, or make them; the case is kept too, so that its id stays its own."""
+def kept(table: dict[Any, tuple[Any, Any]], key: Any, make: Callable[[], tuple[Any, Any]]) -> Any:
+    """Look up the data made of a case or setting, or make them; it is kept too, so that its id stays its own."""
     found = table.get(key)
     if found is None:
         if len(table) >= KEPT:

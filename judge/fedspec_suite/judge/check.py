@@ -192,8 +192,6 @@ def _judged(
         if fault or not request.named:
             return result
         where = f"{offer.algorithm}/{offer.level} of {task.name}"
-        if result.verdict is Conformity.DOES_NOT:
-            progress(f"{where}: searching for a known variant or mistake that gives these numbers")
         return _explained(result, subject, taken, broken, partial(_below, progress, where))
     except Exception as error:
         return failed(request, task.name, offer, task.among, reason_of(error), subject.info)

@@ -39,8 +39,8 @@ from fedspec_suite.measure.verdict import Conformity, Course, Obligation, Result
 COURSES = 8
 """Number of sample cases to play until one shows a deviation."""
 
-NAMING = {"resumes", "faults-as-declared"}
-"""Laws whose message already names the fault."""
+NAMING = {"resumes", "faults-as-declared", "dtype", "inputs"}
+"""Laws whose message already names the fault: a search would add nothing."""
 
 MANNERS = {"repeats", "isolated", "dtype", "inputs", REQUIREMENT}
 """Laws about the manner of answering (repeatability, dtype, ...), which can fail although the numbers are right."""
@@ -80,6 +80,7 @@ def explained(
         if is_itself(subject) and all(o.law in properties() for o in failed):
             # It follows itself: what is wrong is the rule, or that the row does not deny the law.
             return replace(result, nearest=ITSELF, course=_course(subject, offer, first(failed)[0]))
+        progress("searching for a known variant or mistake that gives these numbers")
         search = searching(offer, result.profile, progress)
         d, words = explanation(subject, offer, failed, broken, search)
         result = replace(result, nearest=words, nearest_data=tuple(as_data(d)), searched=d.passes)

@@ -334,6 +334,8 @@ def judge_offer(
 def _seen(o: Obligation) -> str:
     """The first failure in a line: the number, without the equation, which is the one that shows it."""
     d = o.deviation
+    if d and d.note:
+        return " ".join([*(["in", d.where] if d.where else []), *d.note.split()])
     if d is None or d.got is None or d.want is None or d.component is None:
         return " ".join(o.said.split())
     return f"in {d.where} {about(o)}[{d.component}] is {d.got:.9g}, not {d.want:.9g}"

@@ -78,7 +78,7 @@ _SIDES: dict[Side, str] = {
 LAWS = tuple(
     Law(
         id=f"far-{side}",
-        words=f"what it shows is what the rule gives, {words}",
+        words=f"the returned quantities equal the rule's, {words}",
         levels=LEVELS,
         source="the rule itself",
         cases=partial(far_scenarios, side=side),

@@ -55,7 +55,7 @@ def following(name: str) -> Law:
     """Return the law that an intermediate agrees with the rule."""
     return Law(
         id=f"follows-{name.replace('_', '-')}",
-        words=f"{name} is what the rule gives, in every round or step",
+        words=f"{name} equals the rule's, in every round or step",
         levels=LEVELS,
         source="the rule itself",
         cases=_cases,

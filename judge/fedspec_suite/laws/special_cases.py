@@ -99,7 +99,7 @@ ROUNDS: tuple[Level, ...] = ("server", "round", "trace")
 LAWS = (
     Law(
         id="follows-tie",
-        words="x is what the rule gives if v equals the square of what arrives",
+        words="x equals the rule's if v equals the square of what arrives",
         levels=("client", "server"),
         source="the rule itself",
         cases=tied,
@@ -109,7 +109,7 @@ LAWS = (
     ),
     Law(
         id="schedule-follows",
-        words="under a schedule, x is what the rule gives with the rate of each step",
+        words="under a schedule, x equals the rule's with the rate of each step",
         levels=("client",),
         source="the rule itself",
         cases=scheduled,
@@ -119,7 +119,7 @@ LAWS = (
     ),
     Law(
         id="rates-follow",
-        words="if events say rates anew, what it shows is what the rule gives with them",
+        words="if events say rates anew, the returned quantities equal the rule's with them",
         levels=ROUNDS,
         source="the rule itself",
         cases=varied_scenarios,

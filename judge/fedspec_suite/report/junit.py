@@ -47,7 +47,8 @@ def _outcome(case: Xml.Element, o: Obligation, r: Result) -> None:
     said = escape_controls(sentences.finding_alone(o))
     match o.status:
         case Status.FAIL:
-            message = escape_controls(sentences.in_equations(r)) or said
+            told = filter(None, (sentences.in_equations(r), *sentences.remedies(r)))
+            message = escape_controls("; ".join(told)) or said
             Xml.SubElement(case, "failure", message=message, type="deviation").text = escape_controls(
                 "\n".join(filter(None, (said, sentences.words(o.law), sentences.head(r), r.command))), keep="\n"
             )

@@ -56,7 +56,8 @@ def _result(o: Obligation, r: Result, name: str, label: str) -> dict[str, Any]:
     about = escape_controls(f"{name}: {sentences.finding_alone(o)} ({o.id}: {sentences.words(o.law)})")
     if o.status in {Status.FAIL, Status.INCONCLUSIVE}:
         told = (sentences.in_equations(r), sentences.head(r), *sentences.remedies(r), r.command)
-        about = "; ".join(filter(None, (about, *map(escape_controls, told))))
+        # A code host shows how the message begins.
+        about = "; ".join(filter(None, (*map(escape_controls, told[:-1]), about, escape_controls(told[-1]))))
     out = {
         "ruleId": o.law,
         "kind": "open" if o.status is Status.INCONCLUSIVE else "fail",

@@ -10,6 +10,7 @@ from itertools import starmap
 from math import isfinite
 from typing import Any
 
+from fedspec.catalogue import CATALOGUE
 from fedspec_suite.diagnosis.cases.features import OTHERWISE
 from fedspec_suite.diagnosis.diagnosis import AT_ONCE, CLAIMED, FOLLOWS, INSIDE, NONE, SMALL, SOME, unnamed
 from fedspec_suite.judge.refused_zeros import REFUSALS, TAKES_BLOCKS, TAKES_ZERO
@@ -438,8 +439,16 @@ def _is_said(yours: str, words: str) -> bool:
 
 
 def in_equations(r: Result) -> str:
-    """Format the differences in one line; empty if no equation shows them."""
-    return "; or ".join("; ".join(starmap(_in_a_line, one)) for one in differences(r))
+    """Format the differences in one line, with their source; empty if no equation shows them."""
+    said = "; or ".join("; ".join(starmap(_in_a_line, one)) for one in differences(r))
+    return "; ".join(filter(None, (said, cited(r))))
+
+
+def cited(r: Result) -> str:
+    """Name the source of the wanted equations; empty if none is shown or the row names no source."""
+    row = CATALOGUE.get(r.algorithm)
+    shown = row is not None and row.source and any(wanted for one in differences(r) for _, _, wanted in one)
+    return f"wanted by {row.source.replace('external: ', '')}" if row and shown else ""
 
 
 def _in_a_line(at: str, yours: str, wanted: str) -> str:

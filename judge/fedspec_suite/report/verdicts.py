@@ -12,6 +12,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
@@ -135,7 +136,7 @@ def _told(r: Result, name: str, console: Console) -> list[Text]:
         most = ceil(MOST * WIDEST / console.width)
         lines = _filled(_headline(r, name, console, width, most), console, width, most)
     if r.verdict is Conformity.DOES_NOT:
-        lines += equations(r.nearest_data, console, width)
+        lines += equations(r.nearest_data, console, width, sentences.cited(r))
     if r.verdict is Conformity.DOES_NOT and sentences.single_only(r):
         lines += _filled(Text(sentences.offer_single(r), "dim"), console, width)
     elif offered := sentences.offer_fixed(r) or sentences.offer_denied(r):
@@ -165,14 +166,15 @@ def _headline(r: Result, name: str, console: Console, width: int, most: int) -> 
     return line
 
 
-def equations(nearest_data: Sequence[Mapping[str, Any]], console: Console, width: int) -> list[Text]:
+def equations(nearest_data: Sequence[Mapping[str, Any]], console: Console, width: int, source: str = "") -> list[Text]:
     """Format the differing equations of the variants found, own above wanted, and the claim to make instead."""
     lines: list[Text] = []
     for k, one in enumerate(sentences.differences_in(nearest_data)):
         lines += [Text("or")] if k else []
         lines += [line for difference in one for line in _difference(*difference, console, width)]
-    claim = sentences.claim_in(nearest_data)
-    return [*lines, *(_filled(Text(claim), console, width) if claim else [])]
+    for said in filter(None, (source, sentences.claim_in(nearest_data))):
+        lines += _filled(Text(said), console, width)
+    return lines
 
 
 def equations_text(nearest_data: Sequence[Mapping[str, Any]]) -> str:
@@ -225,7 +227,9 @@ def _table(results: Sequence[Result], console: Console) -> None:
     ]
     columns = [[*map(escape_controls, column)] for column in zip(head, *rows, strict=True)]
     short = max(map(len, columns[3])) <= len(Conformity.DOES_NOT)
-    widths = fit(columns, console.width - INDENT, [False, False, False, short, True])
+    # A short verdict stays whole, but wraps before a word of another column breaks.
+    fits = [fit(columns, console.width - INDENT, [False, False, False, whole, True]) for whole in (short, False)]
+    widths = next((some for some in fits if not _breaks(columns, some)), fits[0])
     around = INDENT + GAP * (len(head) - 1)
 
     def line(*cells: str | Text) -> Padding:
@@ -243,6 +247,12 @@ def _table(results: Sequence[Result], console: Console) -> None:
             before = sentences.subject(r)
             console.print(_words(before, console), overflow="fold")
         console.print(line(*row[:3], Text(row[3], style=COLOURS[r.verdict]), row[4]))
+
+
+def _breaks(columns: Sequence[Sequence[str]], widths: Sequence[int]) -> bool:
+    """True if a word is wider than its column."""
+    words = zip(widths, (" ".join(cells).split() for cells in columns), strict=True)
+    return any(cell_len(word) > width for width, some in words for word in some)
 
 
 def _details(r: Result, which: str, console: Console) -> None:

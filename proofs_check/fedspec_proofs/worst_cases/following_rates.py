@@ -129,7 +129,7 @@ def _names(problem: Problem, state: Sequence[Sequence[Sequence[Value]]]) -> set[
 
 
 def play_at(one: Stretch, t: Any) -> Play:
-    """Run the round at the rate low/t with clients that follow the rate, and record it.
+    """Record the round at the local rate low/t; gradients are scaled so that each step stays that at the rate low.
 
     Raises:
         ValueError: the rule asks them elsewhere than at the rate low.

@@ -37,8 +37,8 @@ class Model:
         event: after which event.
         got: the subject's numbers.
         want: the wanted ones.
-        equal: which are so by the judge's own tolerance.
-        apart: which are not; of the rest nobody can say.
+        equal: True where the judge's tolerance accepts the number.
+        apart: True where the judge rejects the number; also False where rounding decides.
     """
 
     sample: int

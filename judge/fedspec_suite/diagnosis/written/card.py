@@ -34,6 +34,12 @@ BACK = 4
 SAME = 1e-8
 """Largest difference of two steps that count as equal, relative to the model."""
 
+STAYS = "stays the same"
+
+FACTORS = {1: STAYS, 2: "doubles", 4: "is four times as large", 0.5: "halves"}
+SIGNS = {-1: "changes its sign", 1: STAYS}
+"""Words for a step by the factor that it gets, if inputs double and if they change their signs."""
+
 
 def card(bench: Bench, setting: Setting, claimed: Variant) -> str:
     """Return a sentence with the facts in which a subject's steps differ from the claim; empty if there are none."""
@@ -56,7 +62,7 @@ def card(bench: Bench, setting: Setting, claimed: Variant) -> str:
             found.append((_facts(asked, s, setting, input_), _facts(wanted, s, setting, input_)))
         except REFUSED:
             continue
-    return in_words(found)
+    return in_words(found, input_)
 
 
 @dataclass(frozen=True)
@@ -65,16 +71,18 @@ class Facts:
 
     Attributes:
         reads: the inputs that it depends on.
-        shape: its degree and parity in the clients' changes or the gradients.
+        doubled: what becomes of it if the clients' changes or the gradients double.
+        negated: what becomes of it if they change their signs.
         reach: the coordinates of the input that a coordinate depends on.
     """
 
     reads: frozenset[str]
-    shape: str
+    doubled: str
+    negated: str
     reach: str
 
 
-def in_words(found: Sequence[tuple[Facts, Facts]]) -> str:
+def in_words(found: Sequence[tuple[Facts, Facts]], input_: str) -> str:
     """Format the facts in which a subject differs from the claim in all cases; in one case it may be chance."""
     if not found:
         return ""
@@ -85,9 +93,12 @@ def in_words(found: Sequence[tuple[Facts, Facts]]) -> str:
         for how, names in (("a step depends on {} too", more), ("a step does not depend on {}", less))
         if names
     ]
-    shapes = {(o.shape, c.shape) for o, c in found}
-    reaches = {(o.reach, c.reach) for o, c in found}
-    for how, sides in (("a step is {}, not {}", shapes), ("a coordinate depends on {}, not on {}", reaches)):
+    for how, name in (
+        (f"if all {input_} double, a step {{}}, and the claimed step {{}}", "doubled"),
+        (f"if all {input_} change their signs, a step {{}}, and the claimed step {{}}", "negated"),
+        ("a coordinate depends on {}, not on {}", "reach"),
+    ):
+        sides = {(getattr(o, name), getattr(c, name)) for o, c in found}
         own, claimed = min(sides)
         if len(sides) == 1 and own != claimed:
             said.append(how.format(own, claimed))
@@ -114,7 +125,7 @@ def _facts(play: Play, s: Scenario, setting: Setting, input_: str) -> Facts:
         return bool((np.abs(_step(play, other) - base) > size).any())
 
     reads = {what for what, other in _other_inputs(s, setting, input_) if moves(other)}
-    return Facts(frozenset(reads), _shape(play, s, base, size, input_), _reach(play, s, base, size))
+    return Facts(frozenset(reads), *_shape(play, s, base, size), _reach(play, s, base, size))
 
 
 def _other_inputs(s: Scenario, setting: Setting, input_: str) -> Iterator[tuple[str, Scenario]]:
@@ -156,13 +167,12 @@ def _changed(e: Event, change: Callable[[Array], Array]) -> Event:
     return e
 
 
-def _shape(play: Play, s: Scenario, base: Array, size: float, input_: str) -> str:
-    """The degree and parity of a step: all inputs are doubled, or negated."""
-    scaled = [_step(play, change_events(s, lambda a, by=by: by * a)) for by in (2, -1)]  # type: ignore[misc]
-    degree = next((d for d in (0, 1, 2, -1) if (np.abs(scaled[0] - 2.0**d * base) <= size).all()), None)
-    turned = {w for w, by in (("odd", -1), ("even", 1)) if (np.abs(scaled[1] - by * base) <= size).all()}
-    parity = min(turned) if len(turned) == 1 else "neither odd nor even"
-    return f"of {'no degree' if degree is None else f'degree {degree}'} in {input_} and {parity}"
+def _shape(play: Play, s: Scenario, base: Array, size: float) -> tuple[str, str]:
+    """Describe the step if all inputs are doubled, and if all are negated."""
+    doubled, negated = (_step(play, change_events(s, lambda a, by=by: by * a)) for by in (2, -1))  # type: ignore[misc]
+    factor = next((said for by, said in FACTORS.items() if (np.abs(doubled - by * base) <= size).all()), "")
+    turned = [said for by, said in SIGNS.items() if (np.abs(negated - by * base) <= size).all()]
+    return factor or "changes by no fixed factor", turned[0] if len(turned) == 1 else "is another step"
 
 
 def _reach(play: Play, s: Scenario, base: Array, size: float) -> str:

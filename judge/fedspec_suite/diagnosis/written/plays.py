@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from fedspec_suite import mutants
 from fedspec_suite.diagnosis.cases.beside_others import newcomers
 from fedspec_suite.diagnosis.comparing import agrees
 from fedspec_suite.diagnosis.edits.memory import Memory
-from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed, session_with
+from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed, kept, session_with
 from fedspec_suite.measure.bench import Bench, Shown
 from fedspec_suite.measure.case_parts import above_zero
 from fedspec_suite.measure.cases import scenarios
@@ -70,6 +70,14 @@ def generic_cases(setting: Setting, **lengths: tuple[int, int]) -> list[Scenario
         setting: what is judged.
         lengths: least and largest number of ``steps`` and ``rounds``; four or five by default.
     """
+    found: list[Scenario] = kept(_GENERIC, (id(setting), *lengths.items()), lambda: (setting, _drawn(setting, lengths)))
+    return [*found]
+
+
+_GENERIC: dict[Any, tuple[Setting, list[Scenario]]] = {}
+
+
+def _drawn(setting: Setting, lengths: Mapping[str, tuple[int, int]]) -> list[Scenario]:
     dice = np.random.default_rng(0)
     few = lengths or ({"steps": (4, 5), "rounds": (1, 1)} if setting.level == "client" else {"rounds": (4, 5)})
     drawn = draw_cases(scenarios(setting, **few), 8 * CASES, seed=5)

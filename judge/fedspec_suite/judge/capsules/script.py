@@ -47,10 +47,16 @@ class Records(ModuleType):  # stands for fedspec.contract if fedspec is not inst
 if not find_spec("fedspec"):
     sys.modules |= {{name: Records(name) for name in ("fedspec", "fedspec.contract")}}
 from fedspec.contract import {records}
-adapter = importlib.import_module({module!r}).{attribute}
+{adapter}
 adapter = adapter() if callable(adapter) else adapter
 
 """
+
+NAMED = "adapter = importlib.import_module({module!r}).{attribute}"
+ALONE = """\
+names = vars(importlib.import_module({module!r})).values()
+adapter = next(v for v in names if hasattr(v, "info") and hasattr(v, "start"))"""
+"""The adapter by its name, and the only adapter of a file."""
 
 PROGRAM = """\
 import json
@@ -99,8 +105,8 @@ def script(
             f"{head}{PROGRAM.format(words=shlex.split(rest))}{''.join(_requests(calls))}program.kill()\n{seen}",
             "",
         )
-    where, _, attribute = rest.rpartition(":")
-    if kind != "py" or not attribute.isidentifier():
+    where, _, attribute = (rest, "", "") if rest.endswith(".py") else rest.rpartition(":")
+    if kind != "py" or not (attribute.isidentifier() or where == rest):
         return "", f"{implementation} runs in an environment of its own"
     module = Path(where).stem if where.endswith(".py") else where
     if module in sys.stdlib_module_names:
@@ -109,7 +115,8 @@ def script(
     used: set[str] = set()
     played = "".join(_steps(calls, used))
     records = ", ".join(sorted(used))
-    begun = ADAPTER.format(folder=folder, module=module, attribute=attribute, records=records)
+    adapter = (NAMED if attribute else ALONE).format(module=module, attribute=attribute)
+    begun = ADAPTER.format(folder=folder, adapter=adapter, records=records)
     return f"{head}{begun}{played}{seen}", ""
 
 

@@ -99,7 +99,7 @@ def a3(k: Constants) -> Any:
 
 
 def theorem_1_appendix(k: Constants) -> Any:
-    """Right side of L559: that of (4) plus three terms."""
+    """Right side of L559: the right side of (4) plus three terms."""
     return theorem_1(k) + k.alpha * k.phi_M * k.sigma * k.Lay * k.p * sqrt(k.n) + momentum_floor(k) + a3(k)
 
 

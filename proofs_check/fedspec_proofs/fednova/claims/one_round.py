@@ -137,7 +137,10 @@ def check_rates(sizes: Sizes, constants: Callable[[Setting], Constants]) -> None
     """
     c = constants(sizes.setting())
     if not all(theorem_1_rates(c, eta=rational(sizes.eta), L=1, beta2=rational(sizes.beta2))):
-        raise ValueError(f"one round: got {sizes}; its rate must satisfy (98) and (99)")
+        raise ValueError(
+            f"one round: eta = {sizes.eta} with steps {sizes.steps} breaks FedNova's condition (98) or (99); "
+            f"give a smaller eta"
+        )
 
 
 SCHEDULES = (

@@ -67,7 +67,7 @@ def fails_for_fedprox() -> Finding:
 
     Started from the fixed point x = 28/43 of the round, each of the rounds leaves the model there, as a replay shows,
     where grad F~ = grad F = -1/43: the least gradient is above the bound as the average is. From any other start the
-    model tends there. What becomes of (8) is in ``fednova.eq-8-fedprox``.
+    model tends there. The claim ``fednova.eq-8-fedprox`` judges eq. (8).
     """
     r = example()
     w, eta = r.w, ONE / 16
