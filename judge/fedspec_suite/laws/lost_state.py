@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import partial
-from itertools import combinations, islice
+from itertools import combinations
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,7 +19,7 @@ from fedspec.contract import Begin, Event, Session
 from fedspec.errors import FedspecError
 from fedspec.reference import SUBJECT
 from fedspec_suite.measure.bench import WORDS, Bench, Measured, Shown, reference, specified
-from fedspec_suite.measure.formulas import ROWS, Terms, answers, evaluated
+from fedspec_suite.measure.formulas import ROWS, evaluated, smallest, terms_of
 from fedspec_suite.measure.reaching import flat_model, reach
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.verdict import Deviates, Undecided
@@ -33,8 +33,8 @@ MEAN, SEEN = "mean_of_", "mean_seen_of_"
 SLACK = 1e-8
 """Largest relative error of a value that is solved for."""
 
-MANY, TRIED = 200, 4
-"""Number of formulas that are looked at, and that are checked in both runs, the smallest first."""
+TRIED = 4
+"""Number of formulas that are checked in both runs, the smallest first."""
 
 ROUNDED = "nothing is lost, but numbers come back rounded"
 
@@ -276,12 +276,8 @@ def _written(bench: Bench, s: Scenario, once: Sequence[Shown], everywhere: Seque
         except (ArithmeticError, FedspecError, KeyError, ValueError):
             continue
         rows = np.resize(np.arange(x.size), ROWS)
-        leaves: list[tuple[ast.expr, Any, int]] = [
-            (ast.Name(name, ast.Load()), v[rows], 1) for name, v in _known(seen).items() if v.shape == x.shape
-        ]
-        leaves += [(ast.Constant(c), np.full(ROWS, float(c)), 1) for c in (1, 2)]
-        found = answers(Terms.of(leaves), y[rows], (SLACK * (np.abs(y) + 1))[rows], guards=False)
-        for answer in sorted(islice(found, MANY), key=lambda a: a.size)[:TRIED]:
+        terms = terms_of({name: v for name, v in _known(seen).items() if v.shape == x.shape}, rows)
+        for answer in smallest(terms, y[rows], (SLACK * (np.abs(y) + 1))[rows])[:TRIED]:
             text = ast.unparse(answer.expression)
             spoil = partial(_as_written, n, text)
             last, every = (len(s.events) - 2,), range(len(s.events) - 1)

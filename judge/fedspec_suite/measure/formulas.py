@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,9 @@ SMALL = 3
 
 FEW = 4
 """Least number of values that a formula must reproduce."""
+
+MANY = 200
+"""Largest number of answers of one lookup."""
 
 DIGITS = 6
 """Most digits of a constant that the subject may have."""
@@ -233,6 +237,22 @@ def answers(
                         yield Answer(whole, sizes[j] + sizes[k] + 1 + bool(wrap))
         if guards:
             yield from _choices(terms, want, slack, small, claimed)
+
+
+def terms_of(columns: Mapping[str, Array], rows: Array, sizes: Mapping[str, int] | None = None) -> Terms:
+    """Enumerate the formulas of named columns, in some rows, and of 1 and 2; ``sizes`` has those that are not 1."""
+    of = {n: (sizes or {}).get(n, 1) for n in columns}
+    leaves: list[tuple[ast.expr, Array, int]] = [
+        (ast.Name(n, ast.Load()), columns[n][rows], of[n]) for n in sorted(columns, key=of.__getitem__)
+    ]
+    return Terms.of([*leaves, *((ast.Constant(c), np.full(ROWS, float(c)), 1) for c in (1, 2))])
+
+
+def smallest(
+    terms: Terms, want: Array, slack: Array, claimed: Array | None = None, guards: bool = False
+) -> list[Answer]:
+    """Return the answers that ``answers`` gives first, the smallest first."""
+    return sorted(islice(answers(terms, want, slack, claimed, guards), MANY), key=lambda a: a.size)
 
 
 def _join(op: str, small: Array, other: Array) -> Array:

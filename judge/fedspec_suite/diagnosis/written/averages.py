@@ -28,12 +28,12 @@ from fedspec.source_text import copied
 from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping
 from fedspec_suite.diagnosis.edits.edit import Put, swapped
 from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed, equation_of
-from fedspec_suite.diagnosis.written.box import solved
+from fedspec_suite.diagnosis.written.box import parts_of
 from fedspec_suite.diagnosis.written.notation import in_symbols
 from fedspec_suite.diagnosis.written.plays import Play
-from fedspec_suite.diagnosis.written.weights import CONDITION, MANY, SLACK, TRIED
+from fedspec_suite.diagnosis.written.weights import CONDITION, SLACK, TRIED
 from fedspec_suite.measure.call_graph import Spaces
-from fedspec_suite.measure.formulas import ROWS, Terms, answers, evaluated
+from fedspec_suite.measure.formulas import ROWS, evaluated, smallest, terms_of
 from fedspec_suite.measure.reaching import WEIGH, OpenMean, flat_model, reach
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
@@ -198,18 +198,18 @@ def _formulas(want: Array, values: Mapping[str, Array], claimed: ast.expr | None
     Small ones are made of all leaves, larger ones of a few.
     """
     slack, first = SLACK * (np.abs(want) + 1), np.random.default_rng(3).permutation(len(want))
-    parts = [*_parts(claimed, want, slack, values)] if claimed else [(None, want, slack)]
+    parts = (
+        [p for p in parts_of(claimed, want, slack, values) if np.isfinite(p[1]).all()]
+        if claimed
+        else [(None, want, slack)]
+    )
     for names in ({*values} - {"two", "s", "most"}, *GROUPS):
         rows = np.resize(first, ROWS)
         for _ in range(AGAIN):
-            leaves: list[tuple[ast.expr, Array, int]] = [
-                (ast.Name(n, ast.Load()), v[rows], 1) for n, v in values.items() if n in names
-            ]
-            leaves += [(ast.Constant(c), np.full(ROWS, float(c)), 1) for c in (1, 2)]
-            terms, found, missed = Terms.of(leaves), list[tuple[int, ast.expr]](), np.zeros(0, int)
+            terms = terms_of({n: v for n, v in values.items() if n in names}, rows)
+            found, missed = list[tuple[int, ast.expr]](), np.zeros(0, int)
             for at, target, near in parts:
-                some = islice(answers(terms, target[rows], near[rows], guards=False), MANY)
-                for answer in sorted(some, key=lambda a: a.size)[:TRIED]:
+                for answer in smallest(terms, target[rows], near[rows])[:TRIED]:
                     whole = swapped(claimed, at, answer.expression) if claimed and at else answer.expression
                     off = np.abs(evaluated(ast.unparse(whole), values) - want) > slack
                     if not off.any():
@@ -222,21 +222,6 @@ def _formulas(want: Array, values: Mapping[str, Array], claimed: ast.expr | None
                 break
             # What fits these rows alone, where every change is clipped say, is told by others.
             rows = np.concatenate([np.resize(missed, FEW), rows[:-FEW]])
-
-
-def _parts(
-    claimed: ast.expr, want: Array, slack: Array, values: Mapping[str, Array]
-) -> Iterator[tuple[ast.expr, Array, Array]]:
-    """Yield the parts of a formula that can be solved for, with what each must be and how far off that may be."""
-    for at in ast.walk(claimed):
-        if isinstance(at, ast.expr):
-            with np.errstate(all="ignore"):
-                try:
-                    target, moved = (solved(claimed, at, v, values) for v in (want, want + slack))
-                except KeyError:
-                    continue
-            if np.isfinite(target).all():
-                yield at, target, np.abs(moved - target)
 
 
 def _noise(z: Array, claimed: Array, values: Mapping[str, Array]) -> str | None:

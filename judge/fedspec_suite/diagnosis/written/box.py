@@ -270,3 +270,21 @@ def read_in(nodes: Sequence[ast.expr]) -> set[str]:
 def rows(value: Any, like: Array) -> Array:
     """Broadcast a value to one number for each coordinate of a model, or of each client's model."""
     return np.broadcast_to(np.asarray(value, dtype=float), like.shape).reshape(-1)
+
+
+def parts_in(node: ast.expr) -> list[ast.expr]:
+    """List an expression and the expressions in it, without names of functions."""
+    return [n for n in ast.walk(node) if isinstance(n, ast.expr) and not (isinstance(n, ast.Name) and n.id in CALLS)]
+
+
+def parts_of(node: ast.expr, want: Any, slack: Any, values: Values) -> list[tuple[ast.expr, Array, Array]]:
+    """List the parts that can be solved for, with what each must be, and how far off that may be."""
+    found = []
+    for at in parts_in(node):
+        with np.errstate(all="ignore"):
+            try:
+                target, moved = (solved(node, at, w, values) for w in (want, want + slack))
+            except KeyError:
+                continue
+            found.append((at, target, np.abs(moved - target) + 1e-11 * np.abs(target)))
+    return found

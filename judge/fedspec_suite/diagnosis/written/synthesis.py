@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -22,18 +22,18 @@ from fedspec.source_text import copied, source_of
 from fedspec_suite.diagnosis.comparing import off
 from fedspec_suite.diagnosis.composed import together
 from fedspec_suite.diagnosis.defects.defect import Defect
-from fedspec_suite.diagnosis.edits.edit import CALLS, Put, swapped
+from fedspec_suite.diagnosis.edits.edit import Put, swapped
 from fedspec_suite.diagnosis.edits.in_edits import COUNTED, REMEMBERED, WALKED
 from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed, equation_of, printed_by
 from fedspec_suite.diagnosis.written.averages import averaged
-from fedspec_suite.diagnosis.written.box import Box, boxes, leaf, read_in, solved, value_of
+from fedspec_suite.diagnosis.written.box import Box, boxes, leaf, parts_in, parts_of, read_in, value_of
 from fedspec_suite.diagnosis.written.notation import in_notation
 from fedspec_suite.diagnosis.written.plays import played
 from fedspec_suite.diagnosis.written.rates import factors, scheduled
 from fedspec_suite.diagnosis.written.replay import ASKED, Opened, opened
 from fedspec_suite.diagnosis.written.weights import weighted
 from fedspec_suite.measure.bench import Bench, Shown
-from fedspec_suite.measure.formulas import CLAIMED, ROWS, Answer, Terms, answers
+from fedspec_suite.measure.formulas import CLAIMED, ROWS, Answer, Terms, smallest
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import Mutant
@@ -44,9 +44,6 @@ LOOKED = 120
 
 LEAST = 24
 """Least number of values that an equation must reproduce."""
-
-MANY = 200
-"""Largest number of answers for one subexpression."""
 
 KNOWN = 0.9
 """Least share of finite values of a quantity that a formula may read."""
@@ -160,7 +157,7 @@ def right_sides(o: Opened, left: Iterator[int]) -> Iterator[tuple[int, ast.expr]
             follows = np.zeros(o.want.shape, bool)
     if there.sum() < LEAST or follows[there].all():
         return
-    parts = _parts(o, claimed)
+    parts = parts_of(claimed, o.want, o.slack, o.values)
     plain = there & np.all([np.isfinite(w) for _, w, _ in parts], axis=0)
     rows = _chosen(plain if plain.sum() >= ROWS else there, follows)
     for _ in range(AGAIN):
@@ -195,16 +192,12 @@ def _fitting(
             if next(left, None) is None:
                 return
             own = _value(at, within)
-            found = sorted(islice(answers(terms, want[rows], slack[rows], own), MANY), key=lambda a: a.size)
+            found = smallest(terms, want[rows], slack[rows], own, guards=True)
             yield from ((a.size, _put(claimed, at, a)) for a in found[:TRIED])
     solvable = {id(at) for at, _, _ in parts}
-    for at in _expressions(claimed):
+    for at in parts_in(claimed):
         if id(at) not in solvable:
             yield from ((a.size, _put(claimed, at, a)) for a in _forward(o, claimed, at, terms, rows, within))
-
-
-def _expressions(node: ast.expr) -> list[ast.expr]:
-    return [n for n in ast.walk(node) if isinstance(n, ast.expr) and not (isinstance(n, ast.Name) and n.id in CALLS)]
 
 
 def _value(node: ast.expr, values: Mapping[str, Any]) -> Any:
@@ -214,20 +207,6 @@ def _value(node: ast.expr, values: Mapping[str, Any]) -> Any:
             return value_of(node, values)
     except KeyError:
         return None
-
-
-def _parts(o: Opened, claimed: ast.expr) -> list[tuple[ast.expr, Array, Array]]:
-    """Parts of a right side, with what each must be for the whole to be what it must, and how far off that may be."""
-    found = []
-    for at in _expressions(claimed):
-        with np.errstate(all="ignore"):
-            try:
-                want = solved(claimed, at, o.want, o.values)
-                moved = solved(claimed, at, o.want + o.slack, o.values)
-            except KeyError:
-                continue
-            found.append((at, want, np.abs(moved - want) + 1e-11 * np.abs(want)))
-    return found
 
 
 def _forward(

@@ -26,7 +26,7 @@ from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed, equati
 from fedspec_suite.diagnosis.written.notation import in_symbols
 from fedspec_suite.diagnosis.written.plays import Play
 from fedspec_suite.diagnosis.written.replay import as_shown
-from fedspec_suite.measure.formulas import ROWS, Terms, answers, evaluated
+from fedspec_suite.measure.formulas import ROWS, evaluated, smallest, terms_of
 from fedspec_suite.measure.reaching import WEIGH, OpenMean, flat_model, reach
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
@@ -63,9 +63,6 @@ NEAR_0 = 1e-9
 
 CONDITION = 1e4
 """Largest condition number of the rows of a round whose weights are solved for."""
-
-MANY = 200
-"""Number of answers that are looked at."""
 
 TRIED = 4
 """Number of formulas that are checked in whole plays, the smallest first."""
@@ -234,12 +231,7 @@ def _formulas(
     want = np.concatenate(wants)
     rows = np.resize(np.random.default_rng(3).permutation(len(want)), ROWS)
     sizes = {n: 2 if n[0] == "S" or n in {f"F{k}" for k in range(len(LEAVES), len(forms))} else 1 for n in columns}
-    leaves: list[tuple[ast.expr, Array, int]] = [
-        (ast.Name(n, ast.Load()), columns[n][rows], sizes[n]) for n in sorted(columns, key=sizes.__getitem__)
-    ]
-    leaves += [(ast.Constant(c), np.full(ROWS, float(c)), 1) for c in (1, 2)]
-    found = answers(Terms.of(leaves), want[rows], (SLACK * (np.abs(want) + 1))[rows], guards=False)
-    for answer in sorted(islice(found, MANY), key=lambda a: a.size):
+    for answer in smallest(terms_of(columns, rows, sizes), want[rows], (SLACK * (np.abs(want) + 1))[rows]):
         if _near(evaluated(ast.unparse(answer.expression), columns), want).all():
             yield answer.expression
 
