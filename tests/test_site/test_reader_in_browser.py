@@ -25,7 +25,7 @@ def opened(browser: Any, site: Site, request: pytest.FixtureRequest) -> Iterator
 @pytest.mark.parametrize("opened", [("light", 1280)], indirect=True)
 def test_the_first_screen_has_all(opened: Opened) -> None:
     shown = opened.open("index")
-    for part in (".lead", ".button", ".first .term", "#packages"):
+    for part in (".lead", ".lead + .sublead", ".button", ".first .term", "#packages"):
         left, top, right, bottom = shown.evaluate(BOX, part)
         assert 0 <= left < right <= 1280 and 0 <= top < bottom <= 800, part
     assert shown.locator(".button").count() == 1
