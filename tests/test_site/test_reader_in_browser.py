@@ -37,8 +37,13 @@ def test_the_first_screen_has_all(opened: Opened) -> None:
 
 
 @pytest.mark.parametrize("opened", [("light", 390)], indirect=True)
-def test_matrices_are_cards_on_a_phone(opened: Opened) -> None:
-    for where, table in (("index", "#packages"), ("conformance/index", "#cells")):
+def test_tables_are_cards_on_a_phone(opened: Opened) -> None:
+    for where, table in (
+        ("index", "#packages"),
+        ("conformance/flwr", "table.list"),
+        ("conformance/index", "#list"),
+        ("conformance/index", "#cells"),
+    ):
         shown = opened.open(where)
         wide = shown.evaluate(
             "t => [...document.querySelectorAll(`${t} tbody tr`)].map(r => [r.clientWidth, r.scrollWidth])", table
@@ -61,6 +66,11 @@ def test_pictures_stack_on_a_phone_and_turn_dark(opened: Opened) -> None:
         turned = shown.evaluate("getComputedStyle(document.querySelector('.panel img')).filter")
         if opened.page.viewport_size["width"] == 390:
             assert tops == sorted(set(tops)) and turned == "none", where
+            widths = shown.evaluate(
+                "[...document.querySelectorAll('figure.panels')].map(f => [...f.querySelectorAll('.panel:not(.axis, "
+                ".legend)')].map(p => Math.round(p.getBoundingClientRect().width)))"
+            )
+            assert all(len(set(some)) == 1 for some in widths), where
         else:
             assert len(set(tops)) < len(tops) and "invert" in turned, where
 
