@@ -61,6 +61,7 @@ FIELDS: dict[str, type | tuple[type, ...]] = {
     "passed": int,
     "required": int,
     "sentence": str,
+    "nearest_data": list,
     "broken": list,
     "reach": str,
     "command": str,
@@ -70,7 +71,8 @@ FIELDS: dict[str, type | tuple[type, ...]] = {
 """Fields of a line with their types; ``wheel`` and ``sha256`` are null if pip finds none, ``capsule`` is empty if
 nothing failed.
 
-``reach`` is the range of the cases; it is empty in older lines.
+``reach`` is the range of the cases; it is empty in older lines. ``nearest_data`` lists the variants that the sentence
+names, with the equations that differ and what to claim instead.
 
 An obligation has its id and status; if it was not decided or not asked, the reason; if it failed, the call, and the
 number that came beside the right one.
@@ -118,7 +120,7 @@ def judged(name: str, jobs: int, progress: Callable[[str], None]) -> Iterator[Ro
     except FedspecError as error:
         results = []
         told = {"version": "", "algorithm": "", "level": "", "claimed": "", "passed": 0, "required": 1, "broken": []}
-        told |= {"obligations": [], "capsule": "", "reach": ""}
+        told |= {"obligations": [], "capsule": "", "reach": "", "nearest_data": []}
         # What follows names files of this machine.
         said = sentences.one_line(str(error)).partition(";")[0]
         verdict = {"verdict": str(Conformity.ERROR), "sentence": said, "command": f"fedspec check {name}"}
@@ -148,7 +150,8 @@ def row(r: Result) -> Row:
     kept = {n: body[n] for n in ("subject", "version", "algorithm", "level", "passed", "required", "command")}
     kept["command"] = kept["command"].replace(f" --limit {LIMIT:g} --start-limit {LIMIT:g}", "")
     verdict = r.said if r.verdict is Conformity.IN_PART else str(r.verdict)
-    said = {"claimed": r.declared, "verdict": verdict, "sentence": sentences.head(r)}
+    nearest = [{name: one[name] for name in ("words", "differences", "claim")} for one in r.nearest_data]
+    said = {"claimed": r.declared, "verdict": verdict, "sentence": sentences.head(r), "nearest_data": nearest}
     broken = sentences.broken(r) if sentences.unknown(r) else []
     told = {"broken": broken, "reach": sentences.beyond([r])}
     return {**kept, **said, **told, "obligations": [obligation(o) for o in r.obligations]}

@@ -46,7 +46,6 @@ html_title = "fedspec"
 html_static_path = [str(HERE / "static")]
 html_css_files = ["site.css"]
 html_favicon = str(HERE / "static" / "mark.svg")
-html_search_scorer = str(HERE / "static" / "scorer.js")
 # A block without a language is what a terminal shows.
 highlight_language = "text"
 pygments_style = "a11y-high-contrast-light"

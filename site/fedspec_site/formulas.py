@@ -23,6 +23,35 @@ NAMES = {"gap", "tail", "Lay", "Lam", "fac", "oo"}
 """Names with more than one letter that the statements use."""
 WITHIN = {"avg", "consensus", "drift", "error", "in", "mean", "of", "over", "rest", "sum"}
 """Words that may occur inside a formula's brackets."""
+MATHS = re.compile(r"<math\b.*?</math>")
+ID = re.compile(r"[\w-]+\.\w+(?: \[.*\])?")
+"""Pattern of the id of an equation, with the options under which it holds."""
+CODE = re.compile(r"[_^]|\w\(")
+"""Pattern of what a formula leaves behind that isn't read as one."""
+
+
+def formula(text: str) -> Markup:
+    """Convert an equation to HTML; one that isn't read as formulas and words stays as it was typed."""
+    made = prose(text)
+    return Markup("<code>{}</code>").format(text) if CODE.search(MATHS.sub("x", made)) else made
+
+
+def box(text: str) -> Markup:
+    """Convert pseudocode to HTML, line by line, with remarks and ids of equations on the right."""
+    return Markup("\n").join(map(_line, text.splitlines()))
+
+
+def _line(line: str) -> Markup:
+    first, *others = re.split(" {2,}", line.strip())
+    parts = [Markup("<span>{}</span>").format(formula(first)), *map(_part, others)]
+    return Markup('<div style="--in:{}">{}</div>').format(len(line) - len(line.lstrip()), Markup(" ").join(parts))
+
+
+def _part(text: str) -> Markup:
+    if ID.fullmatch(text):
+        return Markup("<small><code>{}</code></small>").format(text)
+    beside = text[0] == "(" and text[-1] == ")"
+    return Markup("<small>{}</small>" if beside else "<span>{}</span>").format(formula(text))
 
 
 def prose(text: str) -> Markup:

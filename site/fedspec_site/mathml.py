@@ -96,6 +96,13 @@ class Reader:
                 base = f'<mover accent="true">{base}<mo>~</mo></mover>'
             elif one.kind == "mark":
                 above += f"<mo>{_sign(one.text).replace('·', '∗')}</mo>"
+            elif (
+                one.text == "_"
+                and above
+                and (not base.startswith(("<mi", "<mover")) or self.tokens[self.k - 2].text in GREEK)
+            ):
+                # The exponent's own index, as in (1 - c)^K_i, beta1^t_i and rho^tau_i, but not in x^i_t.
+                above = f"<msub><mrow>{above}</mrow><mrow>{self.script()}</mrow></msub>"
             elif one.text == "_":
                 below += self.script()
             else:

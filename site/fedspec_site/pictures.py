@@ -51,9 +51,10 @@ def figure(source: Source, file: Path, words: str, to: str) -> str:
     one = PICTURES[file.stem]
     parts = Markup()
     for k, (x, y, wide, high) in enumerate(one.panels):
-        if one.axis and high == one.panels[0][3]:
+        legend = bool(one.axis) and high != one.panels[0][3]
+        if one.axis and not legend:
             parts += _part(one, to, (0, y, one.axis, high), "axis again" if k else "axis")
-        parts += _part(one, to, (x, y, wide, high), "" if high == one.panels[0][3] else "whole", "" if k else words)
+        parts += _part(one, to, (x, y, wide, high), "legend" if legend else "", "" if k else words)
     columns = [f"{wide:g}fr" for wide in (one.axis, *(wide for _, _, wide, _ in one.panels[: one.across])) if wide]
     made = Markup(
         '<figure class="panels"><div style="--wide:{};--narrow:{}">{}</div><figcaption>{}</figcaption></figure>'

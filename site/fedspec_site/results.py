@@ -12,6 +12,7 @@ from typing import Any
 from fedspec_site import verdicts
 from fedspec_site.text import slug
 from fedspec_site.writing import ROOT
+from fedspec_suite.report import sentences
 from fedspec_suite.report.badges import PART, Kind
 
 FOLDER = ROOT / "docs" / "conformance"
@@ -72,6 +73,16 @@ class Offer:
     def words(self) -> str:
         """Stored sentence without the place of the first deviation."""
         return str(self.row["sentence"]).partition("; first seen in ")[0]
+
+    @property
+    def differences(self) -> list[tuple[str, str, str]]:
+        """Place, own equation and wanted equation of each difference of the variants found."""
+        return [d for one in sentences.differences_in(self.row["nearest_data"]) for d in one]
+
+    @property
+    def remedy(self) -> str:
+        """Remedy by a claim under which the implementation conforms; empty if there is none."""
+        return sentences.claim_in(self.row["nearest_data"])
 
     @property
     def numbers(self) -> list[Mapping[str, Any]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from fedspec_site.formulas import prose
+from fedspec_site.formulas import box, formula, prose
 from fedspec_site.text import digits, linked, markdown, slug, ticks
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,7 +27,9 @@ class Source:
             lstrip_blocks=True,
             keep_trailing_newline=True,
         )
-        self.templates.filters.update(slug=slug, md=markdown, ticks=ticks, digits=digits, linked=linked, prose=prose)
+        self.templates.filters.update(
+            slug=slug, md=markdown, ticks=ticks, digits=digits, linked=linked, prose=prose, formula=formula, box=box
+        )
 
     def page(self, where: str, template: str, /, **given: Any) -> None:
         """Render a template to the page at this path without suffix; ``root`` leads back to the front page's folder."""

@@ -14,3 +14,9 @@ if (location.protocol === "file:") {
     }
   }).observe(document.getElementById("search-results"), { childList: true, subtree: true });
 }
+// Statements of papers, of which there are hundreds, are found from their own page alone.
+{
+  const found = Search._performSearch;
+  const statements = new URLSearchParams(location.search).has("statements");
+  Search._performSearch = (...asked) => found(...asked).filter(([name]) => /^ledger\/.*\./.test(name) === statements);
+}

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_site.built import Element, Site, page, requires_sphinx
+from test_site.built import ROOT, Element, Site, page, requires_sphinx
 
 pytestmark = [pytest.mark.outside, requires_sphinx]
 
@@ -112,6 +112,30 @@ def test_most_lines_are_mathematics(site: Site) -> None:
     lines = [one for file in pages for found in page(file).find("ol", class_="lines") for one in found.find("li")]
     assert len(lines) == sum(len(a.equations) for a in CATALOGUE.values())
     assert sum(bool(one.find("math")) for one in lines) > 0.8 * len(lines)
+
+
+def test_the_box_is_typeset_and_says_what_the_command_prints(site: Site) -> None:
+    from fedspec.catalogue import CATALOGUE
+    from fedspec_suite.report.page import record
+
+    maths = typed = 0
+    for a in CATALOGUE.values():
+        (box,) = page(site.folder / f"algorithms/{a.id}.html").find("div", class_="box")
+        assert box.words == " ".join(record(a)["box"].split()), a.id
+        assert [one.words for one in box.within] == [" ".join(line.split()) for line in record(a)["box"].splitlines()]
+        maths += len(box.find("math"))
+        typed += len([one for part in box.find("span") for one in part.find("code")])
+    assert maths > 900 and typed < 5
+
+
+def test_pseudocode_that_is_no_formula_stays_as_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "site"))
+    from fedspec_site.formulas import box
+
+    made = str(box("x = f_i(the Model)\n    y = x / 2  (line 3)  sgd.step [epsilon=inside]"))
+    assert "<code>x = f_i(the Model)</code>" in made and "<mfrac>" in made
+    assert made.endswith("<small>(line 3)</small> <small><code>sgd.step [epsilon=inside]</code></small></div>")
+    assert 'style="--in:4"' in made
 
 
 def test_marked_lines_are_those_of_the_reading(site: Site) -> None:

@@ -132,6 +132,28 @@ def test_a_package_page_says_the_sentence_and_the_command_of_each_offer(site: Si
                 assert " ".join(part.split()) in words, line["command"]
 
 
+def test_a_package_page_shows_both_equations_and_the_remedy(site: Site) -> None:
+    """Formulas are the stored ones; what is wanted are equations of the claimed algorithm."""
+    from fedspec.catalogue import CATALOGUE
+    from fedspec_suite.report.page import record
+
+    shown = 0
+    for line in LINES:
+        root = page(site.folder / f"conformance/{line['impl'].partition(':')[0]}.html")
+        rows = [[one.words for one in row.find("p")] for row in root.find("div", class_="differs")]
+        for one in line["nearest_data"]:
+            for d in one["differences"] if any(d["wanted"] for d in one["differences"]) else ():
+                said = [f"yours: {d['yours']}"] * (d["yours"] not in one["words"]) + [f"wanted: {d['wanted']}"]
+                assert any(row[-len(said) :] == said for row in rows), said
+                shown += 1
+            for name, value in one["claim"].items():
+                assert f'either change this, or claim {name}="{value}"' in root.words
+        for d in (d for one in line["nearest_data"] for d in one["differences"] if d["wanted"]):
+            known = {e["id"] for e in record(CATALOGUE[line["algorithm"]])["equations"]}
+            assert d["equation"] in known, d
+    assert shown > 15
+
+
 def test_a_badge_says_the_verdict(site: Site) -> None:
     said = Counter()
     for file in sorted((site.folder / "badges").rglob("*.json")):

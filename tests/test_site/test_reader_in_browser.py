@@ -25,7 +25,7 @@ def opened(browser: Any, site: Site, request: pytest.FixtureRequest) -> Iterator
 @pytest.mark.parametrize("opened", [("light", 1280)], indirect=True)
 def test_the_first_screen_has_all(opened: Opened) -> None:
     shown = opened.open("index")
-    for part in (".lead", ".button", ".first .term", "#packages"):
+    for part in (".lead", ".lead + .sublead", ".button", ".first .term", "#packages"):
         left, top, right, bottom = shown.evaluate(BOX, part)
         assert 0 <= left < right <= 1280 and 0 <= top < bottom <= 800, part
     assert shown.locator(".button").count() == 1
@@ -37,8 +37,13 @@ def test_the_first_screen_has_all(opened: Opened) -> None:
 
 
 @pytest.mark.parametrize("opened", [("light", 390)], indirect=True)
-def test_matrices_are_cards_on_a_phone(opened: Opened) -> None:
-    for where, table in (("index", "#packages"), ("conformance/index", "#cells")):
+def test_tables_are_cards_on_a_phone(opened: Opened) -> None:
+    for where, table in (
+        ("index", "#packages"),
+        ("conformance/flwr", "table.list"),
+        ("conformance/index", "#list"),
+        ("conformance/index", "#cells"),
+    ):
         shown = opened.open(where)
         wide = shown.evaluate(
             "t => [...document.querySelectorAll(`${t} tbody tr`)].map(r => [r.clientWidth, r.scrollWidth])", table
@@ -61,19 +66,37 @@ def test_pictures_stack_on_a_phone_and_turn_dark(opened: Opened) -> None:
         turned = shown.evaluate("getComputedStyle(document.querySelector('.panel img')).filter")
         if opened.page.viewport_size["width"] == 390:
             assert tops == sorted(set(tops)) and turned == "none", where
+            widths = shown.evaluate(
+                "[...document.querySelectorAll('figure.panels')].map(f => [...f.querySelectorAll('.panel:not(.axis, "
+                ".legend)')].map(p => Math.round(p.getBoundingClientRect().width)))"
+            )
+            assert all(len(set(some)) == 1 for some in widths), where
         else:
             assert len(set(tops)) < len(tops) and "invert" in turned, where
 
 
-@pytest.mark.parametrize("opened", [("light", 1280)], indirect=True)
-def test_a_search_shows_words_and_puts_statements_last(opened: Opened) -> None:
-    shown = opened.open("search", "?q=theorem")
+FOUND = (
+    "[...document.querySelectorAll('ul.search li')].map(l => [l.querySelector('a').getAttribute('href'), "
+    "l.querySelector('.context')?.textContent ?? '', l.querySelector('span') !== null])"
+)
+STATEMENT = re.compile(r"(\./)?ledger/[^/]*\.(?!html)")
+
+
+def found(shown: Any) -> list[Any]:
     shown.wait_for_function("document.querySelector('#search-results h2')?.textContent === 'Search Results'")
-    found = shown.evaluate(
-        "[...document.querySelectorAll('ul.search li')].map(l => [l.querySelector('a').getAttribute('href'), "
-        "l.querySelector('.context')?.textContent ?? '', l.querySelector('span') !== null])"
-    )
-    statements = [k for k, (to, _, _) in enumerate(found) if re.match(r"(\./)?ledger/(?!index)", to)]
-    assert statements and statements == [*range(len(found) - len(statements), len(found))]
-    assert all(words or described for _, words, described in found)
+    results: list[Any] = shown.evaluate(FOUND)
+    assert results and all(words or described for _, words, described in results)
+    return results
+
+
+@pytest.mark.parametrize("opened", [("light", 1280)], indirect=True)
+def test_a_search_shows_words_and_leaves_statements_out(opened: Opened) -> None:
+    for words in ("theorem", "corollary 23"):
+        to = [to for to, *_ in found(opened.open("search", f"?q={words}"))]
+        assert not any(map(STATEMENT.match, to)), words
+    assert "ledger/fedada2.html" in to
+    shown = opened.open("ledger/index")
+    shown.fill("form.filters [name=q]", "theorem")
+    shown.press("form.filters [name=q]", "Enter")
+    assert all(STATEMENT.match(to) for to, *_ in found(shown))
     assert not opened.said
