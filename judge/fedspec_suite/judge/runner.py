@@ -15,12 +15,14 @@ import numpy as np
 from fedspec.catalogue import ADDED, Program
 from fedspec.contract import Offer, Subject
 from fedspec.errors import PluginError, UnknownNameError, none_called
-from fedspec_suite.judge.case_search import Trial, once, search, shared
+from fedspec_suite.judge.case_search import Trial, once, paired, replayed, search
 from fedspec_suite.judge.expected_failures import Expectation
 from fedspec_suite.laws import ALL, LAWS, PROPERTIES, Law, all_laws, follows_rule, matching, properties, retired
 from fedspec_suite.laws.applicability import NEEDS, SKIPPED
-from fedspec_suite.measure.bench import Bench, Measured, bench_of
+from fedspec_suite.laws.common import pairs
+from fedspec_suite.measure.bench import Bench, Measured, bench_of, known_of
 from fedspec_suite.measure.case_summary import call_of
+from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.declared_limits import limit_fields
 from fedspec_suite.measure.edge_cases import edge_cases
 from fedspec_suite.measure.far_shrinking import simplest
@@ -134,9 +136,18 @@ def draw(law: Law, bench: Bench, setting: Setting, examples: int, seed: int, tri
     def searched(trial: Trial) -> None:
         search(law.cases(setting), examples, seed, trial)
 
+    # The comparisons have the usual cases, beside buffers.
+    cases = scenarios if law.id in FOLLOWS and not setting.buffers else law.cases
+    key = cases, examples, seed
     try:
-        if law.cases in shared():
-            once(bench.drawn, (law.cases, examples, seed), searched, trial)
+        if cases is pairs:
+            # The usual cases, in which the subject was asked alone; pairs of their own can be shrunk.
+            once(bench.drawn, key, partial(search, scenarios(setting), examples, seed), lambda case: None)
+            kept = paired(bench.drawn[key])
+            if replayed(kept, trial)[0] < len(kept):
+                searched(trial)
+        elif law.id in LAWS or cases is scenarios:
+            once(bench.drawn, key, searched, trial)
         else:
             searched(trial)
         if law.id in FOLLOWS:
@@ -304,7 +315,8 @@ def judge_offer(
     asked = {dtype: asked_of(setting, offer, subject.info.concurrent, law) for dtype, setting in settings.items()}
     far = Far(sum(not skip for rules in asked.values() for _, skip in rules))
     for dtype, setting in settings.items():
-        bench = bench_of(subject, offer, setting)
+        known = known_of(setting)
+        bench = replace(bench_of(subject, offer, setting), drawn=known.drawn, wanted=known.wanted)
         for rule, skip in asked[dtype]:
             if skip:
                 out.append(Obligation(rule.id, dtype, Status.SKIP, (), reason=skip))
