@@ -112,6 +112,13 @@ def test_two_usual_cases_at_once_are_searched_and_shrunk_if_they_disturb_each_ot
     assert o.cases > 8 and len(o.case[1].events) == 1
 
 
+def test_a_property_of_the_specification_is_asked_less_in_further_types_by_the_quick_profile() -> None:
+    offer = next(o for o in SUBJECT.info.offers if o.level == "server" and len(o.dtypes) == 2)
+    for profile, cases in (("quick", [12, 12, 12, 3]), ("full", [60, 60, 60, 60])):
+        found = runner.judge_offer(InProcess(SUBJECT), offer, profile=profile, law="client-order,repeats")
+        assert sorted((o.cases for o in found), reverse=True) == cases
+
+
 class Together:
     """The specification, which answers twice the model while two sessions are open that took a step."""
 
