@@ -4,7 +4,8 @@ itself."""
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,15 +16,15 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.internal.conjecture import providers
 
+from fedspec.contract import Case, Event
 from fedspec.reference import SUBJECT
-from fedspec_suite.judge import case_search, runner
-from fedspec_suite.judge.case_search import Trial, once, search
-from fedspec_suite.laws import LAWS
-from fedspec_suite.measure.bench import bench_of
+from fedspec_suite.judge import runner
+from fedspec_suite.judge.case_search import Drawn, Trial, once, search
+from fedspec_suite.measure import bench
 from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.seeded_draws import draw_cases, not_local
 from fedspec_suite.measure.setting import setting_of
-from fedspec_suite.measure.verdict import Deviates, Deviation, Undecided
+from fedspec_suite.measure.verdict import Deviates, Deviation, Status, Undecided
 
 CASES = st.lists(st.integers(0, 1000), min_size=3, max_size=3).map(np.array)
 EXAMPLES = 30
@@ -43,7 +44,7 @@ def noted(refuses: Callable[[int, Any], Exception | None], seen: list[tuple[int,
     return trial
 
 
-def outcome(drawn: dict[Hashable, list[bytes]], refuses: Callable[[int, Any], Exception | None]) -> Any:
+def outcome(drawn: Drawn, refuses: Callable[[int, Any], Exception | None]) -> Any:
     """The cases that a trial saw, and what the search raised."""
     seen: list[tuple[int, ...]] = []
     try:
@@ -65,33 +66,95 @@ def odd(number: int, case: Any) -> Exception | None:
     return Undecided("odd") if case[0] % 2 else None
 
 
-@pytest.mark.parametrize("refuses", [passes, large, odd])
-def test_a_law_sees_the_same_cases_whether_they_were_drawn_before_or_not(refuses: Any) -> None:
-    drawn: dict[Hashable, list[bytes]] = {}
+def either(number: int, case: Any) -> Exception | None:
+    return odd(number, case) or large(number, case)
+
+
+@pytest.mark.parametrize("first", [passes, odd])
+@pytest.mark.parametrize("refuses", [passes, large, odd, either])
+def test_a_law_sees_the_same_cases_whether_they_were_drawn_before_or_not(first: Any, refuses: Any) -> None:
+    """Cases that were undecided are kept as such."""
+    drawn: Drawn = {}
     alone = outcome({}, refuses)
-    assert len(outcome(drawn, passes)[0]) == EXAMPLES == len(drawn["key"])
+    assert len(outcome(drawn, first)[0]) == len(drawn["key"]) >= EXAMPLES
+    assert any(undecided for _, undecided in drawn["key"]) is (first is odd)
     assert outcome(drawn, refuses) == alone
-    assert bool(alone[1]) is (refuses is large)
+    assert bool(alone[1]) is (refuses in {large, either})
 
 
-@pytest.mark.parametrize("refuses", [large, odd])
-def test_what_a_law_did_not_pass_is_not_kept(refuses: Any) -> None:
-    """Draws after a case that is not passed depend on it."""
-    drawn: dict[Hashable, list[bytes]] = {}
-    outcome(drawn, refuses)
+def test_what_a_law_failed_is_not_kept() -> None:
+    """Draws after a case that fails depend on it."""
+    drawn: Drawn = {}
+    outcome(drawn, large)
     assert not drawn
 
 
-def test_laws_with_one_strategy_draw_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Note the searches."""
     searched: list[Any] = []
     monkeypatch.setattr(runner, "search", lambda *given: searched.append(given) or search(*given))
-    offer = SUBJECT.info.offers[0]
-    setting = setting_of(offer)
-    bench = bench_of(InProcess(SUBJECT), offer, setting)
-    laws = [LAWS[law] for law in ("repeats", "dtype", "inputs")]
-    assert {law.cases for law in laws} <= case_search.shared()
-    asked = [runner.run_law(law, bench, setting, 5, 0) for law in laws]
-    assert len(searched) == 1 and [o.cases for o in asked] == [5, 5, 5]
+    monkeypatch.setattr(bench, "_known", {})
+    return searched
+
+
+def test_laws_with_one_strategy_draw_once_for_all_subjects(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched, offer = counted(monkeypatch), SUBJECT.info.offers[0]
+    asked = partial(runner.judge_offer, offer=replace(offer, dtypes=("float64",)), cases=5)
+    first = asked(InProcess(SUBJECT), law="follows-x,repeats,isolated,dtype,inputs")
+    assert len(searched) == 2 and all(o.status is Status.PASS and o.cases >= 5 for o in first)
+    asked(InProcess(SUBJECT), law="repeats,far-numbers")
+    asked(InProcess(SUBJECT), law="far-numbers,isolated")
+    assert len(searched) == 3
+    assert not [o for o in asked(InProcess(SUBJECT), law="repeats", seed=1) if o.status is not Status.PASS]
+    assert len(searched) == 4
+
+
+def test_two_usual_cases_at_once_are_searched_and_shrunk_if_they_disturb_each_other() -> None:
+    offer = replace(SUBJECT.info.offers[0], dtypes=("float64",))
+    _, o = runner.judge_offer(InProcess(Together()), offer, law="repeats,isolated", cases=8)
+    assert (o.law, o.status) == ("isolated", Status.FAIL)
+    assert o.cases > 8 and len(o.case[1].events) == 1
+
+
+def test_a_property_of_the_specification_is_asked_less_in_further_types_by_the_quick_profile() -> None:
+    offer = next(o for o in SUBJECT.info.offers if o.level == "server" and len(o.dtypes) == 2)
+    for profile, cases in (("quick", [12, 12, 12, 3]), ("full", [60, 60, 60, 60])):
+        found = runner.judge_offer(InProcess(SUBJECT), offer, profile=profile, law="client-order,repeats")
+        assert sorted((o.cases for o in found), reverse=True) == cases
+
+
+class Together:
+    """The specification, which answers twice the model while two sessions are open that took a step."""
+
+    info = SUBJECT.info
+
+    def __init__(self) -> None:
+        self.open: set[int] = set()
+
+    def start(self, case: Case) -> Any:
+        return Disturbed(self, SUBJECT.start(case))
+
+
+class Disturbed:
+    def __init__(self, subject: Together, session: Any) -> None:
+        self.subject, self.session = subject, session
+
+    def step(self, event: Event) -> Any:
+        self.subject.open.add(id(self))
+        answer = self.session.step(event)
+        return {**answer, "x": answer["x"] * len(self.subject.open)}
+
+    def __del__(self) -> None:
+        self.subject.open.discard(id(self))
+
+
+def test_what_is_known_of_settings_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench, "_known", {})
+    settings = [setting_of(o) for o in SUBJECT.info.offers[: bench.SETTINGS + 2]]
+    known = [*map(bench.known_of, settings)]
+    assert bench.known_of(setting_of(SUBJECT.info.offers[3])) is known[3]
+    assert bench.known_of(settings[0]) is not known[0]
+    assert len(bench._known) == bench.SETTINGS
 
 
 def test_no_case_has_a_number_of_somebodys_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

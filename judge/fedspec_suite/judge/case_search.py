@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import itertools
 import pickle
-from collections import Counter
 from collections.abc import Callable, Hashable, MutableMapping
-from functools import cache
 from typing import Any, TypeAlias
 
 from hypothesis import Phase
 from hypothesis.strategies import SearchStrategy
 
-from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.seeded_draws import run_cases
+from fedspec_suite.measure.verdict import Undecided
 
 Trial: TypeAlias = Callable[[Any], None]
 """Function that runs a law on a case and raises if the law is violated."""
 
-Drawn: TypeAlias = MutableMapping[Hashable, list[bytes]]
-"""Cache of passed cases, pickled so that no trial can have changed them."""
+Kept: TypeAlias = list[tuple[bytes, bool]]
+"""Cases of a search, pickled so that no trial can have changed them, each with whether it was undecided."""
+
+Drawn: TypeAlias = MutableMapping[Hashable, Kept]
+"""Cache of the cases of searches that found no violation."""
 
 
 class _Held:
@@ -34,65 +35,71 @@ def search(cases: SearchStrategy[Any], examples: int, seed: int, trial: Trial) -
     run_cases(cases.map(_Held), examples, seed, (Phase.generate, Phase.shrink), lambda held: trial(held.case))
 
 
-@cache
-def shared() -> frozenset[Callable[..., Any]]:
-    """Return the strategies that several laws use."""
-    counted = Counter(law.cases for law in LAWS.values())
-    return frozenset(cases for cases, laws in counted.items() if laws > 1)
-
-
 def once(drawn: Drawn, key: Hashable, searched: Callable[[Trial], None], trial: Trial) -> None:
     """Search, but reuse the cases drawn before under the same key.
 
-    What Hypothesis draws depends on the seed and on what became of the cases before. So where all were passed, they are
-    the next law's cases too, up to the first that it does not pass. From there on Hypothesis takes over: it is told
-    what became of the cases up to there, and none of them is tried twice.
+    What Hypothesis draws depends on the seed and on whether the cases before were passed or undecided. So where none
+    failed, they are the next search's cases too, up to the first that turns out otherwise. From there on Hypothesis
+    takes over: it is told what became of the cases up to there, and none of them is tried twice.
 
     Args:
-        drawn: the cases of the searches in which all were passed.
+        drawn: the cases of the searches in which none failed.
         key: what decides about the cases.
         searched: a search.
         trial: what is done with each case.
     """
     if key not in drawn:
-        seen: list[bytes] = []
-        passed = 0
+        seen: Kept = []
 
         def noted(case: Any) -> None:
-            nonlocal passed
-            seen.append(pickle.dumps(case))
-            trial(case)
-            passed += 1
+            pickled = pickle.dumps(case)
+            try:
+                trial(case)
+            except Undecided:
+                seen.append((pickled, True))
+                raise
+            seen.append((pickled, False))
 
         searched(noted)
-        if passed == len(seen):
-            drawn[key] = seen
+        drawn[key] = seen
         return
-    passed, raised = _again(drawn[key], trial)
+    same, raised = replayed(drawn[key], trial)
     # Not where it is handled: what is raised later would be told apart from it by that.
-    if raised is not None:
-        searched(_from(passed, raised, trial))
+    if same < len(drawn[key]):
+        searched(_from(drawn[key][:same], raised, trial))
 
 
-def _again(kept: list[bytes], trial: Trial) -> tuple[int, Exception | None]:
-    """Replay kept cases: how many pass, and the exception of the next."""
-    for number, case in enumerate(kept):
+def replayed(kept: Kept, trial: Trial) -> tuple[int, Exception | None]:
+    """Try kept cases: how many turn out as before, and the exception of the next."""
+    for number, (case, undecided) in enumerate(kept):
+        raised: Exception | None = None
         try:
             trial(pickle.loads(case))
-        except Exception as raised:
+        except Exception as error:
+            raised = error
+        if not (isinstance(raised, Undecided) if undecided else raised is None):
             return number, raised
     return len(kept), None
 
 
-def _from(number: int, raised: Exception, trial: Trial) -> Trial:
-    """A trial for which so many cases are passed, and the next one is known to raise."""
+def paired(kept: Kept) -> Kept:
+    """Pair each kept case with the next one, and the last with the first."""
+    cases = [pickle.loads(case) for case, _ in kept]
+    return [(pickle.dumps(pair), False) for pair in zip(cases, cases[1:] + cases[:1], strict=True)]
+
+
+def _from(kept: Kept, raised: Exception | None, trial: Trial) -> Trial:
+    """A trial that knows what became of the kept cases, and what the next one raises."""
     tried = itertools.count()
 
     def resumed(case: Any) -> None:
         now = next(tried)
-        if now == number:
-            raise raised
-        if now > number:
+        if now > len(kept):
             trial(case)
+        elif now == len(kept):
+            if raised is not None:
+                raise raised
+        elif kept[now][1]:
+            raise Undecided
 
     return resumed

@@ -15,7 +15,8 @@ from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation, NotOffered
 
 
-def _pairs(setting: Setting) -> st.SearchStrategy[tuple[Scenario, Scenario]]:
+def pairs(setting: Setting) -> st.SearchStrategy[tuple[Scenario, Scenario]]:
+    """Return the strategy of two usual cases."""
     return st.tuples(scenarios(setting), scenarios(setting))
 
 
@@ -26,7 +27,7 @@ def _repeats(bench: Bench, s: Scenario) -> None:
 def _isolated(bench: Bench, both: tuple[Scenario, Scenario]) -> None:
     s, other = both
     bench.check_defined(other)
-    alone = bench.play(s)
+    alone = bench.both(s)[1]
     got = []
     try:
         mine, theirs = bench.subject.start(s.case), bench.subject.start(other.case)
@@ -79,7 +80,7 @@ LAWS = (
         words="two sessions at once do not disturb each other",
         levels=LEVELS,
         source=PURITY,
-        cases=_pairs,
+        cases=pairs,
         check=_isolated,
         needs_concurrency=True,
     ),

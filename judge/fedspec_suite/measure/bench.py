@@ -6,7 +6,7 @@ import math
 import pickle
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -74,8 +74,8 @@ class Bench:
     measured: Measured = field(default_factory=Measured)
     told: dict[bytes, tuple[list[Shown], list[Shown]]] = field(default_factory=dict, repr=False)
     wanted: dict[bytes, list[Shown]] = field(default_factory=dict, repr=False)
-    drawn: dict[Hashable, list[bytes]] = field(default_factory=dict, repr=False)
-    """Cache of the cases of strategies that several laws share, filled by ``judge.case_search``."""
+    drawn: dict[Hashable, list[tuple[bytes, bool]]] = field(default_factory=dict, repr=False)
+    """Cache of the cases of the laws, filled by ``judge.case_search``."""
     plainly: list[Deviates] = field(default_factory=list, repr=False)
     """Deviations that large cases shrank to without any unusual feature: no simpler case exists."""
 
@@ -269,6 +269,38 @@ def few_bits(s: Scenario) -> bool:
     """True if the model and the hyper-parameters are multiples of 1/64, so that steps may need no rounding."""
     numbers = [*flatten(s.case.x0).tolist(), *map(float, s.case.hyper.values())]
     return all(not x * 64 % 1 for x in numbers)
+
+
+@dataclass(frozen=True)
+class Known:
+    """Cache of what does not depend on the subject, for all offers that come to one setting.
+
+    Attributes:
+        algorithm: of the setting.
+        drawn: as in ``Bench``.
+        wanted: as in ``Bench``.
+    """
+
+    algorithm: Algorithm
+    drawn: dict[Hashable, list[tuple[bytes, bool]]] = field(default_factory=dict)
+    wanted: dict[bytes, list[Shown]] = field(default_factory=dict)
+
+
+SETTINGS = 16
+"""Number of settings of which something is known at a time."""
+
+_known: dict[Hashable, Known] = {}
+
+
+def known_of(setting: Setting) -> Known:
+    """Return what is known of settings with these values, and forget the oldest of the others."""
+    # No number of an algorithm is used again while it is held here.
+    key = id(setting.algorithm), *(str(getattr(setting, f.name)) for f in fields(setting) if f.name != "algorithm")
+    known = _known.pop(key, None) or Known(setting.algorithm)
+    _known[key] = known
+    if len(_known) > SETTINGS:
+        del _known[next(iter(_known))]
+    return known
 
 
 def bench_of(subject: Subject, offer: Offer, setting: Setting) -> Bench:
