@@ -39,7 +39,7 @@ def middle(ran: Ran, rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 OPENED = [
     (hostile("info-list"), "reply.info: got a list; want an object"),
-    (hostile("offers-object"), "offers: got an object; want a list"),
+    (hostile("offers-object"), "claims: got an object; want a list"),
     (hostile("name-number"), "name: got 7; want a string"),
     (hostile("offer-words"), "dtypes: got 'float64'; want a list"),
     (hostile("fixed-huge"), "fixed.eta: got a whole number of 1329 bits"),
@@ -49,7 +49,7 @@ OPENED = [
     ("cmd:/no/such/program", "check the command"),
     ("cmd: ", "names no command"),
     (py("odd:no_offer"), "claims nothing"),
-    (py("odd:no_offers"), "has no attribute 'no_offers'; its subjects: "),
+    (py("odd:no_offers"), "has no attribute 'no_offers'; its adapters: "),
 ]
 
 
