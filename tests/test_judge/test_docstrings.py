@@ -1,4 +1,4 @@
-"""Docstrings begin with the noun that the thing is or the verb that it does; the exceptions of each root only fall."""
+"""Docstrings begin with the noun that the thing is or the verb that it does."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ PRONOUN = re.compile(
     r"(What|Whatever|One|Of|Where|Whether|Who|Whose|Whoever|That|Those|These|How|Which|The same|They|Nobody|Nothing)\b"
 )
 """Beginnings without a noun or a verb: 'Whether x' is 'True if x', 'How many x' is 'Number of x'."""
+QUOTED = re.compile(f"[\"']{PRONOUN.pattern}")
 
 
 def docstrings(tree: ast.AST) -> Iterator[str]:
@@ -31,8 +32,8 @@ def docstrings(tree: ast.AST) -> Iterator[str]:
 
 
 def without_noun(text: str) -> list[str]:
-    """List the docstrings of a file that begin with a pronoun."""
-    return [doc for doc in docstrings(ast.parse(text)) if PRONOUN.match(doc)]
+    """List the docstrings of a file that begin with a pronoun, if any string of the file does."""
+    return [doc for doc in docstrings(ast.parse(text)) if PRONOUN.match(doc)] if QUOTED.search(text) else []
 
 
 def test_a_pronoun_at_the_beginning_is_found() -> None:
