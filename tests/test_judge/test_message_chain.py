@@ -171,7 +171,7 @@ BF16, FIXED16 = ("bfloat16",), ("fixed 16",)
 DOUBLE: Any = {"dtypes": ("float64",)}
 
 
-@pytest.mark.table(2)
+@pytest.mark.table(1)
 @pytest.mark.parametrize(
     "subject",
     [

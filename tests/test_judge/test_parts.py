@@ -206,7 +206,7 @@ FROZEN = Claim("momentum", "client", gradients=CLIPPED, parts=EMBEDDING)
 ONE_PARAMETER = Claim("momentum", "client", gradients=CLIPPED, parts=TIED)
 
 
-@pytest.mark.table(2)
+@pytest.mark.table(1)
 @pytest.mark.parametrize(
     "subject",
     [

@@ -75,7 +75,7 @@ class Private:
         return np.asarray(mean)
 
 
-@pytest.mark.table(2)
+@pytest.mark.table(1)
 @pytest.mark.parametrize(
     ("messages", "weights"),
     [

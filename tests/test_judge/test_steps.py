@@ -127,7 +127,7 @@ def momentum(*steps: str, gradients: tuple[str, ...] = ()) -> Claim:
 DECAY, LOOK = "decoupled-decay 0.25", "lookahead 3 0.75"
 
 
-@pytest.mark.table(2)
+@pytest.mark.table(1)
 @pytest.mark.parametrize(
     "subject",
     [
