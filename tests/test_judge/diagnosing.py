@@ -16,10 +16,12 @@ from fedspec_suite.diagnosis.diagnosis import Diagnosis, in_words
 from fedspec_suite.diagnosis.edits.unguarded import refuse_nothing
 from fedspec_suite.diagnosis.identify import identify
 from fedspec_suite.diagnosis.search import QUICK, Search
+from fedspec_suite.judge.runner import judge_offer
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.function_copies import copy_parts
 from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.setting import Setting, setting_of, with_reading
+from fedspec_suite.measure.verdict import Status
 from fedspec_suite.mutants import Mutant, Mutated
 
 
@@ -61,6 +63,13 @@ def diagnosed(subject: Any, further: bool = True, search: Search | None = None) 
     setting = setting_of(offer)
     with np.errstate(all="ignore"):
         return identify(bench_of(InProcess(subject), offer, setting), setting, further=further, search=search)
+
+
+def deviates(subject: Any, law: str = "follows-x") -> bool:
+    """True if a law of a quick check fails; the check looks for no name, which takes longer."""
+    offer = with_reading(subject.info.offers[0])
+    judged = judge_offer(InProcess(subject), offer, profile="quick", law=law, stop=True)
+    return any(o.status is Status.FAIL for o in judged)
 
 
 def named(subject: Any) -> str:

@@ -122,6 +122,7 @@ def decayed_each(session: Steps, rows: list[Array], n: tuple[int, ...]) -> Array
 BY_TOKENS, BY_BATCHES, CLIP = ("accumulate-tokens 3",), ("accumulate-batches 3",), "clip-norm-eps 0.75"
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize(
     "subject",
     [
@@ -135,6 +136,7 @@ def test_a_solver_that_accumulates_as_it_claims_conforms(subject: Local) -> None
     assert result.verdict == "conforms", result.first_deviation
 
 
+@pytest.mark.table(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("subject", "words"),
@@ -157,6 +159,7 @@ def test_another_accumulation_gets_a_name(subject: Local, words: str) -> None:
     assert words in said, said
 
 
+@pytest.mark.table(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["adam", "lamb", "sm3-ii", "muon", "proximal-sgd"])
 def test_other_solvers_accumulate_too(algorithm: str) -> None:

@@ -199,7 +199,7 @@ def test_one_paper_as_a_table() -> None:
     ran = inside("laws", "--paper", "fednova")
     assert ran.code == 0
     assert "fednova.44" in ran.out and "afga.1" not in ran.out
-    assert "test_steps_of_epochs" in ran.out.replace("\n", "")
+    assert "test_inconsistency_grows_with_rho" in ran.out.replace("\n", "")
 
 
 def test_a_paper_that_is_none_is_refused() -> None:

@@ -87,6 +87,7 @@ def test_box_and_code_stand_side_by_side_where_there_is_room(monkeypatch: pytest
     assert not [line for line in narrow.splitlines() if "participating client" in line and "def " in line]
 
 
+@pytest.mark.table(5)
 @pytest.mark.parametrize("a", CATALOGUE.values(), ids=lambda a: a.id)
 def test_every_row_has_a_page(a: object, monkeypatch: pytest.MonkeyPatch) -> None:
     name = getattr(a, "id", "")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from datetime import date
-from pathlib import Path
 
 import pytest
 from test_judge.support import inside
@@ -93,7 +92,6 @@ def test_a_survivor_is_named_and_ends_with_one(monkeypatch: pytest.MonkeyPatch) 
     assert "0 of 1 killed" in ran.out
 
 
-ROOT = Path(__file__).resolve().parents[2]
 CITED = [(m, thread) for m in MUTANTS.values() for thread in m.seen]
 LINK = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+/(issues|pull)/\d+")
 

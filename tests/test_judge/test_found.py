@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_judge.diagnosing import deviates
 
 from fedspec.contract import Case, Claim, ClientMessage, Messages
-from fedspec_suite.api import DoesNotConform, check_subject
+from fedspec_suite.api import check_subject
 
 pytest.importorskip("torch")
 
@@ -335,5 +336,4 @@ def test_rounds_hand_over_models_with_local_blocks(at: Any, own: bool) -> None:
         (found,) = check_subject(subject, law="follows-*")
         assert found.passed == found.required > 0
     else:
-        with pytest.raises(DoesNotConform):
-            check_subject(subject, law="follows-*")
+        assert deviates(subject, "follows-*")

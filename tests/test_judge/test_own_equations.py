@@ -188,7 +188,7 @@ def judged(it: Any) -> Any:
     return bench_of(InProcess(it), offer, setting), setting
 
 
-@pytest.mark.table(2)
+@pytest.mark.table(1)
 @pytest.mark.parametrize("it, equation", MISTAKES.values(), ids=MISTAKES)
 def test_a_wrong_equation_is_written_out(it: Any, equation: str) -> None:
     """Find a right side that nobody listed, from the subject's models alone."""

@@ -206,7 +206,7 @@ FROZEN = Claim("momentum", "client", gradients=CLIPPED, parts=EMBEDDING)
 ONE_PARAMETER = Claim("momentum", "client", gradients=CLIPPED, parts=TIED)
 
 
-@pytest.mark.table(4)
+@pytest.mark.table(1)
 @pytest.mark.parametrize(
     "subject",
     [
@@ -230,6 +230,7 @@ def test_a_model_in_the_parts_that_it_claims_conforms(subject: Subject) -> None:
     assert "parts " in result.declared
 
 
+@pytest.mark.table(5)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("subject", "words"),

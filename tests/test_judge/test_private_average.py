@@ -75,6 +75,7 @@ class Private:
         return np.asarray(mean)
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize(
     ("messages", "weights"),
     [
@@ -126,6 +127,7 @@ MISTAKES = {
 }
 
 
+@pytest.mark.table(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("how", MISTAKES)
 def test_a_mistake_in_a_private_average_has_a_name(how: str) -> None:
@@ -168,6 +170,7 @@ class AtRandom(Private):
         return np.asarray(n / n.sum() @ np.array(rows))
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize(
     ("how", "words"),
     [

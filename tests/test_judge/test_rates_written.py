@@ -60,11 +60,13 @@ def server(case: Case, rate: Callable[[int, float], float]) -> Any:
     return SimpleNamespace(step=step)
 
 
+@pytest.mark.table(2)
 @pytest.mark.parametrize("schedule", [*ROUNDS])
 def test_a_shape_is_read_off_its_factors(schedule: str) -> None:
     assert schedule in shapes_of(np.array([ROUNDS[schedule](t) for t in range(24)]), "server")
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize("schedule", STEPS)
 def test_a_shape_is_read_off_the_rates_of_torch(schedule: str) -> None:
     optimizer = torch.optim.SGD([torch.zeros(1)], 1.0)

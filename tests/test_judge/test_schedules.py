@@ -132,6 +132,7 @@ MISTAKES: dict[str, tuple[str, Callable[[list[float], int], float]]] = {
 }
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize("said", [UNCLAMPED, HALVED, REACHED, FROM_ZERO])
 def test_a_server_with_the_schedule_that_it_claims_conforms(said: str) -> None:
     result = judged(Server(said, lambda rates, t: rates[t]))
@@ -139,6 +140,7 @@ def test_a_server_with_the_schedule_that_it_claims_conforms(said: str) -> None:
     assert f"schedules eta={said}" in result.declared
 
 
+@pytest.mark.table(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("words", MISTAKES)
 def test_another_schedule_gets_a_name(words: str) -> None:
@@ -245,6 +247,7 @@ class Steps:
         return {"x": self.x}
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize("every", ["step", "round", "step-of-round"])
 def test_a_local_schedule_counts_what_it_claims(every: str) -> None:
     result = judged(Local(every, every))

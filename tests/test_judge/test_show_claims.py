@@ -67,7 +67,7 @@ def _claims(a: Algorithm) -> list[tuple[str, dict[str, str]]]:
     return out
 
 
-@pytest.mark.table(3)
+@pytest.mark.table(1)
 @pytest.mark.parametrize("a", CATALOGUE.values(), ids=lambda a: a.id)
 def test_a_row_lists_the_rules_that_run_and_the_names_that_it_shows(a: Algorithm) -> None:
     for reading, options in _claims(a):

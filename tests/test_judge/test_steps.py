@@ -127,6 +127,7 @@ def momentum(*steps: str, gradients: tuple[str, ...] = ()) -> Claim:
 DECAY, LOOK = "decoupled-decay 0.25", "lookahead 3 0.75"
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize(
     "subject",
     [
@@ -145,6 +146,7 @@ def test_a_solver_with_the_steps_that_it_claims_conforms(subject: Local) -> None
     assert "steps " in result.declared
 
 
+@pytest.mark.table(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("subject", "words"),
@@ -243,6 +245,7 @@ class Whole:
         return {"x": self.x, **shown}
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize(
     ("subject", "unseen"),
     [

@@ -141,9 +141,9 @@ def test_a_claim_that_is_met_to_some_decimals_is_told_as_that_and_as_no_deviatio
 @pytest.mark.parametrize(
     "other",
     [
-        lambda *given: mean(*given) + 1e-9,
+        pytest.param(lambda *given: mean(*given) + 1e-9, marks=pytest.mark.slow),
         lambda *given: mean(*given) * (1 + 1e-6),
-        lambda *given: mean(*given).astype(np.float32),
+        pytest.param(lambda *given: mean(*given).astype(np.float32), marks=pytest.mark.slow),
     ],
 )
 def test_what_is_no_rounding_to_some_place_is_not_told_as_the_claim(other: Callable[..., Array]) -> None:

@@ -61,6 +61,7 @@ def yours(subject: Any) -> list[str]:
         return [v.names[0]["yours"] for v in islice(weighted(*plays_of(subject)), 1)]
 
 
+@pytest.mark.table(2)
 @pytest.mark.parametrize("formula", YOURS)
 def test_weights_of_a_server(formula: str) -> None:
     found = yours(server("fedavg", own(YOURS[formula])))

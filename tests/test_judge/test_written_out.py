@@ -307,12 +307,8 @@ def test_servers_without_a_flaw_are_right(algorithm: str) -> None:
     assert diagnosed(Flawed(algorithm, "")).follows
 
 
+@pytest.mark.table(4)
 @pytest.mark.parametrize(("algorithm", "flaw"), SERVERS)
 def test_flaws_of_servers_are_called_by_their_names(algorithm: str, flaw: str) -> None:
     said = in_words(diagnosed(Flawed(algorithm, flaw)), True)
     assert re.search(SAID[flaw][1], said), said
-
-
-def test_some_flaws_of_servers_are_called_by_their_names() -> None:
-    for flaw in ("uphill", "by steps", "first round lost", "late", "weight decay", "float32"):
-        test_flaws_of_servers_are_called_by_their_names("fedadam", flaw)

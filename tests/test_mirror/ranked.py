@@ -1,4 +1,4 @@
-"""Work of one of several ranks in test_ranks.py: python -m test_mirror.ranked FOLDER RANK SIZE."""
+"""Work of one of several ranks in test_ranks.py: python -m test_mirror.ranked FOLDER RANK SIZE ROW..."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from unittest.mock import patch
 import torch
 import torch.distributed as dist
 from test_judge.support import inside
-from test_mirror.federations import TRAINABLE, hyper, quadratic, schedule
+from test_mirror.federations import hyper, quadratic, schedule
 from torch import nn
 
 from fedspec.catalogue import ALIASES, CATALOGUE, FAMILIES, Algorithm, find
@@ -147,12 +147,12 @@ def error_of(what: Any) -> str:
     return "nothing"
 
 
-def main(folder: Path, rank: int, size: int) -> None:
+def main(folder: Path, rank: int, size: int, rows: list[Algorithm]) -> None:
     """All that needs several ranks, in one go; rank 0 writes down what came out."""
     torch.set_num_threads(1)
     group(folder, "first", rank, size)
     out: dict[str, Any] = {"ends": {}, "resumed": {}, "losses": {}, "held": {}}
-    for row in TRAINABLE:
+    for row in rows:
         run, out["ends"][row.id] = halves(row, folder / f"{row.id}.of-four")
         out["losses"][row.id] = [done.loss for done in run.history]
         if row.id in KEPT:
@@ -232,4 +232,4 @@ def broken(data: Any, here: bool) -> Any:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), [find(name) for name in sys.argv[4:]])

@@ -24,19 +24,27 @@ RANKS = 4
 by_id = pytest.mark.parametrize("row", TRAINABLE, ids=lambda row: row.id)
 
 
+HELD = {"scaffold": 1, "fed-lamb": 2, "dsgd": 1, "feddyn": 1, "fednova-vr": 1, "cafga": 1}
+"""Stacks of clients' rows that a run holds."""
+
+
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Results of one process, and of four ranks that begin from its files; they talk on the loopback alone."""
     folder = tmp_path_factory.mktemp("ranks")
+    items: list[Any] = [item for item in request.session.items if item.path == request.path]
+    named = {*HELD, *ranked.KEPT, *(i.callspec.params["row"].id for i in items if "row" in i.fixturenames)}
+    rows = [row for row in TRAINABLE if row.id in named]
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    alone = {row.id: ranked.halves(row, folder / f"{row.id}.of-one") for row in TRAINABLE}
+    alone = {row.id: ranked.halves(row, folder / f"{row.id}.of-one") for row in rows}
     recorded = ranked.recordings(folder)
     beside = ranked.beside()
     torch.set_num_threads(threads)
     environment = os.environ | {"GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
     command, tests = [sys.executable, "-m", "test_mirror.ranked", str(folder)], Path(__file__).parents[1]
-    ranks = [subprocess.Popen([*command, str(r), str(RANKS)], cwd=tests, env=environment) for r in range(RANKS)]
+    names = [row.id for row in rows]
+    ranks = [subprocess.Popen([*command, str(r), str(RANKS), *names], cwd=tests, env=environment) for r in range(RANKS)]
     try:
         codes = [rank.wait(timeout=300) for rank in ranks]
     finally:
@@ -98,7 +106,7 @@ def test_sums_along_the_tree_are_sums() -> None:
 
 @pytest.mark.long
 def test_a_rank_holds_the_rows_of_its_own_clients(found: dict[str, Any]) -> None:
-    for name, stacks in {"scaffold": 1, "fed-lamb": 2, "dsgd": 1, "feddyn": 1, "fednova-vr": 1, "cafga": 1}.items():
+    for name, stacks in HELD.items():
         assert [out["held"][name] for out in found["ranks"]] == [[1] * stacks, [2] * stacks, [1] * stacks]
 
 

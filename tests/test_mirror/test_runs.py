@@ -59,6 +59,7 @@ def test_blocks_change_nothing(row: Algorithm, block: int) -> None:
     assert torch.allclose(*ends, rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.table(5)
 @by_id
 def test_a_resumed_run_goes_on_bit_for_bit(row: Algorithm, tmp_path: Path) -> None:
     def begun() -> Any:
@@ -119,6 +120,7 @@ def test_the_seconds_of_all_rounds_are_kept_with_the_run(tmp_path: Path, monkeyp
     assert again.times == [9.0, 45.0, 81.0, 117.0] and run.times == again.times[:2]
 
 
+@pytest.mark.table(5)
 @by_id
 def test_what_is_written_out_trains_like_what_is_looped_over(row: Algorithm) -> None:
     """Its gradients come in one buffer, which no algorithm may still need when it asks for the next."""

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from test_mirror.support import DEVICES
 
-from fedspec.catalogue import CATALOGUE, Algorithm, Program
+from fedspec.catalogue import CATALOGUE, Algorithm
 from fedspec.contract import Begin, Blocks, Case, Event, Gradient, Offer, Round, Subject
 from fedspec.errors import ContractError
 from fedspec.params import flatten
@@ -42,8 +42,6 @@ CASES = 2 if os.environ.get("FEDSPEC_PROFILE") == "quick" else 4
 FEW = 2
 """Cases of an offer that is not the canonical one: its rules are the specification's text, run by the same engine."""
 
-RULES = [a for a in CATALOGUE.values() if not isinstance(a.run, Program)]
-PROGRAMS = [a for a in CATALOGUE.values() if isinstance(a.run, Program)]
 on_devices = pytest.mark.parametrize("device", DEVICES)
 in_types = pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.long)])
 
@@ -59,22 +57,11 @@ def follow(algorithm: Algorithm, dtype: str) -> None:
         assert [str(o.deviation or o.reason) for o in obligations if o.status is not Status.PASS] == []
 
 
-@pytest.mark.table(1)
+@pytest.mark.table(2)
 @on_devices
 @in_types
-@pytest.mark.parametrize("algorithm", RULES, ids=lambda a: a.id)
+@pytest.mark.parametrize("algorithm", CATALOGUE.values(), ids=lambda a: a.id)
 def test_agrees_with_the_reference(
-    algorithm: Algorithm, dtype: str, device: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(DEVICE, device)
-    follow(algorithm, dtype)
-
-
-@pytest.mark.table(1)
-@on_devices
-@in_types
-@pytest.mark.parametrize("algorithm", PROGRAMS, ids=lambda a: a.id)
-def test_follows_the_programs_of_the_reference(
     algorithm: Algorithm, dtype: str, device: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(DEVICE, device)

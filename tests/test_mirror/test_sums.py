@@ -75,6 +75,7 @@ def asked(name: str, more: dict[str, Any], dtype: torch.dtype) -> tuple[Any, Any
     return own, text, summed, begin
 
 
+@pytest.mark.table(5)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
 @pytest.mark.parametrize(("name", "more"), [*READINGS, *FORMS], ids=str)
 def test_a_block_after_another_is_the_text(name: str, more: dict[str, Any], dtype: torch.dtype) -> None:
@@ -121,6 +122,7 @@ TWICE = {"vrl-sgd", "scaffnew", "streaming-diloco"}
 """Rows whose clients remember what is made with the new model: where they ended is held until that is known."""
 
 
+@pytest.mark.table(5)
 @pytest.mark.parametrize("name", sorted({*REMEMBERING} - {*ALL_ROWS, *TWICE, "diloco-muon"}))
 def test_a_round_holds_a_few_blocks_whoever_takes_part(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """And, to undo it, of rows that it writes over no more than is said: here as much as a block."""

@@ -71,6 +71,7 @@ def test_a_run_enters_what_is_said(row: Algorithm) -> None:
     assert text_parts.parts(row) and not deviating_parts(row, entered(row))
 
 
+@pytest.mark.table(5)
 @by_id
 def test_the_tests_that_are_named_ask_rows_with_that_text(row: Algorithm) -> None:
     for part in text_parts.parts(row):

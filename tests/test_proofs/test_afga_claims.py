@@ -106,7 +106,7 @@ ANOTHER_RULE: list[tuple[Claim, Any, str, Any]] = [
 
 
 @pytest.mark.long
-@pytest.mark.table(4)
+@pytest.mark.table(2)
 @pytest.mark.parametrize(("claim", "module", "name", "other"), ANOTHER_RULE, ids=lambda x: getattr(x, "id", None))
 def test_with_another_rule_the_claim_falls(
     claim: Claim, module: Any, name: str, other: Any, monkeypatch: pytest.MonkeyPatch

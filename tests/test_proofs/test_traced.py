@@ -60,7 +60,7 @@ def floating(tree: Any) -> list[Any]:
     return [a for a in jax.tree.leaves(tree) if jax.numpy.issubdtype(jax.numpy.result_type(a), jax.numpy.floating)]
 
 
-PARTS = 24
+PARTS = 96
 """In which everything is compiled, a process each."""
 
 

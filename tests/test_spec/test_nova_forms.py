@@ -1,4 +1,4 @@
-"""FedNova with sampled clients and with server momentum, and steps of epochs: numbers by hand."""
+"""FedNova with sampled clients and with server momentum: numbers by hand."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from fedspec.arith import Array
 from fedspec.errors import PlanError
 from fedspec.mixing.accumulation import a_norm
 from fedspec.plan import Oracle
-from fedspec.plans import steps_of_epochs
 from fedspec.problems.quadratic import constant
 from fedspec.readings import BufferHolds, Solver
 from fedspec.server.momentum import ServerMomentum, init
@@ -106,25 +105,3 @@ def test_hybrid_momentum_normalises_by_the_solvers_own_vector() -> None:
     values = run.round((1, 3))
     # ||a|| = 1 and 1 + 3/2 + 7/4 = 17/4, p = (1/4, 3/4), mean gradient 0.
     assert (values["tau_eff"], run.x[0]) == (F(1, 4) + F(3, 4) * F(17, 4), 0)
-
-
-# Plans.
-
-
-def test_steps_of_epochs() -> None:
-    assert steps_of_epochs((100, 65, 32), epochs=2, batch=32) == (6, 4, 2)
-    assert steps_of_epochs((100, 65), epochs=(1, 3), batch=10) == (10, 19)
-
-
-@pytest.mark.parametrize(
-    ("examples", "epochs", "batch", "said"),
-    [
-        ((100, 10), 2, 32, "client 1 has 10 examples; 2 epochs hold less than one batch of 32"),
-        ((100, 10), (1,), 8, "1 numbers for 2 clients"),
-        ((100,), 0, 8, r"epochs\[0\]: got"),
-        ((100,), 1, 0, "batch: got"),
-    ],
-)
-def test_epochs_that_make_no_steps_are_refused(examples: Any, epochs: Any, batch: Any, said: str) -> None:
-    with pytest.raises(PlanError, match=said):
-        steps_of_epochs(examples, epochs=epochs, batch=batch)

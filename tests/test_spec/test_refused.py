@@ -19,6 +19,7 @@ import z3
 from fedspec.algorithms import peers
 from fedspec.algorithms.fedada2 import FedAda2
 from fedspec.algorithms.fedopt import FedAdam
+from fedspec.arith import array
 from fedspec.catalogue import CATALOGUE
 from fedspec.client import adagrad, adam, admu, agdu, lamb_solver, momentum, sgd, sm3, sm3_adam, sm3_delayed, yogi
 from fedspec.client.lamb import layer_step
@@ -50,7 +51,6 @@ from fedspec.mixing.scaled import scaled
 from fedspec.mixing.weighted import shares
 from fedspec.params import flatten, layers, size
 from fedspec.plan import Arrival, Exchange, Messages, Plan, Setup
-from fedspec.plans import busy_clients, drawn_delays, steps_of_epochs
 from fedspec.problems.heavy_tailed import draw_cauchy, draw_student
 from fedspec.problems.quadratic import QuadraticClients, given, local_matrix
 from fedspec.readings import CoverName, NovaWeights, Phi, SampledSteps, SampledWeights, Solver, TauEff
@@ -312,20 +312,9 @@ CASES: dict[str, tuple[Callable[[], object], type[FedspecError], str]] = {
 HUGE = 2**63
 RATES: dict[str, Any] = {"eta_l": 0.1, "eta": 1, "beta1": 0.5, "tau": 0.1, "v0": 1}
 
-DELAYS: dict[str, Any] = {"clients": 3, "buffer": 1, "rounds": 2, "largest_delay": 1, "steps": 2}
-BUSY: dict[str, Any] = {"means": [1.0, 2.0], "steps": [1, 2], "buffer": 1, "arrivals": 3}
-
 
 def plan(**more: Any) -> Plan:
     return Plan(**{"participants": (0, 1), "steps": (1, 1), "examples": (1, 1), **more})
-
-
-def delays(**more: Any) -> object:
-    return drawn_delays(np.random.default_rng(0), **{**DELAYS, **more})
-
-
-def busy(**more: Any) -> object:
-    return busy_clients(np.random.default_rng(0), **{**BUSY, **more})
 
 
 PLANS: list[tuple[Callable[[], object], type[FedspecError], str]] = [
@@ -343,21 +332,6 @@ PLANS: list[tuple[Callable[[], object], type[FedspecError], str]] = [
         PlanError,
         "^computing: the list is empty",
     ),
-    *[(lambda n=n: delays(**{n: -1}), PlanError, f"^{n}: got -1") for n in DELAYS],  # type: ignore[misc]
-    (lambda: delays(randomness=0), PlanError, "^randomness: got 0"),
-    (lambda: delays(buffer=1.5), PlanError, "^buffer: got 1.5"),
-    (lambda: delays(clients="3"), PlanError, "^clients: got '3'"),
-    (lambda: busy(means=[]), PlanError, "^steps: 2 numbers for 0 clients"),
-    (lambda: busy(means=[], steps=[]), PlanError, "^means: there is no client"),
-    (lambda: busy(means=[1.0, math.nan]), PlanError, r"^means\[1\]: got nan"),
-    (lambda: busy(means=[0.0, 1.0]), PlanError, r"^means\[0\]: got 0"),
-    (lambda: busy(steps=[1, 0]), PlanError, r"^steps\[1\]: got 0"),
-    (lambda: busy(buffer=0), PlanError, "^buffer: got 0"),
-    (lambda: busy(arrivals=1.5), PlanError, "^arrivals: got 1.5"),
-    (lambda: steps_of_epochs((100,), epochs=math.nan, batch=1), PlanError, r"^epochs\[0\]: got nan"),  # type: ignore[arg-type]
-    (lambda: steps_of_epochs(("100",), epochs=1, batch=1), PlanError, r"^examples\[0\]: got '100'"),  # type: ignore[arg-type]
-    (lambda: steps_of_epochs((100,), epochs=1, batch=None), PlanError, "^batch: got None"),  # type: ignore[arg-type]
-    (lambda: steps_of_epochs((100,), epochs=True, batch=1), PlanError, r"^epochs\[0\]: got True"),
 ]
 
 
@@ -449,8 +423,6 @@ def test_what_is_infinite_is_refused_for_that() -> None:
 def test_what_has_a_meaning_is_taken() -> None:
     assert plan(scales=(F(1, 2), 0), examples=(0, sympy.Symbol("n"))).scales == (F(1, 2), 0)
     assert plan(scales=(-1.0, 2.0)).scales == (-1.0, 2.0)
-    assert steps_of_epochs(np.array([100, 50]), epochs=np.int64(2), batch=np.int64(10)) == (20, 10)  # type: ignore[arg-type]
-    assert busy(arrivals=0) == []
     assert Exchange((0,), (), np.eye(1)).computing == ()
     assert accumulation(Solver.DECAYED, 3, gamma=2) == [1, 2, 4]
     assert Plan((0,), (MOST,), (1,)).steps == (MOST,)
@@ -459,3 +431,22 @@ def test_what_has_a_meaning_is_taken() -> None:
     # What fits no parameter is Python's to say.
     with pytest.raises(TypeError, match="mu"):
         sgd.sgd(TWO, TWO, eta_l=0.1, mu=1)  # type: ignore[call-arg]
+
+
+def test_noise_and_draws_may_be_arrays() -> None:
+    """A large model's are no tuple of Python's numbers; what they may hold is the same."""
+    draws = (0.25, 0.5, 0.0)
+    plans = [
+        Plan((0,), (1,), (1,), noise=made((-1.5, 0.25, 2.0)), draws=(made(draws),))  # type: ignore[arg-type]
+        for made in (tuple, np.array)
+    ]
+    for like in (np.zeros(3), np.zeros(3, np.float32)):
+        for field in ("noise", "draws"):
+            rows = [getattr(plan, field) if field == "noise" else plan.draws[0] for plan in plans]
+            one, other = (array(row, like) for row in rows)
+            assert one.dtype == other.dtype == like.dtype and np.array_equal(one, other)
+    with pytest.raises(PlanError, match="noise: entry 1 is"):
+        Plan((0,), (1,), (1,), noise=np.array([0.0, np.nan]))  # type: ignore[arg-type]
+    for wrong in (1.0, -0.5, np.inf):
+        with pytest.raises(PlanError, match="draws: participant 0 has"):
+            Plan((0,), (1,), (1,), draws=(np.array([0.0, wrong]),))  # type: ignore[arg-type]

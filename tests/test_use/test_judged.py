@@ -100,7 +100,7 @@ def test_transformations_conform_and_run_under_jit_and_vmap() -> None:
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "PYTHONPATH": paths},
+        env={**os.environ, "PYTHONPATH": paths, "JAX_DISABLE_MOST_OPTIMIZATIONS": "1"},
     )
     assert ended.returncode == 0, ended.stderr[-2000:]
     assert ended.stdout.split() == [], "what says that jit and vmap do not know its steps"

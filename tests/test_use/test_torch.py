@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import torch
+from test_mirror.support import HYPER
 from torch import Tensor, nn
 
 from fedspec.catalogue import CATALOGUE, LocalSolver
@@ -42,10 +43,6 @@ PAIRS: dict[str, tuple[dict[str, Any], Callable[[Any], torch.optim.Optimizer]]] 
         lambda p: torch.optim.Adam(p, lr=0.01, betas=(0.9, 0.99), eps=1e-8, amsgrad=True),
     ),
 }
-NUMBERS = {
-    **{"rho": 0.5, "mu": 0.1, "eps": 0.1, "gamma": 0.9, "beta1": 0.9, "beta2": 0.99, "lam": 0.01, "phi_m": 0.1},
-    **{"phi_M": 10.0, "z": 2, "eps_s": 0.01, "v0": 0.25, "wd": 0.1, "ns_steps": 5},
-}
 SOLVERS = [a.id for a in CATALOGUE.values() if isinstance(a.run, LocalSolver)]
 
 
@@ -66,7 +63,7 @@ def trained(params: list[nn.Parameter], optimizer: torch.optim.Optimizer, steps:
 def made(name: str, params: Any, **more: Any) -> Local:
     row = CATALOGUE[name]
     known = row.numbers_under("client", row.resolve(row.readings[0].name, {}))
-    return Local(params, name, lr=0.01, **{n: NUMBERS[n] for n in known if n in NUMBERS}, **more)
+    return Local(params, name, lr=0.01, **{n: HYPER[n] for n in known if n != "eta_l"}, **more)
 
 
 @pytest.mark.table(1)

@@ -143,15 +143,3 @@ def residual(sent: Sequence[Adapter], p: Weights) -> Matrix:
     of = factor_means(sent, p)
     lacking: Matrix = product_mean(sent, p) - of.B @ of.A
     return lacking
-
-
-def effective(layer: Layer, sigma: Scalar) -> Matrix:
-    """Matrix W + sigma B A by which the layer multiplies its input."""
-    weight: Matrix = layer.W + sigma * (layer.B @ layer.A)
-    return weight
-
-
-def ideal(W: Matrix, sent: Sequence[Adapter], p: Weights, sigma: Scalar) -> Matrix:
-    """Mean of the clients' layers: W + sigma sum_i p_i B_i A_i."""
-    weight: Matrix = W + sigma * product_mean(sent, p)
-    return weight
