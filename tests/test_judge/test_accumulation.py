@@ -136,7 +136,6 @@ def test_a_solver_that_accumulates_as_it_claims_conforms(subject: Local) -> None
     assert result.verdict == "conforms", result.first_deviation
 
 
-@pytest.mark.table(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("subject", "words"),
@@ -159,7 +158,6 @@ def test_another_accumulation_gets_a_name(subject: Local, words: str) -> None:
     assert words in said, said
 
 
-@pytest.mark.table(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["adam", "lamb", "sm3-ii", "muon", "proximal-sgd"])
 def test_other_solvers_accumulate_too(algorithm: str) -> None:

@@ -139,7 +139,6 @@ def test_a_solver_with_the_chain_that_it_claims_conforms(subject: Local) -> None
     assert result.verdict == "conforms", result.first_deviation
 
 
-@pytest.mark.table(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("subject", "words"),

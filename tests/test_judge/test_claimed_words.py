@@ -159,7 +159,6 @@ MISTAKES: dict[str, tuple[Own, str]] = {
 """Subjects, each with a part of its name."""
 
 
-@pytest.mark.table(5)
 @pytest.mark.slow
 @pytest.mark.parametrize("how", MISTAKES)
 def test_an_unlisted_mistake_in_a_claimed_word_is_written_out(how: str) -> None:

@@ -190,7 +190,6 @@ def test_a_server_with_the_messages_that_it_claims_conforms(subject: Server) -> 
     assert result.verdict == "conforms", result.first_deviation
 
 
-@pytest.mark.table(5)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("subject", "words"),
@@ -217,7 +216,6 @@ def test_another_loss_gets_a_name(subject: Server, words: str) -> None:
     assert words in said, said
 
 
-@pytest.mark.table(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "subject",

@@ -230,7 +230,6 @@ def test_a_model_in_the_parts_that_it_claims_conforms(subject: Subject) -> None:
     assert "parts " in result.declared
 
 
-@pytest.mark.table(5)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("subject", "words"),

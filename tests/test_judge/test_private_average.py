@@ -127,7 +127,6 @@ MISTAKES = {
 }
 
 
-@pytest.mark.table(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("how", MISTAKES)
 def test_a_mistake_in_a_private_average_has_a_name(how: str) -> None:

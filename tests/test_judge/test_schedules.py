@@ -140,7 +140,6 @@ def test_a_server_with_the_schedule_that_it_claims_conforms(said: str) -> None:
     assert f"schedules eta={said}" in result.declared
 
 
-@pytest.mark.table(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("words", MISTAKES)
 def test_another_schedule_gets_a_name(words: str) -> None:

@@ -146,7 +146,6 @@ def test_a_solver_with_the_steps_that_it_claims_conforms(subject: Local) -> None
     assert "steps " in result.declared
 
 
-@pytest.mark.table(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("subject", "words"),
