@@ -61,17 +61,18 @@ class Batched:
     """Population whose clients are trained in blocks.
 
     Attributes:
-        clients: the gradients of any few of them.
-        block: the number of clients that are trained at once; None: see :func:`default_block`. It changes the order in
-            which changes are summed, nothing else.
-        ragged: whether clients of unequal numbers of steps may be in one block, those with most first: tau is then a
-            tuple, and a gradient is asked of the first few, who still have steps to take.
-        client: what a client does, in place of what the algorithm's text says that it does.
-        is_text: whether that is a text too, which may be recorded.
-        own: where clients have hyper-parameters of their own, what makes one of a record; and the record of the others.
+        clients: function that returns the gradients of any of the clients.
+        block: the number of clients that are trained at once; None: see :func:`default_block`. It changes only the
+            order in which changes are summed.
+        ragged: True if clients with different numbers of steps may share a block, in descending order of steps: tau is
+            then a tuple, and a gradient is requested for the first few clients, which still have steps to take.
+        client: function that trains a client, in place of the client of the algorithm's text.
+        is_text: True if ``client`` is itself a rule's text, which can be traced.
+        own: if clients have hyper-parameters of their own: the function that makes a client from a record, and the
+            other clients' record.
 
     Raises:
-        PlanError: a block holds no client.
+        PlanError: ``block`` is less than 1.
     """
 
     clients: Clients
@@ -129,7 +130,7 @@ class Batched:
         """Return the loss F_i(x) of each client in S over all of its examples, in the order of S.
 
         Raises:
-            PlanError: these clients say gradients alone.
+            PlanError: the population has gradients but no losses.
         """
         find = getattr(self.clients, "values", None)
         if find is None:

@@ -11,7 +11,7 @@ class ModuleError(FedspecError):
     """Error: the module can't be trained as it is; the message names the submodule, the reason and a remedy.
 
     Attributes:
-        client: whose minibatch it does not take, where that is what it says of one client.
+        client: number of the client whose minibatch causes the error; None: the error concerns no particular client.
     """
 
     client: int | None = None

@@ -30,9 +30,9 @@ class LocalResult:
     """Result of a client's local steps.
 
     Attributes:
-        model: its local model.
-        kept: what it keeps for its next round, by names that :func:`train` takes back; empty where it keeps nothing.
-        control: the change of its control variate; None where it has none.
+        model: the client's local model.
+        kept: the client's state for its next round, by names that :func:`train` accepts; empty if there is none.
+        control: the change of the client's control variate; None if it has none.
     """
 
     model: dict[str, Any]
@@ -82,16 +82,16 @@ def train(chosen: Chosen, arrays: Arrays, gradient: Gradient, steps: int, kept: 
 
     Args:
         chosen: the row, with the client's own hyper-parameters.
-        arrays: the model that it was sent.
-        gradient: its gradients.
-        steps: how many local steps it takes.
-        kept: what it kept of its last round; empty in its first.
-        told: what it was sent beside the model, as :func:`tells` has it.
+        arrays: the model that the server sent.
+        gradient: the client's gradients.
+        steps: the client's number of local steps.
+        kept: the client's state from its last round; empty in its first.
+        told: the quantities that the server sent beside the model, as :func:`tells` returns them.
 
     Raises:
-        ParameterError: a hyper-parameter of the client is not given, or what it keeps hangs on other clients.
-        PlanError: the number of steps is none, or something that it reads was not sent.
-        ShapeError: what it kept is of another model, or a gradient is.
+        ParameterError: a hyper-parameter of the client is missing, or the client's state depends on other clients.
+        PlanError: the number of steps isn't a whole number >= 1, or the solver reads a quantity that wasn't sent.
+        ShapeError: the client's state belongs to another model, or a gradient has another shape.
     """
     if missing := missing_of(chosen):
         raise ParameterError(f"{missing[0]}: not given; give the client's value here, or to the strategy")

@@ -28,11 +28,11 @@ class Walk:
     Example e of step k is row ``start + order[(k size + e) % count]``.
 
     Attributes:
-        sizes: [n] of the minibatches.
-        leaves: [T, ...] the tensors of these clients' examples, maybe among others'.
+        sizes: [n] the size of each client's minibatches.
+        leaves: [T, ...] the tensors of these clients' examples; other clients' examples may be among them.
         starts: [n] the row of each client's first example.
         counts: [n] the sample sizes n_i.
-        order: [n, largest n_i] every client's order; None: that in which the examples lie.
+        order: [n, largest n_i] the order in which each client passes through its examples; None: the order in memory.
     """
 
     sizes: Array
@@ -76,7 +76,7 @@ class Batches:
     are shuffled.
 
     Raises:
-        PlanError: there is no such client.
+        PlanError: the plan names a client that doesn't exist.
     """
 
     pool: Pool
@@ -218,10 +218,10 @@ class Minibatches:
     """Minibatches of all clients in all rounds.
 
     Attributes:
-        pool: where the examples come from.
-        size: how many a minibatch holds; None, or more than a client has: all it has.
-        seed: what their order depends on, beside round and client.
-        shuffled: whether the order is another one in every round.
+        pool: the pool from which the examples are read.
+        size: number of examples in a minibatch; None, or more than a client has: all of its examples.
+        seed: seed from which, with round and client, the order of the examples is drawn.
+        shuffled: True if each round has a new order of the examples.
     """
 
     pool: Pool

@@ -86,7 +86,7 @@ def shards(labels: Labels, clients: int, shards_per_client: int, rng: np.random.
     """Sort the examples by label, cut them into shards of equal size (up to one), and deal each client the same number.
 
     Raises:
-        PlanError: there are more shards than examples.
+        PlanError: the clients need more shards than there are examples.
 
     Source: McMahan et al. (2017), section 3, who give two shards to each of 100 clients.
     """
@@ -108,7 +108,7 @@ def one_class(labels: Labels, clients: int) -> list[Indices]:
     """Give each client examples of one class: client i has class i mod C; a class's clients share it equally, in order.
 
     Raises:
-        PlanError: there are fewer clients than classes, or more share a class than it has examples.
+        PlanError: there are fewer clients than classes, or a class has more clients than examples.
     """
     kinds, names = kinds_of("labels", labels)
     _check(len(kinds), clients)

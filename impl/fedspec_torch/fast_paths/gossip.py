@@ -55,8 +55,8 @@ class Lines:
     """Mixing matrix as runs of consecutive clients with equal neighbour offsets; memory is read in order.
 
     Attributes:
-        all: of all clients.
-        away: [n, 1], what everybody takes of the mean of the others.
+        all: the lines (:data:`Line`) of all clients.
+        away: [n, 1] the weight with which each client moves from its own model to the mean of its neighbours' models.
     """
 
     all: tuple[Line, ...]
@@ -81,9 +81,9 @@ class Links:
     """Mixing matrix stored as lines, as small products with runs of consecutive columns, or as one dense matrix.
 
     Attributes:
-        whole: the matrix.
-        runs: rows, columns and entries of each product; None where they would be half of the matrix or more.
-        lines: None where there would be many.
+        whole: the dense matrix.
+        runs: rows, columns and entries of each small product; None if these would contain half of the matrix or more.
+        lines: runs of clients with equal neighbour offsets; None if there would be many runs.
     """
 
     whole: Any
@@ -115,8 +115,8 @@ def links(plan: Exchange, n: int) -> Links:
     """Choose how to multiply by the mixing matrix of n clients: lines, small products, or one product.
 
     Raises:
-        MixingError: it is not doubly stochastic.
-        ShapeError: it has other rows.
+        MixingError: the matrix isn't doubly stochastic.
+        ShapeError: the matrix doesn't have n rows and n columns.
     """
     W: Any = plan.mixing
     check_mixing(W)

@@ -28,8 +28,8 @@ class Fingerprint:
     """Fingerprint of a module and a loss without the trained parameters.
 
     Attributes:
-        digests: of all of it, by what it is of.
-        parts: under the same names, what each part is: its value where that is short, else its digest.
+        digests: the digests of the whole and of each part, by name.
+        parts: each part, under the same names as the digests: its value if that is short, else its digest.
     """
 
     digests: dict[str, str]

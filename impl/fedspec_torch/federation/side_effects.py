@@ -29,8 +29,8 @@ class WriteWatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Dispatch mode that records which of some tensors an operation writes to, even if the values stay the same.
 
     Attributes:
-        names: of the tensors that were written to.
-        drew: whether an operation drew at random, from whatever generator.
+        names: the names of the tensors that an operation wrote to.
+        drew: True if an operation drew at random, from any generator.
     """
 
     def __init__(self, tensors: Mapping[str, Tensor]) -> None:

@@ -42,9 +42,9 @@ class Moving:
     """Running statistics of the clients during a round.
 
     Attributes:
-        begun: [b] what clients begin with who have none of their own.
-        own: [b] of clients who have.
-        now: [b] of those who were trained.
+        begun: [b] the initial statistics of clients that have no statistics yet.
+        own: [b] statistics of each client that has kept some.
+        now: [b] new statistics of each client that was trained.
     """
 
     begun: Tensor
@@ -85,11 +85,11 @@ def after(
     """Return the server's statistics after a round, and the statistics that clients keep.
 
     Args:
-        reading: what becomes of them.
-        begun: [b] the server's before.
-        own: of clients who keep theirs.
-        now: of those who were trained.
-        who: the participants in their order.
+        reading: how the server combines the statistics, a :class:`Reading`.
+        begun: [b] the server's statistics before the round.
+        own: statistics of clients that keep their own.
+        now: new statistics of the clients that were trained.
+        who: the participants, in order.
         n: sample sizes n_i of all clients.
     """
     took = [i for i in who if i in now]
@@ -127,7 +127,7 @@ def check_reading(reading: object) -> Reading:
     """Return the option of that name.
 
     Raises:
-        PlanError: there is no reading of that name.
+        PlanError: no option has that name.
     """
     try:
         return Reading(str(reading))

@@ -26,10 +26,10 @@ class Choice:
     """Chosen gradient method of a federation, and why.
 
     Attributes:
-        name: of the way.
-        why: what was measured, and what was refused.
-        run: how it takes whole runs of plain SGD (:mod:`fedspec_torch.federation.sgd_runs`); nothing where nobody
-            asked.
+        name: name of the gradient method.
+        why: description of the timings, and of the methods that failed.
+        run: name of the method for whole runs of plain SGD (:mod:`fedspec_torch.federation.sgd_runs`); empty if the run
+            doesn't need one.
     """
 
     name: str
@@ -95,13 +95,13 @@ def choose(network: Network, x: Stack, batch: Minibatch, agrees: Callable[[str],
     size lets them gain.
 
     Args:
-        network: module and loss.
-        x: the models of the block.
-        batch: its minibatches.
-        agrees: raises where a way is not to be taken.
+        network: the module and the loss.
+        x: [n, d] the models of the block's clients.
+        batch: the minibatches of the block's clients.
+        agrees: function that raises an error if a method must not be used, because its gradients are wrong.
 
     Raises:
-        Exception: what the module raised, where no way bears it.
+        Exception: every method fails on the module; this is the module's own error.
     """
     n, cpu = len(x), x.device.type == "cpu"
     if cpu:
@@ -205,11 +205,11 @@ def choose_run(choice: Choice, x: Stack, tau: Sequence[int], runs: Mapping[str, 
     """Choose the method for whole runs of plain SGD: if the fused kernel agrees with the steps in place, time both.
 
     Args:
-        choice: the way to the gradients.
-        x: where the clients begin.
-        tau: how many steps each client takes; the first few are measured.
-        runs: the ways to a run by name, or why there is none.
-        repeat: how often the two are timed.
+        choice: the chosen gradient method.
+        x: the models from which the clients begin.
+        tau: each client's number of local steps; only the first few steps are timed.
+        runs: the methods for whole runs by name, or the reason why there is none.
+        repeat: how many times each of the two methods is timed.
     """
     run, in_place = runs.get("fused"), runs[IN_PLACE]
     if run is None or isinstance(in_place, str) or run_of(choice) != IN_PLACE:

@@ -36,11 +36,11 @@ class Call:
     """Recipe for calling a module and a loss on minibatches of one structure.
 
     Attributes:
-        structure: of minibatches.
-        arguments: of the module, from a minibatch.
-        targets: the part of a minibatch that the loss sees.
-        loss: of output and targets.
-        words: the call, as a user writes it.
+        structure: the structure of the minibatches.
+        arguments: function that returns the module's arguments from a minibatch.
+        targets: function that returns the part of a minibatch that the loss reads.
+        loss: the loss, a function of output and targets.
+        words: the call as text, as a user would write it.
     """
 
     structure: Structure
@@ -72,7 +72,7 @@ def call_of(module: nn.Module, loss: Loss, structure: Structure) -> Call:
     """Match the structure of minibatches to the arguments of ``forward``, and return the call.
 
     Raises:
-        ModuleError: ``forward`` has no arguments for it.
+        ModuleError: ``forward`` has no arguments that match the minibatch's structure.
     """
     try:
         forward = signature(module.forward)

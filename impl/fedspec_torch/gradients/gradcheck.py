@@ -39,10 +39,10 @@ class Look:
     Of a model that fills the device it is one client's: clients are trained one after another there.
 
     Attributes:
-        network: module and loss.
-        about: [2, d] the models that it is beside of, or [1, d].
-        batch: the minibatches, copied.
-        seed: of where beside.
+        network: the module and the loss.
+        about: [2, d] the clients' models, or [1, d] if these are equal; the comparison runs at models near them.
+        batch: a copy of the minibatches.
+        seed: seed from which the nearby models are drawn.
     """
 
     network: Network
@@ -93,7 +93,7 @@ class Look:
         """Describe how a method's gradients differ from plain autograd's; "" if they agree up to rounding.
 
         Raises:
-            Exception: what the way does not bear.
+            Exception: the method fails on this module or minibatch.
         """
         said = ""
         for tried in range(TRIES):
@@ -217,8 +217,8 @@ def look(network: Network, name: str, look: Look, plain: tuple[Stack, Stack, Wei
     """Raise an error if a method's gradients differ from plain autograd's.
 
     Raises:
-        LayersError: it does not take the module or the loss.
-        ModuleError: it comes to other gradients than plain autograd on the module itself.
+        LayersError: the method doesn't support the module or the loss.
+        ModuleError: the method's gradients differ from plain autograd's on the module.
     """
     refused = refusal(network, name)
     if refused:

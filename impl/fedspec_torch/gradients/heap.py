@@ -52,7 +52,7 @@ def reused(model: int) -> Iterator[None]:
     Vectors that last are made outside, where they leave no gap. No more is kept than a model and a half.
 
     Args:
-        model: bytes of the model.
+        model: size of the model in bytes.
     """
     keeps = keep_freed_memory(min(model + model // 2, 2**31 - 1)) and _mallopt()(M_MMAP_MAX, 0)
     try:

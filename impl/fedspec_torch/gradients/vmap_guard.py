@@ -63,7 +63,7 @@ class Guarding(TorchFunctionMode):
         """Check the indices of a call, and run it.
 
         Raises:
-            IndexError: an index is not of the table.
+            IndexError: an index is out of the table's range.
         """
         if _name(func) in INDEXED:
             _check(func, args, kwargs or {})

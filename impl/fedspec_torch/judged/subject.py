@@ -34,7 +34,7 @@ class Mirror:
         """Begin the session of one case.
 
         Raises:
-            ContractError: the mirror does not have the dtype, or the device is not there.
+            ContractError: the mirror doesn't support the case's dtype, or this machine doesn't have the device.
         """
         algorithm = find(case.algorithm)
         if case.variant in ENGINES:

@@ -98,13 +98,13 @@ def run_in_place(
     The models are in memory that the next gradient, or the next run, is written to.
 
     Args:
-        chain: the layers.
+        chain: the layers of the module.
         loss: the loss of a minibatch.
-        solver: what a step does.
-        x: where the clients begin, which is not written to.
-        batch: the minibatches of a step, of the first few clients.
-        work: memory of as many clients.
-        tau: how many steps each client takes, those with most first.
+        solver: the local solver.
+        x: the models from which the clients begin; they aren't overwritten.
+        batch: function that returns the minibatches of a step for the first few clients.
+        work: work space for that many clients.
+        tau: each client's number of local steps, in descending order.
     """
     whole = work.block(chain, x)
     y = whole.memory("y")

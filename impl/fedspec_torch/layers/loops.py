@@ -88,9 +88,9 @@ class Loops:
     """Compiled loops for one chain and minibatches of at most b examples.
 
     Attributes:
-        classes: whether the loss is cross-entropy; else it is a mean square.
-        table: the layers.
-        memory: makes that of one thread.
+        classes: True if the loss is the cross-entropy; False if it is the mean squared error.
+        table: the table of the chain's layers.
+        memory: function that allocates the work space of one thread.
     """
 
     classes: bool
@@ -131,20 +131,20 @@ class Loops:
 
         Args:
             x: [n, d] the models.
-            walk: of these clients, or of more, of whom these are the first.
-            first: the local step of the first minibatch.
-            tau: how many minibatches each client takes.
-            to: [n, d] where the gradients go; may be x.
-            scales: what those of a step are multiplied by.
-            adds: whether they are added to what is there.
-            told: whether losses are computed.
-            begun: [n, d] what is written to the models first, near the core of who trains them.
+            walk: the minibatches of these clients, or of a longer list of clients that begins with them.
+            first: number of the local step of the first minibatch.
+            tau: the number of minibatches of each client.
+            to: [n, d] the array to which the gradients are written; may be x.
+            scales: the factor of each step's gradients.
+            adds: True if the gradients are added to the contents of ``to``.
+            told: True if losses are computed.
+            begun: [n, d] initial values that the thread of each client writes to the models first.
 
         Returns:
             The losses [n] of the first minibatches, or none.
 
         Raises:
-            NoClassError: a target is no class.
+            NoClassError: a target isn't a class number.
         """
         steps = import_module("fedspec_torch.layers.compiled").steps
         losses, none = x.new_empty(len(x) if told else 0), x.new_empty(0, 0)

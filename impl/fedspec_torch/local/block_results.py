@@ -34,7 +34,7 @@ class Computed(Tensor):
     What they are made of must be as it was until they are read for the last time.
 
     Attributes:
-        part: computes those of some clients at some coordinates.
+        part: function that computes the rows of some clients at some coordinates.
     """
 
     part: Callable[[slice, slice], Tensor]
@@ -83,8 +83,8 @@ class Whole:
     """Collector of the rows of blocks.
 
     Attributes:
-        take: puts the rows of a block to their places.
-        given: what has come together, once all blocks were taken.
+        take: function that copies the rows of a block to their places.
+        given: the collected rows, after all blocks.
     """
 
     take: Callable[[list[int], Any], None]

@@ -41,13 +41,13 @@ def run_in_place(solver: InPlace, x: Stack, gradient: Oracle, tau: int | Sequenc
     (:class:`fedspec_torch.federation.training.Trained`).
 
     Args:
-        solver: what a step does.
-        x: where the clients begin, which is not written to.
-        gradient: of the clients, or of the first few of them.
-        tau: how many steps each client takes; one number: all of them.
+        solver: the local solver.
+        x: the models from which the clients begin; they aren't overwritten.
+        gradient: function that returns the gradients of all clients, or of the first few.
+        tau: each client's number of local steps; one number: the same for all clients.
 
     Raises:
-        PlanError: a number of steps is not a whole number >= 1.
+        PlanError: a client's number of local steps isn't a whole number >= 1.
     """
     steps = [tau] * len(x) if isinstance(tau, int) else tau
     for tau_i in (steps[0], steps[-1]):

@@ -26,11 +26,12 @@ class InPlace:
     """Local solver that overwrites its vectors.
 
     Attributes:
-        begin: makes the step, with memory of its own; y is where the clients begin. None: a step is y - rate(k) g.
-        rate: where y - rate(k) g comes first in a step, and nothing else in it reads g, its rate.
-        parts: of the model, where not all coordinates are treated alike.
-        kept: the names of the vectors that are handed back beside y.
-        spare: the name of a vector that nobody reads after the last step.
+        begin: function that makes the step, with its own work space, from the clients' initial models y; None: a step
+            is y - rate(k) g.
+        rate: the learning rate, if a step begins with y - rate(k) g and reads g nowhere else; else None.
+        parts: the parts of the model, if the solver treats coordinates differently.
+        kept: the names of the vectors that are returned beside y.
+        spare: the name of a vector that isn't needed after the last step.
     """
 
     begin: Callable[[Block, Tensor], Step] | None = None

@@ -45,8 +45,8 @@ class Ranks:
     """Processes of a run, and this one's number among them.
 
     Attributes:
-        rank: the number of this one.
-        members: host and process id of each.
+        rank: the number of this process.
+        members: host and process id of each rank.
     """
 
     rank: int = 0
@@ -61,7 +61,7 @@ class Ranks:
         """Send a tensor to each rank in ``send``, and receive into the tensors of ``take``.
 
         Raises:
-            RankError: one of them is gone.
+            RankError: another rank has ended.
         """
         # Messages wait for each other by number: lower ranks first on both sides.
         out: list[tuple[Any, Tensor, int]] = [
@@ -75,7 +75,7 @@ class Ranks:
         """Gather a small object from every rank, in their order.
 
         Raises:
-            RankError: one of them is gone.
+            RankError: another rank has ended.
         """
         if self.size == 1:
             return [value]
@@ -87,7 +87,7 @@ class Ranks:
         """Broadcast a small object from one rank to all ranks.
 
         Raises:
-            RankError: one of them is gone.
+            RankError: another rank has ended.
         """
         if self.size == 1:
             return value
@@ -100,7 +100,7 @@ class Ranks:
         """Broadcast a rank's tensor over the tensors of the other ranks.
 
         Raises:
-            RankError: one of them is gone.
+            RankError: another rank has ended.
         """
         if self.size > 1:
             self._tried(lambda: dist.broadcast(tensor, src=rank))
@@ -188,7 +188,7 @@ def here() -> Ranks:
     """Return the ranks of ``torch.distributed``'s default group; a single one without a group.
 
     Raises:
-        RankError: one of them is gone.
+        RankError: another rank has ended.
     """
     if not (dist.is_available() and dist.is_initialized()) or dist.get_world_size() == 1:
         return Ranks()

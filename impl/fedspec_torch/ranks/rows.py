@@ -30,11 +30,11 @@ class Rows(Tensor):
     """Distributed stack: this rank holds the rows of its own shards.
 
     Attributes:
-        parts: the rows of each shard that is held.
-        rows_of: which shard each row is in.
-        flat: whether it stands for the rows end to end, as one vector.
-        kept: whether it is written where it is: asked for a copy, it gives itself.
-        before: what is told of rows that are written over; None: nobody is.
+        parts: the rows of each shard that this rank holds.
+        rows_of: the shard of each row.
+        flat: True if the stack represents its rows joined to one vector.
+        kept: True if the stack is updated in place: ``clone`` then returns the stack itself.
+        before: log of the rows before they are overwritten; None: no log.
     """
 
     parts: dict[int, Tensor]

@@ -32,13 +32,13 @@ class Shards:
     """Division of a population into shards of consecutive clients.
 
     Attributes:
-        clients: how many clients there are.
-        count: how many shards.
-        ranks: the processes that hold them.
-        training: the shard whose clients work at present, if any does: then nothing is sent.
+        clients: number of clients.
+        count: number of shards.
+        ranks: the processes that hold the shards.
+        training: the shard whose clients are being trained; None: no shard. While a shard trains, ranks send nothing.
 
     Raises:
-        PlanError: there are fewer shards than ranks, or none.
+        PlanError: there are fewer shards than ranks, or ``count`` is less than 1.
     """
 
     clients: int
@@ -136,7 +136,7 @@ class Layout:
     """Assignment of the rows of a stack to shards.
 
     Attributes:
-        shards: whose clients they are.
+        shards: the shards of the population.
         of: the shard of each row.
     """
 

@@ -19,10 +19,10 @@ class Finding:
     """Result of one check.
 
     Attributes:
-        check: what was asked.
-        holds: whether the median over the seeds is as asked.
-        values: of each seed the ratio, the difference, or the least fall.
-        words: all of it in a clause.
+        check: the check of the recipe.
+        holds: True if the median over the seeds meets the check.
+        values: for each seed the ratio, the difference, or the smallest decrease.
+        words: the result as a clause.
     """
 
     check: Check

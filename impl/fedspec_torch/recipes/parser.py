@@ -39,7 +39,7 @@ def recipe(id: str) -> Recipe:
     """Return the built-in recipe of that id.
 
     Raises:
-        UnknownNameError: there is no recipe of that id.
+        UnknownNameError: no built-in recipe has that id.
     """
     if id not in names():
         raise none_called("recipe", id, names(), "fedspec reproduce")
@@ -50,7 +50,7 @@ def read(file: str | Path) -> Recipe:
     """Read a recipe from a file.
 
     Raises:
-        RecipeError: it cannot be read, is no TOML, or says what cannot be.
+        RecipeError: the file can't be read, isn't TOML, or has an invalid value.
     """
     path = Path(file)
     try:
@@ -63,9 +63,9 @@ def digests(recipe: Recipe, size: str, *, grids: bool = False) -> dict[str, str]
     """Return a digest of everything that each trial's runs depend on; stored runs are valid only if it is equal.
 
     Args:
-        recipe: whose trials.
-        size: small or large.
-        grids: of what is tried of the grids, which does not depend on what was tuned, nor on what else is tried.
+        recipe: the recipe whose trials are digested.
+        size: the size of the runs, small or large.
+        grids: True: digest the grid searches, which depend neither on the tuned values nor on other trials' grids.
     """
     how, found, usual = recipe.sizes[size], {}, asdict(Setting("", 1))
     for trial in recipe.trials:
@@ -83,7 +83,7 @@ def parsed(id: str, text: str) -> Recipe:
     """Parse a recipe from its text.
 
     Raises:
-        RecipeError: it is no TOML, or says what cannot be.
+        RecipeError: the text isn't TOML, or has an invalid value.
     """
     try:
         given = parse_toml(text)

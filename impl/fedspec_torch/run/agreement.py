@@ -27,14 +27,14 @@ def shard_federation(federation: Federation, count: int | None, block: int | Non
     """Divide a federation into shards over the ranks, after checking that ranks agree; None for a single shard.
 
     Args:
-        federation: what is divided.
-        count: how many shards; None: one for each rank.
-        block: how many clients are trained at once.
-        told: what else the ranks have to agree on.
+        federation: the federation to divide.
+        count: number of shards; None: one for each rank.
+        block: number of clients that are trained at once.
+        told: further values on which the ranks must agree.
 
     Raises:
         PlanError: there are fewer shards than ranks.
-        RankError: the ranks do not begin alike.
+        RankError: the ranks begin with different models, data or settings.
     """
     ranks = here()
     shards = Shards(len(federation), ranks.size if count is None else count, ranks)
@@ -49,7 +49,7 @@ def check_alike(federation: Federation, told: Any, ranks: Ranks) -> None:
     """Raise an error if the ranks would train different models, data or runs.
 
     Raises:
-        RankError: what differs, and where.
+        RankError: the ranks differ; the message says in what, and on which rank.
     """
     mine = {"initial model": digest([_bytes(federation.x0)])} | fingerprint(federation) | {"run": told}
     for q, theirs in enumerate(ranks.told(mine)):

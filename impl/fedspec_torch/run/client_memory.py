@@ -35,7 +35,7 @@ class InPlaceStack(Tensor):
     Rows of neighbours are no copy either: the text reads what clients remember before it writes it anew.
 
     Attributes:
-        before: what is told of rows that are written over; None: nobody is.
+        before: log of the rows before they are overwritten; None: no log.
     """
 
     before: UndoLog | None = None
@@ -73,12 +73,13 @@ def remembered(state: Any, clients: int, folder: str | Path | None = None) -> An
     """Return a state whose per-client rows are updated in place, in memory or in a file.
 
     Args:
-        state: of an algorithm with a server, that nobody else has.
-        clients: how many there are.
-        folder: where a file holds the rows, which has no name there and is gone with the process; None: in memory.
+        state: the state of an algorithm with a server; the caller must not use it afterwards.
+        clients: number of clients.
+        folder: folder of the file that holds the rows; the file has no name, and disappears with the process. None: in
+            memory.
 
     Raises:
-        PlanError: the folder does not exist or has no room, or the rows are on another device than the CPU.
+        PlanError: the folder doesn't exist or is full, or the rows are on another device than the CPU.
     """
     seen: set[int] = set()
 

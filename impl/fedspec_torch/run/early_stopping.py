@@ -21,7 +21,7 @@ def notify(told: Sequence[Told], run: Any, done: Any) -> Stop | None:
     """Call all callbacks for a finished round; return the first ``Stop`` that one raised, or None.
 
     Raises:
-        PlanError: one raises StopIteration, which ends whatever loop is nearest.
+        PlanError: a callback raises StopIteration, which would end the innermost loop instead of the run.
     """
     stop: Stop | None = None
     for one in told:

@@ -21,12 +21,12 @@ def sums_of(text: Text, state: Any, who: Sequence[int], clients: int, made: Any,
     """Find the sums that a step's text computes of its clients' results; None if it needs all rows at once.
 
     Args:
-        text: the step.
-        state: its state, the rows of which all clients remember some.
+        text: the function of the step.
+        state: the state before the step; rows of its stacks are the clients' memory.
         who: the participants.
-        clients: the number of all clients.
-        made: what some client returned; its rows are not read.
-        looked_at: whether anybody looks at what the text shows, which then may hold no rows.
+        clients: number of all clients.
+        made: the result of a client; its rows aren't read.
+        looked_at: True if the caller reads the step's intermediates, which then must not hold rows.
     """
     counted = any(not isinstance(x, Tensor) for x in parts(made))
     found = []
@@ -48,7 +48,7 @@ def trained_later(form: Any, n: int, x: Vector) -> Each:
     """Return a stack without rows for clients whose training the text asks for after those of ``form``.
 
     Raises:
-        NotSummedError: the clients remember something, which may have changed meanwhile.
+        NotSummedError: the clients have a memory, which may have changed meanwhile.
     """
     sums = next(t.of for t in tensors(form) if isinstance(t, Each))
     if sums.remembers:

@@ -48,9 +48,9 @@ class Rows:
     """Rows of a block of trained clients, or a range of their coordinates.
 
     Attributes:
-        places: their places among the participants.
-        made: the tensors that their training returned.
-        at: the coordinates; of a stack whose rows are made at each coordinate by itself.
+        places: the places of these clients among the participants.
+        made: the tensors that the training of these clients returned.
+        at: the range of coordinates, for a stack that is computed coordinate by coordinate.
     """
 
     places: Sequence[int]
@@ -80,7 +80,7 @@ class Deferred(Tensor):
         """Record an operator of torch.
 
         Raises:
-            NotSummedError: it needs rows or numbers that are not there yet.
+            NotSummedError: the operator needs rows or numbers that aren't known yet.
         """
         leaves = [x for x in tree_leaves((args, kwargs or {})) if isinstance(x, Tensor)]
         sums = {x.of for x in leaves if isinstance(x, Deferred)}
@@ -99,8 +99,8 @@ class Total(Deferred):
     """Sum over clients that isn't known yet, or a result computed from such a sum.
 
     Attributes:
-        like: a tensor of its shape on the device ``meta``.
-        never: whether it is never known, since it is numbers of single rows; only its shape may be asked for.
+        like: a tensor of the same shape on the device ``meta``.
+        never: True if the number stays unknown, because it belongs to single rows; only its shape is known.
     """
 
     like: Tensor
@@ -119,13 +119,13 @@ class Recipe:
     """Instructions that compute the rows of a derived stack from trained clients' rows.
 
     Attributes:
-        make: makes some of them; None: their clients are trained later.
-        uses: the numbers and tensors that they are made with.
-        returned: which of the tensors that training returns are needed.
-        reads: the stacks of the clients' memory that are read.
-        pointwise: whether each coordinate is made by itself.
-        late: whether they are made with a sum, so that they can't be made as their clients are trained.
-        leaf: which returned tensor they are, if they are no more than that.
+        make: function that computes some of the rows; None: their clients are trained later.
+        uses: numbers and tensors that the computation reads.
+        returned: indices of the returned tensors that the computation reads.
+        reads: the stacks of the clients' memory that the computation reads.
+        pointwise: True if each coordinate is computed independently.
+        late: True if the rows depend on a sum, so that they can't be computed while clients are trained.
+        leaf: index of the returned tensor, if the rows are simply the rows of that tensor.
     """
 
     make: Make | None
@@ -155,7 +155,7 @@ class Each(Deferred):
     """Stack with a row for each participant, computed from the row that the participant's training returns.
 
     Attributes:
-        recipe: how they are made.
+        recipe: the instructions that compute the rows.
     """
 
     recipe: Recipe
@@ -173,8 +173,8 @@ class Kept(Deferred):
     """Per-client state of all clients as rows; a round reads its participants' old rows and replaces them.
 
     Attributes:
-        stack: the rows as they were.
-        becomes: the rows that replace those of the participants; None: none do.
+        stack: the old rows.
+        becomes: the participants' new rows; None: no row changes.
     """
 
     stack: Tensor
@@ -226,11 +226,11 @@ class Sums:
 
     Attributes:
         who: the participants.
-        empty: a block of no rows.
-        asked: the sums; what is taken of the clients' memory as it was is computed.
-        known: the sums, while the text is run on them; None: it is asked.
-        taken: how many of them it has taken.
-        remembers: whether the clients remember anything.
+        empty: a block without rows.
+        asked: the requested sums; sums of the clients' old memory are already computed.
+        known: the values of the sums, while the text runs on them; None: the text is being searched for sums.
+        taken: the number of sums that the text has read.
+        remembers: True if the clients have a memory.
     """
 
     who: Sequence[int]
@@ -254,7 +254,7 @@ class Sums:
         """Return the result of an operator of torch on tensors without numbers.
 
         Raises:
-            NotSummedError: it needs rows or numbers that are not there yet.
+            NotSummedError: the operator needs rows or numbers that aren't known yet.
         """
         packet, first = func.overloadpacket, args[0]
         if isinstance(first, Kept) and packet is aten.clone:

@@ -24,9 +24,9 @@ class Target:
     """Stack of the new state to which derived rows are written.
 
     Attributes:
-        stack: where.
+        stack: the stack of the new state.
         who: the row of each participant.
-        recipe: how they are made.
+        recipe: the instructions that compute the rows.
     """
 
     stack: Tensor
@@ -39,12 +39,12 @@ class Running:
     """Running sums over blocks of clients, and the derived rows that the text stores.
 
     Attributes:
-        sums: what the text asked for.
-        form: what a client returns, with stacks without rows in it.
-        targets: where rows are written.
-        totals: the sums so far, None before the first block.
-        numbers: the numbers that clients return beside their tensors, for each participant.
-        held: returned tensors whose rows are needed once the sums are known, by their number.
+        sums: the sums that the text requested.
+        form: the result of a client, with empty stacks.
+        targets: the stacks to which rows are written.
+        totals: the sums over the blocks so far; None before the first block.
+        numbers: for each participant the numbers that its client returned beside tensors.
+        held: the returned tensors, by index, whose rows are needed once the sums are known.
     """
 
     sums: Sums

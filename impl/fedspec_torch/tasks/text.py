@@ -31,7 +31,7 @@ def topics() -> dict[str, str]:
     """Return the topics' texts by name, the longest first.
 
     Raises:
-        FedspecError: this Python has none.
+        FedspecError: this Python has no pydoc topics.
     """
     try:
         from pydoc_data.topics import topics as found
@@ -62,8 +62,8 @@ def pydoc(asked: Asked) -> Task:
     """Make clients of the longest topics: predict the next from ``context`` characters, at every ``every``-th place.
 
     Raises:
-        ParameterError: context or every is below 1.
-        PlanError: there are fewer topics that are long enough.
+        ParameterError: ``context`` or ``every`` is below 1.
+        PlanError: too few topics are long enough.
     """
     context, every = asked.given["context"], asked.given["every"]
     for name, value in (("context", context), ("every", every)):

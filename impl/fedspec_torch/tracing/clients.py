@@ -44,11 +44,11 @@ class TracedClient:
     """Trace of a client's text for some numbers of steps, compiled to stages.
 
     Attributes:
-        tape: what it asked for.
-        start: the node where the clients begin.
-        texts: of each number of steps.
-        stages: of the most steps.
-        ending: what is made when the steps are done.
+        tape: the trace of the client's text.
+        start: the node of the model from which the clients begin.
+        texts: the trace for each number of steps.
+        stages: the compiled stages of the longest trace.
+        ending: the plan for computing the results after the last step.
     """
 
     tape: Tape
@@ -128,9 +128,9 @@ def recorder(client: Callable[..., Any], like: Vector, start: Vector | None) -> 
     """Make a function that traces a client's text for given numbers of steps.
 
     Args:
-        client: what a client does.
-        like: a vector like those that it is run on.
-        start: where all clients begin; None: each at a vector of its own.
+        client: the function that trains a client.
+        like: a vector with the shape, type and device of the models.
+        start: the model from which all clients begin; None: each client begins at a model of its own.
     """
 
     @cache
@@ -154,11 +154,11 @@ def trace_client(
     """Trace a client's text for these numbers of steps; None if it can't be traced, so it runs on tensors.
 
     Args:
-        client: what a client does.
-        like: a vector like those that it is run on.
-        start: where all clients begin; None: each at a vector of its own.
-        steps: the numbers of steps that clients of one block take, the least first.
-        more: what else the text is told.
+        client: the function that trains a client.
+        like: a vector with the shape, type and device of the models.
+        start: the model from which all clients begin; None: each client begins at a model of its own.
+        steps: the numbers of steps that occur in one block, in ascending order.
+        more: further arguments of the text.
     """
     if like.dtype not in FLOATS:
         return None
@@ -228,12 +228,12 @@ def trained(
     """Train the clients of a block, in descending order of steps, and return their results.
 
     Args:
-        recording: of their text.
-        who: their numbers.
-        x: where they begin.
-        gradient: of the first few of them.
-        tau: how many steps each takes.
-        more: what else the text is told.
+        recording: the trace of the client's text.
+        who: the clients' numbers.
+        x: the models from which the clients begin.
+        gradient: function that returns the gradients of the first few clients.
+        tau: each client's number of local steps.
+        more: further arguments of the text.
     """
     leaves, end = Leaves(recording.tape, who, x, more), recording.ending
     made = run_in_place(solver_of(recording, leaves), x, gradient, tau)

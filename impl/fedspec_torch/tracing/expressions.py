@@ -127,7 +127,7 @@ class Functions(Tape):
         """Return the node of an argument.
 
         Raises:
-            UnrecordedError: it is no number or vector of the tape's.
+            UnrecordedError: the argument isn't a number or vector of the tape.
         """
         if type(x) is Expression:
             return x.number

@@ -111,11 +111,11 @@ def run(
     """Run a stage on the clients of a block that have steps left.
 
     Args:
-        stage: what is computed.
-        block: the clients.
-        vectors: of the block, by name; some are written over.
-        common: the vectors [d] that all clients have in common, as the tape has them.
-        loops: whether a loop may be compiled.
+        stage: the stage to run.
+        block: the block of clients.
+        vectors: the block's vectors by name; some are overwritten.
+        common: the vectors [d] that all clients share, in the tape's order.
+        loops: True if a loop may be compiled.
     """
     y = vectors["y"]
     for j in range(len(stage.reductions)):

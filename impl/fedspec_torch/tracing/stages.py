@@ -22,11 +22,11 @@ class Stages:
     """Compiled stages of all local steps.
 
     Attributes:
-        stages: of each step.
-        begins: the vectors that are there before the first step, the nodes whose values are written to them, and what
-            is then done with them.
-        after: which vector holds the value of a node once so many steps are done.
-        rates: where every step begins with y - rate g, and nothing else in it reads g, the rates.
+        stages: the stages of each step.
+        begins: the vectors that exist before the first step, the nodes whose values they hold, and the operation that
+            follows.
+        after: for each number of steps done, the vector that holds the value of a node.
+        rates: the learning rates, if every step begins with y - rate g and reads g nowhere else; else None.
     """
 
     stages: tuple[Stage | None, ...]
@@ -39,7 +39,7 @@ def staged(tape: Tape, text: Text, steps: int) -> Stages:
     """Compile the first ``steps`` steps of a text to stages that keep what later stages and the results need.
 
     Raises:
-        UnrecordedError: a step does more than what is elementwise.
+        UnrecordedError: a step has an operation that isn't elementwise.
     """
     level, results = levels(tape), {*expressions(text.made)}
     whole, asked = tape.cone([*text.asked, *results], {}), places(text, steps, levels(tape))

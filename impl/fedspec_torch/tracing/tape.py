@@ -41,15 +41,15 @@ class Tape:
     """Trace of texts: a list of nodes, in which equal expressions are one node.
 
     Attributes:
-        d: the coordinates of a vector.
-        dtype: of all numbers.
-        device: where all vectors are.
-        nodes: what was asked for, arguments first.
-        axes: of each node, the number of axes of its value: 2 of a vector, 1 of a column, 0 of a number.
-        moved: of each node, whether it depends on a gradient.
-        tensors: the vectors and stacks that leaves stand for.
-        computed: what was computed of them alone, with what it was computed from.
-        looked: whether a number in one of them was looked at.
+        d: number of coordinates of a vector.
+        dtype: type of all numbers.
+        device: device of all vectors.
+        nodes: the traced operations, each after its arguments.
+        axes: for each node the number of axes of its value: 2 for a vector, 1 for a column, 0 for a number.
+        moved: for each node, True if it depends on a gradient.
+        tensors: the vectors and stacks of the leaves.
+        computed: values computed from these tensors alone, with their arguments.
+        looked: True if the text has read a number of these tensors.
     """
 
     d: int
@@ -91,7 +91,7 @@ class Tape:
         """Return the leaf of a shared vector, or of the clients' rows of a stack.
 
         Raises:
-            UnrecordedError: it is on another device, in other numbers, or wants a gradient.
+            UnrecordedError: the vector is on another device, has another type, or requires a gradient.
         """
         seen = self._leaves.get((kind, id(tensor)))
         if seen is not None:

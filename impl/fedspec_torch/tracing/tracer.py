@@ -74,9 +74,9 @@ class Text:
     """Trace of a client's tau steps.
 
     Attributes:
-        asked: where the gradient at each step is taken.
-        gradients: those gradients.
-        made: what is returned, with expressions in it.
+        asked: the node of the model at which each step's gradient is taken.
+        gradients: the nodes of these gradients.
+        made: the text's result, with expressions in it.
     """
 
     asked: tuple[int, ...]
@@ -88,8 +88,8 @@ def text_of(tape: Functions, client: Callable[..., Any], start: int, tau: int, m
     """Trace a client's text for tau steps from the node ``start``.
 
     Raises:
-        UnrecordedError: it asks for gradients otherwise than at step 0, 1, ..., tau - 1, each at one place, the first
-            where the client begins.
+        UnrecordedError: the text requests gradients other than one at each step 0, 1, ..., tau - 1, the first at the
+            initial model.
     """
     asked: list[int] = []
     found: list[int] = []

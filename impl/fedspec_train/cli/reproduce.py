@@ -93,7 +93,7 @@ def _place(out: Path, stem: str, option: str = "--out") -> Path:
     """The file of the runs, whose folder is made before anybody trains.
 
     Raises:
-        PlaceError: it cannot be made.
+        PlaceError: the folder can't be made.
     """
     try:
         out.mkdir(parents=True, exist_ok=True)

@@ -49,13 +49,14 @@ def draw(
     """Write the plot, as PNG, SVG or PDF by the file's suffix.
 
     Args:
-        runs: as the record has them; those of one algorithm differ in their seeds.
-        task: what they have in common, as the record has it.
-        file: to write.
-        against: names of AGAINST, a column of panels for each.
-        panels: names of PANELS or of metrics, a row of panels for each.
-        tuned: the algorithms whose settings were chosen for this task; beside them others are marked.
-        falling: the panels whose axis is logarithmic where numbers are far apart; shares, as most metrics are, are not.
+        runs: the runs, in the form of the record; runs of one algorithm differ in their seeds.
+        task: the settings that all runs share, in the form of the record.
+        file: the file to write.
+        against: names in AGAINST, a column of panels for each.
+        panels: names in PANELS or of metrics, a row of panels for each.
+        tuned: the algorithms whose settings were chosen for this task; the caption marks other algorithms.
+        falling: the panels with a logarithmic axis if their values span orders of magnitude; shares, like most metrics,
+            have none.
     """
     import matplotlib as mpl
 
