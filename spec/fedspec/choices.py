@@ -32,7 +32,7 @@ def decided(condition: Any) -> bool:
     """Truth value of a condition; for a traced condition, the value that :func:`either` currently assumes.
 
     Raises:
-        Open: it has no value and nothing is supposed.
+        Open: the condition has no value, and :func:`either` assumes none.
     """
     if condition.__class__ is bool or has_values(condition):
         return bool(condition)

@@ -37,7 +37,8 @@ def with_solver(server: Algorithm, solver: Algorithm) -> Algorithm:
     """Return the row of a server whose clients run another local solver.
 
     Raises:
-        ParameterError: the server takes no other solver, or the solver needs what its clients do not have.
+        ParameterError: the server doesn't accept another local solver, or the solver needs inputs that the server's
+            clients don't have.
     """
     run, local = server.run, solver.run
     if not isinstance(local, LocalSolver):

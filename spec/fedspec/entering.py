@@ -34,9 +34,9 @@ class Read:
     """Findings about a function: rules that it calls, names that it returns, attributes that it reads.
 
     Attributes:
-        rules: the functions that print equations, in the order in which they are entered.
-        keys: the names under which it returns something.
-        attributes: the attributes that it reads.
+        rules: the functions that print equations, in the order of the calls.
+        keys: the names of the values that the function returns.
+        attributes: the attributes that the function reads.
     """
 
     rules: dict[Function, None] = field(default_factory=dict)

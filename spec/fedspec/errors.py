@@ -74,7 +74,7 @@ def to_install(extras: str, distribution: str = "fedspec") -> str:
     """Command that installs a distribution from fedspec's source or from its wheel; no index has one.
 
     Args:
-        extras: the needed extras, as in ``certify,solvers``; empty: none.
+        extras: the needed extras, such as ``certify,solvers``; empty: none.
         distribution: one of ``SOURCES``.
     """
     from fedspec import __version__

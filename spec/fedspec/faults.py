@@ -69,7 +69,7 @@ def check_faults(declared: Mapping[str, str]) -> None:
     """Raise UnknownNameError if a declared kind or treatment doesn't exist.
 
     Raises:
-        UnknownNameError: a kind is unknown, or the kind has no such treatment.
+        UnknownNameError: a kind is unknown, or has no such treatment.
     """
     for kind, treatment in declared.items():
         if kind not in KINDS:

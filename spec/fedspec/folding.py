@@ -34,15 +34,15 @@ class Folding:
     """Folded source of an algorithm's functions under one reading.
 
     Attributes:
-        options: the options that the reading decides.
-        numbers: the names of the algorithm's hyper-parameters that play a part under these options.
-        whole: true if functions keep their options as parameters that they do not read: a folded function can then
-            stand for the function that it is folded from.
-        known: the parameters that the reading decides, by folded function.
+        options: the options that the reading fixes, with their values.
+        numbers: the names of the hyper-parameters that have an effect under these options.
+        whole: True if folded functions keep their option parameters although they no longer read them: then a folded
+            function can replace the original one.
+        known: the parameters that the reading fixes, by folded function.
         texts: the text of each function that the reading changes.
-        kept: the functions that keep their options, since two calls decide differently.
-        found: the functions that were looked at, by what a call decides of them.
-        definitions: what stands for the text of some functions.
+        kept: the functions that keep their options, since two calls pass different values.
+        found: the functions that were folded, by the values that a call fixes.
+        definitions: definitions that replace the text of some functions.
     """
 
     options: Known

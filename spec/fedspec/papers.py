@@ -16,18 +16,18 @@ class Paper:
     """Bibliographic record of a specified paper, with the version that fedspec follows.
 
     Attributes:
-        key: beginning of the ids of its claims and invariants.
-        name: its short name here.
-        title: its title in the specified text.
-        authors: in their order.
+        key: prefix of the ids of the paper's claims and invariants.
+        name: the paper's short name here.
+        title: title of the version that the specification follows.
+        authors: the authors in the paper's order.
         year: year of publication at the venue.
         venue: venue; "preprint" if no venue is known.
-        arxiv: its number on arXiv; empty if it is not known to be there.
-        openreview: its id on OpenReview; likewise.
+        arxiv: number on arXiv; empty if unknown.
+        openreview: id on OpenReview; empty if unknown.
         specified: the text that the specification follows.
         later: known changes of other versions; empty if none is known.
         published: the title at the venue, if it differs.
-        used: the part of the paper in the catalogue.
+        used: the part of the paper that the catalogue contains.
     """
 
     key: str
@@ -160,7 +160,7 @@ def find(key: str) -> Paper:
     """Return the paper with that key, ignoring case.
 
     Raises:
-        UnknownNameError: none has it.
+        UnknownNameError: no paper has that key.
     """
     known = key.lower()
     if known not in PAPERS:

@@ -35,7 +35,7 @@ def check_words(parts: Mapping[str, str], where: str = "parts") -> None:
     """Raise an error if a block has an unknown word, or is tied to itself or to a block that has a word.
 
     Raises:
-        ContractError: a block is not as it should be.
+        ContractError: a block's word is invalid; the message names the block.
     """
     for name, said in parts.items():
         word, _, other = said.partition(" ")

@@ -44,10 +44,11 @@ def drawn_delays(
         rng: generator of the draws.
         clients: number of clients.
         buffer: number of updates that the server waits for.
-        rounds: number of versions.
-        largest_delay: tau.
+        rounds: number of model versions.
+        largest_delay: tau, the largest delay in versions.
         steps: K, the default number of local steps.
-        randomness: R; None: everybody takes exactly K steps (R = 1 is not that, but 1 to K).
+        randomness: R, the range of random step counts; None: every client takes exactly K steps (R = 1 instead draws 1
+            to K).
 
     Raises:
         PlanError: the buffer is larger than the number of clients, or a number is not whole or too small.
@@ -87,11 +88,11 @@ def busy_clients(
         means: the mean time between two updates of each client.
         steps: the number of local steps of each client.
         buffer: number of updates that the server waits for.
-        arrivals: number of updates.
+        arrivals: number of updates to simulate.
 
     Raises:
-        PlanError: there is no client, or not one number of steps for each; a mean is not positive, or another number is
-            not whole or too small.
+        PlanError: there is no client; means and steps differ in number; a mean isn't positive; or another number isn't
+            whole or is too small.
 
     Source: Client-Centric, sec. 3.1 (L131-133), in words: clients differ in speed and come when they are done.
     """
@@ -123,7 +124,7 @@ def steps_of_epochs(examples: Sequence[int], *, epochs: int | Sequence[int], bat
 
     Args:
         examples: n_i, the sample size of every client.
-        epochs: E, the same for all, or one for each.
+        epochs: E, the same for all clients, or one for each.
         batch: B, the size of a minibatch.
 
     Raises:

@@ -40,7 +40,7 @@ def loaded() -> tuple[ModuleType, ...]:
     """Plugin modules of this process: the named ones in their order, then those of installed packages.
 
     Raises:
-        PluginError: one is not there, or cannot be imported.
+        PluginError: a plugin doesn't exist, or can't be imported.
     """
     alone = os.environ.get(VARIABLE, "").split(os.pathsep)[0] == ALONE
     installed = () if alone else entry_points(group=GROUP)
@@ -88,7 +88,7 @@ def load(name: str) -> ModuleType:
     """Load a plugin from a file whose name ends in ``.py``, or import the module of that name.
 
     Raises:
-        PluginError: it is not there, or cannot be imported.
+        PluginError: the plugin doesn't exist, or can't be imported.
     """
     return _run(Path(name)) if name.endswith(".py") else _imported(name, name)
 

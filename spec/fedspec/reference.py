@@ -341,8 +341,8 @@ def of_server(h: Any, event: Messages, algorithm: Algorithm) -> Any:
     """Record of hyper-parameters for a server step, with the numbers that the event overrides.
 
     Raises:
-        PlanError: a number is one for each client, or none that varies.
-        ContractError: a number is none that a server of the algorithm reads.
+        PlanError: a hyper-parameter has one value for each client, or can't vary.
+        ContractError: the algorithm's server doesn't read the hyper-parameter.
     """
     said, known = anew(event.hyper), algorithm.numbers_at("server")
     if unread := [name for name in said if name not in known]:
@@ -356,8 +356,8 @@ def rate_of_step(algorithm: Algorithm, eta_l: Scalar) -> Scalar:
     """Return the client rate that an event sets for one local step, once it is checked.
 
     Raises:
-        ContractError: the rule has no rate.
-        ParameterError: it is not positive.
+        ContractError: the rule has no client rate.
+        ParameterError: the rate isn't positive.
     """
     if "eta_l" not in algorithm.numbers:
         raise ContractError(f"event.eta_l: {algorithm.id} has no client rate; leave it out")
@@ -369,7 +369,7 @@ def check_messages(run: Method | Served, messages: Sequence[ClientMessage]) -> N
     """Raise an error for invalid step counts, and for controls or losses that the server doesn't read.
 
     Raises:
-        PlanError: a message holds one.
+        PlanError: a message has an invalid step count, or a control or loss that the server doesn't read.
     """
     read = isinstance(run, Served) and run.controls
     for i, m in enumerate(messages):
@@ -384,7 +384,7 @@ def population(case: Case) -> int:
     """Number of all clients in a case, which the servers of some algorithms use.
 
     Raises:
-        ContractError: the case does not say it, or it is no whole number >= 1.
+        ContractError: the case has no number of clients, or one that isn't a whole number >= 1.
     """
     N = case.population
     if not isinstance(N, int) or isinstance(N, bool) or N < 1:
@@ -398,7 +398,7 @@ def ordered(blocks: Blocks, case: Case) -> Blocks:
     """Reorder blocks to the order of the case's x0.
 
     Raises:
-        ContractError: their names differ from those of x0.
+        ContractError: the blocks' names differ from those of x0.
     """
     if set(blocks) != set(case.x0):
         raise ContractError(f"blocks: got {list(blocks)}, expected {list(case.x0)}")

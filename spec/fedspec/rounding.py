@@ -56,8 +56,8 @@ class Grid:
     Attributes:
         least: exponent of the smallest spacing.
         digits: bits of the significand; 0: each spacing is the smallest one.
-        largest: largest number; infinity: there is none.
-        whole: rounding to a whole number.
+        largest: largest number; infinity: no limit.
+        whole: True for rounding to a whole number.
     """
 
     least: int
@@ -99,7 +99,7 @@ def rounded(x: Any, grid: Grid) -> Any:
     """Round one number of any arithmetic; a float that is not finite stays, and beyond the largest is infinite.
 
     Raises:
-        InexactError: a number that is no float is beyond the largest one.
+        InexactError: a number that isn't a float exceeds the largest number of the grid.
     """
     if hasattr(x, "rounded"):
         return x.rounded(grid)
@@ -153,7 +153,7 @@ def passage(said: Sequence[str], where: str = "messages") -> tuple[Word, ...]:
     """Parse what a claim says that each change passes.
 
     Raises:
-        ContractError: a link is unknown, or its number is not positive, or no whole number where it counts bits.
+        ContractError: a link is unknown, or its number isn't positive, or isn't a whole number of bits.
     """
     return checked(chain(said, where, NUMBERED, TYPES))
 

@@ -216,7 +216,7 @@ def refuse_missing(rule: str, missing: Sequence[str]) -> None:
     """Raise ParameterError for arguments that a call of a rule lacks.
 
     Raises:
-        ParameterError: something is missing.
+        ParameterError: an argument is missing.
     """
     for name in missing:
         meaning = f"; it is the {DOMAINS[name].meaning}, {DOMAINS[name].domain.words}" if name in DOMAINS else ""

@@ -104,8 +104,8 @@ def check_message(value: Mapping[str, Any], direction: str, kind: str, where: st
     Args:
         value: the message.
         direction: ``request`` or ``reply``.
-        kind: the command of a request, the type of an event, or the field that makes a reply what it is.
-        where: its name in an error.
+        kind: the command of a request, the type of an event, or the field that identifies a reply.
+        where: name of the message in an error.
 
     Raises:
         ContractError: a field is missing, unknown or of another kind than the schema says.

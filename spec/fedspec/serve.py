@@ -34,7 +34,7 @@ def load(reference: str) -> Subject:
     A class or function is called without arguments.
 
     Raises:
-        ContractError: it cannot be imported or does not look like a subject.
+        ContractError: the adapter can't be imported, or lacks an adapter's methods.
     """
     alone = reference.endswith(".py")
     where, _, name = (reference, "", "") if alone else reference.rpartition(":")
@@ -183,7 +183,7 @@ class Observed:
         """Return the bytes that the session saves.
 
         Raises:
-            ContractError: it returns something else, or has no ``save``.
+            ContractError: ``save`` doesn't return bytes, or the session has no ``save``.
         """
         saved: object = _method(self.session, "save")()
         if not isinstance(saved, bytes | bytearray):
@@ -199,7 +199,7 @@ def _method(session: Any, name: str) -> Any:
     """A method that a claim promises by ``resumes``.
 
     Raises:
-        ContractError: the session has none of that name.
+        ContractError: the session has no method of that name.
     """
     if not callable(method := getattr(session, name, None)):
         raise ContractError(

@@ -33,7 +33,7 @@ class BufferedSession:
         """Process one event; if the case has buffers, also return the server's buffers after it.
 
         Raises:
-            ContractError: a message has none.
+            ContractError: a message has no buffers.
         """
         answer: dict[str, Any] = dict(self.inner.step(event))
         if self.held is None or not isinstance(event, Messages):

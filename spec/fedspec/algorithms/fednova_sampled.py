@@ -81,7 +81,7 @@ def step(h: FedNovaSampled, state: State, clients: Clients, plan: Plan) -> tuple
     """Run one round.
 
     Raises:
-        PlanError: a client is drawn twice where clients are drawn without replacement.
+        PlanError: the plan draws a client twice, although clients are drawn without replacement.
     """
     S = list(plan.participants)
     if h.sampled_weights is not SampledWeights.WITH_REPLACEMENT:

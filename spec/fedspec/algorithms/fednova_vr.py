@@ -67,7 +67,7 @@ def step(h: FedNovaVR, state: State, clients: Clients, plan: Plan) -> tuple[Stat
     """Run one round.
 
     Raises:
-        PlanError: somebody does not take part.
+        PlanError: a client doesn't take part.
     """
     plan, p = plan.of_everyone(len(clients)), state.p
     c_i = cross_client(state.d, p)

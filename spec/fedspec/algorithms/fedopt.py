@@ -38,7 +38,8 @@ class FedAdagrad(Hyper):
     """Hyper-parameters and readings of FedAdagrad.
 
     Raises:
-        ParameterError: the rate is to be corrected for a decay that a sum has not.
+        ParameterError: ``bias_correction`` corrects the rate for a decay beta2, which AdaGrad's sum of squares doesn't
+            have.
     """
 
     eta_l: Scalar

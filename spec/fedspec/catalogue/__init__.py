@@ -59,7 +59,7 @@ def _added(ours: list[Algorithm]) -> Iterator[Algorithm]:
     """The rows of plugins.
 
     Raises:
-        PluginError: a plugin says no row, or one whose name is taken.
+        PluginError: a plugin has no row, or the name of a row is already in use.
     """
     taken = {name: "fedspec" for a in ours for name in (a.id, *a.aliases)}
     for module in plugins.loaded():
@@ -136,7 +136,7 @@ def join(row: Algorithm) -> Algorithm:
     """Add an algorithm to the catalogue of this process, unless it is there already.
 
     Raises:
-        PluginError: another algorithm has its id, or one of its other names.
+        PluginError: another algorithm already has this id or one of these aliases.
     """
     if isinstance(row.run, LocalSolver):
         declare_beside(row)
@@ -165,8 +165,8 @@ def find(name: str | Algorithm) -> Algorithm:
 
     Raises:
         UnknownNameError: no row has that name.
-        PluginError: a row has a name that is taken.
-        ParameterError: the server takes no other local solver.
+        PluginError: the name of a row is already in use.
+        ParameterError: the server doesn't accept another local solver.
     """
     if isinstance(name, Algorithm):
         return join(name)

@@ -141,7 +141,7 @@ def muon(
     that of torch's code, whose docstring prints m = rho m + g, and eps added to the norm.
 
     Raises:
-        ShapeError: a block is no matrix.
+        ShapeError: a block isn't a matrix.
 
     External: Jordan et al. (2024); torch 2.13, torch/optim/_muon.py:308-341.
     """

@@ -52,7 +52,7 @@ def trimmed_mean(deltas: Stack, *, b: int) -> Vector:
     Delta_(k) is the k-th smallest; b = floor(trim M).
 
     Raises:
-        PlanError: nothing is kept.
+        PlanError: 2 b is M or more, so that no value is left.
 
     External: Yin et al. (2018), arXiv 1803.01498, as flwr 1.41.0 and byzfl 0.0.11 compute it.
     """

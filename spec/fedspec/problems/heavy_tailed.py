@@ -24,7 +24,7 @@ def noisy(noise: Sequence[Vector]) -> Oracle:
     """Gradient oracle of a client with noise: x + xi_k at local step k = 0, 1, ...
 
     Raises:
-        PlanError: when it is asked for a step that no noise was given for.
+        PlanError: at a local step for which no noise was given.
     """
 
     def gradient(k: int, x: Vector) -> Vector:
