@@ -58,7 +58,7 @@ class OfStrategies:
 
 @dataclass(frozen=True)
 class Batched:
-    """Population whose clients are trained in blocks.
+    """Population that trains its clients in blocks.
 
     Attributes:
         clients: function that returns the gradients of any of the clients.
@@ -181,7 +181,7 @@ class Batched:
             yield some, run(who, x.expand(len(who), -1), self._oracle(who, plain=run is client), tau, **more)
 
     def _oracle(self, who: Sequence[int], *, plain: bool) -> Oracle:
-        """The gradients of some clients; of a text that runs on tensors, those that last."""
+        """Gradients of some clients; for a text that runs on tensors, of the clients with steps left."""
         settled()
         found = self.clients.oracle(who)
         return lasting(found) if plain and (self.client is None or self.is_text) else found

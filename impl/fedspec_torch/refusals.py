@@ -32,8 +32,8 @@ class Reason(StrEnum):
     """Methods that train several clients at once share one module, but each client has its own running statistics."""
 
     DRAWS = "draws at random"
-    """Random numbers from an unseeded generator can't be repeated or resumed; those of torch's can't in a stack of
-    clients.
+    """Random numbers from an unseeded generator can't be repeated or resumed; torch's own random numbers can't be used
+    in a stack of clients.
     """
 
     KEEPS = "keeps something between calls"

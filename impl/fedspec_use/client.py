@@ -65,7 +65,7 @@ class OneClient:
 
 
 def keeps(chosen: Chosen) -> tuple[str, ...]:
-    """Return the fields of the state that a client keeps between rounds: those with one entry for each client."""
+    """Return the fields of the state that a client keeps between rounds: the fields with one entry for each client."""
     if isinstance(chosen.run, Method):
         return ()
     first = _first(chosen, np.zeros(2))
@@ -150,7 +150,7 @@ def _is_own(value: Any) -> bool:
 
 
 def _round(chosen: Chosen, state: Any, oracle: Oracle, steps: int) -> tuple[Any, Any]:
-    """The state after a round of the only client, and what the text has it return: its change, and what it keeps."""
+    """State after a round of the only client, and the text's results: the client's change, and its kept state."""
     run, population = chosen.algorithm.run, OneClient(oracle)
     assert isinstance(run, Program)
     after, _ = run.step(chosen.h, state, population, Plan((0,), (steps,), (1,)))

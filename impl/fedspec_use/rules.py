@@ -156,7 +156,7 @@ KEPT = "what comes of what each client keeps from round to round"
 
 
 def _more(row: Algorithm, read: Sequence[str]) -> str:
-    """Why a server is no optimiser, and where it is one of."""
+    """Reason why a server can't be an optimiser, and the levels at which it is one."""
     elsewhere = "" if refusal(row) else f"; fedspec_use.flower.FedspecStrategy({row.id!r}) has it"
     return (
         f"{row.id}: its server reads more than the average change, so a gradient that stands for that is not enough: "
@@ -165,7 +165,7 @@ def _more(row: Algorithm, read: Sequence[str]) -> str:
 
 
 def _alone(row: Algorithm) -> Alone | None:
-    """The server of a program by itself, where it is told nothing but changes and counts no clients."""
+    """Stand-alone server of a program, if it reads only changes and doesn't count clients."""
     served = row.served
     if not served or served.controls or row.has(Fact.COUNTS_ALL) or isinstance(row.run, LocalSolver):
         return None

@@ -212,7 +212,7 @@ def unmet(chosen: Chosen) -> list[str]:
 
 
 def trained(arrays: Arrays) -> dict[str, Array]:
-    """Return the floating-point arrays; others, such as counters and masks, aren't trained."""
+    """Return the floating-point arrays; all other arrays, such as counters and masks, aren't trained."""
     return {name: a for name, a in arrays.items() if np.issubdtype(a.dtype, np.floating)}
 
 
@@ -305,7 +305,7 @@ def _steps(reply: Reply) -> Any:
 
 
 def _norm(chosen: Chosen, reply: Reply) -> Any:
-    """||a_i||_1 as the client says it, or else what the row's solver has after so many steps."""
+    """||a_i||_1 as the client reports it, or else the solver's value after that many steps."""
     pulled = bool(getattr(chosen.h, "mu", 0)) and "eta_l" not in chosen.numbers
     if reply.a_norm is not None or reply.steps is None or pulled or not isinstance(chosen.run, Method):
         return reply.a_norm
@@ -322,7 +322,7 @@ def _told(chosen: Chosen, replies: Sequence[Reply], name: str, numbers: list[Any
 
 
 def _controls(chosen: Chosen, replies: Sequence[Reply], arrays: Arrays, dtype: Any) -> Any:
-    """The changes of control variates as a stack, where the row reads them."""
+    """Changes of control variates as a stack, if the row reads them."""
     if not chosen.controls:
         return None
     rows, named = [], trained(arrays)
@@ -338,7 +338,7 @@ def _controls(chosen: Chosen, replies: Sequence[Reply], arrays: Arrays, dtype: A
 
 
 def _losses(chosen: Chosen, replies: Sequence[Reply]) -> Any:
-    """Finds what each client loses, where the row reads it."""
+    """Function that returns each client's loss, if the row reads losses."""
     if not chosen.algorithm.losses:
         return None
     absent = [r.sender for r in replies if r.loss is None]

@@ -56,7 +56,7 @@ class _OfARule(Optimizer):
         super().__init__(params, {**numbers, "kept": None})
 
     def begin(self) -> None:
-        """A round begins at the parameters as they are: what was kept is forgotten."""
+        """Begin a round at the present parameters, and drop the state of the last round."""
         self.state.clear()
         for group in self.param_groups:
             group["kept"] = None
@@ -97,7 +97,7 @@ class _OfARule(Optimizer):
         raise NotImplementedError
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """As torch has it, but what is kept stays in its own floating-point type.
+        """Load a state as torch does, but keep each entry in its own floating-point type.
 
         Raises:
             ParameterError: the state belongs to another optimiser.
@@ -198,7 +198,7 @@ class Local(_OfARule):
         return self.rule.hyper
 
     def _step(self, group: dict[str, Any], trained: list[Tensor]) -> None:
-        """In one compiled pass where the rule is elementwise and numbers lie on a CPU; else on the flat vector."""
+        """Step in one compiled pass for an elementwise rule on a CPU; else on the flat vector."""
         kept, hyper = group["kept"], self._hyper(group)
         if "k" not in kept:
             self._begun(group, trained)

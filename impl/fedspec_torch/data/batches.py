@@ -144,7 +144,7 @@ class Batches:
 
     @cached_property
     def _in_order(self) -> Examples | None:
-        """[n, n_i, ...] the tensors, seen where they are: of neighbours with equally many, in their order."""
+        """[n, n_i, ...] views of the tensors of consecutive clients with equally many examples."""
         n, (leaves, starts) = int(self.counts[0]), self.found
         if (self.shuffled and (self.sizes != n).any()) or (np.diff(starts) != n).any() or (self.counts != n).any():
             return None

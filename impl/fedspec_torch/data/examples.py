@@ -241,7 +241,7 @@ def check_counts(examples: Any) -> None:
 def checked_examples(
     who: str, batch: Any, like: Structure | None, others: Sequence[Examples] = ()
 ) -> tuple[Examples, Structure]:
-    """Return a batch's tensors and structure, checked against ``like`` and against the first of ``others``.
+    """Return a batch's tensors and structure, checked against ``like`` and against the first batch of ``others``.
 
     Raises:
         ShapeError: the tensors differ in number, shape or type, or there is no example; the message begins with the

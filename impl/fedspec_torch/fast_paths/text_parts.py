@@ -136,7 +136,7 @@ def _parts(row: Algorithm) -> Iterator[Part]:
 
 
 def _held(row: Algorithm, run: Method) -> str:
-    """Describe what a server holds of the changes; found by running its text on changes without numbers."""
+    """Describe the part of the changes that a server holds; found by running its text on changes without numbers."""
     options, x = row.resolve(row.readings[0].name, {}), torch.zeros(3)
     numbers = usual(row)
     if not {*needed(row, options)} <= {*numbers}:

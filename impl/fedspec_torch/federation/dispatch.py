@@ -54,7 +54,7 @@ class Ways:
         return name if name in self._agreed else None
 
     def _size(self, n: int) -> int:
-        """Size of the blocks whose choice a block of n takes: its own if layers are written out, whose step is short.
+        """Size, in bits, of the blocks with whose method n clients run: their own number if layers are explicit.
 
         Of another module, the least size that is no smaller: fewer clients gain less than a measurement costs.
         """
@@ -122,7 +122,7 @@ class Ways:
         return self.choices[size].name
 
     def _let_lie(self, here: Look, plain: Plain) -> None:
-        """Let a large model's parameters lie in its clients' vectors, if plain autograd comes to the same there."""
+        """Store a large model's parameters in its clients' vectors, if autograd's gradients stay the same."""
         x, *want = plain
         # cuDNN wants the weights of recurrent parts side by side.
         if x.device.type == "cpu" or not any(isinstance(part, nn.RNNBase) for part in self.network.module.modules()):

@@ -299,7 +299,7 @@ class Federation:
     def evaluate(
         self, x: Vector, examples: Any, b: Vector | None = None, shown: Callable[[Any], Any] | None = None
     ) -> tuple[float, float]:
-        """Return the loss, and the share of examples whose largest output is their target (NaN without classes).
+        """Return the loss, and the share of examples whose largest output is their class's (NaN without classes).
 
         The module is in its evaluation mode, with these running statistics; ``shown`` takes output and targets.
         """

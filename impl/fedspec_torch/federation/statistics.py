@@ -32,8 +32,8 @@ class Reading(StrEnum):
     """Statistics of the last participant, as if the clients trained one module in turn."""
 
     RECOMPUTED = "recomputed"
-    """Discarded; evaluation uses those of one pass of the model over all examples of the last participants together.
-    So variances between clients count, which a mean of variances leaves out.
+    """Discarded; evaluation uses the statistics of one pass of the model over all examples of the last participants
+    together. So the variance between clients counts, which a mean of variances leaves out.
     """
 
 

@@ -197,7 +197,7 @@ class Trained:
         return self.layered(solver, x, tau) if not self.training.stated and self.is_layered(solver, x) else None
 
     def _runs(self, solver: InPlace, x: Stack) -> dict[str, Run | str]:
-        """Ways to a whole run of plain SGD; the one in place uses the way to the gradients."""
+        """Methods for a whole run of plain SGD; the method in place uses the gradient method."""
         who = self.batches.clients
 
         def in_place(tau: Sequence[int]) -> Ended:
@@ -363,7 +363,7 @@ class Trained:
         return f"targets of {IGNORED}, which cross-entropy leaves out, are {Reason.NOT_WRITTEN_OUT}"
 
     def _aside(self, way: str | None) -> bool:
-        """True if these clients are looped over, while others are trained in a way that is written out.
+        """True if these clients need plain autograd one by one, while an explicit method trains other clients.
 
         Raises:
             LayersError: the user chose an explicit method by name.

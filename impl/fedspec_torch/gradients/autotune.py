@@ -232,7 +232,7 @@ def choose_run(choice: Choice, x: Stack, tau: Sequence[int], runs: Mapping[str, 
 
 
 def differs(x: Stack, tau: Sequence[int], run: Run, in_place: Run) -> str:
-    """Describe how a run's models differ from those of the run in place; "" if they agree."""
+    """Describe how a run's models differ from the models of the run in place; "" if they agree."""
     few = [min(t, FEW) for t in tau]
     (models, *_), losses = in_place(few)
     want = models.clone(), losses
@@ -264,7 +264,7 @@ def _timed(work: Callable[[], Found], x: Stack) -> tuple[Found, float]:
 
 
 def _now(x: Stack) -> float:
-    """Seconds of this thread's own where it does all the work: what else the machine does then counts nothing."""
+    """Seconds of this thread if it does all the work, so that other programs don't count."""
     by_itself = x.device.type == "cpu" and torch.get_num_threads() == 1
     return time.thread_time() if by_itself else time.perf_counter()
 

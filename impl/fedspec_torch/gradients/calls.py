@@ -120,7 +120,7 @@ def _part(output: Any, name: str) -> Any:
 
 
 def _placed(forward: Signature, names: Any, who: str, *, every: bool) -> Arguments:
-    """Arguments from a tuple's entries, a dict's by name, or the value itself; every entry, or the loss sees others."""
+    """Arguments from a tuple, from a dict by name, or the value itself; all entries, unless the loss gets the rest."""
     if isinstance(names, tuple) and _takes(forward, *names):
         return lambda inputs: (tuple(inputs), {})
     if not isinstance(names, Mapping):

@@ -39,7 +39,7 @@ def steps(
     C_AT: tl.constexpr,
     PRECISION: tl.constexpr,
 ) -> None:
-    """Run tau_i SGD steps of the client whose number is the program's, with its weights in registers throughout.
+    """Run tau_i SGD steps of one client (the Triton program's number), with its weights in registers throughout.
 
         h = relu(X W + a), z = h V + c; without a hidden layer z = X V + c
         g = (softmax(z) - one at the target) / b

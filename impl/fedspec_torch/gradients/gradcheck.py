@@ -26,7 +26,7 @@ BESIDE = 1e-2
 """Distance of the checked models from the clients' models, relative to each parameter and to the root mean square."""
 
 ROUNDINGS = 64
-"""Allowed difference of two methods in rounding units, unless plain autograd is itself less exact."""
+"""Allowed difference of two methods in rounding units; larger if plain autograd itself is less exact."""
 
 TRIES = 3
 """Number of models at which a method must differ before it is rejected: a number at a kink may fall to either side."""
@@ -124,7 +124,7 @@ class Look:
         return torch.finfo(self.about.dtype).eps
 
     def _inexact(self, x: Stack, want: Sequence[Tensor]) -> float:
-        """By how much, where plain autograd moves more if the model moves by a unit in the last place."""
+        """Tolerance if plain autograd changes by more when the model changes by a unit in the last place."""
         moved = looped(self.network, nearby_models(x, self.seed, self._unit), self.batch)
         return float(min(self.rounding + 16 * largest_error(moved, want), max(self.rounding, self._unit**0.5)))
 

@@ -443,7 +443,7 @@ def form_of(way: str | None) -> torch.memory_format:
 
 
 def copied(to: Sequence[Tensor], values: Sequence[Tensor]) -> None:
-    """Copy tensors to others in one call."""
+    """Copy tensors into given tensors in one call."""
     write: Any = torch._foreach_copy_
     write(to, values)
 

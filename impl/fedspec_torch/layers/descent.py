@@ -39,7 +39,7 @@ Change: TypeAlias = Callable[[int, Tensor, Tensor, float], object]
 def gradients(
     chain: Chain, loss: Loss, x: Stack, batch: Minibatch, work: Workspace, g: Stack, *, told: bool
 ) -> Weights:
-    """Write the gradients [n, d] of a block at the models x to g; return the losses [n], empty unless ``told``."""
+    """Write the gradients [n, d] of a block at the models x to g; return the losses [n], empty if ``told`` is false."""
     layers, block = [stage.linear for stage in chain.stages], work.block(chain, x)
     # With out= at a stride of d the product takes three times as long.
     written = block.memory("g")

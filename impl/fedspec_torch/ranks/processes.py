@@ -127,7 +127,7 @@ class Ranks:
             ) from error
 
     def _leave(self, reason: str) -> str:
-        """Close this rank's connections, so that nobody waits for it; the first reason that any rank has found."""
+        """Close this rank's connections, so that no rank waits for it; return any rank's first error."""
         mine = reason
         reason = _answered(lambda store: str(store.compare_set(REASON, "", mine).decode()), mine)
         if dist.is_initialized():

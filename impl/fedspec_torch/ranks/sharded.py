@@ -1,4 +1,4 @@
-"""Population in shards: every rank trains its own clients, and the algorithm's text runs on all ranks alike.
+"""Population in shards: every rank trains its own clients, and the algorithm's text runs on every rank.
 
 The text is the specification's own. What it gets of the clients are streams that are weighed along the tree of the
 shards, or stacks whose rows stay where their clients are; what it keeps of a server is the same on every rank.

@@ -107,7 +107,7 @@ class Shards:
         return out.reshape(like.shape)
 
     def _nodes(self, low: int, high: int) -> Iterator[Node]:
-        """The largest nodes of the tree whose shards one rank holds."""
+        """Largest tree nodes whose shards all belong to one rank."""
         if self.rank(low) == self.rank(high - 1):
             yield low, high
         else:

@@ -138,7 +138,7 @@ def _recipe(id: str, given: dict[str, Any]) -> Recipe:
 
 
 def _check_keys(where: str, given: Any, known: tuple[str, ...], needed: tuple[str, ...] = ()) -> None:
-    """Refuse what is no table, has a key that nobody reads, or lacks one."""
+    """Reject a value that isn't a table, has an unknown key, or lacks a required one."""
     if not isinstance(given, dict):
         raise RecipeError(f"{where}: got {given!r}; write a table with {', '.join(needed or known)}")
     for key in given:
@@ -185,7 +185,7 @@ def _values(where: str, kind: Any, given: Any, needed: tuple[str, ...] = ()) -> 
 
 
 def _setting(where: str, usual: Setting, given: Any, needed: tuple[str, ...] = ()) -> Setting:
-    """A setting that is as the usual one where a table does not say otherwise."""
+    """Setting from a table, with default values for missing keys."""
     read = _values(where, Setting, given, needed)
     if isinstance(read.get("steps"), dict):
         read["steps"] = _record(f"{where}: steps", Normal, read["steps"], tuple(f.name for f in fields(Normal)))

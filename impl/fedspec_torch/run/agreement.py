@@ -110,7 +110,7 @@ NAMED = {"sizes' digest": "examples of each client", "data's digest": "data", "m
 
 
 def federation_differences(found: Mapping[str, Any], federation: Federation) -> list[str]:
-    """List how a federation differs from that of a saved run, with both values."""
+    """List how a federation differs from the federation of a saved run, with both values."""
     said, (ours, parts) = [], described(federation)
     for what, there in found["federation"].items():
         here: Any = ours.get(what)
@@ -146,7 +146,7 @@ def _some(federation: Federation) -> range:
 
 
 def _data(federation: Federation) -> tuple[str | None, dict[str, str]]:
-    """A digest of the first and last examples of some clients, and of each; None where a function makes them."""
+    """Digest of the first and last examples of some clients, and of each client; None for generated examples."""
     found: Any = federation.pool.leaves.__getitem__ if isinstance(federation.pool, Held) else None
     if found is None and federation.reader is not None:
         found = federation.reader.ends

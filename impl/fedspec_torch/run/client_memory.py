@@ -30,7 +30,7 @@ AT_ONCE = 2**22
 
 
 class InPlaceStack(Tensor):
-    """Stack that a step's text updates in place: ``clone`` returns the stack; computed results are plain.
+    """Stack that a step's text updates in place: ``clone`` returns the stack; computed results are ordinary tensors.
 
     Rows of neighbours are no copy either: the text reads what clients remember before it writes it anew.
 

@@ -30,7 +30,7 @@ from fedspec_torch.run.simulation import begun
 
 CLIENTS, EXAMPLES = "clients", "examples"
 FEW = 20
-"""Smallest number of clients of which some are held out: a fifth of fewer represents the others badly."""
+"""Smallest number of clients of which some are held out: a fifth of fewer clients isn't representative."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +150,7 @@ def without_examples(federation: Federation, share: float, seed: int, why: str =
 
 
 def _rows(n: int, share: float, seed: int, client: int) -> tuple[Array, Array]:
-    """Split a client's examples into those kept and those held out: the share of them on average."""
+    """Split a client's examples into kept and held-out examples, by the average share of held-out ones."""
     rng = np.random.default_rng([seed, 6, client])
     out = min(int(share * n + rng.random()), n - 1)
     order = rng.permutation(n)

@@ -154,7 +154,7 @@ def _for_each(what: str, said: tuple[N, ...], examples: Sequence[float]) -> tupl
 
 
 SALT = 0x7A75
-"""Salt that separates these draws from those of minibatches of the same seed."""
+"""Salt that separates these draws from the draws of minibatches with the same seed."""
 
 
 def common(steps: Steps) -> int:

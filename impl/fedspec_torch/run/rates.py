@@ -78,7 +78,7 @@ class Rated:
             raise ParameterError(f"rates: round {round}: {error}") from error
 
     def said(self, event: Event, round: int) -> dict[str, Any]:
-        """Return the values for an event; a late client's own values are those of the round in which it began."""
+        """Return the values for an event; a late client's values are the values of the round in which it began."""
         match event:
             case Plan(participants=who):
                 return {n.name: tuple(n.of(round, i) for i in who) if n.each else n.of(round) for n in self.rates}
@@ -109,7 +109,7 @@ def rated(
     rounds: int,
     clients: int,
 ) -> tuple[Schedule, dict[str, Any]]:
-    """Return the schedule with rates, and the hyper-parameters, where a varying one has its value of round 0.
+    """Return the schedule with rates, and the hyper-parameters, in which a varying number has its value of round 0.
 
     Raises:
         UnknownNameError: the algorithm has no hyper-parameter of that name.

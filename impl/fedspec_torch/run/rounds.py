@@ -114,7 +114,7 @@ def run_step(
     own: bool = False,
     begins: Callable[[], None] | None = None,
 ) -> tuple[Any, dict[str, Any]]:
-    """Run a step of a program, whose clients have state, adapt, gossip or arrive late.
+    """Run a step of a program, whose clients keep state, adapt the preconditioner, gossip or arrive late.
 
     Args:
         program: the functions of the algorithm, from its row.
@@ -245,7 +245,7 @@ def train(those: HandedOver, ask: Callable[[Any], Running | None]) -> tuple[Answ
 
 
 def _whole(n: int, x: Any) -> Any:
-    """A part of what the clients of the only block have returned: all rows, or a number for each."""
+    """Part of the results of the only block's clients: all rows, or a number for each client."""
     if isinstance(x, Computed):
         return x.whole()
     return x if isinstance(x, Tensor | Numbers) else Numbers([x] * n)

@@ -294,7 +294,7 @@ class Run:
         return done
 
     def _tested(self, done: Round, x: Vector, moved: Moved) -> tuple[Round, Exception | None]:
-        """The round with what the test set says of a model, and why a metric says nothing; alike on all ranks."""
+        """Round with the model's test results, and the reason why a metric has none; equal on all ranks."""
         assert self.test is not None
         test_loss, accuracy, values, failed = math.nan, math.nan, dict[str, float](), None
         if self.ranks.rank == 0:
@@ -316,7 +316,7 @@ class Run:
         return ModuleError(f"{error}; {example}") if example else error
 
     def _statistics(self, moving: Moving | None, events: tuple[Event, ...]) -> Moved:
-        """The running statistics after a round, of the server and of those who keep theirs; alike on all ranks."""
+        """Running statistics after a round, of the server and of the clients that keep theirs; equal on all ranks."""
         if moving is None:
             return None, {}, ()
         now = {i: row for some in self.ranks.told(moving.now) for i, row in some.items()}

@@ -89,7 +89,7 @@ class Tuning:
 
     @property
     def at_edge(self) -> tuple[str, ...]:
-        """Names of numbers whose best value is an end of their grid: a better one may be outside."""
+        """Names of hyper-parameters whose best value is an end of their grid: a better value may be outside."""
         found = []
         for name, values in self.grid.items():
             numbers = [v for v in values if isinstance(v, int | float)]
@@ -226,14 +226,14 @@ def _apart(asked: Grid, h: Any, federation: Federation, held_out: Any, of: str |
 
 
 def _drawn(federation: Federation, turn: int) -> Federation:
-    """The federation whose minibatches are drawn from another seed in every turn but the first."""
+    """Federation with another seed for minibatches in every turn except the first."""
     return remake(federation, seed=federation.seed + turn) if turn else federation
 
 
 def _tried(
     asked: Grid, combination: Mapping[str, Any], aparts: Sequence[HeldOut], judged: int, by: str, told: tuple[Told, ...]
 ) -> Trial:
-    """Train one combination on each of what is held apart, up to the first run that has no score."""
+    """Train one combination with each held-out set, up to the first run without a score."""
     scores, played = list[float](), 0
     for turn, apart in enumerate(aparts):
         run = asked.begun(apart.federation, combination, turn)

@@ -45,7 +45,7 @@ def sums_of(text: Text, state: Any, who: Sequence[int], clients: int, made: Any,
 
 
 def trained_later(form: Any, n: int, x: Vector) -> Each:
-    """Return a stack without rows for clients whose training the text asks for after those of ``form``.
+    """Return a stack without rows for clients whose training the text requests after the training of ``form``.
 
     Raises:
         NotSummedError: the clients have a memory, which may have changed meanwhile.

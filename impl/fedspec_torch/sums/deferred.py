@@ -327,7 +327,7 @@ class Sums:
         return Total(self, torch.empty(stack.shape[1:], dtype=stack.dtype, device="meta"), stack.device)
 
     def _of_rows(self, func: Any, args: Any, kwargs: Any, leaves: Sequence[Tensor]) -> Each:
-        """A function of each row by itself."""
+        """Return a function of each row by itself."""
         found = _result(func, args, kwargs, leaves)
         if not isinstance(found, Tensor) or found.ndim != 2 or len(found) != self.n or not _by_row(func, args):
             raise NotSummedError(f"{func} of a stack")
@@ -376,7 +376,7 @@ def is_never_known(x: Tensor) -> bool:
 
 
 def _shaped(x: Any) -> Any:
-    """A tensor's shape and type, without numbers; anything else as it is."""
+    """Return a tensor's shape and type, without numbers; return anything else unchanged."""
     if isinstance(x, Total):
         return x.like
     if isinstance(x, Tensor):

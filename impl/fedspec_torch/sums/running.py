@@ -154,7 +154,7 @@ class Running:
 
 
 def _few(places: Sequence[int], rows: Sequence[Tensor | None], *, pointwise: bool) -> Iterator[Rows]:
-    """Split a block into a few rows at a time; long rows into pieces, if each coordinate is made by itself."""
+    """Split a block into a few rows at a time, and long rows into pieces if coordinates are independent."""
     wide = max([1, *(x.shape[1] for x in rows if x is not None)])
     few, parts = max(1, AT_ONCE // wide), [slice(None)]
     if pointwise and wide > AT_ONCE:
@@ -167,7 +167,7 @@ def _few(places: Sequence[int], rows: Sequence[Tensor | None], *, pointwise: boo
 
 
 def _write(targets: Sequence[tuple[Target, Recipe]], rows: Rows) -> None:
-    """Write rows where they belong; all are made before one is written, since they may be made of what stands there."""
+    """Write rows to their places; first all rows are computed, since they may depend on the old ones."""
     new = [(t, [t.who[r] for r in rows.places], recipe.make(rows)) for t, recipe in targets if recipe.make]
     for target, at, value in new:
         target.stack[neighbours(at) or at, rows.at] = value

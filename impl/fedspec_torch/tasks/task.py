@@ -103,7 +103,7 @@ def federated(
 
 
 def tensors(pair: Pair, device: torch.device, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:
-    """Convert a pair of arrays to tensors; integer arrays become int64, others ``dtype``."""
+    """Convert a pair of arrays to tensors; integer arrays become int64, other arrays ``dtype``."""
     inputs, targets = pair
     whole = targets.dtype.kind in "iu"
     return (

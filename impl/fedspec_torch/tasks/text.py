@@ -20,7 +20,7 @@ DIGEST = "6061bdb5e47e53fb"
 """Digest of the text in Python 3.11.7, on which the recipes were run."""
 
 ALPHABET = "\n" + "".join(map(chr, range(32, 127)))
-"""Characters with their own code; all others share one more code."""
+"""Characters with their own code; all remaining characters share one more code."""
 
 HELD_OUT = 10
 """Inverse of the test share: the last tenth of each topic is for the test."""

@@ -33,7 +33,7 @@ from fedspec_torch.tracing.tape import FLOATS, Tape, UnrecordedError
 from fedspec_torch.tracing.tracer import Text, expressions, parts_of, text_of
 
 LOOPS = 6
-"""Largest number of different step programs that are compiled: a text whose steps grow would compile each."""
+"""Largest number of step programs to compile: a text with growing steps would need a program for each step."""
 
 KEPT = 64
 """Largest number of cached traces and stages."""
@@ -210,7 +210,7 @@ def tried(make: Callable[[Tape, Text, int], Stages | None], tape: Tape, text: Te
 
 
 def follows(tape: Tape, stages: Stages, text: Text, long: Text) -> bool:
-    """True if a text takes its gradients where the longer one does, and its results depend only on kept vectors."""
+    """True if a text takes its gradients at the longer text's models, and its results depend only on kept vectors."""
     tau = len(text.asked)
     rest = tape.cone(expressions(text.made), stages.after[tau])
     return text.asked == long.asked[:tau] and not any(tape.nodes[node][0] == "gradient" for node in rest)

@@ -158,7 +158,7 @@ class Functions(Tape):
         raise UnrecordedError(name)
 
     def asarray(self, numbers: Sequence[float], dtype: torch.dtype, device: Any) -> OfClients:
-        """Return the numbers of all clients, of which a text looks up those of its clients."""
+        """Return the numbers of all clients, from which a text reads the numbers of its own clients."""
         return OfClients(self, tuple(numbers))
 
     def astype(self, x: Any, dtype: torch.dtype) -> Expression:
@@ -168,7 +168,7 @@ class Functions(Tape):
         return self.apply("cast", x) if dtype == self.dtype else x
 
     def where(self, condition: Any, x: Any, y: Any) -> Expression:
-        """Record x where the condition holds, else y."""
+        """Record the choice of x if the condition holds, else y."""
         return self.apply("where", condition, x, y)
 
     def sum(self, x: Any, axis: int, keepdims: bool) -> Expression:

@@ -25,8 +25,8 @@ REDUCED = ("sum", "max", "length")
 
 LEAVES = ("x", "vector", "rows", "column", "counts", "number", "constant", "gradient")
 """Leaves of a trace: the clients' initial models; a vector that they share; their rows of a stack, and their numbers in
-a column; their whole numbers in a list of those of all clients; a number; a stack of one number; the gradient at step
-k, whose argument is the node where it is taken."""
+a column; their whole numbers, in a list of all clients' numbers; a number; a stack of one number; the gradient at step
+k, whose argument is the node of the model at which it is taken."""
 
 AXES = {**dict.fromkeys(("x", "vector", "rows", "gradient"), 2), **dict.fromkeys(("column", "counts", *REDUCED), 1)}
 """Number of axes of a node's value by kind: 2 for vectors, 1 for columns; other kinds have their arguments' number."""
@@ -120,7 +120,7 @@ class Tape:
         return self.node("constant", value, self._constants)
 
     def afresh(self) -> None:
-        """Begin another text, whose constants are matched with those of earlier texts in order."""
+        """Begin another text, whose constants are matched in order with the constants of earlier texts."""
         self._constants = 0
 
     def _at_scale(self, s: int, root: int) -> int | None:

@@ -197,7 +197,7 @@ def play_each(
 
 
 def _play_one(run: Any, own: dict[str, Any], seed: int, places: Places, pace: Pace, records: Records) -> None:
-    """Play a run; its record is added, whatever ends it, where a round was played."""
+    """Run one algorithm; its record is added even after an error, if at least one round was done."""
     before = len(run.history)
     try:
         play(run, places, seed, pace)

@@ -27,7 +27,7 @@ def _floats(run: Run) -> list[float]:
 
 
 def _seconds(run: Run) -> list[float]:
-    """None of a run that was resumed from a file without them: nobody knows what its first rounds took."""
+    """Seconds by round; None for a run that was resumed from a file without them."""
     return [*np.cumsum(run["times"])] if len(run["times"]) == len(run["rounds"]) else []
 
 

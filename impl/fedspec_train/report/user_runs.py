@@ -103,7 +103,7 @@ def _record(name: str, run: Any) -> dict[str, Any]:
 
 
 def _apart(runs: Sequence[Any]) -> tuple[list[str], list[dict[str, str]]]:
-    """Describe the settings of runs: clauses that all share, and by name those that differ."""
+    """Describe the settings of runs: clauses that all runs share, and by name the clauses that differ."""
     told = [_in_words().told_of(run) for run in runs]
     rates = [_in_words().rates_of(run) for run in runs]
     for said, by_round, run in zip(told, rates, runs, strict=True):
