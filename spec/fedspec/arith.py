@@ -126,7 +126,7 @@ def digits(precision: int = DIGITS) -> Iterator[None]:
 
 
 def _apply(native: Callable[..., Any], general: Callable[..., Any], *xs: Any) -> Any:
-    """The function over arrays of one library, or over each number where they hold objects."""
+    """Apply a function to arrays of a library, or to each number if the arrays hold objects."""
     xp = namespace(*xs)
     if xp is None:
         return general(*xs)
@@ -207,7 +207,7 @@ def total(x: Vector) -> Scalar:
 
 
 def at_scale(x: Vector) -> tuple[Scalar, Vector]:
-    """Return s > 0 and x / s such that the squares of x / s neither vanish nor overflow; s = 1 if those of x don't.
+    """Return s > 0 and x / s such that the squares of x / s neither vanish nor overflow; s = 1 if x needs no scaling.
 
     Exact numbers stay as they are. Of a stack, a column with a scale for each client.
     """
@@ -289,7 +289,7 @@ def _order(x: Array) -> Array:
 
 
 def _numpy_reads(x: Any) -> bool:
-    """True if NumPy can read the numbers of an array where they lie: they are on the CPU, and not of half precision."""
+    """True if NumPy can read an array's numbers without a copy: they are on the CPU, and not in half precision."""
     if not isinstance(x, np.ndarray) and hasattr(type(x), "__array_namespace__"):
         # A stack whose rows lie elsewhere says how it is computed with.
         return False
@@ -327,7 +327,7 @@ def _foremost_sizes(sizes: Array, k: int) -> Array:
 
 
 def foremost(keys: Column, X: Stack, m: int) -> Stack:
-    """Return the m rows of X with the smallest keys, sorted by key, ties in row order; X itself if it has no more."""
+    """Return the m rows of X with the smallest keys, sorted by key, ties in row order; X if it has at most m rows."""
     if m >= X.shape[0]:
         return X
     if not is_object(X):

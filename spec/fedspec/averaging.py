@@ -155,7 +155,7 @@ def bounds(words: Sequence[Word]) -> tuple[float, float]:
 
 
 def delivery(said: Sequence[str], where: str = "messages") -> tuple[Word, ...]:
-    """Parse what a claim says that messages pass before the server's rule.
+    """Parse a claim's steps between the clients' changes and the server's rule.
 
     Raises:
         ContractError: a word is unknown, a number isn't positive, or ``noise`` has no clip before it.

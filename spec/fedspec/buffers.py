@@ -137,7 +137,7 @@ def after(
     """
     readings = {kind: known(kind, name) for kind, name in (("statistics", statistics), ("counters", counters))}
     if not sent:
-        raise PlanError("messages: nobody takes part in this round; a server step needs at least one client")
+        raise PlanError("messages: no client takes part in this round; a server step needs at least one client")
     for i, buffers in enumerate(sent):
         if {n: np.shape(b) for n, b in buffers.items()} != {n: np.shape(b) for n, b in held.items()}:
             raise PlanError(

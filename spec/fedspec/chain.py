@@ -211,7 +211,7 @@ def applied(link: Word, g: Any, x: Any, blocks: Blocks) -> Any:
 
 
 def through(links: Sequence[Word], g: Vector | Micro, x: Vector | int, blocks: Blocks) -> Vector:
-    """Apply transforms to a gradient in order; before an accumulation, to that of each micro-batch.
+    """Apply transforms to a gradient in order; before an accumulation, to the gradient of each micro-batch.
 
     Raises:
         ContractError: there are micro-batches but no transform accumulates them, or their number isn't k.

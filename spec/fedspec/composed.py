@@ -117,7 +117,7 @@ def _ours(name: str) -> str:
 
 
 def _hyper(server: Algorithm, solver: Algorithm) -> type[Hyper]:
-    """The record of the server's parameters, without those of its own clients, and of the solver's."""
+    """Record of the server's parameters and the solver's, without the parameters of the server's own clients."""
     assert isinstance(server.run, Method) and isinstance(solver.run, LocalSolver)
     names: dict[str, Any] = {_ours(n): kind for n, kind in solver.parameters.items()}
     of_server = {

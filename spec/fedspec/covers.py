@@ -129,7 +129,7 @@ class _Ragged(NamedTuple):
 
 
 class _Rows(NamedTuple):
-    """Rows of indices, those of one length together, and where each row has got to: no more numbers than the rows."""
+    """Rows of indices grouped by length, with the next position in each row; uses no more numbers than the rows."""
 
     tables: tuple[Int[np.ndarray, "rows length"], ...]
     places: Int[np.ndarray, "rows"]

@@ -9,7 +9,7 @@ from typing import Any
 
 
 def said(package: str, name: str, first: Sequence[str] = ()) -> Iterator[Any]:
-    """Yield the values of a name in a package's modules: modules in ``first`` in that order, then the others by name.
+    """Yield the values of a name in a package's modules: first the modules in ``first``, then all others by name.
 
     Raises:
         ImportError: a module is still being imported, so its value isn't known yet.

@@ -73,7 +73,7 @@ def _definitions(file: str) -> dict[tuple[str, int], ast.FunctionDef]:
 
 @cache
 def _own(code: CodeType) -> frozenset[str]:
-    """The names that a function and those within it bind."""
+    """Names that a function and its inner functions bind."""
     inner = (_own(c) for c in code.co_consts if isinstance(c, CodeType))
     return frozenset((*code.co_varnames, *code.co_cellvars)).union(*inner)
 
@@ -169,7 +169,7 @@ class _Reading(Deciding, ast.NodeVisitor):
             self.known[name] = value
 
     def _names_function(self, node: ast.expr) -> bool:
-        """True if an expression stands for a function that is entered where it is read again."""
+        """True if an expression is the name of a function that is entered at its later call."""
         match node:
             case ast.Name(id=name):
                 return name in self.later or self._function(node) is not None

@@ -327,7 +327,7 @@ def _of_record(record: type) -> dict[str, type]:
 
 @lru_cache(maxsize=256)
 def _of_rule(rule: Callable[..., typing.Any], begin: Callable[..., typing.Any] | None) -> dict[str, type]:
-    """The keywords of a local solver's rule with their types, and those of what its state begins with."""
+    """Keywords of a local solver's rule with their types, and the keywords of its initial state."""
     hints = typing.get_type_hints(rule)
     told = inspect.signature(rule).parameters.items()
     keywords = {n: hints[n] for n, p in told if p.kind is p.KEYWORD_ONLY and n != "k"}

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 
 class FedspecError(ValueError):
-    """Base class: fedspec can't do what was asked; the message names the problem, its place and the remedy."""
+    """Base class of fedspec's errors; the message names the problem, its place and the remedy."""
 
 
 class ParameterError(FedspecError):

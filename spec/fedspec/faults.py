@@ -40,8 +40,8 @@ class Treatment(StrEnum):
     """The server gives the message a weight of 1."""
 
     PASSES = "passes-on"
-    """The server computes the rule unchecked: NaN where it divides zero by zero. A change that isn't finite also
-    counts as passed on if the model isn't finite in the same place.
+    """The server runs the rule without a check: NaN if it divides zero by zero. A non-finite change also counts as
+    passed on if the model isn't finite in the same place.
     """
 
 

@@ -242,7 +242,7 @@ class _Function(Deciding, ast.NodeTransformer):
         return node
 
     def _spread(self, call: ast.Call) -> list[Any] | None:
-        """The statements of a rule that is called, last its expression, if they can stand where it is called."""
+        """Statements of a called rule, its result last, if they can be inserted at the call."""
         f = self._function(call.func)
         if f is None or f not in self.of.known or not self._is_equation(f):
             return None
@@ -294,7 +294,7 @@ class _Function(Deciding, ast.NodeTransformer):
         return self._folded_call(node, f)
 
     def _function(self, node: ast.expr) -> FunctionType | None:
-        """The function with options that a name stands for; None if it stands for something else."""
+        """Function with options that a name refers to; None if it refers to something else."""
         f = self.space.get(node.id) if isinstance(node, ast.Name) else None
         f = inspect.unwrap(f) if isinstance(f, FunctionType) else None
         return f if f is not None and f.__module__.startswith(WHERE) else None
@@ -321,7 +321,7 @@ class _Function(Deciding, ast.NodeTransformer):
         return [ast.keyword(k.arg, self._argument(k.value))]
 
     def _with_text(self, node: ast.Call) -> ast.Call:
-        """A call whose options are text."""
+        """Return a call whose options are text."""
         node.args = [self._option(a) for a in node.args]
         node.keywords = [ast.keyword(k.arg, self._option(k.value)) for k in node.keywords]
         return node
@@ -385,7 +385,7 @@ def _inlined(
 
 
 def _is_simple(node: ast.expr, times: int) -> bool:
-    """True if an argument may be left out, or stand more than once, where an expression reads it that often."""
+    """True if an argument may be dropped, or repeated as often as an expression reads it."""
     if times > 1:
         return isinstance(node, ast.Name | ast.Attribute | ast.Constant | ast.Subscript)
     return not any(isinstance(n, ast.Call) for n in ast.walk(node))

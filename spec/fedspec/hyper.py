@@ -32,7 +32,7 @@ def _types(cls: typing.Any) -> dict[str, typing.Any]:
 
 
 class _Asking(type):
-    """A record that is made without what it needs says so in a sentence of its own."""
+    """Error for a record without a required value, as a complete sentence."""
 
     def __call__(cls, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
         try:

@@ -57,7 +57,7 @@ def ties(parts: Mapping[str, str]) -> dict[str, str]:
 
 
 def shared(case: Case, x: Blocks | None = None) -> dict[str, Array]:
-    """Blocks without a word, of a model of the case (``x0`` by default): what a server's state holds."""
+    """Blocks without a word, of a model of the case (``x0`` by default): the blocks in the server's state."""
     return {name: a for name, a in (case.x0 if x is None else x).items() if name not in case.parts}
 
 
@@ -122,7 +122,7 @@ def shrunk(event: Event, case: Case) -> Event:
 
 
 def grown(x: Vector, case: Case) -> Vector:
-    """Whole model from its shared blocks: tied blocks are equal, and the other blocks are those of x0."""
+    """Whole model from its shared blocks: tied blocks are equal, and all remaining blocks are copied from x0."""
     own, tied = unflatten(x, shared(case)), ties(case.parts)
     return flatten({name: own.get(tied.get(name, name), a) for name, a in case.x0.items()})
 

@@ -96,7 +96,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         if not self.participants:
-            raise PlanError("participants: nobody takes part; a round needs at least one client")
+            raise PlanError("participants: the list is empty; a round needs at least one client")
         if len({len(self.participants), len(self.steps), len(self.examples)}) != 1:
             raise PlanError(
                 f"plan: {len(self.participants)} participants, {len(self.steps)} step counts and "

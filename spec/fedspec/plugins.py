@@ -37,7 +37,7 @@ def named() -> tuple[str, ...]:
 
 @cache
 def loaded() -> tuple[ModuleType, ...]:
-    """Plugin modules of this process: the named ones in their order, then those of installed packages.
+    """Plugin modules of this process: first the user's modules in order, then modules of installed packages.
 
     Raises:
         PluginError: a plugin doesn't exist, or can't be imported.
@@ -71,7 +71,7 @@ def is_own(module: str) -> bool:
 
 @cache
 def _rooms() -> tuple[frozenset[str], tuple[str, ...]]:
-    """The modules of plugins, and how the names of those begin that stand in one package with them."""
+    """Modules of plugins, and the common prefix of the modules that belong to one package with each of them."""
     edited = [getattr(m, "function", None) for table in said("MUTANTS") for m in table]
     texts = {inspect.unwrap(f).__module__ for f in edited if callable(f)}
     names = {module.__name__ for module in loaded()} | {name for name in texts if not name.startswith("fedspec.")}
@@ -85,7 +85,7 @@ def where(module: ModuleType) -> str:
 
 
 def load(name: str) -> ModuleType:
-    """Load a plugin from a file whose name ends in ``.py``, or import the module of that name.
+    """Load a plugin from a file whose name ends in ``.py``, or import the module with that name.
 
     Raises:
         PluginError: the plugin doesn't exist, or can't be imported.

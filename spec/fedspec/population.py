@@ -94,7 +94,7 @@ def one_by_one(own: Sequence[Client], clients: Clients, plan: Plan, x: Vector) -
 
 
 def _refuse_unread(clients: Clients, *events: Plan | Arrival) -> None:
-    """Refuse hyper-parameters that an event says anew and nobody has read; only a round reads them."""
+    """Reject hyper-parameters that an event overrides although nothing has read them; only a round reads them."""
     for event in events:
         if event.hyper and getattr(clients, "own", None) is None:
             raise PlanError(

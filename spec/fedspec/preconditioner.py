@@ -37,7 +37,7 @@ def around(maximum_of: Maximum, correction: BiasCorrection) -> tuple[BiasCorrect
     """
     if maximum_of is Maximum.AFTER and correction is not BiasCorrection.MOMENTS:
         raise ParameterError(
-            f"maximum_of: got {maximum_of}, which plays no part under bias_correction={correction}; "
+            f"maximum_of: got {maximum_of}, which has no effect under bias_correction={correction}; "
             f"leave it out, or choose bias_correction=moments"
         )
     none = BiasCorrection.NONE

@@ -318,7 +318,7 @@ def own_clients(problem: QuadraticClients, case: Case) -> Sequence[Oracle]:
 
 
 def batches(g: Blocks, tokens: Sequence[Scalar]) -> Vector | Micro:
-    """Gradient of an event as a vector; with tokens, that of each micro-batch."""
+    """Gradient of an event as a vector; with tokens, the gradient of each micro-batch."""
     if not tokens:
         return flatten(g)
     return Micro(tuple(flatten({n: a[j, ...] for n, a in g.items()}) for j in range(len(tokens))), tuple(tokens))

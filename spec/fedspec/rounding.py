@@ -85,7 +85,7 @@ TYPES: Mapping[str, Grid] = {
     "float32": Grid(-149, 24, float(np.finfo(np.float32).max)),
     "bfloat16-truncated": _BFLOAT16(whole=math.trunc),
 }
-"""Floating-point types, and what is made of them."""
+"""Floating-point types, and the number grid of each type."""
 
 FIXED: Mapping[str, Callable[[Fraction], int]] = {
     "fixed": round,
@@ -143,14 +143,14 @@ CLIPS = ("clip-norm", "clip-block-norm", "scale-norm", "clip-value")
 """Functions of gradients that messages may pass, too."""
 
 NUMBERED = (*CLIPS, *FIXED, "masks")
-"""Words of one number; those of ``TYPES`` have none."""
+"""Words that take one number; the words of ``TYPES`` take none."""
 
 PASSED = (*NUMBERED, *TYPES)
-"""Words of what each change passes."""
+"""Words for the steps that each change passes."""
 
 
 def passage(said: Sequence[str], where: str = "messages") -> tuple[Word, ...]:
-    """Parse what a claim says that each change passes.
+    """Parse the steps that each change passes according to a claim.
 
     Raises:
         ContractError: a link is unknown, or its number isn't positive, or isn't a whole number of bits.

@@ -155,7 +155,7 @@ def _definition(name: str) -> Check:
 
 @cache
 def _kinds(direction: str) -> dict[str, Check]:
-    """The checks of what a schema lets choose, by the constant or the field that tells them apart."""
+    """Checks of a schema's alternatives, by the constant or the field that identifies each alternative."""
     file = "request" if direction == "event" else direction
     schema = _schema(file)["$defs"].get("event", {}) if direction == "event" else _schema(file)
     if not isinstance(schema.get("oneOf"), list):

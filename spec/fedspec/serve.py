@@ -83,13 +83,13 @@ def load(reference: str) -> Subject:
 
 
 def _search(folder: str) -> None:
-    """Import from a folder before what is installed, but not before the standard library: a json.py may lie there."""
+    """Import from a folder before installed packages, but after the standard library: it may contain a json.py."""
     installed = [i for i, p in enumerate(sys.path) if Path(p).name in {"site-packages", "dist-packages"}]
     sys.path.insert(min(installed, default=len(sys.path)), folder)
 
 
 class _AsWritten(importlib.machinery.SourceFileLoader):
-    """Compiles a file anew: a cached one of the same size is taken for it if both were saved in one second."""
+    """Loader that always recompiles a file, since a cached file of equal size and second would count as equal."""
 
     def get_code(self, fullname: str) -> Any:
         path = self.get_filename(fullname)

@@ -1,4 +1,4 @@
-"""Hyper-parameters that vary by round or by client: an event's numbers replace those of the algorithm's record.
+"""Hyper-parameters that vary by round or by client: an event's numbers replace the numbers of the algorithm's record.
 
     a number for all                 h of the round = h with that number, read by clients, mixing and server
     a number for each client         h_i = h of the round with the number of client i, read by that client alone
@@ -148,7 +148,7 @@ class _Found(Exception):
 
 @dataclass(frozen=True)
 class _Asking:
-    """Clients of a step that is begun for the sake of what it would have them do."""
+    """Clients that record the work that a step would have them do."""
 
     clients: Clients
 

@@ -96,7 +96,7 @@ def encode(value: Any) -> Any:
 
 
 _SPARED = {"hyper", "draws"}
-"""Fields of an event that are left out where they are empty."""
+"""Fields of an event that are left out if they are empty."""
 
 UNTOLD: dict[type, tuple[str, ...]] = {
     Gradient: ("tokens",),
@@ -285,7 +285,7 @@ def decode_event(value: Mapping[str, Any], dtype: str = "float64") -> Event:
 
 
 def _decode_hyper(event: Mapping[str, Any]) -> dict[str, Any]:
-    """The hyper-parameters that an event says anew, where it does."""
+    """Hyper-parameters that an event overrides, if it does."""
     said = event.get("hyper", {})
     return {name: tuple(number) if isinstance(number, list) else number for name, number in said.items()}
 

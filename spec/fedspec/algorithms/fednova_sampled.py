@@ -40,7 +40,7 @@ from fedspec.records import record
 
 @dataclass(frozen=True)
 class FedNovaSampled(Hyper):
-    """Hyper-parameters and readings of sampled FedNova; mu, rho and gamma are those of the local solver."""
+    """Hyper-parameters and readings of sampled FedNova; mu, rho and gamma belong to the local solver."""
 
     plays: ClassVar[Mapping[str, tuple[str, ...]]] = {**READ_BY, "tau_eff": ("sampled_steps=fixed",)}
 

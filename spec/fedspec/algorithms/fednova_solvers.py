@@ -34,7 +34,7 @@ from fedspec.records import record
 
 @dataclass(frozen=True)
 class FedNovaSolvers(Hyper):
-    """Hyper-parameters and readings; every solver uses those of mu, rho and gamma that it has."""
+    """Hyper-parameters and readings; every client has its own FedNova solver, which may read mu, rho or gamma."""
 
     eta_l: Scalar
     mu: Scalar

@@ -37,7 +37,7 @@ from fedspec.records import record
 
 @dataclass(frozen=True)
 class FedNovaVR(Hyper):
-    """Hyper-parameters and readings of FedNova-VR; mu, rho and gamma are those of the local solver."""
+    """Hyper-parameters and readings of FedNova-VR; mu, rho and gamma belong to the local solver."""
 
     plays: ClassVar[Mapping[str, tuple[str, ...]]] = READ_BY
 

@@ -75,7 +75,7 @@ class FedAdam(Hyper):
 
 @dataclass(frozen=True)
 class FedYogi(FedAdam):
-    """Hyper-parameters and readings of FedYogi: those of FedAdam."""
+    """Hyper-parameters and readings of FedYogi, the same as FedAdam's."""
 
 
 def init(h: FedAdagrad | FedAdam, x: Vector) -> Adaptive:

@@ -175,7 +175,7 @@ def run(h: FedAms, state: State, clients: Clients, plan: Plan, move: Move) -> tu
 
 
 def _table(h: FedAms, state: State, steps: int) -> tuple[tuple[Stack, Stack], ...]:
-    """The moments of every step that a round needs, where the memory has two indices; new ones as at first."""
+    """Moments at every step of a round, if the memory has one entry for each step; new entries are as at first."""
     if h.memory is not ClientMemory.TWO_INDEX:
         return ()
     first = (zeros(state.m_i), constant(h.v0, state.v_i))

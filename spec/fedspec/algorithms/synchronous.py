@@ -80,7 +80,7 @@ def together(messages: Inbox) -> Messages:
     if isinstance(messages, Messages):
         return messages
     if not messages:
-        raise PlanError("messages: nobody takes part in this round; a server step needs at least one client")
+        raise PlanError("messages: no client takes part in this round; a server step needs at least one client")
     xp: Any = namespace(messages[0].delta)
     sent = [m.control for m in messages]
     said = [m.loss for m in messages if m.loss is not None]

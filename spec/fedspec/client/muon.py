@@ -125,7 +125,7 @@ def muon(
     coefficients: Coefficients = Coefficients.JORDAN,
     scale: MatrixScale = MatrixScale.ORIGINAL,
 ) -> Muon:
-    """Local step of Muon; x, u and O are those of one block, a matrix of r rows and c columns.
+    """Local step of Muon; x, u and O belong to one block, a matrix of r rows and c columns.
 
         m = rho m + (1 - rho) g                           muon.m
         u = rho m + (1 - rho) g                           muon.u

@@ -58,7 +58,7 @@ def trimmed_mean(deltas: Stack, *, b: int) -> Vector:
     """
     M = deltas.shape[0]
     if not 2 * b < M:
-        raise PlanError(f"b: {b} of {M} changes are left out at either end, which keeps none; leave out fewer")
+        raise PlanError(f"b: {b} of {M} changes are left out at either end, so none is left; choose b < M / 2")
     kept = ascending(deltas)[b : M - b]
     delta: Vector = kept.sum(axis=0) / (M - 2 * b)
     return delta

@@ -28,7 +28,7 @@ def shares(
     """
     weighting = choice(Weighting, "weights", weighting)
     if not len(examples):
-        raise PlanError("messages: nobody takes part in this round; a server step needs at least one client")
+        raise PlanError("messages: no client takes part in this round; a server step needs at least one client")
     require_sizes("weight: client message", examples)
     if weighting == Weighting.STEPS:
         check_tallied(examples, steps)
