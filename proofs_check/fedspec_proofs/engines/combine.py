@@ -28,9 +28,9 @@ def all_proved(parts: Mapping[str, Finding], assumptions: Collection[str] | None
     """Proved if every part is proved, refuted if one part is; an assumption matters if it matters to some part.
 
     Args:
-        parts: what each shows, in words, and what came out.
-        assumptions: what is told about dropping, all if not given; the others are steps of the proof, such as an
-            induction's hypothesis.
+        parts: description and finding of each part.
+        assumptions: assumptions whose dropping is reported, by default all; the remaining assumptions are steps of the
+            proof, such as the hypothesis of an induction.
     """
     words = "\n".join(f"{label}: {found.evidence}" for label, found in parts.items())
     verdicts = {found.verdict for found in parts.values()}

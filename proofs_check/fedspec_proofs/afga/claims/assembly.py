@@ -219,7 +219,7 @@ def _some_lines(rng: np.random.Generator) -> dict[str, F]:
 
 
 def _slopes(draw: Draw, n: int) -> Statement:
-    """A cluster of n clients in one dimension; h_i is what the i-th slope changes by between its two points."""
+    """Cluster of n clients in one dimension; h_i is the change of the i-th slope between its two points."""
     x, L, here = draw("x"), draw("L"), draw("X", n)
     mean = sum(here) / n
     cons, drift = sum((v - mean) ** 2 for v in here) / n, (mean - x) ** 2

@@ -53,7 +53,7 @@ def assumed(names: str) -> dict[str, str]:
 
 
 def _proof(name: str) -> list[Finding]:
-    """The lines of one coordinate, and how they add up."""
+    """Lines of the proof in one coordinate, and their sum."""
     lines = prove_each(getattr(every_size, name), every_size.a_1, sample=every_size.nearby)
     return [*lines, added_up(**{name: getattr(term_sums, name)})]
 

@@ -227,7 +227,7 @@ def _rounds(index: int) -> Inequality[Path]:
     assumptions={"v_0": "v_0 >= eps^2"},
 )
 def steps_taken_repaired() -> Finding:
-    """A step's coordinate is that of the momentum over a root of at least 2 eps, in every round.
+    """A step's coordinate is the momentum's coordinate over a root of at least 2 eps, in every round.
 
     Looked at: up to five rounds of CC-FedAdagrad in fractions, v_0 = eps^2 = 1; the printed index falls over the same.
     """

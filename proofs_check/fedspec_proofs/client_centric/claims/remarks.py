@@ -69,7 +69,7 @@ def _clients(G: Any) -> list[Oracle]:
 
 
 def _absent(draw: Draw, K: int, heard: int) -> Any:
-    """A round of CC-FedSGD that hears one client; the model's distance from G, and what it should be."""
+    """Round of CC-FedSGD that receives one client; the model's distance from G, and its claimed value."""
     G, x, eta, eta_l = draw("G"), draw("x", 1), draw("eta", positive=True), draw("eta_l", positive=True)
     h = CCFedSGD(buffer=1, eta_l=eta_l, eta=eta)
     state, _ = cc_fedsgd(h, init(h, x, TWO), _clients(G), Arrival(heard, K, 0))

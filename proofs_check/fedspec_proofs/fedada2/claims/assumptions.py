@@ -20,7 +20,7 @@ L78 = Source(FEDADA2, "after Assumption 2 (L138)")
 
 
 def _client(scale: Any, centre: Any) -> Callable[[int, Any], Any]:
-    """A Huber client on the line whose scale and centre may be of any kind."""
+    """Huber client in one dimension with scale and centre of any number type."""
     centres = np.array([[centre]], dtype=object)
     return Huber(centres, np.array([scale], dtype=object)).clients[0]
 

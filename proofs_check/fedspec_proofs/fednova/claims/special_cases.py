@@ -34,7 +34,7 @@ def _made(p: Any, steps: tuple[int, ...], solver: Solver, **rates: Any) -> tuple
 
 
 def _fedavg(steps: tuple[int, ...], solver: Solver = Solver.SGD) -> Body:
-    """(121)-(124) less what the accumulation vectors give."""
+    """(121)-(124) minus the values from the accumulation vectors."""
 
     def body(draw: Draw) -> Iterable[Any]:
         p = shares(draw, len(steps))
@@ -68,7 +68,7 @@ def fedavg_constants() -> Finding:
 
 
 def _fedprox(steps: tuple[int, ...], solver: Solver = Solver.PROXIMAL) -> Body:
-    """(127)-(131) less what the accumulation vectors give."""
+    """(127)-(131) minus the values from the accumulation vectors."""
 
     def body(draw: Draw) -> Iterable[Any]:
         p, alpha = shares(draw, len(steps)), below_one(draw("alpha", positive=True))

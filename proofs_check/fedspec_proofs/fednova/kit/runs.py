@@ -50,12 +50,12 @@ class Run:
     """An algorithm on quadratics, its noise, its start, and the constants that the bound is given.
 
     Attributes:
-        s: the algorithm on its problem.
-        top: the largest eigenvalue of any Hessian.
+        s: the algorithm with its problem.
+        top: the largest eigenvalue of all clients' Hessians.
         variance: variance of a gradient's noise in each coordinate.
         x: the first model.
-        T: rounds.
-        L: claimed smoothness; sigma2, beta2 and kappa2 are claimed, too.
+        T: number of rounds.
+        L: claimed smoothness; sigma2, beta2 and kappa2 are claimed values too.
         kappa_holds: True if beta2 and kappa2 bound the dissimilarity.
     """
 
