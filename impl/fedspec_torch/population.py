@@ -1,7 +1,7 @@
 """Population that trains a round's participants in batches of clients with equal numbers of local steps.
 
-The changes of a block are weighed before the next block is trained, so that a round holds a few stacks [block, d] at a
-time, however many clients take part (and what the clients' own gradients need).
+The changes of a block are added to the weighted sum before the next block is trained. So memory holds a few stacks
+[block, d] at a time for any number of participants (and the memory of the gradients themselves).
 """
 
 from __future__ import annotations
@@ -269,9 +269,10 @@ def grouped(records: Sequence[Any]) -> Iterator[tuple[Any, list[int]]]:
 def default_block(x: Vector) -> int:
     """Default number of clients to train at once.
 
-    On a CPU a stack [block, d] of 2 MiB, which stays in the caches near the core: no more than 200 clients, whose
-    minibatches must fit too; but at least as many of up to 10 as make 8 MiB, so that a step is more than the calls that
-    start its products; and that for each thread. Elsewhere 256 MiB. One, if a client's model fills the device.
+    On a CPU, as many clients as fit a stack [block, d] of 2 MiB, which stays in the caches near the core: at most 200,
+    whose minibatches must fit too; but at least as many, up to 10, as fit 8 MiB, so that a step takes longer than the
+    calls that start its products; all of this for each thread. On other devices, 256 MiB. One client, if a client's
+    model fills the device.
     """
     if fills_device(x.numel(), x):
         return 1

@@ -1,7 +1,7 @@
 """Client half of an algorithm on named arrays: its local solver, or its round with a single client.
 
-No equation stands here. A client that keeps something runs the row's text as the only client there is; what the text
-gives it is what one client of many gets, and a reading under which it is not is refused.
+This module defines no equation. A client that keeps state runs the row's text as the only client; a reading under which
+the result would differ from one client of many is refused.
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
 """Flower strategies for the catalogue's algorithms, for Flower's message interface (flwr 1.41).
 
-``FedspecStrategy("fedadam", eta=0.1, beta1=0.9, beta2=0.99, tau=1e-3, v0=1e-6)`` stands where Flower's own ``FedAdam``
-would. Its server step is the row's function, called by :mod:`fedspec_use.server`.
+``FedspecStrategy("fedadam", eta=0.1, beta1=0.9, beta2=0.99, tau=1e-3, v0=1e-6)`` replaces Flower's own ``FedAdam``. Its
+server step is the row's function, called by :mod:`fedspec_use.server`.
 
 Clients reply as they do to ``FedAvg``: one record of arrays and one of metrics with ``num-examples``. Rows of the
-FedNova family read ``steps`` too, the number of local steps, and ``a-norm`` where a client knows ||a_i||_1 better than
-the declared solver does. :func:`answer` makes such a reply, :func:`local_train` also trains with the row's own solver.
+FedNova family also read ``steps``, the number of local steps, and ``a-norm`` if a client knows its ||a_i||_1 more
+exactly than the declared solver does. :func:`answer` makes such a reply; :func:`local_train` also trains with the row's
+own solver.
 
-Where clients keep something from round to round, as SCAFFOLD's, FedDyn's and DiLoCo's, :func:`local_train` writes it
-into Flower's ``context.state``. What the server sends beside its model, and the change of a control variate that comes
-back, travel as arrays under names that begin with ``fedspec``.
+If clients keep state between rounds, as in SCAFFOLD, FedDyn and DiLoCo, :func:`local_train` writes it into Flower's
+``context.state``. Quantities that the server sends beside its model, and the returned change of a control variate,
+travel as arrays under names that begin with ``fedspec``.
 """
 
 from __future__ import annotations

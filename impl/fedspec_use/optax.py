@@ -1,7 +1,7 @@
 """The catalogue's local solvers as optax transformations, which work under ``jit`` and ``vmap``.
 
-``local("adam", eta_l=1e-3, beta1=0.9, beta2=0.999, eps=1e-8)`` stands where ``optax.adam(1e-3)`` would. A pytree of
-parameters is the vector of all its leaves, one after another; a layer is a leaf. Updates come with their sign.
+``local("adam", eta_l=1e-3, beta1=0.9, beta2=0.999, eps=1e-8)`` replaces ``optax.adam(1e-3)``. The rule's vector joins
+all leaves of the pytree of parameters; a layer is a leaf. Updates come with their sign.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Server half of an algorithm on a model of named NumPy arrays, for use by a framework's strategy.
 
-No equation stands here: a round calls the row's own ``init`` and ``server``, as the reference does for the judge.
+This module defines no equation: a round calls the row's own ``init`` and ``server``, as the reference does for the
+judge.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Minibatches: the examples that each client uses at each local step.
 
-Nothing is drawn from a state that moves: the order of a client's examples in a round is a function of the seed, the
-round and the client's number. So a batch does not depend on who else takes part, on how clients are put into blocks,
-or on whether a run was stopped and resumed.
+No draw depends on a moving state: the order of a client's examples in a round is a function of the seed, the round and
+the client's number. So a minibatch doesn't depend on the other participants, on the division into blocks, or on an
+interruption of the run.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ class Walk:
 class Batches:
     """Minibatches of some clients in one round: each client passes through its examples in its own order.
 
-    Step k takes the next ``size`` examples and begins again at the end of the order. Where ``size`` is None, or a
-    client has no more than that, its batch is all it has, in the order it was given; so are all batches unless they
-    are shuffled.
+    Step k takes the next ``size`` examples and begins again at the end of the order. If ``size`` is None, or a client
+    has at most ``size`` examples, its minibatch is all of its examples in the given order; without shuffling, all
+    minibatches follow the given order.
 
     Raises:
         PlanError: the plan names a client that doesn't exist.

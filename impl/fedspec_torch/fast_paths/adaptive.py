@@ -157,7 +157,7 @@ def along_quotient(
 ) -> None:
     """Step from y by rate u, u = g / (sqrt(v) + eps), for clients with |u| >= eps_s; if ``adds``, add g^2 to v first.
 
-    The direction u is written where a step of one pass does not do; else it may be any vector.
+    The direction u is written only if a single-pass step isn't possible; otherwise u may be any vector.
     """
     for y_, g_, v_, u_ in block.together(y, g, v, u):
         if adds and eps_s == 0:

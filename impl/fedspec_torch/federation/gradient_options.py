@@ -1,8 +1,8 @@
 """Options that training scripts apply to a gradient before a step: accumulation, clipping, weight decay.
 
-A local step then is along ``clip(mean of A minibatches' gradients) + lambda y``, in this order, whichever solver takes
-it: an algorithm asks for stochastic gradients and does not say whence they come. What would change an algorithm itself,
-such as a decay that its moments do not see, is no part of it.
+A local step then follows ``clip(mean of A minibatches' gradients) + lambda y``, in this order, with any solver: an
+algorithm asks for stochastic gradients and doesn't define their source. Options that would change an algorithm itself,
+such as a decay that its moments don't include, aren't supported here.
 """
 
 from __future__ import annotations

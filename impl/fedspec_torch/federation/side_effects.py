@@ -67,7 +67,7 @@ class WriteWatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]
 def held_values(module: nn.Module, loss: Any) -> dict[str, Hashable]:
     """Return the values in the attributes and closures of a module's submodules and of a loss, by path.
 
-    Parameters and buffers, which are looked at elsewhere, are left out; so is what is not known to have a value.
+    Parameters and buffers are left out, since other checks cover them; values of unknown kinds are left out too.
     """
     found: dict[str, Hashable] = {"what the loss holds (its closure or attributes)": value_of(loss)}
     for name, part in module.named_modules():

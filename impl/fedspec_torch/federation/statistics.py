@@ -1,7 +1,7 @@
 """Running statistics of norms, which aren't parameters: named options for how a round updates them.
 
-They move with every call and no gradient depends on them, so that an algorithm does not know of them. Papers leave them
-out; implementations differ, mostly unsaid.
+Running statistics change at every call and no gradient depends on them, so an algorithm doesn't cover them. Papers
+leave them out; implementations differ, mostly without documentation.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def after(
 def shown(begun: Tensor, own: Mapping[int, Tensor], n: Sequence[int]) -> Tensor:
     """Return the statistics [b] for evaluation: the server's, or the mean of all clients' own by sample sizes.
 
-    Clients that never took part have what they began with.
+    Clients that never took part count with their initial statistics.
     """
     if not own:
         return begun

@@ -287,7 +287,7 @@ class Trained:
     ) -> Weights:
         """Write multiples of gradients to ``to`` in compiled loops, or add them to the models; return the losses.
 
-        Losses that nobody wants to be told are none.
+        If the caller doesn't ask for losses, the result is empty.
         """
         walk, who, network = self.batches.walk, self.batches.clients, self.training.ways.network
         self.training.taken.add("compiled")

@@ -70,7 +70,7 @@ transformer nothing at 8 ms (the same core).
 GAIN = 0.75
 """Batched clients are chosen if they take less than this share of the time of one client after another.
 
-One client after another leaves a model near the core in whole runs of SGD.
+One client after another keeps a model in the cache near the core during whole runs of SGD.
 """
 
 SPARED = 1.1
@@ -90,9 +90,9 @@ MEASURED: dict[Hashable, Choice] = {}
 def choose(network: Network, x: Stack, batch: Minibatch, agrees: Callable[[str], object] = str) -> Choice:
     """Return the fastest gradient method for such a block; methods that fail on the module are left out.
 
-    Where layers are written out, no other way is tried, and whole runs of SGD are taken in the loops if gradients are.
-    Of the other ways, one client after another is timed on two clients, and all clients at once on the block, where its
-    size lets them gain.
+    If the layers have explicit derivatives, no other method is tried, and whole runs of SGD use the compiled loops if
+    gradients do. Of the other methods, one client after another is timed on two clients, and all clients at once on the
+    block, if its size allows a gain.
 
     Args:
         network: the module and the loss.

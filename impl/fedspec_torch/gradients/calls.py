@@ -5,7 +5,8 @@
 * A tensor: ``loss(module(batch), batch)``.
 * Without a loss the whole batch goes to the module, which returns its loss: alone, first in a tuple, or as ``loss``.
 
-Inputs that are a dict are arguments by name, those that are a tuple are several arguments, if ``forward`` has them.
+If the inputs are a dict, its entries are arguments by name; if they are a tuple, its entries are several arguments,
+provided that ``forward`` accepts them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Triton kernel of :mod:`fedspec_torch.gradients.fused`: one program runs one client's local steps.
 
-It is imported where Triton is at hand, and compiled once for each shape of model and minibatch. Every axis is padded to
-a power of two, at least 16, as Triton's products ask for; what is padded is masked and stays zero.
+The module is imported if Triton is available, and compiled once for each shape of model and minibatch. Every axis is
+padded to a power of two, at least 16, as Triton's products require; padded entries are masked and stay zero.
 """
 
 from __future__ import annotations

@@ -174,7 +174,8 @@ PIECE = 2**16
 def largest_error(one: Sequence[Tensor], other: Sequence[Tensor]) -> float:
     """Return the largest relative error of the clients' gradients, in Euclidean norm, or of their losses.
 
-    What is no number in both counts nothing; where it is one in the other, they are infinitely far apart.
+    An entry that is NaN in both results doesn't count; an entry that is NaN in only one result counts as an infinite
+    difference.
     """
     (g, losses), (want, told) = ([part.detach() for part in pair] for pair in (one, other))
     losses, told = losses.double(), told.double()

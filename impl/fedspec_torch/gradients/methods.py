@@ -226,8 +226,8 @@ class Network:
     ) -> Iterator[list[nn.Parameter]]:
         """Lend the module's parameters as views of the vector y, so that a step on them is a step on y.
 
-        Where :attr:`lies` is not known, or in another format or type, a copy stands for the vector, and is written to
-        it at the end.
+        If :attr:`lies` isn't known, or y has another format or type, the parameters are a copy of the vector, which is
+        written back at the end.
 
         Args:
             y: the vector.
@@ -483,7 +483,7 @@ def was_written(p: Tensor) -> ModuleError:
 def layered(network: Network, x: Stack, batch: Minibatch, *, told: bool = True) -> tuple[Stack, Weights]:
     """Gradients of chains of linear layers and activations, by explicit forward and backward passes in torch.
 
-    Losses that nobody wants to be told are none.
+    If the caller doesn't ask for losses, they are empty.
 
     Raises:
         LayersError: there is no explicit derivative of the module or the loss.

@@ -1,6 +1,6 @@
 """fedspec_torch as an adapter, so that the judge checks its rules and its engine like any other implementation.
 
-See :mod:`fedspec_torch.judged.sessions` for where it computes.
+:mod:`fedspec_torch.judged.sessions` describes the choice of the device.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ For chains of linear layers. Numba compiles the loops, and SciPy's OpenBLAS take
 where the examples lie. A client's numbers depend on its own alone: however clients are put into blocks, or blocks onto
 threads, they are the same.
 
-What is no number stays none: of fast mathematics only sums are taken in another order.
+NaN and infinity are preserved: of fast mathematics, only the reordering of sums is enabled.
 """
 
 from __future__ import annotations

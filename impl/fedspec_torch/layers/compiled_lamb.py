@@ -3,7 +3,7 @@
     m = beta1 m + (1 - beta1) g,  v = beta2 v + (1 - beta2) g^2,  q = m inverse + pull x
     x = x - eta_l (|x_l| / |q_l|) q_l    of every layer l
 
-Lengths are those of float32 squares added in float64: none is lost or too large.
+Lengths are sums of float32 squares in float64, so no square underflows or overflows.
 """
 
 from __future__ import annotations

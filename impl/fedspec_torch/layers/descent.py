@@ -148,7 +148,7 @@ def passed(
 ) -> Weights:
     """Run forward and backward, and give each layer's gradient to ``change``, last layer first; return the losses.
 
-    When a layer is told, nothing reads its weights any more.
+    When ``change`` is called for a layer, the pass no longer needs the layer's weights.
     """
     inputs = batch.leaves[0].flatten(2)
     if chain.before:

@@ -1,7 +1,7 @@
 """Chains of layers in compiled loops (:mod:`fedspec_torch.layers.compiled`), if numba and SciPy are installed.
 
-They take linear layers with at most one activation each, in a CPU's memory; what else there is they refuse by name.
-Where torch has several threads, the clients are shared out among as many.
+The loops support linear layers with at most one activation each, in a CPU's memory; :func:`refusal` names anything
+else. If torch has several threads, the clients are divided among the same number of threads.
 """
 
 from __future__ import annotations
@@ -188,8 +188,8 @@ def threads() -> int:
 def lent() -> Iterator[None]:
     """Limit torch and BLAS to one thread inside this context, and let the loops use torch's threads.
 
-    Else their threads go on for milliseconds after each operation, looking for work, on the cores that the loops need:
-    a round of the MLP in two threads took 24 ms on two cores of an EPYC, and 13 ms where they do not.
+    Otherwise torch's and BLAS's threads search for work for milliseconds after each operation, on the cores that the
+    loops need: a round of the MLP in two threads took 24 ms on two cores of an EPYC, and 13 ms with this limit.
     """
     found = torch.get_num_threads()
     if found == 1 or missing_packages():

@@ -1,7 +1,7 @@
 """Local solvers that overwrite their vectors at every step; tests compare each with its rule's text.
 
-Bytes that a step of SGD must move for a number of four bytes, the gradient's own included: 12 (y, g in, y out), 8 where
-a product adds to y, which spares the g.
+A step of SGD must move 12 bytes for a number of four bytes, including the gradient (y, g in, y out), and 8 if a product
+adds directly to y, which avoids g.
 """
 
 from __future__ import annotations

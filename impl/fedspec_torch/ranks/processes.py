@@ -1,7 +1,7 @@
 """Processes (ranks) of a run: messages between them, and the error when a rank stops.
 
-All of it stands on messages from one rank to another and on small objects that every rank tells all others, so that it
-runs on gloo as on NCCL. Which ranks there are says the default group of ``torch.distributed``.
+All communication consists of messages between two ranks and of small objects that every rank sends to all others, so it
+runs on gloo as well as on NCCL. The default group of ``torch.distributed`` defines the ranks.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Population in shards: every rank trains its own clients, and the algorithm's text runs on every rank.
 
-The text is the specification's own. What it gets of the clients are streams that are weighed along the tree of the
-shards, or stacks whose rows stay where their clients are; what it keeps of a server is the same on every rank.
+The text is the specification's own. It receives the clients' results as streams that are summed along the tree of the
+shards, or as stacks whose rows stay on the ranks of their clients; the server's state is the same on every rank.
 """
 
 from __future__ import annotations

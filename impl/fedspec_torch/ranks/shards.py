@@ -1,8 +1,8 @@
 """Shards of a population: which rank holds which clients, and sums that don't depend on the number of ranks.
 
-Clients are divided into shards of consecutive numbers, as many as the run says, and a rank holds whole shards. All work
-is done shard by shard, and what several shards make is added along one binary tree over all shards. So a run of s
-shards computes the same numbers on any number of ranks up to s, bit for bit.
+Clients are divided into shards of consecutive numbers, and a rank holds whole shards. All work is done shard by shard,
+and results of several shards are added along one binary tree over all shards. So a run with s shards computes the same
+numbers, bit for bit, on any number of ranks up to s.
 """
 
 from __future__ import annotations
@@ -80,7 +80,8 @@ class Shards:
     def total(self, part: Callable[[int], Tensor]) -> Tensor:
         """Sum one tensor of each shard, on every rank; calls ``part`` once a shard and overwrites its result.
 
-        Each rank first adds what it can by itself; of the rest, each adds one piece of the vector and sends it to all.
+        Each rank first adds the parts that it holds; then each rank adds one piece of the remaining sum and sends the
+        piece to all ranks.
         """
         ranks, own = self.ranks, [n for n in self._nodes(0, self.count) if self.rank(n[0]) == self.ranks.rank]
         values = {node: _added(*node, part) for node in own}

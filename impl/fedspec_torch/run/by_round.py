@@ -1,7 +1,7 @@
 """Learning-rate schedules over rounds: functions of the round number r = 0, 1, ...
 
-They are given to ``simulate(..., rates={"eta_l": by_round.cosine(0.1, 100)})``; any function of r does as well. These
-are looked at for all rounds before the first, since they are known to be functions of r alone.
+Pass them as ``simulate(..., rates={"eta_l": by_round.cosine(0.1, 100)})``; any function of r works too. The functions
+of this module depend on r alone, so fedspec checks them for all rounds before the first.
 """
 
 from __future__ import annotations

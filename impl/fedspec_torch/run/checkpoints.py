@@ -1,7 +1,7 @@
 """Saved runs: records and tensors in a safetensors file, which is read without running code.
 
-The tensors are in the file's body; what holds them together stands in its header, as JSON. Only records and readings
-of fedspec's own packages are made again from it.
+The file's body has the tensors; its header has their structure, as JSON. Only records and readings of fedspec's own
+packages are rebuilt from it.
 """
 
 from __future__ import annotations

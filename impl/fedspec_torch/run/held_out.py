@@ -1,9 +1,9 @@
 """Held-out data for tuning: a part of the clients' data on which no run of the tuning trains.
 
-Where it can be, some clients are held out, since a model is for clients that were never asked. Some examples of every
-client are held out instead where a smaller population would be another task: in a graph, which clients cannot leave;
-where clients remember, since how old their memory is depends on how many they are; where there are few; and where the
-plan is of all of them.
+If possible, some clients are held out, since a model should serve clients that it never trained on. Some examples of
+every client are held out instead if a smaller population would be another task: in a graph, which clients can't leave;
+if clients keep state, since its age depends on their number; if there are few clients; and if the plan is for all of
+them.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ def run(
 ) -> Any:
     """Return the state after a sequence of arrivals.
 
-    Updates of one buffer do not see each other, so that the sequence is cut where the buffer is full.
+    Updates of one buffer don't depend on each other, so the sequence is divided where the buffer is full.
 
     Args:
         program: the algorithm, whose events are arrivals.

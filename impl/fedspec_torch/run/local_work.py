@@ -1,7 +1,7 @@
 """Numbers of local steps: equal for all clients, drawn for each, given in epochs, or listed.
 
-What is drawn once is a function of the seed and the client's number alone: whoever takes part again takes as many steps
-again, as clients of unequal speed and unequal data do.
+A number that is drawn once is a function of the seed and the client's number alone: a client takes the same number of
+steps in each of its rounds, like clients of different speed and data size.
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@ SUFFIXES = (".csv", ".jsonl")
 class Log:
     """Callback that appends a row to the log after each round.
 
-    The first call writes the rounds before it too, in the place of what the file holds: so a run that is gone on with
-    has no round twice, none that a killed one wrote half, and none that is played again.
+    The first call also writes the earlier rounds, and replaces the content of the file: so after a resumed run each
+    round is in the log once, without partial rows of a run that was killed.
 
     Attributes:
         file: the path, ``.csv`` or ``.jsonl`` (one JSON object a line).

@@ -1,7 +1,7 @@
 """Rounds of the specification on a batched population: the algorithm's text runs, and its clients train in blocks.
 
-A round runs the step's text until it hands its clients over. The clients are trained here, a block at a time, and the
-text goes on with what they returned: with sums that were added up block by block if it reads nothing else of them
+A round runs the step's text until it asks for its clients. The clients are trained here, a block at a time, and the
+text continues with their results: with sums that were added up block by block if it reads nothing else
 (:mod:`fedspec_torch.sums`), else with all rows.
 """
 

@@ -81,7 +81,7 @@ class Round:
 class Run:
     """A run of an algorithm on a federation: an iterator over its rounds.
 
-    It may be stopped after any round, saved, and gone on with: what follows is the same, bit for bit.
+    You can stop a run after any round, save it and continue it: the rest is the same, bit for bit.
 
     Attributes:
         algorithm: the algorithm's row of the catalogue.

@@ -1,7 +1,7 @@
 """Schedules: the participants of every round, as events made from the round's number.
 
-A schedule is a value. What it draws is a function of its seed and the round's number alone, so that a run can be
-resumed anywhere.
+A schedule is an immutable value. Its draws are functions of its seed and the round's number alone, so a run can be
+resumed at any round.
 """
 
 from __future__ import annotations

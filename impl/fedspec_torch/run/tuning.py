@@ -122,8 +122,8 @@ def tune(
 ) -> Tuning:
     """Train every combination of a grid, and choose the one with the best score on held-out data.
 
-    A run that diverges is a trial without a score. Of equal ones the first is chosen. What a final test is to say must
-    not have been looked at here, so its examples are no part of this.
+    A run that diverges is a trial without a score. Of equal scores the first wins. Keep the examples of a final test
+    out of the tuning: its result must not depend on them.
 
     Args:
         algorithm: the algorithm's id, or its row.

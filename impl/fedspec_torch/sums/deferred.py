@@ -1,8 +1,8 @@
 """Tensors without numbers that record which sums over clients a step's text computes, before the clients are trained.
 
-A text reads what its clients return as stacks. Run on stacks that hold nothing yet, it shows which weighted sums it
-takes of their rows, and which rows of the clients' memory it replaces. So clients are trained a block at a time: a
-block is added to the sums and is gone before the next is trained. Then the text is run on the sums.
+A text reads its clients' results as stacks. Run on stacks without numbers, the text shows which weighted sums of the
+rows it computes, and which rows of the clients' memory it replaces. So clients are trained a block at a time: each
+block is added to the sums and dropped before the next is trained. Then the text is run on the sums.
 
 A text that does anything else with a row (it sorts the stack, looks at a number, puts a sum beside a row) needs all
 rows at once.

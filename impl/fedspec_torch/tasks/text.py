@@ -1,6 +1,6 @@
 """Next-character prediction on CPython's documentation (``pydoc_data.topics``), one topic for each client.
 
-It comes with Python and is another text under another release: ``digest`` tells them apart.
+The text comes with Python and differs between releases: ``digest`` identifies it.
 """
 
 from __future__ import annotations

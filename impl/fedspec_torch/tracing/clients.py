@@ -99,9 +99,9 @@ def is_fedspecs(function: FunctionType) -> bool:
 def traced(client: Callable[..., Any], like: Vector, start: Vector | None, *more: Any) -> TracedClient | None:
     """Return the trace of a client's text, from the cache if possible; None: the text runs on tensors.
 
-    A text of fedspec's own that closes over the same numbers as one before, and over other tensors, is not run again,
-    unless it looked at a tensor's numbers or computed others from them. Any other text is: a function that it calls may
-    have been written anew, in a notebook for example.
+    If a text of fedspec's own closes over the same numbers as an earlier one, and over other tensors, it isn't run
+    again, unless it read a tensor's numbers or computed others from them. All other texts are run: a function that they
+    call may have been redefined, for example in a notebook.
     """
     roles = Roles(start)
     try:
@@ -243,7 +243,7 @@ def trained(
 def solver_of(recording: TracedClient, leaves: Leaves) -> InPlace:
     """Make an in-place solver of a traced client's stages.
 
-    What it closes over is numbers, tensors and programs, by which one run is told from another.
+    The key is made of the numbers, tensors and programs in its closure.
     """
     stages, kept = recording.stages, recording.ending.read
     steps = [stage for stage in (*stages.stages, *(first for _, first in stages.begins.values())) if stage]

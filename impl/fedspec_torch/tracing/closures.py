@@ -25,7 +25,7 @@ def key_of(
 ) -> Hashable:
     """Return a value's key: numbers by value, functions by their code and closures.
 
-    What a function reads from its module is no part of its key.
+    Values that a function reads from its module aren't part of its key.
 
     Args:
         part: the value to find the key of.

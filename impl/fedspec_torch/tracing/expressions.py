@@ -1,7 +1,7 @@
 """Symbolic expressions: a client's text runs on them without computing, which records its operations on a tape.
 
-A text that is run on them says what it does. One that looks at numbers, takes a row alone, or calls what is not below
-is not recorded, and runs on tensors.
+A text that runs on expressions records its operations. A text that reads numbers, selects a single row, or calls an
+unknown function isn't recorded, and runs on tensors.
 """
 
 from __future__ import annotations

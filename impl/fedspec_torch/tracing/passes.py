@@ -1,8 +1,8 @@
 """Execution of a stage on a block of clients: by a compiled loop, or by torch on a few rows at a time.
 
-What is elementwise does not see how the vectors of a block lie in memory (:mod:`fedspec_torch.local.blocks`). Both ways
-round after each operator, and so come to the numbers of the text on tensors; but torch takes a root to one rounding
-only.
+Elementwise operators don't depend on the memory layout of the block's vectors (:mod:`fedspec_torch.local.blocks`).
+Compiled loops and torch both round after each operator, and so agree with the text on tensors; but torch takes a root
+to one rounding only.
 """
 
 from __future__ import annotations

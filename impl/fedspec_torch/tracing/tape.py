@@ -1,6 +1,6 @@
 """Tape of a trace: operators and their arguments without values, and traversals of them.
 
-Equal expressions are one node, so texts of unequal numbers of steps share what they have in common.
+Equal expressions are one node, so texts with different numbers of steps share their common part.
 """
 
 from __future__ import annotations
