@@ -8,8 +8,8 @@ A rule is written once, with ``+ - * /``, integer powers and the functions below
 * object arrays of any class that brings ``sqrt``, ``power``, ``maximum``, ``minimum``, ``sign``, ``ratio`` and
   ``where_less`` as methods.
 
-What a vector is, and how arrays are made, stands in :mod:`fedspec.arrays`; the functions of one number in
-:mod:`fedspec.scalars`. Rules import all of it from here.
+:mod:`fedspec.arrays` defines vectors and makes arrays; :mod:`fedspec.scalars` has the functions of one number. Rules
+import all of them from here.
 """
 
 from __future__ import annotations
@@ -300,7 +300,7 @@ def _numpy_reads(x: Any) -> bool:
 def keep_largest(x: Vector, k: int) -> Vector:
     """Set all but the k entries of largest absolute value to 0, in a vector or in each row of a stack.
 
-    Of entries of one size those that come first are kept: the one rule for ties in the whole specification.
+    Among entries of equal size the first ones are kept: the whole specification breaks ties by this rule.
     """
     if is_object(x):
         rows = [scalars.keep_largest([*row], k) for row in x.reshape(-1, x.shape[-1])]

@@ -187,7 +187,7 @@ SubjectInfo: TypeAlias = Info
 class Quadratics:
     """The clients' objectives at levels ``round`` and ``trace``: F_i(x) = x' H_i x / 2 - e_i' x, gradient H_i x - e_i.
 
-    Where an algorithm reads losses, F_i(x) = x' H_i x / 2 - e_i' x + f_i, and no F_i(x) of a case is 0 or below.
+    If an algorithm reads losses, F_i(x) = x' H_i x / 2 - e_i' x + f_i, and every F_i(x) of a case is above 0.
 
     Attributes:
         H: [clients, d, d] the matrices H_i, symmetric.

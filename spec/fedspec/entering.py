@@ -1,8 +1,8 @@
 """Static analysis of a function's source: the rules that it calls and the names that it returns.
 
-:func:`read` goes through a function as a run does, under some values of its options: of a test that these values decide
-it takes the one branch, of any other test both. It follows the functions of the specification and of own algorithms by
-name, also where a local name stands for one, or another function is handed it. It doesn't follow methods.
+:func:`read` walks through a function as a run does, under some values of its options: of a test that these values
+decide it follows one branch, of any other test both. It follows the functions of the specification and of your own
+algorithms by name, including local names and functions that are passed as arguments. It doesn't follow methods.
 """
 
 from __future__ import annotations

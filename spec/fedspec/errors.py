@@ -1,6 +1,6 @@
 """Exceptions that fedspec raises for bad input; all derive from FedspecError.
 
-Every message names the argument, the value it had and the remedy, so that a command line can print it as it is.
+Every message names the argument, its value and the remedy, so that a command can print it unchanged.
 """
 
 from __future__ import annotations

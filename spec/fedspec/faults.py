@@ -1,6 +1,7 @@
 """Invalid messages, and how a server may treat each kind: the words of ``Offer.faults``.
 
-No paper says what a server does with a change that holds NaN. Codes differ, so an offer declares it by kind::
+No paper defines how a server treats a change that contains NaN. Implementations differ, so a claim declares the
+treatment by kind::
 
     Offer("fedavg", "server", "mcmahan-2017", faults={"nan": "skips", "negative-weight": "raises"})
 

@@ -1,9 +1,9 @@
 """Source of a function under one reading, with the branches on the reading's options folded away.
 
-Each rule has one text, with an option for each choice that its readings make. :func:`folding_of` gives that text as a
-reading runs it: a test of an option disappears with the branch that is not taken, an option is no parameter any more,
-and a helper that is then one expression (``root``, ``corrected``) stands where it is called. Nothing else is changed,
-so that the folded functions compute the same numbers, bit for bit.
+Each rule has one text, with an option for each choice that its readings make. :func:`folding_of` returns that text as a
+reading runs it: a decided test of an option disappears with its other branch, an option is no longer a parameter, and a
+helper that becomes a single expression (``root``, ``corrected``) is inlined at its call. Nothing else changes, so the
+folded functions compute the same numbers, bit for bit.
 """
 
 from __future__ import annotations

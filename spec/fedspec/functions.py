@@ -1,8 +1,8 @@
 """Functions of an algorithm, grouped by whether its clients and server can run separately.
 
 An algorithm is a *solver* (level ``client``: one gradient a step), a *method* (levels ``server`` and ``round``: the
-server half alone, or clients and server together) or a *program* (levels ``round`` and ``trace``: clients that
-remember, adapt, talk to each other or arrive late, so that no half stands alone).
+server alone, or clients and server together) or a *program* (levels ``round`` and ``trace``: clients that keep state,
+adapt, exchange models or arrive late, so that neither half runs alone).
 
 Each function has an option for each choice that the readings of its algorithm make. :mod:`fedspec.folding` prints the
 text of one reading.

@@ -1,7 +1,7 @@
 """The five papers: authors, venue, the version of each that fedspec specifies, and known changes in other versions.
 
-Whatever names a paper takes the words from here: ``fedspec papers``, the pages, the ledger. What stands here was looked
-up on 2026-11-23 unless it says "not verified".
+All names of papers come from here: in ``fedspec papers``, the pages and the ledger. The entries were looked up on
+2026-11-23 unless they say "not verified".
 """
 
 from __future__ import annotations

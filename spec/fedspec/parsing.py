@@ -1,8 +1,8 @@
 """Parsers for untrusted JSON and TOML that reject deep nesting.
 
-Python's readers end a deeply nested text with a RecursionError, which is no ValueError, and a key of many dots takes
-time and memory that grow with the square of their number. What passes here is nested so little that any function may
-walk through it by calling itself.
+Python's readers end a deeply nested text with a RecursionError, which isn't a ValueError, and a key with many dots
+takes time and memory that grow with the square of their number. Accepted values are nested so little that any function
+may walk through them recursively.
 """
 
 from __future__ import annotations

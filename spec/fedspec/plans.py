@@ -1,6 +1,6 @@
 """Plans from the settings of experiments: local steps from epochs, and simulated arrivals of late clients.
 
-Nothing else in this package draws a number; a plan, once drawn, is data.
+No other module of this package draws a number; a plan, once drawn, is data.
 """
 
 from __future__ import annotations

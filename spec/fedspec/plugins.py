@@ -62,8 +62,8 @@ def entries(name: str) -> dict[str, Any]:
 def is_own(module: str) -> bool:
     """True if the functions of a module, given by its dotted name, belong to a user's own algorithms.
 
-    A plugin is one module, or a package with the modules beside it; its mutants edit its own functions, wherever it
-    stands.
+    A plugin is one module, or a package with the modules beside it; its mutants edit its own functions, in any of these
+    modules.
     """
     names, packages = _rooms()
     return module in names or module.startswith(packages)

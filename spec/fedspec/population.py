@@ -1,9 +1,9 @@
 """Execution of a round's clients, one after another.
 
-An algorithm says what one client does; :func:`each` does it for every participant, :func:`each_arrival` for every late
-update; where clients exchange models between their steps, it asks for the :func:`gradients` of some of them, and where
-a server reads what clients lose, for their :func:`losses`. At scale a population does it for stacks of clients: it
-brings the first three of its own, the last where it can, and nothing else in the algorithm differs.
+An algorithm defines the work of one client; :func:`each` runs it for every participant, :func:`each_arrival` for every
+late update. If clients exchange models between their steps, the algorithm asks for the :func:`gradients` of some
+clients; if a server reads losses, for the clients' :func:`losses`. At scale a population runs these for stacks of
+clients: it provides the first three itself, the last if it can, and nothing else in the algorithm differs.
 """
 
 from __future__ import annotations

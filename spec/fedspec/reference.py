@@ -1,6 +1,6 @@
 """Adapter of the specification (``spec`` in commands), which is also the shortest worked example of an adapter.
 
-It runs a case in whatever arithmetic the case's arrays are in.
+The reference runs a case in the arithmetic of the case's arrays.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class SolverSession(Timed):
 class MethodSession(Timed):
     """Session at levels server and round: each event is one server step or one round; for a program, its server.
 
-    If a round has local blocks, the state lacks them; ``local_blocks`` holds those of clients that have trained.
+    If a round has local blocks, the state lacks them; ``local_blocks`` holds the blocks of clients that have trained.
     """
 
     kept = ("state", "clock", "local_blocks")
@@ -421,8 +421,8 @@ def numbers_of(state: Any, names: Sequence[str]) -> dict[str, Any]:
 def held(state: Any, names: Sequence[str], event: str) -> dict[str, Any]:
     """Fields of a program's state, among the given names, that serve as intermediates if its step doesn't return them.
 
-    A state has rows for all clients, but an intermediate has a row for each participant: so rows count for an exchange
-    only, in which every client takes part. Between late updates a state stays as it is; the step returns each new
+    A state has rows for all clients, but an intermediate has a row for each participant: so rows count only for an
+    exchange, in which every client takes part. Between late updates the state stays the same; the step returns each new
     value.
     """
     most = {"round": 1, "exchange": 2}.get(event, -1)

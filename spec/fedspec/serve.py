@@ -1,7 +1,7 @@
 """Serve a Python adapter as JSON lines: ``python -m fedspec.serve module:attribute`` (or ``file.py:attribute``).
 
-The judge runs every subject this way, in a process of its own, so that one that hangs or crashes can be stopped.
-What the subject prints goes to standard error; standard output carries answers only.
+The judge runs every adapter in a process of its own, so that it can stop one that hangs or crashes. The adapter's
+printed output goes to standard error; standard output carries only answers.
 """
 
 from __future__ import annotations

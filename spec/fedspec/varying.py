@@ -62,7 +62,7 @@ def stepped(
 ) -> Any:
     """Run a program's step under the hyper-parameters that its events override.
 
-    Late updates that come together have each its own, and the server those of the last.
+    Late updates that arrive together each have their own hyper-parameters; the server uses those of the last update.
 
     Args:
         step: the program's step function.

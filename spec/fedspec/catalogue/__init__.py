@@ -104,7 +104,8 @@ ALIASES: dict[str, str] = {name: a.id for a in CATALOGUE.values() for name in a.
 def id_of(name: str) -> str:
     """Return the id for a name in any spelling, such as FedAvg, multi_krum or RFA; else the name itself.
 
-    What versions of a paper call several rows by is no other spelling of either: FedAda2. FedAMS and Fed-AMS are two.
+    Names that versions of a paper give to several rows aren't spellings of any of them, for example FedAda2. FedAMS and
+    Fed-AMS are two different rows.
     """
     if name in CATALOGUE:
         return name

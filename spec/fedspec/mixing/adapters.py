@@ -9,7 +9,8 @@ and no rule but :mod:`fedspec.mixing.lora` says what the server makes of it. The
 
     sum_i p_i B_i A_i - B A = sum_i p_i (B_i - B) (A_i - A)        with B = sum_i p_i B_i, A = sum_i p_i A_i
 
-It is a covariance of the two factors: it vanishes where all clients have one A, or one B, or where there is one client.
+The difference is a covariance of the two factors: it vanishes if all clients have the same A, or the same B, or if
+there is one client.
 
 These are functions of matrices, and no rules of the catalogue: a row's model is one vector, whatever its blocks.
 External: Hu et al. (2021), arXiv 2106.09685, for the layer; the identity is the covariance's.

@@ -13,8 +13,8 @@ and return the layer that the next round begins with. With B = sum_i p_i B_i and
     FedEx-LoRA        W + sigma residual, B, A               is it
     ================  =====================================  ==========================================
 
-The weights p_i are the caller's (:func:`fedspec.mixing.weighted.shares`): by examples, as the code of FedIT and FLoRA
-has them, or 1 / n, as that of FedEx-LoRA has. sigma stays what it is from round to round.
+The caller chooses the weights p_i (:func:`fedspec.mixing.weighted.shares`): by examples, as in the code of FedIT and
+FLoRA, or 1 / n, as in FedEx-LoRA's. sigma stays the same in every round.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """FedNova with sampled clients: three pairs of weights and step lengths that the paper doesn't tell apart.
 
-Here p_i = n_i / n over all m clients, also those that are not drawn, and S has one entry for every draw.
+Here p_i = n_i / n over all m clients, including clients that aren't drawn, and S has one entry for every draw.
 """
 
 from __future__ import annotations

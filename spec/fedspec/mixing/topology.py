@@ -1,7 +1,7 @@
 """Mixing matrices: rings, complete graphs, clusters, Metropolis weights, random matrices; and how fast they mix.
 
-Entry [i, j] says how much of client j's model client i takes. The matrices are in the arithmetic of ``like``: exact
-where it holds fractions. A plan carries them; the rules draw and build nothing.
+Entry [i, j] is the weight of client j's model in client i's new model. The matrices use the arithmetic of ``like``:
+exact if it holds fractions. A plan carries the matrices; rules neither draw nor build them.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def random_permutations(n: int, count: int, rng: np.random.Generator, like: Arra
 def balanced(A: Array, sweeps: int = 1000) -> Mixing:
     """Scale rows and columns of a positive matrix in turn until all sum to one (Sinkhorn); in floats.
 
-    With random entries it is AFGA's unbalanced complete graph, of which footnote 6 (L642) tells no more.
+    With random entries the result is AFGA's unbalanced complete graph, which footnote 6 (L642) doesn't define further.
 
     Raises:
         MixingError: A has an entry that isn't positive, or the sums aren't one after the largest number of sweeps.

@@ -40,7 +40,7 @@ def student_2(u: Array) -> Array:
 
         xi = (2u - 1) / sqrt(2 u (1 - u))
 
-    It inverts u = 1/2 + xi / (2 sqrt(2 + xi^2)).
+    The quantile function is the inverse of u = 1/2 + xi / (2 sqrt(2 + xi^2)).
     """
     return np.asarray((2 * u - 1) / sqrt(2 * u * (1 - u)))
 
