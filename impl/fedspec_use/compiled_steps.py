@@ -93,7 +93,7 @@ class Passes:
         ends = {n: v.number for n, v in made.items() if isinstance(v, Expression)}
         stage = compiled(tape, known, ends)
         if stage.given or not all(kind in IN_LOOPS for kind, _ in stage.program.instructions):
-            raise UnrecordedError("an operator that loops do not have, or the length of a vector")
+            raise UnrecordedError("the rule uses an operator that compiled loops lack, or the norm of a vector")
         return stage, {n: v for n, v in made.items() if n not in ends}
 
 

@@ -85,7 +85,7 @@ class Deferred(Tensor):
         leaves = [x for x in tree_leaves((args, kwargs or {})) if isinstance(x, Tensor)]
         sums = {x.of for x in leaves if isinstance(x, Deferred)}
         if len(sums) > 1 or not all(isinstance(x, Deferred) or is_here(x) for x in leaves):
-            raise NotSummedError(f"{func} of rows that are trained at another time or place")
+            raise NotSummedError(f"{func} combines rows that are trained at different times or on different ranks")
         return sums.pop().operator(func, args, kwargs or {}, leaves)
 
     def __array_namespace__(self, api_version: str | None = None) -> Any:
@@ -264,7 +264,7 @@ class Sums:
         if func._schema.is_mutable:
             if isinstance(first, Total):
                 return first
-            raise NotSummedError(f"{func} writes over a tensor")
+            raise NotSummedError(f"{func} overwrites a tensor")
         if isinstance(first, Kept) and packet is aten.index:
             return self._read(*args)
         if packet is aten.mm and isinstance(args[1], Each | Kept) and not isinstance(first, Deferred):
@@ -287,13 +287,13 @@ class Sums:
 
     def _read(self, kept: Kept, places: Sequence[Any]) -> Each:
         if len(places) != 1 or places[0].dtype == torch.bool or places[0].tolist() != [*self.who]:
-            raise NotSummedError("rows of others than the participants")
+            raise NotSummedError("the text reads rows of clients other than the participants")
         return self._as_were(kept)
 
     def _as_were(self, kept: Kept) -> Each:
         """The participants' rows of a stack as they were before the round."""
         if kept.becomes is not None:
-            raise NotSummedError("rows are read that were replaced")
+            raise NotSummedError("the text reads rows after replacing them")
         stack, who = kept.stack, self.who
 
         def make(rows: Rows) -> Tensor:
@@ -306,7 +306,7 @@ class Sums:
         """The stack itself, with other rows of the participants."""
         mine = len(places) == 1 and not accumulate and places[0].tolist() == [*self.who]
         if not mine or kept.becomes is not None or not isinstance(new, Each) or new.shape[1:] != kept.shape[1:]:
-            raise NotSummedError("rows are replaced by others than the participants'")
+            raise NotSummedError("the text replaces rows of clients other than the participants")
         kept.becomes = new
         return kept
 
@@ -316,12 +316,12 @@ class Sums:
             return self.known[self.taken - 1]
         if isinstance(stack, Kept):
             if stack.becomes is not None:
-                raise NotSummedError("rows are summed of which some were replaced")
+                raise NotSummedError("the text sums rows after replacing some of them")
             total = stack.stack.sum(0) if weights is None else weights @ stack.stack
             self.asked.append(total)
             return total
         if stack.recipe.late:
-            raise NotSummedError("rows are summed that are made with a sum")
+            raise NotSummedError("the text sums rows that depend on another sum")
         if stack.recipe.make:
             self.asked.append(Asked(stack, weights))
         return Total(self, torch.empty(stack.shape[1:], dtype=stack.dtype, device="meta"), stack.device)
@@ -330,12 +330,12 @@ class Sums:
         """Return a function of each row by itself."""
         found = _result(func, args, kwargs, leaves)
         if not isinstance(found, Tensor) or found.ndim != 2 or len(found) != self.n or not _by_row(func, args):
-            raise NotSummedError(f"{func} of a stack")
+            raise NotSummedError(f"{func} doesn't act on each row separately")
         everyone = [*self.who] == [*range(self.n)]
         stacks: dict[int, Recipe] = {}
         for x in leaves:
             if is_never_known(x) or (isinstance(x, Kept) and not (everyone and len(x) == self.n)):
-                raise NotSummedError("rows of the participants beside others")
+                raise NotSummedError("the text combines the participants' rows with rows of other clients")
             if isinstance(x, Each | Kept):
                 stacks[id(x)] = (x if isinstance(x, Each) else self._as_were(x)).recipe
 

@@ -53,7 +53,7 @@ class Pointwise(TorchDispatchMode):  # type: ignore[no-untyped-call]
             of_row = packet in EACH_ROW or (packet is aten.select and args[1] == 0)
             masked = packet is aten.index_put_ and [x.dtype for x in args[1]] == [torch.bool] and not args[2].ndim
             if torch.Tag.pointwise not in func.tags and not of_row and not masked:
-                raise NotSummedError(f"{func} of coordinates")
+                raise NotSummedError(f"{func} mixes coordinates")
         return func(*args, **(kwargs or {}))
 
 

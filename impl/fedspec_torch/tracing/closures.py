@@ -79,4 +79,4 @@ def _content(cell: CellType) -> Any:
     try:
         return cell.cell_contents
     except ValueError as error:
-        raise UnknownPartError("a function closes over what is not there yet") from error
+        raise UnknownPartError("a function closes over a variable that has no value yet") from error

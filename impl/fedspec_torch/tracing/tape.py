@@ -97,7 +97,7 @@ class Tape:
         if seen is not None:
             return seen
         if tensor.ndim != (2 if kind == "rows" else 1):
-            raise UnrecordedError("a number of each client")
+            raise UnrecordedError("a shared tensor must be a vector, and the clients' rows must form a matrix")
         fits = tensor.device == self.device and tensor.dtype == self.dtype and not tensor.requires_grad
         if not fits or tensor.shape[-1] != self.d:
             raise UnrecordedError(f"a tensor {tuple(tensor.shape)} of {tensor.dtype} on {tensor.device}")
