@@ -21,7 +21,8 @@ class Finding:
     Attributes:
         check: the check of the recipe.
         holds: True if the median over the seeds meets the check.
-        values: for each seed the ratio, the difference, or the smallest decrease.
+        values: for each seed the ratio or the difference; for ``falls``, the decrease of the median from each trial to
+            the next.
         words: the result as a clause.
     """
 
