@@ -21,7 +21,7 @@ FEDNOVA = PAPERS["fednova"].title
 
 
 class Verdict(StrEnum):
-    """Strength of the evidence for a statement, as it is printed."""
+    """Strength of the evidence for a printed statement."""
 
     PROVED = "proved"
     """Holds for everything that the statement quantifies over: by SMT (with induction over steps if the statement
@@ -42,7 +42,7 @@ class Verdict(StrEnum):
     dropped or the bound is halved; or exact equality at every instance tried, which fails with a part spoiled.
     """
     NOT_CONTRADICTED = "not contradicted"
-    """No violation found by a weaker search: it stays far below the bound, or misses that a term has been dropped."""
+    """No violation found by a weaker search, which stays far below the bound or misses that a term was dropped."""
     REFUTED = "refuted"
     """False by an exact counterexample that meets every printed assumption, replayed through the rules of fedspec."""
     UNDECIDABLE = "undecidable-here"
@@ -57,7 +57,7 @@ class Extent(StrEnum):
     WHOLE = "whole"
     """All of it; for a correction, all of the corrected statement."""
     PART = "part"
-    """Less: a special case, some sizes, a step towards it, or a version without one of the statement's additions."""
+    """The claim covers less: a special case, some sizes, a step towards the statement, or a weaker version."""
     REMARK = "remark"
     """A reading, an instance or a consequence that we state and the paper does not."""
 

@@ -25,7 +25,7 @@ def all_refuted(*findings: Finding) -> Finding:
 
 
 def all_proved(parts: Mapping[str, Finding], assumptions: Collection[str] | None = None) -> Finding:
-    """Proved if every part is proved, refuted if one part is; an assumption matters if it matters to some part.
+    """Proved if every part is proved, refuted if one part is; an assumption matters if it matters to any part.
 
     Args:
         parts: description and finding of each part.

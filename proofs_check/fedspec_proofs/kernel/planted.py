@@ -143,7 +143,7 @@ def _proof(row: Mapping[str, Any], changes: Mapping[str, str | None]) -> dict[st
 
 
 def coq_text(page: str, rows: Rows, of_servers: Rows) -> str:
-    """Text of the Coq file: correct rows, which Coq must accept, and changed rows, which it must reject.
+    """Text of the Coq file: correct rows, which Coq must accept, and changed rows, which Coq must reject.
 
     Coq accepts this text only if each of the others is refused, and at its end: where the check is to say yes.
     """

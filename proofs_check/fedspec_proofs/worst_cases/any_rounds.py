@@ -58,7 +58,7 @@ class Rounds:
 
     @property
     def hyper(self) -> Any:
-        """Hyper-parameters as the algorithm's record, which rejects names that it does not take."""
+        """Hyper-parameters as the algorithm's record, which rejects unknown names."""
         return self.hyper_in(Fraction)
 
     def hyper_in(self, kind: Callable[[Fraction], Any]) -> Any:

@@ -87,7 +87,7 @@ def last_of(r: Round) -> Fraction | None:
 
 
 def wrong_with(stretches: Sequence[Stretch], least: Fraction) -> str:
-    """Reason why these intervals don't prove the lower bound at every rate; empty if they do."""
+    """Reason why these intervals don't prove the lower bound at every rate; empty if the intervals prove it."""
     last = stretches and last_of(stretches[0].round)
     if not stretches or stretches[0].low != 0 or stretches[-1].high != last:
         return f"they do not reach from 0 to {last or 'infinity'}"

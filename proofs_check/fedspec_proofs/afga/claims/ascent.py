@@ -66,7 +66,7 @@ def _z_identity(draw: Draw, kappa: Callable[[Any], Any]) -> list[Any]:
     extent=Extent.WHOLE,
 )
 def eq_13() -> Finding:
-    """Proof for one coordinate of the server's rule, with its denominator V_r^(1/2) as an arbitrary positive number."""
+    """Proof for one coordinate of the server's rule, with the denominator V_r^(1/2) as an arbitrary positive number."""
     return identities({"one coordinate": lambda draw: _z_identity(draw, lambda b: b / (1 - b))})
 
 
@@ -161,7 +161,7 @@ STEEP = Round(
     severity=Severity.PROOF_BREAKS,
 )
 def eq_15() -> Finding:
-    """v_hat_r contains Delta_r: when the steep client is sampled, its large downhill step is also damped most.
+    """v_hat_r contains Delta_r: when the steep client is sampled, v_hat_r also damps its large downhill step most.
 
     The round goes uphill in expectation, and the proof needs the left side to be no larger than the right.
     """

@@ -110,7 +110,7 @@ def _sample(rng: np.random.Generator, case: str) -> dict[str, F]:
     chain="lemma-f-1-assembly lemma-f-2-assembly",
 )
 def f_3() -> Finding:
-    """By induction over t, then by comparing twenty coefficients; it avoids the eigenvalues of the paper's proof."""
+    """Proof by induction over t, then by comparing twenty coefficients; no eigenvalues, unlike the paper's proof."""
     parts = {
         f"{case}, {part.__name__}": decide(
             partial(part, case=case), sample=partial(_sample, case=case), instances=40, timeout_ms=TIMEOUT_MS

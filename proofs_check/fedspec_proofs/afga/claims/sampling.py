@@ -64,7 +64,7 @@ def bound(y: Any, K: int, n: int, m: int) -> Any:
 
 
 def slack(y: Any, K: int, n: int, m: int) -> Any:
-    """Difference of the two sides as the lemma states it."""
+    """Difference of the lemma's two sides, as printed."""
     centres = _centres(y, K, n)
     apart = sum((centres[k] - centres[h]) ** 2 for k in range(K) for h in range(k))
     return F(m * (n - m), n * (n - 1)) * ((K - 1) * _spread(y, K, n) + n * apart)
@@ -140,7 +140,7 @@ REPLACED, TOGETHER = (
 
 
 def otherwise(words: str, left: Any, right: Any, said: str = "right side") -> Dropped:
-    """Dropped assumption, with an explicit instance: it matters if ``left`` exceeds ``right``."""
+    """Dropped assumption, with an explicit instance: the assumption matters if ``left`` exceeds ``right``."""
     return Dropped(left > right, f"by hand: {words}: left side {left}, {said} {right}")
 
 

@@ -71,7 +71,7 @@ def _whole_lengths(rng: np.random.Generator) -> dict[str, F]:
     assumptions=NONZERO,
 )
 def length() -> Finding:
-    """p / ||p|| is a unit vector: its squares sum to 1, by induction over coordinates; M, beta2 and v0 do not enter.
+    """p / ||p|| is a unit vector: its squares sum to 1, by induction over coordinates, for any M, beta2 and v0.
 
     Two coordinates through the rule, with phi = 1, which multiplies the step, and with phi the length of the layer.
     """

@@ -161,7 +161,7 @@ def theorem_adds_up() -> Finding:
     statement="They add up to the bound with half of Psi3",
 )
 def half_of_psi3() -> Finding:
-    """Refuted: it has D in place of 2 D, the factor from |a + b|^2 <= 2 |a|^2 + 2 |b|^2."""
+    """Refuted: the printed line has D in place of 2 D, the factor from |a + b|^2 <= 2 |a|^2 + 2 |b|^2."""
     return spoiled(lambda draw: rounds(draw, "Psi3/Psi6"))
 
 

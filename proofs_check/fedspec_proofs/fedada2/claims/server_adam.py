@@ -41,7 +41,7 @@ ONE = Cover(((0,),), 1)
     verdict=Verdict.REFUTED,
 )
 def sum_of_squares() -> Finding:
-    """The second moment is a mean, not a sum: after one step it is (1 - beta2) g^2."""
+    """The second moment is a mean, not a sum: after one step it equals (1 - beta2) g^2."""
     g, beta2, G = exact.vector(1), F(3, 4), F(1)
     state = sm3_adam(begin(exact.vector(0), ONE), g, ONE, eta_l=F(1), beta1=F(0), beta2=beta2, eps=F(1))
     return refutation(

@@ -1,4 +1,4 @@
-"""Strategies and Theorem 25's condition: none that it names meets it as printed, all meet a relaxed form."""
+"""Strategies and Theorem 25's condition: no named strategy meets it as printed, all meet a relaxed form."""
 
 from __future__ import annotations
 

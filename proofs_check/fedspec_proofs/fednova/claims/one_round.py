@@ -191,7 +191,7 @@ def _still(sizes: Sizes, apart: int) -> tuple[list[Parabola], Any]:
 
 
 def without(sizes: Sizes, constants: Callable[[Setting], Constants] = printed) -> Mapping[str, Dropped]:
-    """For each assumption, an instance in one coordinate without it that breaks the inequality."""
+    """For each assumption, an instance in one coordinate that violates the assumption and breaks the inequality."""
     one, n = rational(1), len(sizes.steps)
     made, fast = round_of(sizes, constants), round_of(replace(sizes, eta="4"), constants)
     apart, still = _still(sizes, 10**4)

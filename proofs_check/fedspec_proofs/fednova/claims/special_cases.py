@@ -59,7 +59,7 @@ def _fedavg(steps: tuple[int, ...], solver: Solver = Solver.SGD) -> Body:
     assumptions={"sgd": "the local solver is SGD: a_i is a vector of ones"},
 )
 def fedavg_constants() -> Finding:
-    """Proof for five choices of tau_i, every p. With p = 1/m it is (125): A = 1, and so on.
+    """Proof for five choices of tau_i, every p. With p = 1/m the constants are FedNova's (125): A = 1, and so on.
 
     For any tau: ||a||_1 = ||a||_2^2 = tau. Without the assumption momentum.
     """

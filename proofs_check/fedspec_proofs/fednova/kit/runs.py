@@ -200,7 +200,7 @@ def bound(solvers: tuple[Solver, ...], constants: Callable[[Setting], Constants]
 
 
 def by_hand(inequality: Inequality[P], name: str, instance: P, words: str) -> Dropped:
-    """Outcome of dropping an assumption at a given instance, which must violate it alone and break the claim."""
+    """Outcome of dropping an assumption at an instance that must violate it alone and break the claim."""
     missed = Dropped(False, f"the instance built for it shows nothing: {words}")
     return combine.by_hand(inequality, name, words, instance) or missed
 
