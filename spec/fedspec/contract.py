@@ -251,8 +251,8 @@ class Gradient:
 
     Attributes:
         g: the gradient; with ``tokens``, row j of each block is the gradient of micro-batch j's mean loss.
-        eta_l: the rate of this step, for claims with ``rates="each"``; None: the case's rate, with which a schedule of
-            the round begins.
+        eta_l: the rate of this step, for claims with ``rates="each"``; None: the case's rate. If the case has a
+            schedule, every round begins with that rate.
         tokens: number of tokens of each micro-batch, for claims that accumulate them; empty: ``g`` is one gradient.
     """
 

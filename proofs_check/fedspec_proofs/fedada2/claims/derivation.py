@@ -162,7 +162,7 @@ def fits_gamma(of: Bounds, least: Callable[[Draw, Any], Any]) -> Finding:
     """Proved if a statement's gamma_1 is the lower bound of gamma_r in fedada2.gamma-lower, with the statement's M.
 
     Args:
-        of: function that returns the statement's gamma_1.
+        of: function that returns the statement's setting and constants, from the variables.
         least: function that returns the lower bound, from the variables and the setting.
     """
 
