@@ -11,8 +11,8 @@
 * ``population``: the clients of a round in blocks; the algorithms are the specification's own text.
 * ``subject``: all of it behind the subject contract, so that the suite can judge it.
 
-Functions, fields and equations have the names they have in ``fedspec``; readings, covers, plans and hyper-parameter
-records are fedspec's own. Nothing is drawn from a state that moves: what a round draws is a function of a seed and of
+Functions, fields and equations have the same names as in ``fedspec``; readings, covers, plans and hyper-parameter
+records are fedspec's own. No random draw depends on a moving state: each draw of a round is a function of a seed and
 the round's number. Results have the dtype and the device of the inputs.
 """
 

@@ -43,7 +43,7 @@ def device_named(name: str) -> torch.device:
     """Return torch's device of that name.
 
     Raises:
-        UnknownNameError: torch does not know it, or it is not there.
+        UnknownNameError: torch doesn't know the device's name, or this machine doesn't have the device.
     """
     try:
         device = torch.device(name)
@@ -58,7 +58,7 @@ def check_whole(what: str, given: Any, remedy: str, least: int = 1) -> None:
     """Raise an error if a count isn't an integer of at least ``least``.
 
     Raises:
-        PlanError: with what was given, and the remedy.
+        PlanError: the count isn't an integer of at least ``least``; the message has the given value and the remedy.
     """
     if isinstance(given, bool) or not isinstance(given, Integral) or int(given) < least:
         raise PlanError(f"{what}: got {given!r}; {remedy}, a whole number >= {least}")

@@ -16,7 +16,7 @@ Oracle: TypeAlias = Callable[[int, Stack], Stack]
 """Gradient function of a block of clients: maps local step k = 0, 1, ... and points x to gradients, row i at x[i]. It
 may return the same buffer at every call: a step uses its gradient before it asks for the next.
 
-It may return the same buffer at every call: a step has read its gradient before it asks for the next."""
+The function may return the same buffer at every call: a step must use its gradient before it asks for the next."""
 
 
 class Clients(Protocol):

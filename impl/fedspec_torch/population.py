@@ -1,7 +1,7 @@
 """Population that trains a round's participants in batches of clients with equal numbers of local steps.
 
-The changes of a block are weighed before the next block is trained, so that a round holds a few stacks [block, d] at a
-time, however many clients take part (and what the clients' own gradients need).
+The changes of a block are added to the weighted sum before the next block is trained. So memory holds a few stacks
+[block, d] at a time for any number of participants (and the memory of the gradients themselves).
 """
 
 from __future__ import annotations
@@ -58,20 +58,21 @@ class OfStrategies:
 
 @dataclass(frozen=True)
 class Batched:
-    """Population whose clients are trained in blocks.
+    """Population that trains its clients in blocks.
 
     Attributes:
-        clients: the gradients of any few of them.
-        block: the number of clients that are trained at once; None: see :func:`default_block`. It changes the order in
-            which changes are summed, nothing else.
-        ragged: whether clients of unequal numbers of steps may be in one block, those with most first: tau is then a
-            tuple, and a gradient is asked of the first few, who still have steps to take.
-        client: what a client does, in place of what the algorithm's text says that it does.
-        is_text: whether that is a text too, which may be recorded.
-        own: where clients have hyper-parameters of their own, what makes one of a record; and the record of the others.
+        clients: function that returns the gradients of any of the clients.
+        block: the number of clients that are trained at once; None: see :func:`default_block`. It changes only the
+            order in which changes are summed.
+        ragged: True if clients with different numbers of steps may share a block, in descending order of steps: tau is
+            then a tuple, and a gradient is requested for the first few clients, which still have steps to take.
+        client: function that trains a client, in place of the client of the algorithm's text.
+        is_text: True if ``client`` is itself a rule's text, which can be traced.
+        own: if clients have hyper-parameters of their own: the function that makes a client from a record, and the
+            other clients' record.
 
     Raises:
-        PlanError: a block holds no client.
+        PlanError: ``block`` is less than 1.
     """
 
     clients: Clients
@@ -129,7 +130,7 @@ class Batched:
         """Return the loss F_i(x) of each client in S over all of its examples, in the order of S.
 
         Raises:
-            PlanError: these clients say gradients alone.
+            PlanError: the population has gradients but no losses.
         """
         find = getattr(self.clients, "values", None)
         if find is None:
@@ -180,7 +181,7 @@ class Batched:
             yield some, run(who, x.expand(len(who), -1), self._oracle(who, plain=run is client), tau, **more)
 
     def _oracle(self, who: Sequence[int], *, plain: bool) -> Oracle:
-        """The gradients of some clients; of a text that runs on tensors, those that last."""
+        """Gradients of some clients; for a text that runs on tensors, of the clients with steps left."""
         settled()
         found = self.clients.oracle(who)
         return lasting(found) if plain and (self.client is None or self.is_text) else found
@@ -268,9 +269,10 @@ def grouped(records: Sequence[Any]) -> Iterator[tuple[Any, list[int]]]:
 def default_block(x: Vector) -> int:
     """Default number of clients to train at once.
 
-    On a CPU a stack [block, d] of 2 MiB, which stays in the caches near the core: no more than 200 clients, whose
-    minibatches must fit too; but at least as many of up to 10 as make 8 MiB, so that a step is more than the calls that
-    start its products; and that for each thread. Elsewhere 256 MiB. One, if a client's model fills the device.
+    On a CPU, as many clients as fit a stack [block, d] of 2 MiB, which stays in the caches near the core: at most 200,
+    whose minibatches must fit too; but at least as many, up to 10, as fit 8 MiB, so that a step takes longer than the
+    calls that start its products; all of this for each thread. On other devices, 256 MiB. One client, if a client's
+    model fills the device.
     """
     if fills_device(x.numel(), x):
         return 1

@@ -30,12 +30,12 @@ class QuadraticClients:
     """n clients with quadratic losses in d dimensions.
 
     Attributes:
-        H: [n, d, d], symmetric positive definite.
-        e: [n, d].
-        f: [n] F_i(0), where somebody asks for values; None: there are gradients alone.
+        H: [n, d, d] the matrices H_i, symmetric positive definite.
+        e: [n, d] the vectors e_i.
+        f: [n] the constants F_i(0); None: the clients have gradients but no losses.
 
     Raises:
-        ShapeError: H and e do not fit, or an H_i is not symmetric.
+        ShapeError: H and e differ in n or d, or an H_i isn't symmetric.
     """
 
     H: Float[Tensor, "n d d"]
@@ -62,7 +62,7 @@ class QuadraticClients:
         """Return the losses F_i(x) of these clients.
 
         Raises:
-            PlanError: f is not known.
+            PlanError: f is None.
         """
         if self.f is None:
             raise PlanError("loss: these quadratics give only gradients; give f, [n] F_i(0), to get values")

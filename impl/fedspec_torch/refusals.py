@@ -11,7 +11,7 @@ class ModuleError(FedspecError):
     """Error: the module can't be trained as it is; the message names the submodule, the reason and a remedy.
 
     Attributes:
-        client: whose minibatch it does not take, where that is what it says of one client.
+        client: number of the client whose minibatch causes the error; None: the error concerns no particular client.
     """
 
     client: int | None = None
@@ -32,8 +32,8 @@ class Reason(StrEnum):
     """Methods that train several clients at once share one module, but each client has its own running statistics."""
 
     DRAWS = "draws at random"
-    """Random numbers from an unseeded generator can't be repeated or resumed; those of torch's can't in a stack of
-    clients.
+    """Random numbers from an unseeded generator can't be repeated or resumed; torch's own random numbers can't be used
+    in a stack of clients.
     """
 
     KEEPS = "keeps something between calls"

@@ -1,7 +1,7 @@
 """Client half of an algorithm on named arrays: its local solver, or its round with a single client.
 
-No equation stands here. A client that keeps something runs the row's text as the only client there is; what the text
-gives it is what one client of many gets, and a reading under which it is not is refused.
+This module defines no equation. A client that keeps state runs the row's text as the only client; a reading under which
+the result would differ from one client of many is refused.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class LocalResult:
     """Result of a client's local steps.
 
     Attributes:
-        model: its local model.
-        kept: what it keeps for its next round, by names that :func:`train` takes back; empty where it keeps nothing.
-        control: the change of its control variate; None where it has none.
+        model: the client's local model.
+        kept: the client's state for its next round, by names that :func:`train` accepts; empty if there is none.
+        control: the change of the client's control variate; None if it has none.
     """
 
     model: dict[str, Any]
@@ -65,7 +65,7 @@ class OneClient:
 
 
 def keeps(chosen: Chosen) -> tuple[str, ...]:
-    """Return the fields of the state that a client keeps between rounds: those with one entry for each client."""
+    """Return the fields of the state that a client keeps between rounds: the fields with one entry for each client."""
     if isinstance(chosen.run, Method):
         return ()
     first = _first(chosen, np.zeros(2))
@@ -82,16 +82,16 @@ def train(chosen: Chosen, arrays: Arrays, gradient: Gradient, steps: int, kept: 
 
     Args:
         chosen: the row, with the client's own hyper-parameters.
-        arrays: the model that it was sent.
-        gradient: its gradients.
-        steps: how many local steps it takes.
-        kept: what it kept of its last round; empty in its first.
-        told: what it was sent beside the model, as :func:`tells` has it.
+        arrays: the model that the server sent.
+        gradient: the client's gradients.
+        steps: the client's number of local steps.
+        kept: the client's state from its last round; empty in its first.
+        told: the quantities that the server sent beside the model, as :func:`tells` returns them.
 
     Raises:
-        ParameterError: a hyper-parameter of the client is not given, or what it keeps hangs on other clients.
-        PlanError: the number of steps is none, or something that it reads was not sent.
-        ShapeError: what it kept is of another model, or a gradient is.
+        ParameterError: a hyper-parameter of the client is missing, or the client's state depends on other clients.
+        PlanError: the number of steps isn't a whole number >= 1, or the solver reads a quantity that wasn't sent.
+        ShapeError: the client's state belongs to another model, or a gradient has another shape.
     """
     if missing := missing_of(chosen):
         raise ParameterError(f"{missing[0]}: not given; give the client's value here, or to the strategy")
@@ -150,7 +150,7 @@ def _is_own(value: Any) -> bool:
 
 
 def _round(chosen: Chosen, state: Any, oracle: Oracle, steps: int) -> tuple[Any, Any]:
-    """The state after a round of the only client, and what the text has it return: its change, and what it keeps."""
+    """State after a round of the only client, and the text's results: the client's change, and its kept state."""
     run, population = chosen.algorithm.run, OneClient(oracle)
     assert isinstance(run, Program)
     after, _ = run.step(chosen.h, state, population, Plan((0,), (steps,), (1,)))

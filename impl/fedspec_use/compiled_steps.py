@@ -1,7 +1,7 @@
 """Steps of an elementwise rule in one compiled pass over each parameter, in place.
 
-The rule is run on expressions (:mod:`fedspec_torch.tracing`), which say what it computes; a loop written for that
-reads each number once and writes it once. What is no elementwise rule is not recorded and left to the caller.
+The rule runs on expressions (:mod:`fedspec_torch.tracing`), which record its operations; the generated loop reads each
+number once and writes it once. A rule that isn't elementwise isn't recorded; the caller runs it.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Passes:
         ends = {n: v.number for n, v in made.items() if isinstance(v, Expression)}
         stage = compiled(tape, known, ends)
         if stage.given or not all(kind in IN_LOOPS for kind, _ in stage.program.instructions):
-            raise UnrecordedError("an operator that loops do not have, or the length of a vector")
+            raise UnrecordedError("the rule uses an operator that compiled loops lack, or the norm of a vector")
         return stage, {n: v for n, v in made.items() if n not in ends}
 
 

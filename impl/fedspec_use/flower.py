@@ -1,15 +1,16 @@
 """Flower strategies for the catalogue's algorithms, for Flower's message interface (flwr 1.41).
 
-``FedspecStrategy("fedadam", eta=0.1, beta1=0.9, beta2=0.99, tau=1e-3, v0=1e-6)`` stands where Flower's own ``FedAdam``
-would. Its server step is the row's function, called by :mod:`fedspec_use.server`.
+``FedspecStrategy("fedadam", eta=0.1, beta1=0.9, beta2=0.99, tau=1e-3, v0=1e-6)`` replaces Flower's own ``FedAdam``. Its
+server step is the row's function, called by :mod:`fedspec_use.server`.
 
 Clients reply as they do to ``FedAvg``: one record of arrays and one of metrics with ``num-examples``. Rows of the
-FedNova family read ``steps`` too, the number of local steps, and ``a-norm`` where a client knows ||a_i||_1 better than
-the declared solver does. :func:`answer` makes such a reply, :func:`local_train` also trains with the row's own solver.
+FedNova family also read ``steps``, the number of local steps, and ``a-norm`` if a client knows its ||a_i||_1 more
+exactly than the declared solver does. :func:`answer` makes such a reply; :func:`local_train` also trains with the row's
+own solver.
 
-Where clients keep something from round to round, as SCAFFOLD's, FedDyn's and DiLoCo's, :func:`local_train` writes it
-into Flower's ``context.state``. What the server sends beside its model, and the change of a control variate that comes
-back, travel as arrays under names that begin with ``fedspec``.
+If clients keep state between rounds, as in SCAFFOLD, FedDyn and DiLoCo, :func:`local_train` writes it into Flower's
+``context.state``. Quantities that the server sends beside its model, and the returned change of a control variate,
+travel as arrays under names that begin with ``fedspec``.
 """
 
 from __future__ import annotations
@@ -69,21 +70,21 @@ class FedspecStrategy(FedAvg):  # type: ignore[misc]
 
     Attributes:
         server: the row, its reading and its hyper-parameters.
-        values: what the row shows of the last round beside the model, as vectors and numbers by the paper's names.
+        values: the row's intermediates of the last round, as vectors and numbers by the paper's names.
     """
 
     def __init__(self, algorithm: str | Algorithm, *, reading: str = "", clients: int = 0, **settings: Any) -> None:
         """Choose an algorithm; ``settings`` are its hyper-parameters and options, and keywords of Flower's FedAvg.
 
         Args:
-            algorithm: the row's id, or a row of one's own.
+            algorithm: the row's id, or your own row.
             reading: the published definition; the canonical one by default.
-            clients: N, how many clients there are, for rows whose server counts them (SCAFFOLD, FedDyn).
-            settings: the rest.
+            clients: N, the number of all clients, for rows whose server needs it (SCAFFOLD, FedDyn).
+            settings: hyper-parameters, options and keywords of Flower's FedAvg.
 
         Raises:
-            UnknownNameError: there is no such row, reading or setting.
-            ParameterError: the row cannot be a strategy, or a hyper-parameter is outside its domain or missing.
+            UnknownNameError: the row, reading or setting is unknown.
+            ParameterError: the row can't be a strategy, or a hyper-parameter is outside its domain or missing.
         """
         self.server = choose(algorithm, reading, {n: v for n, v in settings.items() if n not in FLOWERS}, clients)
         # What is missing is said here, and not by the first round.
@@ -126,9 +127,9 @@ class FedspecStrategy(FedAvg):  # type: ignore[misc]
         """Run the algorithm's server step on the replies; without a reply, nothing changes.
 
         Raises:
-            UnknownNameError: nobody has replied, and a client says that it doesn't know the row.
+            UnknownNameError: no client replied, and a client reports that it doesn't know the row.
             PlanError: a reply lacks a number that the row reads.
-            ShapeError: the arrays of a reply are not those of the model.
+            ShapeError: the arrays of a reply don't have the model's names and shapes.
         """
         valid, failed = self._check_and_log_replies(list(replies), is_train=True)
         if not valid:
@@ -154,7 +155,7 @@ class FedspecStrategy(FedAvg):  # type: ignore[misc]
         """Restore a :meth:`state_dict`, also one that ``numpy.savez`` wrote and ``numpy.load`` returned.
 
         Raises:
-            ShapeError: it is the state of another algorithm.
+            ShapeError: the state belongs to another algorithm.
         """
         self._state, self._arrays = loaded(self.server, state) if state else (None, {})
 
@@ -196,8 +197,8 @@ def heard(message: Message, own: Mapping[str, Any]) -> Chosen:
     """Decode the algorithm that a strategy's message names, with the client's own hyper-parameters.
 
     Raises:
-        ContractError: the message is of another strategy.
-        UnknownNameError: the row is the server's own, and this client has not seen it.
+        ContractError: the message is from another strategy.
+        UnknownNameError: the row is the server's own, and this client doesn't have it.
     """
     for record in message.content.config_records.values():
         if TOLD in record:
@@ -216,7 +217,7 @@ def model_of(message: Message) -> tuple[str, dict[str, Array]]:
     """Return the key of a train message's model, and the model.
 
     Raises:
-        ContractError: there is not one record of arrays beside fedspec's own.
+        ContractError: the message doesn't have exactly one record of arrays beside fedspec's own.
     """
     keys = [key for key in message.content.array_records if key != TOLD]
     if len(keys) != 1:
@@ -239,20 +240,21 @@ def answer(
     """Make the reply to a train message: the trained model, examples, steps, and ||a_i||_1 of the solver.
 
     Args:
-        message: what the client was sent.
-        model: its arrays after local training, under the names that they came by.
-        examples: its sample size.
-        steps: how many local steps it took.
-        control: the change of its control variate, by the names of what is trained, where the server reads that.
-        loss: F_i at the model that it was sent, over all its examples, where the server reads that (q-FedAvg).
-        metrics: more to report, such as the training loss.
-        weighted_by_key: that of the strategy.
-        own: hyper-parameters of the client that the strategy was not given, such as ``eta_l``.
+        message: the message that the client received.
+        model: the arrays after local training, under the names in the message.
+        examples: the client's sample size.
+        steps: the client's number of local steps.
+        control: the change of the client's control variate, under the names of the trained arrays, if the server reads
+            it.
+        loss: F_i at the received model, over all examples of the client, if the server reads it (q-FedAvg).
+        metrics: further numbers to report, such as the training loss.
+        weighted_by_key: the strategy's ``weighted_by_key``.
+        own: hyper-parameters of the client that the strategy doesn't have, such as ``eta_l``.
 
     Raises:
-        ContractError: the message is of another strategy.
-        ParameterError: the solver's ||a_i||_1 hangs on eta_l, which nobody gave, or the server reads a control variate
-            or a loss that is not given.
+        ContractError: the message is from another strategy.
+        ParameterError: the solver's ||a_i||_1 depends on eta_l, which is missing, or the server reads a control variate
+            or a loss that is missing.
     """
     server = heard(message, own)
     if getattr(server.h, "mu", 0) and "eta_l" not in server.numbers and server.algorithm.runs("accumulation"):
@@ -283,17 +285,18 @@ def local_train(
     """Train with the algorithm's own local solver, and return the reply.
 
     Args:
-        message: what the client was sent.
-        gradient: the gradients at local step k = 0, 1, ... at a model, by name.
-        examples: its sample size.
-        steps: how many local steps it takes.
-        state: Flower's ``context.state``, where the clients of the row keep something: it is read and written.
-        more: what :func:`answer` takes; client hyper-parameters that the strategy was not given, such as ``eta_l``.
+        message: the message that the client received.
+        gradient: function that returns the gradients by name, at local step k = 0, 1, ... at a model.
+        examples: the client's sample size.
+        steps: the client's number of local steps.
+        state: Flower's ``context.state``, if the row's clients keep state: it is read and written.
+        more: further arguments of :func:`answer`; client hyper-parameters that the strategy doesn't have, such as
+            ``eta_l``.
 
     Raises:
-        ContractError: the message is of another strategy.
-        ParameterError: nobody gave a hyper-parameter of the client, or its state.
-        ShapeError: its state is of another model.
+        ContractError: the message is from another strategy.
+        ParameterError: a hyper-parameter of the client, or its state, is missing.
+        ShapeError: the client's state belongs to another model.
     """
     own = {name: value for name, value in more.items() if name not in ("loss", "metrics", "weighted_by_key")}
     server = heard(message, own)

@@ -1,7 +1,7 @@
 """The catalogue's local solvers as optax transformations, which work under ``jit`` and ``vmap``.
 
-``local("adam", eta_l=1e-3, beta1=0.9, beta2=0.999, eps=1e-8)`` stands where ``optax.adam(1e-3)`` would. A pytree of
-parameters is the vector of all its leaves, one after another; a layer is a leaf. Updates come with their sign.
+``local("adam", eta_l=1e-3, beta1=0.9, beta2=0.999, eps=1e-8)`` replaces ``optax.adam(1e-3)``. The rule's vector joins
+all leaves of the pytree of parameters; a layer is a leaf. Updates come with their sign.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class LocalState(NamedTuple):
     """State of a transformation between steps.
 
     Attributes:
-        count: the steps taken.
-        kept: what the rule's record holds beside the model, by the catalogue's names; vectors are flat.
-        anchor: the model that the round began with, where the rule reads it.
+        count: number of steps taken.
+        kept: the fields of the rule's state beside the model, by the catalogue's names; vectors are flat.
+        anchor: the model at the beginning of the round, if the rule reads it; else None.
     """
 
     count: Any
@@ -44,15 +44,16 @@ def local(
     """Return a local solver as an optax transformation; ``init`` begins a round.
 
     Args:
-        algorithm: its id in the catalogue, or a row of one's own.
-        reading: which published definition; the first by default.
-        eta_l: the learning rate, or a schedule of the steps taken so far.
+        algorithm: the algorithm's id in the catalogue, or your own row.
+        reading: the published definition; the first by default.
+        eta_l: the learning rate, or a function of the number of steps taken so far.
         given: other hyper-parameters, and options, by the catalogue's names.
 
     Raises:
         UnknownNameError: a name is unknown, or the row is no local solver.
-        ParameterError: a hyper-parameter is missing or outside its domain; ``update`` is called without the parameters,
-            or under ``jit`` or ``vmap`` if a rule of your own asks in Python how many steps were taken.
+        ParameterError: a hyper-parameter is missing or outside its domain; or ``update`` is called without the
+            parameters, or under ``jit`` or ``vmap`` with a rule of your own whose Python code branches on the number of
+            steps.
     """
     rule = rules.local(algorithm, reading, eta_l=1.0 if callable(eta_l) else eta_l, **given)
 

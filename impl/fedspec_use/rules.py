@@ -27,9 +27,9 @@ class Local:
     """Local solver: one gradient, one step.
 
     Attributes:
-        algorithm: its row.
-        options: each at its value.
-        hyper: each hyper-parameter by its name; ``eta_l`` is the learning rate.
+        algorithm: the row of the algorithm.
+        options: the value of each option.
+        hyper: the value of each hyper-parameter; ``eta_l`` is the learning rate.
     """
 
     algorithm: Algorithm
@@ -65,11 +65,12 @@ class Local:
         """Return the state after one step.
 
         Args:
-            state: the one before.
+            state: the state before the step.
             g: the gradient.
             hyper: the hyper-parameters of this step.
-            at: what else a rule may read: ``anchor``, the model that the round began with; ``k``, the steps before this
-                one; ``cover``, ``layers`` and ``shapes``. What it does not read is left out.
+            at: further inputs that a rule may read: ``anchor``, the model at the beginning of the round; ``k``, the
+                number of earlier steps; ``cover``, ``layers`` and ``shapes``. Inputs that the rule doesn't read are
+                ignored.
         """
         given = {"x": state, "state": state, "g": g, **at}
         arguments = {n: v for n, v in given.items() if n in self.reads}
@@ -91,10 +92,10 @@ class Server:
     """Server that reads only the average change: one average, one step.
 
     Attributes:
-        algorithm: its row.
-        run: its functions.
-        options: each at its value.
-        hyper: each hyper-parameter by its name; ``eta`` is the learning rate.
+        algorithm: the row of the algorithm.
+        run: the row's functions.
+        options: the value of each option.
+        hyper: the value of each hyper-parameter; ``eta`` is the learning rate.
     """
 
     algorithm: Algorithm
@@ -111,8 +112,8 @@ def local(algorithm: str | Algorithm, reading: str = "", **given: Any) -> Local:
     """Return a local solver, by the id of an algorithm or by its row.
 
     Args:
-        algorithm: its id in the catalogue, or its row.
-        reading: which published definition; the first by default.
+        algorithm: the algorithm's id in the catalogue, or its row.
+        reading: the published definition; the first by default.
         given: hyper-parameters and options by name.
 
     Raises:
@@ -155,7 +156,7 @@ KEPT = "what comes of what each client keeps from round to round"
 
 
 def _more(row: Algorithm, read: Sequence[str]) -> str:
-    """Why a server is no optimiser, and where it is one of."""
+    """Reason why a server can't be an optimiser, and the levels at which it is one."""
     elsewhere = "" if refusal(row) else f"; fedspec_use.flower.FedspecStrategy({row.id!r}) has it"
     return (
         f"{row.id}: its server reads more than the average change, so a gradient that stands for that is not enough: "
@@ -164,7 +165,7 @@ def _more(row: Algorithm, read: Sequence[str]) -> str:
 
 
 def _alone(row: Algorithm) -> Alone | None:
-    """The server of a program by itself, where it is told nothing but changes and counts no clients."""
+    """Stand-alone server of a program, if it reads only changes and doesn't count clients."""
     served = row.served
     if not served or served.controls or row.has(Fact.COUNTS_ALL) or isinstance(row.run, LocalSolver):
         return None

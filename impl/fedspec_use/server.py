@@ -1,6 +1,7 @@
 """Server half of an algorithm on a model of named NumPy arrays, for use by a framework's strategy.
 
-No equation stands here: a round calls the row's own ``init`` and ``server``, as the reference does for the judge.
+This module defines no equation: a round calls the row's own ``init`` and ``server``, as the reference does for the
+judge.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ class Chosen:
         options: every option, resolved.
         numbers: the hyper-parameters that were given.
         h: the record of all these, as the row's functions read it.
-        run: the row's functions; its server's, where clients keep something.
-        clients: N, how many clients there are; 0: nobody said it.
+        run: the row's functions; if clients keep state, those of its server.
+        clients: N, the number of all clients; 0: unknown.
     """
 
     algorithm: Algorithm
@@ -54,7 +55,7 @@ class Chosen:
         """Return the server's state before the first round.
 
         Raises:
-            ParameterError: the server counts all clients, and nobody said how many there are.
+            ParameterError: the server needs the number of all clients, which is unknown.
         """
         if isinstance(self.run, Method):
             return self.run.init(self.h, x)
@@ -96,13 +97,13 @@ class Reply:
     """Reply of a client after its local steps; a number that the client didn't send is None.
 
     Attributes:
-        model: its local model, under the names of the model that it was sent.
-        examples: its sample size n_i.
-        steps: its number of local steps tau_i.
-        a_norm: ||a_i||_1 of its solver.
-        control: the change of its control variate, under the names of what is trained.
-        loss: F_i at the model that it was sent, over all its examples.
-        sender: how an error calls it.
+        model: the client's local model, under the names in the server's model.
+        examples: the client's sample size n_i.
+        steps: the client's number of local steps tau_i.
+        a_norm: ||a_i||_1 of the client's solver.
+        control: the change of the client's control variate, under the names of the trained arrays.
+        loss: F_i at the received model, over all examples of the client.
+        sender: name of the client in an error message.
     """
 
     model: Arrays
@@ -141,14 +142,15 @@ def choose(
     """Return an algorithm under a reading (default: the canonical one), with its hyper-parameters and options.
 
     Args:
-        name: its id, or the row itself.
+        name: the algorithm's id, or its row.
         reading: the published definition.
-        settings: its hyper-parameters and options.
-        clients: how many clients there are, where the server counts them.
+        settings: the algorithm's hyper-parameters and options.
+        clients: number of all clients, if the server needs it.
 
     Raises:
-        UnknownNameError: there is no such row, reading, hyper-parameter or option.
-        ParameterError: the row has no server that stands alone, or a hyper-parameter is outside its domain or missing.
+        UnknownNameError: the row, reading, hyper-parameter or option is unknown.
+        ParameterError: the row has no server that runs by itself, or a hyper-parameter is outside its domain or
+            missing.
     """
     algorithm, settings = find(name), dict(settings or {})
     if why := refusal(algorithm):
@@ -180,7 +182,7 @@ def told_of(name: str) -> Algorithm:
     """Return the algorithm of that id, on a client that received only the id.
 
     Raises:
-        UnknownNameError: the row is unknown here, as an own row is until the client has seen it.
+        UnknownNameError: the row is unknown here, for example your own row if this client hasn't received it.
     """
     try:
         return find(name)
@@ -195,7 +197,7 @@ def check_heard(chosen: Chosen, reasons: Iterable[str]) -> None:
     """Raise an error if no client replied and some failed because they don't know the algorithm.
 
     Raises:
-        UnknownNameError: that is so.
+        UnknownNameError: no client replied, and a client doesn't know the algorithm.
     """
     if any(UNHEARD in reason for reason in reasons):
         raise UnknownNameError(
@@ -211,7 +213,7 @@ def unmet(chosen: Chosen) -> list[str]:
 
 
 def trained(arrays: Arrays) -> dict[str, Array]:
-    """Return the floating-point arrays; others, such as counters and masks, aren't trained."""
+    """Return the floating-point arrays; all other arrays, such as counters and masks, aren't trained."""
     return {name: a for name, a in arrays.items() if np.issubdtype(a.dtype, np.floating)}
 
 
@@ -255,8 +257,9 @@ def stepped(
     """Run a round's server step; return the next state, the new model and the values to report.
 
     Raises:
-        PlanError: nobody replied, a number of steps is none, or a reply lacks a number that the row reads.
-        ShapeError: the arrays of a reply are not those of the model.
+        PlanError: no client replied, a number of steps isn't a whole number >= 1, or a reply lacks a number that the
+            row reads.
+        ShapeError: the arrays of a reply don't have the model's names and shapes.
     """
     if not replies:
         raise PlanError("messages: no client takes part in this round; a server step needs at least one client")
@@ -303,7 +306,7 @@ def _steps(reply: Reply) -> Any:
 
 
 def _norm(chosen: Chosen, reply: Reply) -> Any:
-    """||a_i||_1 as the client says it, or else what the row's solver has after so many steps."""
+    """||a_i||_1 as the client reports it, or else the solver's value after that many steps."""
     pulled = bool(getattr(chosen.h, "mu", 0)) and "eta_l" not in chosen.numbers
     if reply.a_norm is not None or reply.steps is None or pulled or not isinstance(chosen.run, Method):
         return reply.a_norm
@@ -320,7 +323,7 @@ def _told(chosen: Chosen, replies: Sequence[Reply], name: str, numbers: list[Any
 
 
 def _controls(chosen: Chosen, replies: Sequence[Reply], arrays: Arrays, dtype: Any) -> Any:
-    """The changes of control variates as a stack, where the row reads them."""
+    """Changes of control variates as a stack, if the row reads them."""
     if not chosen.controls:
         return None
     rows, named = [], trained(arrays)
@@ -336,7 +339,7 @@ def _controls(chosen: Chosen, replies: Sequence[Reply], arrays: Arrays, dtype: A
 
 
 def _losses(chosen: Chosen, replies: Sequence[Reply]) -> Any:
-    """Finds what each client loses, where the row reads it."""
+    """Function that returns each client's loss, if the row reads losses."""
     if not chosen.algorithm.losses:
         return None
     absent = [r.sender for r in replies if r.loss is None]
@@ -352,7 +355,7 @@ def saved(state: Any, arrays: Arrays) -> dict[str, Any]:
     """Convert a state to arrays and integers: the model as x/NAME, other vectors as FIELD/NAME, counts as FIELD.
 
     Raises:
-        ShapeError: the row keeps something else.
+        ShapeError: the state has a field of another kind.
     """
     out: dict[str, Any] = {f"x/{name}": np.array(a) for name, a in arrays.items()}
     for name, value in _parts(state).items():
@@ -369,7 +372,7 @@ def loaded(chosen: Chosen, told: Mapping[str, Any]) -> tuple[Any, dict[str, Arra
     """Restore the state and the model from :func:`saved`'s result, also if NumPy stored it in between.
 
     Raises:
-        ShapeError: it is the state of another algorithm.
+        ShapeError: the state belongs to another algorithm.
     """
     arrays = {key.removeprefix("x/"): np.asarray(a) for key, a in told.items() if key.startswith("x/")}
     state = begun(chosen, None, arrays)

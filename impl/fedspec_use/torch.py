@@ -56,7 +56,7 @@ class _OfARule(Optimizer):
         super().__init__(params, {**numbers, "kept": None})
 
     def begin(self) -> None:
-        """A round begins at the parameters as they are: what was kept is forgotten."""
+        """Begin a round at the present parameters, and drop the state of the last round."""
         self.state.clear()
         for group in self.param_groups:
             group["kept"] = None
@@ -72,7 +72,7 @@ class _OfARule(Optimizer):
         """Take a step of every group.
 
         Raises:
-            PlanError: a parameter that had a gradient at the group's first step has none, or the other way round.
+            PlanError: the parameters with a gradient differ from those at the group's first step.
         """
         loss = None
         if closure is not None:
@@ -97,11 +97,11 @@ class _OfARule(Optimizer):
         raise NotImplementedError
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """As torch has it, but what is kept stays in its own floating-point type.
+        """Load a state as torch does, but keep each entry in its own floating-point type.
 
         Raises:
-            ParameterError: it is the state of another optimiser.
-            ShapeError: it is that of other parameters.
+            ParameterError: the state belongs to another optimiser.
+            ShapeError: the state belongs to other parameters.
         """
         self._check_loaded(state_dict)
         super().load_state_dict(state_dict)
@@ -163,12 +163,12 @@ class Local(_OfARule):
     """A local solver as a torch optimiser.
 
     Args:
-        params: parameters, or groups of them, each with hyper-parameters of its own.
-        algorithm: the id of a local solver (``fedspec list``), or a row of one's own.
-        reading: which published definition; the first by default.
-        compiled: whether an elementwise rule takes one compiled pass where the numbers lie on a CPU; by default from
-            2^16 numbers on, since to compile takes half a second.
-        given: hyper-parameters by the catalogue's names, or ``lr``; options, as ``cover="axes"``.
+        params: parameters, or groups of parameters with their own hyper-parameters.
+        algorithm: the id of a local solver (``fedspec list``), or your own row.
+        reading: the published definition; the first by default.
+        compiled: True if an elementwise rule takes one compiled pass when its numbers are on a CPU; by default from
+            2^16 numbers on, since compiling takes half a second.
+        given: hyper-parameters by the catalogue's names, or ``lr``; options, such as ``cover="axes"``.
 
     Raises:
         UnknownNameError: a name is unknown, or the row is no local solver.
@@ -198,7 +198,7 @@ class Local(_OfARule):
         return self.rule.hyper
 
     def _step(self, group: dict[str, Any], trained: list[Tensor]) -> None:
-        """In one compiled pass where the rule is elementwise and numbers lie on a CPU; else on the flat vector."""
+        """Step in one compiled pass for an elementwise rule on a CPU; else on the flat vector."""
         kept, hyper = group["kept"], self._hyper(group)
         if "k" not in kept:
             self._begun(group, trained)
@@ -232,12 +232,12 @@ class Server(_OfARule):
 
     Args:
         params: the server's model.
-        algorithm: the id of a row with a server (``fedspec list``), or a row of one's own.
-        reading: which published definition; the first by default.
+        algorithm: the id of a row with a server (``fedspec list``), or your own row.
+        reading: the published definition; the first by default.
         given: hyper-parameters by the catalogue's names, or ``lr`` for ``eta``; options.
 
     Raises:
-        UnknownNameError: a name is unknown, or the server reads more than the average change, as FedNova's does.
+        UnknownNameError: a name is unknown, or the server reads more than the average change, as FedNova's server does.
         ParameterError: a hyper-parameter is missing or outside its domain.
     """
 
@@ -289,7 +289,7 @@ def _grad(p: Tensor) -> Tensor:
     """A parameter's gradient.
 
     Raises:
-        ParameterError: it is sparse.
+        ParameterError: the gradient is sparse.
     """
     assert p.grad is not None
     if p.grad.is_sparse:

@@ -27,9 +27,9 @@ class Link:
     """A claim in a chain, with its depth.
 
     Attributes:
-        claim: the claim.
-        depth: 0 for what the chain is of, 1 for what that follows from, and so on.
-        again: True if it stood in the chain before; what it follows from is not repeated then.
+        claim: the claim at this place of the chain.
+        depth: 0 for the claim at the head of the chain, 1 for the claims from which it follows, and so on.
+        again: True if the claim occurred earlier in the chain; the claims from which it follows aren't repeated then.
     """
 
     claim: Claim

@@ -21,7 +21,7 @@ FEDNOVA = PAPERS["fednova"].title
 
 
 class Verdict(StrEnum):
-    """Strength of the evidence for a statement, as it is printed."""
+    """Strength of the evidence for a printed statement."""
 
     PROVED = "proved"
     """Holds for everything that the statement quantifies over: by SMT (with induction over steps if the statement
@@ -42,7 +42,7 @@ class Verdict(StrEnum):
     dropped or the bound is halved; or exact equality at every instance tried, which fails with a part spoiled.
     """
     NOT_CONTRADICTED = "not contradicted"
-    """No violation found by a weaker search: it stays far below the bound, or misses that a term has been dropped."""
+    """No violation found by a weaker search, which stays far below the bound or misses that a term was dropped."""
     REFUTED = "refuted"
     """False by an exact counterexample that meets every printed assumption, replayed through the rules of fedspec."""
     UNDECIDABLE = "undecidable-here"
@@ -57,7 +57,7 @@ class Extent(StrEnum):
     WHOLE = "whole"
     """All of it; for a correction, all of the corrected statement."""
     PART = "part"
-    """Less: a special case, some sizes, a step towards it, or a version without one of the statement's additions."""
+    """The claim covers less: a special case, some sizes, a step towards the statement, or a weaker version."""
     REMARK = "remark"
     """A reading, an instance or a consequence that we state and the paper does not."""
 
@@ -97,7 +97,7 @@ class Source:
     """Place where a statement is printed.
 
     Attributes:
-        paper: its title.
+        paper: the title of the paper.
         place: number of the statement, and the line of the text conversion as ``L123``; it starts with "ours" when the
             paper does not print the statement.
     """
@@ -114,8 +114,8 @@ class Dropped:
     """Outcome of checking a claim with one of its assumptions dropped.
 
     Attributes:
-        matters: True if it fails then.
-        words: the smallest counterexample found; or how far was looked for one.
+        matters: True if the claim fails without the assumption.
+        words: the smallest counterexample found; without one, the extent of the search.
     """
 
     matters: bool
@@ -127,9 +127,9 @@ class Second:
     """Confirmation of a proof by a second engine.
 
     Attributes:
-        engine: the other engine.
-        instances: at how many instances.
-        words: the instances, in words.
+        engine: the second engine.
+        instances: number of instances that the second engine checked.
+        words: description of these instances.
     """
 
     engine: Engine
@@ -146,9 +146,9 @@ class Sharpness:
     """Sensitivity of a search to its bound: the largest ratio reached, and which parts were noticed when spoiled.
 
     Attributes:
-        ratio: the largest left/right that it reached.
-        noticed: for each part of the right side that was left out (a negative one: doubled), halved or spoiled, by
-            name, whether a violation was found then.
+        ratio: the largest ratio left/right that the search reached.
+        noticed: for each part of the right side, by name: True if the search found a violation after the part was
+            removed (a negative part: doubled), halved or given a deliberate error.
     """
 
     ratio: float
@@ -174,10 +174,10 @@ class Finding:
     Attributes:
         verdict: verdict of the evidence.
         evidence: sizes, invariants, counts, the tightest ratio or the counterexample, as text.
-        dropped: for each assumption, by name, what happens without it.
-        second: finding of another engine, without which a proof by SMT or symbols counts for nothing.
-        sharpness: what a search or an equality at instances rests on; without it, or where it is not sharp, a claim is
-            not contradicted at most.
+        dropped: for each assumption, by name, the outcome without it.
+        second: confirmation by a second engine; a proof by SMT or symbols without it doesn't count.
+        sharpness: sensitivity of the search, or of the equality at instances; without it, or if it isn't sharp, the
+            verdict is at most "not contradicted".
     """
 
     verdict: Verdict
@@ -192,7 +192,7 @@ class Record:
     """Outcome of one run of a claim.
 
     Attributes:
-        id: the claim.
+        id: id of the claim.
         verdict: the outcome of this run.
         evidence: as in :class:`Finding`.
         dropped: as in :class:`Finding`.
@@ -236,16 +236,17 @@ class Claim:
         statement: statement of the claim, in our words.
         source: place where the statement is printed.
         engine: engine of the evidence.
-        verdict: the verdict that stands.
-        body: the evidence.
-        assumptions: assumptions in words, by a short name.
-        sizes: sizes to which a proof is confined, if the statement is wider; empty for others.
-        repairs: the refuted claim beside which this one stands, corrected; empty for others.
-        false_of: the true claim that this one spoils on purpose, to see that the engines notice; empty for others.
-        chain: ids of the claims that it follows from, in the order of the argument; of a refuted one, the links of its
-            printed proof. What has a chain is never stronger than the weakest link of it.
-        extent: part of the statement that it shows; None if it shows none.
-        severity: consequence of a refuted statement of the paper; None for others.
+        verdict: the recorded verdict.
+        body: the function that runs the evidence.
+        assumptions: descriptions of the assumptions, by a short name.
+        sizes: sizes to which a proof is confined, if the statement covers more; else empty.
+        repairs: id of the refuted claim that this claim corrects; else empty.
+        false_of: id of the true claim that this claim falsifies on purpose, to test that the engines notice; else
+            empty.
+        chain: ids of the claims from which this claim follows, in the order of the argument; for a refuted claim, the
+            links of its printed proof. A verdict is never stronger than the weakest link in the chain.
+        extent: how much of the statement the claim shows; None if it shows nothing.
+        severity: consequence of a refuted statement of the paper; else None.
     """
 
     id: str
@@ -325,9 +326,8 @@ def claim(
     if it does not say.
 
     Raises:
-        ValueError: it is proved at sizes or certified and names none, or names sizes and is not; it says of a printed
-            statement neither how much it shows nor how severe its refutation is, or both, or what cannot be; it is
-            proved and names no engine.
+        ValueError: the claim is proved at sizes or certified but has no sizes, or has sizes without such a verdict; its
+            extent and severity contradict its verdict; or it is proved and names no engine.
     """
     stands = verdict or (Verdict.REFUTED if severity else Verdict.PROVED_AT_SIZES if sizes else Verdict.PROVED)
     if bool(sizes) != (stands in SIZED):
@@ -349,7 +349,7 @@ def claim(
 
 
 def _placed(one: Claim) -> Claim:
-    """The claim with its extent, where that follows from what it says already."""
+    """Claim with its extent, if the extent follows from the rest of the claim."""
     if one.verdict is Verdict.REFUTED and one.printed:
         if one.extent or not one.severity:
             words = " or ".join(f"{s.value!r}" for s in Severity)

@@ -25,14 +25,14 @@ class Erratum:
     """A misprinted line of a paper.
 
     Attributes:
-        place: place of the line.
+        place: place of the line in the paper.
         printed: the printed line.
         mended: the corrected line.
-        severity: a slip, or a constant.
-        at: numbers, by name.
-        fails: the printed line, as a formula that is false at these numbers; empty where it is no arithmetic.
-        holds: the mended line, likewise, true there.
-        words: subject of the numbers; or the reason why there are none.
+        severity: a slip, or a wrong constant.
+        at: numbers at which the line is evaluated, by name.
+        fails: the printed line as a formula that is false at these numbers; empty if it isn't arithmetic.
+        holds: the corrected line as a formula that is true at these numbers; empty if it isn't arithmetic.
+        words: description of the numbers; or the reason why there are none.
     """
 
     place: str

@@ -28,14 +28,14 @@ class Outcome:
     """Outcome of the run of a claim.
 
     Attributes:
-        id: the claim.
+        id: id of the claim.
         expected: the verdict in the ledger.
-        record: the result; None if there is none.
-        error: reason why there is no result: the time was over, or the evidence raised an error.
-        seconds: its time.
-        found: the results of its searches.
-        broken: links of its chain that ran beside it and gave another verdict than the ledger's.
-        lost: searches whose stored witnesses, made and judged again, do not show their result.
+        record: the result of the run; None if there is none.
+        error: reason why there is no result: the time limit, or an error of the evidence.
+        seconds: processor time of the run, in seconds.
+        found: the results of the claim's searches.
+        broken: links of the claim's chain that ran in the same call and got a verdict other than the ledger's.
+        lost: searches whose stored instances, checked again, don't show their result.
     """
 
     id: str
@@ -70,8 +70,8 @@ def run_one(id: str, limit: float = LIMIT, book: Book | None = None) -> Outcome:
 
     Args:
         id: id of the claim.
-        limit: seconds of processor time that it may take.
-        book: known results of its searches.
+        limit: time limit in seconds of processor time.
+        book: known results of the claim's searches.
     """
     claim, begun = find(id), time.perf_counter()
     record, error, book = None, "", book or Book()
@@ -102,8 +102,8 @@ def run(ids: Sequence[str], *, jobs: int = 1, limit: float = LIMIT, again: bool 
     Args:
         ids: ids of the claims.
         jobs: number of processes.
-        limit: seconds that one may take.
-        again: True if searches take a share of their time, beside what the stored run found.
+        limit: time limit of one claim, in seconds of processor time.
+        again: True: repeat searches in a fraction of their time, in addition to checking the stored instances.
     """
     books = {id: Book(found, brief=again) for id, found in stored.load_found().items()}
     last = stored.load()

@@ -26,10 +26,10 @@ class Statement:
     """A statement that a paper numbers, or a step of its proofs that gets a verdict.
 
     Attributes:
-        paper: the key of its paper.
-        label: its number, as printed.
+        paper: the key of the paper.
+        label: the statement's number, as printed.
         kind: assumption, definition, lemma, proposition, theorem, corollary, remark, algorithm, equation, step.
-        line: its line in the text conversion.
+        line: the statement's line in the text conversion.
         claims: ids of the claims about it.
     """
 
@@ -74,7 +74,8 @@ def find(id: str) -> Claim:
     """Find a claim or false variant by its id.
 
     Raises:
-        UnknownNameError: there is none of that id; if a paper prints a statement under it, with the claims about it.
+        UnknownNameError: no claim has that id; if a paper prints a statement with this label, the message lists the
+            claims about it.
     """
     if id in _all():
         return _all()[id]
@@ -116,7 +117,7 @@ class Headline:
 
     Attributes:
         statement: the statement.
-        steps: ids of refuted claims about printed steps of its own proof, as far as their labels name it.
+        steps: ids of refuted claims about printed steps of the statement's own proof, as far as their labels name it.
     """
 
     statement: Statement

@@ -25,7 +25,7 @@ def budget(sigma: float, rate: float, rounds: int, delta: float) -> tuple[float,
         sigma: noise multiplier, the standard deviation of the noise over the clip norm.
         rate: the probability that a client takes part in a round.
         rounds: number of rounds.
-        delta: the other half of the budget.
+        delta: delta of the guarantee (epsilon, delta).
 
     Raises:
         ParameterError: an argument is outside its domain.

@@ -19,14 +19,14 @@ def refutation(
     """Refuted if every condition holds and the claimed relation does not; else unknown, with the conditions that fail.
 
     Args:
-        instance: the counterexample, in words.
-        conditions: each printed assumption in words, and whether it holds of the instance, decided by code.
-        left: the left side, an exact number (an upper or lower rational bound of it where it is irrational, on the
-            side that makes the refutation harder; say so in ``instance``).
-        right: the right side, likewise.
+        instance: description of the counterexample.
+        conditions: for each printed assumption, by its description, True if it holds for the instance, decided by code.
+        left: the left side, an exact number. If it is irrational, a rational bound on the side that makes the
+            refutation harder; describe this in ``instance``.
+        right: the right side, an exact number or a rational bound, as for ``left``.
         relation: ``"<="``, ``">="`` or ``"="``.
-        again: the printed right side typed a second time from the numbers of the instance, not by the code that gave
-            ``right``; the two must agree.
+        again: the printed right side, typed a second time from the numbers of the instance, without the code that
+            computed ``right``; the two must agree.
 
     Raises:
         TypeError: a side is a floating-point number.

@@ -52,17 +52,17 @@ def load(path: Path | None = None) -> dict[str, Record]:
     """Stored records by claim id; empty if there is no file yet.
 
     Raises:
-        FedspecError: the file is no ledger.
+        FedspecError: the file isn't a ledger.
     """
     found = _read(path or PATH, lambda body: {id: _record(id, row) for id, row in body.items()}, "no ledger")
     return found or {}
 
 
 def save(records: Mapping[str, Record], order: Iterable[str], path: Path | None = None) -> None:
-    """Write the records in the given order; records whose id is not in the order are left out.
+    """Write the records in the given order; records whose id isn't in the order are left out.
 
     Raises:
-        FedspecError: it cannot be written.
+        FedspecError: the file can't be written.
     """
     path = path or PATH
     rows = []

@@ -8,8 +8,8 @@ A rule is written once, with ``+ - * /``, integer powers and the functions below
 * object arrays of any class that brings ``sqrt``, ``power``, ``maximum``, ``minimum``, ``sign``, ``ratio`` and
   ``where_less`` as methods.
 
-What a vector is, and how arrays are made, stands in :mod:`fedspec.arrays`; the functions of one number in
-:mod:`fedspec.scalars`. Rules import all of it from here.
+:mod:`fedspec.arrays` defines vectors and makes arrays; :mod:`fedspec.scalars` has the functions of one number. Rules
+import all of them from here.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def digits(precision: int = DIGITS) -> Iterator[None]:
 
 
 def _apply(native: Callable[..., Any], general: Callable[..., Any], *xs: Any) -> Any:
-    """The function over arrays of one library, or over each number where they hold objects."""
+    """Apply a function to arrays of a library, or to each number if the arrays hold objects."""
     xp = namespace(*xs)
     if xp is None:
         return general(*xs)
@@ -207,7 +207,7 @@ def total(x: Vector) -> Scalar:
 
 
 def at_scale(x: Vector) -> tuple[Scalar, Vector]:
-    """Return s > 0 and x / s such that the squares of x / s neither vanish nor overflow; s = 1 if those of x don't.
+    """Return s > 0 and x / s such that the squares of x / s neither vanish nor overflow; s = 1 if x needs no scaling.
 
     Exact numbers stay as they are. Of a stack, a column with a scale for each client.
     """
@@ -289,7 +289,7 @@ def _order(x: Array) -> Array:
 
 
 def _numpy_reads(x: Any) -> bool:
-    """True if NumPy can read the numbers of an array where they lie: they are on the CPU, and not of half precision."""
+    """True if NumPy can read an array's numbers without a copy: they are on the CPU, and not in half precision."""
     if not isinstance(x, np.ndarray) and hasattr(type(x), "__array_namespace__"):
         # A stack whose rows lie elsewhere says how it is computed with.
         return False
@@ -300,7 +300,7 @@ def _numpy_reads(x: Any) -> bool:
 def keep_largest(x: Vector, k: int) -> Vector:
     """Set all but the k entries of largest absolute value to 0, in a vector or in each row of a stack.
 
-    Of entries of one size those that come first are kept: the one rule for ties in the whole specification.
+    Among entries of equal size the first ones are kept: the whole specification breaks ties by this rule.
     """
     if is_object(x):
         rows = [scalars.keep_largest([*row], k) for row in x.reshape(-1, x.shape[-1])]
@@ -327,7 +327,7 @@ def _foremost_sizes(sizes: Array, k: int) -> Array:
 
 
 def foremost(keys: Column, X: Stack, m: int) -> Stack:
-    """Return the m rows of X with the smallest keys, sorted by key, ties in row order; X itself if it has no more."""
+    """Return the m rows of X with the smallest keys, sorted by key, ties in row order; X if it has at most m rows."""
     if m >= X.shape[0]:
         return X
     if not is_object(X):

@@ -1,7 +1,7 @@
 """Array operations for every library and number type: the meaning of shapes, making, joining and indexing arrays.
 
-A vector may be a stack of vectors, one for each client: the last axis holds the coordinates, whatever stands before it.
-array-api-compat is imported only when an array of torch arrives.
+A vector may be a stack of vectors, one for each client: the last axis holds the coordinates, after any other axes.
+array-api-compat is imported only when a torch array arrives.
 """
 
 from __future__ import annotations

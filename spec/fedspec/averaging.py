@@ -42,8 +42,8 @@ class Sent:
     """Inputs of a delivery beside the messages.
 
     Attributes:
-        blocks: the blocks of the model.
-        weighting: what clients are weighted by.
+        blocks: the slices of the model's blocks.
+        weighting: how clients are weighted, for example by examples.
         noise: d standard normal draws.
         draws: d draws in [0, 1) for each message.
     """
@@ -155,10 +155,10 @@ def bounds(words: Sequence[Word]) -> tuple[float, float]:
 
 
 def delivery(said: Sequence[str], where: str = "messages") -> tuple[Word, ...]:
-    """Parse what a claim says that messages pass before the server's rule.
+    """Parse a claim's steps between the clients' changes and the server's rule.
 
     Raises:
-        ContractError: a word is unknown, its number isn't positive, or noise lacks the clip before it.
+        ContractError: a word is unknown, a number isn't positive, or ``noise`` has no clip before it.
     """
     names = [link.partition(" ")[0] for link in said]
     split = names.index("noise") if "noise" in names else len(said)

@@ -126,18 +126,18 @@ def after(
     Args:
         held: the server's buffers.
         sent: the buffers of each participant, under the same names and in the same shapes.
-        examples: n_i of each.
-        statistics: the reading of those of a floating-point type.
-        counters: the reading of those of an integer type.
+        examples: the sample size n_i of each participant.
+        statistics: the reading for buffers of a floating-point type.
+        counters: the reading for buffers of an integer type.
 
     Raises:
-        PlanError: nobody takes part, or somebody sends other buffers than the server has.
-        UnknownNameError: there is no such reading of statistics, or of counters.
-        WeightError: the mean is by examples, and there is none.
+        PlanError: there is no participant, or a participant's buffers differ from the server's in name or shape.
+        UnknownNameError: the reading of statistics, or of counters, is unknown.
+        WeightError: the mean is weighted by examples, but no participant has any.
     """
     readings = {kind: known(kind, name) for kind, name in (("statistics", statistics), ("counters", counters))}
     if not sent:
-        raise PlanError("messages: nobody takes part in this round; a server step needs at least one client")
+        raise PlanError("messages: no client takes part in this round; a server step needs at least one client")
     for i, buffers in enumerate(sent):
         if {n: np.shape(b) for n, b in buffers.items()} != {n: np.shape(b) for n, b in held.items()}:
             raise PlanError(
@@ -154,7 +154,7 @@ def known(kind: str, name: str) -> Reading:
     """Return the reading called ``name`` for a kind of buffers.
 
     Raises:
-        UnknownNameError: there is no such reading of that kind.
+        UnknownNameError: no reading for that kind of buffers has that name.
     """
     if name not in KINDS[kind]:
         raise UnknownNameError(f"buffers: unknown reading {name!r} of {kind}; known: {', '.join(KINDS[kind])}")

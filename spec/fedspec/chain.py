@@ -174,13 +174,13 @@ def chain(
     """Parse a claim's transforms of gradients or messages, such as ``clip-norm 1``.
 
     Args:
-        said: the links in order.
-        where: the field, for the error.
-        numbered: links of one number.
-        bare: links without a number.
+        said: the transforms in order.
+        where: name of the field, for the error message.
+        numbered: names of transforms that take a number.
+        bare: names of transforms without a number.
 
     Raises:
-        ContractError: a link is unknown, or its number is not positive.
+        ContractError: a transform is unknown, or its number isn't positive.
     """
     # Messages neither decay nor accumulate.
     links, of_gradients = list[Word](), "decay" in numbered
@@ -211,10 +211,10 @@ def applied(link: Word, g: Any, x: Any, blocks: Blocks) -> Any:
 
 
 def through(links: Sequence[Word], g: Vector | Micro, x: Vector | int, blocks: Blocks) -> Vector:
-    """Apply transforms to a gradient in order; before an accumulation, to that of each micro-batch.
+    """Apply transforms to a gradient in order; before an accumulation, to the gradient of each micro-batch.
 
     Raises:
-        ContractError: there are micro-batches and no transform accumulates them, or other than k.
+        ContractError: there are micro-batches but no transform accumulates them, or their number isn't k.
     """
     for link in links:
         if link.name in MICRO:

@@ -32,7 +32,7 @@ def check_row(row: Any, where: str) -> Algorithm:
     """Return a plugin's row if it is a valid ``Algorithm``; else raise PluginError.
 
     Raises:
-        PluginError: it is no row, or has an impossible value; with the file, the row and the remedy.
+        PluginError: the object isn't a row, or has an invalid value; the message has the file, the row and the remedy.
     """
     if not isinstance(row, Algorithm):
         raise PluginError(f"plugin: the ROW of {where} is of type {type(row).__name__}; want Algorithm")
@@ -52,7 +52,7 @@ def check_printed(module: ModuleType, rows: Sequence[Algorithm], where: str) -> 
     """Raise an error for a rule that no row of its file uses: fedspec would neither show nor check its equations.
 
     Raises:
-        PluginError: with the rule.
+        PluginError: no row uses the rule; the message names the rule.
     """
     known = {e.id for row in rows for rule in row.rules for e in equations(rule)}
     for name, function in vars(module).items():

@@ -1,7 +1,7 @@
 """Branches on a condition without a value yet, because a library such as jax traces the computation.
 
-A rule says ``new if due(t, z) else old``. Where t is traced, nobody knows which. The rule is then computed both ways,
-and the condition takes one of the results, number by number.
+A rule writes ``new if due(t, z) else old``. If t is traced, the condition has no value. The rule is then computed for
+both cases, and the condition selects one of the results, number by number.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def decided(condition: Any) -> bool:
     """Truth value of a condition; for a traced condition, the value that :func:`either` currently assumes.
 
     Raises:
-        Open: it has no value and nothing is supposed.
+        Open: the condition has no value, and :func:`either` assumes none.
     """
     if condition.__class__ is bool or has_values(condition):
         return bool(condition)

@@ -37,7 +37,8 @@ def with_solver(server: Algorithm, solver: Algorithm) -> Algorithm:
     """Return the row of a server whose clients run another local solver.
 
     Raises:
-        ParameterError: the server takes no other solver, or the solver needs what its clients do not have.
+        ParameterError: the server doesn't accept another local solver, or the solver needs inputs that the server's
+            clients don't have.
     """
     run, local = server.run, solver.run
     if not isinstance(local, LocalSolver):
@@ -116,7 +117,7 @@ def _ours(name: str) -> str:
 
 
 def _hyper(server: Algorithm, solver: Algorithm) -> type[Hyper]:
-    """The record of the server's parameters, without those of its own clients, and of the solver's."""
+    """Record of the server's parameters and the solver's, without the parameters of the server's own clients."""
     assert isinstance(server.run, Method) and isinstance(solver.run, LocalSolver)
     names: dict[str, Any] = {_ours(n): kind for n, kind in solver.parameters.items()}
     of_server = {

@@ -90,21 +90,22 @@ class Claim:
         reading: the published definition it claims to follow (``fedspec show ALGORITHM``); empty: the canonical one.
         options: declared choices where the reading leaves one, such as ``{"weights": "uniform"}``.
         fixed: hyper-parameters that the implementation does not let its user set, with the value it uses.
-        nonzero: hyper-parameters that it refuses to take as zero although the algorithm allows it; ``weight`` among
-            them says that it refuses a client without examples.
+        nonzero: hyper-parameters that the implementation refuses to take as zero although the algorithm allows it;
+            ``weight`` means that it refuses a client without examples.
         intermediates: quantities that ``step`` returns beside ``x``, such as ``("m", "v")``.
         dtypes: floating-point types it computes in.
         blocks: ``"any"``; ``"one"`` when its model is a single array; ``"matrices"`` when every array has two axes.
         participation: ``"any"``, or ``"all"`` when it runs only with the same clients, all of them, in every round.
         notes: additional work of the adapter; shown in the report.
-        variant: interface of the implementation, if it has several; its cases carry it.
-        rates: ``"one"`` for all steps, or, at level client, ``"each"`` when its user can set that of every step. At the
-            other levels ``"rounds"`` when its user can set rates, mu, rho and gamma anew in every round, and
-            ``"clients"`` when also for each client of one.
-        buffers: treatment of buffers at level server, if its models carry some: the readings of ``statistics``
-            and of ``counters``, such as ``{"statistics": "averaged", "counters": "largest"}`` (``fedspec.buffers``).
+        variant: interface of the implementation, if it has several; the claim's cases have the same value.
+        rates: ``"one"``: one rate for all steps. At level client, ``"each"``: the user can set the rate of every step.
+            At the other levels, ``"rounds"``: the user can change rates, mu, rho and gamma in every round;
+            ``"clients"``: also for each client of a round.
+        buffers: treatment of buffers at level server, if the implementation's models have some: the readings of
+            ``statistics`` and of ``counters``, such as ``{"statistics": "averaged", "counters": "largest"}``
+            (``fedspec.buffers``).
         resumes: True if its sessions have ``save`` and ``restore``; the judge then interrupts them (docs/resume.md).
-        faults: treatment of messages that aren't right at level server, by kind, such as ``{"nan": "skips"}``
+        faults: treatment of invalid messages at level server, by kind, such as ``{"nan": "skips"}``
             (``fedspec.faults``).
         schedules: schedules of rates that the implementation makes by itself, by hyper-parameter, such as
             ``{"eta": "cosine/round period=100 floor=0.1"}`` (``fedspec.schedules``).
@@ -186,11 +187,11 @@ SubjectInfo: TypeAlias = Info
 class Quadratics:
     """The clients' objectives at levels ``round`` and ``trace``: F_i(x) = x' H_i x / 2 - e_i' x, gradient H_i x - e_i.
 
-    Where an algorithm reads losses, F_i(x) = x' H_i x / 2 - e_i' x + f_i, and no F_i(x) of a case is 0 or below.
+    If an algorithm reads losses, F_i(x) = x' H_i x / 2 - e_i' x + f_i, and every F_i(x) of a case is above 0.
 
     Attributes:
-        H: [clients, d, d], symmetric.
-        e: [clients, d].
+        H: [clients, d, d] the matrices H_i, symmetric.
+        e: [clients, d] the vectors e_i.
         examples: [clients] sample sizes n_i; with weights by examples, p_i is n_i / sum of n over the participants.
         f: [clients] F_i(0), where the algorithm reads losses; None for other algorithms.
     """
@@ -210,20 +211,20 @@ class Case:
         level: the level to run at.
         reading: the claimed reading.
         options: every choice of the reading, resolved: ``{"bias_correction": "none", "weights": "examples"}``.
-        dtype: ``float32`` or ``float64``; arrays are given in it and ``x`` is expected in it.
+        dtype: ``float32`` or ``float64``, the type of all arrays and of the returned ``x``.
         x0: the initial model as named blocks.
         hyper: hyper-parameters by their catalogue names, as floats.
         problem: the clients' objectives (levels ``round`` and ``trace``), functions of all blocks as one vector: the
             gradient of client i is H[i] x - e[i]. If there is no server, ``x0`` is one block [clients, d]: row i is the
             model of client i.
-        variant: variant of the claim; empty if it names none.
-        population: at level server, the number N of all clients, where the rule counts those too that sit out.
-        buffers: at level server, those of the initial model, if the claim says that its models carry some.
-        schedules: those of the claim: ``hyper`` holds the rates that they begin with, and no event says a rate.
-        gradients: those of the claim: events and problem hold the gradients before these links.
-        messages: those of the claim: events hold the changes before these links.
-        parts: those of the claim: ``x0`` has each of these blocks, and other blocks.
-        steps: those of the claim.
+        variant: variant of the claim; empty if the claim has none.
+        population: at level server, the number N of all clients, if the rule also counts clients that don't take part.
+        buffers: at level server, the buffers of the initial model, if the claim declares buffers.
+        schedules: the claim's schedules; ``hyper`` then has the initial rates, and events have no rate.
+        gradients: the claim's transforms of gradients; events and problem have the gradients before these transforms.
+        messages: the claim's transforms of messages; events have the changes before these transforms.
+        parts: the claim's special blocks; ``x0`` has each of these blocks, and other blocks.
+        steps: the claim's changes of the model around a step.
     """
 
     algorithm: str
@@ -250,8 +251,8 @@ class Gradient:
 
     Attributes:
         g: the gradient; with ``tokens``, row j of each block is the gradient of micro-batch j's mean loss.
-        eta_l: the rate of this step, for claims with ``rates="each"``; None: the case's, which a round that has a
-            schedule begins with.
+        eta_l: the rate of this step, for claims with ``rates="each"``; None: the case's rate. If the case has a
+            schedule, every round begins with that rate.
         tokens: number of tokens of each micro-batch, for claims that accumulate them; empty: ``g`` is one gradient.
     """
 
@@ -275,15 +276,16 @@ class ClientMessage:
     a weight is p_i.
 
     Attributes:
-        client: its number.
-        delta: local model minus the model it started from; the server adds it.
-        weight: its number of examples n_i, a whole number >= 0.
-        steps: its number of local steps tau_i.
-        a_norm: the l1 norm of its accumulation vector a_i (FedNova); tau_i for plain SGD.
-        control: the change c_i^+ - c_i of its control variate, as blocks (SCAFFOLD and its kind; else None).
-        loss: F_i at the model that it started from, over all its examples (q-FedAvg; else None).
-        buffers: buffers of its local model, under the names of the case's; None if the case has none.
-        round: the round that it answers, counted from 1, in a case of faults; None: the present round.
+        client: the client's number.
+        delta: the client's local model minus the model from which it started; the server adds this change.
+        weight: the client's number of examples n_i, a whole number >= 0.
+        steps: the client's number of local steps tau_i.
+        a_norm: the l1 norm of the client's accumulation vector a_i (FedNova); tau_i for plain SGD.
+        control: the change c_i^+ - c_i of the client's control variate, as blocks (for SCAFFOLD and similar
+            algorithms); else None.
+        loss: F_i at the model from which the client started, over all its examples (q-FedAvg); else None.
+        buffers: buffers of the local model, under the names of the case's buffers; None if the case has none.
+        round: the round that the message answers, counted from 1, in a case of faults; None: the present round.
         draws: d draws in [0, 1), in the order of ``x0``, if the claim rounds messages at random.
     """
 
@@ -305,7 +307,7 @@ class Messages:
 
     Attributes:
         messages: messages of the participants.
-        hyper: hyper-parameters of the server that are others in this step. What is not said is as in the case.
+        hyper: the server's hyper-parameters with a new value in this step; all others are as in the case.
         noise: d standard normal draws, in the order of ``x0``, if the claim's messages have ``noise``.
     """
 
@@ -320,13 +322,13 @@ class Round:
 
     Attributes:
         participants: numbers of the clients that take part.
-        steps: their numbers of local steps, in the same order.
-        strategies: the local solver of each, for algorithms that blend several.
-        scales: factor of each participant's change, for algorithms that weigh changes so.
+        steps: the participants' numbers of local steps, in the same order.
+        strategies: the local solver of each participant, for algorithms that blend several.
+        scales: factor of each participant's change, for algorithms that read such factors.
         noise: d standard normal draws, in the order of ``x0``, for servers that add noise.
-        draws: d draws in [0, 1) for each, in the order of ``x0``, for clients that round at random.
-        hyper: hyper-parameters that are others in this round, for claims whose user sets them anew: a number, or one
-            for each participant. What is not said is as in the case.
+        draws: d draws in [0, 1) for each participant, in the order of ``x0``, for clients that round at random.
+        hyper: hyper-parameters with a new value in this round, for claims that let the user change them: a number, or
+            one for each participant. All others are as in the case.
     """
 
     participants: tuple[int, ...]

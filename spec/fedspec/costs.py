@@ -41,8 +41,8 @@ def floats(formula: str, sizes: Mapping[str, int]) -> int:
         factor  = number, symbol or ( sum ), and ^ after it before a whole number
 
     Raises:
-        FedspecError: it is no such formula; with the token and its place.
-        KeyError: it has a symbol that is given no size.
+        FedspecError: the formula is invalid; the message has the token and its place.
+        KeyError: a symbol of the formula has no size.
     """
     tokens = deque(_TOKEN.findall(formula))
     value = _sum(tokens, sizes)
@@ -109,11 +109,11 @@ class Costs:
     """Cost formulas of an algorithm, in the symbols of ``SYMBOLS``.
 
     Attributes:
-        down: floats from the server to clients, for all of them, in one round (one server step where updates arrive).
+        down: floats from the server to all clients in one round (in one server step for late updates).
         up: floats from clients to the server.
         gossip: floats between clients.
         client: floats that one client keeps from round to round.
-        working: floats that one client needs while it computes: its model, the state of its solver, what it received.
+        working: floats that one client needs while it computes: its model, its solver's state, and the received data.
         server: floats that the server keeps from round to round.
         note: remark on the costs that the formulas do not contain.
     """

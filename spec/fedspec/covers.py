@@ -129,7 +129,7 @@ class _Ragged(NamedTuple):
 
 
 class _Rows(NamedTuple):
-    """Rows of indices, those of one length together, and where each row has got to: no more numbers than the rows."""
+    """Rows of indices grouped by length, with the next position in each row; uses no more numbers than the rows."""
 
     tables: tuple[Int[np.ndarray, "rows length"], ...]
     places: Int[np.ndarray, "rows"]
@@ -255,8 +255,8 @@ def named_cover(name: CoverName, shapes: Mapping[str, Sequence[int]]) -> Slices:
     """Return the cover called ``name`` for blocks of the given shapes, coordinates in row-major order.
 
     Raises:
-        UnknownNameError: there is no such cover.
-        ShapeError: a block has a length that is none.
+        UnknownNameError: no cover has that name.
+        ShapeError: a length in a shape isn't a whole number >= 0.
         CoverError: a block has no coordinate.
     """
     name = choice(CoverName, "cover", name)

@@ -38,9 +38,9 @@ class Deciding:
     """Evaluator of the expressions in one function whose values a reading fixes.
 
     Attributes:
-        known: the parameters and local names whose value it decides.
-        options: the options of the record.
-        space: the names of the function's module.
+        known: values of parameters and local names that the reading fixes.
+        options: the options of the hyper-parameter record.
+        space: the global names of the function's module.
     """
 
     known: dict[str, Any]

@@ -64,12 +64,12 @@ class Reading:
     """A published definition of an algorithm's name.
 
     Attributes:
-        name: name that a subject claims.
+        name: name that a claim declares.
         words: the definition in words, with its source.
-        fixes: the options it decides; the others are left to the subject to declare.
-        requires: relations between hyper-parameters that it asks for.
-        levels: levels at which it can be judged; empty: all levels of the algorithm.
-        formerly: names that it had, the first first: they are taken where a claim says one.
+        fixes: the options that the reading decides; an adapter declares all other options.
+        requires: relations between hyper-parameters that the reading requires.
+        levels: levels at which the reading can be judged; empty: all levels of the algorithm.
+        formerly: former names of the reading, the oldest first; claims may still use these.
     """
 
     name: str

@@ -9,10 +9,10 @@ from typing import Any
 
 
 def said(package: str, name: str, first: Sequence[str] = ()) -> Iterator[Any]:
-    """Yield the values of a name in a package's modules: modules in ``first`` in that order, then the others by name.
+    """Yield the values of a name in a package's modules: first the modules in ``first``, then all others by name.
 
     Raises:
-        ImportError: a module is only just being imported, so that what it says is not known yet.
+        ImportError: a module is still being imported, so its value isn't known yet.
     """
     found = [module.name for module in pkgutil.iter_modules(import_module(package).__path__)]
     for module in (*first, *sorted(set(found) - set(first))):

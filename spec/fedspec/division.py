@@ -30,13 +30,13 @@ def refuse_division_by_zero(name: str, rule: str, given: Mapping[str, Any], resu
     """Raise ParameterError if a rule, given finite arrays, returns a model or direction with NaN or infinity.
 
     Args:
-        name: the stabiliser that is 0.
-        rule: the rule that has run.
-        given: its arguments.
-        result: its result.
+        name: the name of the stabiliser that is 0.
+        rule: the function of the rule.
+        given: the arguments of the rule's call.
+        result: the result of the rule's call.
 
     Raises:
-        ParameterError: a coordinate of it is NaN or infinite.
+        ParameterError: a coordinate of the result is NaN or infinite.
     """
     if not all(np.isfinite(array).all() for value in given.values() for array in _arrays(value, moved=False)):
         return

@@ -192,7 +192,7 @@ def declare(name: str, parameter: Parameter) -> None:
     """Register the meaning of a user's own hyper-parameter, before a rule uses its name.
 
     Raises:
-        ParameterError: the name has another meaning already, or cases are drawn from no such domain.
+        ParameterError: the name already has another meaning, or cases can't be drawn from the domain.
     """
     if name not in DOMAINS and parameter.domain not in DRAWN.values():
         raise ParameterError(
@@ -286,7 +286,7 @@ def require(name: str, value: Any) -> None:
     """Raise ParameterError unless a hyper-parameter, or each number of a per-client column, is in its domain.
 
     Raises:
-        ParameterError: it is not a number, NaN, infinite, or outside the domain of its name.
+        ParameterError: the value isn't a number, or is NaN, infinite or outside the domain of its name.
     """
     domain, meaning, _ = DOMAINS[name]
     if not isinstance(value, np.ndarray | np.generic) and namespace(value) is not None:
@@ -324,7 +324,7 @@ def pull(eta_l: Any, mu: Any) -> Any:
     """Return alpha = eta_l mu, the fraction of the distance to its anchor that a proximal step moves.
 
     Raises:
-        ParameterError: alpha is above 1, though both numbers may be in their own domains.
+        ParameterError: alpha is above 1; this is possible with both numbers inside their own domains.
     """
     alpha = eta_l * mu
     domain, meaning, _ = DOMAINS["alpha"]
@@ -340,7 +340,7 @@ def require_count(name: str, value: Any) -> None:
     """Raise PlanError unless a plan's count, or each count of a per-client array, is a whole number in its domain.
 
     Raises:
-        PlanError: it is not a whole number, or too small.
+        PlanError: a count isn't a whole number, or is too small.
     """
     domain, meaning = PLANNED[name]
     if value.__class__ is int and domain.holds(value):
@@ -361,7 +361,7 @@ def require_weights(name: str, value: Any) -> None:
     """Raise WeightError if a weight is negative, a norm ||a_i||_1 isn't positive, or either isn't a finite number.
 
     Raises:
-        WeightError: there is such an entry.
+        WeightError: a weight or norm is out of range.
     """
     domain = POSITIVE if name in NORMS else NONNEGATIVE
     numbers = [value] if namespace(value) is None else entries(value)
@@ -379,7 +379,8 @@ def require_sizes(what: str, sizes: Sequence[Any], clients: Sequence[int] = ()) 
     """Raise WeightError unless all sample sizes are finite numbers >= 0; they need not be whole.
 
     Raises:
-        WeightError: one is negative, infinite or NaN, or no number, with its client's number, or its place.
+        WeightError: a sample size is negative, infinite, NaN or not a number; the message has the client's number, or
+            the place in the list.
     """
     if all_nonnegative(sizes):
         return

@@ -1,8 +1,8 @@
 """Static analysis of a function's source: the rules that it calls and the names that it returns.
 
-:func:`read` goes through a function as a run does, under some values of its options: of a test that these values decide
-it takes the one branch, of any other test both. It follows the functions of the specification and of own algorithms by
-name, also where a local name stands for one, or another function is handed it. It doesn't follow methods.
+:func:`read` walks through a function as a run does, under some values of its options: of a test that these values
+decide it follows one branch, of any other test both. It follows the functions of the specification and of your own
+algorithms by name, including local names and functions that are passed as arguments. It doesn't follow methods.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class Read:
     """Findings about a function: rules that it calls, names that it returns, attributes that it reads.
 
     Attributes:
-        rules: the functions that print equations, in the order in which they are entered.
-        keys: the names under which it returns something.
-        attributes: the attributes that it reads.
+        rules: the functions that print equations, in the order of the calls.
+        keys: the names of the values that the function returns.
+        attributes: the attributes that the function reads.
     """
 
     rules: dict[Function, None] = field(default_factory=dict)
@@ -73,7 +73,7 @@ def _definitions(file: str) -> dict[tuple[str, int], ast.FunctionDef]:
 
 @cache
 def _own(code: CodeType) -> frozenset[str]:
-    """The names that a function and those within it bind."""
+    """Names that a function and its inner functions bind."""
     inner = (_own(c) for c in code.co_consts if isinstance(c, CodeType))
     return frozenset((*code.co_varnames, *code.co_cellvars)).union(*inner)
 
@@ -169,7 +169,7 @@ class _Reading(Deciding, ast.NodeVisitor):
             self.known[name] = value
 
     def _names_function(self, node: ast.expr) -> bool:
-        """True if an expression stands for a function that is entered where it is read again."""
+        """True if an expression is the name of a function that is entered at its later call."""
         match node:
             case ast.Name(id=name):
                 return name in self.later or self._function(node) is not None

@@ -90,26 +90,28 @@ class Algorithm:
 
     Attributes:
         id: stable slug.
-        family: its difference from federated averaging; the catalogue is sorted by families.
-        place: its place in its family; rows without a place come last, by id.
+        family: the algorithm's difference from federated averaging; the catalogue is sorted by families.
+        place: position in the family; rows without a position come last, by id.
         title: one line in words.
-        source: place of its definition; starts with "external" when none of the five papers defines it.
-        basis: origin of its text: the publication, or code that claims to be the algorithm.
-        levels: levels at which it can be judged.
-        rules: its rules, in the order they run; read off its functions, as are ``shows`` and ``when``.
-        readings: its published definitions; the first is canonical.
-        shows: intermediates that the specification shows beside ``x``.
-        run: its functions.
-        under: options of its rules that it fixes to a value other than their canonical reading.
-        when: rules that run under one value of an option only, by ``option=value``.
-        costs: floats that are sent in a round and kept, under the canonical reading.
+        source: place of the definition; starts with "external" if none of the five papers defines the algorithm.
+        basis: origin of the specification's text: the publication, or code that claims to be the algorithm.
+        levels: levels at which the algorithm can be judged.
+        rules: the algorithm's rules, in the order in which they run; derived from its functions, as are ``shows`` and
+            ``when``.
+        readings: published definitions of the algorithm; the first is canonical.
+        shows: intermediates that the specification returns beside ``x``.
+        run: the algorithm's functions.
+        under: options of the rules that the algorithm fixes to a value other than their canonical reading.
+        when: rules that run only under one value of an option, by ``option=value``.
+        costs: floats sent in a round and floats kept from round to round, under the canonical reading.
         traps: common mistakes of implementers, in our words.
-        facts: facts by which laws choose it, except for the facts that are read off the rest of the row.
-        denies: reasons why it lacks a fact that would be read off, or breaks a law: by the fact, or the law's id.
-        dimensions: dimensions of its hyper-parameters, if not the usual ones of their names.
-        usual: default values of its hyper-parameters, if not the usual ones of their names (:mod:`fedspec.usual`).
-        symbols: its source's symbols, by our name, where the two differ in more than the alphabet.
-        aliases: other names that lookups accept for its id, each with its source.
+        facts: facts by which laws choose the algorithm, except for the facts that are derived from the rest of the row.
+        denies: reasons why the algorithm lacks a derived fact, or breaks a law; by the fact, or the law's id.
+        dimensions: dimensions of hyper-parameters, if they differ from the usual ones of their names.
+        usual: default values of hyper-parameters, if they differ from the usual ones of their names
+            (:mod:`fedspec.usual`).
+        symbols: the paper's symbols, by our name, if they differ in more than the alphabet.
+        aliases: other names of the algorithm that lookups accept, each with its source.
     """
 
     id: str
@@ -285,7 +287,7 @@ class Algorithm:
 
         Raises:
             UnknownNameError: an option or its value is unknown.
-            ParameterError: a declared choice contradicts the reading, or plays no part.
+            ParameterError: a declared choice contradicts the reading, or has no effect under the other options.
         """
         fixes = self.reading(reading).fixes
         for name, value in options.items():
@@ -325,7 +327,7 @@ def _of_record(record: type) -> dict[str, type]:
 
 @lru_cache(maxsize=256)
 def _of_rule(rule: Callable[..., typing.Any], begin: Callable[..., typing.Any] | None) -> dict[str, type]:
-    """The keywords of a local solver's rule with their types, and those of what its state begins with."""
+    """Keywords of a local solver's rule with their types, and the keywords of its initial state."""
     hints = typing.get_type_hints(rule)
     told = inspect.signature(rule).parameters.items()
     keywords = {n: hints[n] for n, p in told if p.kind is p.KEYWORD_ONLY and n != "k"}

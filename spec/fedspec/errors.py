@@ -1,6 +1,6 @@
 """Exceptions that fedspec raises for bad input; all derive from FedspecError.
 
-Every message names the argument, the value it had and the remedy, so that a command line can print it as it is.
+Every message names the argument, its value and the remedy, so that a command can print it unchanged.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 
 class FedspecError(ValueError):
-    """Base class: fedspec can't do what was asked; the message names the problem, its place and the remedy."""
+    """Base class of fedspec's errors; the message names the problem, its place and the remedy."""
 
 
 class ParameterError(FedspecError):
@@ -74,7 +74,7 @@ def to_install(extras: str, distribution: str = "fedspec") -> str:
     """Command that installs a distribution from fedspec's source or from its wheel; no index has one.
 
     Args:
-        extras: the needed extras, as in ``certify,solvers``; empty: none.
+        extras: the needed extras, such as ``certify,solvers``; empty: none.
         distribution: one of ``SOURCES``.
     """
     from fedspec import __version__

@@ -1,6 +1,7 @@
 """Invalid messages, and how a server may treat each kind: the words of ``Offer.faults``.
 
-No paper says what a server does with a change that holds NaN. Codes differ, so an offer declares it by kind::
+No paper defines how a server treats a change that contains NaN. Implementations differ, so a claim declares the
+treatment by kind::
 
     Offer("fedavg", "server", "mcmahan-2017", faults={"nan": "skips", "negative-weight": "raises"})
 
@@ -40,8 +41,8 @@ class Treatment(StrEnum):
     """The server gives the message a weight of 1."""
 
     PASSES = "passes-on"
-    """The server computes the rule unchecked: NaN where it divides zero by zero. A change that isn't finite also
-    counts as passed on if the model isn't finite in the same place.
+    """The server runs the rule without a check: NaN if it divides zero by zero. A non-finite change also counts as
+    passed on if the model isn't finite in the same place.
     """
 
 
@@ -69,7 +70,7 @@ def check_faults(declared: Mapping[str, str]) -> None:
     """Raise UnknownNameError if a declared kind or treatment doesn't exist.
 
     Raises:
-        UnknownNameError: a kind is unknown, or the kind has no such treatment.
+        UnknownNameError: a kind is unknown, or has no such treatment.
     """
     for kind, treatment in declared.items():
         if kind not in KINDS:

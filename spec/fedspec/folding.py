@@ -1,9 +1,9 @@
 """Source of a function under one reading, with the branches on the reading's options folded away.
 
-Each rule has one text, with an option for each choice that its readings make. :func:`folding_of` gives that text as a
-reading runs it: a test of an option disappears with the branch that is not taken, an option is no parameter any more,
-and a helper that is then one expression (``root``, ``corrected``) stands where it is called. Nothing else is changed,
-so that the folded functions compute the same numbers, bit for bit.
+Each rule has one text, with an option for each choice that its readings make. :func:`folding_of` returns that text as a
+reading runs it: a decided test of an option disappears with its other branch, an option is no longer a parameter, and a
+helper that becomes a single expression (``root``, ``corrected``) is inlined at its call. Nothing else changes, so the
+folded functions compute the same numbers, bit for bit.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ class Folding:
     """Folded source of an algorithm's functions under one reading.
 
     Attributes:
-        options: the options that the reading decides.
-        numbers: the names of the algorithm's hyper-parameters that play a part under these options.
-        whole: true if functions keep their options as parameters that they do not read: a folded function can then
-            stand for the function that it is folded from.
-        known: the parameters that the reading decides, by folded function.
+        options: the options that the reading fixes, with their values.
+        numbers: the names of the hyper-parameters that have an effect under these options.
+        whole: True if folded functions keep their option parameters although they no longer read them: then a folded
+            function can replace the original one.
+        known: the parameters that the reading fixes, by folded function.
         texts: the text of each function that the reading changes.
-        kept: the functions that keep their options, since two calls decide differently.
-        found: the functions that were looked at, by what a call decides of them.
-        definitions: what stands for the text of some functions.
+        kept: the functions that keep their options, since two calls pass different values.
+        found: the functions that were folded, by the values that a call fixes.
+        definitions: definitions that replace the text of some functions.
     """
 
     options: Known
@@ -242,7 +242,7 @@ class _Function(Deciding, ast.NodeTransformer):
         return node
 
     def _spread(self, call: ast.Call) -> list[Any] | None:
-        """The statements of a rule that is called, last its expression, if they can stand where it is called."""
+        """Statements of a called rule, its result last, if they can be inserted at the call."""
         f = self._function(call.func)
         if f is None or f not in self.of.known or not self._is_equation(f):
             return None
@@ -294,7 +294,7 @@ class _Function(Deciding, ast.NodeTransformer):
         return self._folded_call(node, f)
 
     def _function(self, node: ast.expr) -> FunctionType | None:
-        """The function with options that a name stands for; None if it stands for something else."""
+        """Function with options that a name refers to; None if it refers to something else."""
         f = self.space.get(node.id) if isinstance(node, ast.Name) else None
         f = inspect.unwrap(f) if isinstance(f, FunctionType) else None
         return f if f is not None and f.__module__.startswith(WHERE) else None
@@ -321,7 +321,7 @@ class _Function(Deciding, ast.NodeTransformer):
         return [ast.keyword(k.arg, self._argument(k.value))]
 
     def _with_text(self, node: ast.Call) -> ast.Call:
-        """A call whose options are text."""
+        """Return a call whose options are text."""
         node.args = [self._option(a) for a in node.args]
         node.keywords = [ast.keyword(k.arg, self._option(k.value)) for k in node.keywords]
         return node
@@ -385,7 +385,7 @@ def _inlined(
 
 
 def _is_simple(node: ast.expr, times: int) -> bool:
-    """True if an argument may be left out, or stand more than once, where an expression reads it that often."""
+    """True if an argument may be dropped, or repeated as often as an expression reads it."""
     if times > 1:
         return isinstance(node, ast.Name | ast.Attribute | ast.Constant | ast.Subscript)
     return not any(isinstance(n, ast.Call) for n in ast.walk(node))

@@ -1,8 +1,8 @@
 """Functions of an algorithm, grouped by whether its clients and server can run separately.
 
 An algorithm is a *solver* (level ``client``: one gradient a step), a *method* (levels ``server`` and ``round``: the
-server half alone, or clients and server together) or a *program* (levels ``round`` and ``trace``: clients that
-remember, adapt, talk to each other or arrive late, so that no half stands alone).
+server alone, or clients and server together) or a *program* (levels ``round`` and ``trace``: clients that keep state,
+adapt, exchange models or arrive late, so that neither half runs alone).
 
 Each function has an option for each choice that the readings of its algorithm make. :mod:`fedspec.folding` prints the
 text of one reading.
@@ -26,12 +26,12 @@ class Served:
     """Stand-alone server of a program, for level server.
 
     Attributes:
-        init: the state before the first round, from the model and the number of all clients.
-        server: the state after a round's messages, and the intermediates by the paper's names.
-        shows: the names that it returns, and the fields of its state.
-        reads: hyper-parameters of the clients that it needs too.
-        spares: hyper-parameters that it does not read here, though their names do not say that they are the clients'.
-        controls: True if its messages carry the changes of control variates.
+        init: function that returns the state before the first round, from the model and the number of all clients.
+        server: function that returns the state after a round's messages, and the intermediates by the paper's names.
+        shows: the names of the intermediates, and the fields of the state.
+        reads: clients' hyper-parameters that the server needs too.
+        spares: hyper-parameters that the server doesn't read here, though their names don't mark them as the clients'.
+        controls: True if the messages have the changes of control variates.
     """
 
     init: Callable[[Any, Vector, int], Any]
@@ -84,19 +84,22 @@ class Program:
     """Functions of an algorithm whose clients and server can't run separately; one event is one step.
 
     Attributes:
-        hyper: its hyper-parameters and options.
-        init: the state before the first event, from the model and what is known of the clients; it has a field ``x``.
-        step: the state after one event and the intermediates by the paper's names, from the clients and a
-            ``Plan``, ``Exchange`` or ``Arrival``; algorithms with a buffer take several arrivals that fit it.
+        hyper: the record of hyper-parameters and options.
+        init: function that returns the state before the first event, from the model and the :class:`Setup` of the
+            clients; the state has a field ``x``.
+        step: function that returns the state after one event and the intermediates by the paper's names, from the
+            clients and a ``Plan``, ``Exchange`` or ``Arrival``; algorithms with a buffer accept several arrivals that
+            fit the buffer.
         event: ``round``, ``exchange`` or ``arrival``.
-        takes: more fields of its cases: ``layers`` (a model of several blocks), ``strategies`` or ``scales`` (one for
-            each participant), ``noise`` (one number for each coordinate), ``draws`` (that for each participant),
-            ``repeats`` (a client may take part twice in a round), ``clusters``, ``peers`` (no server: row i of ``x0``
-            is the model of client i), ``senders`` (only those who compute mix, and W has a row for each), ``one-set``
-            (the senders compute at every local step), ``everyone`` (all clients take part in every round),
-            ``one-length`` (all take equally many steps), ``one-step`` (one step each).
-        strategies: the local solvers that a plan may name, where it names one for each participant.
-        served: its server by itself, where that stands alone: the program can then be judged at level server too.
+        takes: further fields and limits of the algorithm's cases: ``layers`` (a model of several blocks),
+            ``strategies`` or ``scales`` (one for each participant), ``noise`` (one number for each coordinate),
+            ``draws`` (one number for each coordinate and participant), ``repeats`` (a client may take part twice in a
+            round), ``clusters``, ``peers`` (no server: row i of ``x0`` is the model of client i), ``senders`` (only the
+            computing clients mix, and W has a row for each), ``one-set`` (the senders compute at every local step),
+            ``everyone`` (all clients take part in every round), ``one-length`` (all clients take equally many steps),
+            ``one-step`` (each client takes one step).
+        strategies: the local solvers that a plan may name, if a plan names one for each participant.
+        served: the stand-alone server, if there is one: the program can then also be judged at level server.
     """
 
     hyper: type[Hyper]

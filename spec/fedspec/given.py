@@ -22,12 +22,12 @@ def anew(hyper: Given, clients: int = 0) -> Given:
     """Validate the hyper-parameters that an event overrides; return them with lists as tuples.
 
     Args:
-        hyper: by name, a number, or one for each client.
-        clients: number of participants, if each may have a number of its own; 0: none may.
+        hyper: by name, a number, or one number for each client.
+        clients: number of participants, if each may have its own value; 0: all have the same value.
 
     Raises:
-        PlanError: a name is none that varies, or a number is one for each client where there is to be one for all, or
-            there is not one for each.
+        PlanError: a hyper-parameter of that name can't vary, has values by client where only one is allowed, or doesn't
+            have one value for each client.
         ParameterError: a number is outside the domain of its name.
     """
     out: dict[str, Any] = {}

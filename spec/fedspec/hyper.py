@@ -32,7 +32,7 @@ def _types(cls: typing.Any) -> dict[str, typing.Any]:
 
 
 class _Asking(type):
-    """A record that is made without what it needs says so in a sentence of its own."""
+    """Error for a record without a required value, as a complete sentence."""
 
     def __call__(cls, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
         try:
@@ -50,7 +50,7 @@ def _refuse_missing(cls: typing.Any, given: Mapping[str, typing.Any], options: M
     """Refuse a record without what plays a part under these options and has no default: all of it at once.
 
     Raises:
-        ParameterError: something is not given.
+        ParameterError: a hyper-parameter without a default is missing; the message lists all of them.
     """
     free = [f.name for f in fields(cls) if f.default in (MISSING, NOT_GIVEN) and f.name not in given]
     if missing := [name for name in free if plays_part(cls.plays, name, options)]:
@@ -64,11 +64,12 @@ class Hyper(metaclass=_Asking):
     """Base class of hyper-parameter records: checks the domains of numbers and converts option strings to enums.
 
     Attributes:
-        plays: hyper-parameters that play a part under some values of an option only, with these, as ``option=value``.
-            Elsewhere such a hyper-parameter is refused, unless it is the default.
+        plays: conditions, as ``option=value``, under which a hyper-parameter has an effect. If no condition holds,
+            fedspec rejects a value other than the default.
 
     Raises:
-        ParameterError: a number is outside its domain, is given and plays no part, or plays one and is not given.
+        ParameterError: a number is outside its domain, is given without effect under the options, or is required and
+            missing.
         UnknownNameError: an option has no such value.
     """
 

@@ -26,7 +26,7 @@ class OwnBlocks(Own):
     """Population of clients that run one after another, each from its own model.
 
     Attributes:
-        copies: blocks of each client that has trained before, by its number.
+        copies: blocks of each client that has trained before, by the client's number.
         after: the same after the round; kept blocks are again the server's.
     """
 

@@ -1,7 +1,7 @@
 """The five papers: authors, venue, the version of each that fedspec specifies, and known changes in other versions.
 
-Whatever names a paper takes the words from here: ``fedspec papers``, the pages, the ledger. What stands here was looked
-up on 2026-11-23 unless it says "not verified".
+All names of papers come from here: in ``fedspec papers``, the pages and the ledger. The entries were looked up on
+2026-11-23 unless they say "not verified".
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ class Paper:
     """Bibliographic record of a specified paper, with the version that fedspec follows.
 
     Attributes:
-        key: beginning of the ids of its claims and invariants.
-        name: its short name here.
-        title: its title in the specified text.
-        authors: in their order.
+        key: prefix of the ids of the paper's claims and invariants.
+        name: the paper's short name here.
+        title: title of the version that the specification follows.
+        authors: the authors in the paper's order.
         year: year of publication at the venue.
         venue: venue; "preprint" if no venue is known.
-        arxiv: its number on arXiv; empty if it is not known to be there.
-        openreview: its id on OpenReview; likewise.
+        arxiv: number on arXiv; empty if unknown.
+        openreview: id on OpenReview; empty if unknown.
         specified: the text that the specification follows.
         later: known changes of other versions; empty if none is known.
         published: the title at the venue, if it differs.
-        used: the part of the paper in the catalogue.
+        used: the part of the paper that the catalogue contains.
     """
 
     key: str
@@ -160,7 +160,7 @@ def find(key: str) -> Paper:
     """Return the paper with that key, ignoring case.
 
     Raises:
-        UnknownNameError: none has it.
+        UnknownNameError: no paper has that key.
     """
     known = key.lower()
     if known not in PAPERS:

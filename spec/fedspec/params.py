@@ -26,7 +26,8 @@ def size(name: str, shape: Sequence[int]) -> int:
     """Number of coordinates of a block of that shape.
 
     Raises:
-        ShapeError: a length is negative or not a whole number, or there are more coordinates than can be.
+        ShapeError: a length is negative or not a whole number, or the block has more coordinates than an array can
+            have.
     """
     for length in shape:
         if not is_whole(length) or length < 0:
@@ -41,7 +42,7 @@ def flatten(blocks: Mapping[str, Array]) -> Vector:
     """Concatenate all blocks to one vector: in the order of the mapping, each in row-major order.
 
     Raises:
-        ShapeError: there is no block.
+        ShapeError: the model has no block.
     """
     if not blocks:
         raise ShapeError("x: the model has no blocks; give at least one")
@@ -68,7 +69,7 @@ def layers(shapes: Mapping[str, Sequence[int]]) -> tuple[slice, ...]:
     """Slice of each block in the flat vector, in order.
 
     Raises:
-        ShapeError: a block has a length that is none.
+        ShapeError: a length in a shape isn't a whole number >= 0.
     """
     # Whole numbers in Python: where layers lie is nothing that a tracer should compute.
     ends = [*accumulate(size(name, shape) for name, shape in shapes.items())]
@@ -79,7 +80,7 @@ def check_layers(layers: Sequence[slice], d: int) -> None:
     """Raise ShapeError unless the slices partition the coordinates 0..d-1 in order.
 
     Raises:
-        ShapeError: a coordinate lies in no layer, or in two.
+        ShapeError: a coordinate lies in no layer, or in two layers.
     """
     found = [layer.indices(d) for layer in layers]
     ends = [0, *(stop for _, stop, _ in found)]
@@ -93,7 +94,7 @@ def matrices(shapes: Sequence[Sequence[int]], d: int) -> list[tuple[slice, tuple
     """Slice of each block in the flat vector, with the block's numbers of rows and columns.
 
     Raises:
-        ShapeError: a block has not two axes, or together they have not d coordinates.
+        ShapeError: a block doesn't have two axes, or the blocks together don't have d coordinates.
     """
     for shape in shapes:
         if len(shape) != 2:

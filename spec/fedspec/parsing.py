@@ -1,8 +1,8 @@
 """Parsers for untrusted JSON and TOML that reject deep nesting.
 
-Python's readers end a deeply nested text with a RecursionError, which is no ValueError, and a key of many dots takes
-time and memory that grow with the square of their number. What passes here is nested so little that any function may
-walk through it by calling itself.
+Python's readers end a deeply nested text with a RecursionError, which isn't a ValueError, and a key with many dots
+takes time and memory that grow with the square of their number. Accepted values are nested so little that any function
+may walk through them recursively.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ def parse_json(text: str | bytes, **hooks: Any) -> Any:
 
     Args:
         text: the JSON, as text or in UTF-8.
-        hooks: as ``json.loads`` takes them.
+        hooks: keyword arguments of ``json.loads``.
 
     Raises:
-        TooDeep: it is nested too deeply.
-        ValueError: it is no JSON.
+        TooDeep: the value is nested too deeply.
+        ValueError: the text isn't JSON.
     """
     try:
         found = json.loads(text.decode() if isinstance(text, bytes) else text, **hooks)
@@ -51,8 +51,8 @@ def parse_toml(text: str) -> dict[str, Any]:
     """Read a table from TOML.
 
     Raises:
-        TooDeep: it is nested too deeply.
-        ValueError: it is no TOML.
+        TooDeep: the table is nested too deeply.
+        ValueError: the text isn't TOML.
     """
     if _DOTTED.search(text):
         raise TooDeep(f"a key has more than {MOST_DOTS} dots")
@@ -68,7 +68,7 @@ def _check_depth(value: Any) -> None:
     """Refuse a value that is nested too deeply, level by level.
 
     Raises:
-        TooDeep: it is nested more than ``DEEPEST`` times.
+        TooDeep: the value is nested more than ``DEEPEST`` times.
     """
     level = [value]
     for _ in range(DEEPEST):

@@ -35,7 +35,7 @@ def check_words(parts: Mapping[str, str], where: str = "parts") -> None:
     """Raise an error if a block has an unknown word, or is tied to itself or to a block that has a word.
 
     Raises:
-        ContractError: a block is not as it should be.
+        ContractError: a block's word is invalid; the message names the block.
     """
     for name, said in parts.items():
         word, _, other = said.partition(" ")
@@ -57,7 +57,7 @@ def ties(parts: Mapping[str, str]) -> dict[str, str]:
 
 
 def shared(case: Case, x: Blocks | None = None) -> dict[str, Array]:
-    """Blocks without a word, of a model of the case (``x0`` by default): what a server's state holds."""
+    """Blocks without a word, of a model of the case (``x0`` by default): the blocks in the server's state."""
     return {name: a for name, a in (case.x0 if x is None else x).items() if name not in case.parts}
 
 
@@ -122,7 +122,7 @@ def shrunk(event: Event, case: Case) -> Event:
 
 
 def grown(x: Vector, case: Case) -> Vector:
-    """Whole model from its shared blocks: tied blocks are equal, and the other blocks are those of x0."""
+    """Whole model from its shared blocks: tied blocks are equal, and all remaining blocks are copied from x0."""
     own, tied = unflatten(x, shared(case)), ties(case.parts)
     return flatten({name: own.get(tied.get(name, name), a) for name, a in case.x0.items()})
 

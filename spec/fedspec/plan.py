@@ -41,8 +41,8 @@ class Setup:
         shapes: the shapes of the model's blocks (its layers), by name, in order.
 
     Raises:
-        PlanError: there is no client.
-        WeightError: a sample size is negative, infinite or NaN, or no number.
+        PlanError: the list of clients is empty.
+        WeightError: a sample size is negative, infinite, NaN or not a number.
     """
 
     examples: tuple[Scalar, ...]
@@ -64,23 +64,24 @@ class Plan:
     """Plan of a synchronous round: its participants with their numbers of local steps and examples.
 
     Attributes:
-        participants: numbers of the clients.
-        steps: their numbers of local steps tau_i.
-        examples: their sample sizes n_i.
-        strategies: the local solver of each, where clients differ in it.
+        participants: numbers of the participants.
+        steps: the participants' numbers of local steps tau_i.
+        examples: the participants' sample sizes n_i.
+        strategies: the local solver of each participant, if clients use different ones.
         scales: factor of each participant's change, if the plan has it.
-        noise: d standard normal draws for the server, where it adds noise: a tuple, or a NumPy array of a large model.
-        draws: d draws in [0, 1) for each one, where clients round at random; likewise.
+        noise: d standard normal draws for a server that adds noise: a tuple, or a NumPy array for a large model.
+        draws: d draws in [0, 1) for each participant, for clients that round at random: a tuple, or a NumPy array for a
+            large model.
         repeats: True if a client may be named more than once.
-        hyper: hyper-parameters that are others in this round, or for each participant (:data:`fedspec.given.VARYING`).
-            They are read by whatever runs the round (:mod:`fedspec.varying`), not by an algorithm's text.
+        hyper: hyper-parameters with a new value in this round, or one for each participant
+            (:data:`fedspec.given.VARYING`). The code that runs the round reads them (:mod:`fedspec.varying`), not an
+            algorithm's text.
 
     Raises:
-        PlanError: nobody takes part, a client appears twice, the lengths differ, a number of steps is below 1, a
-            scale or a draw of noise is no finite number, a draw is not in [0, 1), or a hyper-parameter is none that
-            varies.
+        PlanError: there is no participant, a client appears twice, the lengths differ, a number of steps is below 1, a
+            scale or a draw of noise isn't a finite number, a draw isn't in [0, 1), or a hyper-parameter can't vary.
         ParameterError: a hyper-parameter is outside its domain.
-        WeightError: a sample size is negative, infinite or NaN, or no number.
+        WeightError: a sample size is negative, infinite, NaN or not a number.
     """
 
     participants: tuple[int, ...]
@@ -95,7 +96,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         if not self.participants:
-            raise PlanError("participants: nobody takes part; a round needs at least one client")
+            raise PlanError("participants: the list is empty; a round needs at least one client")
         if len({len(self.participants), len(self.steps), len(self.examples)}) != 1:
             raise PlanError(
                 f"plan: {len(self.participants)} participants, {len(self.steps)} step counts and "
@@ -140,7 +141,7 @@ class Plan:
         """Plan reordered by client number, if all n clients take part; else raise PlanError.
 
         Raises:
-            PlanError: somebody does not take part, or a participant is not one of the n.
+            PlanError: a client doesn't take part, or a participant isn't one of the n clients.
         """
         absent = sorted({*range(n)} - {*self.participants})
         if absent:
@@ -156,15 +157,16 @@ class Exchange:
     """Plan of a gossip round: local steps, each followed by an exchange of models.
 
     Attributes:
-        senders: S_r, whose changes the server receives; empty where there is no server.
-        computing: S_(r,t), who takes a gradient at local step t = 0, 1, ...
-        mixing: W; entry [i, j] says how much of client j's model client i takes. Where only those who compute mix, row
-            k is that of the k-th client of the set: of the senders, or of each S_(r,t) where these differ.
-        clusters: disjoint clusters of clients, each of which mixes on its own; empty: one cluster.
-        hyper: hyper-parameters that are others in this round, a number each.
+        senders: S_r, the clients whose changes the server receives; empty if there is no server.
+        computing: S_(r,t), the clients that compute a gradient at local step t = 0, 1, ...
+        mixing: the mixing matrix W; entry [i, j] is the weight of client j's model in client i's new model. If only
+            computing clients mix, row k belongs to the k-th client of the set: of the senders, or of each S_(r,t) if
+            these sets differ.
+        clusters: disjoint clusters of clients; only clients of one cluster mix; empty: a single cluster.
+        hyper: hyper-parameters with a new value in this round, one number each.
 
     Raises:
-        PlanError: a client is named twice in one set, or a hyper-parameter is none that varies.
+        PlanError: a client is named twice in one set, or a hyper-parameter can't vary.
         ParameterError: a hyper-parameter is outside its domain.
     """
 
@@ -185,7 +187,7 @@ class Exchange:
         """Raise PlanError if the plan names a client that doesn't exist.
 
         Raises:
-            PlanError: a sender or computing client is not one of them, or the clusters do not divide them.
+            PlanError: a sender or computing client isn't one of the n clients, or the clusters don't partition them.
         """
         for what, who in (("senders", self.senders), *((f"computing[{t}]", S) for t, S in enumerate(self.computing))):
             check_clients(what, who, len(clients))
@@ -201,13 +203,13 @@ class Arrival:
 
     Attributes:
         client: client of the update.
-        steps: its number of local steps K.
-        delay: tau, how many versions of the model ago it was begun; 0: from the present one.
-        hyper: hyper-parameters that are others for this update, a number each: the client's as they were when it was
-            begun, the server's as they are when it arrives.
+        steps: the client's number of local steps K.
+        delay: tau, the number of versions since the model from which the client began; 0: the present model.
+        hyper: hyper-parameters with a new value for this update, one number each: the client's when it began, the
+            server's when the update arrives.
 
     Raises:
-        PlanError: the delay is negative, the number of steps is below 1, or a hyper-parameter is none that varies.
+        PlanError: the delay is negative, the number of steps is below 1, or a hyper-parameter can't vary.
         ParameterError: a hyper-parameter is outside its domain.
     """
 
@@ -225,7 +227,7 @@ class Arrival:
         """Raise PlanError if the update's client doesn't exist.
 
         Raises:
-            PlanError: its client is not one of them.
+            PlanError: the update's client isn't one of the n clients.
         """
         check_clients("client", (self.client,), len(clients))
 
@@ -234,7 +236,7 @@ def check_clients(what: str, who: Iterable[Any], n: int) -> None:
     """Raise PlanError if a client number is outside 0..n-1.
 
     Raises:
-        PlanError: a number is negative, or n or more, or not whole.
+        PlanError: a client number is negative, n or more, or not a whole number.
     """
     for i in who:
         if i.__class__ is int and 0 <= i < n:
@@ -249,12 +251,12 @@ class Message:
     """Message from a client to the server after its local steps.
 
     Attributes:
-        delta: its change, local model minus the model it started from (it points downhill).
-        examples: its sample size n_i.
-        steps: its number of local steps tau_i.
-        a_norm: ||a_i||_1 of its solver; tau_i for plain SGD.
-        control: the change of its control variate, where it keeps one.
-        loss: F_i at the model that it started from, where the server reads that.
+        delta: the client's change: local model minus the model from which it started (a descent direction).
+        examples: the client's sample size n_i.
+        steps: the client's number of local steps tau_i.
+        a_norm: ||a_i||_1 of the client's solver; tau_i for plain SGD.
+        control: the change of the client's control variate; None if it keeps none.
+        loss: F_i at the model from which the client started, if the server reads it; else None.
     """
 
     delta: Vector
@@ -270,15 +272,16 @@ class Messages:
     """Messages of a round's participants as columns, with an entry for each participant.
 
     Attributes:
-        deltas: their changes as a stack [n, d].
-        examples: their sample sizes n_i.
-        steps: their numbers of local steps tau_i.
-        a_norms: ||a_i||_1 of their solvers; tau_i for plain SGD.
-        controls: the changes of their control variates as a stack; None where they keep none.
-        losses: finds F_i of each at the model that they started from, where a server asks for it; None: they say none.
+        deltas: the participants' changes as a stack [n, d].
+        examples: the participants' sample sizes n_i.
+        steps: the participants' numbers of local steps tau_i.
+        a_norms: ||a_i||_1 of the participants' solvers; tau_i for plain SGD.
+        controls: the changes of the participants' control variates as a stack; None if they keep none.
+        losses: function that returns each participant's F_i at the model from which it started, when the server reads
+            it; None: unknown.
 
     Raises:
-        PlanError: there is not one of each for every client.
+        PlanError: a column doesn't have exactly one entry for every client.
     """
 
     deltas: Any

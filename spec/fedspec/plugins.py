@@ -37,10 +37,10 @@ def named() -> tuple[str, ...]:
 
 @cache
 def loaded() -> tuple[ModuleType, ...]:
-    """Plugin modules of this process: the named ones in their order, then those of installed packages.
+    """Plugin modules of this process: first the user's modules in order, then modules of installed packages.
 
     Raises:
-        PluginError: one is not there, or cannot be imported.
+        PluginError: a plugin doesn't exist, or can't be imported.
     """
     alone = os.environ.get(VARIABLE, "").split(os.pathsep)[0] == ALONE
     installed = () if alone else entry_points(group=GROUP)
@@ -62,8 +62,8 @@ def entries(name: str) -> dict[str, Any]:
 def is_own(module: str) -> bool:
     """True if the functions of a module, given by its dotted name, belong to a user's own algorithms.
 
-    A plugin is one module, or a package with the modules beside it; its mutants edit its own functions, wherever it
-    stands.
+    A plugin is one module, or a package with the modules beside it; its mutants edit its own functions, in any of these
+    modules.
     """
     names, packages = _rooms()
     return module in names or module.startswith(packages)
@@ -71,7 +71,7 @@ def is_own(module: str) -> bool:
 
 @cache
 def _rooms() -> tuple[frozenset[str], tuple[str, ...]]:
-    """The modules of plugins, and how the names of those begin that stand in one package with them."""
+    """Modules of plugins, and the common prefix of the modules that belong to one package with each of them."""
     edited = [getattr(m, "function", None) for table in said("MUTANTS") for m in table]
     texts = {inspect.unwrap(f).__module__ for f in edited if callable(f)}
     names = {module.__name__ for module in loaded()} | {name for name in texts if not name.startswith("fedspec.")}
@@ -85,10 +85,10 @@ def where(module: ModuleType) -> str:
 
 
 def load(name: str) -> ModuleType:
-    """Load a plugin from a file whose name ends in ``.py``, or import the module of that name.
+    """Load a plugin from a file whose name ends in ``.py``, or import the module with that name.
 
     Raises:
-        PluginError: it is not there, or cannot be imported.
+        PluginError: the plugin doesn't exist, or can't be imported.
     """
     return _run(Path(name)) if name.endswith(".py") else _imported(name, name)
 

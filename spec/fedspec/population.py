@@ -1,9 +1,9 @@
 """Execution of a round's clients, one after another.
 
-An algorithm says what one client does; :func:`each` does it for every participant, :func:`each_arrival` for every late
-update; where clients exchange models between their steps, it asks for the :func:`gradients` of some of them, and where
-a server reads what clients lose, for their :func:`losses`. At scale a population does it for stacks of clients: it
-brings the first three of its own, the last where it can, and nothing else in the algorithm differs.
+An algorithm defines the work of one client; :func:`each` runs it for every participant, :func:`each_arrival` for every
+late update. If clients exchange models between their steps, the algorithm asks for the :func:`gradients` of some
+clients; if a server reads losses, for the clients' :func:`losses`. At scale a population runs these for stacks of
+clients: it provides the first three itself, the last if it can, and nothing else in the algorithm differs.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def each(client: Client, clients: Clients, plan: Plan, x: Vector) -> Any:
     Vectors come as a stack, tuples and records of vectors as tuples and records of stacks.
 
     Raises:
-        PlanError: the plan names a client that does not exist, or carries what these clients do not take.
+        PlanError: the plan names a client that doesn't exist, or has inputs that these clients don't accept.
     """
     plan.check_clients(range(len(clients)))
     if any(len(u) != len(x) for u in plan.draws):
@@ -94,7 +94,7 @@ def one_by_one(own: Sequence[Client], clients: Clients, plan: Plan, x: Vector) -
 
 
 def _refuse_unread(clients: Clients, *events: Plan | Arrival) -> None:
-    """Refuse hyper-parameters that an event says anew and nobody has read; only a round reads them."""
+    """Reject hyper-parameters that an event overrides although nothing has read them; only a round reads them."""
     for event in events:
         if event.hyper and getattr(clients, "own", None) is None:
             raise PlanError(
@@ -107,7 +107,7 @@ def downloaded(versions: Sequence[Vector], delay: int) -> Vector:
     """Model version, ``delay`` versions back, from which a client began its update.
 
     Raises:
-        PlanError: it was begun before the first version that is kept.
+        PlanError: the client began before the oldest version that is kept.
     """
     if delay >= len(versions):
         raise PlanError(
@@ -122,14 +122,14 @@ def each_arrival(client: Client, clients: Clients, arrivals: Sequence[Arrival], 
         for each arrival (i, K, delay):  client(i, x_mu, g_i, K)    with mu = t - delay
 
     Args:
-        client: work of a client, from its number, the model x_mu, its gradient and its number of steps; a
+        client: function that trains a client, from its number, the model x_mu, its gradient and its number of steps; a
             population may call it for several arrivals at once that take equally many steps.
         clients: the gradient of every client, or a population that runs them together.
         arrivals: the arrivals of updates.
-        versions: the models so far.
+        versions: the model versions so far.
 
     Raises:
-        PlanError: an arrival is of a client that does not exist, or was begun before the first version.
+        PlanError: an arrival names a client that doesn't exist, or began before the oldest version.
     """
     for arrival in arrivals:
         arrival.check_clients(range(len(clients)))
@@ -151,7 +151,7 @@ def losses(clients: Clients, S: Sequence[int], x: Vector) -> Sequence[Scalar]:
     """Losses F_i(x) of the clients in S, in their order, each over all data of the client.
 
     Raises:
-        PlanError: the clients say gradients alone.
+        PlanError: the clients have gradients but no losses.
     """
     if not isinstance(clients, list | tuple) and isinstance(clients, Population):
         find = getattr(clients, "values", None)

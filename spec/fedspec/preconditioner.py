@@ -33,11 +33,11 @@ def around(maximum_of: Maximum, correction: BiasCorrection) -> tuple[BiasCorrect
     """Bias corrections of AMSGrad's second moment before and after its maximum is taken.
 
     Raises:
-        ParameterError: the maximum is to be taken after a correction that is none of the moments.
+        ParameterError: the reading takes the maximum of corrected moments, but corrects no moment.
     """
     if maximum_of is Maximum.AFTER and correction is not BiasCorrection.MOMENTS:
         raise ParameterError(
-            f"maximum_of: got {maximum_of}, which plays no part under bias_correction={correction}; "
+            f"maximum_of: got {maximum_of}, which has no effect under bias_correction={correction}; "
             f"leave it out, or choose bias_correction=moments"
         )
     none = BiasCorrection.NONE

@@ -57,7 +57,7 @@ def _made(record: Any) -> None:
 
 
 def _taken_apart(record: Any) -> tuple[list[str], list[Any], _Rest]:
-    """The names of the parts, the parts, and what is fixed with the names of the parts."""
+    """Names of the parts, the parts, and the fixed values with the names of the parts."""
     names, parts, fixed = [], [], []
     for f in fields(record):
         value = getattr(record, f.name)
@@ -83,7 +83,7 @@ class _Rest(NamedTuple):
 
 
 def _put_together(kind: type, of: _Rest, parts: Any) -> Any:
-    """The record again; a transformation puts what is no number in its place, so nothing is checked."""
+    """Rebuild the record; nothing is checked, since a transformation may replace numbers by other objects."""
     names, fixed, whole = of
     if whole is not None:
         return whole

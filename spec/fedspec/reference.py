@@ -1,6 +1,6 @@
 """Adapter of the specification (``spec`` in commands), which is also the shortest worked example of an adapter.
 
-It runs a case in whatever arithmetic the case's arrays are in.
+The reference runs a case in the arithmetic of the case's arrays.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class SolverSession(Timed):
 class MethodSession(Timed):
     """Session at levels server and round: each event is one server step or one round; for a program, its server.
 
-    If a round has local blocks, the state lacks them; ``local_blocks`` holds those of clients that have trained.
+    If a round has local blocks, the state lacks them; ``local_blocks`` holds the blocks of clients that have trained.
     """
 
     kept = ("state", "clock", "local_blocks")
@@ -318,7 +318,7 @@ def own_clients(problem: QuadraticClients, case: Case) -> Sequence[Oracle]:
 
 
 def batches(g: Blocks, tokens: Sequence[Scalar]) -> Vector | Micro:
-    """Gradient of an event as a vector; with tokens, that of each micro-batch."""
+    """Gradient of an event as a vector; with tokens, the gradient of each micro-batch."""
     if not tokens:
         return flatten(g)
     return Micro(tuple(flatten({n: a[j, ...] for n, a in g.items()}) for j in range(len(tokens))), tuple(tokens))
@@ -341,8 +341,8 @@ def of_server(h: Any, event: Messages, algorithm: Algorithm) -> Any:
     """Record of hyper-parameters for a server step, with the numbers that the event overrides.
 
     Raises:
-        PlanError: a number is one for each client, or none that varies.
-        ContractError: a number is none that a server of the algorithm reads.
+        PlanError: a hyper-parameter has one value for each client, or can't vary.
+        ContractError: the algorithm's server doesn't read the hyper-parameter.
     """
     said, known = anew(event.hyper), algorithm.numbers_at("server")
     if unread := [name for name in said if name not in known]:
@@ -356,8 +356,8 @@ def rate_of_step(algorithm: Algorithm, eta_l: Scalar) -> Scalar:
     """Return the client rate that an event sets for one local step, once it is checked.
 
     Raises:
-        ContractError: the rule has no rate.
-        ParameterError: it is not positive.
+        ContractError: the rule has no client rate.
+        ParameterError: the rate isn't positive.
     """
     if "eta_l" not in algorithm.numbers:
         raise ContractError(f"event.eta_l: {algorithm.id} has no client rate; leave it out")
@@ -369,7 +369,7 @@ def check_messages(run: Method | Served, messages: Sequence[ClientMessage]) -> N
     """Raise an error for invalid step counts, and for controls or losses that the server doesn't read.
 
     Raises:
-        PlanError: a message holds one.
+        PlanError: a message has an invalid step count, or a control or loss that the server doesn't read.
     """
     read = isinstance(run, Served) and run.controls
     for i, m in enumerate(messages):
@@ -384,7 +384,7 @@ def population(case: Case) -> int:
     """Number of all clients in a case, which the servers of some algorithms use.
 
     Raises:
-        ContractError: the case does not say it, or it is no whole number >= 1.
+        ContractError: the case has no number of clients, or one that isn't a whole number >= 1.
     """
     N = case.population
     if not isinstance(N, int) or isinstance(N, bool) or N < 1:
@@ -398,7 +398,7 @@ def ordered(blocks: Blocks, case: Case) -> Blocks:
     """Reorder blocks to the order of the case's x0.
 
     Raises:
-        ContractError: their names differ from those of x0.
+        ContractError: the blocks' names differ from those of x0.
     """
     if set(blocks) != set(case.x0):
         raise ContractError(f"blocks: got {list(blocks)}, expected {list(case.x0)}")
@@ -421,8 +421,8 @@ def numbers_of(state: Any, names: Sequence[str]) -> dict[str, Any]:
 def held(state: Any, names: Sequence[str], event: str) -> dict[str, Any]:
     """Fields of a program's state, among the given names, that serve as intermediates if its step doesn't return them.
 
-    A state has rows for all clients, but an intermediate has a row for each participant: so rows count for an exchange
-    only, in which every client takes part. Between late updates a state stays as it is; the step returns each new
+    A state has rows for all clients, but an intermediate has a row for each participant: so rows count only for an
+    exchange, in which every client takes part. Between late updates the state stays the same; the step returns each new
     value.
     """
     most = {"round": 1, "exchange": 2}.get(event, -1)

@@ -29,11 +29,11 @@ def pair(returned: Any, by: Callable[..., Any], before: Any) -> tuple[Any, Mappi
 
     Args:
         returned: the step's result.
-        by: the step.
-        before: the state before it.
+        by: the step's function.
+        before: the state before the step.
 
     Raises:
-        PluginError: the result is something else; with the function, its file and the wanted result.
+        PluginError: the result is something else; the message has the function, its file and the required result.
     """
     is_pair = isinstance(returned, tuple) and len(returned) == 2
     if is_pair and is_state(returned[0], before) and isinstance(returned[1], Mapping):
@@ -46,7 +46,7 @@ def check_state(returned: Any, by: Callable[..., Any]) -> Any:
     """Return what ``init`` or a local rule returned if it is a model or a record with one; else raise PluginError.
 
     Raises:
-        PluginError: it is something else; with the function, its file and the wanted result.
+        PluginError: the result is something else; the message has the function, its file and the required result.
     """
     if not is_state(returned, None):
         raise PluginError(f"{place(by)} returned {_kind(returned)}; want a model x, or a record with a field x")

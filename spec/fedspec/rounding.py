@@ -56,8 +56,8 @@ class Grid:
     Attributes:
         least: exponent of the smallest spacing.
         digits: bits of the significand; 0: each spacing is the smallest one.
-        largest: largest number; infinity: there is none.
-        whole: rounding to a whole number.
+        largest: largest number; infinity: no limit.
+        whole: True for rounding to a whole number.
     """
 
     least: int
@@ -85,7 +85,7 @@ TYPES: Mapping[str, Grid] = {
     "float32": Grid(-149, 24, float(np.finfo(np.float32).max)),
     "bfloat16-truncated": _BFLOAT16(whole=math.trunc),
 }
-"""Floating-point types, and what is made of them."""
+"""Floating-point types, and the number grid of each type."""
 
 FIXED: Mapping[str, Callable[[Fraction], int]] = {
     "fixed": round,
@@ -99,7 +99,7 @@ def rounded(x: Any, grid: Grid) -> Any:
     """Round one number of any arithmetic; a float that is not finite stays, and beyond the largest is infinite.
 
     Raises:
-        InexactError: a number that is no float is beyond the largest one.
+        InexactError: a number that isn't a float exceeds the largest number of the grid.
     """
     if hasattr(x, "rounded"):
         return x.rounded(grid)
@@ -143,17 +143,17 @@ CLIPS = ("clip-norm", "clip-block-norm", "scale-norm", "clip-value")
 """Functions of gradients that messages may pass, too."""
 
 NUMBERED = (*CLIPS, *FIXED, "masks")
-"""Words of one number; those of ``TYPES`` have none."""
+"""Words that take one number; the words of ``TYPES`` take none."""
 
 PASSED = (*NUMBERED, *TYPES)
-"""Words of what each change passes."""
+"""Words for the steps that each change passes."""
 
 
 def passage(said: Sequence[str], where: str = "messages") -> tuple[Word, ...]:
-    """Parse what a claim says that each change passes.
+    """Parse the steps that each change passes according to a claim.
 
     Raises:
-        ContractError: a link is unknown, or its number is not positive, or no whole number where it counts bits.
+        ContractError: a link is unknown, or its number isn't positive, or isn't a whole number of bits.
     """
     return checked(chain(said, where, NUMBERED, TYPES))
 

@@ -69,7 +69,7 @@ RULES: dict[str, Callable[..., Any]] = {}
 
 @functools.cache
 def printed(function: Callable[..., Any]) -> tuple[Equation, ...]:
-    """All equations in a rule's docstring, those of every reading included."""
+    """All equations in a rule's docstring, including the equations of every reading."""
     name = f"{function.__module__}.{function.__qualname__}"
     found = filter(None, map(_EQUATION.match, (function.__doc__ or "").splitlines()))
     return tuple(Equation(m["id"], m["text"], name, _conditions(m["when"] or "")) for m in found)
@@ -87,7 +87,7 @@ def defaults(function: Callable[..., Any]) -> dict[str, str]:
 
 
 def equations(function: Callable[..., Any], options: Mapping[str, str] | None = None) -> tuple[Equation, ...]:
-    """Equations that run under some options, others at their defaults; of equal ids, the one with most conditions."""
+    """Equations that run under the given options, with defaults for missing ones; of equal ids, the most specific."""
     chosen = {**defaults(function), **(options or {})}.items()
     found: dict[str, Equation] = {}
     for e in printed(function):
@@ -116,7 +116,7 @@ same where a vector may also be common to them; a number is common to all coordi
 
 @functools.cache
 def _fields(name: str, kind: type) -> tuple[tuple[str, str, str], ...]:
-    """The fields of a record: what each is called within an argument, its name, its annotation; none of no record."""
+    """Fields of a record argument: the name in messages, the field's name and its annotation; none without a record."""
     return tuple((f"{name}.{f.name}", f.name, str(f.type)) for f in getattr(kind, "__dataclass_fields__", {}).values())
 
 
@@ -202,7 +202,7 @@ def _counted_or_measured(name: str, value: Any, note: str) -> Any:
 
 
 def _check_rows(arguments: Mapping[str, Any], notes: Mapping[str, str]) -> None:
-    """Refuse a stack of nobody, and one of more clients than there are."""
+    """Reject a stack without rows, and a stack with more rows than there are clients."""
     for name, value in arguments.items():
         if notes[name] == "Stack":
             clients = arguments.get("clients", len(value))
@@ -216,7 +216,7 @@ def refuse_missing(rule: str, missing: Sequence[str]) -> None:
     """Raise ParameterError for arguments that a call of a rule lacks.
 
     Raises:
-        ParameterError: something is missing.
+        ParameterError: an argument is missing.
     """
     for name in missing:
         meaning = f"; it is the {DOMAINS[name].meaning}, {DOMAINS[name].domain.words}" if name in DOMAINS else ""

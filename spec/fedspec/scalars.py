@@ -34,7 +34,7 @@ def sqrt(x: Any) -> Any:
     """Square root of a number; exact for a rational.
 
     Raises:
-        InexactError: a rational has no rational root.
+        InexactError: a rational has an irrational root.
     """
     # sympy's own rationals have roots as expressions.
     if isinstance(x, Rational) and not _symbolic(x):
@@ -64,7 +64,7 @@ def power(x: Any, q: Any) -> Any:
     """Return x^q of positive x; exact for a rational, if q is a multiple of 1/2.
 
     Raises:
-        InexactError: a rational has no such rational power, or q is none of these and x a z3 real.
+        InexactError: a rational has an irrational power; or x is a z3 real and q isn't a multiple of 1/2.
     """
     kind = _symbolic(x, q)
     if kind == "sympy":

@@ -163,8 +163,8 @@ class Schedule:
 
     Attributes:
         shape: a key of ``SHAPES``.
-        every: what it counts.
-        numbers: its numbers, in the order of ``SHAPES``; all values of a table.
+        every: the unit that the schedule counts: steps or rounds.
+        numbers: the schedule's numbers, in the order of ``SHAPES``; all values of a table.
     """
 
     shape: str
@@ -190,7 +190,7 @@ def read(said: Mapping[str, str]) -> Schedules:
     """Parse the schedules of a claim.
 
     Raises:
-        ContractError: one is no schedule.
+        ContractError: a value isn't a schedule.
     """
     return factors({name: schedule_of(words) for name, words in said.items()})
 
@@ -234,7 +234,7 @@ def schedule_of(said: str, where: str = "schedules") -> Schedule:
     """Parse one schedule of a claim, for example ``step/round period=2 factor=0.5``.
 
     Raises:
-        ContractError: shape, unit or a number is unknown, missing, or makes a rate that is negative or not finite.
+        ContractError: shape, unit or a number is unknown or missing, or a rate would be negative or not finite.
     """
     head, *given = said.split()
     shape, _, every = head.partition("/")

@@ -104,8 +104,8 @@ def check_message(value: Mapping[str, Any], direction: str, kind: str, where: st
     Args:
         value: the message.
         direction: ``request`` or ``reply``.
-        kind: the command of a request, the type of an event, or the field that makes a reply what it is.
-        where: its name in an error.
+        kind: the command of a request, the type of an event, or the field that identifies a reply.
+        where: name of the message in an error.
 
     Raises:
         ContractError: a field is missing, unknown or of another kind than the schema says.
@@ -155,7 +155,7 @@ def _definition(name: str) -> Check:
 
 @cache
 def _kinds(direction: str) -> dict[str, Check]:
-    """The checks of what a schema lets choose, by the constant or the field that tells them apart."""
+    """Checks of a schema's alternatives, by the constant or the field that identifies each alternative."""
     file = "request" if direction == "event" else direction
     schema = _schema(file)["$defs"].get("event", {}) if direction == "event" else _schema(file)
     if not isinstance(schema.get("oneOf"), list):

@@ -1,7 +1,7 @@
 """Serve a Python adapter as JSON lines: ``python -m fedspec.serve module:attribute`` (or ``file.py:attribute``).
 
-The judge runs every subject this way, in a process of its own, so that one that hangs or crashes can be stopped.
-What the subject prints goes to standard error; standard output carries answers only.
+The judge runs every adapter in a process of its own, so that it can stop one that hangs or crashes. The adapter's
+printed output goes to standard error; standard output carries only answers.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def load(reference: str) -> Subject:
     A class or function is called without arguments.
 
     Raises:
-        ContractError: it cannot be imported or does not look like a subject.
+        ContractError: the adapter can't be imported, or lacks an adapter's methods.
     """
     alone = reference.endswith(".py")
     where, _, name = (reference, "", "") if alone else reference.rpartition(":")
@@ -83,13 +83,13 @@ def load(reference: str) -> Subject:
 
 
 def _search(folder: str) -> None:
-    """Import from a folder before what is installed, but not before the standard library: a json.py may lie there."""
+    """Import from a folder before installed packages, but after the standard library: it may contain a json.py."""
     installed = [i for i, p in enumerate(sys.path) if Path(p).name in {"site-packages", "dist-packages"}]
     sys.path.insert(min(installed, default=len(sys.path)), folder)
 
 
 class _AsWritten(importlib.machinery.SourceFileLoader):
-    """Compiles a file anew: a cached one of the same size is taken for it if both were saved in one second."""
+    """Loader that always recompiles a file, since a cached file of equal size and second would count as equal."""
 
     def get_code(self, fullname: str) -> Any:
         path = self.get_filename(fullname)
@@ -183,7 +183,7 @@ class Observed:
         """Return the bytes that the session saves.
 
         Raises:
-            ContractError: it returns something else, or has no ``save``.
+            ContractError: ``save`` doesn't return bytes, or the session has no ``save``.
         """
         saved: object = _method(self.session, "save")()
         if not isinstance(saved, bytes | bytearray):
@@ -199,7 +199,7 @@ def _method(session: Any, name: str) -> Any:
     """A method that a claim promises by ``resumes``.
 
     Raises:
-        ContractError: the session has none of that name.
+        ContractError: the session has no method of that name.
     """
     if not callable(method := getattr(session, name, None)):
         raise ContractError(

@@ -130,7 +130,7 @@ def _lines(node: ast.stmt) -> list[str]:
 
 
 def _spaced(s: ast.stmt, first: bool) -> list[str]:
-    """The lines of a statement; a function within another one stands between empty lines."""
+    """Lines of a statement, with empty lines around an inner function."""
     return [*[""] * (not first), *_lines(s), ""] if isinstance(s, ast.FunctionDef) else _lines(s)
 
 

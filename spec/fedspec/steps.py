@@ -44,10 +44,10 @@ class Steps:
     """Changes of the model around each step.
 
     Attributes:
-        decay: name of the decay, and its number; empty: none.
-        c: number of the decay.
-        k: steps from one synchronisation of lookahead to the next; 0: none.
-        alpha: how far the slow model moves there.
+        decay: name of the decay; empty: no decay.
+        c: coefficient of the decay.
+        k: number of steps between two synchronisations of lookahead; 0: no lookahead.
+        alpha: fraction of the distance to the fast model that lookahead's slow model moves.
     """
 
     decay: str = ""
@@ -91,7 +91,7 @@ def steps_of(said: Sequence[str], where: str = "steps") -> Steps:
     """Parse a claim's changes of the model, in the order of the code.
 
     Raises:
-        ContractError: one is unknown, comes twice or after lookahead, or has other numbers than it takes.
+        ContractError: a change is unknown, comes twice or after lookahead, or has the wrong numbers.
     """
     steps = Steps()
     for word in said:

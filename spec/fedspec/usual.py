@@ -83,7 +83,7 @@ def usual(row: Algorithm, reading: str | None = None, given: Mapping[str, Any] |
 
     Args:
         row: the algorithm.
-        reading: one of its readings; None: the canonical one.
+        reading: a reading of the algorithm; None: the canonical one.
         given: hyper-parameters and options by name.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Hyper-parameters that vary by round or by client: an event's numbers replace those of the algorithm's record.
+"""Hyper-parameters that vary by round or by client: an event's numbers replace the numbers of the algorithm's record.
 
     a number for all                 h of the round = h with that number, read by clients, mixing and server
     a number for each client         h_i = h of the round with the number of client i, read by that client alone
@@ -34,7 +34,7 @@ def of_round(h: Any, given: Given) -> Any:
 
     Raises:
         UnknownNameError: the record has no such hyper-parameter.
-        ParameterError: one plays no part under the options.
+        ParameterError: a hyper-parameter has no effect under the options.
     """
     numbers = {name: said for name, said in given.items() if not isinstance(said, tuple)}
     for name in given:
@@ -62,18 +62,19 @@ def stepped(
 ) -> Any:
     """Run a program's step under the hyper-parameters that its events override.
 
-    Late updates that come together have each its own, and the server those of the last.
+    Late updates that arrive together each have their own hyper-parameters; the server uses those of the last update.
 
     Args:
-        step: the program's.
-        h: its record.
-        state: the state before.
+        step: the program's step function.
+        h: the program's hyper-parameter record.
+        state: the state before the step.
         clients: the gradient of every client, or a population that runs them together.
         events: a plan, an exchange, or arrivals.
-        form: function that makes a client from a record, in place of the step's text; called by ``h``.
+        form: function that makes a client from a record, in place of the step's text; called with ``h``.
 
     Raises:
-        ParameterError: the server reads a number that is one for each client, or a number is outside its domain.
+        ParameterError: the server reads a hyper-parameter that has one value for each client, or a number is outside
+            its domain.
         UnknownNameError: the record has no such hyper-parameter.
     """
     if not any(event.hyper for event in events):
@@ -99,7 +100,7 @@ def owning(clients: Clients, own: Making, h: Any) -> Any:
     """Wrap clients so that each does the work made from its own record; a population must provide the wrapper.
 
     Raises:
-        PlanError: the population brings none.
+        PlanError: the population has no wrapper.
     """
     form = getattr(clients, "owning", None)
     if form is None and not hasattr(clients, "__getitem__"):
@@ -147,7 +148,7 @@ class _Found(Exception):
 
 @dataclass(frozen=True)
 class _Asking:
-    """Clients of a step that is begun for the sake of what it would have them do."""
+    """Clients that record the work that a step would have them do."""
 
     clients: Clients
 

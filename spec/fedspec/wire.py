@@ -96,7 +96,7 @@ def encode(value: Any) -> Any:
 
 
 _SPARED = {"hyper", "draws"}
-"""Fields of an event that are left out where they are empty."""
+"""Fields of an event that are left out if they are empty."""
 
 UNTOLD: dict[type, tuple[str, ...]] = {
     Gradient: ("tokens",),
@@ -135,7 +135,7 @@ def decode_request(line: str | bytes) -> dict[str, Any]:
     """Read a request from the judge and check it against the schema; the case or event in it stays JSON.
 
     Raises:
-        ContractError: it is no request.
+        ContractError: the line isn't a valid request.
     """
     value = decode_line(line, "request")
     command = value.get("cmd")
@@ -153,7 +153,7 @@ def decode_reply(line: str | bytes, command: str) -> dict[str, Any]:
     """Read an adapter's reply to a command, checked against the schema; strings such as ``nan`` become floats.
 
     Raises:
-        ContractError: it is no reply to that.
+        ContractError: the line isn't a valid reply to the command.
     """
     value = decode_line(line, "reply")
     if not isinstance(value.get("ok"), bool):
@@ -253,7 +253,7 @@ def decode_event(value: Mapping[str, Any], dtype: str = "float64") -> Event:
     """Read an event.
 
     Raises:
-        ContractError: its type is unknown, or it is none of its type.
+        ContractError: the event's type is unknown, or a field doesn't match the schema of that type.
     """
     check(value, "event", "event")
     match value["type"]:
@@ -285,7 +285,7 @@ def decode_event(value: Mapping[str, Any], dtype: str = "float64") -> Event:
 
 
 def _decode_hyper(event: Mapping[str, Any]) -> dict[str, Any]:
-    """The hyper-parameters that an event says anew, where it does."""
+    """Hyper-parameters that an event overrides, if it does."""
     said = event.get("hyper", {})
     return {name: tuple(number) if isinstance(number, list) else number for name, number in said.items()}
 

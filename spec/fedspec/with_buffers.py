@@ -33,7 +33,7 @@ class BufferedSession:
         """Process one event; if the case has buffers, also return the server's buffers after it.
 
         Raises:
-            ContractError: a message has none.
+            ContractError: a message has no buffers.
         """
         answer: dict[str, Any] = dict(self.inner.step(event))
         if self.held is None or not isinstance(event, Messages):
@@ -41,7 +41,7 @@ class BufferedSession:
         sent = [m.buffers for m in event.messages if m.buffers is not None]
         if len(sent) < len(event.messages):
             raise ContractError(
-                "messages: a client sends no buffers, but the case has some; every client must send them"
+                "messages: a client sends no buffers, but the case has some; every client must send its buffers"
             )
         self.held = after(self.held, sent, [m.weight for m in event.messages], **self.readings)
         return {**answer, "buffers": {name: np.array(b) for name, b in self.held.items()}}

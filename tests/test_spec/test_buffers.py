@@ -94,7 +94,7 @@ def test_what_is_refused() -> None:
         lambda: after(held, one, [1], statistics="largest"),
     )
     refused(UnknownNameError, "'most' of counters", lambda: after(held, one, [1], counters="most"))
-    refused(PlanError, "nobody takes part", lambda: after(held, [], []))
+    refused(PlanError, "no client takes part", lambda: after(held, [], []))
     refused(
         PlanError, r"messages\[1\].buffers: got \['mean'\]", lambda: after(held, [*one, {"mean": held["mean"]}], [1, 1])
     )

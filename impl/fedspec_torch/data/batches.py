@@ -1,8 +1,8 @@
 """Minibatches: the examples that each client uses at each local step.
 
-Nothing is drawn from a state that moves: the order of a client's examples in a round is a function of the seed, the
-round and the client's number. So a batch does not depend on who else takes part, on how clients are put into blocks,
-or on whether a run was stopped and resumed.
+No draw depends on a moving state: the order of a client's examples in a round is a function of the seed, the round and
+the client's number. So a minibatch doesn't depend on the other participants, on the division into blocks, or on an
+interruption of the run.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class Walk:
     Example e of step k is row ``start + order[(k size + e) % count]``.
 
     Attributes:
-        sizes: [n] of the minibatches.
-        leaves: [T, ...] the tensors of these clients' examples, maybe among others'.
+        sizes: [n] the size of each client's minibatches.
+        leaves: [T, ...] the tensors of these clients' examples; other clients' examples may be among them.
         starts: [n] the row of each client's first example.
         counts: [n] the sample sizes n_i.
-        order: [n, largest n_i] every client's order; None: that in which the examples lie.
+        order: [n, largest n_i] the order in which each client passes through its examples; None: the order in memory.
     """
 
     sizes: Array
@@ -71,12 +71,12 @@ class Walk:
 class Batches:
     """Minibatches of some clients in one round: each client passes through its examples in its own order.
 
-    Step k takes the next ``size`` examples and begins again at the end of the order. Where ``size`` is None, or a
-    client has no more than that, its batch is all it has, in the order it was given; so are all batches unless they
-    are shuffled.
+    Step k takes the next ``size`` examples and begins again at the end of the order. If ``size`` is None, or a client
+    has at most ``size`` examples, its minibatch is all of its examples in the given order; without shuffling, all
+    minibatches follow the given order.
 
     Raises:
-        PlanError: there is no such client.
+        PlanError: the plan names a client that doesn't exist.
     """
 
     pool: Pool
@@ -144,7 +144,7 @@ class Batches:
 
     @cached_property
     def _in_order(self) -> Examples | None:
-        """[n, n_i, ...] the tensors, seen where they are: of neighbours with equally many, in their order."""
+        """[n, n_i, ...] views of the tensors of consecutive clients with equally many examples."""
         n, (leaves, starts) = int(self.counts[0]), self.found
         if (self.shuffled and (self.sizes != n).any()) or (np.diff(starts) != n).any() or (self.counts != n).any():
             return None
@@ -218,10 +218,10 @@ class Minibatches:
     """Minibatches of all clients in all rounds.
 
     Attributes:
-        pool: where the examples come from.
-        size: how many a minibatch holds; None, or more than a client has: all it has.
-        seed: what their order depends on, beside round and client.
-        shuffled: whether the order is another one in every round.
+        pool: the pool from which the examples are read.
+        size: number of examples in a minibatch; None, or more than a client has: all of its examples.
+        seed: seed from which, with round and client, the order of the examples is drawn.
+        shuffled: True if each round has a new order of the examples.
     """
 
     pool: Pool

@@ -49,9 +49,9 @@ class Reader:
     """Callable that reads all examples of client i from a Dataset.
 
     Attributes:
-        sources: each client's Dataset; of all clients it may be one.
-        parts: which of its examples each client has, by the numbers that the Dataset knows them by.
-        keys: what inputs and targets are called, where an example is a dict.
+        sources: each client's Dataset; all clients may share the same Dataset.
+        parts: the indices, in its Dataset, of each client's examples.
+        keys: the keys of inputs and targets, if an example is a dict.
     """
 
     sources: Sequence[Any]
@@ -87,8 +87,8 @@ class Reader:
         """Read the first example of some clients twice, and raise an error if it is unusable.
 
         Raises:
-            ShapeError: one has an entry that is no tensor, or differs in structure, shape or type.
-            DataError: one is another when it is read again.
+            ShapeError: an example has an entry that is no tensor, or two examples differ in structure, shape or type.
+            DataError: an example changes when it is read a second time.
         """
         count = len(self.parts)
         for i in range(0, count, -(-count // LOOKS)):
@@ -99,8 +99,8 @@ class Reader:
         """Return all examples of client i as one batch.
 
         Raises:
-            ShapeError: an example differs in structure, shape or type from the first of all.
-            DataError: one of them is another when it is read again.
+            ShapeError: an example differs in structure, shape or type from the first example.
+            DataError: an example changes when it is read a second time.
         """
         numbers = [int(at) for at in self.parts[i]]
         leaves = tuple(part.new_empty((len(numbers), *part.shape)) for part in self._first[0])
@@ -121,7 +121,7 @@ class Reader:
         """Tensors of one example, maybe in memory that the next one is read into.
 
         Raises:
-            ShapeError: it has an entry that is no tensor.
+            ShapeError: the example has an entry that is no tensor.
         """
         where = f"client {i}, example {at}"
         try:

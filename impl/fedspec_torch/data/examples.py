@@ -29,10 +29,10 @@ class Minibatch:
     """Minibatches of n clients, b examples each, with the seeds and running statistics that the module's call needs.
 
     Attributes:
-        leaves: [n, b, ...] each tensor.
-        seeds: [n] of what is drawn; empty: nothing is.
-        statistics: [n, b'] running statistics before the call, over which those after it are written; None: there are
-            none, or nobody wants them.
+        leaves: [n, b, ...] the tensors of the minibatches, such as inputs and targets.
+        seeds: [n] seeds of the module's random draws; empty: the module draws nothing.
+        statistics: [n, b'] running statistics before the call, which the call overwrites with the new ones; None: the
+            module has none, or they aren't needed.
     """
 
     leaves: Examples
@@ -131,11 +131,11 @@ class GeneratedPool:
     """Pool that calls a function for a client's examples whenever the client takes part, and keeps none.
 
     Attributes:
-        make: the batch of all examples of a client, from its number.
-        examples: n_i of every client.
-        device: where they are needed.
-        source: what they come from, in words.
-        structure: of the batches, when one is known.
+        make: function that returns the batch of all examples of a client, from the client's number.
+        examples: number of examples n_i of every client.
+        device: the device on which the examples are needed.
+        source: description of the source of the examples, for messages.
+        structure: the structure of the batches, once it is known.
     """
 
     make: Callable[[int], Any]
@@ -148,7 +148,8 @@ class GeneratedPool:
         """Generate these clients' examples, and return them joined, with the index of each client's first example.
 
         Raises:
-            ShapeError: they do not fit together, or a client has other than it was said to have.
+            ShapeError: the clients' examples differ in structure, shape or type, or a client has another number of
+                examples than ``examples`` lists.
         """
         starts = np.cumsum([0, *(self.examples[i] for i in clients)])
         joined: Examples = ()
@@ -182,7 +183,7 @@ def check_again(i: int, names: Sequence[str], had: Examples, has: Examples, sour
     """Raise an error if a client's examples differ when they are generated again: such a run isn't repeatable.
 
     Raises:
-        DataError: with the client's number.
+        DataError: a client's examples differ; the message has the client's number.
     """
     for what, one, other in zip(names, had, has, strict=True):
         if not equal_or_nan(one, other):
@@ -225,7 +226,7 @@ def check_counts(examples: Any) -> None:
     """Raise an error unless ``examples`` lists a positive integer for every client.
 
     Raises:
-        PlanError: nothing is said, or a number is no whole one.
+        PlanError: ``examples`` is missing, or a number isn't a positive integer.
     """
     if isinstance(examples, str) or not isinstance(examples, Sequence | np.ndarray) or not len(examples):
         raise PlanError(
@@ -240,10 +241,11 @@ def check_counts(examples: Any) -> None:
 def checked_examples(
     who: str, batch: Any, like: Structure | None, others: Sequence[Examples] = ()
 ) -> tuple[Examples, Structure]:
-    """Return a batch's tensors and structure, checked against ``like`` and against the first of ``others``.
+    """Return a batch's tensors and structure, checked against ``like`` and against the first batch of ``others``.
 
     Raises:
-        ShapeError: they differ in number, shape or type, or there is no example; with the owner, as a message begins.
+        ShapeError: the tensors differ in number, shape or type, or there is no example; the message begins with the
+            owner of the batch.
     """
     leaves, structure = flattened(who, batch, like)
     names = structure.tensors

@@ -18,11 +18,12 @@ def read_leaf(path: str | Path, encode: Callable[[Any, Any], Any] = lambda x, y:
     """Read LEAF's JSON: inputs and targets of each user, for ``Federation(..., data=[*found.values()])``.
 
     Args:
-        path: a file, or a folder of which all .json files are read.
-        encode: gives numbers for x and y of an example; words, as of Shakespeare, need it.
+        path: a file, or a folder whose .json files are all read.
+        encode: function that returns numbers for x and y of an example; needed if the file has words, as in
+            Shakespeare.
 
     Raises:
-        DataError: a file is no LEAF data, or examples of a user are no numbers of one shape.
+        DataError: a file isn't in LEAF's format, or a user's examples aren't numbers of one shape.
     """
     found: dict[str, Any] = {}
     for file in sorted(Path(path).glob("*.json")) if Path(path).is_dir() else [Path(path)]:
@@ -47,7 +48,7 @@ def read_table(path: str | Path, client: str, target: str) -> dict[str, Any]:
     """Read a CSV table: for each client name, the target and the other columns in float32.
 
     Raises:
-        DataError: there is no such column, a row has other columns, or a column an entry that is no number.
+        DataError: the table has no such column, rows differ in their number of columns, or an entry isn't a number.
     """
     with Path(path).open(encoding="utf-8", newline="") as file:
         names, rows = next(lines := csv.reader(file), []), [line for line in lines if line]

@@ -23,7 +23,7 @@ def kinds_of(what: str, labels: Labels) -> tuple[Int[Array, "n"], Shaped[Array, 
     """Return the class number of each example's label, and the sorted distinct labels.
 
     Raises:
-        ShapeError: there is not one number or name for each example.
+        ShapeError: ``labels`` doesn't have exactly one number or name for each example.
     """
     try:
         given = np.asarray(labels.detach().cpu() if isinstance(labels, Tensor) else labels)

@@ -31,8 +31,8 @@ def reader(data: Any, parts: Any, keys: Any) -> Reader | None:
     None: they are something else.
 
     Raises:
-        ShapeError: a Dataset is empty or cannot be asked for an example by number, or it is not said who has which.
-        PlanError: keys are no two names, parts are given and no Dataset, or two clients have one example.
+        ShapeError: a Dataset is empty or has no access by index, or ``parts`` is missing.
+        PlanError: ``keys`` aren't two names, ``parts`` are given without a Dataset, or two clients share an example.
     """
     if keys is not None and not (isinstance(keys, tuple | list) and [*map(type, keys)] == [str, str]):
         raise PlanError(f"keys: got {keys!r}; give two names, as in keys=('image', 'label')")
@@ -81,8 +81,8 @@ def test_batch(test: Any, keys: Any, device: torch.device) -> Any:
     """Return the test data: a Dataset is read into one batch; anything else is returned unchanged.
 
     Raises:
-        ShapeError: it is empty, its examples differ, or cannot be asked for by number.
-        DataError: an example is another when it is read again.
+        ShapeError: the test data are empty, their examples differ, or have no access by index.
+        DataError: an example changes when it is read a second time.
     """
     if not isinstance(test, Dataset | DataLoader) and not _is_dataset(test):
         return test
@@ -161,7 +161,7 @@ def _check_apart(parts: Sequence[Any]) -> None:
     """Refuse an example of two clients; a client may have one several times, as who draws with replacement has.
 
     Raises:
-        PlanError: with the first such example, and whose it is.
+        PlanError: two clients share an example; the message has the first such example and the clients' numbers.
     """
     every = np.concatenate(parts)
     if len(np.unique(every)) == len(every):

@@ -30,8 +30,8 @@ def iid(n: int, clients: int, rng: np.random.Generator) -> list[Indices]:
 def dirichlet(labels: Labels, clients: int, alpha: float, rng: np.random.Generator, *, least: int = 1) -> list[Indices]:
     """Divide each class among the clients by shares from Dirichlet(alpha, ..., alpha).
 
-    So clients have unlike mixtures and unlike sizes. Whoever has fewer than ``least`` takes from whoever has most, of
-    the last class of that client.
+    So clients differ in class mixture and in size. A client with fewer than ``least`` examples gets examples from the
+    client with the most, from the last class of that client.
 
     Raises:
         PlanError: alpha is not positive, or there are too few examples.
@@ -53,10 +53,11 @@ def dirichlet(labels: Labels, clients: int, alpha: float, rng: np.random.Generat
 def dirichlet_by_client(labels: Labels, clients: int, alpha: float, rng: np.random.Generator) -> list[Indices]:
     """Draw each client's class mixture from Dirichlet(alpha p), p the class shares of all data, then its examples.
 
-    All have equally many, up to one. So alpha is for all classes together: of ten equal ones each has alpha / 10.
-    Clients draw in turns, in another order each time. Of a class that is used up nothing is drawn any more, and who
-    wanted no other takes what there is, which makes clients more alike than their mixtures: for alpha = 0.5 and ten
-    classes the squares of a client's shares sum to 0.64 among 300 clients and to 0.47 among ten, by the law to 0.70.
+    All clients have equally many examples, up to one. alpha applies to all classes together: each of ten equally
+    frequent classes has parameter alpha / 10. Clients draw in turns, in a new order each time. A class that is used up
+    can't be drawn any more; a client that wants only such classes takes any remaining examples. So clients are more
+    similar than their mixtures: for alpha = 0.5 and ten classes, the squares of a client's shares sum to 0.64 among 300
+    clients and to 0.47 among ten; the distribution's value is 0.70.
 
     Raises:
         PlanError: alpha is not positive, or there are more clients than examples.
@@ -86,7 +87,7 @@ def shards(labels: Labels, clients: int, shards_per_client: int, rng: np.random.
     """Sort the examples by label, cut them into shards of equal size (up to one), and deal each client the same number.
 
     Raises:
-        PlanError: there are more shards than examples.
+        PlanError: the clients need more shards than there are examples.
 
     Source: McMahan et al. (2017), section 3, who give two shards to each of 100 clients.
     """
@@ -108,7 +109,7 @@ def one_class(labels: Labels, clients: int) -> list[Indices]:
     """Give each client examples of one class: client i has class i mod C; a class's clients share it equally, in order.
 
     Raises:
-        PlanError: there are fewer clients than classes, or more share a class than it has examples.
+        PlanError: there are fewer clients than classes, or a class has more clients than examples.
     """
     kinds, names = kinds_of("labels", labels)
     _check(len(kinds), clients)
@@ -133,7 +134,7 @@ def one_class(labels: Labels, clients: int) -> list[Indices]:
 def power_law(n: int, clients: int, exponent: float, rng: np.random.Generator, *, least: int = 1) -> list[Indices]:
     """Give client i a random set of examples whose size is proportional to (i + 1)^-exponent.
 
-    Whoever has fewer than ``least`` takes from whoever has most.
+    A client with fewer than ``least`` examples gets examples from the client with the most.
 
     Raises:
         PlanError: the exponent is negative, or there are too few examples.

@@ -16,7 +16,7 @@ def picture(parts: Sequence[Indices], labels: Labels, path: str | Path) -> None:
 
     Raises:
         PlanError: a client has an example that has no label.
-        FedspecError: matplotlib is not there.
+        FedspecError: matplotlib isn't installed.
     """
     kinds, names = kinds_of("labels", labels)
     for i, part in enumerate(parts):

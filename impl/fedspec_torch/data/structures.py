@@ -26,9 +26,9 @@ class Structure:
     """Tree structure of the batches of a federation.
 
     Attributes:
-        spec: containers, as torch has them.
-        names: of all entries, in order: ``inputs``, ``targets``, ``input_ids``, ``targets['box']``.
-        constants: by name, values of entries that are no tensor.
+        spec: the containers (tuples, lists, dicts) as torch's tree specification.
+        names: the names of all entries, in order: ``inputs``, ``targets``, ``input_ids``, ``targets['box']``.
+        constants: the values of entries that are no tensor, by name.
     """
 
     spec: pytree.TreeSpec
@@ -65,13 +65,14 @@ def flattened(
     """Return a batch's tensors in the order of its structure, and that structure.
 
     Args:
-        who: has the batch, as a message begins.
-        batch: of any structure.
-        like: the structure that it must have; None: its own.
-        tensor: makes a tensor of an entry by its name, of any type; None: constants are carried.
+        who: the owner of the batch, with which an error message begins.
+        batch: a batch of any structure.
+        like: the structure that the batch must have; None: any structure.
+        tensor: function that makes a tensor of an entry of any type, from the entry's name and value; None: constants
+            stay as they are.
 
     Raises:
-        ShapeError: it has another structure, or an entry that is neither tensor nor constant.
+        ShapeError: the batch has another structure, or an entry that is neither tensor nor constant.
     """
     if not tensor and like in (None, PAIR) and type(batch) is tuple and [*map(type, batch)] == [Tensor, Tensor]:
         return batch, PAIR

@@ -54,14 +54,14 @@ def adam(
     """:func:`fedspec.client.admu.admu` without delay or dead zone, in place; v may start at a vector from the server.
 
     Args:
-        rate: of a step.
-        beta1: the decay of m.
-        beta2: the decay of v.
-        eps: of the denominator.
-        m0: where m begins.
-        v0: where v begins.
-        corrects_m: whether m is divided by 1 - beta1^t.
-        corrects_v: whether v is, likewise; only if m is.
+        rate: the learning rate of each step.
+        beta1: the decay beta1 of the first moment m.
+        beta2: the decay beta2 of the second moment v.
+        eps: the constant eps in the denominator.
+        m0: the initial value of m.
+        v0: the initial value of v.
+        corrects_m: True if m is divided by 1 - beta1^t (bias correction).
+        corrects_v: True if v is divided by 1 - beta2^t (bias correction); requires ``corrects_m``.
     """
 
     def begin(block: Block, y: Tensor) -> Step:
@@ -157,7 +157,7 @@ def along_quotient(
 ) -> None:
     """Step from y by rate u, u = g / (sqrt(v) + eps), for clients with |u| >= eps_s; if ``adds``, add g^2 to v first.
 
-    The direction u is written where a step of one pass does not do; else it may be any vector.
+    The direction u is written only if a single-pass step isn't possible; otherwise u may be any vector.
     """
     for y_, g_, v_, u_ in block.together(y, g, v, u):
         if adds and eps_s == 0:

@@ -1,8 +1,8 @@
 """Client functions of joint adaptive algorithms, with the in-place solvers of ``adaptive`` and ``sm3``.
 
-Each makes, from an algorithm's hyper-parameters and state, what one of its clients does, or None where the text is to
-be run. A client is called for several at once: i is a list, x a stack, and tau a number of steps, or a tuple of them,
-the most first. Tests hold each to the text.
+Each function returns, from an algorithm's hyper-parameters and state, the function of its clients, or None if the
+algorithm's text should run. The client function trains several clients at once: i is a list, x a stack, and tau a
+number of steps, or a tuple of numbers in descending order. Tests compare each function with the text.
 
 Recorded in their place, the texts take 1.0 to 1.1 of the time where loops are compiled. Without Numba, and on a GPU,
 they go operator by operator where torch has one kernel for AdaGrad's and Adam's steps: 1.3 to 2.0 of the time. SM3's
@@ -107,7 +107,8 @@ def joint_local_client(h: joint_local.JointLocal, state: Adaptive) -> Client:
 def joint_direct_client(h: joint_direct.JointDirect, state: Adaptive) -> Client:
     """Make the client of :func:`fedspec.algorithms.joint_direct.step`.
 
-    Where what was sent is taken out of v again, (v - beta2^t v_0) / (1 - beta2^t) is what v from 0 is corrected to.
+    If the sent second moment is subtracted from v again, (v - beta2^t v_0) / (1 - beta2^t) equals the bias-corrected v
+    from 0.
     """
     sent: Any = state.v
     if h.client is Adaptivity.ADAGRAD:

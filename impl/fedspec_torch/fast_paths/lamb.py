@@ -62,7 +62,8 @@ def decay_interval(beta2: float) -> int:
 def correction(h: local_ams.FedAms, own: Any, like: Tensor) -> Callable[[int], Tensor]:
     """Return c(k) = 1 - beta1^t as a column: one row if all clients' t are equal, else a row for each.
 
-    Either way a client is divided by the same number in the same order of operations, so that it is what it is alone.
+    Either way a client is divided by the same number in the same order of operations, so its result is the same as if
+    it ran alone.
     """
     if h.bias_correction is not LocalCorrection.MOMENTS:
         return lambda k: torch.ones((1, 1), dtype=like.dtype, device=like.device)

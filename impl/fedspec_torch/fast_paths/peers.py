@@ -29,8 +29,8 @@ class Two:
     """Double buffer of the clients' models.
 
     Attributes:
-        now: the models; at first a stack that is not written to.
-        next: a stack that nobody reads.
+        now: the current models; at first a stack that must not be overwritten.
+        next: the stack to which the next models are written.
     """
 
     def __init__(self, X: Any) -> None:

@@ -35,8 +35,8 @@ RATES: dict[Callable[..., Any], Callable[[Any], Rate | None]] = {
     local.local_run: rate_of_run,
 }
 """Function from hyper-parameters to plain SGD's learning-rate schedule (None: another solver), by the function of the
-specification that trains a client. SGD is taken in place without being recorded, which takes a tenth of a small round
-of 20 clients of 8,000 numbers.
+specification that trains a client. SGD runs in place without a trace, since tracing takes a tenth of a small round of
+20 clients of 8,000 numbers.
 
 SGD is taken in place without being recorded, which takes a tenth of a small round of 20 clients of 8,000 numbers.
 """

@@ -42,8 +42,8 @@ Begins: TypeAlias = Callable[[], None] | None
 def adagrad_(state: Adaptive, delta: Vector, *, eta: float, beta1: float, tau: float) -> Adaptive:
     """:func:`fedspec.server.adagrad.adagrad`; overwrites the state.
 
-    Where loops are not compiled, by Adam's kernel with beta2 a half: it makes (v + Delta^2) / 2, and rate and tau are
-    smaller by that number's root.
+    If loops can't be compiled, Adam's kernel with beta2 = 1/2 is used: it computes (v + Delta^2) / 2, and rate and tau
+    are multiplied by sqrt(1/2).
     """
     if is_compiled(state.x):
         compiled("adagrad", state.x, state.m, state.v, delta, numbers=(eta, beta1, tau))

@@ -77,15 +77,15 @@ class Part:
     """Function of an algorithm's text, and the fast version, if any, that a run calls in its place.
 
     Attributes:
-        what: which part of the algorithm it is.
-        text: the function of the specification that it is, or that it is a part of, by its dotted name.
-        by: what runs in its place, by its dotted name; empty: the text itself runs, on stacks of clients.
-        how: what the other form says of itself, and of the options that it leaves to the text; of a client's text, how
-            it runs.
-        when: what the other form waits for, and until then the text runs; empty: it always runs.
-        held_by: the tests in ``tests/test_mirror`` that hold it to the text, last the one of whole runs, which runs no
-            row of a plugin.
-        holds: of a server, what it has of the changes while it runs.
+        what: name of the part of the algorithm.
+        text: dotted name of the specification's function that the part is, or belongs to.
+        by: dotted name of the fast version; empty: the specification's text runs, on stacks of clients.
+        how: description of the fast version and of the options for which the text runs instead; for a client's text,
+            how it runs.
+        when: condition under which the fast version runs; otherwise the text runs; empty: the fast version always runs.
+        held_by: the tests in ``tests/test_mirror`` that compare the fast version with the text; the last one compares
+            whole runs, and covers no row of a plugin.
+        holds: for a server, the part of the clients' changes that it keeps in memory while it runs.
     """
 
     what: str
@@ -136,7 +136,7 @@ def _parts(row: Algorithm) -> Iterator[Part]:
 
 
 def _held(row: Algorithm, run: Method) -> str:
-    """Describe what a server holds of the changes; found by running its text on changes without numbers."""
+    """Describe the part of the changes that a server holds; found by running its text on changes without numbers."""
     options, x = row.resolve(row.readings[0].name, {}), torch.zeros(3)
     numbers = usual(row)
     if not {*needed(row, options)} <= {*numbers}:

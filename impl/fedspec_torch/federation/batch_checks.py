@@ -34,7 +34,8 @@ def check_same_parameters(network: Network, who: str = "it") -> None:
     """Raise an error if a parameter was replaced, added, removed, frozen or unfrozen since the federation was built.
 
     Raises:
-        ModuleError: with the names of its parameters.
+        ModuleError: a parameter was replaced, added, removed, frozen or unfrozen; the message has the names of the
+            parameters.
     """
     # While another thread calls the module, its parameters may be that thread's.
     with network.turn:
@@ -58,9 +59,9 @@ def check_first(network: Network, x: Vector, near: Vector, leaves: Examples) -> 
     nothing.
 
     Raises:
-        ModuleError: the module, or the loss, draws from another generator, keeps something between calls, computes with
-            its running statistics while it trains, or writes to its parameters or to the minibatch.
-        LossError: the loss does not depend on what is trained, or is no number.
+        ModuleError: the module, or the loss, draws from another generator, keeps state between calls, computes with its
+            running statistics while it trains, or writes to its parameters or to the minibatch.
+        LossError: the loss doesn't depend on the trained parameters, or isn't a number.
     """
     kept = {name: b.clone() for name, b in network.module.named_buffers() if name not in network.running}
     before, losses, known, wrote = _others(), [], [], list[list[str]]()
@@ -147,7 +148,7 @@ def explaining_watched(network: Network, leaves: Examples) -> Iterator[None]:
     """Explain errors that occur only while fedspec watches operators, such as CTC's on lengths on the CPU.
 
     Raises:
-        ModuleError: in place of torch's error.
+        ModuleError: the call fails only while fedspec watches operators; this error replaces torch's error.
     """
     try:
         yield
@@ -170,7 +171,7 @@ def naming_owner(
     """Turn an error of the model or loss into a ModuleError that names the minibatch's owner and its content.
 
     Raises:
-        ModuleError: in place of torch's error.
+        ModuleError: the model or the loss fails; this error replaces torch's error.
     """
     try:
         yield
@@ -203,7 +204,7 @@ def naming_culprit(network: Network, who: Sequence[int], x: Stack, batches: Sequ
     """Turn an error of any gradient method into one that names the client on which plain autograd fails too.
 
     Raises:
-        ModuleError: in place of torch's error.
+        ModuleError: a gradient method fails; this error replaces torch's error.
     """
     with naming_clients(network, who, batches):
         try:

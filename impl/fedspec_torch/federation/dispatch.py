@@ -29,10 +29,10 @@ class Ways:
     """Choice of gradient methods for the clients of a module, with the results of checks and timings.
 
     Attributes:
-        network: module and loss.
-        way: asked for by name; None: the one that is measured to be fastest.
-        choices: what was measured, by the number of clients in a block in powers of two.
-        x0: the model that nobody writes over.
+        network: the module and the loss.
+        way: name of the gradient method that the user chose; None: the method that is measured to be fastest.
+        choices: the chosen methods, with their timings, by the number of clients in a block (powers of two).
+        x0: the initial model, which nothing overwrites.
     """
 
     network: Network
@@ -54,7 +54,7 @@ class Ways:
         return name if name in self._agreed else None
 
     def _size(self, n: int) -> int:
-        """Size of the blocks whose choice a block of n takes: its own if layers are written out, whose step is short.
+        """Size, in bits, of the blocks with whose method n clients run: their own number if layers are explicit.
 
         Of another module, the least size that is no smaller: fewer clients gain less than a measurement costs.
         """
@@ -70,15 +70,17 @@ class Ways:
         """Return the gradient method for a block; the first block of about its size is checked and timed.
 
         Args:
-            x: the models.
-            batch: the minibatches.
-            ignored: why no way that is written out takes these clients' examples; nothing where they do.
+            x: [n, d] the models of the block's clients.
+            batch: the minibatches of the block's clients.
+            ignored: the reason why no explicit method (``layered``, ``compiled``) takes these clients' examples; empty
+                if one does.
 
         Raises:
-            ModuleError: the module draws at random, keeps something from one call to the next, or writes to its
-                parameters; or the way comes to other gradients than plain autograd.
-            LossError: the loss does not depend on what is trained.
-            LayersError: the way is asked for by name and does not take this.
+            ModuleError: the module draws at random, keeps state from one call to the next, or writes to its parameters;
+                or the method's gradients differ from plain autograd's.
+            LossError: the loss doesn't depend on the trained parameters.
+            LayersError: the user chose a gradient method by name, and this method doesn't support the module, the loss
+                or the minibatch.
         """
         known = self.known(len(x))
         if known:
@@ -120,7 +122,7 @@ class Ways:
         return self.choices[size].name
 
     def _let_lie(self, here: Look, plain: Plain) -> None:
-        """Let a large model's parameters lie in its clients' vectors, if plain autograd comes to the same there."""
+        """Store a large model's parameters in its clients' vectors, if autograd's gradients stay the same."""
         x, *want = plain
         # cuDNN wants the weights of recurrent parts side by side.
         if x.device.type == "cpu" or not any(isinstance(part, nn.RNNBase) for part in self.network.module.modules()):
@@ -144,13 +146,14 @@ class Ways:
         """Re-check the used gradient methods against autograd, and repeat the first check of the module.
 
         Args:
-            ways: those by which clients were trained.
-            round: its number.
-            x: the model after it.
-            batch: minibatches of some of its clients.
+            ways: the gradient methods that trained the clients.
+            round: the number of the round.
+            x: the model after the round.
+            batch: minibatches of some of the clients of the round.
 
         Raises:
-            ModuleError: one of them differs from plain autograd, or plain autograd from what it was at first.
+            ModuleError: a method's gradients differ from plain autograd's, or plain autograd's from those of the first
+                check.
         """
         check_same_parameters(self.network)
         here = Look.at(self.network, x.expand(len(batch.leaves[0]), -1), batch, seed=round)
@@ -183,12 +186,13 @@ class Ways:
         """Return the method for whole runs of plain SGD; the first block of about its size is timed.
 
         Args:
-            x: where the clients begin.
-            tau: how many steps each takes.
-            runs: the ways by name, or why there is none.
+            x: the models from which the clients begin.
+            tau: each client's number of local steps.
+            runs: the methods for whole runs by name, or the reason why there is none.
 
         Raises:
-            LayersError: the way is asked for by name and does not take this.
+            LayersError: the user chose a method by name, and this method doesn't support the module, the loss or the
+                minibatch.
         """
         size = self._size(len(x))
         if self.way:

@@ -46,41 +46,46 @@ class Federation:
     are read once, as the initial model; after a run :meth:`module_at` gives it with other ones.
 
     Attributes:
-        model: any module; what it draws from torch's generator, as dropout does, is a function of ``seed``, round,
+        model: any module; its draws from torch's generator, for example for dropout, are a function of ``seed``, round,
             client and local step (:func:`fedspec_torch.gradients.module_state.seed_of`).
         loss: the mean loss of a minibatch, from output and targets, such as ``torch.nn.functional.cross_entropy``, or
             None for a model that returns its loss (:mod:`fedspec_torch.gradients.calls`).
-        data: one batch for each client, a pair (inputs, targets) or any tree of tensors whose first axis counts
-            examples, or a function that makes it from the client's number; or Datasets or DataLoaders, one for each
-            client, or one with ``parts``: whatever has a length and gives an example for its number. They are read when
-            a client takes part; one that draws at random is refused (:mod:`fedspec_torch.data.datasets`).
-        batch_size: of a local step; None: that of DataLoaders; without any, or more than a client has: all it has.
-        examples: n_i of every client, where ``data`` is a function.
-        seed: what the order of the minibatches depends on, together with round and client.
-        way: ``compiled``, ``layered``, ``stacked``, ``vmapped`` or ``looped``; ``fused``: layered, but whole runs of
-            plain SGD in one kernel; None: the one that is measured to be fastest. The ways agree up to rounding; name
-            one for runs that are equal bit for bit.
-        precision: None: that of the parameters; ``bf16``: gradients in bfloat16 as ``torch.autocast`` computes them, of
-            a model in float32, which is also what all else is computed in.
-        shuffled: whether a client's examples come in another order in every round; else in that in which it has them.
-        parts: which examples of one Dataset every client has, as :mod:`fedspec_torch.data.partition` gives them.
+        data: one batch for each client: a pair (inputs, targets) or any tree of tensors whose first axis counts
+            examples; or a function that returns the batch of a client from its number; or Datasets or DataLoaders
+            (objects with a length and access by index), one for each client, or a single one with ``parts``. fedspec
+            reads a Dataset when its client takes part, and refuses a Dataset that draws at random
+            (:mod:`fedspec_torch.data.datasets`).
+        batch_size: examples in the minibatch of a local step; None: the batch size of the DataLoaders. Without any, or
+            if it exceeds a client's number of examples, the minibatch has all of them.
+        examples: number of examples n_i of every client; needed if ``data`` is a function.
+        seed: seed from which, with round and client, the order of the minibatches is drawn.
+        way: the gradient method: ``compiled``, ``layered``, ``stacked``, ``vmapped`` or ``looped``; ``fused``: layered,
+            with whole runs of plain SGD in one kernel; None: the method that is measured to be fastest. The methods
+            agree up to rounding; name one for runs that are equal bit for bit.
+        precision: None: the parameters' type; ``bf16``: gradients in bfloat16 as with ``torch.autocast``, for a float32
+            model; everything else is computed in float32.
+        shuffled: True: every round has a new order of each client's examples; False: they stay in the given order.
+        parts: the indices of every client's examples in a single Dataset, as :mod:`fedspec_torch.data.partition`
+            returns them.
         keys: the entries of a Dataset's dicts that are inputs and targets; None: the dict is the example.
-        cached: whether Datasets are read once, when the federation is made, and kept as tensors in memory.
-        statistics: what becomes of running statistics, as of BatchNorm: ``averaged`` by sample sizes, ``kept`` by each
-            client, of the ``last`` participant, or ``recomputed`` (:mod:`fedspec_torch.federation.statistics`).
-        clip: the largest length of a minibatch's gradient, of each client by itself; longer ones are shortened to it.
-        weight_decay: lambda, of which the local model is added to the gradient, after clipping; so moments see it.
-        accumulate: of how many minibatches a gradient is the mean, which are passed through one after another.
-        choices: the ways that were measured to be fastest, by the number of clients in a block in powers of two.
+        cached: True: read the Datasets once, when the federation is made, and keep the tensors in memory.
+        statistics: what the server does with running statistics, for example of BatchNorm: ``averaged`` by sample
+            sizes, ``kept`` by each client, of the ``last`` participant, or ``recomputed``
+            (:mod:`fedspec_torch.federation.statistics`).
+        clip: the largest norm of a client's gradient of a minibatch; longer gradients are scaled down to it.
+        weight_decay: lambda: lambda times the local model is added to the gradient, after clipping; so moments include
+            it.
+        accumulate: number of minibatches over which a gradient is averaged; they are passed through one after another.
+        choices: the fastest methods by measurement, by the number of clients in a block (powers of two).
 
     Raises:
-        ModuleError: the module has nothing to train, or what runs do not take. What only a call shows is refused when
-            the first minibatch comes by.
-        LossError: the loss is no function.
-        ShapeError: the data do not fit together.
-        PlanError: a batch holds no example, or a gradient is of no minibatch; there is no such ``statistics``.
-        ParameterError: ``clip`` or ``weight_decay`` is no such number.
-        UnknownNameError: there is no such way.
+        ModuleError: the module has nothing to train, or a part that runs don't support; faults that only a call can
+            show are raised at the first minibatch.
+        LossError: the loss isn't a function.
+        ShapeError: the clients' data differ in structure, shape or type.
+        PlanError: ``batch_size`` or ``accumulate`` is less than 1, or ``statistics`` is unknown.
+        ParameterError: ``clip`` or ``weight_decay`` is outside its domain.
+        UnknownNameError: ``way`` isn't the name of a gradient method.
     """
 
     model: nn.Module
@@ -220,7 +225,7 @@ class Federation:
         """Return a copy of the module with parameters x and running statistics b (default: the initial ones).
 
         Raises:
-            ModuleError: torch cannot copy it.
+            ModuleError: torch can't copy the module.
         """
         with self.network.lent(), torch.no_grad():
             self.network.put(x)
@@ -294,7 +299,7 @@ class Federation:
     def evaluate(
         self, x: Vector, examples: Any, b: Vector | None = None, shown: Callable[[Any], Any] | None = None
     ) -> tuple[float, float]:
-        """Return the loss, and the share of examples whose largest output is their target (NaN without classes).
+        """Return the loss, and the share of examples whose largest output is their class's (NaN without classes).
 
         The module is in its evaluation mode, with these running statistics; ``shown`` takes output and targets.
         """

@@ -1,7 +1,7 @@
 """Fingerprints of everything that a module and a loss compute with, except the trained parameters.
 
-It is read when a federation is made. What forward leaves in the module later, such as a table that it makes at its
-first call, is no part of it: what forward reads again and changes is refused elsewhere.
+The fingerprint is computed when a federation is made. Values that ``forward`` stores in the module later, such as a
+table at its first call, aren't part of it: other checks refuse values that ``forward`` both reads and changes.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Fingerprint:
     """Fingerprint of a module and a loss without the trained parameters.
 
     Attributes:
-        digests: of all of it, by what it is of.
-        parts: under the same names, what each part is: its value where that is short, else its digest.
+        digests: the digests of the whole and of each part, by name.
+        parts: each part, under the same names as the digests: its value if that is short, else its digest.
     """
 
     digests: dict[str, str]
@@ -78,8 +78,8 @@ def differing(there: Mapping[str, Any], here: Mapping[str, Any], most: int = 3) 
 def external_values(value: Any, depth: int = 6, where: str = "") -> Iterator[Piece]:
     """Yield everything that a module or a loss computes with, except the trained parameters.
 
-    Frozen parameters, buffers, numbers in attributes; of a function those that its text, its defaults, its closure and
-    its module's globals hold.
+    These are frozen parameters, buffers and numbers in attributes; for a function, the numbers in its code, its
+    defaults, its closure and its module's globals.
     """
 
     def each(values: Iterable[Any], names: Iterable[str], down: int = 1) -> Iterator[Piece]:

@@ -1,8 +1,8 @@
 """Options that training scripts apply to a gradient before a step: accumulation, clipping, weight decay.
 
-A local step then is along ``clip(mean of A minibatches' gradients) + lambda y``, in this order, whichever solver takes
-it: an algorithm asks for stochastic gradients and does not say whence they come. What would change an algorithm itself,
-such as a decay that its moments do not see, is no part of it.
+A local step then follows ``clip(mean of A minibatches' gradients) + lambda y``, in this order, with any solver: an
+algorithm asks for stochastic gradients and doesn't define their source. Options that would change an algorithm itself,
+such as a decay that its moments don't include, aren't supported here.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ class GradientOptions:
     """Options applied to every gradient.
 
     Attributes:
-        clip: the largest length of a client's gradient: longer ones are shortened to it; None: none is.
-        weight_decay: lambda, of which y is added: the gradient of lambda/2 |y|^2, after clipping.
-        accumulate: A, of how many minibatches one after another a gradient is the mean.
+        clip: the largest norm of a client's gradient: longer gradients are scaled down to it; None: no clipping.
+        weight_decay: lambda: lambda y is added to the gradient at y, as the gradient of lambda/2 |y|^2, after clipping.
+        accumulate: A, the number of consecutive minibatches over which a gradient is averaged.
     """
 
     clip: float | None = None
@@ -33,8 +33,8 @@ class GradientOptions:
         """Raise an error if a number is out of range.
 
         Raises:
-            ParameterError: clip is not above 0, or weight_decay below 0, or one of them no finite number.
-            PlanError: a gradient would be the mean of no minibatch.
+            ParameterError: ``clip`` isn't above 0, ``weight_decay`` is below 0, or one of these two isn't finite.
+            PlanError: ``accumulate`` is less than 1.
         """
         if self.clip is not None and not (self.clip > 0 and isfinite(self.clip)):
             raise ParameterError(f"clip: got {self.clip!r}; give a norm above 0, or None")
@@ -46,8 +46,9 @@ class GradientOptions:
         """Return the direction [n, d] of local step k: the mean gradient, clipped, plus weight decay.
 
         Args:
-            gradient: of the clients' minibatches with some number, at y; it may be written over by the next one.
-            k: the step.
+            gradient: function that returns the clients' gradients at y of the minibatch with a given number; the next
+                call may overwrite them.
+            k: number of the local step.
             y: [n, d] the local models.
         """
         first, *rest = range(self.accumulate * k, self.accumulate * (k + 1))

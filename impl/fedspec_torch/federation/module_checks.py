@@ -21,8 +21,8 @@ def check_module(module: nn.Module, loss: Loss) -> None:
     """Raise an error if the module's type, parameters or submodules show that it can't be trained.
 
     Raises:
-        ModuleError: with the name of the part.
-        LossError: the loss is no function.
+        ModuleError: the module can't be trained; the message names the part.
+        LossError: the loss isn't a function.
     """
     if not isinstance(module, nn.Module):
         raise ModuleError(f"model: got {type(module).__name__}; give a torch.nn.Module")
@@ -108,7 +108,7 @@ def check_mode(what: str, device: str = "") -> None:
     """Raise an error if torch's inference mode, or autocast on ``device``, is active.
 
     Raises:
-        ModuleError: torch.inference_mode is on, or torch.autocast on a device.
+        ModuleError: torch.inference_mode is on, or torch.autocast on ``device``.
     """
     if torch.is_inference_mode_enabled():
         raise ModuleError(f"{what}: torch.inference_mode is on, so gradients can't be computed; leave it first")
@@ -124,7 +124,7 @@ def check_listed(module: nn.Module) -> None:
     """Raise an error if the module's ``parameters()`` differs from the parameters of its submodules.
 
     Raises:
-        ModuleError: with those of which nobody knows whether they are to be trained.
+        ModuleError: the lists differ; the message names the parameters that are in only one of the two lists.
     """
     held = dict(nn.Module.named_parameters(module))
     trained = {id(p) for p in held.values() if p.requires_grad}
@@ -149,8 +149,8 @@ def check_apart(parameters: Mapping[str, Tensor]) -> None:
     """Raise an error if two parameters overlap in memory, since an update of one would overwrite the other.
 
     Raises:
-        ModuleError: with two of them.
-        ModuleError: one was made in torch.inference_mode.
+        ModuleError: two parameters overlap; the message names them.
+        ModuleError: a parameter was made in torch.inference_mode.
     """
     ends: list[tuple[int, int, str]] = []
     for name, p in parameters.items():

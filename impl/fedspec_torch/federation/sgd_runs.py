@@ -41,8 +41,8 @@ class ClientExtras:
     """Clients' random seeds and running statistics.
 
     Attributes:
-        seed: of a client's draws at a local step; None: it draws nothing.
-        moving: their running statistics; None: there are none.
+        seed: function that returns the seed of a client's draws at a local step; None: the module draws nothing.
+        moving: the clients' running statistics; None: the module has none.
     """
 
     seed: Callable[[int, int], int] | None = None
@@ -104,15 +104,15 @@ def runs(
     """Return the applicable run methods other than "in place" by name, or the reason why one can't run this block.
 
     Args:
-        network: module and loss.
-        way: asked for by name.
-        batches: of the clients of the block.
+        network: the module and the loss.
+        way: the method that the user chose by name.
+        batches: the minibatches of the block's clients.
         solver: plain SGD.
-        x: where the clients begin.
-        known: the way to the gradients, where one was taken before.
-        compiled: writes steps in compiled loops.
-        ignored: why no way that is written out takes these clients' examples; nothing where they do.
-        own: what clients have beside their models.
+        x: the models from which the clients begin.
+        known: the gradient method of this block, if one was chosen before.
+        compiled: True if the method writes steps in compiled loops.
+        ignored: the reason why no explicit method takes these clients' examples; empty if one does.
+        own: the clients' state beside their models.
     """
     rate, walk = solver.rate, batches.walk
     assert rate

@@ -29,8 +29,8 @@ class WriteWatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Dispatch mode that records which of some tensors an operation writes to, even if the values stay the same.
 
     Attributes:
-        names: of the tensors that were written to.
-        drew: whether an operation drew at random, from whatever generator.
+        names: the names of the tensors that an operation wrote to.
+        drew: True if an operation drew at random, from any generator.
     """
 
     def __init__(self, tensors: Mapping[str, Tensor]) -> None:
@@ -67,7 +67,7 @@ class WriteWatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]
 def held_values(module: nn.Module, loss: Any) -> dict[str, Hashable]:
     """Return the values in the attributes and closures of a module's submodules and of a loss, by path.
 
-    Parameters and buffers, which are looked at elsewhere, are left out; so is what is not known to have a value.
+    Parameters and buffers are left out, since other checks cover them; values of unknown kinds are left out too.
     """
     found: dict[str, Hashable] = {"what the loss holds (its closure or attributes)": value_of(loss)}
     for name, part in module.named_modules():

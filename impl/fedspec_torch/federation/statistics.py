@@ -1,7 +1,7 @@
 """Running statistics of norms, which aren't parameters: named options for how a round updates them.
 
-They move with every call and no gradient depends on them, so that an algorithm does not know of them. Papers leave them
-out; implementations differ, mostly unsaid.
+Running statistics change at every call and no gradient depends on them, so an algorithm doesn't cover them. Papers
+leave them out; implementations differ, mostly without documentation.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Reading(StrEnum):
     """Statistics of the last participant, as if the clients trained one module in turn."""
 
     RECOMPUTED = "recomputed"
-    """Discarded; evaluation uses those of one pass of the model over all examples of the last participants together.
-    So variances between clients count, which a mean of variances leaves out.
+    """Discarded; evaluation uses the statistics of one pass of the model over all examples of the last participants
+    together. So the variance between clients counts, which a mean of variances leaves out.
     """
 
 
@@ -42,9 +42,9 @@ class Moving:
     """Running statistics of the clients during a round.
 
     Attributes:
-        begun: [b] what clients begin with who have none of their own.
-        own: [b] of clients who have.
-        now: [b] of those who were trained.
+        begun: [b] the initial statistics of clients that have no statistics yet.
+        own: [b] statistics of each client that has kept some.
+        now: [b] new statistics of each client that was trained.
     """
 
     begun: Tensor
@@ -85,11 +85,11 @@ def after(
     """Return the server's statistics after a round, and the statistics that clients keep.
 
     Args:
-        reading: what becomes of them.
-        begun: [b] the server's before.
-        own: of clients who keep theirs.
-        now: of those who were trained.
-        who: the participants in their order.
+        reading: how the server combines the statistics, a :class:`Reading`.
+        begun: [b] the server's statistics before the round.
+        own: statistics of clients that keep their own.
+        now: new statistics of the clients that were trained.
+        who: the participants, in order.
         n: sample sizes n_i of all clients.
     """
     took = [i for i in who if i in now]
@@ -107,7 +107,7 @@ def after(
 def shown(begun: Tensor, own: Mapping[int, Tensor], n: Sequence[int]) -> Tensor:
     """Return the statistics [b] for evaluation: the server's, or the mean of all clients' own by sample sizes.
 
-    Clients that never took part have what they began with.
+    Clients that never took part count with their initial statistics.
     """
     if not own:
         return begun
@@ -127,7 +127,7 @@ def check_reading(reading: object) -> Reading:
     """Return the option of that name.
 
     Raises:
-        PlanError: there is no reading of that name.
+        PlanError: no option has that name.
     """
     try:
         return Reading(str(reading))

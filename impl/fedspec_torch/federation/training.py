@@ -40,17 +40,17 @@ class Training:
     """Clients of a federation in one round, with their minibatches, losses and running statistics.
 
     Attributes:
-        ways: how their gradients are computed.
-        minibatches: what they see of their examples.
-        round: which round's minibatches they see.
-        keeps: whether clients are asked again after others were, as where they gossip: then what is known of their
-            minibatches stays until the round is over; else it is gone when others are asked, with the examples if a
-            function has made them.
-        losses: the loss of every client's first minibatch, which is that of the model it began from; as a tensor where
-            a device would be waited for.
-        taken: the ways to gradients, or to whole runs, that were taken.
-        moving: the running statistics of the clients; None: the module has none.
-        stated: what is done to every gradient; None: nothing.
+        ways: the choice of gradient methods.
+        minibatches: the minibatches of all clients.
+        round: number of the round that determines the minibatches.
+        keeps: True: keep the clients' minibatches until the end of the round, since the algorithm asks clients again
+            after others, as in gossip. False: drop a client's minibatches, and generated examples, when other clients
+            are asked.
+        losses: the loss of every client's first minibatch, at the model from which the client began; a tensor if
+            reading the number would wait for a device.
+        taken: names of the gradient methods, or methods for whole runs, that were used.
+        moving: the clients' running statistics; None: the module has none.
+        stated: the options (clipping, weight decay, accumulation) that apply to every gradient; None: none.
     """
 
     ways: Ways
@@ -109,7 +109,7 @@ class Training:
         """Re-check the used gradient methods against autograd on two clients trained last, at the model x.
 
         Raises:
-            ModuleError: one of them does not train what it was given, or the module keeps something between calls.
+            ModuleError: a method's gradients differ from plain autograd's, or the module keeps state between calls.
         """
         if not self._batches:
             return
@@ -197,7 +197,7 @@ class Trained:
         return self.layered(solver, x, tau) if not self.training.stated and self.is_layered(solver, x) else None
 
     def _runs(self, solver: InPlace, x: Stack) -> dict[str, Run | str]:
-        """Ways to a whole run of plain SGD; the one in place uses the way to the gradients."""
+        """Methods for a whole run of plain SGD; the method in place uses the gradient method."""
         who = self.batches.clients
 
         def in_place(tau: Sequence[int]) -> Ended:
@@ -287,7 +287,7 @@ class Trained:
     ) -> Weights:
         """Write multiples of gradients to ``to`` in compiled loops, or add them to the models; return the losses.
 
-        Losses that nobody wants to be told are none.
+        If the caller doesn't ask for losses, the result is empty.
         """
         walk, who, network = self.batches.walk, self.batches.clients, self.training.ways.network
         self.training.taken.add("compiled")
@@ -363,10 +363,10 @@ class Trained:
         return f"targets of {IGNORED}, which cross-entropy leaves out, are {Reason.NOT_WRITTEN_OUT}"
 
     def _aside(self, way: str | None) -> bool:
-        """True if these clients are looped over, while others are trained in a way that is written out.
+        """True if these clients need plain autograd one by one, while an explicit method trains other clients.
 
         Raises:
-            LayersError: that way is asked for by name.
+            LayersError: the user chose an explicit method by name.
         """
         if way not in WRITTEN_OUT or not self.ignored:
             return False

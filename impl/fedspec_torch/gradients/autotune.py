@@ -26,10 +26,10 @@ class Choice:
     """Chosen gradient method of a federation, and why.
 
     Attributes:
-        name: of the way.
-        why: what was measured, and what was refused.
-        run: how it takes whole runs of plain SGD (:mod:`fedspec_torch.federation.sgd_runs`); nothing where nobody
-            asked.
+        name: name of the gradient method.
+        why: description of the timings, and of the methods that failed.
+        run: name of the method for whole runs of plain SGD (:mod:`fedspec_torch.federation.sgd_runs`); empty if the run
+            doesn't need one.
     """
 
     name: str
@@ -70,7 +70,7 @@ transformer nothing at 8 ms (the same core).
 GAIN = 0.75
 """Batched clients are chosen if they take less than this share of the time of one client after another.
 
-One client after another leaves a model near the core in whole runs of SGD.
+One client after another keeps a model in the cache near the core during whole runs of SGD.
 """
 
 SPARED = 1.1
@@ -90,18 +90,18 @@ MEASURED: dict[Hashable, Choice] = {}
 def choose(network: Network, x: Stack, batch: Minibatch, agrees: Callable[[str], object] = str) -> Choice:
     """Return the fastest gradient method for such a block; methods that fail on the module are left out.
 
-    Where layers are written out, no other way is tried, and whole runs of SGD are taken in the loops if gradients are.
-    Of the other ways, one client after another is timed on two clients, and all clients at once on the block, where its
-    size lets them gain.
+    If the layers have explicit derivatives, no other method is tried, and whole runs of SGD use the compiled loops if
+    gradients do. Of the other methods, one client after another is timed on two clients, and all clients at once on the
+    block, if its size allows a gain.
 
     Args:
-        network: module and loss.
-        x: the models of the block.
-        batch: its minibatches.
-        agrees: raises where a way is not to be taken.
+        network: the module and the loss.
+        x: [n, d] the models of the block's clients.
+        batch: the minibatches of the block's clients.
+        agrees: function that raises an error if a method must not be used, because its gradients are wrong.
 
     Raises:
-        Exception: what the module raised, where no way bears it.
+        Exception: every method fails on the module; this is the module's own error.
     """
     n, cpu = len(x), x.device.type == "cpu"
     if cpu:
@@ -205,11 +205,11 @@ def choose_run(choice: Choice, x: Stack, tau: Sequence[int], runs: Mapping[str, 
     """Choose the method for whole runs of plain SGD: if the fused kernel agrees with the steps in place, time both.
 
     Args:
-        choice: the way to the gradients.
-        x: where the clients begin.
-        tau: how many steps each client takes; the first few are measured.
-        runs: the ways to a run by name, or why there is none.
-        repeat: how often the two are timed.
+        choice: the chosen gradient method.
+        x: the models from which the clients begin.
+        tau: each client's number of local steps; only the first few steps are timed.
+        runs: the methods for whole runs by name, or the reason why there is none.
+        repeat: how many times each of the two methods is timed.
     """
     run, in_place = runs.get("fused"), runs[IN_PLACE]
     if run is None or isinstance(in_place, str) or run_of(choice) != IN_PLACE:
@@ -232,7 +232,7 @@ def choose_run(choice: Choice, x: Stack, tau: Sequence[int], runs: Mapping[str, 
 
 
 def differs(x: Stack, tau: Sequence[int], run: Run, in_place: Run) -> str:
-    """Describe how a run's models differ from those of the run in place; "" if they agree."""
+    """Describe how a run's models differ from the models of the run in place; "" if they agree."""
     few = [min(t, FEW) for t in tau]
     (models, *_), losses = in_place(few)
     want = models.clone(), losses
@@ -264,7 +264,7 @@ def _timed(work: Callable[[], Found], x: Stack) -> tuple[Found, float]:
 
 
 def _now(x: Stack) -> float:
-    """Seconds of this thread's own where it does all the work: what else the machine does then counts nothing."""
+    """Seconds of this thread if it does all the work, so that other programs don't count."""
     by_itself = x.device.type == "cpu" and torch.get_num_threads() == 1
     return time.thread_time() if by_itself else time.perf_counter()
 

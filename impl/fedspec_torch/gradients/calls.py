@@ -5,7 +5,8 @@
 * A tensor: ``loss(module(batch), batch)``.
 * Without a loss the whole batch goes to the module, which returns its loss: alone, first in a tuple, or as ``loss``.
 
-Inputs that are a dict are arguments by name, those that are a tuple are several arguments, if ``forward`` has them.
+If the inputs are a dict, its entries are arguments by name; if they are a tuple, its entries are several arguments,
+provided that ``forward`` accepts them.
 """
 
 from __future__ import annotations
@@ -36,11 +37,11 @@ class Call:
     """Recipe for calling a module and a loss on minibatches of one structure.
 
     Attributes:
-        structure: of minibatches.
-        arguments: of the module, from a minibatch.
-        targets: the part of a minibatch that the loss sees.
-        loss: of output and targets.
-        words: the call, as a user writes it.
+        structure: the structure of the minibatches.
+        arguments: function that returns the module's arguments from a minibatch.
+        targets: function that returns the part of a minibatch that the loss reads.
+        loss: the loss, a function of output and targets.
+        words: the call as text, as a user would write it.
     """
 
     structure: Structure
@@ -72,7 +73,7 @@ def call_of(module: nn.Module, loss: Loss, structure: Structure) -> Call:
     """Match the structure of minibatches to the arguments of ``forward``, and return the call.
 
     Raises:
-        ModuleError: ``forward`` has no arguments for it.
+        ModuleError: ``forward`` has no arguments that match the minibatch's structure.
     """
     try:
         forward = signature(module.forward)
@@ -120,7 +121,7 @@ def _part(output: Any, name: str) -> Any:
 
 
 def _placed(forward: Signature, names: Any, who: str, *, every: bool) -> Arguments:
-    """Arguments from a tuple's entries, a dict's by name, or the value itself; every entry, or the loss sees others."""
+    """Arguments from a tuple, from a dict by name, or the value itself; all entries, unless the loss gets the rest."""
     if isinstance(names, tuple) and _takes(forward, *names):
         return lambda inputs: (tuple(inputs), {})
     if not isinstance(names, Mapping):

@@ -78,12 +78,12 @@ def run(chain: Chain, solver: InPlace, x: Stack, walk: Walk, tau: Sequence[int],
     """Write the models after tau_i steps from x to ``out`` [n, d], and return them with the losses [n] at x.
 
     Args:
-        chain: the layers, which were not refused.
-        solver: plain SGD, for its rates.
-        x: where the clients begin, which is not written to.
-        walk: their minibatches.
-        tau: how many steps each client takes, those with most first.
-        out: where the models are written.
+        chain: the layers, already checked for support.
+        solver: plain SGD; the kernel reads its learning rates.
+        x: the models from which the clients begin; they aren't overwritten.
+        walk: the clients' minibatches.
+        tau: each client's number of local steps, in descending order.
+        out: [n, d] the tensor to which the new models are written.
     """
     from fedspec_torch.gradients.fused_kernel import kernel
 

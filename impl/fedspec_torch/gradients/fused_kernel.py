@@ -1,7 +1,7 @@
 """Triton kernel of :mod:`fedspec_torch.gradients.fused`: one program runs one client's local steps.
 
-It is imported where Triton is at hand, and compiled once for each shape of model and minibatch. Every axis is padded to
-a power of two, at least 16, as Triton's products ask for; what is padded is masked and stays zero.
+The module is imported if Triton is available, and compiled once for each shape of model and minibatch. Every axis is
+padded to a power of two, at least 16, as Triton's products require; padded entries are masked and stay zero.
 """
 
 from __future__ import annotations
@@ -39,38 +39,38 @@ def steps(
     C_AT: tl.constexpr,
     PRECISION: tl.constexpr,
 ) -> None:
-    """Run tau_i SGD steps of the client whose number is the program's, with its weights in registers throughout.
+    """Run tau_i SGD steps of one client (the Triton program's number), with its weights in registers throughout.
 
         h = relu(X W + a), z = h V + c; without a hidden layer z = X V + c
         g = (softmax(z) - one at the target) / b
         dV = h^T g, dc = 1^T g, dh = g V^T where h > 0, dW = X^T dh, da = 1^T dh
 
     Args:
-        x: [n, d] where clients begin, the rows ``apart`` from each other.
-        y: [n, d] where their last models are written.
-        losses: [n] where their mean losses at step 0 are written.
+        x: [n, d] the initial models, with ``apart`` numbers from one row to the next.
+        y: [n, d] the tensor to which the final models are written.
+        losses: [n] the tensor to which the clients' mean losses at step 0 are written.
         inputs: [T, F] the examples of all clients.
-        targets: [T] their classes.
-        walk: [n, 3] of each client tau_i, the row of its first example, its number of examples.
-        order: [n, most] the order in which a client takes its examples; read unless ORDERED.
-        rates: [largest tau_i] the rate of each step.
-        apart: how far the rows of x are from each other.
-        d: the numbers of a model.
+        targets: [T] the classes of all examples.
+        walk: [n, 3] for each client tau_i, the row of its first example, and its number of examples.
+        order: [n, most] the order in which each client takes its examples; read only if ORDERED is false.
+        rates: [largest tau_i] the learning rate of each step.
+        apart: the stride of the rows of x, in numbers.
+        d: number of coordinates of a model.
         most: the width of ``order``.
-        ORDERED: whether examples are taken in the order in which they lie.
-        B: examples of a minibatch.
-        F: features.
-        H: units of the hidden layer; 0: there is none.
-        C: classes.
-        B_: B padded, and so for the others.
-        F_: likewise.
-        H_: likewise.
-        C_: likewise.
-        W_AT: where W [H, F] stands in a model.
-        A_AT: where a stands; -1: there is none.
-        V_AT: where V [C, H], or [C, F], stands.
-        C_AT: where c stands; -1: there is none.
-        PRECISION: of products: "ieee" rounds to float32 and no further.
+        ORDERED: True if the examples are taken in their order in memory.
+        B: number of examples in a minibatch.
+        F: number of features.
+        H: number of units of the hidden layer; 0: no hidden layer.
+        C: number of classes.
+        B_: B padded to a power of two, at least 16.
+        F_: F padded likewise.
+        H_: H padded likewise.
+        C_: C padded likewise.
+        W_AT: index of the first entry of W [H, F] in a model.
+        A_AT: index of the first entry of the bias a of W in a model; -1: no bias.
+        V_AT: index of the first entry of V [C, H], or [C, F] without a hidden layer, in a model.
+        C_AT: index of the first entry of the bias c of V in a model; -1: no bias.
+        PRECISION: precision of matrix products: "ieee" is full float32.
     """
     i = tl.program_id(0).to(tl.int64)
     taken = tl.load(walk + 3 * i)

@@ -26,7 +26,7 @@ BESIDE = 1e-2
 """Distance of the checked models from the clients' models, relative to each parameter and to the root mean square."""
 
 ROUNDINGS = 64
-"""Allowed difference of two methods in rounding units, unless plain autograd is itself less exact."""
+"""Allowed difference of two methods in rounding units; larger if plain autograd itself is less exact."""
 
 TRIES = 3
 """Number of models at which a method must differ before it is rejected: a number at a kink may fall to either side."""
@@ -39,10 +39,10 @@ class Look:
     Of a model that fills the device it is one client's: clients are trained one after another there.
 
     Attributes:
-        network: module and loss.
-        about: [2, d] the models that it is beside of, or [1, d].
-        batch: the minibatches, copied.
-        seed: of where beside.
+        network: the module and the loss.
+        about: [2, d] the clients' models, or [1, d] if these are equal; the comparison runs at models near them.
+        batch: a copy of the minibatches.
+        seed: seed from which the nearby models are drawn.
     """
 
     network: Network
@@ -93,7 +93,7 @@ class Look:
         """Describe how a method's gradients differ from plain autograd's; "" if they agree up to rounding.
 
         Raises:
-            Exception: what the way does not bear.
+            Exception: the method fails on this module or minibatch.
         """
         said = ""
         for tried in range(TRIES):
@@ -124,7 +124,7 @@ class Look:
         return torch.finfo(self.about.dtype).eps
 
     def _inexact(self, x: Stack, want: Sequence[Tensor]) -> float:
-        """By how much, where plain autograd moves more if the model moves by a unit in the last place."""
+        """Tolerance if plain autograd changes by more when the model changes by a unit in the last place."""
         moved = looped(self.network, nearby_models(x, self.seed, self._unit), self.batch)
         return float(min(self.rounding + 16 * largest_error(moved, want), max(self.rounding, self._unit**0.5)))
 
@@ -174,7 +174,8 @@ PIECE = 2**16
 def largest_error(one: Sequence[Tensor], other: Sequence[Tensor]) -> float:
     """Return the largest relative error of the clients' gradients, in Euclidean norm, or of their losses.
 
-    What is no number in both counts nothing; where it is one in the other, they are infinitely far apart.
+    An entry that is NaN in both results doesn't count; an entry that is NaN in only one result counts as an infinite
+    difference.
     """
     (g, losses), (want, told) = ([part.detach() for part in pair] for pair in (one, other))
     losses, told = losses.double(), told.double()
@@ -217,8 +218,8 @@ def look(network: Network, name: str, look: Look, plain: tuple[Stack, Stack, Wei
     """Raise an error if a method's gradients differ from plain autograd's.
 
     Raises:
-        LayersError: it does not take the module or the loss.
-        ModuleError: it comes to other gradients than plain autograd on the module itself.
+        LayersError: the method doesn't support the module or the loss.
+        ModuleError: the method's gradients differ from plain autograd's on the module.
     """
     refused = refusal(network, name)
     if refused:

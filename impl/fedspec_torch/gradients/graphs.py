@@ -53,7 +53,7 @@ class Watched(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Dispatch mode that finds operations that can't be recorded, since a failed recording breaks torch's allocator.
 
     Attributes:
-        reason: why they cannot be recorded; nothing where they can.
+        reason: reason why the operations can't be recorded; empty if they can.
     """
 
     reason: str = ""
@@ -74,11 +74,11 @@ class Recording:
     """Recorded run, with the buffers that it reads and writes.
 
     Attributes:
-        x: where it reads the models that clients begin from.
-        which: where it reads which examples the minibatches are.
-        ended: where its results come to stand.
-        again: does it.
-        held: what else it writes and reads, which must stay where it is.
+        x: the buffer from which the recording reads the clients' initial models.
+        which: the buffer from which the recording reads the indices of the minibatches' examples.
+        ended: the buffer to which the recording writes its results.
+        again: function that replays the recording.
+        held: other tensors that the recording reads and writes, whose memory must not be freed.
     """
 
     x: Stack
@@ -98,11 +98,11 @@ class Recordings:
         """Replay a run, and return its results (valid until the next replay); None: run it step by step.
 
         Args:
-            key: what it is made of.
-            x: [n, d] where the clients begin; may be one vector, seen several times.
-            rows: gives which examples make the minibatches, [K, n, b].
-            body: the run.
-            held: the memory that it works in.
+            key: the key of everything that the run is made of.
+            x: [n, d] the models from which the clients begin; the rows may all be views of the same vector.
+            rows: function that returns the indices [K, n, b] of the minibatches' examples.
+            body: function that does the run, which is recorded.
+            held: the tensors in which the run computes.
         """
         common = x.stride(0) == 0
         key = (key, common)
@@ -140,7 +140,7 @@ def run_key(part: Any) -> Hashable:
     """Return a run's key: numbers by value, tensors by address, functions by their closures.
 
     Raises:
-        UnknownPartError: it has a part that is none of these.
+        UnknownPartError: the run has a part that is no number, tensor or function.
     """
     return key_of(part, _place)
 

@@ -31,7 +31,7 @@ OUTSIDE = 2**16
 def keep_freed_memory(freed: int = FREED) -> bool:
     """Make glibc keep up to ``freed`` bytes of freed memory from now on; return True if it does.
 
-    What a person has told glibc by its variables stays. Other allocators hear nothing of it.
+    Settings that the user has made by glibc's environment variables stay. Other allocators ignore these settings.
     """
     told = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TOP_PAD_", "MALLOC_MMAP_MAX_")
     if any(name in os.environ for name in told) or "glibc.malloc" in os.environ.get("GLIBC_TUNABLES", ""):
@@ -49,10 +49,11 @@ def _mallopt() -> Any:
 def reused(model: int) -> Iterator[None]:
     """Inside this context, allocations of any size are in the heap, so that new gradients reuse freed memory.
 
-    Vectors that last are made outside, where they leave no gap. No more is kept than a model and a half.
+    Allocate long-lived vectors outside this context, so that they leave no gaps. The process keeps at most the memory
+    of one and a half models.
 
     Args:
-        model: bytes of the model.
+        model: size of the model in bytes.
     """
     keeps = keep_freed_memory(min(model + model // 2, 2**31 - 1)) and _mallopt()(M_MMAP_MAX, 0)
     try:

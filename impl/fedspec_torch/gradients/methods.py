@@ -65,11 +65,12 @@ class Network:
     """A module as a function of one flat vector of its trainable parameters.
 
     Attributes:
-        module: what is trained; whoever calls it has its turn, and leaves its parameters as they were.
+        module: the module to train; a caller has exclusive use of it, and must restore its parameters.
         loss: of an output and its targets, or None (:mod:`fedspec_torch.gradients.calls`).
-        precision: None: the parameters' own; ``bf16``: products are taken of numbers rounded to bfloat16, as
-            ``torch.autocast`` does it, and everything else in float32.
-        asked: what module and loss asked torch at the first call (:mod:`fedspec_torch.gradients.vmap_guard`).
+        precision: None: the parameters' type; ``bf16``: matrix products of numbers that are rounded to bfloat16, as in
+            ``torch.autocast``, and everything else in float32.
+        asked: the torch functions that module and loss called in the first call
+            (:mod:`fedspec_torch.gradients.vmap_guard`).
     """
 
     module: nn.Module
@@ -156,7 +157,7 @@ class Network:
         """Layers and loss for the gradient methods ``layered`` and ``compiled``.
 
         Raises:
-            LayersError: module, loss or precision is not written out.
+            LayersError: there is no explicit derivative of the module or the loss, or not in this precision.
         """
         if self.precision:
             raise layers.LayersError(f"{self.precision} is {Reason.NOT_WRITTEN_OUT}")
@@ -195,7 +196,7 @@ class Network:
         Who has them in this thread in that format may have them again, and hands them on as they are.
 
         Args:
-            form: the format in memory of those of four axes, while they are lent.
+            form: the memory format of parameters with four axes while they are lent.
         """
         parameters, outside = list(self.parameters.values()), vars(self._memory).get("lent")
         if outside == form:
@@ -225,13 +226,13 @@ class Network:
     ) -> Iterator[list[nn.Parameter]]:
         """Lend the module's parameters as views of the vector y, so that a step on them is a step on y.
 
-        Where :attr:`lies` is not known, or in another format or type, a copy stands for the vector, and is written to
-        it at the end.
+        If :attr:`lies` isn't known, or y has another format or type, the parameters are a copy of the vector, which is
+        written back at the end.
 
         Args:
             y: the vector.
-            g: where their gradients are added up; None: where torch puts them.
-            form: the format in memory of those of four axes.
+            g: the vector in which the gradients are accumulated; None: in torch's own ``.grad`` tensors.
+            form: the memory format of parameters with four axes.
         """
         parameters = list(self.parameters.values())
         if not self.lies or form is not KEPT or any(p.dtype != y.dtype for p in parameters):
@@ -295,7 +296,8 @@ class Network:
         """Return this thread's compiled loops for such models and minibatches.
 
         Raises:
-            LayersError: they do not take the module, the loss, the precision, the models or the minibatches.
+            LayersError: the compiled loops don't support the module, the loss, the precision, the models or the
+                minibatches.
         """
         chain, loss = self.written_out
         refused = refusal(chain, loss, x, walk)
@@ -340,7 +342,7 @@ class Network:
         """Return the loss of a minibatch with these parameters in place of the module's trained ones.
 
         Raises:
-            ShapeError: it is not one number.
+            ShapeError: the loss isn't a single number.
         """
         at = {place: parameters[name] for name, places in self.places.items() for place in places}
         return self.value_of(lambda *a, **named: functional_call(self.module, at, a, named, tie_weights=False), leaves)
@@ -349,7 +351,7 @@ class Network:
         """Return the loss of a minibatch, where ``run`` computes the module's output.
 
         Raises:
-            ShapeError: it is not one number.
+            ShapeError: the loss isn't a single number.
         """
         with self.rounding(leaves[0].device):
             *_, loss = self.call(run, leaves)
@@ -399,11 +401,11 @@ def looped(
     """Gradients by plain autograd, one client after another.
 
     Args:
-        network: module and loss.
-        x: the models.
-        batch: their minibatches.
-        form: the format in memory of images and of the weights of their convolutions.
-        out: where the gradients are written; None: to memory of their own.
+        network: the module and the loss.
+        x: [n, d] the clients' models.
+        batch: the clients' minibatches.
+        form: the memory format of images and of convolution weights.
+        out: the tensor to which the gradients are written; None: a new tensor.
 
     Raises:
         ModuleError: the module has changed its parameters.
@@ -441,7 +443,7 @@ def form_of(way: str | None) -> torch.memory_format:
 
 
 def copied(to: Sequence[Tensor], values: Sequence[Tensor]) -> None:
-    """Copy tensors to others in one call."""
+    """Copy tensors into given tensors in one call."""
     write: Any = torch._foreach_copy_
     write(to, values)
 
@@ -451,7 +453,7 @@ def unwritten(parameters: Sequence[Tensor]) -> Iterator[None]:
     """Raise an error if the call inside changes a parameter, judged by tensor versions: no parameter is read for it.
 
     Raises:
-        ModuleError: a parameter was written to.
+        ModuleError: the call wrote to a parameter.
     """
     versions = [p._version for p in parameters]
     yield
@@ -464,7 +466,7 @@ def check_unwritten(p: Tensor, was: Tensor) -> None:
     """Raise an error if a parameter differs from the value that it was given.
 
     Raises:
-        ModuleError: its parameter is another.
+        ModuleError: a parameter's value has changed.
     """
     if not torch.equal(p.detach(), was) and not bool(was.isnan().any()):
         raise was_written(p)
@@ -481,10 +483,10 @@ def was_written(p: Tensor) -> ModuleError:
 def layered(network: Network, x: Stack, batch: Minibatch, *, told: bool = True) -> tuple[Stack, Weights]:
     """Gradients of chains of linear layers and activations, by explicit forward and backward passes in torch.
 
-    Losses that nobody wants to be told are none.
+    If the caller doesn't ask for losses, they are empty.
 
     Raises:
-        LayersError: module or loss is not written out.
+        LayersError: there is no explicit derivative of the module or the loss.
     """
     chain, loss = network.written_out
     g, work = network.buffer(x), network.workspace(x, batch.leaves[0].shape[1])
@@ -495,7 +497,7 @@ def compiled(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weigh
     """Gradients of chains of linear layers and activations, in loops that numba compiles.
 
     Raises:
-        LayersError: they do not take the module, the loss, the precision, the models or the minibatch.
+        LayersError: the compiled loops don't support the module, the loss, the precision, the models or the minibatch.
     """
     (n, b), g = batch.leaves[-1].shape[:2], network.buffer(x)
     each = np.full(n, b)

@@ -31,7 +31,7 @@ def tracks(part: nn.Module) -> TypeGuard[_NormBase]:
 
 
 def running(module: nn.Module) -> dict[str, Tensor]:
-    """Return the buffers that every call updates, by name: those of norms that track statistics in training mode."""
+    """Return the buffers that every call updates, by name: those of norms that track running statistics."""
     found: dict[str, Tensor] = {}
     for prefix, part in module.named_modules():
         if tracks(part):

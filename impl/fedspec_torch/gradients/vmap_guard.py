@@ -1,8 +1,8 @@
 """Guard against operators for which torch's vmap silently returns other results than a call for one client.
 
-Tables of many clients lie one below the other under vmap, so that an index outside of one is inside its neighbour's.
-And a stack that is passed forward says that nobody wants its gradient. Both are seen at the first call: where no such
-question was asked, nothing is guarded, and nothing costs.
+Under vmap, the tables of many clients are stacked, so an index outside one client's table can be inside the next one's.
+And a vmapped stack doesn't require a gradient, unlike a parameter. The first call records both kinds of operations: if
+it has none, nothing is guarded, at no cost.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Guarding(TorchFunctionMode):
         """Check the indices of a call, and run it.
 
         Raises:
-            IndexError: an index is not of the table.
+            IndexError: an index is out of the table's range.
         """
         if _name(func) in INDEXED:
             _check(func, args, kwargs or {})

@@ -1,7 +1,7 @@
 """The engine of ``simulate`` as an adapter: a case's clients become a federation, trained by the same loop.
 
-A client's objective is the loss of a module on one example, x' H_i x / 2 - e_i' x, so that what is judged is all that
-stands between a module and an algorithm: gradients, blocks of clients, cohorts, the cut of late updates by buffers.
+A client's objective is the loss of a module on one example, x' H_i x / 2 - e_i' x. So the judge checks everything
+between a module and an algorithm: gradients, blocks of clients, cohorts, and the division of late updates into buffers.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ ENGINES: dict[str, tuple[str, int | None, int, str | None]] = {
 }
 """Variants of the engine: gradient method, clients in a block, shards, and precision.
 
-Shards are those of one rank here; that two ranks compute the same numbers is tested in tests/test_mirror/test_ranks.py.
+The shards are on a single rank here; tests/test_mirror/test_ranks.py checks that two ranks compute the same numbers.
 """
 
 OFFERED = ("engine stacked", "engine looped singly")
 """Variants that satisfy every law. Shards differ in the last bits: another client changes the division.
 
-bfloat16 obeys none that compares numbers; docs/precision.md says how far off it is.
+bfloat16 satisfies no law that compares numbers; docs/precision.md lists its errors.
 """
 
 

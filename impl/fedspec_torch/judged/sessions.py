@@ -37,7 +37,7 @@ def device() -> torch.device:
     """Return the device that the environment variable ``FEDSPEC_DEVICE`` names.
 
     Raises:
-        ContractError: torch does not know it, or it is not there.
+        ContractError: torch doesn't know the device's name, or this machine doesn't have the device.
     """
     try:
         return device_named(os.environ.get(DEVICE, "cpu"))
@@ -62,7 +62,7 @@ class CaseSession(Kept):
         """Flatten blocks into a vector, in the order of the case's x0.
 
         Raises:
-            ContractError: their names or shapes differ from those of x0.
+            ContractError: the blocks' names or shapes differ from those of x0.
         """
         want = shapes(self.case.x0)
         got = shapes(blocks)

@@ -1,6 +1,6 @@
 """fedspec_torch as an adapter, so that the judge checks its rules and its engine like any other implementation.
 
-See :mod:`fedspec_torch.judged.sessions` for where it computes.
+:mod:`fedspec_torch.judged.sessions` describes the choice of the device.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Mirror:
         """Begin the session of one case.
 
         Raises:
-            ContractError: the mirror does not have the dtype, or the device is not there.
+            ContractError: the mirror doesn't support the case's dtype, or this machine doesn't have the device.
         """
         algorithm = find(case.algorithm)
         if case.variant in ENGINES:

@@ -70,11 +70,11 @@ def layers_of(module: nn.Module, places: dict[int, slice]) -> Chain:
     """Return the layers of a module in order.
 
     Args:
-        module: what is trained.
-        places: where every parameter stands in the vector, by its identity.
+        module: the module to train.
+        places: the position of every parameter in the flat vector, by the ``id`` of the parameter.
 
     Raises:
-        LayersError: it has a part that is not written out, or a parameter that is frozen or used twice.
+        LayersError: the module has a part without an explicit derivative, or a parameter that is frozen or used twice.
     """
     parts = list(_chain(module))
     used = [id(p) for part in parts for p in part.parameters()]
@@ -103,7 +103,7 @@ def check_shapes(part: nn.Linear) -> None:
     """Raise an error if a layer's weights don't have the shape that its in_features and out_features imply.
 
     Raises:
-        LayersError: they have not the shape that its numbers of features say.
+        LayersError: a layer's weights have another shape.
     """
     outputs, inputs = part.out_features, part.in_features
     bias: Any = part.bias
@@ -158,7 +158,7 @@ def cross_entropy(z: Tensor, targets: Tensor, out: Tensor, told: bool) -> tuple[
     """Mean cross-entropy; writes softmax(z) minus one at the target to ``out``, and returns the factor 1 / b.
 
     Raises:
-        LayersError: the targets are no class numbers.
+        LayersError: the targets aren't class numbers.
     """
     if targets.ndim != 2 or targets.dtype != torch.int64:
         others = f"others are {Reason.NOT_WRITTEN_OUT}"
@@ -174,7 +174,7 @@ def mean_square(z: Tensor, targets: Tensor, out: Tensor, told: bool) -> tuple[We
     """Mean squared error; writes the errors to ``out``, and returns the factor 2 / (outputs b).
 
     Raises:
-        LayersError: there is not one target for each output.
+        LayersError: outputs and targets differ in number.
     """
     if targets.ndim != 3 or targets.shape[2] != z.shape[1]:
         raise LayersError(f"a mean square needs one target for each output; other targets are {Reason.NOT_WRITTEN_OUT}")
@@ -186,7 +186,7 @@ def written_out(loss: Any) -> Loss:
     """Return the loss with its explicit derivative.
 
     Raises:
-        LayersError: it is not written out.
+        LayersError: there is no explicit derivative of the loss.
     """
     functional = nn.functional
     if isinstance(loss, nn.Module) and not is_torchs_own(loss):

@@ -7,7 +7,7 @@ For chains of linear layers. Numba compiles the loops, and SciPy's OpenBLAS take
 where the examples lie. A client's numbers depend on its own alone: however clients are put into blocks, or blocks onto
 threads, they are the same.
 
-What is no number stays none: of fast mathematics only sums are taken in another order.
+NaN and infinity are preserved: of fast mathematics, only the reordering of sums is enabled.
 """
 
 from __future__ import annotations
@@ -64,24 +64,26 @@ def steps(
     Added to the models themselves, with minus the rates for scales, they are local steps of SGD.
 
     Args:
-        layers: the table of layers.
+        layers: the table of the chain's layers.
         x: [n, d] the models.
-        begun: [n, d] what is written to them first; [1, d]: the same to all, [0, d]: nothing.
-        inputs: [T, features] the examples of these clients, maybe among others'.
-        classes: [T] for the cross-entropy; empty where the loss is a mean square.
-        targets: [T, outputs] for the mean square, or empty.
-        walk: [n, 3] of each client the row of its first example, its number of examples, the size of its minibatches.
-        order: [n, .] the order in which a client takes its examples; empty: that in which they lie.
-        first: the local step of the first minibatch.
-        tau: [n] how many each client takes.
-        to: [n, d] where the gradients go; may be x.
-        scales: [largest tau] what those of a step are multiplied by.
-        adds: whether they are added to what is there.
-        losses: [n] where the losses of the first minibatches are written; empty: nowhere.
-        memory: z and dz of one client.
-        batch: a minibatch that must be gathered.
-        room: for products that are added, for examples turned round, and for two numbers of each example.
-        rows: [b] where the examples of a minibatch are.
+        begun: [n, d] initial values that are written to the models first; [1, d]: the same for all clients; [0, d]:
+            nothing is written.
+        inputs: [T, features] the examples of these clients; other clients' examples may be among them.
+        classes: [T] the classes for the cross-entropy; empty for the mean squared error.
+        targets: [T, outputs] the targets for the mean squared error; empty for the cross-entropy.
+        walk: [n, 3] for each client the row of its first example, its number of examples, and the size of its
+            minibatches.
+        order: [n, .] the order in which a client takes its examples; empty: the order in memory.
+        first: number of the local step of the first minibatch.
+        tau: [n] the number of minibatches of each client.
+        to: [n, d] the array to which the gradients are written; may be x.
+        scales: [largest tau] the factor of each step's gradients.
+        adds: True if the gradients are added to the contents of ``to``; False if they replace these.
+        losses: [n] the array to which the losses of the first minibatches are written; empty: losses aren't written.
+        memory: work space for z and dz of one client.
+        batch: work space for a minibatch whose examples aren't contiguous.
+        room: work space for partial products, for transposed examples, and for two numbers of each example.
+        rows: [b] work space for the indices of a minibatch's examples.
 
     Returns:
         The first client with a class that is none, or -1.

@@ -3,7 +3,7 @@
     m = beta1 m + (1 - beta1) g,  v = beta2 v + (1 - beta2) g^2,  q = m inverse + pull x
     x = x - eta_l (|x_l| / |q_l|) q_l    of every layer l
 
-Lengths are those of float32 squares added in float64: none is lost or too large.
+Lengths are sums of float32 squares in float64, so no square underflows or overflows.
 """
 
 from __future__ import annotations
@@ -34,12 +34,13 @@ def stepped(
         g: [n, d] the gradients.
         m: [n, d] the first moments.
         v: [n, d] the second moments.
-        inverse: [d] what m is multiplied by: 1 / (sqrt(v_hat) + eps).
-        pulls: [n] what x is multiplied by: c lam, c the client's correction. A direction's length does not matter.
-        layers: [l, 2] where each begins and ends.
-        beta1: by which m decays.
-        beta2: by which v does.
-        eta_l: the rate.
+        inverse: [d] the factor of m: 1 / (sqrt(v_hat) + eps).
+        pulls: [n] the factor of x, c lam with the client's correction c; only the direction of the step depends on it,
+            since LAMB rescales its length.
+        layers: [l, 2] the first coordinate of each layer, and the one after its last.
+        beta1: the decay of m.
+        beta2: the decay of v.
+        eta_l: the client learning rate.
     """
     w, keeps, adds = np.float32(1 - beta1), np.float32(beta2), np.float32(1 - beta2)
     for i in range(len(x)):

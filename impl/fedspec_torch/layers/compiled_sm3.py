@@ -18,14 +18,15 @@ def stepped(y: Array, g: Array, begin: int, rows: Array, columns: Array, rate: f
     """Take one SM3 step at every client's matrix or vector.
 
     Args:
-        y: [n, d] the models; the matrix begins at one place in each.
+        y: [n, d] the models; the matrix begins at the same coordinate in each model.
         g: [n, d] the gradients.
-        begin: where.
-        rows: [n, r] the accumulators of its rows, written over.
-        columns: [n, c] those of its columns; c = 0: it is a vector, and each entry has its own in ``rows``.
-        rate: of the step.
-        eps: of the denominator.
-        room: [2 c] for what the columns will be, and for v of a row.
+        begin: the coordinate at which the matrix begins.
+        rows: [n, r] the accumulators of the matrix's rows, overwritten.
+        columns: [n, c] the accumulators of the matrix's columns, overwritten; c = 0: a vector, whose entries have their
+            accumulators in ``rows``.
+        rate: the learning rate of the step.
+        eps: the constant eps in the denominator.
+        room: [2 c] work space for the new accumulators of the columns and for v of a row.
     """
     n, r = rows.shape
     c = columns.shape[1]

@@ -39,7 +39,7 @@ Change: TypeAlias = Callable[[int, Tensor, Tensor, float], object]
 def gradients(
     chain: Chain, loss: Loss, x: Stack, batch: Minibatch, work: Workspace, g: Stack, *, told: bool
 ) -> Weights:
-    """Write the gradients [n, d] of a block at the models x to g; return the losses [n], empty unless ``told``."""
+    """Write the gradients [n, d] of a block at the models x to g; return the losses [n], empty if ``told`` is false."""
     layers, block = [stage.linear for stage in chain.stages], work.block(chain, x)
     # With out= at a stride of d the product takes three times as long.
     written = block.memory("g")
@@ -98,13 +98,13 @@ def run_in_place(
     The models are in memory that the next gradient, or the next run, is written to.
 
     Args:
-        chain: the layers.
+        chain: the layers of the module.
         loss: the loss of a minibatch.
-        solver: what a step does.
-        x: where the clients begin, which is not written to.
-        batch: the minibatches of a step, of the first few clients.
-        work: memory of as many clients.
-        tau: how many steps each client takes, those with most first.
+        solver: the local solver.
+        x: the models from which the clients begin; they aren't overwritten.
+        batch: function that returns the minibatches of a step for the first few clients.
+        work: work space for that many clients.
+        tau: each client's number of local steps, in descending order.
     """
     whole = work.block(chain, x)
     y = whole.memory("y")
@@ -148,7 +148,7 @@ def passed(
 ) -> Weights:
     """Run forward and backward, and give each layer's gradient to ``change``, last layer first; return the losses.
 
-    When a layer is told, nothing reads its weights any more.
+    When ``change`` is called for a layer, the pass no longer needs the layer's weights.
     """
     inputs = batch.leaves[0].flatten(2)
     if chain.before:

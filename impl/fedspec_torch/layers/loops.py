@@ -1,7 +1,7 @@
 """Chains of layers in compiled loops (:mod:`fedspec_torch.layers.compiled`), if numba and SciPy are installed.
 
-They take linear layers with at most one activation each, in a CPU's memory; what else there is they refuse by name.
-Where torch has several threads, the clients are shared out among as many.
+The loops support linear layers with at most one activation each, in a CPU's memory; :func:`refusal` names anything
+else. If torch has several threads, the clients are divided among the same number of threads.
 """
 
 from __future__ import annotations
@@ -88,9 +88,9 @@ class Loops:
     """Compiled loops for one chain and minibatches of at most b examples.
 
     Attributes:
-        classes: whether the loss is cross-entropy; else it is a mean square.
-        table: the layers.
-        memory: makes that of one thread.
+        classes: True if the loss is the cross-entropy; False if it is the mean squared error.
+        table: the table of the chain's layers.
+        memory: function that allocates the work space of one thread.
     """
 
     classes: bool
@@ -131,20 +131,20 @@ class Loops:
 
         Args:
             x: [n, d] the models.
-            walk: of these clients, or of more, of whom these are the first.
-            first: the local step of the first minibatch.
-            tau: how many minibatches each client takes.
-            to: [n, d] where the gradients go; may be x.
-            scales: what those of a step are multiplied by.
-            adds: whether they are added to what is there.
-            told: whether losses are computed.
-            begun: [n, d] what is written to the models first, near the core of who trains them.
+            walk: the minibatches of these clients, or of a longer list of clients that begins with them.
+            first: number of the local step of the first minibatch.
+            tau: the number of minibatches of each client.
+            to: [n, d] the array to which the gradients are written; may be x.
+            scales: the factor of each step's gradients.
+            adds: True if the gradients are added to the contents of ``to``.
+            told: True if losses are computed.
+            begun: [n, d] initial values that the thread of each client writes to the models first.
 
         Returns:
             The losses [n] of the first minibatches, or none.
 
         Raises:
-            NoClassError: a target is no class.
+            NoClassError: a target isn't a class number.
         """
         steps = import_module("fedspec_torch.layers.compiled").steps
         losses, none = x.new_empty(len(x) if told else 0), x.new_empty(0, 0)
@@ -188,8 +188,8 @@ def threads() -> int:
 def lent() -> Iterator[None]:
     """Limit torch and BLAS to one thread inside this context, and let the loops use torch's threads.
 
-    Else their threads go on for milliseconds after each operation, looking for work, on the cores that the loops need:
-    a round of the MLP in two threads took 24 ms on two cores of an EPYC, and 13 ms where they do not.
+    Otherwise torch's and BLAS's threads search for work for milliseconds after each operation, on the cores that the
+    loops need: a round of the MLP in two threads took 24 ms on two cores of an EPYC, and 13 ms with this limit.
     """
     found = torch.get_num_threads()
     if found == 1 or missing_packages():

@@ -17,13 +17,13 @@ class Workspace:
     """Buffers for n clients with minibatches of b.
 
     Attributes:
-        z: [n, outputs, b], what a layer gives.
-        dh: [n, inputs, b], the derivative by what it takes in.
-        sums: [n, outputs, 1].
-        dz: [n, outputs, b] of the last layer.
-        narrow: weights [n, inputs, outputs] and outputs [n, b, outputs] of the first layer, if it is narrow.
-        vectors: of n d numbers, as many as were asked for, by name.
-        parts: those of the first few clients, by how many.
+        z: [n, outputs, b], the output of each layer.
+        dh: [n, inputs, b], the derivative of the loss by each layer's input.
+        sums: [n, outputs, 1], work space for sums over outputs.
+        dz: [n, outputs, b] the derivative of the loss by the last layer's output.
+        narrow: weights [n, inputs, outputs] and outputs [n, b, outputs] of the first layer, if this layer is narrow.
+        vectors: work vectors of n d numbers, by name.
+        parts: views of these buffers for the first few clients, by their number.
     """
 
     z: tuple[Tensor, ...]

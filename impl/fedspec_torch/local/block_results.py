@@ -31,10 +31,10 @@ class Numbers(tuple[Any, ...]):
 class Computed(Tensor):
     """Lazy tensor: some rows, at some coordinates, are computed when they are read.
 
-    What they are made of must be as it was until they are read for the last time.
+    The inputs of the computation must not change until the rows are read for the last time.
 
     Attributes:
-        part: computes those of some clients at some coordinates.
+        part: function that computes the rows of some clients at some coordinates.
     """
 
     part: Callable[[slice, slice], Tensor]
@@ -67,7 +67,7 @@ class Computed(Tensor):
 def join_blocks(n: int, blocks: Iterable[Block]) -> Any:
     """Join the blocks' rows in the participants' order; a tuple or record is joined field by field.
 
-    Each is written to its place when it comes by, so that no more than one block is held beside the whole.
+    Each block is written to its place on arrival, so that memory holds at most one block beside the result.
     """
     whole: Whole | None = None
     for at, rows in blocks:
@@ -83,8 +83,8 @@ class Whole:
     """Collector of the rows of blocks.
 
     Attributes:
-        take: puts the rows of a block to their places.
-        given: what has come together, once all blocks were taken.
+        take: function that copies the rows of a block to their places.
+        given: the collected rows, after all blocks.
     """
 
     take: Callable[[list[int], Any], None]

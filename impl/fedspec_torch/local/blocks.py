@@ -36,11 +36,11 @@ class Block:
     """Block of n clients, in descending order of their numbers of steps, with buffers for their vectors.
 
     Attributes:
-        n: how many there is memory for.
-        left: how many have steps left: nothing else is read or written.
-        parts: of the model, in their order.
-        layerwise: whether a vector lies in memory part by part; else client by client.
-        memory: a vector that nothing has been written to, by its name.
+        n: largest number of clients for which the block has memory.
+        left: number of clients that have local steps left; rows of other clients are neither read nor written.
+        parts: the parts of the model, in order.
+        layerwise: True if a vector is stored part by part; False: client by client.
+        memory: function that returns an uninitialised vector, by its name.
     """
 
     n: int

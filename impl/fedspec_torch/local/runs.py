@@ -34,20 +34,21 @@ def taken(tau: Sequence[int]) -> Iterator[tuple[int, int]]:
 def run_in_place(solver: InPlace, x: Stack, gradient: Oracle, tau: int | Sequence[int]) -> tuple[Stack, ...]:
     """Return the models after tau steps of a solver from x, and the solver's ``kept`` vectors.
 
-    They are read before the clients of another block train, or the gradient is asked for: it may be in their memory.
+    Read the results before the clients of another block train, or the gradient function is called again: they may share
+    its memory.
 
-    Of clients with unequal numbers of steps, those with most come first, and step k is taken by the first few: nobody
-    computes a step that is not taken. Clients that are written out take all their steps by themselves
+    Among clients with unequal numbers of steps, the clients with the most come first, and only the first few take step
+    k: no unnecessary step is computed. If the module has explicit derivatives, the block runs all of its steps itself
     (:class:`fedspec_torch.federation.training.Trained`).
 
     Args:
-        solver: what a step does.
-        x: where the clients begin, which is not written to.
-        gradient: of the clients, or of the first few of them.
-        tau: how many steps each client takes; one number: all of them.
+        solver: the local solver.
+        x: the models from which the clients begin; they aren't overwritten.
+        gradient: function that returns the gradients of all clients, or of the first few.
+        tau: each client's number of local steps; one number: the same for all clients.
 
     Raises:
-        PlanError: a number of steps is not a whole number >= 1.
+        PlanError: a client's number of local steps isn't a whole number >= 1.
     """
     steps = [tau] * len(x) if isinstance(tau, int) else tau
     for tau_i in (steps[0], steps[-1]):

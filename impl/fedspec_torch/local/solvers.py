@@ -1,7 +1,7 @@
 """Local solvers that overwrite their vectors at every step; tests compare each with its rule's text.
 
-Bytes that a step of SGD must move for a number of four bytes, the gradient's own included: 12 (y, g in, y out), 8 where
-a product adds to y, which spares the g.
+A step of SGD must move 12 bytes for a number of four bytes, including the gradient (y, g in, y out), and 8 if a product
+adds directly to y, which avoids g.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ class InPlace:
     """Local solver that overwrites its vectors.
 
     Attributes:
-        begin: makes the step, with memory of its own; y is where the clients begin. None: a step is y - rate(k) g.
-        rate: where y - rate(k) g comes first in a step, and nothing else in it reads g, its rate.
-        parts: of the model, where not all coordinates are treated alike.
-        kept: the names of the vectors that are handed back beside y.
-        spare: the name of a vector that nobody reads after the last step.
+        begin: function that makes the step, with its own work space, from the clients' initial models y; None: a step
+            is y - rate(k) g.
+        rate: the learning rate, if a step begins with y - rate(k) g and reads g nowhere else; else None.
+        parts: the parts of the model, if the solver treats coordinates differently.
+        kept: the names of the vectors that are returned beside y.
+        spare: the name of a vector that isn't needed after the last step.
     """
 
     begin: Callable[[Block, Tensor], Step] | None = None

@@ -1,7 +1,7 @@
 """Processes (ranks) of a run: messages between them, and the error when a rank stops.
 
-All of it stands on messages from one rank to another and on small objects that every rank tells all others, so that it
-runs on gloo as on NCCL. Which ranks there are says the default group of ``torch.distributed``.
+All communication consists of messages between two ranks and of small objects that every rank sends to all others, so it
+runs on gloo as well as on NCCL. The default group of ``torch.distributed`` defines the ranks.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Ranks:
     """Processes of a run, and this one's number among them.
 
     Attributes:
-        rank: the number of this one.
-        members: host and process id of each.
+        rank: the number of this process.
+        members: host and process id of each rank.
     """
 
     rank: int = 0
@@ -61,7 +61,7 @@ class Ranks:
         """Send a tensor to each rank in ``send``, and receive into the tensors of ``take``.
 
         Raises:
-            RankError: one of them is gone.
+            RankError: another rank has ended.
         """
         # Messages wait for each other by number: lower ranks first on both sides.
         out: list[tuple[Any, Tensor, int]] = [
@@ -75,7 +75,7 @@ class Ranks:
         """Gather a small object from every rank, in their order.
 
         Raises:
-            RankError: one of them is gone.
+            RankError: another rank has ended.
         """
         if self.size == 1:
             return [value]
@@ -87,7 +87,7 @@ class Ranks:
         """Broadcast a small object from one rank to all ranks.
 
         Raises:
-            RankError: one of them is gone.
+            RankError: another rank has ended.
         """
         if self.size == 1:
             return value
@@ -100,7 +100,7 @@ class Ranks:
         """Broadcast a rank's tensor over the tensors of the other ranks.
 
         Raises:
-            RankError: one of them is gone.
+            RankError: another rank has ended.
         """
         if self.size > 1:
             self._tried(lambda: dist.broadcast(tensor, src=rank))
@@ -127,7 +127,7 @@ class Ranks:
             ) from error
 
     def _leave(self, reason: str) -> str:
-        """Close this rank's connections, so that nobody waits for it; the first reason that any rank has found."""
+        """Close this rank's connections, so that no rank waits for it; return any rank's first error."""
         mine = reason
         reason = _answered(lambda store: str(store.compare_set(REASON, "", mine).decode()), mine)
         if dist.is_initialized():
@@ -188,7 +188,7 @@ def here() -> Ranks:
     """Return the ranks of ``torch.distributed``'s default group; a single one without a group.
 
     Raises:
-        RankError: one of them is gone.
+        RankError: another rank has ended.
     """
     if not (dist.is_available() and dist.is_initialized()) or dist.get_world_size() == 1:
         return Ranks()

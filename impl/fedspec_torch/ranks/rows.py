@@ -30,11 +30,11 @@ class Rows(Tensor):
     """Distributed stack: this rank holds the rows of its own shards.
 
     Attributes:
-        parts: the rows of each shard that is held.
-        rows_of: which shard each row is in.
-        flat: whether it stands for the rows end to end, as one vector.
-        kept: whether it is written where it is: asked for a copy, it gives itself.
-        before: what is told of rows that are written over; None: nobody is.
+        parts: the rows of each shard that this rank holds.
+        rows_of: the shard of each row.
+        flat: True if the stack represents its rows joined to one vector.
+        kept: True if the stack is updated in place: ``clone`` then returns the stack itself.
+        before: log of the rows before they are overwritten; None: no log.
     """
 
     parts: dict[int, Tensor]
@@ -146,7 +146,7 @@ def whole(value: Any) -> Any:
 
 
 def _each_row(func: Any, args: Any, kwargs: Any) -> Any:
-    """A function of the entries that stand at the same place; None where the rows of two stacks are not together."""
+    """Apply a function to entries at the same places; None if two stacks have their rows on different ranks."""
     stacks = [a for a in args if isinstance(a, Rows)]
     first = stacks[0]
     if not all(a.flat == first.flat and a.ndim == first.ndim and a.rows_of.same(first.rows_of) for a in stacks):
@@ -203,7 +203,7 @@ def _expand(x: Any, shape: Sequence[int], **more: Any) -> Any:
 
 
 def _index_put(x: Any, places: Sequence[Any], new: Tensor, accumulate: bool = False) -> Any:
-    """New rows, where they are; those that every rank has, or that are on other ranks, are taken from the whole."""
+    """Write new rows on the ranks that hold them; rows of every rank, or of other ranks, come from the whole stack."""
     if not isinstance(x, Rows) or x.flat:
         return None
     rows = places[0].tolist()

@@ -1,7 +1,7 @@
-"""Population in shards: every rank trains its own clients, and the algorithm's text runs on all ranks alike.
+"""Population in shards: every rank trains its own clients, and the algorithm's text runs on every rank.
 
-The text is the specification's own. What it gets of the clients are streams that are weighed along the tree of the
-shards, or stacks whose rows stay where their clients are; what it keeps of a server is the same on every rank.
+The text is the specification's own. It receives the clients' results as streams that are summed along the tree of the
+shards, or as stacks whose rows stay on the ranks of their clients; the server's state is the same on every rank.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Sharded(Batched):
 
     Attributes:
         shards: the shards, and which of them this rank holds.
-        copies: what is on while the algorithm's own text runs, and off while clients train.
+        copies: dispatch mode that is on while the algorithm's own text runs, and off while clients train.
     """
 
     shards: Shards = field(kw_only=True)
@@ -104,10 +104,10 @@ class Sharded(Batched):
         """Train every participant; return the results as distributed stacks, or the sums that the text needs of them.
 
         Args:
-            client: what a client does.
-            plan: who takes part.
-            x: where they begin.
-            ask: finds the sums that the text takes, from what a client returns.
+            client: function that trains a client.
+            plan: the round's plan, with the participants.
+            x: the models from which the clients begin.
+            ask: function that finds, from a client's result, the sums that the text needs.
         """
         layout, shards = Layout.by_client(self.shards, plan.participants), self.shards
         busy = {s: plan.part(at) for s, at in layout.places.items() if at}
@@ -164,7 +164,7 @@ class Sharded(Batched):
         """Train the client of every arrival, and return the results in order on rank 0; other ranks leave.
 
         Raises:
-            Elsewhere: on every rank but the first.
+            Elsewhere: on every rank except rank 0.
         """
         layout = Layout.by_client(self.shards, [a.client for a in arrivals])
         parts: dict[int, Tensor] = {}
@@ -183,7 +183,7 @@ class Sharded(Batched):
         """Return the gradients of the clients in S at local step t, each at its row of X, on its own rank.
 
         Raises:
-            ParameterError: a client with hyper-parameters of its own is being made, which no shard can have others do.
+            ParameterError: clients have hyper-parameters of their own, which shards don't support here.
         """
         if not S:
             return X

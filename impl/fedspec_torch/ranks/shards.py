@@ -1,8 +1,8 @@
 """Shards of a population: which rank holds which clients, and sums that don't depend on the number of ranks.
 
-Clients are divided into shards of consecutive numbers, as many as the run says, and a rank holds whole shards. All work
-is done shard by shard, and what several shards make is added along one binary tree over all shards. So a run of s
-shards computes the same numbers on any number of ranks up to s, bit for bit.
+Clients are divided into shards of consecutive numbers, and a rank holds whole shards. All work is done shard by shard,
+and results of several shards are added along one binary tree over all shards. So a run with s shards computes the same
+numbers, bit for bit, on any number of ranks up to s.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class Shards:
     """Division of a population into shards of consecutive clients.
 
     Attributes:
-        clients: how many clients there are.
-        count: how many shards.
-        ranks: the processes that hold them.
-        training: the shard whose clients work at present, if any does: then nothing is sent.
+        clients: number of clients.
+        count: number of shards.
+        ranks: the processes that hold the shards.
+        training: the shard whose clients are being trained; None: no shard. While a shard trains, ranks send nothing.
 
     Raises:
-        PlanError: there are fewer shards than ranks, or none.
+        PlanError: there are fewer shards than ranks, or ``count`` is less than 1.
     """
 
     clients: int
@@ -80,7 +80,8 @@ class Shards:
     def total(self, part: Callable[[int], Tensor]) -> Tensor:
         """Sum one tensor of each shard, on every rank; calls ``part`` once a shard and overwrites its result.
 
-        Each rank first adds what it can by itself; of the rest, each adds one piece of the vector and sends it to all.
+        Each rank first adds the parts that it holds; then each rank adds one piece of the remaining sum and sends the
+        piece to all ranks.
         """
         ranks, own = self.ranks, [n for n in self._nodes(0, self.count) if self.rank(n[0]) == self.ranks.rank]
         values = {node: _added(*node, part) for node in own}
@@ -107,7 +108,7 @@ class Shards:
         return out.reshape(like.shape)
 
     def _nodes(self, low: int, high: int) -> Iterator[Node]:
-        """The largest nodes of the tree whose shards one rank holds."""
+        """Largest tree nodes whose shards all belong to one rank."""
         if self.rank(low) == self.rank(high - 1):
             yield low, high
         else:
@@ -136,7 +137,7 @@ class Layout:
     """Assignment of the rows of a stack to shards.
 
     Attributes:
-        shards: whose clients they are.
+        shards: the shards of the population.
         of: the shard of each row.
     """
 

@@ -16,7 +16,7 @@ class UndoLog:
     """Old values of the rows that a round has overwritten.
 
     Attributes:
-        lost: why not all of them are known; nothing: they are.
+        lost: reason why some old values aren't in the log; empty: the log is complete.
     """
 
     def __init__(self) -> None:

@@ -19,10 +19,11 @@ class Finding:
     """Result of one check.
 
     Attributes:
-        check: what was asked.
-        holds: whether the median over the seeds is as asked.
-        values: of each seed the ratio, the difference, or the least fall.
-        words: all of it in a clause.
+        check: the check of the recipe.
+        holds: True if the median over the seeds meets the check.
+        values: for each seed the ratio or the difference; for ``falls``, the decrease of the median from each trial to
+            the next.
+        words: the result as a clause.
     """
 
     check: Check

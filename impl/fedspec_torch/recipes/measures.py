@@ -17,11 +17,11 @@ class Measure:
     """Number that is computed from a run, with its name and direction.
 
     Attributes:
-        words: what it is.
-        better: +1 where more is better, -1 where less is.
-        worst: what a run has that diverged.
-        of: the number, from the record, the number of last evaluations, and the target.
-        form: how it is printed.
+        words: description of the number.
+        better: +1 if larger is better, -1 if smaller is better.
+        worst: value for a run that diverged.
+        of: function that returns the number, from the run's record, the number of last evaluations, and the target.
+        form: format with which the number is printed.
     """
 
     words: str

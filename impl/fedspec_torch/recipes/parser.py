@@ -39,7 +39,7 @@ def recipe(id: str) -> Recipe:
     """Return the built-in recipe of that id.
 
     Raises:
-        UnknownNameError: there is no recipe of that id.
+        UnknownNameError: no built-in recipe has that id.
     """
     if id not in names():
         raise none_called("recipe", id, names(), "fedspec reproduce")
@@ -50,7 +50,7 @@ def read(file: str | Path) -> Recipe:
     """Read a recipe from a file.
 
     Raises:
-        RecipeError: it cannot be read, is no TOML, or says what cannot be.
+        RecipeError: the file can't be read, isn't TOML, or has an invalid value.
     """
     path = Path(file)
     try:
@@ -63,9 +63,9 @@ def digests(recipe: Recipe, size: str, *, grids: bool = False) -> dict[str, str]
     """Return a digest of everything that each trial's runs depend on; stored runs are valid only if it is equal.
 
     Args:
-        recipe: whose trials.
-        size: small or large.
-        grids: of what is tried of the grids, which does not depend on what was tuned, nor on what else is tried.
+        recipe: the recipe whose trials are digested.
+        size: the size of the runs, small or large.
+        grids: True: digest the grid searches, which depend neither on the tuned values nor on other trials' grids.
     """
     how, found, usual = recipe.sizes[size], {}, asdict(Setting("", 1))
     for trial in recipe.trials:
@@ -83,7 +83,7 @@ def parsed(id: str, text: str) -> Recipe:
     """Parse a recipe from its text.
 
     Raises:
-        RecipeError: it is no TOML, or says what cannot be.
+        RecipeError: the text isn't TOML, or has an invalid value.
     """
     try:
         given = parse_toml(text)
@@ -138,7 +138,7 @@ def _recipe(id: str, given: dict[str, Any]) -> Recipe:
 
 
 def _check_keys(where: str, given: Any, known: tuple[str, ...], needed: tuple[str, ...] = ()) -> None:
-    """Refuse what is no table, has a key that nobody reads, or lacks one."""
+    """Reject a value that isn't a table, has an unknown key, or lacks a required one."""
     if not isinstance(given, dict):
         raise RecipeError(f"{where}: got {given!r}; write a table with {', '.join(needed or known)}")
     for key in given:
@@ -185,7 +185,7 @@ def _values(where: str, kind: Any, given: Any, needed: tuple[str, ...] = ()) -> 
 
 
 def _setting(where: str, usual: Setting, given: Any, needed: tuple[str, ...] = ()) -> Setting:
-    """A setting that is as the usual one where a table does not say otherwise."""
+    """Setting from a table, with default values for missing keys."""
     read = _values(where, Setting, given, needed)
     if isinstance(read.get("steps"), dict):
         read["steps"] = _record(f"{where}: steps", Normal, read["steps"], tuple(f.name for f in fields(Normal)))

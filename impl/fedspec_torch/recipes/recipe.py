@@ -22,21 +22,24 @@ class Setting:
     """Setting of a run: data, model, clients and local work.
 
     Attributes:
-        data: as ``fedspec simulate --data`` has it.
-        model: None: the usual one of the data.
-        clients: how many.
-        alpha: Dirichlet's, where data are split by label.
-        batch: examples of a minibatch.
-        cohort: clients of a round; None: all.
-        steps: local steps: a number; two, drawn between once for each client; or drawn from a normal distribution.
-        epochs: passes over a client's examples instead; two: a whole number of them drawn once for each client.
-        redraw: whether what is drawn is drawn anew in every round.
-        graph: of gossip.
-        delay: the largest of late updates.
-        way: how gradients are computed; it is fixed, so that numbers do not depend on what is measured to be fast.
-        clip: the largest length of a gradient; None: it is as long as it is.
-        absent: how many clients never come, the last ones; of late updates.
-        eager: how many times as often as another half a half of those who come does, the first ones; likewise.
+        data: data set, in the notation of ``fedspec simulate --data``.
+        model: name of the model; None: the data set's default model.
+        clients: number of clients.
+        alpha: alpha of the Dirichlet split by label.
+        batch: number of examples in a minibatch.
+        cohort: number of clients in a round; None: all.
+        steps: local steps: a number; a pair (least, greatest), drawn once for each client; or drawn from a normal
+            distribution.
+        epochs: passes over a client's examples, in place of ``steps``; a pair: a whole number between the two, drawn
+            once for each client.
+        redraw: True if numbers of local steps are drawn again in every round.
+        graph: the graph of gossip, such as ``ring``.
+        delay: the largest delay of late updates, in model versions.
+        way: the gradient method; it is fixed, so that results don't depend on timings.
+        clip: the largest norm of a gradient; None: no clipping.
+        absent: number of clients that never send an update (the last ones by number), for late updates.
+        eager: factor by which the first half of the active clients sends more often than the second half, for late
+            updates.
     """
 
     data: str
@@ -61,13 +64,13 @@ class Trial:
     """Algorithm with its hyper-parameters, under a name that the checks use.
 
     Attributes:
-        name: how the recipe calls it.
+        name: the name of the trial in the recipe.
         algorithm: its id in the catalogue.
         reading: None: the canonical one.
-        set: hyper-parameters and options that were not sought.
-        tuned: those that were, as the grid was won.
-        grid: what was tried of each tuned one.
-        setting: where it takes place; the recipe's own, unless it says otherwise.
+        set: fixed hyper-parameters and options.
+        tuned: hyper-parameters that the grid search chose.
+        grid: the values that the grid search tries, by hyper-parameter.
+        setting: setting of the trial; the recipe's setting by default.
     """
 
     name: str
@@ -96,10 +99,10 @@ class Size:
     """Size of the runs of a recipe.
 
     Attributes:
-        rounds: of each run.
-        seeds: how many, from 0 on.
-        expected: the sentence that is known to come out; empty: none is.
-        setting: what is otherwise than in the recipe.
+        rounds: number of rounds of each run.
+        seeds: number of seeds, which count from 0.
+        expected: the known outcome, a sentence; empty: none is known.
+        setting: changes of the recipe's setting for this size.
     """
 
     rounds: int
@@ -114,13 +117,14 @@ class Check:
 
     Attributes:
         measure: a name of ``MEASURES``.
-        relation: ``times``: of is at most bound times than; ``above``: of - than is at least bound; ``within``:
-            |of - than| is at most bound; ``falls``: the measure falls from each of ``along`` to the next.
-        of: the trial it is about.
-        than: the trial that it is compared with.
-        along: trials in a row.
-        bound: the number of the relation.
-        because: why this number.
+        relation: ``times``: the measure of ``of`` is at most ``bound`` times the measure of ``than``; ``above``: it is
+            larger by at least ``bound``; ``within``: the two differ by at most ``bound``; ``falls``: the measure
+            decreases from each trial of ``along`` to the next.
+        of: the trial that is checked.
+        than: the trial with which ``of`` is compared.
+        along: the trials in order, for ``falls``.
+        bound: the number in the relation.
+        because: reason for this number.
     """
 
     measure: str
@@ -137,19 +141,19 @@ class Recipe:
     """Claim of a paper, and the runs and checks that test it.
 
     Attributes:
-        id: the name of its file.
-        paper: as ``fedspec papers`` calls it.
-        place: where the claim stands in it.
-        claim: in our words.
-        setting: where the trials take place.
-        trials: what is run.
-        checks: what must come out.
-        sizes: how much is run, by name: small and large.
-        fall: of the client rate; None: it is constant.
-        last: over how many of the last evaluations a measure is the mean.
-        target: what accuracy ``rounds`` counts up to.
-        tuning: the measure that grids are won by.
-        remarks: what is ours, and what is otherwise than in the paper.
+        id: the name of the recipe's file, without suffix.
+        paper: key of the paper, as in ``fedspec papers``.
+        place: place of the claim in the paper.
+        claim: the claim in our words.
+        setting: setting of the trials, unless a trial has another.
+        trials: the algorithms to run, with hyper-parameters.
+        checks: the expected relations between the results.
+        sizes: the number of rounds and seeds, by name: small and large.
+        fall: schedule of the client learning rate; None: it is constant.
+        last: number of last evaluations over which a measure is averaged.
+        target: accuracy that a run must reach, for the measure ``rounds``.
+        tuning: the measure by which grid searches choose.
+        remarks: differences between this experiment and the paper's.
     """
 
     id: str

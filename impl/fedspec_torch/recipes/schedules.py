@@ -16,7 +16,7 @@ from fedspec_torch.run.schedules import Arrivals, Schedule, arrivals, cohorts
 from fedspec_torch.tasks import plan
 
 SALT = 0x5EC
-"""Salt that separates these draws from those of cohorts of the same seed."""
+"""Salt that separates these draws from the draws of cohorts with the same seed."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Fresh:
 
 @dataclass(frozen=True)
 class Willing:
-    """Schedule of late updates whose clients arrive with unequal probabilities; all else is as in ``arrivals``."""
+    """Schedule of late updates whose clients arrive with unequal probabilities, and otherwise as in ``arrivals``."""
 
     plan: Arrivals
     shares: tuple[float, ...]

@@ -30,12 +30,12 @@ class Stored:
     """Stored runs of a recipe at one size.
 
     Attributes:
-        recipe: whose they are.
-        size: small or large.
-        versions: of what computed them.
-        date: of the last one.
-        runs: as :func:`fedspec_torch.recipes.runner.played` gives them.
-        grids: by trial, the points that were tried and what came out.
+        recipe: the recipe that was run.
+        size: the size of the runs, small or large.
+        versions: versions of the packages that computed the runs.
+        date: date of the last run.
+        runs: the runs, as :func:`fedspec_torch.recipes.runner.played` returns them.
+        grids: the points that the grid searches tried and their scores, by trial.
     """
 
     recipe: Recipe
@@ -70,7 +70,7 @@ def opened(recipe: Recipe, size: str, file: Path) -> Stored:
     """Open the store of this recipe and these versions; return an empty one if the file has other versions.
 
     Raises:
-        RecipeError: the file is there and cannot be read.
+        RecipeError: the file exists but can't be read.
     """
     fresh = Stored(recipe, size, versions())
     if not file.exists():
@@ -101,7 +101,7 @@ def kept(file: Path, recipe: Recipe) -> Stored:
     """Read a stored result, and check that it belongs to the recipe's present state.
 
     Raises:
-        RecipeError: the file cannot be read, or is of another state of the recipe.
+        RecipeError: the file can't be read, or belongs to another version of the recipe.
     """
     found = _read(file)
     size, names = found["size"], {trial.name for trial in recipe.trials}
@@ -140,12 +140,12 @@ def write(found: Stored, file: Path, *, brief: bool = False) -> None:
     """Write the file atomically.
 
     Args:
-        found: what is written.
-        file: where.
-        brief: without the course of runs: what was measured of each instead.
+        found: the runs to write.
+        file: the path of the file.
+        brief: True: write each run's measures in place of its values by round.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file can't be written.
     """
     runs = [_brief(r, found.recipe) for r in found.runs] if brief else found.runs
     head = {

@@ -11,7 +11,7 @@ from fedspec_torch.recipes.recipe import Check, Recipe, Trial
 
 
 def looked_at(recipe: Recipe) -> list[str]:
-    """Return the measures to print: those of the checks, and the number of floats sent."""
+    """Return the measures to print: the measures of the checks, and the number of floats sent."""
     return list(dict.fromkeys([*(c.measure for c in recipe.checks), "floats"]))
 
 
@@ -44,7 +44,7 @@ def grid(trial: Trial) -> str:
 
 
 def asked(check: Check) -> str:
-    """Format what a check requires."""
+    """Format the condition of a check."""
     words = MEASURES[check.measure].words
     if check.relation == "falls":
         return f"Asked for: {words} falls along {', '.join(check.along)}"

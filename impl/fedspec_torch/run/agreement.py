@@ -27,14 +27,14 @@ def shard_federation(federation: Federation, count: int | None, block: int | Non
     """Divide a federation into shards over the ranks, after checking that ranks agree; None for a single shard.
 
     Args:
-        federation: what is divided.
-        count: how many shards; None: one for each rank.
-        block: how many clients are trained at once.
-        told: what else the ranks have to agree on.
+        federation: the federation to divide.
+        count: number of shards; None: one for each rank.
+        block: number of clients that are trained at once.
+        told: further values on which the ranks must agree.
 
     Raises:
         PlanError: there are fewer shards than ranks.
-        RankError: the ranks do not begin alike.
+        RankError: the ranks begin with different models, data or settings.
     """
     ranks = here()
     shards = Shards(len(federation), ranks.size if count is None else count, ranks)
@@ -49,7 +49,7 @@ def check_alike(federation: Federation, told: Any, ranks: Ranks) -> None:
     """Raise an error if the ranks would train different models, data or runs.
 
     Raises:
-        RankError: what differs, and where.
+        RankError: the ranks differ; the message says in what, and on which rank.
     """
     mine = {"initial model": digest([_bytes(federation.x0)])} | fingerprint(federation) | {"run": told}
     for q, theirs in enumerate(ranks.told(mine)):
@@ -110,7 +110,7 @@ NAMED = {"sizes' digest": "examples of each client", "data's digest": "data", "m
 
 
 def federation_differences(found: Mapping[str, Any], federation: Federation) -> list[str]:
-    """List how a federation differs from that of a saved run, with both values."""
+    """List how a federation differs from the federation of a saved run, with both values."""
     said, (ours, parts) = [], described(federation)
     for what, there in found["federation"].items():
         here: Any = ours.get(what)
@@ -146,7 +146,7 @@ def _some(federation: Federation) -> range:
 
 
 def _data(federation: Federation) -> tuple[str | None, dict[str, str]]:
-    """A digest of the first and last examples of some clients, and of each; None where a function makes them."""
+    """Digest of the first and last examples of some clients, and of each client; None for generated examples."""
     found: Any = federation.pool.leaves.__getitem__ if isinstance(federation.pool, Held) else None
     if found is None and federation.reader is not None:
         found = federation.reader.ends

@@ -17,8 +17,8 @@ def trainer(algorithm: str | Algorithm) -> Algorithm:
     """Return the row of an algorithm that can train a federation.
 
     Raises:
-        UnknownNameError: there is no such algorithm.
-        PlanError: it is a local solver, which trains nothing by itself.
+        UnknownNameError: no algorithm has that name.
+        PlanError: the algorithm is a local solver, which doesn't train by itself.
     """
     row = find(algorithm)
     if isinstance(row.run, LocalSolver):
@@ -33,8 +33,8 @@ def with_own_solver(row: Algorithm, given: Mapping[str, Any]) -> tuple[Algorithm
     """Return the row with another local solver if ``solver`` names one, and the remaining arguments.
 
     Raises:
-        UnknownNameError: there is no such solver.
-        ParameterError: the algorithm takes no other solver.
+        UnknownNameError: no local solver has that name.
+        ParameterError: the algorithm doesn't accept another local solver.
     """
     solver = given.get("solver")
     if solver is None or solver in [*row.options.get("solver", ())]:
@@ -46,8 +46,8 @@ def hyper_of(row: Algorithm, reading: str | None, given: Mapping[str, Any]) -> A
     """Build the record of an algorithm's hyper-parameters and options from the given values.
 
     Raises:
-        UnknownNameError: it has no such hyper-parameter or option.
-        ParameterError: one is missing, outside its domain, or contradicts the reading.
+        UnknownNameError: the algorithm has no hyper-parameter or option of that name.
+        ParameterError: a value is missing, outside its domain, or contradicts the reading.
     """
     for name in given:
         if name not in row.parameters:

@@ -1,7 +1,7 @@
 """Learning-rate schedules over rounds: functions of the round number r = 0, 1, ...
 
-They are given to ``simulate(..., rates={"eta_l": by_round.cosine(0.1, 100)})``; any function of r does as well. These
-are looked at for all rounds before the first, since they are known to be functions of r alone.
+Pass them as ``simulate(..., rates={"eta_l": by_round.cosine(0.1, 100)})``; any function of r works too. The functions
+of this module depend on r alone, so fedspec checks them for all rounds before the first.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class Known:
     """Schedule that depends on the round number alone; two with equal text are equal.
 
     Attributes:
-        words: how it was made.
-        at: the function.
+        words: text of the call that made the schedule.
+        at: function that returns the value in a round.
     """
 
     words: str
@@ -42,7 +42,7 @@ def exponential(rate: float, factor: float) -> ByRound:
     """Exponential decay: rate factor^r.
 
     Raises:
-        ParameterError: one of them is below 0.
+        ParameterError: the rate or the factor is below 0.
     """
     _check(rate=rate, factor=factor)
     return Known(f"exponential({rate}, {factor})", lambda r: rate * factor**r)
@@ -52,7 +52,7 @@ def steps(rate: float, at: Sequence[int], factor: float = 0.1) -> ByRound:
     """Step decay: multiply the rate by ``factor`` at each round in ``at``, rate factor^|{a in at: a <= r}|.
 
     Raises:
-        ParameterError: a number is below 0.
+        ParameterError: the rate, the factor or a round is below 0.
     """
     _check(rate=rate, factor=factor)
     ends = tuple(at)
@@ -66,8 +66,8 @@ def cosine(rate: float, rounds: int, least: float = 0.0) -> ByRound:
     needs a least that is above 0.
 
     Raises:
-        ParameterError: a number is below 0.
-        PlanError: rounds is no whole number >= 1.
+        ParameterError: the rate or ``least`` is below 0.
+        PlanError: ``rounds`` isn't a whole number >= 1.
     """
     _check(rate=rate, least=least)
     check_whole("rounds", rounds, "it falls over at least one round")
@@ -82,7 +82,7 @@ def warm_up(rounds: int, then: float | ByRound) -> ByRound:
 
     Raises:
         ParameterError: the rate is a number below 0.
-        PlanError: rounds is no whole number >= 1.
+        PlanError: ``rounds`` isn't a whole number >= 1.
     """
     check_whole("rounds", rounds, "it rises over at least one round")
     if not callable(then):

@@ -1,7 +1,7 @@
 """Saved runs: records and tensors in a safetensors file, which is read without running code.
 
-The tensors are in the file's body; what holds them together stands in its header, as JSON. Only records and readings
-of fedspec's own packages are made again from it.
+The file's body has the tensors; its header has their structure, as JSON. Only records and readings of fedspec's own
+packages are rebuilt from it.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def write(file: Path, content: Mapping[str, Any]) -> None:
     """Write records, tensors and numbers to a file atomically.
 
     Raises:
-        CheckpointError: its folder does not exist, or it is one.
-        OSError: it cannot be written, for example since the disk is full.
+        CheckpointError: the file's folder doesn't exist, or the path is a folder.
+        OSError: the file can't be written, for example because the disk is full.
     """
     from safetensors import SafetensorError
     from safetensors.torch import save_file
@@ -93,12 +93,12 @@ def read(
     """Read a file of tensors and records, after checking its format and digest.
 
     Args:
-        file: the file.
-        device: where its tensors are put.
-        entries: what it must hold, and of which kind.
+        file: the path of the file.
+        device: the device to which its tensors are moved.
+        entries: the required entries, and their types.
 
     Raises:
-        CheckpointError: there is no such file, or it is none of these, or damaged.
+        CheckpointError: the file doesn't exist, isn't a checkpoint of this format, or is damaged.
     """
     from safetensors import SafetensorError, safe_open
 

@@ -1,8 +1,8 @@
 """Per-client state between rounds, one row for each client, updated in place in memory or in a memory-mapped file.
 
-As the text has it, a round makes a copy of all rows in which those of its participants are new. For 100,000 clients of
-650 float32 numbers that is 0.26 GB to move for the sake of a hundred rows. So a run, which alone has its state, gives
-the text a stack that is its own copy. A test holds every algorithm to the text with copies.
+As the text is written, a round copies all rows and replaces its participants' rows in the copy. For 100,000 clients of
+650 float32 numbers, 0.26 GB are moved to change a hundred rows. So a run, which is the only user of its state, gives
+the text a stack whose ``clone`` is the stack itself. A test compares every algorithm with the text that copies.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ AT_ONCE = 2**22
 
 
 class InPlaceStack(Tensor):
-    """Stack that a step's text updates in place: ``clone`` returns the stack; computed results are plain.
+    """Stack that a step's text updates in place: ``clone`` returns the stack; computed results are ordinary tensors.
 
-    Rows of neighbours are no copy either: the text reads what clients remember before it writes it anew.
+    Rows of consecutive clients aren't copied either: the text reads the clients' memory before it overwrites it.
 
     Attributes:
-        before: what is told of rows that are written over; None: nobody is.
+        before: log of the rows before they are overwritten; None: no log.
     """
 
     before: UndoLog | None = None
@@ -73,12 +73,13 @@ def remembered(state: Any, clients: int, folder: str | Path | None = None) -> An
     """Return a state whose per-client rows are updated in place, in memory or in a file.
 
     Args:
-        state: of an algorithm with a server, that nobody else has.
-        clients: how many there are.
-        folder: where a file holds the rows, which has no name there and is gone with the process; None: in memory.
+        state: the state of an algorithm with a server; the caller must not use it afterwards.
+        clients: number of clients.
+        folder: folder of the file that holds the rows; the file has no name, and disappears with the process. None: in
+            memory.
 
     Raises:
-        PlanError: the folder does not exist or has no room, or the rows are on another device than the CPU.
+        PlanError: the folder doesn't exist or is full, or the rows are on another device than the CPU.
     """
     seen: set[int] = set()
 

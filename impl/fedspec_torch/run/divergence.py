@@ -19,12 +19,12 @@ def check_losses(losses: Mapping[int, float], round: int, unclean: Callable[[], 
     """Raise an error if a client's first loss in a round isn't finite.
 
     Args:
-        losses: of some clients.
-        round: its number.
-        unclean: which clients have examples that are not finite.
+        losses: losses of some clients.
+        round: the number of the round.
+        unclean: function that returns the clients whose examples have a non-finite entry.
 
     Raises:
-        DivergedError: with the clients, and what to try.
+        DivergedError: a loss isn't finite; the message has the clients' numbers, and remedies.
     """
     wrong = [i for i, loss in losses.items() if not math.isfinite(loss)]
     if not wrong:

@@ -12,8 +12,8 @@ from fedspec_torch.run.metrics import Told
 class Stop(Exception):
     """Signal, raised by an ``on_round`` function, that the run ends after the current round; it isn't an error.
 
-    ``for r in run`` ends with that round, and goes on with the next one where it is asked again. ``run.step()`` raises
-    it, once the round is done. A combination that :func:`fedspec_torch.tune` tries has no score then.
+    ``for r in run`` ends after that round, and continues with the next one if it is started again. ``run.step()``
+    raises the signal after the round is done. In :func:`fedspec_torch.tune` the combination then has no score.
     """
 
 
@@ -21,7 +21,7 @@ def notify(told: Sequence[Told], run: Any, done: Any) -> Stop | None:
     """Call all callbacks for a finished round; return the first ``Stop`` that one raised, or None.
 
     Raises:
-        PlanError: one raises StopIteration, which ends whatever loop is nearest.
+        PlanError: a callback raises StopIteration, which would end the innermost loop instead of the run.
     """
     stop: Stop | None = None
     for one in told:

@@ -32,14 +32,14 @@ class Grid:
     """Values to try for an algorithm, and the fixed arguments of the runs.
 
     Attributes:
-        row: the algorithm.
-        values: what is tried, by name.
-        given: what is no question.
+        row: the row of the algorithm.
+        values: the values to try, by name.
+        given: hyper-parameters and options that stay fixed.
         reading: a reading of the algorithm; None: the canonical one.
-        plan: the schedule.
-        rounds: of each run.
-        rates: by round.
-        more: what else ``simulate`` takes: how clients are put into blocks and shards, and where they remember.
+        plan: the schedule of the runs.
+        rounds: number of rounds of each run.
+        rates: hyper-parameters that vary by round.
+        more: further arguments of ``simulate``: ``block``, ``shards`` and ``client_state``.
     """
 
     row: Algorithm
@@ -68,8 +68,8 @@ class Grid:
         """Return the algorithm's hyper-parameter record in the first round.
 
         Raises:
-            UnknownNameError: there is no such option, or value of one.
-            ParameterError: a number is outside its domain or plays no part.
+            UnknownNameError: no option has that name, or the option has no such value.
+            ParameterError: a number is outside its domain or isn't used under these options.
         """
         numbers, by_round = self.settings(combination)
         _, numbers = rated(self.plan, by_round, self.row, numbers, self.rounds, clients)
@@ -79,9 +79,9 @@ class Grid:
         """Begin the run of a combination, on a federation rebuilt with the combination's settings.
 
         Args:
-            federation: what it trains.
-            combination: of the values.
-            turn: the schedule is drawn from as much more than its own seed, where it has one.
+            federation: the federation to train.
+            combination: values of the grid, one for each name.
+            turn: number that is added to the seed of the schedule, if the schedule has a seed.
         """
         numbers, by_round = self.settings(combination)
         if stated := of_federation(combination):
@@ -94,7 +94,7 @@ class Grid:
         """Return the schedule of the first combination, with its rates, for this number of clients.
 
         Raises:
-            ParameterError: the rates are of another number of clients.
+            ParameterError: the rates are for another number of clients.
         """
         numbers, by_round = self.settings(self.combinations[0])
         return rated(self.plan, by_round, self.row, numbers, self.rounds, clients)[0]
@@ -128,8 +128,9 @@ def checked(row: Algorithm, grid: Any, given: Mapping[str, Any]) -> dict[str, tu
     """Check a grid, and return its values as tuples.
 
     Raises:
-        ParameterError: it is empty, a name has no values, two that are equal, or is given beside the grid.
-        UnknownNameError: the algorithm has no such hyper-parameter or option.
+        ParameterError: the grid is empty; a name has no values or equal values; or a name is also among the fixed
+            arguments.
+        UnknownNameError: the algorithm has no hyper-parameter or option of that name.
     """
     if not isinstance(grid, Mapping) or not grid:
         raise ParameterError(f"grid: got {grid!r}; give the values to try by name, such as {{'eta_l': [0.01, 0.1]}}")

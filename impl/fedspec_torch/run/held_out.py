@@ -1,9 +1,9 @@
 """Held-out data for tuning: a part of the clients' data on which no run of the tuning trains.
 
-Where it can be, some clients are held out, since a model is for clients that were never asked. Some examples of every
-client are held out instead where a smaller population would be another task: in a graph, which clients cannot leave;
-where clients remember, since how old their memory is depends on how many they are; where there are few; and where the
-plan is of all of them.
+If possible, some clients are held out, since a model should serve clients that it never trained on. Some examples of
+every client are held out instead if a smaller population would be another task: in a graph, which clients can't leave;
+if clients keep state, since its age depends on their number; if there are few clients; and if the plan is for all of
+them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from fedspec_torch.run.simulation import begun
 
 CLIENTS, EXAMPLES = "clients", "examples"
 FEW = 20
-"""Smallest number of clients of which some are held out: a fifth of fewer represents the others badly."""
+"""Smallest number of clients of which some are held out: a fifth of fewer clients isn't representative."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,9 +38,9 @@ class HeldOut:
     """Federation without its held-out data, and these data.
 
     Attributes:
-        federation: what is trained.
-        examples: what it is judged on.
-        words: what was held out, and why that.
+        federation: the federation without the held-out data.
+        examples: the held-out data, on which models are judged.
+        words: description of the held-out data, and the reason for this choice.
     """
 
     federation: Federation
@@ -63,12 +63,12 @@ def of_the_plan(
     """Return why clients can't be held out under this plan, which fixes the clients or their number; "" if they can.
 
     Args:
-        row: the algorithm.
+        row: the row of the algorithm.
         h: its hyper-parameters and options.
-        federation: all clients.
-        plan: the schedule.
-        share: of the clients that would be held out.
-        rated: the schedule with its rates, for so many clients.
+        federation: the federation of all clients.
+        plan: the schedule of the run.
+        share: the share of clients to hold out.
+        rated: function that returns the schedule with its rates, for a number of clients.
     """
     why = f"the plan is of {len(federation)} clients"
     if type(plan).__module__.partition(".")[0] != __name__.partition(".")[0]:
@@ -98,7 +98,7 @@ def check_share(share: Any) -> float:
     """Return the held-out share as a float, or raise an error if it isn't between 0 and 1.
 
     Raises:
-        ParameterError: it is no number between 0 and 1.
+        ParameterError: the share isn't a number between 0 and 1.
     """
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < 1:
         raise ParameterError(f"held_out: got {share!r}; give a share between 0 and 1, such as 0.2, or examples")
@@ -109,7 +109,7 @@ def without_clients(federation: Federation, share: float, seed: int) -> HeldOut:
     """Hold out a share of the clients, drawn from the seed.
 
     Raises:
-        PlanError: there is one client.
+        PlanError: the federation has a single client.
     """
     n = len(federation)
     if n < 2:
@@ -130,7 +130,7 @@ def without_examples(federation: Federation, share: float, seed: int, why: str =
     """Hold out a share of every client's examples, drawn from the seed; each client keeps at least one.
 
     Raises:
-        PlanError: no client has two examples.
+        PlanError: every client has a single example.
     """
     pool = federation.pool
     rows = [_rows(n, share, seed, i) for i, n in enumerate(pool.examples)]
@@ -150,7 +150,7 @@ def without_examples(federation: Federation, share: float, seed: int, why: str =
 
 
 def _rows(n: int, share: float, seed: int, client: int) -> tuple[Array, Array]:
-    """Split a client's examples into those kept and those held out: the share of them on average."""
+    """Split a client's examples into kept and held-out examples, by the average share of held-out ones."""
     rng = np.random.default_rng([seed, 6, client])
     out = min(int(share * n + rng.random()), n - 1)
     order = rng.permutation(n)

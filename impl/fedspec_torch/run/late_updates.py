@@ -25,20 +25,21 @@ def run(
 ) -> Any:
     """Return the state after a sequence of arrivals.
 
-    Updates of one buffer do not see each other, so that the sequence is cut where the buffer is full.
+    Updates of one buffer don't depend on each other, so the sequence is divided where the buffer is full.
 
     Args:
-        program: the algorithm, one whose events are arrivals.
-        h: its hyper-parameters and readings.
-        state: what it begins from.
-        clients: the population, as the program takes it.
-        arrivals: whose updates arrive, in order.
-        largest_delay: how many versions back an update may have been begun, now and later: older ones are dropped;
-            None: all are kept.
-        form: what makes a client, of a record of hyper-parameters, in place of what the program's text has it do.
+        program: the algorithm, whose events are arrivals.
+        h: the algorithm's hyper-parameters and readings.
+        state: the state before the arrivals.
+        clients: the population, in the form that the algorithm needs.
+        arrivals: the arrivals, in order.
+        largest_delay: largest delay, in model versions, of an update now or later: older versions are dropped; None:
+            all versions are kept.
+        form: function that makes a client from a record of hyper-parameters, in place of the client of the algorithm's
+            text.
 
     Raises:
-        PlanError: an arrival is of a client that does not exist, or of a version that is not kept.
+        PlanError: an arrival names a client that doesn't exist, or a version that was dropped.
     """
     done = 0
     while done < len(arrivals):

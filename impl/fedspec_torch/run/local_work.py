@@ -1,7 +1,7 @@
 """Numbers of local steps: equal for all clients, drawn for each, given in epochs, or listed.
 
-What is drawn once is a function of the seed and the client's number alone: whoever takes part again takes as many steps
-again, as clients of unequal speed and unequal data do.
+A number that is drawn once is a function of the seed and the client's number alone: a client takes the same number of
+steps in each of its rounds, like clients of different speed and data size.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def each_round(least: int, greatest: int) -> Redrawn:
     Clients then take as many steps as each other on average, and what unequal work does to an algorithm fades.
 
     Raises:
-        PlanError: they are no whole numbers >= 1, the smaller first.
+        PlanError: ``least`` and ``greatest`` aren't whole numbers >= 1 in ascending order.
     """
     low, high = _ends((least, greatest))
     return Redrawn(low, high)
@@ -65,12 +65,15 @@ def epochs(passes: float | Sequence[float], *, batch_size: int, accumulate: int 
     """Count local steps in passes over a client's examples: tau_i = floor(E_i n_i / (A B)), at least 1.
 
     Args:
-        passes: E, the same for all, or E_i in the order of the clients' numbers; a half, say, is half of the examples.
-        batch_size: B, that of the federation; a client of fewer examples has all of them in one.
-        accumulate: A, that of the federation: of how many minibatches a step's gradient is the mean.
+        passes: E, the same for all clients, or E_i in the order of the clients' numbers; for example, 0.5 is half of
+            the examples.
+        batch_size: B, the federation's batch size; a client with fewer examples has a single minibatch of all its
+            examples.
+        accumulate: A, the federation's ``accumulate``: the number of minibatches over which a step's gradient is
+            averaged.
 
     Raises:
-        PlanError: a number of passes is not above 0, or B or A is no whole number >= 1.
+        PlanError: a number of passes isn't above 0, or B or A isn't a whole number >= 1.
     """
     given: Any = passes.tolist() if hasattr(passes, "tolist") else passes
     # A pair would be read as two ends between which a number is drawn.
@@ -89,7 +92,7 @@ def for_clients(steps: Sequence[int]) -> ForClients:
     """Set each client's number of steps, in the order of the clients' numbers.
 
     Raises:
-        PlanError: one is no whole number >= 1.
+        PlanError: a client's number of steps isn't a whole number >= 1.
     """
     for tau in steps:
         check_steps(tau)
@@ -100,7 +103,7 @@ def checked_steps(steps: Any) -> Steps:
     """Check numbers of local steps, and return them in the form that schedules use.
 
     Raises:
-        PlanError: they are no whole number >= 1, and not two of them, the smaller first.
+        PlanError: the steps are neither a whole number >= 1 nor two such numbers in ascending order.
     """
     if isinstance(steps, Redrawn | Epochs | ForClients):
         return steps
@@ -116,14 +119,14 @@ def steps_of(
     """Return the numbers of local steps of some clients.
 
     Args:
-        steps: what a schedule says.
+        steps: the numbers of steps, in the form that schedules use.
         who: the clients' numbers.
         examples: n_i of all clients.
-        seed: what is drawn once depends on it.
-        rng: what is drawn in this round.
+        seed: seed of numbers that are drawn once for all rounds.
+        rng: generator of numbers that are drawn in this round.
 
     Raises:
-        PlanError: there is no number for one of them.
+        PlanError: a client has no number of steps.
     """
     match steps:
         case int():
@@ -151,14 +154,14 @@ def _for_each(what: str, said: tuple[N, ...], examples: Sequence[float]) -> tupl
 
 
 SALT = 0x7A75
-"""Salt that separates these draws from those of minibatches of the same seed."""
+"""Salt that separates these draws from the draws of minibatches with the same seed."""
 
 
 def common(steps: Steps) -> int:
     """Return the number of steps that all clients take; the greatest if it is drawn.
 
     Raises:
-        PlanError: clients have numbers of their own.
+        PlanError: clients have different fixed numbers of steps.
     """
     match steps:
         case int():

@@ -21,12 +21,12 @@ SUFFIXES = (".csv", ".jsonl")
 class Log:
     """Callback that appends a row to the log after each round.
 
-    The first call writes the rounds before it too, in the place of what the file holds: so a run that is gone on with
-    has no round twice, none that a killed one wrote half, and none that is played again.
+    The first call also writes the earlier rounds, and replaces the content of the file: so after a resumed run each
+    round is in the log once, without partial rows of a run that was killed.
 
     Attributes:
-        file: ``.csv``, or ``.jsonl``, one object a line.
-        begun: whether this run has written to it.
+        file: the path, ``.csv`` or ``.jsonl`` (one JSON object a line).
+        begun: True if this run has written to the file.
     """
 
     file: Path
@@ -36,7 +36,7 @@ class Log:
         """Write the row of a round; only rank 0 writes.
 
         Raises:
-            OSError: the file cannot be written; the run can go on from its state.
+            OSError: the file can't be written; the run can continue from its state.
         """
         if run.ranks.rank:
             return
@@ -59,7 +59,7 @@ def log_of(file: str | Path | None) -> Log | None:
     """Return the log that writes to this file; None without a file.
 
     Raises:
-        PlanError: its name ends in no known way, or it cannot be where it is asked for.
+        PlanError: the file's suffix is unknown, or the file can't be written at that path.
     """
     if file is None:
         return None
@@ -104,7 +104,7 @@ def write_atomically(file: Path, text: str) -> None:
     """Write a file atomically: readers see the old content or all of the new.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file can't be written.
     """
     beside = file.with_name(f".{file.name}.{os.getpid()}")
     try:

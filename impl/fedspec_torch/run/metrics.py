@@ -15,7 +15,7 @@ Told: TypeAlias = Callable[[Any, Any], Any]
 
 
 def measured(metrics: Mapping[str, Metric], output: Any, targets: Any) -> tuple[dict[str, float], Exception | None]:
-    """Compute the metrics in order; return those before the first that fails, and its error or None."""
+    """Compute the metrics in order; return the values before the first metric that fails, and its error or None."""
     found: dict[str, float] = {}
     for name, metric in metrics.items():
         try:

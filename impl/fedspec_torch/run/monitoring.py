@@ -25,10 +25,11 @@ def check_monitoring(
     """Check a run's test examples, metrics and callbacks, and return them; the log is the first callback.
 
     Raises:
-        ShapeError: the test examples are no batch like the clients', or a Dataset whose examples do not fit together.
-        DataError: the Dataset draws at random, or the loss is no number because an example is none.
-        PlanError: metrics are no functions by name, or have nothing to test on; one who is told is no function; the log
-            cannot be written.
+        ShapeError: the test examples don't have the structure of the clients' batches, or examples of the test Dataset
+            differ in shape.
+        DataError: the Dataset draws at random, or the loss isn't finite because an example isn't.
+        PlanError: metrics aren't functions by name, or there is no test set for them; a callback isn't a function; or
+            the log can't be written.
     """
     if test is not None:
         test = test_batch(test, federation.keys, federation.x0.device)
@@ -42,7 +43,7 @@ def check_finite(federation: Federation, test: Any) -> None:
     """Raise an error if the test batch has a non-finite example and the loss on it isn't finite either.
 
     Raises:
-        DataError: with the number of the first.
+        DataError: a test example isn't finite; the message has the index of the first such example.
     """
     clean = torch.stack([finite(part) for part in federation.tested(test)])
     unclean = [int(k) for k in (~clean.all(0)).nonzero()[:, 0]]
@@ -64,12 +65,12 @@ def checked_metrics(metrics: Any, test: Any, taken: Sequence[str]) -> dict[str, 
     """Check the metrics, and return them by name.
 
     Args:
-        metrics: what was given.
-        test: what the model is evaluated on.
-        taken: what a round tells anyway.
+        metrics: the metrics as the caller gave them.
+        test: the test set; None: no test set.
+        taken: the names of the values that every round has, which metrics must not use.
 
     Raises:
-        PlanError: they are no functions by name, there is nothing to test on, or a name is taken.
+        PlanError: the metrics aren't functions by name, there is no test set, or a name is already in use.
     """
     if not metrics:
         return {}
@@ -89,7 +90,7 @@ def checked_callbacks(on_round: Any) -> tuple[Told, ...]:
     """Return the callbacks as a tuple, from one function or several.
 
     Raises:
-        PlanError: one is no function.
+        PlanError: a callback isn't a function.
     """
     several = tuple(on_round) if isinstance(on_round, list | tuple) else (() if on_round is None else (on_round,))
     for one in several:

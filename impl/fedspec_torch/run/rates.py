@@ -44,7 +44,8 @@ class Numbers:
         """Return the value in that round, for that client.
 
         Raises:
-            ParameterError: there is none, or it is no single number.
+            ParameterError: the function or array has no value for that round and client, or the value isn't a single
+                number.
         """
         try:
             return float(self.at(round, client) if self.each else self.at(round))
@@ -77,7 +78,7 @@ class Rated:
             raise ParameterError(f"rates: round {round}: {error}") from error
 
     def said(self, event: Event, round: int) -> dict[str, Any]:
-        """Return the values for an event; a late client's own values are those of the round in which it began."""
+        """Return the values for an event; a late client's values are the values of the round in which it began."""
         match event:
             case Plan(participants=who):
                 return {n.name: tuple(n.of(round, i) for i in who) if n.each else n.of(round) for n in self.rates}
@@ -108,11 +109,12 @@ def rated(
     rounds: int,
     clients: int,
 ) -> tuple[Schedule, dict[str, Any]]:
-    """Return the schedule with rates, and the hyper-parameters, where a varying one has its value of round 0.
+    """Return the schedule with rates, and the hyper-parameters, in which a varying number has its value of round 0.
 
     Raises:
-        UnknownNameError: the algorithm has no such hyper-parameter.
-        ParameterError: it does not vary, is given as one number too, or is by client where an event has one for all.
+        UnknownNameError: the algorithm has no hyper-parameter of that name.
+        ParameterError: the hyper-parameter can't vary, is also given as a constant, or varies by client although the
+            event has one value for all clients.
     """
     if not rates:
         return plan, dict(given)
@@ -147,8 +149,8 @@ def numbers_of(name: str, rate: Rate, rounds: int, clients: int) -> Numbers:
     """Make a varying hyper-parameter from its function or array.
 
     Raises:
-        ParameterError: it is neither a function of the round, or of round and client, nor an array of that many; or a
-            number is outside its domain, where that can be read before the first round.
+        ParameterError: the value is neither a function of the round, or of round and client, nor an array of the right
+            shape; or a number is outside its domain, if this can be checked before the first round.
     """
     if callable(rate):
         if isinstance(rate, Known):
@@ -172,12 +174,12 @@ def check_ahead(name: str, table: Float[np.ndarray, "rounds ..."], by: str = "")
     """Raise an error, before the run, if a rate is outside the hyper-parameter's domain in some round.
 
     Args:
-        name: the hyper-parameter.
-        table: its numbers by round, or by round and client.
-        by: what they come from, in words.
+        name: the name of the hyper-parameter.
+        table: the hyper-parameter's numbers by round, or by round and client.
+        by: description of the numbers' origin, for the message.
 
     Raises:
-        ParameterError: with the first round, and the number.
+        ParameterError: a number is outside the domain; the message has the first such round and the number.
     """
     domain, meaning, _ = DOMAINS[name]
     # A domain is an interval, and of numbers of which one is NaN that is the least.
@@ -210,7 +212,7 @@ def check_same(file: object, found: Mapping[str, Any] | None, plan: Schedule, do
     """Raise an error if a run is resumed with rates other than it was saved with.
 
     Raises:
-        CheckpointError: with what differs.
+        CheckpointError: the rates differ; the message names the difference.
     """
     here = plan.told(done, rounds, n) if isinstance(plan, Rated) else {}
     there = found or {}

@@ -1,7 +1,7 @@
 """Rounds of the specification on a batched population: the algorithm's text runs, and its clients train in blocks.
 
-A round runs the step's text until it hands its clients over. The clients are trained here, a block at a time, and the
-text goes on with what they returned: with sums that were added up block by block if it reads nothing else of them
+A round runs the step's text until it asks for its clients. The clients are trained here, a block at a time, and the
+text continues with their results: with sums that were added up block by block if it reads nothing else
 (:mod:`fedspec_torch.sums`), else with all rows.
 """
 
@@ -58,15 +58,16 @@ def run_round(
         h: its hyper-parameters and readings.
         state: the server's state.
         clients: the gradients of the population.
-        plan: who takes part, with how many steps and examples.
+        plan: the participants, their numbers of steps and examples.
         block: the number of clients that are trained at once; None: as many as fit the cache.
-        shards: how the clients are divided over ranks; None: they are not.
-        server: what runs in place of the server's text once the changes are known, and may write over the state.
-        own: whether nobody looks at what the round shows.
-        begins: called before the text writes over vectors of the state; None: it may not.
+        shards: the division of the clients over ranks; None: one process.
+        server: function that replaces the server's text once the changes are known, and may overwrite the state.
+        own: True if the caller doesn't read the round's intermediates.
+        begins: function that is called before the text overwrites vectors of the state; None: the state must not be
+            overwritten.
 
     Raises:
-        PlanError: the plan names a client that does not exist, or a block holds no client.
+        PlanError: the plan names a client that doesn't exist, or ``block`` is less than 1.
     """
     h, plan = begun(h, plan)
     rates = RATES.get(method.local)
@@ -113,19 +114,20 @@ def run_step(
     own: bool = False,
     begins: Callable[[], None] | None = None,
 ) -> tuple[Any, dict[str, Any]]:
-    """Run a step of a program, whose clients have state, adapt, gossip or arrive late.
+    """Run a step of a program, whose clients keep state, adapt the preconditioner, gossip or arrive late.
 
     Args:
         program: the functions of the algorithm, from its row.
         h: its hyper-parameters and readings.
-        state: the state before.
+        state: the state before the step.
         clients: the gradients of the population.
         events: a ``Plan``, an ``Exchange``, or arrivals (these without shards).
         block: the number of clients that are trained at once; None: as many as fit the cache.
-        shards: how the clients are divided over ranks; None: they are not.
-        own: whether rows that are written where they are may be written before the round is done, and nobody looks at
-            what it shows: then no more than a block of it is held.
-        begins: called before the text writes over vectors of the state; None: it may not.
+        shards: the division of the clients over ranks; None: one process.
+        own: True if rows may be updated in place before the round is done, and the caller doesn't read the round's
+            intermediates: then memory holds at most one block of them.
+        begins: function that is called before the text overwrites vectors of the state; None: the state must not be
+            overwritten.
     """
     if len(events) == 1:
         h, event = begun(h, events[0])
@@ -165,13 +167,14 @@ def answered(
     """Run a step's text, train its clients when it asks for them, and return the new state and its values.
 
     Args:
-        text: the step.
-        state: its state.
-        clients: those that are trained.
-        telling: what runs in place of the text once all is known; None: the text.
-        remember: the number of rows of a stack that is what the clients remember; 0: they remember nothing.
-        begins: called before the text writes over vectors of the state; None: it may not.
-        looked_at: whether anybody looks at what the text shows.
+        text: the function of the step.
+        state: the state before the step.
+        clients: the population to train.
+        telling: function that replaces the text once all results are known; None: the text runs.
+        remember: the number of rows of a stack that counts as the clients' memory; 0: the clients remember nothing.
+        begins: function that is called before the text overwrites vectors of the state; None: the state must not be
+            overwritten.
+        looked_at: True if the caller reads the step's intermediates.
     """
 
     def given(state: Any, told: Any) -> Any:
@@ -217,8 +220,8 @@ def train(those: HandedOver, ask: Callable[[Any], Running | None]) -> tuple[Answ
     """Train the clients that a text asked for; return their results, or the sums that the text needs of them.
 
     Args:
-        those: the clients.
-        ask: finds the sums that the text takes, from what a client returns.
+        those: the clients to train.
+        ask: function that finds, from a client's result, the sums that the text needs.
     """
     if isinstance(those.clients, Sharded):
         return those.clients.trained(those.client, those.plan, those.x, ask)
@@ -242,7 +245,7 @@ def train(those: HandedOver, ask: Callable[[Any], Running | None]) -> tuple[Answ
 
 
 def _whole(n: int, x: Any) -> Any:
-    """A part of what the clients of the only block have returned: all rows, or a number for each."""
+    """Part of the results of the only block's clients: all rows, or a number for each client."""
     if isinstance(x, Computed):
         return x.whole()
     return x if isinstance(x, Tensor | Numbers) else Numbers([x] * n)

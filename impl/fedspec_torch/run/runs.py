@@ -58,14 +58,15 @@ class Round:
     """Record of a round once it is done.
 
     Attributes:
-        round: its number, from 0; where updates arrive, that of the server's step.
-        loss: the mean of the clients' losses on their first minibatches, each at the model that it began from, weighted
-            by their sample sizes: so it is that of the model before the round. NaN where nobody computed a gradient.
-        floats_sent: how many numbers were sent since the first round, to clients, from them and between them.
-        test_loss: of the model after the round, where it was evaluated.
-        accuracy: likewise, the share of test examples that it puts into the right class; None where targets are no
-            classes, or there is one output for each example.
-        metrics: likewise, what was asked for by name; without one that could not be computed.
+        round: the number of the round, from 0; for late updates, the number of the server's step.
+        loss: the mean of the clients' losses on their first minibatches, weighted by sample sizes. A client's loss is
+            taken at the model from which it began, so the mean belongs to the model before the round. NaN if no client
+            computed a gradient.
+        floats_sent: the number of floats sent since the first round: to clients, from clients and between clients.
+        test_loss: the test loss of the model after the round; None if the round has no evaluation.
+        accuracy: the share of test examples that this model classifies correctly; None without evaluation, if targets
+            aren't classes, or if the module has one output for each example.
+        metrics: the values of the user's metrics for this model by name; metrics that couldn't be computed are missing.
     """
 
     round: int
@@ -80,27 +81,28 @@ class Round:
 class Run:
     """A run of an algorithm on a federation: an iterator over its rounds.
 
-    It may be stopped after any round, saved, and gone on with: what follows is the same, bit for bit.
+    You can stop a run after any round, save it and continue it: the rest is the same, bit for bit.
 
     Attributes:
-        algorithm: its row of the catalogue.
-        h: its hyper-parameters and options.
-        federation: what it trains.
-        plan: its schedule.
-        state: the algorithm's state after the rounds done so far; the next round may write over its vectors.
-        rounds: after how many the run ends; more may be asked at any time.
-        history: the rounds done so far.
-        shards: how the clients are divided over ranks; None: they are not.
-        b: the running statistics that a server has after the rounds done so far; None: those at the beginning.
-        own_b: those that clients keep.
-        took: who took part in the last round.
+        algorithm: the algorithm's row of the catalogue.
+        h: the algorithm's hyper-parameters and options.
+        federation: the federation to train.
+        plan: the schedule of the run.
+        state: the algorithm's state after the last finished round; the next round may overwrite its vectors.
+        rounds: the number of rounds after which the run ends; it can be increased at any time.
+        history: the records of the finished rounds.
+        shards: the division of the clients over ranks; None: one process.
+        b: the server's running statistics after the last finished round; None: the initial ones.
+        own_b: the running statistics that clients keep.
+        took: the participants of the last round.
         metrics: functions of output and targets of the test set, by name.
-        told: who is told of every round that is done, with the run; an error of theirs leaves the run as it is then.
-        times: the seconds of each round of the history, measured, with evaluation and without imports, compiling and
-            choosing ways; no other run has the same.
-        usual: the hyper-parameters that were not given, at their usual values (:mod:`fedspec.usual`).
-        lends: whether torch lends its threads to compiled loops in the next round, because all clients of this one were
-            trained in them.
+        told: callbacks, called with the run and each finished round; if one raises an error, the run stays in the state
+            after that round.
+        times: the measured seconds of each round of the history, evaluation included; imports, compilation and the
+            choice of gradient methods aren't included.
+        usual: the hyper-parameters that weren't given, at their default values (:mod:`fedspec.usual`).
+        lends: True if torch gives its threads to compiled loops in the next round, because compiled loops trained all
+            clients of this round.
     """
 
     algorithm: Algorithm
@@ -194,13 +196,13 @@ class Run:
         """Return a copy of the federation's module with the run's model and running statistics.
 
         Args:
-            client: if clients have models of their own, as in gossip, whose model it is; if they keep running
-                statistics, whose statistics it has. None: the server's, or the mean of the clients': of their models,
-                and of their statistics by sample sizes.
+            client: number of the client whose model the copy has, if clients have models of their own (gossip), or
+                whose running statistics, if clients keep these. None: the server's; without a server, the mean of the
+                clients' models, and of their statistics by sample sizes.
 
         Raises:
-            PlanError: there is no such client.
-            ModuleError: torch cannot copy the module.
+            PlanError: no client has that number.
+            ModuleError: torch can't copy the module.
         """
         if client is not None and client not in range(len(self.federation)):
             raise PlanError(f"module: got client {client}; the clients are 0 to {len(self.federation) - 1}")
@@ -218,9 +220,9 @@ class Run:
         """Run one round.
 
         Raises:
-            DivergedError: a client's loss, or the model after the last round, is no number.
-            PlanError: all rounds are done; or one was broken off after it had begun to write over the state.
-            Stop: one who is told of the rounds ends the run; the round is done.
+            DivergedError: a client's loss, or the model after the last round, isn't finite.
+            PlanError: all rounds are done; or an earlier round stopped after it had begun to overwrite the state.
+            Stop: a callback ends the run; the round is done.
         """
         if not len(self):
             n = len(self.history)
@@ -292,7 +294,7 @@ class Run:
         return done
 
     def _tested(self, done: Round, x: Vector, moved: Moved) -> tuple[Round, Exception | None]:
-        """The round with what the test set says of a model, and why a metric says nothing; alike on all ranks."""
+        """Round with the model's test results, and the reason why a metric has none; equal on all ranks."""
         assert self.test is not None
         test_loss, accuracy, values, failed = math.nan, math.nan, dict[str, float](), None
         if self.ranks.rank == 0:
@@ -314,7 +316,7 @@ class Run:
         return ModuleError(f"{error}; {example}") if example else error
 
     def _statistics(self, moving: Moving | None, events: tuple[Event, ...]) -> Moved:
-        """The running statistics after a round, of the server and of those who keep theirs; alike on all ranks."""
+        """Running statistics after a round, of the server and of the clients that keep theirs; equal on all ranks."""
         if moving is None:
             return None, {}, ()
         now = {i: row for some in self.ranks.told(moving.now) for i, row in some.items()}
@@ -385,7 +387,7 @@ class Run:
         several ranks all call this, and rank 0 writes.
 
         Raises:
-            CheckpointError: a round was broken off; or on the other ranks, where rank 0 could not.
+            CheckpointError: a round stopped before its end; or, on other ranks, rank 0 couldn't write the file.
         """
         if not self.whole:
             raise checkpoints.CheckpointError(

@@ -1,7 +1,7 @@
 """Schedules: the participants of every round, as events made from the round's number.
 
-A schedule is a value. What it draws is a function of its seed and the round's number alone, so that a run can be
-resumed anywhere.
+A schedule is an immutable value. Its draws are functions of its seed and the round's number alone, so a run can be
+resumed at any round.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class Cohorts:
         """Return the plan of that round.
 
         Raises:
-            PlanError: the cohort is larger than the population, the algorithm takes other events than rounds or no
-                strategies, or asks everybody and the cohort is smaller.
+            PlanError: the cohort is larger than the population, the algorithm doesn't accept rounds or strategies, or
+                it requires all clients and the cohort is smaller.
         """
         refuse_other("round", algorithm, "cohorts")
         n, takes = setup.clients, algorithm.takes
@@ -107,7 +107,7 @@ class Exchanges:
         """Return the exchange of that round.
 
         Raises:
-            PlanError: a set is larger than the population, or the algorithm takes other events than exchanges.
+            PlanError: a set of clients is larger than the population, or the algorithm doesn't accept exchanges.
         """
         refuse_other("exchange", algorithm, "exchanges")
         n, takes = setup.clients, algorithm.takes
@@ -163,7 +163,7 @@ class Arrivals:
         """Return the arrivals that fill the server's buffer before its step of that number.
 
         Raises:
-            PlanError: the algorithm takes other events than arrivals.
+            PlanError: the algorithm doesn't accept arrivals.
         """
         refuse_other("arrival", algorithm, "arrivals")
         rng = np.random.default_rng([self.seed, round])
@@ -177,14 +177,14 @@ def cohorts(size: int | None, *, steps: Steps = 1, seed: int = 0, strategies: Se
     """Schedule a cohort of ``size`` clients in every round, drawn uniformly without replacement.
 
     Args:
-        size: m; None: everybody.
-        steps: tau_i, the same for all; or (least, greatest), drawn uniformly once for each client; or
+        size: m, the number of clients in a round; None: all clients.
+        steps: tau_i, the same for all clients; or (least, greatest), drawn uniformly once for each client; or
             :func:`~fedspec_torch.epochs`, :func:`~fedspec_torch.each_round`, :func:`~fedspec_torch.for_clients`.
-        seed: what is drawn depends on it and on the round's number.
-        strategies: local solvers that clients take in turn, by their number, for algorithms that blend several.
+        seed: seed from which, with the round's number, everything is drawn.
+        strategies: local solvers that clients use in turn, by client number, for algorithms that blend several.
 
     Raises:
-        PlanError: the cohort, the steps or the seed are no such numbers, or strategies are no list.
+        PlanError: the cohort, the steps or the seed are outside their domains, or strategies aren't a list.
     """
     if isinstance(strategies, str):
         raise PlanError(f"strategies: got {strategies!r}; give a list of names")
@@ -206,15 +206,15 @@ def exchanges(
     """Schedule gossip: in each local step some clients compute, then all exchange models along a graph.
 
     Args:
-        steps: local steps of a round, each followed by an exchange.
-        computing: how many compute in a step; None: everybody.
-        senders: how many the server hears; None: everybody.
-        graph: ``ring``, ``complete`` or ``star``, of each cluster.
-        clusters: how many clusters of consecutive clients mix on their own.
-        seed: what is drawn depends on it and on the round's number.
+        steps: number of local steps in a round; an exchange follows each.
+        computing: number of clients that compute a gradient in a step; None: all clients.
+        senders: number of clients that send to the server; None: all clients.
+        graph: the graph of each cluster: ``ring``, ``complete`` or ``star``.
+        clusters: number of clusters of consecutive clients; only clients of one cluster mix.
+        seed: seed from which, with the round's number, everything is drawn.
 
     Raises:
-        PlanError: there is no such graph, no local step or no cluster.
+        PlanError: the graph is unknown, or there is no local step or no cluster.
     """
     if graph not in GRAPHS:
         raise PlanError(f"graph: got {graph!r}; known: {', '.join(GRAPHS)}")
@@ -231,12 +231,12 @@ def arrivals(*, steps: Steps = 1, largest_delay: int = 0, seed: int = 0) -> Arri
     """Schedule late updates, one buffer of them in a round; clients and delays are drawn uniformly.
 
     Args:
-        steps: K, as of :func:`cohorts`.
-        largest_delay: how many versions of the model ago an update was begun at most.
-        seed: what is drawn depends on it and on the round's number.
+        steps: K, the number of local steps, in the forms that :func:`cohorts` accepts.
+        largest_delay: the largest delay of an update, in model versions.
+        seed: seed from which, with the round's number, everything is drawn.
 
     Raises:
-        PlanError: the steps or the delay are no such numbers.
+        PlanError: the steps or the delay are outside their domains.
     """
     check_whole("largest_delay", largest_delay, "a delay counts versions, 0: none", least=0)
     check_whole("seed", seed, SEED, least=0)
@@ -247,7 +247,7 @@ def refuse_other(event: str, algorithm: Algorithm, what: str) -> None:
     """Raise an error if the schedule makes other events than the algorithm takes.
 
     Raises:
-        PlanError: with the schedule that it takes.
+        PlanError: the schedule makes other events; the message names the schedule that fits.
     """
     wanted = algorithm.event or "round"
     if wanted != event:
@@ -276,7 +276,7 @@ def check_events(events: Any, algorithm: Algorithm, round: int) -> None:
     """Raise an error if a user's schedule returns events that the algorithm doesn't take.
 
     Raises:
-        PlanError: with the round, and what is wanted.
+        PlanError: the events have the wrong type; the message has the round and the expected type.
     """
     kind = {"round": Plan, "exchange": Exchange, "arrival": Arrival}[algorithm.event or "round"]
     some = isinstance(events, tuple | list) and len(events) > 0 and all(isinstance(event, kind) for event in events)

@@ -50,39 +50,41 @@ def simulate(
     """Return the run of an algorithm from the federation's model; nothing is computed yet.
 
     Args:
-        algorithm: its id (``fedspec list``), or an own one: its row.
+        algorithm: id of the algorithm (``fedspec list``), or the row of your own algorithm.
         federation: model, loss and data.
-        plan: who takes part when: ``cohorts``, ``exchanges`` or ``arrivals``, or anything with their method.
-        rounds: after how many the run ends.
+        plan: the participants by round: ``cohorts``, ``exchanges`` or ``arrivals``, or an object with the same method
+            ``events``.
+        rounds: the number of rounds after which the run ends.
         reading: a reading of the algorithm; None: the canonical one.
-        block: how many clients are trained at once; None: as many as fit the cache.
-        test: inputs and targets on which the model is evaluated, or a Dataset, which is read once and kept.
-        test_every: after how many rounds it is.
-        shards: into how many parts the clients are divided, of which a rank holds whole ones; the numbers depend on it
-            in their last bits, and not on how many ranks there are. None: one for each rank of the default group of
-            ``torch.distributed``, or one where there is none.
-        client_state: a folder for what clients remember (control variates, moments of their own): it stands in a file
-            there that is gone with the process, and needs no memory for those that are not asked. None: in memory.
-        rates: of eta, eta_l, mu, rho and gamma what is other from round to round, or for each client too: by name, a
-            function of the round's number, or of it and the client's; or an array [rounds], or [rounds, clients].
-        metrics: by name, functions of the model's output on the test set and its targets, each of which gives a number:
-            they are in ``metrics`` of the rounds in which it is evaluated. An error of theirs ends the run after the
-            round, which is done; it may be saved and gone on with.
-        on_round: a function, or several, called with the run and each round that is done, on every rank; the same is
-            true of their errors. :class:`~fedspec_torch.Stop` ends the run early, and is no error.
-        log: a file, ``.csv`` or ``.jsonl``, with a row for each round, there as soon as it is done. What it held before
-            is replaced in the first round.
-        hyper: hyper-parameters and options by the names of ``fedspec show ALGORITHM``. What has no default and is not
-            given has its usual value (:mod:`fedspec.usual`), which nobody tuned; ``usual`` of the run says which.
+        block: number of clients that are trained at once; None: as many as fit the cache.
+        test: inputs and targets on which the model is evaluated, or a Dataset, which is read once and kept in memory.
+        test_every: number of rounds from one evaluation to the next.
+        shards: number of parts into which the clients are divided; each rank holds whole parts. Results depend on it in
+            their last bits, but not on the number of ranks. None: one for each rank of the default group of
+            ``torch.distributed``, or one without a group.
+        client_state: folder for the clients' state, such as control variates or moments: a file there holds the state,
+            disappears with the process, and needs no memory for clients that don't take part. None: in memory.
+        rates: values of eta, eta_l, mu, rho and gamma that vary by round, or by round and client: by name, a function
+            of the round's number, or of the round's and the client's number; or an array [rounds], or [rounds,
+            clients].
+        metrics: functions by name, each of which returns a number from the model's output on the test set and the
+            targets; the results are in ``metrics`` of the evaluated rounds. If a function raises an error, the run ends
+            after the round, which is done; the run can be saved and continued.
+        on_round: a function, or several, called on every rank with the run and each finished round; an error ends the
+            run as for ``metrics``. :class:`~fedspec_torch.Stop` ends the run early without an error.
+        log: a file, ``.csv`` or ``.jsonl``; a row is written after each round. The first round replaces the file's old
+            content.
+        hyper: hyper-parameters and options, by the names of ``fedspec show ALGORITHM``. A hyper-parameter that has no
+            default and isn't given has an untuned usual value (:mod:`fedspec.usual`), listed in ``usual`` of the run.
             ``solver`` may be any local solver, an id or a row of your own: its parameters end in ``_l``.
 
     Raises:
-        UnknownNameError: there is no such algorithm, reading, hyper-parameter or option.
-        ParameterError: a hyper-parameter that has no usual value is missing, one is outside its domain or beyond the
-            model's type, or an option contradicts the reading.
-        PlanError: the algorithm is a local solver, there are no rounds, there are fewer shards than ranks, the folder
-            for what clients remember does not exist or has no room, or metrics, ``on_round`` or the log are none.
-        RankError: the ranks do not begin from the same model, data and hyper-parameters, or one of them is gone.
+        UnknownNameError: the algorithm, reading, hyper-parameter or option is unknown.
+        ParameterError: a hyper-parameter without a usual value is missing, a value is outside its domain or the range
+            of the model's type, or an option contradicts the reading.
+        PlanError: the algorithm is a local solver, ``rounds`` is less than 1, there are fewer shards than ranks, the
+            folder ``client_state`` doesn't exist or is full, or metrics, ``on_round`` or the log are invalid.
+        RankError: the ranks begin from different models, data or hyper-parameters, or a rank has ended.
     """
     row, hyper = with_own_solver(trainer(algorithm), hyper)
     check_federation(federation)
@@ -113,7 +115,7 @@ def check_federation(federation: Any) -> None:
     """Raise an error if the argument isn't a Federation.
 
     Raises:
-        ModuleError: with what was given.
+        ModuleError: the argument isn't a Federation; the message has its type.
     """
     if not isinstance(federation, Federation):
         got = type(federation).__name__
@@ -124,7 +126,7 @@ def check_epochs(plan: Any, federation: Federation) -> None:
     """Raise an error if the plan's epochs assume another minibatch size or accumulation than the federation has.
 
     Raises:
-        PlanError: with both.
+        PlanError: the two differ; the message has both.
     """
     steps, b, times = getattr(plan, "steps", None), federation.batch_size, federation.accumulate
     if not isinstance(steps, Epochs):
@@ -144,7 +146,7 @@ def check_counted(block: Any, shards: Any) -> None:
     """Raise an error if ``block`` or ``shards`` isn't a positive integer.
 
     Raises:
-        PlanError: there are less than one, or not a whole number of them.
+        PlanError: ``block`` or ``shards`` is less than 1 or not a whole number.
     """
     if block is not None:
         check_whole("block", block, "a block holds at least one client")
@@ -211,24 +213,25 @@ def resume(
     """Return a saved run, which continues as if it was never stopped.
 
     Args:
-        file: what :meth:`Run.save` has written.
-        federation: the same model, loss and data as before; data and code are not in the file.
-        plan: needed only where the run's schedule was none of fedspec_torch's own; one of these has to be the same.
-        rounds: after how many the run ends, those of the file among them; None: as many as it was begun for.
-        test: as before.
-        shards: None: as many as before, with which the run goes on bit for bit on any number of ranks up to that; with
-            more ranks, one for each.
-        client_state: as in :func:`simulate`; all of it is in memory for a moment.
-        rates: as before; functions are not in the file, but some of their numbers are, and must be the same.
-        metrics: as before, or others.
+        file: a file that :meth:`Run.save` wrote.
+        federation: the same model, loss and data as before; the file has neither data nor code.
+        plan: needed only if the run's schedule isn't one of fedspec_torch's; one of fedspec_torch's must be the same as
+            before.
+        rounds: the total number of rounds, including the rounds in the file; None: as many as the saved run had.
+        test: the test set, as before.
+        shards: None: as many as before; with as many shards, the run continues bit for bit on any number of ranks up to
+            that; with more ranks than shards, one for each rank.
+        client_state: as in :func:`simulate`; while the file is read, the whole state is in memory.
+        rates: as before; the file has no functions, but some of their values, which must be the same.
+        metrics: as before, or other metrics.
         on_round: as in :func:`simulate`.
-        log: as in :func:`simulate`; it has the rounds of the file too, each once.
+        log: as in :func:`simulate`; the rounds in the file are in the log too, each once.
 
     Raises:
-        CheckpointError: the file is truncated or none of fedspec's, or was written by a run of another federation, plan
-            or rates; with what differs.
-        PlanError: the folder for what clients remember does not exist or has no room; metrics, ``on_round`` or the log
-            are none; or fewer rounds are asked for than are done.
+        CheckpointError: the file is truncated or isn't fedspec's, or the saved run had another federation, plan or
+            rates; the message names the difference.
+        PlanError: the folder ``client_state`` doesn't exist or is full; metrics, ``on_round`` or the log are invalid;
+            or ``rounds`` is less than the number of finished rounds.
     """
     check_federation(federation)
     check_counted(None, shards)

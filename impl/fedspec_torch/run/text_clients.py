@@ -68,10 +68,10 @@ class Answering:
     """Clients that replay the answers to a text's earlier requests, and compute or ask for the next.
 
     Attributes:
-        clients: those that are trained.
-        answers: what was found so far.
-        left: what of it the text has not asked for yet.
-        done: whether the text was left, and what is asked now is asked by clients that are made anew.
+        clients: the population to train.
+        answers: the answers to the text's requests so far.
+        left: the answers that the text hasn't requested yet.
+        done: True if the text has ended; a later request then belongs to a new object of clients.
     """
 
     clients: Batched
@@ -98,7 +98,7 @@ class Answering:
         """Return the participants' results if they are trained.
 
         Raises:
-            HandedOver: they have not been trained.
+            HandedOver: the clients aren't trained yet.
         """
         if answer := next(self.left, None):
             return answer()
@@ -142,11 +142,11 @@ class Asking:
     """Search for the sums that a text needs of its clients' results.
 
     Attributes:
-        clients: those that are trained.
-        answers: what the text asked for before.
-        remember: the number of rows of a stack that is what the clients remember.
-        looked_at: whether anybody looks at what the text shows.
-        more: what the text asks for afterwards and is known already.
+        clients: the population to train.
+        answers: the text's earlier requests, with their answers.
+        remember: the number of rows of a stack that counts as the clients' memory.
+        looked_at: True if the caller reads the step's intermediates.
+        more: later requests of the text that are already known.
     """
 
     clients: Batched
@@ -171,7 +171,7 @@ class Later(Answering):
     """Clients for the search of sums: further requests are answered by stacks without rows.
 
     Attributes:
-        form: what the clients return whose sums are asked for.
+        form: the result of the clients whose sums are requested.
     """
 
     form: Any = None

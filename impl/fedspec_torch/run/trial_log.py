@@ -25,11 +25,11 @@ class Trial:
     """Result of training one combination of a grid.
 
     Attributes:
-        settings: the values of the grid.
-        score: on what was held out, the mean over seeds; None: a run has none, for it has diverged or was stopped.
-        diverged: how, in words; empty: it has not.
-        rounds: how many were played.
-        scores: of each seed, up to the first that has none.
+        settings: the combination: a value of the grid for each name.
+        score: the score on held-out data, a mean over seeds; None: a run diverged or was stopped.
+        diverged: description of the divergence; empty: no run diverged.
+        rounds: number of rounds that were run.
+        scores: the score of each seed, up to the first run without a score.
     """
 
     settings: Mapping[str, Any]
@@ -44,9 +44,9 @@ class Trials:
     """Trials of a tuning so far, with the description that a resumed tuning must match.
 
     Attributes:
-        question: all that an answer depends on, as :func:`question_record` has it.
-        file: where it is kept; None: nowhere.
-        done: the trials so far.
+        question: everything on which the result depends, as :func:`question_record` returns it.
+        file: the file of the log; None: no file.
+        done: the finished trials.
     """
 
     question: Mapping[str, Any]
@@ -58,8 +58,8 @@ class Trials:
         """Begin a tuning's log: empty, or with the trials of the file ``resume``.
 
         Raises:
-            CheckpointError: the file cannot be read, or answers another question.
-            OSError: what is kept cannot be written.
+            CheckpointError: the file can't be read, or belongs to another tuning.
+            OSError: the file can't be written.
         """
         trials = cls(question, Path(save) if save else None, read(Path(resume), question) if resume else [])
         trials.write()
@@ -73,7 +73,7 @@ class Trials:
         """Add a trial, and write the file.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: the file can't be written.
         """
         self.done.append(trial)
         self.write()
@@ -82,7 +82,7 @@ class Trials:
         """Write the trials so far to the file, atomically.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: the file can't be written.
         """
         if self.file is None:
             return
@@ -94,7 +94,7 @@ def read(file: Path, question: Mapping[str, Any]) -> list[Trial]:
     """Read the trials of a file, after checking that it belongs to the same tuning.
 
     Raises:
-        CheckpointError: it is none, or answers another one; with what differs.
+        CheckpointError: the file isn't a log of trials, or belongs to another tuning; the message names the difference.
     """
     try:
         found = parse_json(file.read_text(encoding="utf-8"))
@@ -116,10 +116,10 @@ def question_record(question: Mapping[str, Any], plan: Any, federation: Federati
     """Everything that the result of a tuning depends on, as JSON data.
 
     Args:
-        question: what is asked, in words and numbers.
-        plan: its schedule.
-        federation: what is trained and held out.
-        examples: what is held out.
+        question: the settings of the tuning, as words and numbers.
+        plan: the schedule of the runs.
+        federation: the federation from which the held-out data are drawn.
+        examples: the held-out data.
     """
     content = {
         **question,

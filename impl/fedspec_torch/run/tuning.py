@@ -49,18 +49,18 @@ class Tuning:
     """Result of a grid search: all trials, and the best combination.
 
     Attributes:
-        algorithm: its id.
-        choice: the values that were chosen.
-        given: the hyper-parameters and options that were no question.
+        algorithm: the algorithm's id.
+        choice: the chosen values by name.
+        given: the hyper-parameters and options that stayed fixed.
         grid: the values that were tried, by name.
-        trials: every combination, in the order in which they were tried.
-        by: ``loss`` or ``accuracy``, on what was held out, a mean over the last ``judged`` rounds.
-        rounds: of each run.
-        judged: how many of the last rounds are judged.
-        held_out: what was held out, in words.
-        seed: what it was drawn from.
-        seeds: how many times each combination was trained.
-        rates: those by round that belong to the choice, for ``simulate(..., rates=found.rates, **found.hyper)``.
+        trials: every combination, in the order of the search.
+        by: ``loss`` or ``accuracy`` on the held-out data, a mean over the last ``judged`` rounds.
+        rounds: number of rounds of each run.
+        judged: number of last rounds over which the score is averaged.
+        held_out: description of the held-out data.
+        seed: seed from which the held-out data are drawn.
+        seeds: number of runs of each combination.
+        rates: the chosen hyper-parameters that vary by round, for ``simulate(..., rates=found.rates, **found.hyper)``.
     """
 
     algorithm: str
@@ -89,7 +89,7 @@ class Tuning:
 
     @property
     def at_edge(self) -> tuple[str, ...]:
-        """Names of numbers whose best value is an end of their grid: a better one may be outside."""
+        """Names of hyper-parameters whose best value is an end of their grid: a better value may be outside."""
         found = []
         for name, values in self.grid.items():
             numbers = [v for v in values if isinstance(v, int | float)]
@@ -122,43 +122,42 @@ def tune(
 ) -> Tuning:
     """Train every combination of a grid, and choose the one with the best score on held-out data.
 
-    A run that diverges is a trial without a score. Of equal ones the first is chosen. What a final test is to say must
-    not have been looked at here, so its examples are no part of this.
+    A run that diverges is a trial without a score. Of equal scores the first wins. Keep the examples of a final test
+    out of the tuning: its result must not depend on them.
 
     Args:
-        algorithm: its id, or its row.
-        federation: model, loss and data; it is left as it is.
+        algorithm: the algorithm's id, or its row.
+        federation: model, loss and data; the federation isn't changed.
         plan: as in ``simulate``.
-        grid: by name of a hyper-parameter or option the values to try; or ``batch_size``, ``clip``, ``weight_decay`` or
-            ``accumulate``, which the federation is made anew with.
-        rounds: of each run.
-        held_out: a share; or examples that no client has, as (inputs, targets) or as a Dataset: then all clients keep
-            theirs.
-        of: ``clients``, or ``examples`` of each of them; None: clients, unless a smaller population would be another
-            task (:mod:`fedspec_torch.run.held_out`), which ``held_out`` of the result says.
-        by: ``loss`` or ``accuracy``, a mean over the last tenth of the rounds.
+        grid: the values to try, by the name of a hyper-parameter or option; or of ``batch_size``, ``clip``,
+            ``weight_decay`` or ``accumulate``, with which the federation is rebuilt.
+        rounds: number of rounds of each run.
+        held_out: the share to hold out; or examples that no client has, as (inputs, targets) or as a Dataset: then all
+            clients keep their data.
+        of: whether ``clients`` are held out, or ``examples`` of each client; None: clients, unless the task needs the
+            whole population (:mod:`fedspec_torch.run.held_out`); ``held_out`` of the result describes the choice.
+        by: ``loss`` or ``accuracy``, averaged over the last tenth of the rounds.
         reading: a reading of the algorithm; None: the canonical one.
-        rates: as in ``simulate``; or a function that gives them, of what a combination, what is given and usual values
-            say by name: the names that it gives are rates by round then, and may be in the grid.
-        seed: what is held out is drawn from it.
-        seeds: how many times each combination is trained, and judged by its mean score: each time something else is
-            held out (``seed``, ``seed`` + 1, ...), and minibatches and cohorts are drawn from seeds that are as much
-            larger than those of federation and plan.
-        save: a file that keeps what was tried, written after each combination.
-        resume: such a file; what is in it is not tried again.
-        on_round: a function, or several, called with the run and each round that is done, of every combination; one
-            that raises ``Stop`` gives a combination up.
+        rates: as in ``simulate``; or a function that returns such rates from a combination's values, the fixed
+            arguments and the usual values, by name: its result's names vary by round, and may be in the grid.
+        seed: seed from which the held-out data are drawn.
+        seeds: number of runs of each combination, over which the score is averaged. Run j holds out data by ``seed`` +
+            j, and adds j to the seeds of federation and plan.
+        save: a file to which the trials are written after each combination.
+        resume: a file that ``save`` wrote; its combinations aren't run again.
+        on_round: a function, or several, called with the run and each finished round of every combination; raise
+            ``Stop`` to abandon a combination.
         block: as in ``simulate``.
         shards: as in ``simulate``.
         client_state: as in ``simulate``.
-        hyper: hyper-parameters and options that are no question.
+        hyper: hyper-parameters and options that stay fixed.
 
     Raises:
-        UnknownNameError: there is no such algorithm, reading, hyper-parameter or option.
-        ParameterError: the grid is empty, repeats a value of ``hyper``, or has a value outside its domain.
-        PlanError: nothing can be held out as asked, there is no accuracy to compare, or there are several ranks.
-        DivergedError: every combination has diverged, or was given up.
-        CheckpointError: the file to resume answers another question, or cannot be read.
+        UnknownNameError: the algorithm, reading, hyper-parameter or option is unknown.
+        ParameterError: the grid is empty, repeats a name of ``hyper``, or has a value outside its domain.
+        PlanError: the data can't be held out as requested, targets have no accuracy, or there are several ranks.
+        DivergedError: every combination diverged or was abandoned.
+        CheckpointError: the file to resume belongs to another tuning, or can't be read.
     """
     row = trainer(algorithm)
     check_federation(federation)
@@ -227,14 +226,14 @@ def _apart(asked: Grid, h: Any, federation: Federation, held_out: Any, of: str |
 
 
 def _drawn(federation: Federation, turn: int) -> Federation:
-    """The federation whose minibatches are drawn from another seed in every turn but the first."""
+    """Federation with another seed for minibatches in every turn except the first."""
     return remake(federation, seed=federation.seed + turn) if turn else federation
 
 
 def _tried(
     asked: Grid, combination: Mapping[str, Any], aparts: Sequence[HeldOut], judged: int, by: str, told: tuple[Told, ...]
 ) -> Trial:
-    """Train one combination on each of what is held apart, up to the first run that has no score."""
+    """Train one combination with each held-out set, up to the first run without a score."""
     scores, played = list[float](), 0
     for turn, apart in enumerate(aparts):
         run = asked.begun(apart.federation, combination, turn)

@@ -21,12 +21,12 @@ def sums_of(text: Text, state: Any, who: Sequence[int], clients: int, made: Any,
     """Find the sums that a step's text computes of its clients' results; None if it needs all rows at once.
 
     Args:
-        text: the step.
-        state: its state, the rows of which all clients remember some.
+        text: the function of the step.
+        state: the state before the step; rows of its stacks are the clients' memory.
         who: the participants.
-        clients: the number of all clients.
-        made: what some client returned; its rows are not read.
-        looked_at: whether anybody looks at what the text shows, which then may hold no rows.
+        clients: number of all clients.
+        made: the result of a client; its rows aren't read.
+        looked_at: True if the caller reads the step's intermediates, which then must not hold rows.
     """
     counted = any(not isinstance(x, Tensor) for x in parts(made))
     found = []
@@ -45,14 +45,14 @@ def sums_of(text: Text, state: Any, who: Sequence[int], clients: int, made: Any,
 
 
 def trained_later(form: Any, n: int, x: Vector) -> Each:
-    """Return a stack without rows for clients whose training the text asks for after those of ``form``.
+    """Return a stack without rows for clients whose training the text requests after the training of ``form``.
 
     Raises:
-        NotSummedError: the clients remember something, which may have changed meanwhile.
+        NotSummedError: the clients have a memory, which may have changed meanwhile.
     """
     sums = next(t.of for t in tensors(form) if isinstance(t, Each))
     if sums.remembers:
-        raise NotSummedError("clients that remember are trained twice")
+        raise NotSummedError("the text trains clients with a memory twice")
     return Each(sums, torch.empty(0, *x.shape[-1:], dtype=x.dtype, device=x.device), Recipe(None), n)
 
 
@@ -80,7 +80,7 @@ def _asked(
         sums.asked.clear()
         raise
     if looked_at and any(isinstance(x, Each | Kept) for x in tensors(tuple(shown.values()))):
-        raise NotSummedError("rows are looked at")
+        raise NotSummedError("the text reads the numbers of single rows")
     return Running(sums, form, [*_targets(sums, tensors(state), tensors(after))])
 
 
@@ -89,12 +89,12 @@ def _targets(sums: Sums, before: Sequence[Tensor], after: Sequence[Tensor]) -> I
     written: set[int] = set()
     for k, x in enumerate(after):
         if is_never_known(x):
-            raise NotSummedError("a number of a row is kept")
+            raise NotSummedError("the new state holds a number of a single row")
         made = made_rows(x)
         if not isinstance(made, Each):
             continue
         if made.recipe.make is None:
-            raise NotSummedError("rows are kept of clients that are trained later")
+            raise NotSummedError("the new state holds rows of clients that are trained later")
         old = x.stack if isinstance(x, Kept) else before[k] if len(before) == len(after) else None
         again = old is not None and old.shape == x.shape and (isinstance(x, Kept) or [*sums.who] == [*range(sums.n)])
         # A stack that is written where it is gives itself for a copy.
@@ -104,4 +104,4 @@ def _targets(sums: Sums, before: Sequence[Tensor], after: Sequence[Tensor]) -> I
         yield Target(stack, sums.who if isinstance(x, Kept) else range(sums.n), made.recipe)
     reads = [stack for y in map(made_rows, after) if isinstance(y, Each) and y.recipe.late for stack in y.recipe.reads]
     if any(stack.data_ptr() in written for stack in reads):
-        raise NotSummedError("rows are read once the sums are known that were written before")
+        raise NotSummedError("the text reads rows that it has overwritten, after the sums are known")

@@ -1,8 +1,8 @@
 """Tensors without numbers that record which sums over clients a step's text computes, before the clients are trained.
 
-A text reads what its clients return as stacks. Run on stacks that hold nothing yet, it shows which weighted sums it
-takes of their rows, and which rows of the clients' memory it replaces. So clients are trained a block at a time: a
-block is added to the sums and is gone before the next is trained. Then the text is run on the sums.
+A text reads its clients' results as stacks. Run on stacks without numbers, the text shows which weighted sums of the
+rows it computes, and which rows of the clients' memory it replaces. So clients are trained a block at a time: each
+block is added to the sums and dropped before the next is trained. Then the text is run on the sums.
 
 A text that does anything else with a row (it sorts the stack, looks at a number, puts a sum beside a row) needs all
 rows at once.
@@ -48,9 +48,9 @@ class Rows:
     """Rows of a block of trained clients, or a range of their coordinates.
 
     Attributes:
-        places: their places among the participants.
-        made: the tensors that their training returned.
-        at: the coordinates; of a stack whose rows are made at each coordinate by itself.
+        places: the places of these clients among the participants.
+        made: the tensors that the training of these clients returned.
+        at: the range of coordinates, for a stack that is computed coordinate by coordinate.
     """
 
     places: Sequence[int]
@@ -80,12 +80,12 @@ class Deferred(Tensor):
         """Record an operator of torch.
 
         Raises:
-            NotSummedError: it needs rows or numbers that are not there yet.
+            NotSummedError: the operator needs rows or numbers that aren't known yet.
         """
         leaves = [x for x in tree_leaves((args, kwargs or {})) if isinstance(x, Tensor)]
         sums = {x.of for x in leaves if isinstance(x, Deferred)}
         if len(sums) > 1 or not all(isinstance(x, Deferred) or is_here(x) for x in leaves):
-            raise NotSummedError(f"{func} of rows that are trained at another time or place")
+            raise NotSummedError(f"{func} combines rows that are trained at different times or on different ranks")
         return sums.pop().operator(func, args, kwargs or {}, leaves)
 
     def __array_namespace__(self, api_version: str | None = None) -> Any:
@@ -99,8 +99,8 @@ class Total(Deferred):
     """Sum over clients that isn't known yet, or a result computed from such a sum.
 
     Attributes:
-        like: a tensor of its shape on the device ``meta``.
-        never: whether it is never known, since it is numbers of single rows; only its shape may be asked for.
+        like: a tensor of the same shape on the device ``meta``.
+        never: True if the number stays unknown, because it belongs to single rows; only its shape is known.
     """
 
     like: Tensor
@@ -119,13 +119,13 @@ class Recipe:
     """Instructions that compute the rows of a derived stack from trained clients' rows.
 
     Attributes:
-        make: makes some of them; None: their clients are trained later.
-        uses: the numbers and tensors that they are made with.
-        returned: which of the tensors that training returns are needed.
-        reads: the stacks of the clients' memory that are read.
-        pointwise: whether each coordinate is made by itself.
-        late: whether they are made with a sum, so that they can't be made as their clients are trained.
-        leaf: which returned tensor they are, if they are no more than that.
+        make: function that computes some of the rows; None: their clients are trained later.
+        uses: numbers and tensors that the computation reads.
+        returned: indices of the returned tensors that the computation reads.
+        reads: the stacks of the clients' memory that the computation reads.
+        pointwise: True if each coordinate is computed independently.
+        late: True if the rows depend on a sum, so that they can't be computed while clients are trained.
+        leaf: index of the returned tensor, if the rows are simply the rows of that tensor.
     """
 
     make: Make | None
@@ -155,7 +155,7 @@ class Each(Deferred):
     """Stack with a row for each participant, computed from the row that the participant's training returns.
 
     Attributes:
-        recipe: how they are made.
+        recipe: the instructions that compute the rows.
     """
 
     recipe: Recipe
@@ -173,8 +173,8 @@ class Kept(Deferred):
     """Per-client state of all clients as rows; a round reads its participants' old rows and replaces them.
 
     Attributes:
-        stack: the rows as they were.
-        becomes: the rows that replace those of the participants; None: none do.
+        stack: the old rows.
+        becomes: the participants' new rows; None: no row changes.
     """
 
     stack: Tensor
@@ -226,11 +226,11 @@ class Sums:
 
     Attributes:
         who: the participants.
-        empty: a block of no rows.
-        asked: the sums; what is taken of the clients' memory as it was is computed.
-        known: the sums, while the text is run on them; None: it is asked.
-        taken: how many of them it has taken.
-        remembers: whether the clients remember anything.
+        empty: a block without rows.
+        asked: the requested sums; sums of the clients' old memory are already computed.
+        known: the values of the sums, while the text runs on them; None: the text is being searched for sums.
+        taken: the number of sums that the text has read.
+        remembers: True if the clients have a memory.
     """
 
     who: Sequence[int]
@@ -254,7 +254,7 @@ class Sums:
         """Return the result of an operator of torch on tensors without numbers.
 
         Raises:
-            NotSummedError: it needs rows or numbers that are not there yet.
+            NotSummedError: the operator needs rows or numbers that aren't known yet.
         """
         packet, first = func.overloadpacket, args[0]
         if isinstance(first, Kept) and packet is aten.clone:
@@ -264,7 +264,7 @@ class Sums:
         if func._schema.is_mutable:
             if isinstance(first, Total):
                 return first
-            raise NotSummedError(f"{func} writes over a tensor")
+            raise NotSummedError(f"{func} overwrites a tensor")
         if isinstance(first, Kept) and packet is aten.index:
             return self._read(*args)
         if packet is aten.mm and isinstance(args[1], Each | Kept) and not isinstance(first, Deferred):
@@ -287,13 +287,13 @@ class Sums:
 
     def _read(self, kept: Kept, places: Sequence[Any]) -> Each:
         if len(places) != 1 or places[0].dtype == torch.bool or places[0].tolist() != [*self.who]:
-            raise NotSummedError("rows of others than the participants")
+            raise NotSummedError("the text reads rows of clients other than the participants")
         return self._as_were(kept)
 
     def _as_were(self, kept: Kept) -> Each:
         """The participants' rows of a stack as they were before the round."""
         if kept.becomes is not None:
-            raise NotSummedError("rows are read that were replaced")
+            raise NotSummedError("the text reads rows after replacing them")
         stack, who = kept.stack, self.who
 
         def make(rows: Rows) -> Tensor:
@@ -306,7 +306,7 @@ class Sums:
         """The stack itself, with other rows of the participants."""
         mine = len(places) == 1 and not accumulate and places[0].tolist() == [*self.who]
         if not mine or kept.becomes is not None or not isinstance(new, Each) or new.shape[1:] != kept.shape[1:]:
-            raise NotSummedError("rows are replaced by others than the participants'")
+            raise NotSummedError("the text replaces rows of clients other than the participants")
         kept.becomes = new
         return kept
 
@@ -316,26 +316,26 @@ class Sums:
             return self.known[self.taken - 1]
         if isinstance(stack, Kept):
             if stack.becomes is not None:
-                raise NotSummedError("rows are summed of which some were replaced")
+                raise NotSummedError("the text sums rows after replacing some of them")
             total = stack.stack.sum(0) if weights is None else weights @ stack.stack
             self.asked.append(total)
             return total
         if stack.recipe.late:
-            raise NotSummedError("rows are summed that are made with a sum")
+            raise NotSummedError("the text sums rows that depend on another sum")
         if stack.recipe.make:
             self.asked.append(Asked(stack, weights))
         return Total(self, torch.empty(stack.shape[1:], dtype=stack.dtype, device="meta"), stack.device)
 
     def _of_rows(self, func: Any, args: Any, kwargs: Any, leaves: Sequence[Tensor]) -> Each:
-        """A function of each row by itself."""
+        """Return a function of each row by itself."""
         found = _result(func, args, kwargs, leaves)
         if not isinstance(found, Tensor) or found.ndim != 2 or len(found) != self.n or not _by_row(func, args):
-            raise NotSummedError(f"{func} of a stack")
+            raise NotSummedError(f"{func} doesn't act on each row separately")
         everyone = [*self.who] == [*range(self.n)]
         stacks: dict[int, Recipe] = {}
         for x in leaves:
             if is_never_known(x) or (isinstance(x, Kept) and not (everyone and len(x) == self.n)):
-                raise NotSummedError("rows of the participants beside others")
+                raise NotSummedError("the text combines the participants' rows with rows of other clients")
             if isinstance(x, Each | Kept):
                 stacks[id(x)] = (x if isinstance(x, Each) else self._as_were(x)).recipe
 
@@ -376,7 +376,7 @@ def is_never_known(x: Tensor) -> bool:
 
 
 def _shaped(x: Any) -> Any:
-    """A tensor's shape and type, without numbers; anything else as it is."""
+    """Return a tensor's shape and type, without numbers; return anything else unchanged."""
     if isinstance(x, Total):
         return x.like
     if isinstance(x, Tensor):

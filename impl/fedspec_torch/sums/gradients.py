@@ -18,8 +18,8 @@ class Seen(Tensor):
     """Stack of gradients that records the weighted sums that a text computes of it.
 
     Attributes:
-        note: keeps what is asked of them.
-        rows: the gradients.
+        note: function that records a requested weighted sum.
+        rows: the stack of gradients.
     """
 
     note: Gradients
@@ -63,11 +63,11 @@ class Gradients:
     """Answer to a text's request for gradients: after its first run their weighted sums if these suffice.
 
     Attributes:
-        rows: the gradients; None once the text has been run, if their sums are enough.
-        like: none of their rows.
+        rows: the gradients; None after the text's first run, if their weighted sums suffice.
+        like: a stack of the same shape without rows.
         n: the number of rows.
-        sums: their weighted sums, in the text's order.
-        whole: whether the text reads the rows.
+        sums: the weighted sums, in the text's order.
+        whole: True if the text reads single rows.
     """
 
     rows: Stack | None

@@ -42,7 +42,7 @@ class Pointwise(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """Run an operator of torch.
 
         Raises:
-            NotSummedError: it is no function of each coordinate by itself.
+            NotSummedError: the operator doesn't act on each coordinate independently.
         """
         leaves = [x for x in tree_leaves((args, kwargs)) if isinstance(x, Tensor)]
         if any(x.shape[-1:] == (self.wide,) for x in leaves) and not any(isinstance(x, Deferred) for x in leaves):
@@ -53,7 +53,7 @@ class Pointwise(TorchDispatchMode):  # type: ignore[no-untyped-call]
             of_row = packet in EACH_ROW or (packet is aten.select and args[1] == 0)
             masked = packet is aten.index_put_ and [x.dtype for x in args[1]] == [torch.bool] and not args[2].ndim
             if torch.Tag.pointwise not in func.tags and not of_row and not masked:
-                raise NotSummedError(f"{func} of coordinates")
+                raise NotSummedError(f"{func} mixes coordinates")
         return func(*args, **(kwargs or {}))
 
 
@@ -63,11 +63,11 @@ def in_pieces(
     """Run a step's text piece by piece on known sums, and return the new state; None if the text isn't pointwise.
 
     Args:
-        text: from the state and what the clients have returned to the state after it.
+        text: function that returns the new state, from the old state and the clients' results.
         state: the state before.
-        running: the sums.
-        remember: the number of rows of a stack that is what the clients remember; 0: they remember nothing.
-        begins: called before vectors of the state are written over; None: they are not.
+        running: the sums over the clients.
+        remember: the number of rows of a stack that counts as the clients' memory; 0: the clients remember nothing.
+        begins: function that is called before vectors of the state are overwritten; None: they must not be.
     """
     begun: Any = model(state)
     if not fills_device(begun.numel(), begun) or any(target.recipe.late for target in running.targets):

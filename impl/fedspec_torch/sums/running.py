@@ -24,9 +24,9 @@ class Target:
     """Stack of the new state to which derived rows are written.
 
     Attributes:
-        stack: where.
+        stack: the stack of the new state.
         who: the row of each participant.
-        recipe: how they are made.
+        recipe: the instructions that compute the rows.
     """
 
     stack: Tensor
@@ -39,12 +39,12 @@ class Running:
     """Running sums over blocks of clients, and the derived rows that the text stores.
 
     Attributes:
-        sums: what the text asked for.
-        form: what a client returns, with stacks without rows in it.
-        targets: where rows are written.
-        totals: the sums so far, None before the first block.
-        numbers: the numbers that clients return beside their tensors, for each participant.
-        held: returned tensors whose rows are needed once the sums are known, by their number.
+        sums: the sums that the text requested.
+        form: the result of a client, with empty stacks.
+        targets: the stacks to which rows are written.
+        totals: the sums over the blocks so far; None before the first block.
+        numbers: for each participant the numbers that its client returned beside tensors.
+        held: the returned tensors, by index, whose rows are needed once the sums are known.
     """
 
     sums: Sums
@@ -154,7 +154,7 @@ class Running:
 
 
 def _few(places: Sequence[int], rows: Sequence[Tensor | None], *, pointwise: bool) -> Iterator[Rows]:
-    """Split a block into a few rows at a time; long rows into pieces, if each coordinate is made by itself."""
+    """Split a block into a few rows at a time, and long rows into pieces if coordinates are independent."""
     wide = max([1, *(x.shape[1] for x in rows if x is not None)])
     few, parts = max(1, AT_ONCE // wide), [slice(None)]
     if pointwise and wide > AT_ONCE:
@@ -167,7 +167,7 @@ def _few(places: Sequence[int], rows: Sequence[Tensor | None], *, pointwise: boo
 
 
 def _write(targets: Sequence[tuple[Target, Recipe]], rows: Rows) -> None:
-    """Write rows where they belong; all are made before one is written, since they may be made of what stands there."""
+    """Write rows to their places; first all rows are computed, since they may depend on the old ones."""
     new = [(t, [t.who[r] for r in rows.places], recipe.make(rows)) for t, recipe in targets if recipe.make]
     for target, at, value in new:
         target.stack[neighbours(at) or at, rows.at] = value

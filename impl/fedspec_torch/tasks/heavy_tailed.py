@@ -31,8 +31,8 @@ def heavy_tailed(asked: Asked) -> Task:
     gradient sees.
 
     Raises:
-        UnknownNameError: there is no such noise.
-        ParameterError: the dimension or the number of draws is no such number, or gamma is not positive.
+        UnknownNameError: the noise is unknown.
+        ParameterError: the dimension or the number of draws isn't a whole number >= 1, or gamma isn't positive.
     """
     own = asked.given
     dim, draws = own["dim"], own["draws"]

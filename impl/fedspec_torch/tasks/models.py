@@ -50,7 +50,7 @@ MODELS: dict[str, Callable[[int, int], nn.Module]] = {
 def initialised(module: nn.Module, seed: int) -> nn.Module:
     """Initialise in place: weights uniform in +-1/sqrt(fan in), zero biases, normal embeddings; scales stay one.
 
-    They come from a generator, not from torch's own state.
+    The draws come from a generator, not from torch's global state.
     """
     generator = torch.Generator().manual_seed(seed)
     for part in module.modules():

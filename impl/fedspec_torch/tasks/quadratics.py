@@ -26,7 +26,7 @@ def quadratics(asked: Asked) -> Task:
     from a normal distribution of deviation ``spread``.
 
     Raises:
-        ParameterError: the dimension is no whole number >= 1, or curvatures or spread are not positive.
+        ParameterError: the dimension isn't a whole number >= 1, or curvatures or spread aren't positive.
     """
     dim, spread = asked.given["dim"], asked.given["spread"]
     least, greatest = asked.given["least"], asked.given["greatest"]

@@ -53,7 +53,7 @@ def classified(data: str, split: Split, asked: Asked) -> Task:
     """Make a classification task: a fifth of the examples is for the test, the rest is split over the clients.
 
     Raises:
-        PlanError: the split is impossible.
+        PlanError: the examples can't be divided over so many clients.
     """
     rng = np.random.default_rng([asked.seed, 1])
     inputs, targets = DATA[data]()

@@ -22,8 +22,8 @@ def kind_of(data: str) -> tuple[Kind, dict[str, Any]]:
     """Parse a data set's name and settings, ``quadratics`` or ``quadratics:dim=5,spread=1``.
 
     Raises:
-        UnknownNameError: there are no such data, or they have nothing of that name.
-        ParameterError: something is not set by NAME=VALUE, or is no such value.
+        UnknownNameError: the data set is unknown, or has no setting of that name.
+        ParameterError: a setting isn't of the form NAME=VALUE, or its value is invalid.
     """
     name, _, words = data.partition(":")
     if name not in TASKS:
@@ -41,7 +41,7 @@ def model_of(data: str, model: str | None = None) -> str:
     """Return the model's name, after checking that it fits the data; None: the data's default model.
 
     Raises:
-        UnknownNameError: there are no such data, or the model is none of those that fit.
+        UnknownNameError: the data set is unknown, or the model doesn't fit it.
     """
     kind, _ = kind_of(data)
     if model is not None and model not in kind.models:
@@ -64,20 +64,20 @@ def task(
     """Build a task: a federation of the data, split over clients, and a model, both drawn from one seed.
 
     Args:
-        data: a name of ``TASKS``; behind a colon what is set of them, ``quadratics:dim=5,spread=1``.
-        model: one of those that fit; None: the usual one.
-        clients: how many.
-        alpha: of Dirichlet's, where data are split by label; small: unlike clients.
-        batch_size: examples of a minibatch.
-        seed: all that is drawn depends on it.
-        device: where the federation is.
-        mine: the clients whose data are wanted; None: all.
-        own: what is set of the data, as behind the colon.
+        data: a name of ``TASKS``, with its settings after a colon: ``quadratics:dim=5,spread=1``.
+        model: a model that fits the data; None: the data set's default model.
+        clients: number of clients.
+        alpha: alpha of the Dirichlet split by label; the smaller, the more the clients differ.
+        batch_size: number of examples in a minibatch.
+        seed: seed of all random draws.
+        device: device of the federation.
+        mine: the clients whose data are needed; None: all clients.
+        own: settings of the data set, as after the colon.
 
     Raises:
-        UnknownNameError: there are no such data, model or device, or the data have nothing of a name that is set.
-        ParameterError: what is set of the data is no such value.
-        PlanError: the split is impossible.
+        UnknownNameError: the data set, the model or the device is unknown, or the data set has no setting of that name.
+        ParameterError: a setting has an invalid value.
+        PlanError: the examples can't be divided over so many clients.
     """
     kind, given = kind_of(data)
     name = data.partition(":")[0]
@@ -95,7 +95,7 @@ def _read(data: str, name: str, value: Any, usual: Any) -> Any:
     """A value of the type that the usual one has.
 
     Raises:
-        ParameterError: it is no value of that type.
+        ParameterError: the text isn't a value of that type.
     """
     wanted = type(usual)
     try:

@@ -25,8 +25,9 @@ class Task:
 
     Attributes:
         federation: model, loss and the clients' data.
-        test: examples that no client has; where the objective is known, those of all clients, whose mean loss it is.
-        minimiser: [d] of sum_i p_i F_i, p_i = n_i / n; None: it is not known.
+        test: examples that no client has; if the objective is known, the examples of all clients, whose mean loss is
+            the objective.
+        minimiser: [d] the minimiser of sum_i p_i F_i, p_i = n_i / n; None: unknown.
     """
 
     federation: Federation
@@ -39,14 +40,14 @@ class Asked:
     """Settings of a task.
 
     Attributes:
-        model: by its name.
+        model: name of the model.
         clients: how many.
-        alpha: of Dirichlet's, of a split by label; small: unlike clients.
-        batch_size: examples of a minibatch; None: all of a client's.
-        seed: all that is drawn depends on it.
-        device: where the federation is.
-        mine: the clients whose data are wanted; None: all.
-        given: the data's own numbers and words, those that were not said included.
+        alpha: alpha of the Dirichlet split by label; the smaller, the more the clients differ.
+        batch_size: number of examples in a minibatch; None: all examples of the client.
+        seed: seed of all random draws.
+        device: device of the federation.
+        mine: the clients whose data are needed; None: all clients.
+        given: all settings of the data set, including the defaults.
     """
 
     model: str
@@ -64,12 +65,12 @@ class Kind:
     """Named data set: description, models, settings, and the function that makes its task.
 
     Attributes:
-        words: what they are, in a line.
-        models: those that fit, the usual one first.
-        make: the task.
-        own: what can be set of them, with what it is unless it is set.
-        by_label: whether they are split by label, so that ``alpha`` means something.
-        note: what is to be known of them on this machine; empty: nothing.
+        words: description of the data, in one line.
+        models: the models that fit the data, the default model first.
+        make: function that makes the task.
+        own: the settings of the data set, with their default values.
+        by_label: True if examples are split by label, so that ``alpha`` has an effect.
+        note: warning about the data on this machine; empty: none.
     """
 
     words: str
@@ -86,11 +87,11 @@ def federated(
     """Build the federation of these clients, with data only of the clients in ``asked.mine`` if that is set.
 
     Args:
-        asked: what the task is asked for.
+        asked: the settings of the task.
         module: the model, with its initial parameters.
-        loss: of output and targets.
-        pairs: one for each client.
-        dtype: of inputs, and of targets that are no classes.
+        loss: the loss, a function of output and targets.
+        pairs: inputs and targets of each client.
+        dtype: type of the inputs, and of targets that aren't classes.
     """
     given: dict[str, Any]
     if asked.mine is None:
@@ -102,7 +103,7 @@ def federated(
 
 
 def tensors(pair: Pair, device: torch.device, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:
-    """Convert a pair of arrays to tensors; integer arrays become int64, others ``dtype``."""
+    """Convert a pair of arrays to tensors; integer arrays become int64, other arrays ``dtype``."""
     inputs, targets = pair
     whole = targets.dtype.kind in "iu"
     return (

@@ -1,6 +1,6 @@
 """Next-character prediction on CPython's documentation (``pydoc_data.topics``), one topic for each client.
 
-It comes with Python and is another text under another release: ``digest`` tells them apart.
+The text comes with Python and differs between releases: ``digest`` identifies it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DIGEST = "6061bdb5e47e53fb"
 """Digest of the text in Python 3.11.7, on which the recipes were run."""
 
 ALPHABET = "\n" + "".join(map(chr, range(32, 127)))
-"""Characters with their own code; all others share one more code."""
+"""Characters with their own code; all remaining characters share one more code."""
 
 HELD_OUT = 10
 """Inverse of the test share: the last tenth of each topic is for the test."""
@@ -31,7 +31,7 @@ def topics() -> dict[str, str]:
     """Return the topics' texts by name, the longest first.
 
     Raises:
-        FedspecError: this Python has none.
+        FedspecError: this Python has no pydoc topics.
     """
     try:
         from pydoc_data.topics import topics as found
@@ -62,8 +62,8 @@ def pydoc(asked: Asked) -> Task:
     """Make clients of the longest topics: predict the next from ``context`` characters, at every ``every``-th place.
 
     Raises:
-        ParameterError: context or every is below 1.
-        PlanError: there are fewer topics that are long enough.
+        ParameterError: ``context`` or ``every`` is below 1.
+        PlanError: too few topics are long enough.
     """
     context, every = asked.given["context"], asked.given["every"]
     for name, value in (("context", context), ("every", every)):

@@ -33,7 +33,7 @@ from fedspec_torch.tracing.tape import FLOATS, Tape, UnrecordedError
 from fedspec_torch.tracing.tracer import Text, expressions, parts_of, text_of
 
 LOOPS = 6
-"""Largest number of different step programs that are compiled: a text whose steps grow would compile each."""
+"""Largest number of step programs to compile: a text with growing steps would need a program for each step."""
 
 KEPT = 64
 """Largest number of cached traces and stages."""
@@ -44,11 +44,11 @@ class TracedClient:
     """Trace of a client's text for some numbers of steps, compiled to stages.
 
     Attributes:
-        tape: what it asked for.
-        start: the node where the clients begin.
-        texts: of each number of steps.
-        stages: of the most steps.
-        ending: what is made when the steps are done.
+        tape: the trace of the client's text.
+        start: the node of the model from which the clients begin.
+        texts: the trace for each number of steps.
+        stages: the compiled stages of the longest trace.
+        ending: the plan for computing the results after the last step.
     """
 
     tape: Tape
@@ -99,9 +99,9 @@ def is_fedspecs(function: FunctionType) -> bool:
 def traced(client: Callable[..., Any], like: Vector, start: Vector | None, *more: Any) -> TracedClient | None:
     """Return the trace of a client's text, from the cache if possible; None: the text runs on tensors.
 
-    A text of fedspec's own that closes over the same numbers as one before, and over other tensors, is not run again,
-    unless it looked at a tensor's numbers or computed others from them. Any other text is: a function that it calls may
-    have been written anew, in a notebook for example.
+    If a text of fedspec's own closes over the same numbers as an earlier one, and over other tensors, it isn't run
+    again, unless it read a tensor's numbers or computed others from them. All other texts are run: a function that they
+    call may have been redefined, for example in a notebook.
     """
     roles = Roles(start)
     try:
@@ -128,9 +128,9 @@ def recorder(client: Callable[..., Any], like: Vector, start: Vector | None) -> 
     """Make a function that traces a client's text for given numbers of steps.
 
     Args:
-        client: what a client does.
-        like: a vector like those that it is run on.
-        start: where all clients begin; None: each at a vector of its own.
+        client: the function that trains a client.
+        like: a vector with the shape, type and device of the models.
+        start: the model from which all clients begin; None: each client begins at a model of its own.
     """
 
     @cache
@@ -154,11 +154,11 @@ def trace_client(
     """Trace a client's text for these numbers of steps; None if it can't be traced, so it runs on tensors.
 
     Args:
-        client: what a client does.
-        like: a vector like those that it is run on.
-        start: where all clients begin; None: each at a vector of its own.
-        steps: the numbers of steps that clients of one block take, the least first.
-        more: what else the text is told.
+        client: the function that trains a client.
+        like: a vector with the shape, type and device of the models.
+        start: the model from which all clients begin; None: each client begins at a model of its own.
+        steps: the numbers of steps that occur in one block, in ascending order.
+        more: further arguments of the text.
     """
     if like.dtype not in FLOATS:
         return None
@@ -210,7 +210,7 @@ def tried(make: Callable[[Tape, Text, int], Stages | None], tape: Tape, text: Te
 
 
 def follows(tape: Tape, stages: Stages, text: Text, long: Text) -> bool:
-    """True if a text takes its gradients where the longer one does, and its results depend only on kept vectors."""
+    """True if a text takes its gradients at the longer text's models, and its results depend only on kept vectors."""
     tau = len(text.asked)
     rest = tape.cone(expressions(text.made), stages.after[tau])
     return text.asked == long.asked[:tau] and not any(tape.nodes[node][0] == "gradient" for node in rest)
@@ -228,12 +228,12 @@ def trained(
     """Train the clients of a block, in descending order of steps, and return their results.
 
     Args:
-        recording: of their text.
-        who: their numbers.
-        x: where they begin.
-        gradient: of the first few of them.
-        tau: how many steps each takes.
-        more: what else the text is told.
+        recording: the trace of the client's text.
+        who: the clients' numbers.
+        x: the models from which the clients begin.
+        gradient: function that returns the gradients of the first few clients.
+        tau: each client's number of local steps.
+        more: further arguments of the text.
     """
     leaves, end = Leaves(recording.tape, who, x, more), recording.ending
     made = run_in_place(solver_of(recording, leaves), x, gradient, tau)
@@ -243,7 +243,7 @@ def trained(
 def solver_of(recording: TracedClient, leaves: Leaves) -> InPlace:
     """Make an in-place solver of a traced client's stages.
 
-    What it closes over is numbers, tensors and programs, by which one run is told from another.
+    The key is made of the numbers, tensors and programs in its closure.
     """
     stages, kept = recording.stages, recording.ending.read
     steps = [stage for stage in (*stages.stages, *(first for _, first in stages.begins.values())) if stage]

@@ -25,16 +25,16 @@ def key_of(
 ) -> Hashable:
     """Return a value's key: numbers by value, functions by their code and closures.
 
-    What a function reads from its module is no part of its key.
+    Values that a function reads from its module aren't part of its key.
 
     Args:
-        part: the value.
-        tensor: the key of a tensor.
-        takes: true of a function whose module stays as it is.
-        above: the ids of the values that this one is part of.
+        part: the value to find the key of.
+        tensor: function that returns the key of a tensor.
+        takes: predicate: True for a function of a module that doesn't change.
+        above: the ids of the values that contain this one.
 
     Raises:
-        UnknownPartError: the value has a part that is no number, tensor, record, or function that is taken.
+        UnknownPartError: the value contains something else than numbers, tensors, records and accepted functions.
     """
     if id(part) in above:
         # A function that calls itself.
@@ -79,4 +79,4 @@ def _content(cell: CellType) -> Any:
     try:
         return cell.cell_contents
     except ValueError as error:
-        raise UnknownPartError("a function closes over what is not there yet") from error
+        raise UnknownPartError("a function closes over a variable that has no value yet") from error

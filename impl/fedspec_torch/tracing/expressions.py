@@ -1,7 +1,7 @@
 """Symbolic expressions: a client's text runs on them without computing, which records its operations on a tape.
 
-A text that is run on them says what it does. One that looks at numbers, takes a row alone, or calls what is not below
-is not recorded, and runs on tensors.
+A text that runs on expressions records its operations. A text that reads numbers, selects a single row, or calls an
+unknown function isn't recorded, and runs on tensors.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _operator(name: str, turned: bool = False) -> Callable[[Any, Any], Expressio
 
 
 def _refused(self: Any, *args: Any) -> Any:
-    raise UnrecordedError("a number is looked at, or something written over")
+    raise UnrecordedError("the text reads a number of an expression, or overwrites one")
 
 
 class Expression:
@@ -75,14 +75,14 @@ class Expression:
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        raise UnrecordedError(f"{func} outside of a recording")
+        raise UnrecordedError(f"{func} on an expression outside of a recording")
 
     def __pow__(self, exponent: Any) -> Expression:
         return self.tape.power(self, exponent)
 
     def __rpow__(self, base: Any) -> Expression:
         if self.tape.axes[self.number] != 1:
-            raise UnrecordedError("a power of a vector")
+            raise UnrecordedError("a power with a vector as exponent isn't supported")
         return self.tape.apply("pow", base, self)
 
     def __neg__(self) -> Expression:
@@ -97,7 +97,7 @@ class Expression:
             return ShapelessZero()
         if at == (..., None) and self.tape.axes[self.number] == 1:
             return self
-        raise UnrecordedError(f"[{at}]")
+        raise UnrecordedError(f"the index [{at}] isn't supported")
 
     __add__, __radd__ = _operator("add"), _operator("add", turned=True)
     __sub__, __rsub__ = _operator("sub"), _operator("sub", turned=True)
@@ -127,7 +127,7 @@ class Functions(Tape):
         """Return the node of an argument.
 
         Raises:
-            UnrecordedError: it is no number or vector of the tape's.
+            UnrecordedError: the argument isn't a number or vector of the tape.
         """
         if type(x) is Expression:
             return x.number
@@ -146,7 +146,7 @@ class Functions(Tape):
     def power(self, x: Any, exponent: Any) -> Expression:
         """Record x to an integer power from 1 to 8, as products from the left."""
         if type(exponent) is not int or not 1 <= exponent <= 8:
-            raise UnrecordedError(f"the power {exponent!r}")
+            raise UnrecordedError(f"the power {exponent!r} isn't supported; give an integer from 1 to 8")
         found: Any = x
         for _ in range(exponent - 1):
             found = self.apply("mul", found, x)
@@ -158,17 +158,17 @@ class Functions(Tape):
         raise UnrecordedError(name)
 
     def asarray(self, numbers: Sequence[float], dtype: torch.dtype, device: Any) -> OfClients:
-        """Return the numbers of all clients, of which a text looks up those of its clients."""
+        """Return the numbers of all clients, from which a text reads the numbers of its own clients."""
         return OfClients(self, tuple(numbers))
 
     def astype(self, x: Any, dtype: torch.dtype) -> Expression:
         """Record the conversion of a number of each client; counts are float64 until they are converted."""
         if type(x) is not Expression or self.axes[x.number] != 1 or dtype not in (self.dtype, torch.float64):
-            raise UnrecordedError(f"astype {dtype}")
+            raise UnrecordedError(f"the conversion to {dtype} isn't supported")
         return self.apply("cast", x) if dtype == self.dtype else x
 
     def where(self, condition: Any, x: Any, y: Any) -> Expression:
-        """Record x where the condition holds, else y."""
+        """Record the choice of x if the condition holds, else y."""
         return self.apply("where", condition, x, y)
 
     def sum(self, x: Any, axis: int, keepdims: bool) -> Expression:

@@ -26,10 +26,11 @@ class Ending:
     """Plan for computing the results after the last step.
 
     Attributes:
-        read: the vectors of the block that it is made of, beside y.
-        names: the vectors that are returned, by name; one that is no vector of the block is new.
-        after: of each number of steps, which vector holds the value of a node.
-        stages: of each number of steps, what computes the returned vectors; None: operator by operator.
+        read: the block's vectors, beside y, that the results depend on.
+        names: the block's vectors that are returned, by name; a result that is no such vector is computed.
+        after: for each number of steps, the vector that holds the value of a node.
+        stages: for each number of steps, the stage that computes the returned vectors; None: the operators run one by
+            one.
     """
 
     read: tuple[str, ...]
@@ -78,10 +79,10 @@ class Leaves:
     """Values of the leaves of a trace for some clients.
 
     Attributes:
-        tape: what was recorded.
-        who: the clients.
-        x: where they begin.
-        more: numbers in columns, by name.
+        tape: the trace of the text.
+        who: the clients' numbers.
+        x: the models from which the clients begin.
+        more: further arguments by name, in columns.
     """
 
     tape: Tape
@@ -135,11 +136,11 @@ def compute_outputs(
     """Compute the results of clients, which are in descending order of steps.
 
     Args:
-        end: how it is made.
-        texts: of each number of steps.
-        leaves: what expressions begin with.
-        tau: how many steps each has taken.
-        held: the vectors of the block that it is made of.
+        end: the plan for computing the results.
+        texts: the trace for each number of steps.
+        leaves: the values of the trace's leaves.
+        tau: each client's number of steps.
+        held: the block's vectors that the results depend on.
     """
     d = leaves.x.shape[1]
     for name in end.names:

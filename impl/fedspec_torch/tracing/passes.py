@@ -1,8 +1,8 @@
 """Execution of a stage on a block of clients: by a compiled loop, or by torch on a few rows at a time.
 
-What is elementwise does not see how the vectors of a block lie in memory (:mod:`fedspec_torch.local.blocks`). Both ways
-round after each operator, and so come to the numbers of the text on tensors; but torch takes a root to one rounding
-only.
+Elementwise operators don't depend on the memory layout of the block's vectors (:mod:`fedspec_torch.local.blocks`).
+Compiled loops and torch both round after each operator, and so agree with the text on tensors; but torch takes a root
+to one rounding only.
 """
 
 from __future__ import annotations
@@ -111,11 +111,11 @@ def run(
     """Run a stage on the clients of a block that have steps left.
 
     Args:
-        stage: what is computed.
-        block: the clients.
-        vectors: of the block, by name; some are written over.
-        common: the vectors [d] that all clients have in common, as the tape has them.
-        loops: whether a loop may be compiled.
+        stage: the stage to run.
+        block: the block of clients.
+        vectors: the block's vectors by name; some are overwritten.
+        common: the vectors [d] that all clients share, in the tape's order.
+        loops: True if a loop may be compiled.
     """
     y = vectors["y"]
     for j in range(len(stage.reductions)):

@@ -19,10 +19,11 @@ class Program:
     """Instructions of a stage, without its numbers.
 
     Attributes:
-        instructions: an operator and what it reads; the last ones' results are what is written.
-        outs: the vectors of the block that are written, and what is written to them.
-        vectors: how many vectors that all clients have in common are read.
-        numbers: how many numbers are.
+        instructions: each instruction is an operator and its arguments; the results of the last instructions are
+            written.
+        outs: the block's vectors that are written, and the values written to them.
+        vectors: how many shared vectors the program reads.
+        numbers: how many numbers the program reads.
     """
 
     instructions: tuple[tuple[str, tuple[Ref, ...]], ...]
@@ -54,10 +55,10 @@ class Reduction:
     """Number of each client, computed from vectors or numbers before a stage's program runs.
 
     Attributes:
-        column: where it is kept.
-        kind: the operator.
-        args: numbers that the operator reads; none if it reduces a vector.
-        along: computes the vector that is reduced, by the name ``along``.
+        column: the column in which the number is stored.
+        kind: the operator of the reduction.
+        args: numbers that the operator reads; empty if it reduces a vector.
+        along: program that computes, under the name ``along``, the vector to be reduced.
     """
 
     column: Column
@@ -71,10 +72,10 @@ class Stage:
     """Program with its numbers, and with the indices of its shared vectors among the tape's tensors.
 
     Attributes:
-        program: what is computed of each coordinate.
-        numbers: that it reads.
-        vectors: places of the common vectors that it reads.
-        reductions: the numbers of each client that are computed before, in their order.
+        program: the instructions for each coordinate.
+        numbers: numbers that the program reads.
+        vectors: indices, among the tape's tensors, of the shared vectors that the program reads.
+        reductions: the numbers of each client that are computed before the program runs, in order.
     """
 
     program: Program

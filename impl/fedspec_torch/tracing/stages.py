@@ -22,11 +22,11 @@ class Stages:
     """Compiled stages of all local steps.
 
     Attributes:
-        stages: of each step.
-        begins: the vectors that are there before the first step, the nodes whose values are written to them, and what
-            is then done with them.
-        after: which vector holds the value of a node once so many steps are done.
-        rates: where every step begins with y - rate g, and nothing else in it reads g, the rates.
+        stages: the stages of each step.
+        begins: the vectors that exist before the first step, the nodes whose values they hold, and the operation that
+            follows.
+        after: for each number of steps done, the vector that holds the value of a node.
+        rates: the learning rates, if every step begins with y - rate g and reads g nowhere else; else None.
     """
 
     stages: tuple[Stage | None, ...]
@@ -39,7 +39,7 @@ def staged(tape: Tape, text: Text, steps: int) -> Stages:
     """Compile the first ``steps`` steps of a text to stages that keep what later stages and the results need.
 
     Raises:
-        UnrecordedError: a step does more than what is elementwise.
+        UnrecordedError: a step has an operation that isn't elementwise.
     """
     level, results = levels(tape), {*expressions(text.made)}
     whole, asked = tape.cone([*text.asked, *results], {}), places(text, steps, levels(tape))
@@ -76,7 +76,7 @@ def staged(tape: Tape, text: Text, steps: int) -> Stages:
 def places(text: Text, steps: int, level: Sequence[int]) -> list[int]:
     """Return the nodes at which the first ``steps`` gradients are taken, and the node of the model after them.
 
-    That value is read off the next step if there is one, else off the results; -1: there is none.
+    The place is read from the next step if there is one, else from the results; -1: none.
     """
     asked = [*text.asked[: steps + 1]]
     if len(asked) == steps:
@@ -87,7 +87,7 @@ def places(text: Text, steps: int, level: Sequence[int]) -> list[int]:
 def rated(tape: Tape, text: Text, steps: int) -> Stages | None:
     """Compile steps of the form y - rate g plus a rest without g, so that gradients aren't stored; None if they aren't.
 
-    What is left of a step knows g no more, and what is alike in all steps is computed before the first one.
+    The rest of a step doesn't depend on g, and parts that are equal in all steps are computed before the first step.
     """
     asked, rates, ends = places(text, steps, levels(tape)), list[float](), list[int]()
     for k in range(steps):

@@ -1,6 +1,6 @@
 """Tape of a trace: operators and their arguments without values, and traversals of them.
 
-Equal expressions are one node, so texts of unequal numbers of steps share what they have in common.
+Equal expressions are one node, so texts with different numbers of steps share their common part.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ REDUCED = ("sum", "max", "length")
 
 LEAVES = ("x", "vector", "rows", "column", "counts", "number", "constant", "gradient")
 """Leaves of a trace: the clients' initial models; a vector that they share; their rows of a stack, and their numbers in
-a column; their whole numbers in a list of those of all clients; a number; a stack of one number; the gradient at step
-k, whose argument is the node where it is taken."""
+a column; their whole numbers, in a list of all clients' numbers; a number; a stack of one number; the gradient at step
+k, whose argument is the node of the model at which it is taken."""
 
 AXES = {**dict.fromkeys(("x", "vector", "rows", "gradient"), 2), **dict.fromkeys(("column", "counts", *REDUCED), 1)}
 """Number of axes of a node's value by kind: 2 for vectors, 1 for columns; other kinds have their arguments' number."""
@@ -41,15 +41,15 @@ class Tape:
     """Trace of texts: a list of nodes, in which equal expressions are one node.
 
     Attributes:
-        d: the coordinates of a vector.
-        dtype: of all numbers.
-        device: where all vectors are.
-        nodes: what was asked for, arguments first.
-        axes: of each node, the number of axes of its value: 2 of a vector, 1 of a column, 0 of a number.
-        moved: of each node, whether it depends on a gradient.
-        tensors: the vectors and stacks that leaves stand for.
-        computed: what was computed of them alone, with what it was computed from.
-        looked: whether a number in one of them was looked at.
+        d: number of coordinates of a vector.
+        dtype: type of all numbers.
+        device: device of all vectors.
+        nodes: the traced operations, each after its arguments.
+        axes: for each node the number of axes of its value: 2 for a vector, 1 for a column, 0 for a number.
+        moved: for each node, True if it depends on a gradient.
+        tensors: the vectors and stacks of the leaves.
+        computed: values computed from these tensors alone, with their arguments.
+        looked: True if the text has read a number of these tensors.
     """
 
     d: int
@@ -91,13 +91,13 @@ class Tape:
         """Return the leaf of a shared vector, or of the clients' rows of a stack.
 
         Raises:
-            UnrecordedError: it is on another device, in other numbers, or wants a gradient.
+            UnrecordedError: the vector is on another device, has another type, or requires a gradient.
         """
         seen = self._leaves.get((kind, id(tensor)))
         if seen is not None:
             return seen
         if tensor.ndim != (2 if kind == "rows" else 1):
-            raise UnrecordedError("a number of each client")
+            raise UnrecordedError("a shared tensor must be a vector, and the clients' rows must form a matrix")
         fits = tensor.device == self.device and tensor.dtype == self.dtype and not tensor.requires_grad
         if not fits or tensor.shape[-1] != self.d:
             raise UnrecordedError(f"a tensor {tuple(tensor.shape)} of {tensor.dtype} on {tensor.device}")
@@ -120,7 +120,7 @@ class Tape:
         return self.node("constant", value, self._constants)
 
     def afresh(self) -> None:
-        """Begin another text, whose constants are matched with those of earlier texts in order."""
+        """Begin another text, whose constants are matched in order with the constants of earlier texts."""
         self._constants = 0
 
     def _at_scale(self, s: int, root: int) -> int | None:

@@ -26,7 +26,7 @@ class Someone:
     """Symbolic client numbers of a block: a text may only index stacks by them."""
 
     def __eq__(self, other: object) -> bool:
-        raise UnrecordedError("who a client is")
+        raise UnrecordedError("the text reads a client's number")
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -48,7 +48,7 @@ class Recording(TorchFunctionMode):
             return self.tape.apply(NAMES[name], *args)
         if not kwargs and name in TURNED:
             return self.tape.apply(TURNED[name], *args[::-1])
-        raise UnrecordedError(f"{name} of a tensor and an expression")
+        raise UnrecordedError(f"{name} of a tensor and an expression isn't supported")
 
     def computed(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Compute an operation on shared tensors once, and cache the result for all steps and texts."""
@@ -74,9 +74,9 @@ class Text:
     """Trace of a client's tau steps.
 
     Attributes:
-        asked: where the gradient at each step is taken.
-        gradients: those gradients.
-        made: what is returned, with expressions in it.
+        asked: the node of the model at which each step's gradient is taken.
+        gradients: the nodes of these gradients.
+        made: the text's result, with expressions in it.
     """
 
     asked: tuple[int, ...]
@@ -88,22 +88,22 @@ def text_of(tape: Functions, client: Callable[..., Any], start: int, tau: int, m
     """Trace a client's text for tau steps from the node ``start``.
 
     Raises:
-        UnrecordedError: it asks for gradients otherwise than at step 0, 1, ..., tau - 1, each at one place, the first
-            where the client begins.
+        UnrecordedError: the text requests gradients other than one at each step 0, 1, ..., tau - 1, the first at the
+            initial model.
     """
     asked: list[int] = []
     found: list[int] = []
 
     def gradient(k: Any, x: Any) -> Expression:
         if type(x) is not Expression or type(k) is not int or not 0 <= k <= len(asked):
-            raise UnrecordedError(f"the gradient at step {k!r}")
+            raise UnrecordedError(f"the text requests the gradient at step {k!r} out of order, or not at an expression")
         if not k and x.number != start:
-            raise UnrecordedError("the first gradient elsewhere than where a client begins")
+            raise UnrecordedError("the first gradient isn't taken at the client's initial model")
         if k == len(asked):
             asked.append(x.number)
             found.append(tape.node("gradient", k, x.number))
         elif asked[k] != x.number:
-            raise UnrecordedError("two gradients at one step")
+            raise UnrecordedError("the text takes two gradients at one step")
         return Expression(tape, found[k])
 
     someone = Someone()
@@ -111,7 +111,7 @@ def text_of(tape: Functions, client: Callable[..., Any], start: int, tau: int, m
     with Recording(tape, someone):
         made = client(someone, Expression(tape, start), gradient, tau, **more)
     if len(asked) != tau:
-        raise UnrecordedError(f"{len(asked)} gradients in {tau} steps")
+        raise UnrecordedError(f"the text requests {len(asked)} gradients in {tau} steps; it must request one a step")
     return Text(tuple(asked), tuple(found), made)
 
 

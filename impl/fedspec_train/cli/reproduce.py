@@ -90,10 +90,10 @@ def _mirror(module: str) -> Any:
 
 
 def _place(out: Path, stem: str, option: str = "--out") -> Path:
-    """The file of the runs, whose folder is made before anybody trains.
+    """Path of the file of the runs; its folder is made before training begins.
 
     Raises:
-        PlaceError: it cannot be made.
+        PlaceError: the folder can't be made.
     """
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -114,7 +114,7 @@ def _list(recipes: Any, as_json: bool) -> None:
 
 
 def _play(recipe: Any, size: str, found: Any, file: Path) -> None:
-    """Run what is not there yet; each run is written when it ends."""
+    """Run the trials that aren't stored yet; each run is written when it ends."""
     playing, stored = _mirror("fedspec_torch.recipes.runner"), _mirror("fedspec_torch.recipes.store")
     total = len(recipe.trials) * recipe.sizes[size].seeds
     with spinner() as progress:

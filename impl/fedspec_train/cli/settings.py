@@ -21,7 +21,7 @@ def set_and_tried(
     """Parse --set and --tune for each algorithm; values for a single algorithm take precedence over values for all.
 
     Raises:
-        ParameterError: one cannot be read, is known to nobody, or is set and tried alike.
+        ParameterError: a value can't be read, belongs to no algorithm, or is given in both --set and --tune.
     """
     given = assigned("--set", setting, rows, number_or_word)
     grids = assigned("--tune", tuning, rows, several)
@@ -40,8 +40,8 @@ def own_solvers(setting: Sequence[str], rows: Sequence[Algorithm]) -> tuple[list
     """Apply ``solver=ID`` settings that name another local solver; return the other settings, and the rows.
 
     Raises:
-        UnknownNameError: there is no such solver.
-        ParameterError: an algorithm takes no other solver.
+        UnknownNameError: no local solver has that name.
+        ParameterError: the algorithm doesn't accept another local solver.
     """
     with_own_solver = import_module("fedspec_torch.run.arguments").with_own_solver
     left, found = list[str](), [*rows]
@@ -62,7 +62,8 @@ def local_work(text: str | None, redraw: bool, passes: float | None, batch: int,
     """Parse local work: ``10`` steps, ``2-8`` drawn once for each client or in every round, or epochs.
 
     Raises:
-        ParameterError: it is no whole number >= 1, and not two of them, the smaller first; or two things are asked.
+        ParameterError: the text is neither a whole number >= 1 nor two such numbers in ascending order; or both steps
+            and epochs are given.
     """
     own = import_module("fedspec_torch")
     if passes is not None:
@@ -81,7 +82,7 @@ def spread(text: str) -> Any:
     """Parse a number of local steps, or a range: ``10``, ``2-8``.
 
     Raises:
-        ParameterError: it is no whole number >= 1, and not two of them, the smaller first.
+        ParameterError: the text is neither a whole number >= 1 nor two such numbers in ascending order.
     """
     low, dash, high = text.partition("-")
     try:
@@ -97,7 +98,7 @@ def cohort_of(asked: int | None, clients: int) -> int:
     """Return the number of clients in a round: as asked, or 10, or all if there are fewer.
 
     Raises:
-        ParameterError: there are not so many.
+        ParameterError: there are fewer clients than requested.
     """
     if asked is not None and asked > clients:
         raise ParameterError(
@@ -110,13 +111,14 @@ def shape_of(schedule: str | None, decay: float, warm_up: int, rounds: int) -> S
     """Parse the schedule of eta_l over rounds; None if it is constant.
 
     Args:
-        schedule: ``cosine``, ``cosine:least=0.001``, ``steps:50,75``, ``steps:50,75,factor=0.5``; None: it stays.
-        decay: what it is multiplied by after every round.
-        warm_up: over how many rounds it rises.
-        rounds: of a run.
+        schedule: ``cosine``, ``cosine:least=0.001``, ``steps:50,75``, ``steps:50,75,factor=0.5``; None: eta_l is
+            constant.
+        decay: factor of eta_l after every round.
+        warm_up: number of rounds of linear warm-up of eta_l.
+        rounds: number of rounds of a run.
 
     Raises:
-        ParameterError: there is no such schedule, it lacks a number or has one too many, or there are two.
+        ParameterError: the schedule is unknown, has too few or too many numbers, or is given twice.
     """
     if schedule is None and decay == 1 and not warm_up:
         return None

@@ -253,7 +253,7 @@ def _tell(
 
 @contextmanager
 def _said_once(ranks: Any, of_ranks: type[FedspecError]) -> Iterator[None]:
-    """Let rank 0 alone report an error that all ranks have; let all others report a rank that is gone."""
+    """Report an error that all ranks have on rank 0 only; report a rank that has ended on all others."""
     try:
         yield
     except FedspecError as error:

@@ -40,12 +40,12 @@ class Places:
     """Files that the command writes and resumes from.
 
     Attributes:
-        out: of the picture, if it ends as pictures do, or of the record; else without a suffix, of both.
-        save: of the run under way; None: nowhere.
-        resume: of the run to go on with; None: all begin anew.
-        every: seconds between two savings.
-        several: whether there are several runs, each with a file of its own.
-        log: of every round of a run; None: nowhere.
+        out: path of the picture, if it has a picture's suffix, or of the record; without a suffix, of both.
+        save: path of the saved run; None: runs aren't saved.
+        resume: path of the run to resume; None: every run begins at round 0.
+        every: seconds between two savings of a run.
+        several: True if there are several runs, each with its own file.
+        log: path of the log of every round; None: no log.
     """
 
     out: Path
@@ -71,7 +71,7 @@ class Places:
         """Return names of the runs that have no file to resume from.
 
         Raises:
-            PlaceError: none has.
+            PlaceError: none of the runs has a file.
         """
         if not self.resume or not self.several:
             return []
@@ -86,8 +86,7 @@ class Places:
         """Make the output folder, and raise an error if a file can't be written, before training starts.
 
         Raises:
-            PlaceError: there is none and none can be made, or a file cannot be written; or a picture of another kind is
-                asked for.
+            PlaceError: the folder can't be made, a file can't be written, or the picture's format is unknown.
         """
         if self.out.suffix.lower() in OTHERS:
             kinds = ", ".join(pictures.KINDS)
@@ -121,16 +120,16 @@ def begun(mirror: Any, places: Places, run: Any, seed: int, *, tuned: bool = Fal
     """Return the run, resumed from its saved file if the command resumes.
 
     Args:
-        mirror: the package that trains.
-        places: where runs are saved.
-        run: the run, from its beginning.
-        seed: what it is drawn from.
-        tuned: whether something was tried before it, and may be all that was saved.
-        more: what is not in the file.
+        mirror: the package ``fedspec_torch``.
+        places: the files of the command.
+        run: the run at its beginning.
+        seed: the seed of the run.
+        tuned: True if a grid search precedes the run, so that the saved file may hold only the search.
+        more: arguments of ``resume`` that the file doesn't contain.
 
     Raises:
-        PlaceError: the file holds a run that this command does not ask for.
-        CheckpointError: there is no such file, it is damaged, or the run is of another federation.
+        PlaceError: the file holds a run other than the command's.
+        CheckpointError: the file doesn't exist or is damaged, or its run has another federation.
     """
     if places.resume is None:
         return run
@@ -161,7 +160,7 @@ class DivergedRunsError(FedspecError):
     """Error: some runs diverged; the message says which and in which round.
 
     Attributes:
-        count: how many.
+        count: number of runs that diverged.
     """
 
     def __init__(self, said: Sequence[str]) -> None:
@@ -198,7 +197,7 @@ def play_each(
 
 
 def _play_one(run: Any, own: dict[str, Any], seed: int, places: Places, pace: Pace, records: Records) -> None:
-    """Play a run; its record is added, whatever ends it, where a round was played."""
+    """Run one algorithm; its record is added even after an error, if at least one round was done."""
     before = len(run.history)
     try:
         play(run, places, seed, pace)
@@ -216,8 +215,8 @@ def play(run: Any, places: Places, seed: int, pace: Pace) -> None:
     """Play a run to its end, and save it every ``places.every`` seconds.
 
     Raises:
-        KeyboardInterrupt: after the round, and saving once more; a second one breaks the round off.
-        PlaceError: it could not be saved at its end.
+        KeyboardInterrupt: after the round, once the run is saved again; a second interrupt stops the round at once.
+        PlaceError: the run couldn't be saved at its end.
     """
     file = None if places.save is None else places.of(places.save, run.algorithm.id, seed)
     saved = time.monotonic()
@@ -257,10 +256,10 @@ def run_record(run: Any, own: dict[str, Any], seed: int, before: int) -> dict[st
     """Return a run in the form of the JSON record.
 
     Args:
-        run: as far as it has come.
-        own: its hyper-parameters and options.
-        seed: what it was drawn from.
-        before: how many had been played when it was resumed.
+        run: the run, finished or not.
+        own: the run's hyper-parameters and options.
+        seed: the seed of the run.
+        before: number of rounds that were done when the run was resumed.
     """
     choices = run.federation.choices
     return {
@@ -289,7 +288,7 @@ def write(
     """Write the picture and the JSON record.
 
     Raises:
-        PlaceError: one cannot be written.
+        PlaceError: a file can't be written.
     """
     picture, record = places.written
     try:

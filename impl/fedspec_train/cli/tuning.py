@@ -23,14 +23,14 @@ class Question:
 
     Attributes:
         row: the algorithm.
-        reading: of it; None: the canonical one.
-        given: what is set.
-        grid: what is tried.
-        rounds: of each run.
-        shape: how eta_l changes from round to round; None: it does not.
-        by: what is held out is judged by it: ``loss`` or ``accuracy``.
-        seed: what is held out is drawn from it.
-        seeds: how many times each combination is trained.
+        reading: the reading of the algorithm; None: the canonical one.
+        given: hyper-parameters and options that stay fixed.
+        grid: the values to try, by name.
+        rounds: number of rounds of each run.
+        shape: schedule of eta_l over rounds; None: it is constant.
+        by: the score on held-out data: ``loss`` or ``accuracy``.
+        seed: seed from which the held-out data are drawn.
+        seeds: number of runs of each combination.
     """
 
     row: Algorithm
@@ -48,8 +48,8 @@ def found(mirror: Any, asked: Question, federation: Any, plan: Any, places: Plac
     """Run the grid search, resuming from its record if the command resumes.
 
     Raises:
-        PlaceError: the record of what was tried is gone, or cannot be written.
-        FedspecError: the mirror refuses the grid or the record, or all of it has diverged.
+        PlaceError: the record of the grid search is missing, or can't be written.
+        FedspecError: the mirror rejects the grid or the record, or every combination diverged.
     """
 
     def rates(numbers: Mapping[str, Any]) -> Any:
@@ -129,9 +129,9 @@ def summed_up(runs: Sequence[dict[str, Any]], findings: Mapping[str, Any], sourc
     """Describe whether the runs' settings were given, default or tuned.
 
     Args:
-        runs: as the record has them.
-        findings: what was tuned, by algorithm.
-        sources: where settings are from: "given", "usual" or both.
+        runs: the runs, as in the JSON record.
+        findings: the results of the grid searches, by algorithm.
+        sources: the sources of the settings: "given", "usual" or both.
     """
     if not findings:
         words = {("given",): "as given", ("given", "usual"): "as given or usual"}

@@ -45,9 +45,9 @@ def caption(
     """Return the caption: shared settings, the meaning of lines and bands, and the units.
 
     Args:
-        task: what the runs have in common.
+        task: the settings that all runs share.
         of: the runs of each algorithm.
-        against: what stands across.
+        against: the quantity on the horizontal axis.
         tuned: the algorithms whose settings were chosen for this task.
     """
     return " ".join((*_constant(task, of), *_lines(of), *_units(of, against), _settings(of, tuned)))
@@ -126,8 +126,8 @@ def wrapped(text: str, size: float, width: float) -> str:
 
     Args:
         text: words between spaces.
-        size: of the letters, in points.
-        width: in points.
+        size: size of the letters, in points.
+        width: width of a line, in points.
     """
     lines = [""]
     for word in text.split():

@@ -27,7 +27,7 @@ def _floats(run: Run) -> list[float]:
 
 
 def _seconds(run: Run) -> list[float]:
-    """None of a run that was resumed from a file without them: nobody knows what its first rounds took."""
+    """Seconds by round; None for a run that was resumed from a file without them."""
     return [*np.cumsum(run["times"])] if len(run["times"]) == len(run["rounds"]) else []
 
 
@@ -46,7 +46,7 @@ def chosen(option: str, text: str, known: Collection[str]) -> tuple[str, ...]:
     """Parse comma-separated names, each once, in the given order.
 
     Raises:
-        ParameterError: one is not known, or there is none.
+        ParameterError: a name is unknown, or there is no name.
     """
     names = tuple(dict.fromkeys(name.strip().replace("-", "_") for name in text.split(",") if name.strip()))
     for name in names:
@@ -62,8 +62,8 @@ class Curve:
     """Median over an algorithm's seeds, and a band, at each round that all of its runs have evaluated.
 
     Attributes:
-        low: the lower edge of the band; None: of a single seed there is none.
-        high: the upper one.
+        low: the lower edge of the band; None: a single seed has no band.
+        high: the upper edge of the band, likewise.
     """
 
     x: Numbers
@@ -82,10 +82,10 @@ def curve(runs: Sequence[Run], against: str, up: str, band: tuple[float, float])
     """Compute the curve of runs that differ only in their seeds; None if they have no such values.
 
     Args:
-        runs: of one algorithm.
-        against: a name of AGAINST.
-        up: a name of PANELS, or of a metric.
-        band: between which quantiles it lies.
+        runs: the runs of one algorithm.
+        against: the quantity on the horizontal axis, a name in AGAINST.
+        up: the quantity on the vertical axis, a name in PANELS or of a metric.
+        band: the two quantiles that bound the band.
     """
     by_round = [
         {

@@ -18,7 +18,7 @@ def parts(a: Algorithm) -> tuple[Any, ...]:
     """Return the functions of an algorithm's text, with their fast versions.
 
     Raises:
-        FedspecError: torch, or what else the mirror needs, is not there.
+        FedspecError: torch, or another package that the mirror needs, isn't installed.
     """
     try:
         found: tuple[Any, ...] = import_module("fedspec_torch.fast_paths.text_parts").parts(a)
@@ -31,9 +31,9 @@ def show(a: Algorithm, parts: Sequence[Any], out: Console) -> None:
     """Print each function of the text, the fast version that runs in its place, and the tests that compare the two.
 
     Args:
-        a: the row.
-        parts: its parts, as ``fedspec_torch.fast_paths.text_parts`` has them.
-        out: where to.
+        a: the row of the algorithm.
+        parts: the algorithm's parts, from ``fedspec_torch.fast_paths.text_parts``.
+        out: the stream to print to.
     """
     out.print(Text.assemble((a.id, "bold"), "  what the mirror runs"))
     if isinstance(a.run, LocalSolver):

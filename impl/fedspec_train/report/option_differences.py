@@ -15,7 +15,7 @@ def unlike(runs: Sequence[Mapping[str, Any]]) -> list[str]:
     """Describe each option with differing values in the runs: which algorithms have which value.
 
     Args:
-        runs: as the record of ``fedspec simulate`` has them.
+        runs: the runs, in the form of the record of ``fedspec simulate``.
     """
     found: dict[str, dict[str, dict[str, None]]] = {}
     for run in runs:

@@ -49,13 +49,14 @@ def draw(
     """Write the plot, as PNG, SVG or PDF by the file's suffix.
 
     Args:
-        runs: as the record has them; those of one algorithm differ in their seeds.
-        task: what they have in common, as the record has it.
-        file: to write.
-        against: names of AGAINST, a column of panels for each.
-        panels: names of PANELS or of metrics, a row of panels for each.
-        tuned: the algorithms whose settings were chosen for this task; beside them others are marked.
-        falling: the panels whose axis is logarithmic where numbers are far apart; shares, as most metrics are, are not.
+        runs: the runs, in the form of the record; runs of one algorithm differ in their seeds.
+        task: the settings that all runs share, in the form of the record.
+        file: the file to write.
+        against: names in AGAINST, a column of panels for each.
+        panels: names in PANELS or of metrics, a row of panels for each.
+        tuned: the algorithms whose settings were chosen for this task; the caption marks other algorithms.
+        falling: the panels with a logarithmic axis if their values span orders of magnitude; shares, like most metrics,
+            have none.
     """
     import matplotlib as mpl
 
@@ -138,7 +139,7 @@ def _below(told: str) -> float:
 
 
 def _keep_below(figure: Any, inches: float) -> None:
-    """Leave the lower edge of the picture to what stands under the panels."""
+    """Keep the lower edge of the picture free for the text under the panels."""
     share = inches / figure.get_figheight()
     figure.get_layout_engine().set(rect=(0, share, 1, 1 - share))
 
@@ -151,7 +152,7 @@ def _columns(names: Sequence[str], width: float) -> tuple[int, float]:
 
 
 def _line(axes: Any, algorithm: str, c: Curve, name: str) -> line_labels.End:
-    """Draw a curve; where it ends."""
+    """Draw a curve, and return its end."""
     style = style_of(algorithm)
     every = max(1, len(c.x) // 8)
     axes.plot(c.x, c.y, label=name, linewidth=1.8, markersize=5, markevery=every, **style.line)
@@ -183,7 +184,7 @@ def _axes(axes: Any, some: Sequence[Curve], against: str, panel: str, may_fall: 
 
 
 def _logarithmic(scale: Callable[[str], None], axis: Any) -> None:
-    """A logarithmic axis, with numbers between the powers of ten where there are few of these."""
+    """Set a logarithmic axis, with labels between the powers of ten if these are few."""
     from matplotlib import ticker
 
     scale("log")
@@ -194,5 +195,5 @@ def _logarithmic(scale: Callable[[str], None], axis: Any) -> None:
 
 
 def _apart(values: Sequence[float], times: float) -> bool:
-    """True if numbers read better on a logarithmic axis: all positive, and some so many times others."""
+    """True if numbers read better on a logarithmic axis: all positive, and spread over a large factor."""
     return min(values, default=0) > 0 and max(values) >= times * min(values)

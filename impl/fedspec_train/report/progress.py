@@ -13,12 +13,12 @@ class Pace:
     """Counter of the rounds of all runs of a command, which prints its progress.
 
     Attributes:
-        rounds: how many there are, of all runs.
-        tell: who is told, in a line.
-        clock: seconds since some moment.
-        done: how many are done or are not to be played.
-        played: how many of these were played here.
-        steps: how many local steps clients took in them.
+        rounds: number of rounds of all runs.
+        tell: function that prints a line.
+        clock: function that returns a time in seconds.
+        done: number of rounds that are done or skipped.
+        played: number of rounds that this command has run.
+        steps: number of local steps of all clients in these rounds.
     """
 
     rounds: int

@@ -23,13 +23,13 @@ def draw(recipe: Any, records: Sequence[Mapping[str, Any]], size: str, file: Pat
     """Plot a recipe's runs to a file, one line for each trial.
 
     Args:
-        recipe: :class:`fedspec_torch.recipes.recipe.Recipe`.
-        records: its runs as they are stored.
-        size: small or large.
+        recipe: a :class:`fedspec_torch.recipes.recipe.Recipe`.
+        records: the stored runs of the recipe.
+        size: the size of the runs, small or large.
         file: ``.png``, ``.svg`` or ``.pdf``.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file can't be written.
     """
     there = (name for name in FIRST if any(value is not None for r in records for value in r[name]))
     panel = FIRST[next(there, "test_loss")]

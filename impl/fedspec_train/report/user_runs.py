@@ -29,19 +29,20 @@ def draw_runs(
     """Plot runs to a file: one line for each name, the median over runs that differ in their seeds.
 
     Args:
-        runs: by name a run of :func:`fedspec_torch.simulate`, or a list of them. What bears an algorithm's id has that
-            algorithm's line in every picture; any other name has one of its own.
+        runs: by name, a run of :func:`fedspec_torch.simulate`, or a list of such runs. A name that is an algorithm's id
+            has that algorithm's line style in every picture; any other name has its own style.
         file: ``.png``, ``.svg`` or ``.pdf``.
-        against: ``rounds``, ``floats``, ``seconds``; what stands across, a column of panels for each.
-        panels: ``loss``, ``test_loss``, ``accuracy`` or names of metrics, a row for each; None: what there is of test
-            loss and accuracy, or the training loss.
-        tuned: the names of those whose settings were tuned for this task; others beside them are marked.
-        data: what the data are called in the caption.
-        model: what the model is called there; None: the name of its class.
+        against: ``rounds``, ``floats``, ``seconds``: the quantities on the horizontal axis, a column of panels for
+            each.
+        panels: ``loss``, ``test_loss``, ``accuracy`` or names of metrics, a row for each; None: test loss and accuracy
+            if the runs have them, else the training loss.
+        tuned: the names of runs whose settings were tuned for this task; the caption marks the other runs.
+        data: name of the data in the caption.
+        model: name of the model in the caption; None: the name of its class.
 
     Raises:
-        ParameterError: there are no rounds, or what is asked for is not known of them.
-        FedspecError: matplotlib is not there.
+        ParameterError: a run has no rounds, or lacks the requested quantities.
+        FedspecError: matplotlib isn't installed.
     """
     try:
         import_module("matplotlib")
@@ -102,7 +103,7 @@ def _record(name: str, run: Any) -> dict[str, Any]:
 
 
 def _apart(runs: Sequence[Any]) -> tuple[list[str], list[dict[str, str]]]:
-    """Describe the settings of runs: clauses that all share, and by name those that differ."""
+    """Describe the settings of runs: clauses that all runs share, and by name the clauses that differ."""
     told = [_in_words().told_of(run) for run in runs]
     rates = [_in_words().rates_of(run) for run in runs]
     for said, by_round, run in zip(told, rates, runs, strict=True):

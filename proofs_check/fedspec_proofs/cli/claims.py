@@ -31,7 +31,7 @@ def _need(what: str, extras: str, *modules: str) -> None:
     """Refuse to begin without what evidence runs on.
 
     Raises:
-        FedspecError: with what to install.
+        FedspecError: a package is missing; the message has the command that installs it.
     """
     if missing := [module for module in modules if find_spec(module) is None]:
         raise FedspecError(f"{what}: it needs {' and '.join(missing)}; {to_install(extras, 'fedspec-proofs')}")
@@ -79,7 +79,7 @@ def table(
 
 @app.command()
 def show(id: Annotated[str, typer.Argument(metavar="ID")], as_json: Json = False) -> None:
-    """Show one claim: its statement, assumptions, what it follows from, the evidence, its source."""
+    """Show one claim: its statement, assumptions, premises, evidence and source."""
     claim, record = ledger.find(id), store.load().get(id)
     if as_json:
         terminal.emit([shown.row(claim, record, ledger)])
@@ -111,7 +111,7 @@ def run_(
     chain: Annotated[bool, typer.Option("--chain", help="Links too; one that fails fails what follows.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Run the evidence of some claims again, and say whether each comes out as it stands."""
+    """Run the evidence of some claims again, and report whether each verdict is the recorded one."""
     if save and recheck:
         raise ParameterError("claims run: --store needs complete searches; leave out --recheck")
     if not 0 < limit < float("inf"):

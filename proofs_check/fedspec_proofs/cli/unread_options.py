@@ -52,15 +52,15 @@ def refuse(
     """Reject options that the requested analysis does not read.
 
     Args:
-        row: the algorithm.
-        asked: the question.
-        given: the parameters that stand on the command line.
-        numbers: the hyper-parameters that ``--set`` names.
-        counts: local steps.
-        peers: number of rows of the matrix; 0 if there is none.
+        row: the row of the algorithm.
+        asked: name of the requested analysis.
+        given: the parameters given on the command line.
+        numbers: the hyper-parameters given by ``--set``.
+        counts: numbers of local steps.
+        peers: number of rows of the mixing matrix; 0 without a matrix.
 
     Raises:
-        ParameterError: with the option.
+        ParameterError: the analysis doesn't read an option; the message names the option.
     """
     for name in sorted({*given} - {*READS[asked], *ALWAYS}):
         option = "--" + ("set" if name == "setting" else name.replace("_", "-"))

@@ -1,4 +1,4 @@
-"""The command ``fedspec worst-case``: how far rounds may end from the minimiser, certified, if they are linear."""
+"""The command ``fedspec worst-case``: certified largest distance from the minimiser after linear rounds."""
 
 from __future__ import annotations
 

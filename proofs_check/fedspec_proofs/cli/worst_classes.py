@@ -14,7 +14,7 @@ def interval(text: str) -> tuple[str, str] | None:
     """Parse two eigenvalues, the smaller first; None if the text is empty.
 
     Raises:
-        ParameterError: these are no two fractions from -1 to 1 that rise.
+        ParameterError: the text isn't two fractions from -1 to 1 in ascending order.
     """
     if not text:
         return None
@@ -33,7 +33,7 @@ def refuse(
     """Reject ``--alpha``, ``--eta`` and ``--eigenvalues`` for other algorithms, and algorithms that need them.
 
     Raises:
-        ParameterError: with what to do.
+        ParameterError: an option doesn't fit the algorithm; the message has the remedy.
     """
     from fedspec_proofs.worst_cases.compressed import ROWS as compressing
     from fedspec_proofs.worst_cases.exchanges import KEPT as kept
@@ -61,7 +61,7 @@ def compressed(
     """Certify a Lyapunov function's contraction factor per round, after the first, for any compressor of the class.
 
     Raises:
-        ParameterError: a number is outside.
+        ParameterError: a number is outside its domain.
     """
     from fedspec_proofs.worst_cases import compressed as module
     from fedspec_proofs.worst_cases.search import forms as search

@@ -18,7 +18,8 @@ def refuse(row: Algorithm, numbers: dict[str, Fraction], rates: list[Fraction], 
     """Reject options that can't be combined with ``--coefficients``.
 
     Raises:
-        ParameterError: another algorithm, more rounds, more rates, hyper-parameters, or a form that falls.
+        ParameterError: the options ask for another algorithm, several rounds, several rates, hyper-parameters, or a
+            Lyapunov function.
     """
     from fedspec_proofs.fednova.claims.best_coefficients import OWN as own
 
@@ -97,5 +98,5 @@ def _label(row: dict[str, Any]) -> str:
 
 
 def _three(number: str | None) -> str:
-    """Down in the last digit but for what is proved, which is in thousandths."""
+    """Three digits rounded down, except for proved bounds, which are multiples of a thousandth."""
     return f"{math.floor(Fraction(number) * 1000) / 1000:.3f}" if number else ""

@@ -25,7 +25,7 @@ def of_all(counts: tuple[int, ...], W: Words, *, alike: bool = False) -> tuple[i
     """Local steps of every peer, from one number; without a matrix or a class of matrices, the steps as given.
 
     Raises:
-        ParameterError: peers are to take unequally many.
+        ParameterError: the peers have unequal numbers of steps.
     """
     if (W or alike) and len({*counts}) > 1:
         raise ParameterError(
@@ -38,7 +38,7 @@ def refuse(W: Words) -> None:
     """Reject ``--mixing`` together with ``--coefficients``.
 
     Raises:
-        ParameterError: both are asked for.
+        ParameterError: both options are given.
     """
     if W:
         raise ParameterError("--mixing: peers have no server, which --coefficients needs; leave one of the two out")
@@ -50,14 +50,14 @@ def factor(
     """Certify a Lyapunov function's contraction factor per exchange, for this mixing matrix.
 
     Raises:
-        ParameterError: the algorithm keeps no vectors that come to stand for gradients.
+        ParameterError: the algorithm's clients keep no vectors that converge to gradients.
     """
     from fedspec_proofs.worst_cases import exchanges
     from fedspec_proofs.worst_cases.search import forms as search
 
     if row.id not in exchanges.KEPT:
         raise ParameterError(
-            f"worst-case --lyapunov: with a matrix it covers {', '.join(exchanges.KEPT)}, and not {row.id}; leave "
+            f"worst-case --lyapunov: with a matrix it covers {', '.join(exchanges.KEPT)}, but not {row.id}; leave "
             f"--lyapunov out"
         )
     numbers = exchanges.OTHERS[row.id] | numbers

@@ -22,7 +22,8 @@ def refuse(row: Algorithm, delay: int, lyapunov: bool) -> None:
     """Reject a delay for an algorithm without late changes, and an algorithm with late changes without ``--lyapunov``.
 
     Raises:
-        ParameterError: there is a delay, and it is one of these; or no form is asked for where changes come late.
+        ParameterError: a delay is given for an algorithm without late changes; or ``--lyapunov`` is missing for an
+            algorithm with late changes.
     """
     from fedspec_proofs.worst_cases.outer import LATE as late
 
@@ -36,7 +37,7 @@ def factor(row: Algorithm, steps: tuple[int, ...], numbers: dict[str, Any], mu: 
     """Contraction factor between two runs in a round, in a quadratic norm.
 
     Raises:
-        ParameterError: clients take unequally many steps.
+        ParameterError: the clients take unequally many steps.
     """
     from fedspec_proofs.worst_cases import outer
     from fedspec_proofs.worst_cases.search import forms as search

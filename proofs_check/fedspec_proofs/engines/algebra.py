@@ -65,8 +65,8 @@ def decide(
     """Decide a statement by z3: proved (and confirmed on fractions), or refuted by a counterexample in fractions.
 
     Args:
-        body: the statement.
-        timeout_ms: limit of each query.
+        body: function that makes the statement.
+        timeout_ms: time limit of each query, in milliseconds.
         logic: as in :func:`fedspec_proofs.engines.smt.prove`.
         sample: function that draws instances which meet the assumptions.
         instances: number of instances.

@@ -39,13 +39,13 @@ def adds_up(make: Callable[[Draw], Sum], *but: str, shares: Mapping[str, Any] | 
     """Identity to check: right - left - spare - steps (all except those named in ``but``); zero if they add up.
 
     Args:
-        make: the steps over variables that are positive, as far as multipliers and what is to spare are made of them.
-        but: steps that are left out.
-        shares: for some steps, what to take in place of the whole.
-        spared: likewise, of what is to spare.
+        make: function that makes the steps; every variable in a multiplier or in the slack must be positive.
+        but: names of steps that are left out.
+        shares: for some steps, a factor of the step, by default 1.
+        spared: a factor of the slack, by default 1.
 
     Raises:
-        ValueError: a multiplier, or what is to spare, may be negative.
+        ValueError: a multiplier or the slack may be negative.
     """
 
     def body(draw: Draw) -> list[Any]:

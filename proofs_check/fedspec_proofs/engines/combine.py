@@ -25,12 +25,12 @@ def all_refuted(*findings: Finding) -> Finding:
 
 
 def all_proved(parts: Mapping[str, Finding], assumptions: Collection[str] | None = None) -> Finding:
-    """Proved if every part is proved, refuted if one part is; an assumption matters if it matters to some part.
+    """Proved if every part is proved, refuted if one part is; an assumption matters if it matters to any part.
 
     Args:
-        parts: what each shows, in words, and what came out.
-        assumptions: what is told about dropping, all if not given; the others are steps of the proof, such as an
-            induction's hypothesis.
+        parts: description and finding of each part.
+        assumptions: assumptions whose dropping is reported, by default all; the remaining assumptions are steps of the
+            proof, such as the hypothesis of an induction.
     """
     words = "\n".join(f"{label}: {found.evidence}" for label, found in parts.items())
     verdicts = {found.verdict for found in parts.values()}

@@ -42,7 +42,7 @@ class Rationals:
     """Random small rationals; the same name gives the same number.
 
     Attributes:
-        values: drawn values, by the name of the single variable.
+        values: drawn values, by the name of the variable.
     """
 
     def __init__(self, rng: np.random.Generator, known: Mapping[str, Fraction] | None = None) -> None:

@@ -37,10 +37,10 @@ class Hunt(Generic[P]):
     Attributes:
         tried: number of instances.
         met: number of instances that met the assumptions.
-        ratio: the largest left / right among these.
+        ratio: the largest left / right among the instances that met the assumptions.
         worst: the instance with that ratio; None if no instance met the assumptions.
-        sides: its two sides.
-        noticed: for each way to weaken the right side, by name, whether some instance breaks the claim then.
+        sides: left and right side of that instance.
+        noticed: for each way to weaken the right side, by name, True if some instance then breaks the claim.
     """
 
     tried: int
@@ -57,7 +57,7 @@ class Hunt(Generic[P]):
 
 
 class _Looks(Generic[P]):
-    """The instances that a search looks at, and what it saw of them."""
+    """Instances that a search evaluates, with their ratios."""
 
     def __init__(self, inequality: Inequality[P], but: Collection[str]) -> None:
         self.inequality, self.but = inequality, but
@@ -67,7 +67,7 @@ class _Looks(Generic[P]):
         self.choices: dict[str, list[int]] = {}
 
     def look(self, pick: Pick) -> float | None:
-        """The ratio at the instance that is picked; None where it does not meet the assumptions."""
+        """Ratio at the chosen instance; None if the instance doesn't meet the assumptions."""
         instance, made = _made(self.inequality, pick)
         self.tried += 1
         if not self.inequality.met(instance, self.but):
@@ -109,10 +109,10 @@ def hunt(inequality: Inequality[P], tries: int, *, but: Collection[str] = (), le
     Where :mod:`.witnesses` know of an earlier search, its instances that showed something are among them.
 
     Args:
-        inequality: the claim.
+        inequality: the claim to search.
         tries: number of instances.
         but: assumptions that an instance must break.
-        less: name of the missing part of the right side, for the witnesses.
+        less: name of the part of the right side that is left out, for the stored instances.
     """
     known, brief, page = witnesses.page(f"hunt but {', '.join(but)} less {less}")
     looks = _Looks(inequality, but)

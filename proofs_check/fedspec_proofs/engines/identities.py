@@ -39,9 +39,10 @@ def identities(
     """Proved if every expression of every body vanishes for all values (sympy) and at random fractions.
 
     Args:
-        bodies: the identity at each of its sizes, by a label.
-        without: for each assumption, by name, the bodies that do not use it: where one does not vanish it matters.
-        instances: number of fractions that are tried for each body.
+        bodies: the identity for each of its sizes, by a label.
+        without: for each assumption, by name, the bodies without it; the assumption matters if one of these doesn't
+            vanish.
+        instances: number of random fractions at which each body is evaluated.
     """
     rng = generator()
     tests = [(label, vanishes(_flat(body(symbolic)), rng)) for label, body in bodies.items()]

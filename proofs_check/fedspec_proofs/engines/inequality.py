@@ -24,11 +24,12 @@ class Inequality(Generic[P]):
     """A claim left <= right about every instance that meets its assumptions.
 
     Attributes:
-        instance: makes an instance; it should be able to leave every assumption, or dropping one shows nothing.
-        assumptions: by the name that the claim gives them, whether an instance meets them.
-        sides: left and right side of each inequality that is claimed of an instance; exact, or floating-point.
-        spoiled: the sides with a part of the bound spoiled that is no term of its sum (a constant, a factor), by the
-            name of the part; the search must find a violation of each.
+        instance: function that makes an instance; its instances must be able to violate every assumption, otherwise
+            dropping an assumption shows nothing.
+        assumptions: for each assumption, by the claim's name for it, True if an instance meets it.
+        sides: left and right side of each inequality that is claimed for an instance; exact, or in floating point.
+        spoiled: the sides with a deliberate error in a part of the bound that isn't a term of its sum (a constant, a
+            factor), by the name of the part; the search must find a violation for each.
     """
 
     instance: Callable[[Choose], P]
@@ -37,7 +38,7 @@ class Inequality(Generic[P]):
     spoiled: Mapping[str, Callable[[P], Iterable[Sides]]] = field(default_factory=dict)
 
     def met(self, instance: P, but: Collection[str] = ()) -> bool:
-        """True if the instance meets every assumption except those in ``but``, and violates those."""
+        """True if the instance violates the assumptions in ``but`` and meets all others."""
         return all(holds(instance) != (name in but) for name, holds in self.assumptions.items())
 
     def summed(self, instance: P) -> Iterator[tuple[Any, Any]]:

@@ -12,7 +12,7 @@ ALGEBRA = ("sympy", "fedspec")
 
 
 class _TooLate(BaseException):
-    """Not an ``Exception``: sympy catches those in places."""
+    """Exception for a time limit, not an ``Exception``, since sympy catches those in places."""
 
 
 @contextmanager
@@ -20,7 +20,7 @@ def within(seconds: float) -> Iterator[None]:
     """Interrupt the code inside the ``with`` block after so many seconds of processor time; main thread only.
 
     Raises:
-        TimeoutError: it was stopped.
+        TimeoutError: the time limit was reached.
     """
 
     def stop(number: int, frame: FrameType | None) -> None:

@@ -37,7 +37,7 @@ def affine(step: Callable[[Vector, Vector], Vector], d: int, noises: int) -> Aff
     """Determine the affine recursion of ``step(x, xi)`` by running it at zero and at basis vectors.
 
     Raises:
-        ValueError: it is not affine.
+        ValueError: the step isn't affine in the model and the noise.
     """
     zero, calm = exact.vector(*[0] * d), exact.vector(*[0] * noises)
 

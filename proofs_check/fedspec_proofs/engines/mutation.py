@@ -40,7 +40,7 @@ def mutate(rule: Callable[..., Any], **calls: Callable[..., Any]) -> Callable[..
     """Copy a rule with some of the global functions that it calls replaced, as in ``mutate(rule, maximum=minimum)``.
 
     Raises:
-        KeyError: the rule calls no function of that name; a method of one of its arguments is none.
+        KeyError: the rule calls no global function of that name; methods of its arguments don't count.
     """
     body = inspect.unwrap(rule)
     assert isinstance(body, types.FunctionType)

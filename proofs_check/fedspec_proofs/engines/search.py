@@ -49,10 +49,11 @@ def searched(inequality: Inequality[P], tries: int = 2000, *, drop: int | None =
     A search that is not sharp comes out of its claim as not contradicted.
 
     Args:
-        inequality: the claim.
+        inequality: the claim to search.
         tries: number of instances.
-        drop: number of instances for each dropped assumption; half as many if not given, none with 0.
-        least: number of instances that must meet the assumptions, or nothing was checked.
+        drop: number of instances for each dropped assumption; by default half of ``tries``; 0: assumptions aren't
+            dropped.
+        least: number of instances that must meet the assumptions; with fewer, the verdict is that nothing was checked.
     """
     seen = hunt(inequality, tries)
     if seen.violated:

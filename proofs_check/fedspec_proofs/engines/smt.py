@@ -39,11 +39,11 @@ class Proof:
     """Answer of z3 to one query.
 
     Attributes:
-        outcome: see there.
-        claims: the claim, in words.
-        assumptions: the assumptions, in words.
+        outcome: z3's answer, an :class:`Outcome`.
+        claims: description of the claim.
+        assumptions: descriptions of the assumptions.
         model: the counterexample, by variable; empty otherwise. Irrational values are missing.
-        reason: why z3 gave up; empty otherwise.
+        reason: z3's reason for giving up; empty otherwise.
         seconds: time of the query.
     """
 
@@ -96,7 +96,7 @@ def prove(
     Args:
         claim: formulas that must all hold.
         assumptions: formulas that may be used.
-        timeout_ms: limit of each query.
+        timeout_ms: time limit of each query, in milliseconds.
         logic: an SMT-LIB logic whose specialised solver to use, such as ``QF_LRA``.
     """
     start = time.perf_counter()
@@ -134,9 +134,10 @@ class Induction(Generic[S]):
         initial: the state before the first step.
         arbitrary: a state of fresh variables.
         step: function of one step; its inputs are fresh variables.
-        inputs: conditions that the inputs satisfy.
-        invariant: formula of every reachable state; shown initially, assumed before and shown after a step.
-        claim: formula of the states before and after a step, from the invariant.
+        inputs: conditions on the inputs.
+        invariant: formula that holds in every reachable state; proved initially, assumed before and proved after a
+            step.
+        claim: formula about the states before and after a step, which must follow from the invariant.
     """
 
     initial: S

@@ -24,10 +24,10 @@ class ZeroTest:
     """Result of :func:`vanishes`.
 
     Attributes:
-        zero: True if every expression is identically zero; None when the two ways disagree.
+        zero: True if every expression is identically zero; None if the symbolic and the numerical test disagree.
         expressions: number of expressions.
-        points: number of random points for each expression.
-        witness: a point where one is not zero, by symbol, and its value there under ``value``.
+        points: number of random points at which each expression is evaluated.
+        witness: a point at which an expression isn't zero, by symbol, and the expression's value at it under ``value``.
     """
 
     zero: bool | None

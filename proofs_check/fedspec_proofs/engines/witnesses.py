@@ -25,9 +25,10 @@ class Found:
     Attributes:
         tried: number of instances.
         met: number of instances that met the assumptions.
-        choices: choices of each instance that shows something.
-        ratio: the largest left/right among these, in digits.
-        noticed: number of parts of the bound whose lack they show; of a smallest counterexample, 1 if there is one.
+        choices: the integer choices of each stored instance.
+        ratio: the largest left/right among these, as a decimal.
+        noticed: number of parts of the bound whose absence the instances reveal; for a smallest counterexample, 1 if it
+            exists.
     """
 
     tried: int
@@ -43,9 +44,9 @@ class Book:
 
     Attributes:
         known: results of an earlier run.
-        brief: True if little is searched for beside what is known.
+        brief: True if the search is short because stored results are known.
         found: results of this run.
-        lost: searches whose known instances do not show what they are kept for.
+        lost: searches whose stored instances no longer show their result.
     """
 
     known: Mapping[str, Found] = field(default_factory=dict)

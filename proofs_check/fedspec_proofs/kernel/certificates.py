@@ -24,9 +24,9 @@ class Proof:
 
     Attributes:
         name: name of the theorem.
-        words: the claim and its sizes.
-        problem: the problem; at an open rate, if there is more than one.
-        at: the multipliers by rate.
+        words: the claim and its sizes as text.
+        problem: the problem that is proved; with an open rate if there are multipliers at several rates.
+        at: the multipliers, by rate.
     """
 
     name: str

@@ -21,8 +21,9 @@ class Attempt:
     """A theorem's statement and its attempted proof.
 
     Attributes:
-        says: the statement.
-        by: the soundness of a check; it lacks that the check says yes.
+        says: the theorem's statement in Coq.
+        by: proof term: the soundness theorem of a check, applied to everything except the proof that the check returns
+            true.
     """
 
     says: str
@@ -62,7 +63,7 @@ def spoiled(page: str, rows: Rows, of_servers: Rows) -> dict[str, Attempt]:
 
 
 def _coefficients(page: str, of_servers: Rows) -> dict[str, Attempt]:
-    """Attempts on a server's coefficients: numbers of some, and numbers that no others are below."""
+    """Attempts on a server's coefficients: bounds for some coefficients, and lower bounds for all coefficients."""
     best, row = _weights(page, of_servers, "free")
     nova, nova_row = _weights(page, of_servers, "nova")
     alike, alike_row = _weights(page, of_servers, "free", 0)
@@ -142,7 +143,7 @@ def _proof(row: Mapping[str, Any], changes: Mapping[str, str | None]) -> dict[st
 
 
 def coq_text(page: str, rows: Rows, of_servers: Rows) -> str:
-    """Text of the Coq file: correct rows, which Coq must accept, and changed rows, which it must reject.
+    """Text of the Coq file: correct rows, which Coq must accept, and changed rows, which Coq must reject.
 
     Coq accepts this text only if each of the others is refused, and at its end: where the check is to say yes.
     """

@@ -34,10 +34,10 @@ class Cell:
     Attributes:
         algorithm: algorithm of the row.
         steps: steps of each client.
-        eta_l: their rate.
-        zeta2: the mean square of the clients' gradients at x*; 0 where they keep a vector.
-        bound: the number.
-        by: the algorithm whose row has the multipliers.
+        eta_l: the clients' learning rate.
+        zeta2: the mean square of the clients' gradients at x*; 0 for algorithms whose clients keep a vector.
+        bound: the bound in the table.
+        by: the algorithm whose stored row has the multipliers.
     """
 
     algorithm: str
@@ -58,7 +58,7 @@ def cells(page: str) -> list[Cell]:
     """Parse the tables of rounds on the page, each number once; :mod:`weighed` parses the table of server coefficients.
 
     Raises:
-        FedspecError: it says two numbers of one round.
+        FedspecError: the page has two different numbers for one round.
     """
     found: dict[str, Cell] = {}
     for table, text in TABLE.findall(page):
@@ -105,23 +105,23 @@ def proof(cell: Cell, row: Mapping[str, Any]) -> str:
     """Write a row's multipliers as the argument of the proof.
 
     Raises:
-        FedspecError: one is of no inequality between two points of a client.
+        FedspecError: a multiplier belongs to something else than an inequality between two points of a client.
     """
     return multipliers(cell.name, row["proof"], () if cell.algorithm in HELD else ("start", "zeta"))
 
 
 def multipliers(name: str, proof: Mapping[str, str], ends: Sequence[str]) -> str:
-    """Write multipliers in Coq's syntax: those of the inequalities in ``ends``, in order, then the list of all others.
+    """Write multipliers in Coq's syntax: first those of the inequalities named in ``ends``, in order, then the rest.
 
     Raises:
-        FedspecError: one is of no inequality between two points of a client.
+        FedspecError: a multiplier belongs to something else than an inequality between two points of a client.
     """
     found, pairs = dict(proof), []
     first = [number(found.pop(end, 0)) for end in ends]
     for words, c in found.items():
         pair = PAIR.fullmatch(words)
         if not pair:
-            raise FedspecError(f"kernel: {name}: {words!r} is no inequality between two points of a client")
+            raise FedspecError(f"kernel: {name}: {words!r} isn't an inequality between two points of a client")
         pairs.append(f"({pair[1]}%nat, {pair[2]}%nat, {pair[3]}%nat, {number(c)})")
     return " ".join([*first, coq_list(pairs)])
 
@@ -172,7 +172,7 @@ def coefficients(x: Form, n: int) -> list[Fraction]:
     """Coefficients of a form over x - x* and, by client, gradient at x*, kept vector, gradients in steps 0, 1, ...
 
     Raises:
-        FedspecError: the form is of something else.
+        FedspecError: the form contains another vector.
     """
     out: dict[int, Fraction] = {}
     for name, c in x.parts:
@@ -201,7 +201,7 @@ def coq_text(page: str, rows: Sequence[Mapping[str, Any]]) -> tuple[str, list[st
     """Text of the Coq file, and the names of its theorems.
 
     Raises:
-        FedspecError: the page has a number that no row is of, or there is a row that it has no number of.
+        FedspecError: the page has a number without a stored row, or a stored row has no number on the page.
     """
     stored, said = by_round(rows), cells(page)
     asked = {(c.by, c.steps, c.eta_l, c.zeta2) for c in said}

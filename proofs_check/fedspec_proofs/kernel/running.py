@@ -39,8 +39,8 @@ class Checked:
     """Number of theorems that Coq accepted, and their axioms.
 
     Attributes:
-        theorems: number of theorems, without the lemmas of the texts by hand.
-        axioms: axioms that all theorems together rely on.
+        theorems: number of theorems, without lemmas of the hand-written files.
+        axioms: axioms on which the theorems rely.
     """
 
     theorems: int
@@ -56,7 +56,7 @@ def compiled(name: str, folder: Path) -> str:
     """Compile a file with Coq and return its output.
 
     Raises:
-        RefusedError: it does not accept it.
+        RefusedError: Coq rejects the file.
     """
     done = subprocess.run(
         [compiler() or "coqc", "-q", "-no-glob", "-Q", ".", "", f"{name}.v"],
@@ -115,7 +115,7 @@ def resting_on(theorems: Iterable[str], modules: Iterable[str], folder: Path) ->
 
 
 def _whole_name(name: str) -> str:
-    """With its module, which Coq leaves out where that is imported."""
+    """Name with its module, which Coq omits if the module is imported."""
     return next((known for known in ALLOWED if known == name or known.endswith(f".{name}")), name)
 
 
@@ -129,14 +129,14 @@ def checked(
     """Compile all sources and data with Coq, and check the axioms.
 
     Args:
-        coq: the folder of the texts by hand.
-        folder: folder in which all is compiled.
-        data: by the name of a file, its text and the names of its theorems.
-        own: theorems of the texts by hand that are results too, with their modules.
-        say: function that prints the report on each part.
+        coq: the folder of the hand-written files.
+        folder: the folder in which everything is compiled.
+        data: by the name of a generated file, its text and the names of its theorems.
+        own: theorems of the hand-written files that count as results too, with their modules.
+        say: function that prints a report on each part.
 
     Raises:
-        RefusedError: a file is not accepted, or more is assumed than the reals.
+        RefusedError: Coq rejects a file, or a theorem relies on axioms other than those of the real numbers.
     """
     with say_time("what is proved by hand", say):
         prepared(coq, folder)

@@ -37,9 +37,10 @@ def checked_theorem(name: str, says: str, by: str = "", end: str = "Qed.") -> st
 
     Args:
         name: name of the theorem.
-        says: its statement.
-        by: the soundness of the check, which lacks that it says yes; nothing where the statement is that.
-        end: ``Qed.``, or what is to become of it instead.
+        says: the statement of the theorem.
+        by: proof term: the soundness theorem of the check, without the proof that the check returns true; empty if the
+            statement is itself that the check returns true.
+        end: ``Qed.``, or another end, for example for a proof that must fail.
     """
     refined = f"refine ({by} _). " if by else ""
     return f"Theorem {name} :\n  {says}.\nProof. {refined}vm_cast_no_check (eq_refl true). {end}\n"

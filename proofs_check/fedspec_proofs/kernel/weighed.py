@@ -46,13 +46,14 @@ class Weights:
     """A number of the table.
 
     Attributes:
-        which: the algorithm whose coefficients they are, ``nova`` for the best tau_eff, ``free`` for the best two.
-        eta_l: the clients' rate.
-        zeta2: the mean square of their gradients at x*.
+        which: the algorithm whose coefficients the cell has: ``nova`` for the best tau_eff, ``free`` for the best two
+            coefficients.
+        eta_l: the clients' learning rate.
+        zeta2: the mean square of the clients' gradients at x*.
         w: the factor of each client's change.
-        bound: the number.
-        least: the lower bound for other coefficients of their kind, if the page has it.
-        steps: steps of each client.
+        bound: the bound in the table.
+        least: the lower bound for all coefficients of the same kind, if the page has one.
+        steps: numbers of local steps of the clients.
     """
 
     which: str
@@ -106,7 +107,7 @@ def _said(head: Sequence[str], line: Sequence[str]) -> list[Weights]:
 
 
 def _each(which: str, said: str) -> tuple[Fraction, ...]:
-    """tau_eff / (n tau_i), or those of one and of three steps over n."""
+    """tau_eff / (n tau_i), or the coefficients of one and of three steps over n."""
     n, numbers_ = len(STEPS), [*map(Fraction, said.split("; "))]
     if which == "nova":
         (tau_eff,) = numbers_
@@ -143,7 +144,7 @@ def statement_below(cell: Weights) -> str:
     """Write the statement that no allowed coefficients come nearer to x*.
 
     Raises:
-        FedspecError: the page has no bound for them.
+        FedspecError: the page has no lower bound for these coefficients.
     """
     if cell.least is None:
         raise FedspecError(f"kernel: {cell.name}: the page has no lower bound for other coefficients")
@@ -155,7 +156,7 @@ def argument_below(cell: Weights, row: Mapping[str, Any]) -> str:
     """Proof term of the lower bound, from the row's functions, complete except for the final evaluation.
 
     Raises:
-        FedspecError: the row has none.
+        FedspecError: the stored row has no functions for the lower bound.
     """
     found = attained_of(row)
     if found is None:
@@ -187,7 +188,7 @@ def coq_text(page: str, rows: Sequence[Mapping[str, Any]]) -> tuple[str, list[st
     """Text of the Coq file, and the names of its theorems.
 
     Raises:
-        FedspecError: the page has a number that no row is of, or there is a row that it has no number of.
+        FedspecError: the page has a number without a stored row, or a stored row has no number on the page.
     """
     stored, said = by_cell(rows), {(c.which, c.eta_l, c.zeta2): c for c in weights(page)}
     if {*said} != {*stored}:

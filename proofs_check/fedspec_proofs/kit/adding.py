@@ -24,9 +24,9 @@ def summed(make: Callable[[Draw], Sum], names: Mapping[str, str], terms: Terms) 
     """Proved if the steps add up, no step can be left out, and halving at least one term of the bound breaks the sum.
 
     Args:
-        make: the links and the bound that they add up to.
-        names: each link in words, by its name.
-        terms: the bound, term by term; each is halved in turn.
+        make: function that makes the links and the bound that is their sum.
+        names: description of each link, by its name.
+        terms: the terms of the bound; each is halved in turn.
     """
     found = added(make, names)
     if found.verdict is not Verdict.PROVED:
@@ -66,9 +66,9 @@ def confirmed(parts: Iterable[Finding], looked: Finding, instances: int) -> Find
     """Finding of several proofs together, confirmed by a search, which also drops the assumptions.
 
     Args:
-        parts: the proofs.
-        looked: the search's finding.
-        instances: number of its instances.
+        parts: the findings of the proofs.
+        looked: the finding of the search.
+        instances: number of instances of the search.
     """
     shown = list(parts)
     for part in (*shown, looked):

@@ -19,7 +19,7 @@ class Piecewise:
 
     Attributes:
         at: points where the derivative bends, in increasing order.
-        slopes: the derivative there.
+        slopes: the derivative at these points.
     """
 
     at: tuple[Any, ...]

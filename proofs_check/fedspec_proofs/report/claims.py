@@ -105,7 +105,7 @@ def lead(paper: str, stored: Mapping[str, Any], ledger: Any, console: Console) -
 
 
 def _came_out(statement: Any, ledger: Any) -> Text:
-    """The claims about a statement by their verdicts, and by what they are of it."""
+    """Claims about a statement, by their verdicts and by the part of the statement that they show."""
     told: dict[tuple[str, str], list[Any]] = {}
     for claim in map(ledger.find, statement.claims):
         told.setdefault((claim.said, ledger.share(claim, statement)), []).append(claim)
@@ -284,7 +284,7 @@ def outcomes(ran: Sequence[Any], claims: Mapping[str, Any], console: Console) ->
 
 
 def headings(ledger: Any) -> dict[str, str]:
-    """A title for each claim and false variant, by id, such as "FedAda2, Corollary 23: refuted"; no two are alike."""
+    """A title for each claim and false variant, by id, such as "FedAda2, Corollary 23: refuted"; all titles differ."""
     return {id: _heading(claim, ledger) for id, claim in {**ledger.claims(), **ledger.variants()}.items()}
 
 

@@ -18,8 +18,8 @@ def drawing(path: Path | None) -> Callable[[Sequence[dict[str, Any]]], None] | N
     """Function that draws results into a file; None if no path is given.
 
     Raises:
-        ParameterError: the file is of another kind, or its folder does not exist.
-        FedspecError: matplotlib is missing.
+        ParameterError: the file's suffix is unknown, or its folder doesn't exist.
+        FedspecError: matplotlib isn't installed.
     """
     if path is None:
         return None
@@ -51,8 +51,8 @@ def draw(told: Sequence[dict[str, Any]], path: Path) -> None:
     """Draw the proved bound at each rate, the smallest ringed, and the distances that functions attain, if any.
 
     Args:
-        told: the output of ``fedspec worst-case --json``, a rate each.
-        path: the file.
+        told: the output of ``fedspec worst-case --json``, one entry for each rate.
+        path: the path of the file.
     """
     import matplotlib
     from matplotlib.figure import Figure

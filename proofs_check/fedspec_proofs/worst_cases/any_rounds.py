@@ -39,13 +39,13 @@ class Rounds:
     """Question: the worst distance after so many rounds, with these steps, hyper-parameters and constants.
 
     Attributes:
-        row: the algorithm.
+        row: the row of the algorithm.
         steps: the local steps of each client.
-        numbers: hyper-parameters.
+        numbers: the hyper-parameters by name.
         mu: strong convexity of the clients, in units of L.
         zeta2: zeta^2, in units of L^2 |x - x*|^2.
-        rounds: R.
-        mixing: the matrix by which peers mix, in words; none where there is a server.
+        rounds: R, the number of rounds.
+        mixing: the mixing matrix of the peers, as text; empty if there is a server.
     """
 
     row: Algorithm
@@ -58,7 +58,7 @@ class Rounds:
 
     @property
     def hyper(self) -> Any:
-        """Hyper-parameters as the algorithm's record, which rejects names that it does not take."""
+        """Hyper-parameters as the algorithm's record, which rejects unknown names."""
         return self.hyper_in(Fraction)
 
     def hyper_in(self, kind: Callable[[Fraction], Any]) -> Any:
@@ -96,7 +96,7 @@ def check(asked: Rounds) -> None:
 
     Raises:
         ParameterError: the algorithm has no rounds of a server or of peers, it sends parts of vectors, a number is
-            missing or outside, or there is a matrix and nobody to mix by it, or none.
+            missing or outside its domain, or the mixing matrix is missing or not needed.
         MixingError: the matrix is not doubly stochastic.
     """
     row, run = asked.row, asked.row.run
@@ -129,8 +129,8 @@ def problem_of(asked: Rounds, bound: Fraction = Fraction(0)) -> Problem:
     """Problem whose claim is |x_R - x*|^2 <= bound.
 
     Raises:
-        ParameterError: a number is outside of its domain, or the rule needs data that such rounds do not have.
-        NotLinearError: a premise of the proof is not true of the rule, with the statement if there is one.
+        ParameterError: a number is outside its domain, or the rule needs data that such rounds don't have.
+        NotLinearError: the rule violates a premise of the proof; the message has the failing statement if there is one.
     """
     check(asked)
     x, n = basis("x"), len(asked.steps)

@@ -36,9 +36,9 @@ class Weighed:
 
     Attributes:
         steps: local steps of each client.
-        eta_l: their rate, in units of 1/L.
+        eta_l: the clients' learning rate, in units of 1/L.
         zeta2: mean squared gradient of the clients at x*.
-        w: a coefficient for each number of steps, in the order in which these first come.
+        w: a coefficient for each distinct number of steps, in order of first appearance.
         mu: strong convexity of the clients, in units of L.
     """
 
@@ -115,7 +115,7 @@ def least(r: Weighed, found: Attained, ways: Ways) -> Fraction:
     """Smallest squared distance |x_+ - x*|^2 over all w at these functions, exactly.
 
     Raises:
-        ValueError: these are no functions of the class, or FedAvg's clients do not follow the forms.
+        ValueError: the functions aren't in the class, or FedAvg's clients don't follow the forms.
     """
     problem, x, moves = plane_of(r, ways)
     assert problem.play

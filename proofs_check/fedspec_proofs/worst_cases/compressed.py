@@ -45,10 +45,10 @@ class Compressed(Falls):
     """A round of EF21 with n clients.
 
     Attributes:
-        alpha: alpha of the compressor, in words.
-        eta: the server's rate, in units of 1/L, in words.
+        alpha: alpha of the compressor, as text.
+        eta: the server's rate, in units of 1/L, as text.
         n: number of clients.
-        form: P, in words; none before it is found.
+        form: matrix P of the Lyapunov function, as text; empty before one is found.
         mu: strong convexity of the clients, in units of L.
     """
 

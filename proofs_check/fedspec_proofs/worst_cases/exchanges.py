@@ -102,13 +102,14 @@ class Exchanged(Peers):
     """An exchange with a given mixing matrix.
 
     Attributes:
-        algorithm: its id, of :data:`KEPT`.
-        W: the mixing matrix, in words.
-        tau: local steps of all; k-gt and led exchange after the last of them, diging and d2 after each.
-        eta_l: their rate, in units of 1/L.
-        form: P, in words; none before it is found.
+        algorithm: the algorithm's id, one of :data:`KEPT`.
+        W: the mixing matrix, as text.
+        tau: number of local steps of each peer; k-gt and led exchange after the last step, diging and d2 after each
+            step.
+        eta_l: the peers' learning rate, in units of 1/L.
+        form: matrix P of the Lyapunov function, as text; empty before one is found.
         mu: strong convexity of the clients, in units of L.
-        numbers: hyper-parameters that are others than those of :data:`OTHERS`.
+        numbers: hyper-parameters with values other than in :data:`OTHERS`.
     """
 
     algorithm: str
@@ -136,8 +137,8 @@ class Exchanged(Peers):
         """State, all X_i - x* and all c_i + grad F_i(x*) but the last, before and after, with inequalities.
 
         Raises:
-            ParameterError: the algorithm keeps no such c_i.
-            ValueError: the c_i do not sum to zero after it.
+            ParameterError: the algorithm's clients keep no vectors c_i.
+            ValueError: the c_i don't sum to zero after the exchange.
         """
         if self.algorithm not in KEPT:
             raise ParameterError(f"exchanges: got {self.algorithm}; it must be one of {', '.join(KEPT)}")
@@ -146,7 +147,7 @@ class Exchanged(Peers):
         played = play(functions, lambda start, clients: self.after([*map(start, X)], [*map(start, c)], clients))
         ends, kept = played.ended[: self.n], played.ended[self.n :]
         if sum(kept, ORIGIN) != ORIGIN:
-            raise ValueError(f"exchanges: the kept vectors c_i of {self.algorithm} must sum to zero, and do not")
+            raise ValueError(f"exchanges: the kept vectors c_i of {self.algorithm} must sum to zero, but don't")
 
         def seen(X: Sequence[Form], c: Sequence[Form]) -> list[Form]:
             return [*X, *(a + s for a, s in zip(c[:-1], slopes[:-1], strict=True))]
@@ -158,7 +159,7 @@ def mixing_of(W: Words) -> Mixing:
     """Convert a matrix of strings to an array of fractions.
 
     Raises:
-        ParameterError: a row is not as long as there are rows, or an entry is no fraction.
+        ParameterError: the matrix isn't square, or an entry isn't a fraction.
     """
     if any(len(row) != len(W) for row in W):
         raise ParameterError(f"W: got rows of {[*map(len, W)]} entries; a mixing matrix must be square")

@@ -22,7 +22,7 @@ class Falls:
     """Base class of records of such rounds.
 
     Attributes:
-        form: P, in words; none before it is found.
+        form: matrix P of the quadratic form, as text; empty before one is found.
     """
 
     form: Words

@@ -51,11 +51,11 @@ class Stretch:
     """An interval of rates, with the clients that prove a lower bound on it.
 
     Attributes:
-        round: the method, steps and zeta^2; its rate is of no account.
-        low: the smallest rate; zero is not a rate.
-        high: the largest; none where there is none.
-        curvatures: curvatures of parabolas, a client each; empty if there are functions.
-        functions: at the rate low.
+        round: the method, steps and zeta^2; its learning rate is ignored.
+        low: the smallest rate; 0 itself is excluded.
+        high: the largest rate; None: no limit.
+        curvatures: the curvatures of the clients' parabolas, one for each client; empty if ``functions`` is set.
+        functions: the clients' functions at the rate ``low``; None if ``curvatures`` is set.
     """
 
     round: Round
@@ -69,10 +69,11 @@ class Stretch:
         """Smallest t, which is low/high.
 
         Raises:
-            ValueError: no functions follow such rates.
+            ValueError: the interval is unbounded or empty, or begins at 0, so that functions can't be scaled to its
+                rates.
         """
         if not self.high or not 0 < self.low < self.high:
-            raise ValueError(f"following: got rates from {self.low} to {self.high}; they must satisfy 0 < low < high")
+            raise ValueError(f"lower bound: got rates from {self.low} to {self.high}; they must satisfy 0 < low < high")
         return self.low / self.high
 
     def __str__(self) -> str:
@@ -86,7 +87,7 @@ def last_of(r: Round) -> Fraction | None:
 
 
 def wrong_with(stretches: Sequence[Stretch], least: Fraction) -> str:
-    """Reason why these intervals don't prove the lower bound at every rate; empty if they do."""
+    """Reason why these intervals don't prove the lower bound at every rate; empty if the intervals prove it."""
     last = stretches and last_of(stretches[0].round)
     if not stretches or stretches[0].low != 0 or stretches[-1].high != last:
         return f"they do not reach from 0 to {last or 'infinity'}"
@@ -132,7 +133,7 @@ def play_at(one: Stretch, t: Any) -> Play:
     """Record the round at the local rate low/t; gradients are scaled so that each step stays that at the rate low.
 
     Raises:
-        ValueError: the rule asks them elsewhere than at the rate low.
+        ValueError: at the new rate, the rule evaluates gradients at other points.
     """
     r, n = one.round, len(one.round.steps)
     x, each = basis("x"), [basis(f"c{i}") for i in range(n)]
@@ -149,12 +150,12 @@ def play_at(one: Stretch, t: Any) -> Play:
     there = [_following(f, t, x, Fraction(OTHERS[r.algorithm].get("mu", 0))) for f in functions]
     played = play(there, lambda start, clients: at(one.low / t, t, start, clients))
     if any(len(f.points) != len(g.points) for f, g in zip(functions, there, strict=True)):
-        raise ValueError("following: at another rate, the rule evaluates gradients at other points")
+        raise ValueError("lower bound: at the rate low/t, the rule evaluates gradients at other points than at low")
     return played
 
 
 def _following(f: Function, t: Any, x: Form, pull: Fraction) -> Function:
-    """A client that answers at the rate low/t so that its steps are those at the rate low."""
+    """Client whose gradient answers at the rate low/t give the same steps as at the rate low."""
 
     def moved(k: int, p: Point) -> Point:
         if not k:
@@ -171,7 +172,8 @@ def problem_of(one: Stretch, least: Fraction) -> tuple[Problem, list[list[list[V
     The claim is that a round ends further away than the least. The matrices are to be positive semidefinite.
 
     Raises:
-        ValueError: no functions follow such rates, or a round does not end at one place.
+        ValueError: the interval is unbounded or empty, or begins at 0; or the round ends at different points at its two
+            ends.
     """
     r, low = one.round, one.share
     played = play_at(one, RATE)
@@ -183,7 +185,7 @@ def problem_of(one: Stretch, least: Fraction) -> tuple[Problem, list[list[list[V
         if r.zeta2:
             given["zeta"] = sum((square(s) for s in slopes), Value()) / len(slopes) - r.zeta2
         if played.ended != play_at(one, Fraction(1)).ended:
-            raise ValueError("following: at another rate, the round ends at another point")
+            raise ValueError("lower bound: at the rate low/t, the round ends at another point than at low")
         return Problem(square(played.ended[0]) - right, given, right, played), []
     before, after = [x, *(RATE * basis(f"c{i}") for i in range(len(r.steps)))], played.ended
     entries = [

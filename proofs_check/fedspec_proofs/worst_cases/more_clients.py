@@ -39,7 +39,8 @@ def among(r: Round, proof: Mapping[str, Fraction], n: int) -> tuple[Round, dict[
     A form P in x - x* and all c_i - grad F_i(x*) becomes the form with the same value in means and deviations.
 
     Raises:
-        ParameterError: a kind has fewer than two clients, before or after, or no whole number of them.
+        ParameterError: a number of steps belongs to fewer than two clients, before or after, or n isn't a multiple that
+            keeps the proportions.
     """
     more = Fraction(n, len(r.steps))
     old = r.kinds
@@ -61,10 +62,10 @@ def divided(
     """Divide the multipliers of each group of clients equally among another group with the same steps.
 
     Args:
-        proof: the multipliers of some clients.
-        old: these clients, kind by kind.
-        new: the others, likewise.
-        letters: with which the names of what is a client's own begin; all else stays.
+        proof: the multipliers for the old clients.
+        old: indices of the old clients, grouped by number of steps.
+        new: indices of the new clients, in the same groups.
+        letters: the first letters of names that belong to a single client; all other names stay the same.
     """
     out = {name: c for name, c in proof.items() if name[0] not in letters}
     for mine, theirs in zip(old, new, strict=True):

@@ -69,14 +69,14 @@ class Round:
     """A round of an algorithm, with the constants of its worst case.
 
     Attributes:
-        algorithm: its id.
+        algorithm: the algorithm's id.
         steps: local steps of each client.
-        eta_l: their rate, in units of 1/L; a fraction in words, or one that is left open.
-        zeta2: mean squared gradient of the clients at x*; of no account where clients keep a vector.
-        share: a, where clients keep a vector.
-        form: P, in words, where the sum that falls is <P, Gram(x - x*, c_1 - grad F_1(x*), ...)> instead.
+        eta_l: the clients' learning rate, in units of 1/L; a fraction as text, or an open rate.
+        zeta2: mean squared gradient of the clients at x*; ignored if clients keep a vector.
+        share: weight a of the clients' vectors in the Lyapunov function, if clients keep a vector.
+        form: matrix P, as text, if the Lyapunov function is <P, Gram(x - x*, c_1 - grad F_1(x*), ...)>; else empty.
         mu: strong convexity of the clients, in units of L.
-        numbers: hyper-parameters that are others than those of :data:`OTHERS`.
+        numbers: hyper-parameters with values other than in :data:`OTHERS`.
     """
 
     algorithm: str

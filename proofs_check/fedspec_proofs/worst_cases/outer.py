@@ -50,13 +50,13 @@ class Outer(Falls):
     """A round of an algorithm whose server keeps vectors beside its model.
 
     Attributes:
-        algorithm: its id, of :data:`MOMENTA` or :data:`LATE`.
+        algorithm: the algorithm's id, one of :data:`MOMENTA` or :data:`LATE`.
         tau: local steps of each client.
-        eta_l: their rate, in units of 1/L.
-        numbers: the other hyper-parameters and options, in words.
-        delay: D, where changes come late.
+        eta_l: the clients' learning rate, in units of 1/L.
+        numbers: all other hyper-parameters and options, as text.
+        delay: delay D of the changes, in versions; 0 without late changes.
         n: number of clients; a proof for two holds for more (:mod:`fedspec_proofs.worst_cases.more_clients`).
-        form: P, in words; none before it is found.
+        form: matrix P of the quadratic form, as text; empty before one is found.
         mu: strong convexity of the clients, in units of L.
     """
 
@@ -112,7 +112,7 @@ class Outer(Falls):
         the first run are those of the second and a difference, F0.g2 = F0.g0 + F0.d0.
 
         Raises:
-            ParameterError: the algorithm's server keeps nothing of this kind, or the delay is none.
+            ParameterError: the algorithm's server keeps no momentum and no old versions, or the delay is invalid.
         """
         if self.algorithm not in (*MOMENTA, *LATE):
             raise ParameterError(f"outer: got {self.algorithm}; it must be one of {', '.join((*MOMENTA, *LATE))}")
@@ -136,7 +136,7 @@ class Outer(Falls):
 
 
 def _apart(y: Form, tau: int) -> Form:
-    """A form with the gradients of the first run as those of the second and differences."""
+    """Form with the gradients of the first run written as the second run's gradients plus differences."""
     total = ORIGIN
     for name, c in y.parts:
         of, _, k = name.rpartition(".g")

@@ -46,7 +46,7 @@ def wrong_with(r: Round, curvatures: Sequence[Fraction], low: Fraction, high: Fr
 
 
 def over(r: Round, curvatures: Sequence[Fraction], least: Fraction) -> list[Polynomial]:
-    """Polynomials in the rate; if any of them is at most zero at a rate, these clients prove the bound there."""
+    """Polynomials in the rate; if any polynomial is at most zero at a rate, these clients prove the bound there."""
     M = matrix(r, curvatures)
     if not r.keeps:
         ((end,),) = M

@@ -67,8 +67,8 @@ class Given:
     """Settings of a run of rounds.
 
     Attributes:
-        places: clients that run under the numbers 0, 1, ...; empty: each under its own number.
-        backwards: True if the plan names the clients in the opposite order.
+        places: the client at each number 0, 1, ...; empty: each client has its own number.
+        backwards: True if the plan names the clients in reverse order.
         examples: number of each client's examples.
         floats: True if hyper-parameters are floating-point numbers.
         shapes: shapes of the model's blocks; empty: one block.
@@ -90,13 +90,14 @@ def ask(name: str, way: Way, clients: Callable[[Form], Sequence[Function]], x: F
 
     Args:
         name: the algorithm's id, for messages.
-        way: its rounds.
-        clients: clients whose mean has its minimiser at a point, new ones each time.
-        x: the model before the rounds, less x*.
+        way: function that runs the algorithm's rounds.
+        clients: function that makes new clients whose mean has its minimiser at a given point.
+        x: the model before the rounds, minus x*.
 
     Raises:
-        NotLinearError: with the premise, and the statement if there is one.
-        ParameterError: a number is outside of its domain, or the rule needs data that such rounds do not have.
+        NotLinearError: the rule violates a premise; the message has the premise, and the failing statement if there is
+            one.
+        ParameterError: a number is outside its domain, or the rule needs data that such rounds don't have.
     """
     star, begun = basis(STAR), _chance()
 
@@ -145,7 +146,7 @@ def check_same(name: str, made: Made, played: Play) -> None:
     """Raise if the run used by a proof differs from the run whose premises were tested.
 
     Raises:
-        NotLinearError: it ends elsewhere, or asks for other gradients.
+        NotLinearError: the run ends at another point, or evaluates other gradients.
     """
     star = basis(STAR)
     ends = tuple(y - star for y in made.ends)

@@ -31,12 +31,12 @@ class Several:
     """Several rounds of one row of a table.
 
     Attributes:
-        algorithm: its id.
+        algorithm: the algorithm's id.
         steps: local steps of each client.
-        eta_l: their rate, in units of 1/L.
+        eta_l: the clients' learning rate, in units of 1/L.
         zeta2: mean squared gradient of the clients at x*, in units of L^2 |x_0 - x*|^2.
-        rounds: R.
-        start: |x_0 - x*|^2 at most; a link of a chain begins there.
+        rounds: R, the number of rounds.
+        start: upper bound of |x_0 - x*|^2; a link of a chain begins at the previous bound.
     """
 
     algorithm: str

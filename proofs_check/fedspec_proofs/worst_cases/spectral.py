@@ -73,15 +73,16 @@ class Mixed(Peers):
     """An exchange with any mixing matrix of a class.
 
     Attributes:
-        algorithm: its id, of :data:`fedspec_proofs.worst_cases.exchanges.KEPT`.
-        low: the least eigenvalue but that of 1, in words.
-        high: the largest.
-        tau: local steps of all; k-gt and led exchange after the last of them, diging and d2 after each.
-        eta_l: their rate, in units of 1/L.
-        form: A, B, C, D as the matrix of x, X_i - x and k_i, in words; none before it is found.
+        algorithm: the algorithm's id, one of :data:`fedspec_proofs.worst_cases.exchanges.KEPT`.
+        low: the smallest eigenvalue besides the eigenvalue 1, as text.
+        high: the largest eigenvalue besides the eigenvalue 1, as text.
+        tau: number of local steps of each peer; k-gt and led exchange after the last step, diging and d2 after each
+            step.
+        eta_l: the peers' learning rate, in units of 1/L.
+        form: A, B, C, D: the matrix of the Lyapunov function in x, X_i - x and k_i, as text; empty before one is found.
         n: number of clients.
         mu: strong convexity of the clients, in units of L.
-        numbers: hyper-parameters that are others than those of :data:`fedspec_proofs.worst_cases.exchanges.OTHERS`.
+        numbers: hyper-parameters with values other than in :data:`fedspec_proofs.worst_cases.exchanges.OTHERS`.
     """
 
     algorithm: str
@@ -151,7 +152,7 @@ def of_class(r: Mixed, mixed: Sequence[tuple[list[Form], list[Form]]]) -> dict[s
     """Inequalities <= 0 that stacks satisfy before and after multiplication with a matrix of the class, by name.
 
     Raises:
-        ParameterError: there are more than two, or the interval is none within [-1, 1].
+        ParameterError: there are more than two stacks, or the interval isn't inside [-1, 1].
     """
     low, high = Fraction(r.low), Fraction(r.high)
     if len(mixed) > 2:

@@ -27,12 +27,12 @@ class Table(Generic[Q]):
     """Table of stored rows about one class of rounds.
 
     Attributes:
-        name: name of the file that keeps them.
-        script: the program in ``scripts`` that finds them.
-        kind: the record of the rounds of a row.
-        names: the fields of that record that say which rounds a row is about.
-        problem_of: claim of a row on its rounds, at a bound.
-        among: the rounds and the multipliers of two clients, divided among others.
+        name: name of the file with the rows.
+        script: the program in ``scripts`` that computes the rows.
+        kind: class of the record that describes a row's rounds.
+        names: the fields of that record that identify a row.
+        problem_of: function that makes a row's claim about its rounds, at a bound.
+        among: function that extends rounds and multipliers from two clients to more.
     """
 
     name: str
@@ -78,8 +78,8 @@ class Table(Generic[Q]):
         """Reason why a row proves nothing; empty if its multipliers prove its bound with the current rule.
 
         Args:
-            row: as it is kept.
-            more: further numbers of clients of which it is to be proved.
+            row: the row as stored.
+            more: further numbers of clients for which the row must be proved.
         """
         r, bound, proof = self.asked(row), Fraction(row["bound"]), proof_of(row)
         ways: list[tuple[Any, Proof]] = [(r, proof)]

@@ -1,4 +1,4 @@
-"""AFGA: FedAMSGrad with clients that are sampled anew at every local step and mix with their neighbours after it.
+"""AFGA: FedAMSGrad with clients that are sampled again at every local step and mix with their neighbours after it.
 
     every client i: x_i = x
     for t = 0..I-1:

@@ -44,7 +44,7 @@ def check_room(buffer: int, pending: Sequence[Vector], arrivals: Sequence[Arriva
     """Raise PlanError if more updates arrive than the buffer has space for, since the server steps in between.
 
     Raises:
-        PlanError: more arrive than the buffer still takes.
+        PlanError: more updates arrive than the buffer has space for.
     """
     if len(arrivals) > max(1, buffer - len(pending)):
         raise PlanError(

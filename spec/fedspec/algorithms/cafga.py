@@ -87,7 +87,7 @@ def weights(h: Any, clusters: Clusters, like: Vector) -> Weights:
 
 
 def beginning(x: Vector, X: Stack, S: Sequence[int], W: Mixing) -> Stack:
-    """Initial models of a round by line 5 as printed: x for senders and those who mix with one, else their own."""
+    """Initial models of a round by line 5 as printed: x for senders and their neighbours; other clients keep theirs."""
     return broadcast(x, X, array([sum(W[i, j] for j in S) + (i in S) for i in range(len(X))], x))
 
 
@@ -107,7 +107,7 @@ def change(h: Cafga, x: Vector, X: Stack, clients: Clients, plan: Exchange) -> t
 
 
 def change_adapted(h: AdaptedCafga, x: Vector, clients: Clients, plan: Exchange) -> Vector:
-    """Aggregated change Delta of communication-adapted CAFGA: row k of W is that of the k-th computing client."""
+    """Aggregated change Delta of communication-adapted CAFGA: row k of W belongs to the k-th computing client."""
     deltas, clusters = [], clusters_of(plan, len(clients))
     X = stack([x] * len(clients))
     for V in clusters:

@@ -44,7 +44,8 @@ def client_centric(
     """Algorithms 2 and 3: process arrivals that fit the buffer, with one server step if they fill it.
 
     Raises:
-        PlanError: there are more arrivals than the buffer still takes, or one is of no client or of no version.
+        PlanError: more updates arrive than the buffer has space for, or an arrival names a client or a version that
+            doesn't exist.
     """
     check_room(h.buffer, state.pending, arrivals)
 

@@ -1,4 +1,4 @@
-"""D2: decentralised SGD whose steps undo the bias of mixing. Row i of every stack is client i's.
+"""D2: decentralised SGD whose steps undo the bias of mixing. Row i of every stack belongs to client i.
 
     I times:  X' = W (2 X - X_before - eta_l (G(X) - G_before))
               X_before = X;  G_before = G(X);  X = X'
@@ -50,7 +50,7 @@ class Before(Peers):
 
 
 def init(h: D2, x: Vector, setup: Setup) -> Before:
-    """Initial state: the models, equal to those of the step before, with gradients of zero."""
+    """Initial state: the models, with equal models before the last step and gradients of zero."""
     X = rows(x, setup)
     return Before(X, X, X * 0)
 

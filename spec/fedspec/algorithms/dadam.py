@@ -78,7 +78,7 @@ def local_dadam(h: Dadam, state: AdaptivePeers, G: Stack, W: Mixing) -> Adaptive
 
 
 def tracked_dadam(h: Dadam, state: AdaptivePeers, G: Stack, W: Mixing) -> AdaptivePeers:
-    """Step of Adam that divides by second moments on which the clients agree, those up to the step before."""
+    """Step of Adam that divides by second moments on which the clients agreed before the step."""
     past = moments(state.moments, G, beta1=h.beta1, beta2=h.beta2, beta3=h.beta3)
     u_tilde = gossip(state.u_tilde, W)
     X = tracked_step(state.X, past.m, u_tilde, W, eta_l=h.eta_l, eps=h.eps)

@@ -74,7 +74,7 @@ class State:
         x: the model.
         v: the outer momentum.
         m_i: every client's first moment as its last round left it.
-        v_i: its second.
+        v_i: every client's second moment as its last round left it.
         t: number of gradients in every client's moments.
     """
 

@@ -68,7 +68,7 @@ def step(h: Ef21, state: State, clients: Clients, plan: Plan) -> tuple[State, di
     """Run one round.
 
     Raises:
-        PlanError: somebody does not take part, or is to take more than one local step.
+        PlanError: a client doesn't take part, or takes more than one local step.
     """
     plan, g_i = one_gradient(plan, len(clients)), state.g_i
     whole = state.t == 0 and h.first is FirstMessage.WHOLE
@@ -87,7 +87,7 @@ def one_gradient(plan: Plan, n: int) -> Plan:
     """Plan in client order, if all n clients take part with one step each; else raise PlanError.
 
     Raises:
-        PlanError: somebody does not take part, or is to take more than one local step.
+        PlanError: a client doesn't take part, or takes more than one local step.
     """
     if set(plan.steps) != {1}:
         raise PlanError(

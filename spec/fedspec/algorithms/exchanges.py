@@ -24,7 +24,7 @@ def check_senders(plan: Exchange) -> None:
     """Raise PlanError if no client sends its change to the server.
 
     Raises:
-        PlanError: nobody sends.
+        PlanError: no client sends.
     """
     if not plan.senders:
         raise PlanError(
@@ -36,7 +36,7 @@ def check_one_set(plan: Exchange) -> None:
     """Raise PlanError if the clients that compute at some local step differ from the senders.
 
     Raises:
-        PlanError: at some local step others compute than those that send.
+        PlanError: at a local step, the computing clients differ from the senders.
     """
     for t, S in enumerate(plan.computing):
         if set(S) != set(plan.senders):
@@ -50,7 +50,7 @@ def check_clusters(plan: Exchange, clusters: Clusters) -> None:
     """Raise PlanError if no client of some cluster sends its change to the server.
 
     Raises:
-        PlanError: nobody in some cluster sends.
+        PlanError: no client of some cluster sends.
     """
     for V in clusters:
         if not set(V) & set(plan.senders):
@@ -74,7 +74,7 @@ def check_places(plan: Exchange, clusters: Clusters) -> None:
     """Raise PlanError if a cluster's rows of W change from one local step to the next.
 
     Raises:
-        PlanError: the k-th clients of two sets that compute are of different clusters.
+        PlanError: at two local steps, the k-th computing clients belong to different clusters.
     """
     for V in clusters:
         places = [[k for k, i in enumerate(S) if i in V] for S in plan.computing]

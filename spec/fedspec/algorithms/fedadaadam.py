@@ -50,7 +50,7 @@ from fedspec.server.adagrad import init as init_adaptive
 
 @dataclass(frozen=True)
 class FedAdaAdam(FedAdaAdagrad):
-    """Hyper-parameters of FedAdaAdam: those of FedAdaAdagrad, the clients' decays and their m_0."""
+    """Hyper-parameters of FedAdaAdam: FedAdaAdagrad's, and the decays and m_0 of the clients' Adam."""
 
     beta1_l: Scalar = NOT_GIVEN
     beta2_l: Scalar = NOT_GIVEN

@@ -49,7 +49,7 @@ from fedspec.readings import CoverName, Strategy, WarmUp, choice
 
 @dataclass(frozen=True)
 class FedBlended(FedAdaAdagrad):
-    """Hyper-parameters of FedBlended: those of FedAdaAdagrad, Adam clients' decays and m_0, SM3 clients' cover."""
+    """Hyper-parameters of FedBlended: FedAdaAdagrad's, decays and m_0 of Adam clients, and SM3 clients' cover."""
 
     beta1_l: Scalar = NOT_GIVEN
     beta2_l: Scalar = NOT_GIVEN

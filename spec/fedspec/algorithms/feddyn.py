@@ -95,7 +95,7 @@ def server(h: FedDyn, state: Server, messages: Inbox) -> tuple[Server, dict[str,
     """Run the server's part of one round; a local model is the server's model plus the client's change.
 
     Raises:
-        PlanError: more clients take part than there are.
+        PlanError: there are more participants than clients.
     """
     sent = together(messages)
     check_population(sent, state.clients)

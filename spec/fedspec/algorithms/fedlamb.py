@@ -58,7 +58,7 @@ class FedLamb(FedAms):
     """Hyper-parameters and readings of Fed-LAMB.
 
     Raises:
-        ParameterError: phi clips and phi_m is not below phi_M, or what :class:`FedAms` refuses.
+        ParameterError: phi clips and phi_m is not below phi_M, or :class:`FedAms` rejects the values.
     """
 
     plays: ClassVar[Mapping[str, tuple[str, ...]]] = {

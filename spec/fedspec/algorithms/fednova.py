@@ -36,7 +36,7 @@ from fedspec.readings import NovaNorm, NovaWeights, Solver, TauEff, Weighting
 
 @dataclass(frozen=True)
 class FedNova(Hyper):
-    """Hyper-parameters and readings of FedNova; mu, rho and gamma are those of the local solver."""
+    """Hyper-parameters and readings of FedNova; mu, rho and gamma belong to the local solver."""
 
     plays: ClassVar[Mapping[str, tuple[str, ...]]] = {
         **READ_BY,

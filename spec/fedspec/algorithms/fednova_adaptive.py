@@ -36,7 +36,7 @@ from fedspec.server.yogi import yogi
 
 @dataclass(frozen=True)
 class FedNovaAdaptive(Hyper):
-    """Hyper-parameters and readings of adaptive FedNova; mu, rho and gamma are those of the local solver."""
+    """Hyper-parameters and readings of adaptive FedNova; mu, rho and gamma belong to the local solver."""
 
     plays: ClassVar[Mapping[str, tuple[str, ...]]] = {**READ_BY, "beta2": ("server=adam", "server=yogi")}
 

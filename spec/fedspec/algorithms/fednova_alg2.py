@@ -57,7 +57,7 @@ def step(h: FedNovaAlg2, state: State, clients: Clients, plan: Plan) -> tuple[St
     """Run one round.
 
     Raises:
-        PlanError: somebody does not take part.
+        PlanError: a client doesn't take part.
     """
     plan, p = plan.of_everyone(len(clients)), state.p
     missed = 0 if h.loop is Loop.SHIFTED else 1

@@ -40,7 +40,7 @@ from fedspec.records import record
 
 @dataclass(frozen=True)
 class FedNovaSampled(Hyper):
-    """Hyper-parameters and readings of sampled FedNova; mu, rho and gamma are those of the local solver."""
+    """Hyper-parameters and readings of sampled FedNova; mu, rho and gamma belong to the local solver."""
 
     plays: ClassVar[Mapping[str, tuple[str, ...]]] = {**READ_BY, "tau_eff": ("sampled_steps=fixed",)}
 
@@ -81,7 +81,7 @@ def step(h: FedNovaSampled, state: State, clients: Clients, plan: Plan) -> tuple
     """Run one round.
 
     Raises:
-        PlanError: a client is drawn twice where clients are drawn without replacement.
+        PlanError: the plan draws a client twice, although clients are drawn without replacement.
     """
     S = list(plan.participants)
     if h.sampled_weights is not SampledWeights.WITH_REPLACEMENT:

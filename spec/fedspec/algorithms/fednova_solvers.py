@@ -34,7 +34,7 @@ from fedspec.records import record
 
 @dataclass(frozen=True)
 class FedNovaSolvers(Hyper):
-    """Hyper-parameters and readings; every solver uses those of mu, rho and gamma that it has."""
+    """Hyper-parameters and readings; every client has its own FedNova solver, which may read mu, rho or gamma."""
 
     eta_l: Scalar
     mu: Scalar
@@ -59,8 +59,8 @@ def step(h: FedNovaSolvers, state: State, clients: Clients, plan: Plan) -> tuple
     """Run one round.
 
     Raises:
-        PlanError: the plan names no solvers.
-        UnknownNameError: it names one that is none of FedNova's.
+        PlanError: the plan doesn't name a solver for each participant.
+        UnknownNameError: the plan names a solver that FedNova doesn't have.
     """
     if not plan.strategies:
         raise PlanError(

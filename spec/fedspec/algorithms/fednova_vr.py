@@ -37,7 +37,7 @@ from fedspec.records import record
 
 @dataclass(frozen=True)
 class FedNovaVR(Hyper):
-    """Hyper-parameters and readings of FedNova-VR; mu, rho and gamma are those of the local solver."""
+    """Hyper-parameters and readings of FedNova-VR; mu, rho and gamma belong to the local solver."""
 
     plays: ClassVar[Mapping[str, tuple[str, ...]]] = READ_BY
 
@@ -67,7 +67,7 @@ def step(h: FedNovaVR, state: State, clients: Clients, plan: Plan) -> tuple[Stat
     """Run one round.
 
     Raises:
-        PlanError: somebody does not take part.
+        PlanError: a client doesn't take part.
     """
     plan, p = plan.of_everyone(len(clients)), state.p
     c_i = cross_client(state.d, p)

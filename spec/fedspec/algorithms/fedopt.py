@@ -38,7 +38,8 @@ class FedAdagrad(Hyper):
     """Hyper-parameters and readings of FedAdagrad.
 
     Raises:
-        ParameterError: the rate is to be corrected for a decay that a sum has not.
+        ParameterError: ``bias_correction`` corrects the rate for a decay beta2, which AdaGrad's sum of squares doesn't
+            have.
     """
 
     eta_l: Scalar
@@ -74,7 +75,7 @@ class FedAdam(Hyper):
 
 @dataclass(frozen=True)
 class FedYogi(FedAdam):
-    """Hyper-parameters and readings of FedYogi: those of FedAdam."""
+    """Hyper-parameters and readings of FedYogi, the same as FedAdam's."""
 
 
 def init(h: FedAdagrad | FedAdam, x: Vector) -> Adaptive:

@@ -58,7 +58,7 @@ def step(h: FedPaq, state: State, clients: Clients, plan: Plan) -> tuple[State, 
     """Run one round.
 
     Raises:
-        PlanError: the plan does not bring the draws of every participant.
+        PlanError: the plan lacks the random draws of a participant.
     """
     check_draws(plan)
     rounded = quantise_by_largest if h.unit is Unit.LARGEST else quantise
@@ -78,7 +78,7 @@ def check_draws(plan: Plan) -> None:
     """Raise PlanError if the plan has no random draws for its clients.
 
     Raises:
-        PlanError: the plan brings none.
+        PlanError: the plan lacks the random draws of a participant.
     """
     if not plan.draws:
         raise PlanError("draws: the list is empty; give each participant one number in [0, 1) for each coordinate")

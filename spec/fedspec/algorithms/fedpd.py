@@ -114,7 +114,7 @@ def step(h: FedPD, state: State, clients: Clients, plan: Plan) -> tuple[State, d
     """Run one round.
 
     Raises:
-        PlanError: somebody does not take part.
+        PlanError: a client doesn't take part.
     """
 
     def client(i: int, x: Vector, gradient: Oracle, tau: int) -> tuple[Vector, Vector]:

@@ -97,7 +97,7 @@ def step(h: DpJoint, state: Covered, clients: Clients, plan: Plan) -> tuple[Cove
     """Run one round.
 
     Raises:
-        PlanError: the plan does not bring one draw of noise for each coordinate.
+        PlanError: the plan doesn't have exactly one draw of noise for each coordinate.
     """
     check_noise(plan, state.x)
 

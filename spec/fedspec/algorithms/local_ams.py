@@ -51,7 +51,8 @@ class FedAms(Hyper):
     """Hyper-parameters and readings of Fed-AMS.
 
     Raises:
-        ParameterError: an option plays no part beside the others, or divides what another has divided already.
+        ParameterError: an option has no effect beside the other options, or divides by a factor that another option has
+            already divided by.
     """
 
     plays: ClassVar[Mapping[str, tuple[str, ...]]] = {"exponent": ("memory=carried",)}
@@ -92,11 +93,11 @@ class State:
         x: the model.
         v_hat: denominator of the next round.
         m_i: every client's first moment as its last round left it.
-        v_i: its second.
+        v_i: every client's second moment as its last round left it.
         t: number of gradients in every client's moments.
         layers: the coordinates of each layer.
-        table: every client's m_i^t and v_i^t, t = 1, 2, ..., where its memory has two indices.
-        sent: the x_i and s_i that every client sent last, where all are averaged.
+        table: every client's m_i^t and v_i^t, t = 1, 2, ..., if the reading keeps one for each t.
+        sent: the x_i and s_i that every client sent last, if the reading averages those of all clients.
     """
 
     x: Vector
@@ -174,7 +175,7 @@ def run(h: FedAms, state: State, clients: Clients, plan: Plan, move: Move) -> tu
 
 
 def _table(h: FedAms, state: State, steps: int) -> tuple[tuple[Stack, Stack], ...]:
-    """The moments of every step that a round needs, where the memory has two indices; new ones as at first."""
+    """Moments at every step of a round, if the memory has one entry for each step; new entries are as at first."""
     if h.memory is not ClientMemory.TWO_INDEX:
         return ()
     first = (zeros(state.m_i), constant(h.v0, state.v_i))

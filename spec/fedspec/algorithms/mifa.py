@@ -1,4 +1,4 @@
-"""MIFA: the server steps along the last gradients of all clients, including those that are absent.
+"""MIFA: the server steps along the last gradients of all clients, including absent clients.
 
     for each client i of the round:
         y_i = x;  tau_i times: y_i = y_i - eta_l g_i(y_i)

@@ -61,7 +61,7 @@ def rows(x: Shaped[Array, "all"], setup: Setup) -> Stack:
     """Split the vector x into the clients' models, one row each.
 
     Raises:
-        ShapeError: x is not as many models of one length.
+        ShapeError: the length of x isn't a multiple of the number of clients.
     """
     if len(x) % setup.clients:
         raise ShapeError(
@@ -74,7 +74,7 @@ def check_everyone(plan: Exchange, clients: Clients) -> None:
     """Raise PlanError unless the plan has no senders, at least one local step, and all clients at each step.
 
     Raises:
-        PlanError: somebody sends, there is no local step, or somebody does not compute.
+        PlanError: the plan has senders or no local step, or a client doesn't compute at some step.
     """
     if not plan.computing:
         raise PlanError(

@@ -64,7 +64,7 @@ def step(h: DpFedAvg, state: Adaptive, clients: Clients, plan: Plan) -> tuple[Ad
     """Run one round.
 
     Raises:
-        PlanError: the plan does not bring one draw of noise for each coordinate.
+        PlanError: the plan doesn't have exactly one draw of noise for each coordinate.
     """
     check_noise(plan, state.x)
 
@@ -96,7 +96,7 @@ def check_noise(plan: Plan, x: Vector) -> None:
     """Raise PlanError unless the plan has one noise draw for each coordinate.
 
     Raises:
-        PlanError: the plan does not bring one draw of noise for each coordinate.
+        PlanError: the plan doesn't have exactly one draw of noise for each coordinate.
     """
     if len(plan.noise) != len(x):
         raise PlanError(

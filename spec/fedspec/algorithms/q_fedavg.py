@@ -58,7 +58,7 @@ def server(h: QFedAvg, x: Vector, messages: Inbox) -> tuple[Vector, dict[str, An
     """Weight every change by its client's loss and take one step.
 
     Raises:
-        PlanError: a message says no loss, or one that is not positive.
+        PlanError: a message has no loss, or a loss that isn't positive.
     """
     sent = together(messages)
     F = losses_of(sent, x, guard=h.guard)

@@ -61,7 +61,7 @@ def step(h: Scaffnew, state: State, clients: Clients, plan: Plan) -> tuple[State
     """Run one round: the local steps up to a communication, and the update after it.
 
     Raises:
-        PlanError: somebody does not take part, or the numbers of steps differ.
+        PlanError: a client doesn't take part, or the numbers of steps differ.
     """
     plan, h_i = one_length(plan, len(clients)), state.h_i
 
@@ -82,7 +82,7 @@ def one_length(plan: Plan, n: int) -> Plan:
     """Plan in client order, if all n clients take part with equally many steps; else raise PlanError.
 
     Raises:
-        PlanError: somebody does not take part, or the numbers of steps differ.
+        PlanError: a client doesn't take part, or the numbers of steps differ.
     """
     if len(set(plan.steps)) > 1:
         raise PlanError(f"steps: got {plan.steps}; clients share their coins, so all must take equally many steps")

@@ -98,7 +98,7 @@ def server(h: Scaffold, state: Server, messages: Inbox) -> tuple[Server, dict[st
     """Run the server's part of one round; the clients compute the messages themselves.
 
     Raises:
-        PlanError: a client sends no change of its control variate, or more take part than there are.
+        PlanError: a message lacks the change of the control variate, or there are more participants than clients.
     """
     sent = together(messages)
     if sent.controls is None:

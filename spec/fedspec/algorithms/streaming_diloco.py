@@ -74,13 +74,13 @@ class State:
     """State of the server and of every client, and the slices of the blocks in a model.
 
     Attributes:
-        x: the model that only outer steps move.
+        x: the model that the outer steps move.
         v: the outer momentum.
         x_i: every client's own model.
         m_i: every client's first moment.
         v_i: every client's second moment.
         t: number of gradients in every client's moments.
-        layers: place of each block.
+        layers: slice of each block in the model.
         r: number of exchanges so far.
         sent: the blocks of every client at its last exchange, if changes are against these; else of length 0.
     """
@@ -125,7 +125,7 @@ def check_overlap(overlap: int, plan: Plan) -> None:
     """Raise PlanError if a client takes fewer steps than the ``overlap`` that a fragment travels for.
 
     Raises:
-        PlanError: there is such a client.
+        PlanError: a client takes fewer than ``overlap`` steps.
     """
     for i, K in zip(plan.participants, plan.steps, strict=True):
         if overlap > K:
@@ -144,7 +144,7 @@ def step(h: StreamingDiLoCo, state: State, clients: Clients, plan: Plan) -> tupl
     """Exchange one fragment.
 
     Raises:
-        PlanError: somebody does not take part, or takes fewer steps than the fragment needs to travel.
+        PlanError: a client doesn't take part, or takes fewer than ``overlap`` steps.
     """
     plan = plan.of_everyone(len(clients))
     check_overlap(h.overlap, plan)

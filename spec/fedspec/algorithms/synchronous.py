@@ -42,9 +42,9 @@ def run_round(
     h is that of the round, and h_i of each client, where the plan says so (:mod:`fedspec.varying`).
 
     Raises:
-        PlanError: the plan names a client that does not exist.
-        ParameterError: a hyper-parameter that the plan says is outside its domain, or is one for each client and read
-            by the server too.
+        PlanError: the plan names a client that doesn't exist.
+        ParameterError: a hyper-parameter in the plan is outside its domain, or has one value for each client although
+            the server reads it too.
     """
 
     def change(h_i: Any) -> Client:
@@ -75,12 +75,12 @@ def together(messages: Inbox) -> Messages:
     """Messages of a round as one stacked record.
 
     Raises:
-        PlanError: there is no message.
+        PlanError: the round has no message.
     """
     if isinstance(messages, Messages):
         return messages
     if not messages:
-        raise PlanError("messages: nobody takes part in this round; a server step needs at least one client")
+        raise PlanError("messages: no client takes part in this round; a server step needs at least one client")
     xp: Any = namespace(messages[0].delta)
     sent = [m.control for m in messages]
     said = [m.loss for m in messages if m.loss is not None]
@@ -98,7 +98,7 @@ def check_population(messages: Messages, clients: int) -> None:
     """Raise PlanError if there are more messages than clients.
 
     Raises:
-        PlanError: more messages come than there are clients.
+        PlanError: there are more messages than clients.
     """
     if len(messages.steps) > clients:
         raise PlanError(
@@ -128,7 +128,7 @@ def losses_of(messages: Messages, like: Vector, *, guard: Scalar = 0) -> Column:
     """Losses F_i(x) of a round's messages, as a column; losses plus guard must be positive, as powers need.
 
     Raises:
-        PlanError: a message says none, or one that is not positive with what is added to it.
+        PlanError: a message has no loss, or the loss plus the guard isn't positive.
     """
     if messages.losses is None:
         raise PlanError("loss: a message has none; the server of this algorithm needs F_i(x) with every Delta_i")

@@ -57,7 +57,7 @@ def step(h: VrlSgd, state: State, clients: Clients, plan: Plan) -> tuple[State, 
     """Run one round.
 
     Raises:
-        PlanError: somebody does not take part.
+        PlanError: a client doesn't take part.
     """
     plan = plan.of_everyone(len(clients))
     v_i = state.v_i

@@ -59,7 +59,7 @@ def _added(ours: list[Algorithm]) -> Iterator[Algorithm]:
     """The rows of plugins.
 
     Raises:
-        PluginError: a plugin says no row, or one whose name is taken.
+        PluginError: a plugin has no row, or the name of a row is already in use.
     """
     taken = {name: "fedspec" for a in ours for name in (a.id, *a.aliases)}
     for module in plugins.loaded():
@@ -104,7 +104,8 @@ ALIASES: dict[str, str] = {name: a.id for a in CATALOGUE.values() for name in a.
 def id_of(name: str) -> str:
     """Return the id for a name in any spelling, such as FedAvg, multi_krum or RFA; else the name itself.
 
-    What versions of a paper call several rows by is no other spelling of either: FedAda2. FedAMS and Fed-AMS are two.
+    Names that versions of a paper give to several rows aren't spellings of any of them, for example FedAda2. FedAMS and
+    Fed-AMS are two different rows.
     """
     if name in CATALOGUE:
         return name
@@ -136,7 +137,7 @@ def join(row: Algorithm) -> Algorithm:
     """Add an algorithm to the catalogue of this process, unless it is there already.
 
     Raises:
-        PluginError: another algorithm has its id, or one of its other names.
+        PluginError: another algorithm already has this id or one of these aliases.
     """
     if isinstance(row.run, LocalSolver):
         declare_beside(row)
@@ -165,8 +166,8 @@ def find(name: str | Algorithm) -> Algorithm:
 
     Raises:
         UnknownNameError: no row has that name.
-        PluginError: a row has a name that is taken.
-        ParameterError: the server takes no other local solver.
+        PluginError: the name of a row is already in use.
+        ParameterError: the server doesn't accept another local solver.
     """
     if isinstance(name, Algorithm):
         return join(name)

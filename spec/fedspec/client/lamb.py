@@ -82,7 +82,7 @@ def scaling(x: Vector, phi: Phi, phi_m: Scalar, phi_M: Scalar) -> Scalar:
     """Scaling phi(||x||) of a layer's step: the norm, 1, or the norm clipped to [phi_m, phi_M].
 
     Raises:
-        ParameterError: it is moved, and phi_m is not below phi_M.
+        ParameterError: phi clips, and phi_m isn't below phi_M.
     """
     match phi:
         case Phi.IDENTITY:

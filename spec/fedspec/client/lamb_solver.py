@@ -106,7 +106,7 @@ def lamb(
     x, r and q are those of one layer; where q = 0 it stays.
 
     Raises:
-        ShapeError: the layers do not divide the coordinates.
+        ShapeError: the layers don't partition the coordinates.
 
     External: You et al. (2020), Algorithm 2.
     """

@@ -125,7 +125,7 @@ def muon(
     coefficients: Coefficients = Coefficients.JORDAN,
     scale: MatrixScale = MatrixScale.ORIGINAL,
 ) -> Muon:
-    """Local step of Muon; x, u and O are those of one block, a matrix of r rows and c columns.
+    """Local step of Muon; x, u and O belong to one block, a matrix of r rows and c columns.
 
         m = rho m + (1 - rho) g                           muon.m
         u = rho m + (1 - rho) g                           muon.u
@@ -141,7 +141,7 @@ def muon(
     that of torch's code, whose docstring prints m = rho m + g, and eps added to the norm.
 
     Raises:
-        ShapeError: a block is no matrix.
+        ShapeError: a block isn't a matrix.
 
     External: Jordan et al. (2024); torch 2.13, torch/optim/_muon.py:308-341.
     """

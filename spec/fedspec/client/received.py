@@ -1,4 +1,4 @@
-"""Adam whose second moment begins at the server's: four readings of a point that FedAda2 leaves open."""
+"""Adam whose second moment begins at the server's second moment: four readings of a point that FedAda2 leaves open."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def received_adam(
     eps: Scalar,
     received: Received = Received.CORRECTED,
 ) -> Adam:
-    """Local step of Adam whose second moment began at the one that the server sent; t = 1 at the first step.
+    """Local step of Adam whose second moment began at the server's second moment; t = 1 at the first step.
 
         m = beta1 m + (1 - beta1) g                received-adam.m
         v = beta2 v + (1 - beta2) g^2              received-adam.v

@@ -64,8 +64,8 @@ def accumulation(solver: Solver, tau: int, *, alpha: Scalar = 0, rho: Scalar = 0
         a_k = y_(tau-k), y_(n+1) = (1+rho-alpha) y_n - rho y_(n-1)  fednova.a_inside [solver=momentum-proximal-inside]
 
     Raises:
-        PlanError: tau is not a whole number >= 1, or too large for a vector.
-        ParameterError: another number is infinite or NaN, or no number.
+        PlanError: tau isn't a whole number >= 1, or is too large for a vector.
+        ParameterError: another argument is infinite, NaN or not a number.
 
     Source: FedNova, App. B, eqs. (31)-(45); the last four rows are ours, by the same derivation.
     """

@@ -9,7 +9,8 @@ and no rule but :mod:`fedspec.mixing.lora` says what the server makes of it. The
 
     sum_i p_i B_i A_i - B A = sum_i p_i (B_i - B) (A_i - A)        with B = sum_i p_i B_i, A = sum_i p_i A_i
 
-It is a covariance of the two factors: it vanishes where all clients have one A, or one B, or where there is one client.
+The difference is a covariance of the two factors: it vanishes if all clients have the same A, or the same B, or if
+there is one client.
 
 These are functions of matrices, and no rules of the catalogue: a row's model is one vector, whatever its blocks.
 External: Hu et al. (2021), arXiv 2106.09685, for the layer; the identity is the covariance's.
@@ -61,7 +62,7 @@ def sigma_of(alpha: Scalar, r: int) -> Scalar:
     """Factor alpha / r of the product of an adapter of rank r.
 
     Raises:
-        ParameterError: alpha is not positive, or the rank is no whole number >= 1.
+        ParameterError: alpha isn't positive, or the rank isn't a whole number >= 1.
     """
     if outside(alpha, POSITIVE):
         raise ParameterError(f"alpha: got {alpha!r}; it must be {POSITIVE.words}")
@@ -75,12 +76,12 @@ def check_fits(W: Matrix, adapter: Adapter | Layer, name: str, r: int | None = N
 
     Args:
         W: the layer's weight.
-        adapter: the adapter that should fit it.
+        adapter: the adapter whose factors should fit the layer.
         name: name of the adapter, for the error.
-        r: the rank, where it is known; None: that of B.
+        r: the rank, if it is known; None: the rank of B.
 
     Raises:
-        ShapeError: something is no matrix of reals, or has another shape.
+        ShapeError: a factor isn't a matrix of reals, or has another shape.
     """
     for what, factor in (("W", W), (f"{name}.B", adapter.B), (f"{name}.A", adapter.A)):
         check_array(what, factor)
@@ -103,12 +104,12 @@ def check_sent(layer: Layer, sent: Sequence[Adapter], p: Weights, *, ranks: bool
     Args:
         layer: the layer that the server sent.
         sent: the clients' adapters.
-        p: a weight for each.
-        ranks: True if clients may have ranks of their own.
+        p: the weight of each client.
+        ranks: True if clients may have different ranks.
 
     Raises:
-        PlanError: nobody sends, or there is not one weight for each.
-        ShapeError: a factor does not fit the layer.
+        PlanError: no client sends, or the weights and the clients differ in number.
+        ShapeError: a factor doesn't fit the layer.
         WeightError: weights are negative or do not sum to one.
     """
     if not sent or len(sent) != len(p):

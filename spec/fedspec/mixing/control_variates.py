@@ -46,7 +46,7 @@ def server_control(c: Vector, changes: Stack, p: Weights) -> Vector:
     of all clients. External: Karimireddy et al. (2020), Algorithm 1, line 17: |S|/N times the mean over S.
 
     Raises:
-        WeightError: p is negative somewhere or sums to more than one.
+        WeightError: a weight p is negative, or their sum exceeds one.
     """
     check_parts(p)
     change: Vector = p @ changes
@@ -63,7 +63,7 @@ def drift_controls(
         v_i = v_i + (x - x_i) / (eta_l mean tau_j)  vrl-sgd.v_i [divisor=mean-steps]
 
     Raises:
-        PlanError: there is not one number of steps for each client.
+        PlanError: the numbers of steps and the clients differ in number.
 
     The published algorithm has one tau for everybody.
     External: Liang et al. (2019), Algorithm 1; FedNova, L78, puts tau_i for tau.
@@ -94,7 +94,7 @@ def cross_client(d: Stack, p: Weights) -> Stack:
         c_i = sum_j p_j d_j - d_i                  fednova-vr.c_i
 
     Raises:
-        WeightError: p does not sum to one.
+        WeightError: the weights p don't sum to one.
 
     Source: FedNova, L204; Alg. 2, line 5 (L977). They sum to zero with weights p_i.
     """

@@ -53,7 +53,7 @@ def tracked_step(X: Stack, m: Stack, u_tilde: Stack, W: Mixing, *, eta_l: Scalar
 
 @rule
 def track(u_tilde: Stack, before: Stack, after: Stack) -> Stack:
-    """Update the agreed second moments by the change of each client's own v_hat; their sum stays that of v_hat.
+    """Update the agreed second moments by the change of each client's own v_hat; their sum stays the sum of v_hat.
 
         u_tilde = W u_tilde - v_hat_before + v_hat   dadam.u_tilde
 

@@ -26,8 +26,9 @@ def check_mixing(W: Mixing) -> None:
     """Raise MixingError unless a matrix is doubly stochastic.
 
     Raises:
-        MixingError: it is not square, has an entry outside [0, 1], or a row or column does not sum to one.
-        ShapeError: it is no array of real numbers.
+        MixingError: the matrix isn't square, has an entry outside [0, 1], or has a row or column that doesn't sum to
+            one.
+        ShapeError: W isn't an array of real numbers.
     """
     check_array("W", W)
     n = len(W)
@@ -88,7 +89,7 @@ def cluster_mean(deltas: Stack, w: Weights) -> Vector:
         Delta = sum_k w_k Delta_k                  cafga.delta
 
     Raises:
-        WeightError: w is negative somewhere or does not sum to one.
+        WeightError: a weight w is negative, or their sum isn't one.
 
     Source: AFGA, Alg. 2, line 20 (L396-401), where w_k = 1/K.
     """

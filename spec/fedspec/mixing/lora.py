@@ -13,8 +13,8 @@ and return the layer that the next round begins with. With B = sum_i p_i B_i and
     FedEx-LoRA        W + sigma residual, B, A               is it
     ================  =====================================  ==========================================
 
-The weights p_i are the caller's (:func:`fedspec.mixing.weighted.shares`): by examples, as the code of FedIT and FLoRA
-has them, or 1 / n, as that of FedEx-LoRA has. sigma stays what it is from round to round.
+The caller chooses the weights p_i (:func:`fedspec.mixing.weighted.shares`): by examples, as in the code of FedIT and
+FLoRA, or 1 / n, as in FedEx-LoRA's. sigma stays the same in every round.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def fedit(layer: Layer, sent: Sequence[Adapter], p: Weights) -> Layer:
         A = sum_i p_i A_i
 
     Raises:
-        PlanError: nobody sends, or there is not one weight for each.
+        PlanError: no client sends, or the weights and the clients differ in number.
         ShapeError: a factor does not fit the layer.
         WeightError: weights are negative or do not sum to one.
 
@@ -71,7 +71,7 @@ def ffa(layer: Layer, sent: Sequence[Adapter], p: Weights) -> Layer:
         B = sum_i p_i B_i
 
     Raises:
-        PlanError: nobody sends, or there is not one weight for each.
+        PlanError: no client sends, or the weights and the clients differ in number.
         ShapeError: a factor does not fit the layer.
         WeightError: weights are negative or do not sum to one.
 
@@ -103,7 +103,7 @@ def rolora(layer: Layer, sent: Sequence[Adapter], p: Weights, *, r: int, first: 
         A = sum_i p_i A_i        in even rounds
 
     Raises:
-        PlanError: r is no whole number >= 1, nobody sends, or there is not one weight for each.
+        PlanError: r isn't a whole number >= 1, no client sends, or the weights and the clients differ in number.
         ShapeError: a factor does not fit the layer.
         WeightError: weights are negative or do not sum to one.
 
@@ -143,7 +143,7 @@ def flora(layer: Layer, sent: Sequence[Adapter], p: Weights, *, sigma: Scalar, f
     Clients may have ranks of their own, with one sigma. ``fresh`` is drawn by the plan, not here.
 
     Raises:
-        PlanError: nobody sends, or there is not one weight for each.
+        PlanError: no client sends, or the weights and the clients differ in number.
         ShapeError: a factor does not fit the layer.
         WeightError: weights are negative or do not sum to one.
 
@@ -166,7 +166,7 @@ def fedex(layer: Layer, sent: Sequence[Adapter], p: Weights, *, sigma: Scalar) -
     W moves by a matrix of rank r (n - 1) at most: it is a sum of n products with deviations that add up to 0.
 
     Raises:
-        PlanError: nobody sends, or there is not one weight for each.
+        PlanError: no client sends, or the weights and the clients differ in number.
         ShapeError: a factor does not fit the layer.
         WeightError: weights are negative or do not sum to one.
 

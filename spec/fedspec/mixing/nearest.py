@@ -10,7 +10,7 @@ from fedspec.rules import rule
 
 
 def how_many(f: int, clients: int, which: Neighbours = Neighbours.PUBLISHED) -> int:
-    """Number of other changes whose distances a score sums: n - f - 2, or one more; the paper needs n > 2 f + 2."""
+    """Number of other changes whose distances a score sums: n - f - 2, or n - f - 1; the paper needs n > 2 f + 2."""
     return max(1, clients - f - (2 if which is Neighbours.PUBLISHED else 1))
 
 

@@ -41,8 +41,8 @@ def effective_steps(p: Weights, a_norms: Weights, steps: Sequence[int], choice: 
     The constant is the server's. Source: FedNova, eqs. (5), (12) and sec. 5.
 
     Raises:
-        PlanError: there is not one number of steps for each client.
-        WeightError: p does not sum to one.
+        PlanError: the numbers of steps and the clients differ in number.
+        WeightError: the weights p don't sum to one.
         ParameterError: the constant is not positive.
     """
     if len(steps) != len(p):
@@ -64,7 +64,7 @@ def general_weights(p: Weights, a_norms: Weights, choice: NovaWeights) -> Weight
         w_i = p_i ||a_i||_1 / sum_j p_j ||a_j||_1  fednova.w [nova_weights=implied]
 
     Raises:
-        WeightError: p is negative somewhere or does not sum to one.
+        WeightError: a weight p is negative, or their sum isn't one.
 
     Source: FedNova, eqs. (5)-(7).
     """
@@ -79,7 +79,7 @@ def general_update(x: Vector, d: Stack, w: Weights, *, tau_eff: Scalar, eta_l: S
         x = x - tau_eff sum_i w_i eta_l d_i        fednova.step
 
     Raises:
-        WeightError: w is negative somewhere or does not sum to one.
+        WeightError: a weight w is negative, or their sum isn't one.
 
     Source: FedNova, eq. (4).
     """
@@ -94,7 +94,7 @@ def general_change(d: Stack, w: Weights, *, tau_eff: Scalar, eta_l: Scalar) -> V
         Delta = - tau_eff sum_i w_i eta_l d_i      fednova-momentum.delta
 
     Raises:
-        WeightError: w is negative somewhere or does not sum to one.
+        WeightError: a weight w is negative, or their sum isn't one.
 
     Source: FedNova, eq. (4) and L204.
     """

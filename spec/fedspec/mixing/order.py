@@ -52,13 +52,13 @@ def trimmed_mean(deltas: Stack, *, b: int) -> Vector:
     Delta_(k) is the k-th smallest; b = floor(trim M).
 
     Raises:
-        PlanError: nothing is kept.
+        PlanError: 2 b is M or more, so that no value is left.
 
     External: Yin et al. (2018), arXiv 1803.01498, as flwr 1.41.0 and byzfl 0.0.11 compute it.
     """
     M = deltas.shape[0]
     if not 2 * b < M:
-        raise PlanError(f"b: {b} of {M} changes are left out at either end, which keeps none; leave out fewer")
+        raise PlanError(f"b: {b} of {M} changes are left out at either end, so none is left; choose b < M / 2")
     kept = ascending(deltas)[b : M - b]
     delta: Vector = kept.sum(axis=0) / (M - 2 * b)
     return delta

@@ -17,7 +17,7 @@ def model_mean(models: Stack, *, clients: int) -> Vector:
 
     Args:
         models: the models to add up.
-        clients: divisor of the sum: |D|, or as the box prints it n, the number of all clients.
+        clients: divisor of the sum: |D|, or n, the number of all clients, as the paper's box prints it.
 
     Source: Fed-LAMB, Alg. 1, line 15 (L152).
     """

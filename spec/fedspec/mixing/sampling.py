@@ -1,6 +1,6 @@
 """FedNova with sampled clients: three pairs of weights and step lengths that the paper doesn't tell apart.
 
-Here p_i = n_i / n over all m clients, also those that are not drawn, and S has one entry for every draw.
+Here p_i = n_i / n over all m clients, including clients that aren't drawn, and S has one entry for every draw.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ def check_drawn(p: Weights, clients: int, choice: SampledWeights) -> None:
     """Raise an error for shares that the drawn clients can't have.
 
     Raises:
-        PlanError: more clients are drawn without replacement than there are.
-        WeightError: a share is above 1, the shares of different clients sum to more, or all are zero.
+        PlanError: more clients are drawn without replacement than exist.
+        WeightError: a share is above 1, the shares of distinct clients sum to more than 1, or all shares are zero.
     """
     repeats = choice is SampledWeights.WITH_REPLACEMENT
     if not repeats and len(p) > clients:
@@ -33,7 +33,7 @@ def check_somebody(p: Weights) -> None:
     """Raise WeightError if all shares are zero, since the weights divide by their sum.
 
     Raises:
-        WeightError: all are zero.
+        WeightError: all shares are zero.
     """
     if has_values(p) and all(is_number(p_i) and not p_i > 0 for p_i in p.tolist()):
         raise WeightError(f"p: {p.tolist()} sums to 0, and w divides by the sum; one share must be positive")
@@ -50,8 +50,9 @@ def sampled_weights(p: Weights, *, clients: int, sampled_weights: SampledWeights
     With m the number of all clients; with replacement S may name one twice, and be longer than m.
 
     Raises:
-        PlanError: more clients are drawn without replacement than there are.
-        WeightError: a share is outside [0, 1], the shares of different clients sum to more, or all are zero.
+        PlanError: more clients are drawn without replacement than exist.
+        WeightError: a share is outside [0, 1], the shares of distinct clients sum to more than 1, or all shares are
+            zero.
 
     Source: FedNova, Alg. 1, line 6 (L969) and footnote 1 (L87).
     """

@@ -1,7 +1,7 @@
 """Mixing matrices: rings, complete graphs, clusters, Metropolis weights, random matrices; and how fast they mix.
 
-Entry [i, j] says how much of client j's model client i takes. The matrices are in the arithmetic of ``like``: exact
-where it holds fractions. A plan carries them; the rules draw and build nothing.
+Entry [i, j] is the weight of client j's model in client i's new model. The matrices use the arithmetic of ``like``:
+exact if it holds fractions. A plan carries the matrices; rules neither draw nor build them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def complete(n: int, like: Array = FLOATS) -> Mixing:
     """Complete graph J, with 1/n in every entry. AFGA: fully connected, rho = 0 (L280-281).
 
     Raises:
-        MixingError: there is no client.
+        MixingError: the number of clients is 0.
     """
     _check_count("clients", n)
     return _constant(n, _one(like) / n, like)
@@ -56,7 +56,7 @@ def alone(n: int, like: Array = FLOATS) -> Mixing:
     """Identity matrix, with which clients don't mix: rho = 1, which AFGA's Assumption 4.5 excludes.
 
     Raises:
-        MixingError: there is no client.
+        MixingError: the number of clients is 0.
     """
     _check_count("clients", n)
     return permutation(range(n), like)
@@ -69,7 +69,7 @@ def ring(n: int, like: Array = FLOATS, of_two: RingOfTwo = RingOfTwo.HALVES) -> 
     not mention: it counts once or twice.
 
     Raises:
-        MixingError: there is no client.
+        MixingError: the number of clients is 0.
     """
     _check_count("clients", n)
     if n == 2 and choice(RingOfTwo, "of_two", of_two) is RingOfTwo.HALVES:
@@ -85,7 +85,7 @@ def clustered(blocks: Sequence[Array]) -> Mixing:
     """Block-diagonal matrix of clusters, each with its own matrix; rho = 1 if there are two or more clusters.
 
     Raises:
-        MixingError: there is no block, or one is not doubly stochastic.
+        MixingError: there is no block, or a block isn't doubly stochastic.
     """
     if not blocks:
         raise MixingError("W: no cluster; give one matrix or more")
@@ -102,7 +102,7 @@ def metropolis(n: int, edges: Iterable[tuple[int, int]], like: Array = FLOATS) -
     """Metropolis-Hastings weights: 1 / (1 + the larger degree) on every edge, the rest on the diagonal; symmetric.
 
     Raises:
-        MixingError: an edge joins a client to itself or to one that does not exist, or there is no client.
+        MixingError: an edge joins a client to itself or to a client that doesn't exist, or the number of clients is 0.
     """
     _check_count("clients", n)
     neighbours: list[set[int]] = [set() for _ in range(n)]
@@ -123,7 +123,7 @@ def lazy(W: Mixing, share: Scalar) -> Mixing:
     """Return (1 - share) I + share W: clients keep more of their own models.
 
     Raises:
-        MixingError: the result is not doubly stochastic: W is not, or the share is outside [0, 1].
+        MixingError: the result isn't doubly stochastic, because W isn't, or because the share is outside [0, 1].
     """
     return blended([share, 1 - share], [W, alone(len(W), W)])
 
@@ -132,7 +132,7 @@ def blended(weights: Sequence[Scalar], matrices: Sequence[Mixing]) -> Mixing:
     """Convex combination of matrices; with J as the second of two, rho is the first matrix's rho times its weight.
 
     Raises:
-        MixingError: it is not doubly stochastic, or there is not one weight for each matrix.
+        MixingError: the combination isn't doubly stochastic, or the weights and the matrices differ in number.
     """
     if not 0 < len(weights) == len(matrices):
         raise MixingError(f"weights: {len(weights)} for {len(matrices)} matrices; give one for each of at least one")
@@ -145,7 +145,7 @@ def permutation(order: Sequence[int], like: Array = FLOATS) -> Mixing:
     """Permutation matrix: client i takes the model of client order[i].
 
     Raises:
-        MixingError: the order is no permutation.
+        MixingError: ``order`` isn't a permutation of 0..n-1.
     """
     if not set(map(type, order)) <= {int} or sorted(order) != list(range(len(order))):
         raise MixingError(f"order: {tuple(order)} is no permutation of 0..{len(order) - 1}")
@@ -161,7 +161,7 @@ def random_permutations(n: int, count: int, rng: np.random.Generator, like: Arra
     By Birkhoff's theorem every doubly stochastic matrix is a convex combination of permutations.
 
     Raises:
-        MixingError: there is no client or no permutation.
+        MixingError: the number of clients or of permutations is 0.
     """
     _check_count("clients", n)
     _check_count("permutations", count)
@@ -172,10 +172,10 @@ def random_permutations(n: int, count: int, rng: np.random.Generator, like: Arra
 def balanced(A: Array, sweeps: int = 1000) -> Mixing:
     """Scale rows and columns of a positive matrix in turn until all sum to one (Sinkhorn); in floats.
 
-    With random entries it is AFGA's unbalanced complete graph, of which footnote 6 (L642) tells no more.
+    With random entries the result is AFGA's unbalanced complete graph, which footnote 6 (L642) doesn't define further.
 
     Raises:
-        MixingError: A has an entry that is not positive, or so many sweeps are not enough.
+        MixingError: A has an entry that isn't positive, or the sums aren't one after the largest number of sweeps.
     """
     if not (A > 0).all():
         raise MixingError(

@@ -21,13 +21,14 @@ def shares(
     """The weights p_i of the participants: n_i / sum of n_j, 1 / number of participants, or tau_i / sum of tau_j.
 
     Raises:
-        PlanError: nobody takes part, or clients weigh by steps and there is not one number of steps >= 1 for each.
+        PlanError: there is no participant, or clients are weighted by steps and a participant has no number of steps >=
+            1.
         WeightError: a sample size is negative or not a number, or all are zero.
-        UnknownNameError: there is no such weighting.
+        UnknownNameError: no weighting has that name.
     """
     weighting = choice(Weighting, "weights", weighting)
     if not len(examples):
-        raise PlanError("messages: nobody takes part in this round; a server step needs at least one client")
+        raise PlanError("messages: no client takes part in this round; a server step needs at least one client")
     require_sizes("weight: client message", examples)
     if weighting == Weighting.STEPS:
         check_tallied(examples, steps)
@@ -44,7 +45,7 @@ def check_tallied(examples: Sequence[Scalar], steps: Sequence[int]) -> None:
     """Raise PlanError unless each client has a number of local steps >= 1, by which clients are weighted.
 
     Raises:
-        PlanError: there is not one for each client, or one is not a whole number >= 1.
+        PlanError: a client has no number of steps, or one that isn't a whole number >= 1.
     """
     if len(steps) != len(examples):
         raise PlanError(f"steps: {len(steps)} step counts for {len(examples)} clients; give one for each")
@@ -56,7 +57,7 @@ def check_shares(p: Weights) -> None:
     """Raise WeightError unless weights are >= 0 and sum to one: exactly for rationals, else up to rounding.
 
     Raises:
-        WeightError: a weight is negative, or their sum is not one.
+        WeightError: a weight is negative, or the weights don't sum to one.
     """
     if not has_values(p):
         return
@@ -73,7 +74,7 @@ def check_parts(p: Weights, *, repeats: bool = False) -> None:
     """Raise WeightError if a share in all clients is above one, or their sum is and no client comes twice.
 
     Raises:
-        WeightError: the shares, or one of them, are above one.
+        WeightError: a share exceeds one, or the sum of the shares does although no client comes twice.
     """
     if not has_values(p):
         return
@@ -90,7 +91,7 @@ def weighted_mean(deltas: Stack, p: Weights) -> Vector:
         Delta = sum_i p_i Delta_i                  fedavg.delta
 
     Raises:
-        WeightError: p is negative somewhere or does not sum to one.
+        WeightError: a weight p is negative, or their sum isn't one.
 
     Source: FedNova, eq. (2) (L52).
     """

@@ -24,7 +24,7 @@ def noisy(noise: Sequence[Vector]) -> Oracle:
     """Gradient oracle of a client with noise: x + xi_k at local step k = 0, 1, ...
 
     Raises:
-        PlanError: when it is asked for a step that no noise was given for.
+        PlanError: at a local step for which no noise was given.
     """
 
     def gradient(k: int, x: Vector) -> Vector:
@@ -40,7 +40,7 @@ def student_2(u: Array) -> Array:
 
         xi = (2u - 1) / sqrt(2 u (1 - u))
 
-    It inverts u = 1/2 + xi / (2 sqrt(2 + xi^2)).
+    The quantile function is the inverse of u = 1/2 + xi / (2 sqrt(2 + xi^2)).
     """
     return np.asarray((2 * u - 1) / sqrt(2 * u * (1 - u)))
 

@@ -27,12 +27,12 @@ class QuadraticClients:
     """Quadratic objectives of n clients in d dimensions.
 
     Attributes:
-        H: [n, d, d], symmetric positive definite.
-        e: [n, d].
-        f: [n] F_i(0), where somebody asks for values; None: there are gradients alone.
+        H: [n, d, d] the matrices H_i, symmetric positive definite.
+        e: [n, d] the vectors e_i.
+        f: [n] the constants F_i(0); None: the clients have gradients but no losses.
 
     Raises:
-        ShapeError: H, e and f do not fit, are no arrays of reals or of no client, or an H_i is not symmetric.
+        ShapeError: H, e and f differ in n or d, aren't arrays of reals, or have no client; or an H_i isn't symmetric.
     """
 
     H: Shaped[Array, "n d d"]
@@ -98,7 +98,7 @@ def given(gradients: Sequence[Vector]) -> Oracle:
     """Gradient oracle that returns given gradients for any model: Delta = -eta_l G a exactly.
 
     Raises:
-        PlanError: when it is asked for a step that no gradient was given for.
+        PlanError: at a local step for which no gradient was given.
     """
 
     def gradient(k: int, x: Vector) -> Vector:
@@ -130,8 +130,8 @@ def local_matrix(
 
     Raises:
         PlanError: tau is not a whole number >= 1.
-        ParameterError: another number is outside its domain.
-        UnknownNameError: there is no such solver.
+        ParameterError: another argument is outside its domain.
+        UnknownNameError: no solver has that name.
     """
     check_steps(tau)
     solver = choice(Solver, "solver", solver)

@@ -1,6 +1,6 @@
 """Readings: choices that papers or implementations of a name leave open, as enums with a name for each choice.
 
-One module for each paper; all of them are here under one roof.
+One module for each paper; this package exports all of their readings.
 """
 
 from fedspec.readings.afga import Broadcast, ClusterWeights, Denominators, Order, RingOfTwo, Sampling

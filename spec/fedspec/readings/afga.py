@@ -31,7 +31,7 @@ class Sampling(StrEnum):
     ROUND = "round"
     """S_r at every local step: "selected clients in each round"; all other clients may be offline."""
     STEP = "step"
-    """S_(r,t), drawn anew at every local step as in Alg. 1; clients outside it keep their models."""
+    """S_(r,t), drawn again at every local step as in Alg. 1; clients outside it keep their models."""
 
 
 class RingOfTwo(StrEnum):

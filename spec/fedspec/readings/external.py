@@ -20,7 +20,7 @@ class AmsServer(StrEnum):
     FEDAMS = "fedams"
     """Option 1 of FedAMS, as printed."""
     CORRECTED = "corrected"
-    """As in its authors' code: an initial maximum, and moments with bias correction in the step."""
+    """The authors' code: an initial maximum, and moments with bias correction in the step."""
 
 
 class Coefficients(StrEnum):
@@ -36,7 +36,7 @@ class Compressor(StrEnum):
     """Compression of a vector before a client sends it, without random rounding."""
 
     TOP_K = "top-k"
-    """The k entries of largest absolute value; of equal values, those that come first."""
+    """The k entries of largest absolute value; of equal entries, the first ones."""
     SCALED_SIGN = "scaled-sign"
     """The signs, times the mean absolute value of the entries; the sign of 0 is 0."""
 
@@ -159,7 +159,7 @@ class MatrixScale(StrEnum):
     ORIGINAL = "original"
     """sqrt(max(1, r / c))."""
     MATCH_RMS = "match-rms-adamw"
-    """sqrt(max(r, c)) / 5, with which entries have about the mean square of those of an AdamW step."""
+    """sqrt(max(r, c)) / 5, with which the entries of a step have about the mean square of an AdamW step's entries."""
     SPECTRAL = "spectral"
     """sqrt(r / c), below 1 for a wide matrix."""
 
@@ -183,7 +183,7 @@ class MixedBy(StrEnum):
 
 
 class Neighbours(StrEnum):
-    """Number of other changes whose distances Krum sums for a change, among n changes of which f may be anything."""
+    """Number of other changes whose distances Krum sums for a change, among n changes, of which f are arbitrary."""
 
     PUBLISHED = "n-f-2"
     """n - f - 2, but at least 1."""

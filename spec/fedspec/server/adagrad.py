@@ -30,7 +30,7 @@ def check_summed(correction: BiasCorrection) -> None:
     """Raise ParameterError for a bias correction that needs beta2: AdaGrad's v is a sum without decay.
 
     Raises:
-        ParameterError: the rate is to be multiplied by sqrt(1 - beta2^t) / (1 - beta1^t).
+        ParameterError: ``bias_correction`` multiplies the rate by sqrt(1 - beta2^t) / (1 - beta1^t).
     """
     if correction is BiasCorrection.STEP:
         raise ParameterError(

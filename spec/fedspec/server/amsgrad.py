@@ -38,7 +38,7 @@ def amsgrad(
     epsilon: Epsilon = Epsilon.INSIDE,
     maximum_of: Maximum = Maximum.BEFORE,
 ) -> AmsGrad:
-    """Server step of FedAMSGrad; eps stands inside the root and there is no bias correction.
+    """Server step of FedAMSGrad; eps is inside the root and there is no bias correction.
 
         m = beta1 m + (1 - beta1) Delta                fedamsgrad.m
         v = beta2 v + (1 - beta2) Delta^2              fedamsgrad.v

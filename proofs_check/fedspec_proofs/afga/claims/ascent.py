@@ -43,7 +43,7 @@ def dividing(rule: Any, by: Any) -> Any:
 
 
 def _z_identity(draw: Draw, kappa: Callable[[Any], Any]) -> list[Any]:
-    """z_(r+1) - z_r less what it is said to be, in one coordinate of the server's rule."""
+    """Difference of z_(r+1) - z_r and its claimed value, in one coordinate of the server's rule."""
     h: dict[str, Any] = {name: draw(name, positive=True) for name in ("eta", "beta1", "beta2", "eps")}
     x, m, v, v_hat, delta = (draw(name, 1) for name in ("x", "m", "v", "v_hat", "Delta"))
     before = AmsGrad(x=x, m=m, v=v, v_hat=v_hat, t=1)
@@ -66,7 +66,7 @@ def _z_identity(draw: Draw, kappa: Callable[[Any], Any]) -> list[Any]:
     extent=Extent.WHOLE,
 )
 def eq_13() -> Finding:
-    """Proof for one coordinate of the server's rule, with its denominator V_r^(1/2) as an arbitrary positive number."""
+    """Proof for one coordinate of the server's rule, with the denominator V_r^(1/2) as an arbitrary positive number."""
     return identities({"one coordinate": lambda draw: _z_identity(draw, lambda b: b / (1 - b))})
 
 
@@ -92,13 +92,13 @@ class Round:
     """A round of AFGA with one client sampled per step, from a server state.
 
     Attributes:
-        clients: the objectives, all of one kind.
+        clients: the clients' objectives, all of one kind.
         W: the mixing matrix.
-        steps: local steps.
+        steps: number of local steps.
         eta_l: client learning rate.
         eps: stabiliser.
-        v_hat: the server's maximum before the round.
-        G: claimed bound of the slopes.
+        v_hat: the server's running maximum v_hat before the round.
+        G: claimed bound of the gradients.
         x: the model.
     """
 
@@ -137,7 +137,7 @@ def _outcomes(r: Round, number: type) -> Iterator[tuple[Any, Any, Any]]:
 
 
 def _term_one(r: Round) -> tuple[Any, Any]:
-    """Both ends of eq. (15) over eta, exactly: E<f', Delta/sqrt(v_hat + eps)>, and what is printed last."""
+    """Both sides of eq. (15) over eta, exactly: E<f', Delta/sqrt(v_hat + eps)>, and the last printed expression."""
     found = list(_outcomes(r, F))
     scales = [sqrt(v + r.eps) for _, v, _ in found]
     n, count = len(r.clients), F(len(found))
@@ -161,7 +161,7 @@ STEEP = Round(
     severity=Severity.PROOF_BREAKS,
 )
 def eq_15() -> Finding:
-    """v_hat_r contains Delta_r: when the steep client is sampled, its large downhill step is also damped most.
+    """v_hat_r contains Delta_r: when the steep client is sampled, v_hat_r also damps its large downhill step most.
 
     The round goes uphill in expectation, and the proof needs the left side to be no larger than the right.
     """
@@ -192,7 +192,7 @@ def eq_15() -> Finding:
 
 
 def _round(choose: Choose) -> Round:
-    """Two or three wells, some of them steep; now and then G is told too small."""
+    """Two or three wells, some of them steep; sometimes the claimed G is too small."""
     n = choose.of(2, 3)
     clients = tuple(Well(F(choose.of(1, 4, 16, 32)), choose.of(F(1), F(-1), F(0), F(2))) for _ in range(n))
     L, G = max(f.L for f in clients), max(f.G for f in clients)

@@ -61,7 +61,7 @@ STEPS: dict[str, str] = {
     "third condition": "3 L^2 eta eta_l p/(4 sqrt(eps)) T C_1 eta_l^2 a_1 + C_D e_2 a_2 <= eta eta_l p I/(8 C_0): "
     "likewise",
 }
-"""Every step in words, with the claim that proves it."""
+"""Description of every step, with the claim that proves it."""
 
 
 def setting(draw: Draw) -> Any:
@@ -219,7 +219,7 @@ def _some_lines(rng: np.random.Generator) -> dict[str, F]:
 
 
 def _slopes(draw: Draw, n: int) -> Statement:
-    """A cluster of n clients in one dimension; h_i is what the i-th slope changes by between its two points."""
+    """Cluster of n clients in one dimension; h_i is the change of the i-th slope between its two points."""
     x, L, here = draw("x"), draw("L"), draw("X", n)
     mean = sum(here) / n
     cons, drift = sum((v - mean) ** 2 for v in here) / n, (mean - x) ** 2
@@ -254,7 +254,7 @@ def _slopes(draw: Draw, n: int) -> Statement:
     },
 )
 def slopes() -> Finding:
-    """Proof for any number of clients, by means over them; then for two clients in one dimension with V = eps."""
+    """Proof for any number of clients, by means over clients; then for two clients in one dimension with V = eps."""
     parts = {f"line {k}": one for k, one in enumerate(slope_lines(), 1)}
     two = decide(lambda draw: _slopes(draw, 2), timeout_ms=5000)
     return all_proved({**parts, "two clients": two}, set(two.dropped))

@@ -78,7 +78,7 @@ def assumption_4_2(draw: Draw) -> list[Any]:
 )
 @decided()
 def assumption_4_3(draw: Draw) -> Statement:
-    """For all x, comparing squares. For the quadratic x^2/2: its slope at G + 1 exceeds any bound G."""
+    """For all x, comparing squares. The quadratic x^2/2 has no bound: at G + 1 its slope exceeds any G."""
     x, s, G = draw("x"), draw("s"), draw("G")
     well, bump = Well(1, 0).slope(x), Bump(1, 0).slope(x)
     shown = {

@@ -101,7 +101,7 @@ def lemma_f_8_gradient() -> Finding:
     assumptions=F8_WORDS,
 )
 def lemma_f_8() -> Finding:
-    """A client may both compute and send: it keeps a share W_ii of its own step, which is larger than m/n.
+    """A client may both compute and send: it keeps a share W_ii of its own step, and W_ii exceeds m/n.
 
     The proof bounds Deltabar_r, the mean over all clients. In mean over the senders the bound is an equality here.
     """

@@ -51,7 +51,7 @@ def gossip_contracts() -> Finding:
 
 
 def _tilted(draw: Draw, alike: bool) -> list[Any]:
-    """Both parts of Assumption D.1 for two clusters of two quadratics, less what they are said to be.
+    """Both parts of Assumption D.1 for two clusters of two quadratics, minus their claimed values.
 
     Curvatures differ between the clusters, or are all one.
     """

@@ -33,9 +33,9 @@ class Rates:
     """Sizes and learning rates of one network, as exact numbers.
 
     Attributes:
-        n: clients.
+        n: number of clients.
         m: number of drawn clients.
-        I: local steps.
+        I: number of local steps.
         L: smoothness.
         G: bound of the gradients.
         eta: server learning rate.
@@ -66,7 +66,7 @@ class Rates:
         return common * (3 / (4 * self.s) + varied), 1 / (8 * self.C_0)
 
     def conditions(self, *numbers: str) -> dict[str, bool]:
-        """Common conditions on the learning rates, and those of the given equations, each with True if it holds."""
+        """Common conditions on the learning rates and conditions of the given equations, each with True if it holds."""
         n, m, left, right = self.n, self.m, *self.sides_26()
         bracket = F(4 * (m - 1), n**2 * (n - 1)) + F(2 * (self.I + 2) * m, n**3)
         printed = {

@@ -68,7 +68,7 @@ def _broken(s: Setting, words: str) -> Dropped:
 
 @cache
 def _without() -> dict[str, Dropped]:
-    """A run for each assumption, in one cluster and one dimension; those with draws or noise are one sample."""
+    """Run for each assumption without it, in one cluster and one dimension; random runs are single samples."""
     alone = Setting(1, 1, 1, 1, 400, 3.0, 1.0, 1.0, phi=((0.0,),))
     tiny = Setting(1, 1, 1, 1, 600, 5e-5, 0.1, 1e-8, phi=((0.0,),))
     slow = replace(alone, eta=0.6, eta_l=0.1, R=800)
@@ -107,7 +107,7 @@ def _without() -> dict[str, Dropped]:
 
 
 def _held(runs: list[Setting]) -> Finding:
-    """True if the bound holds at all of them, and how near they come to it."""
+    """True if the bound holds at all of the instances, and the largest ratio of its sides."""
     assert all(s.small() for s in runs)
     largest = max(sampled(s) / s.bound() for s in runs)
     still = sum(s.m == s.n and not s.nu for s in runs)

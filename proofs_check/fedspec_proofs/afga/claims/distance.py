@@ -85,7 +85,7 @@ def constants(draw: Draw, case: str) -> Statement:
 
 
 def _sample(rng: np.random.Generator, case: str) -> dict[str, F]:
-    """Errors that are quarters of what they may be, before the step and after it."""
+    """Errors of quarter units in their allowed range, before and after the step."""
     I, (y, r, high, one, two, three, four) = F(int(rng.integers(1, 9))), (F(int(k), 4) for k in rng.integers(0, 5, 7))
     t, H = F(int(rng.integers(0, int(I)))), 1 + (I - 1) * high
     known = {"I": I, "y": y, "r": r, "H": H, "t": t, "b1": r, "b2": y + 1}
@@ -110,7 +110,7 @@ def _sample(rng: np.random.Generator, case: str) -> dict[str, F]:
     chain="lemma-f-1-assembly lemma-f-2-assembly",
 )
 def f_3() -> Finding:
-    """By induction over t, then by comparing twenty coefficients; it avoids the eigenvalues of the paper's proof."""
+    """Proof by induction over t, then by comparing twenty coefficients; no eigenvalues, unlike the paper's proof."""
     parts = {
         f"{case}, {part.__name__}": decide(
             partial(part, case=case), sample=partial(_sample, case=case), instances=40, timeout_ms=TIMEOUT_MS

@@ -105,7 +105,7 @@ def _sample(rng: np.random.Generator) -> dict[str, F]:
     chain="eq-32 eq-30",
 )
 def theorem_4_6_rate() -> Finding:
-    """The limit by symbols, its bound by SMT. For M = N no condition on rho is needed: eq. (30) reads 0 <= 1."""
+    """Limit by symbols, with a bound by SMT. For M = N no condition on rho is needed: eq. (30) reads 0 <= 1."""
     expanded, found = identities({"limit and rest": _limit}), decide(_uniform, sample=_sample)
     verdict = found.verdict if expanded.verdict is Verdict.PROVED else Verdict.UNKNOWN
     return replace(found, verdict=verdict, evidence=f"{expanded.evidence}\n{found.evidence}")
@@ -207,7 +207,7 @@ def corollary_4_7() -> Finding:
 )
 @decided()
 def remark_4_8(draw: Draw) -> Statement:
-    """Proof of both directions; Corollary 4.7 is one of them."""
+    """Proof of both directions; Corollary 4.7 is one direction."""
     R, q = draw("R"), draw("IM")
     one, other = q <= R, R * q <= R * R
     return Statement({"positive": every(R > 0, q > 0)}, {"both or neither": one == other})

@@ -120,7 +120,7 @@ def _larger(draw: Draw) -> list[Any]:
     chain="lemma-f-1-assembly",
 )
 def lemma_f_1_repaired() -> Finding:
-    """By afga.lemma-f-1-assembly for all sizes. Certified at one of them, for all smooth clients and every W_k."""
+    """By afga.lemma-f-1-assembly for all sizes; also certified at one size, for all smooth clients and every W_k."""
 
     def whole() -> Finding:
         return all_proved({"eq. (41)": f_1.body(), "C_I": identities({"for I > 1; at I = 1 it is 1/12": _larger})})
@@ -139,7 +139,7 @@ def lemma_f_1_repaired() -> Finding:
     chain="lemma-f-1-assembly",
 )
 def eq_41() -> Finding:
-    """By afga.lemma-f-1-assembly for all sizes. Certified at six of them, for all smooth clients and every W_k."""
+    """By afga.lemma-f-1-assembly for all sizes; also certified at six sizes, for all smooth clients and every W_k."""
     return _confirmed(f_1.body, _certified_41)
 
 
@@ -161,7 +161,7 @@ def half_of_41() -> Finding:
     verdict=Verdict.REFUTED,
 )
 def eq_41_step() -> Finding:
-    """It implies 1/(4I) only, which is larger for every I >= 1."""
+    """The printed line implies only 1/(4I), which is larger for every I >= 1."""
     I, L, eta_l = 1, F(1), F(1, 8)
     return refutation(
         instance="I = 1, L = 1, eta_l = 1/8",
@@ -219,7 +219,7 @@ _certified_f_2 = certified(F2, FOR_F2, lambda: bounds.by_hand(bounds.consensus_o
     chain="lemma-f-2-assembly",
 )
 def lemma_f_2() -> Finding:
-    """By afga.lemma-f-2-assembly for all sizes. Certified at six of them, for all smooth clients, and every W_k with
+    """By afga.lemma-f-2-assembly for all sizes; also certified at six sizes, for all smooth clients, and every W_k with
     the same rho_k = rho, any rho.
     """
     return _confirmed(f_2.body, _certified_f_2)

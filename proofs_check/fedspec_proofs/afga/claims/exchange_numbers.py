@@ -15,7 +15,7 @@ TABLE = Table("exchanges", "worst_exchanges", Exchanged, ("algorithm", "W", "tau
 
 
 def _without(row: Row) -> dict[str, Dropped]:
-    """The instances that break a number where clients are less convex or steeper, or what they keep has another sum."""
+    """Instances that break a number: clients are less convex or steeper, or their kept vectors have another sum."""
     r, out = TABLE.asked(row), {}
     made, zeros = r.problem(Fraction(row["bound"])), {f"{a}{i}": Fraction(0) for a in "cs" for i in range(r.n - 1)}
     for name, c in (("strong", -1), ("smooth", 100)):

@@ -115,8 +115,8 @@ def sizes(draw: Draw) -> Statement:
 
 
 def _drawn(n: int, m: int, matrix: Callable[[Draw, int], Mixing] = doubly, only: int | None = None) -> Body:
-    """The mean over all sets (or ``only`` some of them), through the rule, of |xbar_(t+1) - x_r|^2, less what it is
-    said to be; no noise.
+    """Mean over all sets of clients (or ``only`` some of them), through the rule, of |xbar_(t+1) - x_r|^2, minus its
+    claimed value; no noise.
     """
 
     def body(draw: Draw) -> list[Any]:
@@ -187,7 +187,7 @@ def _spread(values: Any) -> Any:
 
 
 def _parts(draw: Draw) -> list[Any]:
-    """Each bound less what it bounds, less the squares that are left."""
+    """Slack of each bound, minus the remaining squares."""
     a, b, c, gamma = draw("a", 3), draw("b", 3), draw("c", 3), draw("gamma", positive=True)
     four = draw("four", 4)
     young = gamma * ((1 + gamma) * a[0] ** 2 + (1 + 1 / gamma) * b[0] ** 2 - (a[0] - b[0]) ** 2)

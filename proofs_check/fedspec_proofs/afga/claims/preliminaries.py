@@ -113,7 +113,7 @@ def appendix_c() -> Finding:
     sizes="I and a cyclic permutation for n = 2..5, two parted pairs",
 )
 def maximum() -> Finding:
-    """Other matrices attain it too: (1, -1, 0, ..), and for the pairs (1, 1, -1, -1), keep their lengths."""
+    """Other matrices attain the maximum too: (1, -1, 0, ..), and for the pairs (1, 1, -1, -1), keep their lengths."""
     attained = []
     for n in (2, 3, 4, 5):
         x = exact.vector(1, -1, *[0] * (n - 2))

@@ -172,5 +172,5 @@ def remark_3_1() -> Finding:
 
 @false("afga.false-reduction-mixing", of=reduction, statement="AFGA with S_(r,t) = S_r and W = J is FedAMSGrad")
 def mixing_stays() -> Finding:
-    """Refuted: the exchange also averages the models of clients that compute with those of clients that don't."""
+    """Refuted: the exchange also mixes the models of computing clients with models of clients that don't compute."""
     return identities({"W = J": _against_fedamsgrad(3, (0, 2), ((0, 2), (0, 2)), topology.complete(3, EXACT))})

@@ -64,7 +64,7 @@ def bound(y: Any, K: int, n: int, m: int) -> Any:
 
 
 def slack(y: Any, K: int, n: int, m: int) -> Any:
-    """Difference of the two sides as the lemma states it."""
+    """Difference of the lemma's two sides, as printed."""
     centres = _centres(y, K, n)
     apart = sum((centres[k] - centres[h]) ** 2 for k in range(K) for h in range(k))
     return F(m * (n - m), n * (n - 1)) * ((K - 1) * _spread(y, K, n) + n * apart)
@@ -140,7 +140,7 @@ REPLACED, TOGETHER = (
 
 
 def otherwise(words: str, left: Any, right: Any, said: str = "right side") -> Dropped:
-    """Dropped assumption, with an explicit instance: it matters if ``left`` exceeds ``right``."""
+    """Dropped assumption, with an explicit instance: the assumption matters if ``left`` exceeds ``right``."""
     return Dropped(left > right, f"by hand: {words}: left side {left}, {said} {right}")
 
 
@@ -191,7 +191,7 @@ def lemma_f_6() -> Finding:
     assumptions=DRAWS,
 )
 def lemma_f_6_exact() -> Finding:
-    """By the probabilities of sampling one and two clients and induction over clusters; then at those sizes."""
+    """By the probabilities of sampling one and two clients and induction over clusters; then for small sizes."""
     sizes = {f"K = {K}, n = {n}, m = {m}": exactly(K, n, m) for K, n, m in SIZES}
     found = identities({"any clusters": one_more_cluster, **sizes}, instances=6)
     return Finding(found.verdict, found.evidence, inexact(), found.second)
@@ -208,7 +208,7 @@ def pair_probability() -> Finding:
 
 
 def _around(draw: Draw) -> list[Any]:
-    """A cluster whose y sum to zero, at any n: by the chances of one and of two clients; Q is the sum of y^2."""
+    """Cluster whose y sum to zero, at any n: by the chances of one and of two clients; Q is the sum of y^2."""
     n, alone, both, fac = _chances(draw)
     Q = draw("Q")
     return [(alone * Q - both * Q) / n**2 - fac * Q / n**2]

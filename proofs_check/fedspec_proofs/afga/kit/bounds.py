@@ -70,7 +70,7 @@ def drift_of(net: Network, C_I: Any) -> Iterable[Sides]:
 
 
 def zetas(net: Network) -> list[Any]:
-    """Values of zeta at which Lemma F.2 is checked: those of the two cases of Lemma F.3's proof, and 1."""
+    """Values of zeta at which Lemma F.2 is checked: the values of the two cases of Lemma F.3's proof, and 1."""
     case = net.rho_max / (1 - net.rho_max) if 0 < net.rho_max < 1 else F(1, 2)
     return [case, F(4 * net.I - 1), F(1)]
 
@@ -196,7 +196,7 @@ def one_round(sides: Callable[[Network], Iterable[Sides]], *names: str) -> Findi
     An assumption that the search does not show to matter is broken by hand where :data:`BREAKING` has a network for it.
 
     Args:
-        sides: both sides at a network.
+        sides: function that returns both sides of the inequality at a network.
         names: names of the assumptions.
     """
     found = searched(Inequality(network, some(HOLDS, *names), sides), TRIES, drop=DROP)

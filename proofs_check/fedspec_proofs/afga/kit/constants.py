@@ -111,7 +111,7 @@ class Well:
     """Client s log(1 + (x - b)^2) / 2, a "well" with its centre at b.
 
     Attributes:
-        s: its depth, >= 0 for one that is bounded below.
+        s: the depth s; s >= 0 makes the objective bounded below.
         b: place of its minimum.
     """
 

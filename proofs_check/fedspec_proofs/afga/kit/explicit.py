@@ -87,11 +87,11 @@ class Setting:
     Clients are f_i(x) = sum_j 1 - cos(x_j + phi_ij), smooth with L = 1, with slopes of at most sqrt(d).
 
     Attributes:
-        K: clusters.
-        n: clients in each.
+        K: number of clusters.
+        n: number of clients in each cluster.
         m: number of drawn clients.
-        I: local steps.
-        R: rounds.
+        I: number of local steps.
+        R: number of rounds.
         eta: server learning rate.
         eta_l: client learning rate.
         eps: stabiliser.
@@ -100,11 +100,12 @@ class Setting:
         x: the first model.
         theta: every W_k is theta I + (1 - theta) J, so that rho = theta.
         beta1: decay of the first moment.
-        beta2: decay of the second.
-        told: constants that are told otherwise than they are, by name: L, G, sigma2, sbar2, sigma2_c, rho, gap.
-        law: "" as the theorems have it; "biased" for noise that is always nu, "shared" for one coin for all clients,
-            "first" if the first m clients of a cluster are always those that are drawn.
-        v_hat: first value of the server's v_hat.
+        beta2: decay of the second moment.
+        told: constants that the theorem is given with another than their true value, by name: L, G, sigma2, sbar2,
+            sigma2_c, rho, gap.
+        law: "": sampling and noise as in the theorems; "biased": the noise is always nu; "shared": one coin flip for
+            all clients; "first": the drawn clients are always the first m of a cluster.
+        v_hat: initial value of the server's v_hat.
     """
 
     K: int

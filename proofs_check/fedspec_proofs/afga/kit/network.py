@@ -32,9 +32,9 @@ class Network:
 
     Attributes:
         K: number of clusters.
-        n: clients in each.
+        n: number of clients in each cluster.
         m: number of drawn clients, for sending and for every local step.
-        I: local steps.
+        I: number of local steps.
         eta_l: client learning rate.
         W: the clusters' matrices.
         a: slopes of the gradients.

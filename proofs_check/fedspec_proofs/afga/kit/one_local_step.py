@@ -69,12 +69,12 @@ class Made:
     Attributes:
         drift: mean over the clusters of |xbar^k - x_r|^2, x_r = 0.
         consensus: mean over the clients of |x_i - xbar^k|^2.
-        drift_after: its expectation after the step.
-        consensus_after: likewise, before the exchange.
-        between: eta^2 (alpha^2 |grad f(x_r)|^2 + sigma_c^2), by which the mean of |grad fbar_k(x_r)|^2 is bounded.
+        drift_after: expectation of the drift after the step.
+        consensus_after: expectation of the consensus error after the step and before the exchange.
+        between: eta^2 (alpha^2 |grad f(x_r)|^2 + sigma_c^2), the bound of eta^2 times the mean of |grad fbar_k(x_r)|^2.
         within: eta^2 times the mean of the sigma_k^2.
         noise: eta^2 sigma^2.
-        given: the inequalities; those about the last three times eta^2.
+        given: the given inequalities; those about ``between``, ``within`` and ``noise`` are multiplied by eta^2.
     """
 
     drift: Value

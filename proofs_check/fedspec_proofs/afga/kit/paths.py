@@ -34,8 +34,8 @@ class Path:
         m: number of drawn clients.
         W: the clusters' matrices.
         rho: claimed bound of ||W_k - J||_2.
-        senders: S_r of each round, one set of places for every cluster.
-        computing: S_(r,t), likewise.
+        senders: S_r of each round: the places of the senders, equal in every cluster.
+        computing: S_(r,t) of each round and local step: the places of the computing clients, equal in every cluster.
         g: gradients by round, local step and client.
         G: claimed bound of the gradients.
         beta1: decay of the first moment.

@@ -143,7 +143,7 @@ def path(net: Network) -> list[Moments]:
 
 @cache
 def _rows(K: int, n: int) -> tuple[Array, Array]:
-    """The matrices that take all models to their cluster means, and to what is left of each."""
+    """Matrices that take all models to their cluster means, and to their deviations from these."""
     J = topology.clustered([topology.complete(n, exact.vector(0))] * K)
     return J, topology.alone(K * n, exact.vector(0)) - J
 

@@ -122,9 +122,9 @@ def simulated(step: Step, holds: Callable[[list[AmsGrad], list[Any], Any], bool]
     """Run a rule on random fractions from its initial state; return the number of rounds and any failure in words.
 
     Args:
-        step: the rule.
-        holds: True if the claim holds of the states and the Delta so far, and eps.
-        fixed: numbers that are not drawn.
+        step: the function of the rule.
+        holds: predicate: True if the claim holds for the states and the Delta so far, and eps.
+        fixed: numbers with fixed values, which aren't drawn.
     """
     rng, count, rule = exact.generator(), 0, rootless(step)
     for _ in range(PATHS):

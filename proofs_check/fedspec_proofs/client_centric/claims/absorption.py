@@ -41,7 +41,7 @@ def _hits(delays: tuple[int, ...]) -> int:
     severity=Severity.CONSTANT,
 )
 def hits() -> Finding:
-    """A version is used in tau + 1 rounds at most: its own and tau later ones. K = 1, n = m = 1."""
+    """A version is used in at most tau + 1 rounds: its own round and tau later rounds. K = 1, n = m = 1."""
     delays, client = (0, 1), Clients(((huber(0, 1),),))
     h = CCFedSGD(buffer=1, eta_l=exact.number("1/8"), eta=exact.number(4))
     state = init(h, exact.vector(1), Setup((1,), {"w": (1,)}))
@@ -165,7 +165,7 @@ def _absorbing(repaired: bool) -> Inequality[Absorption]:
     },
 )
 def delay_rate() -> Finding:
-    """eps does not belong there (units), 120 should be 240, tau should be tau + 1; for tau = 0 it requires nothing.
+    """By units, eps doesn't belong in the rate; 120 should be 240, tau tau + 1; for tau = 0 it requires nothing.
 
     One round without delay is enough: v_0 = 0, so a_0 = 1 / eps, the best that a_0 can be.
     """

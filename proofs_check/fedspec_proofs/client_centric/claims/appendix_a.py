@@ -37,7 +37,7 @@ STEPS = (2, 5)
 
 
 def _stationary(normalise: Normalise, steps: tuple[int, int] = STEPS) -> tuple[Vector, Vector]:
-    """The point where the mean change of the two clients of Figure 4 is zero, and that change, by running CC-Local."""
+    """Point at which the mean change of the two clients of Figure 4 is zero, and that change, by running CC-Local."""
     K = np.stack([local_matrix(Solver.SGD, H, k, eta_l=RATE) for H, k in zip(TOY.H, steps, strict=True)])
     W = exact.vector(*(Fraction(1, k) if normalise is Normalise.PER_STEP else Fraction(1) for k in steps))
     x = limit(W, K, TOY)
@@ -144,7 +144,7 @@ SERVERS = ("adagrad", "adam", "ams")
 
 
 def _moves(server: str, *, C: str = "beta / (1 - beta)", sign: int = 1, fresh: bool = False) -> Body:
-    """z_(t+1) - z_t over two steps of a server's rule, less what the paper says it is; two coordinates."""
+    """Difference of z_(t+1) - z_t over two steps of a server's rule and the paper's expression; two coordinates."""
 
     def body(draw: Draw) -> Any:
         x, m, now, then = draw("x", 2), draw("m", 2), draw("Delta", 2), draw("Delta_before", 2)

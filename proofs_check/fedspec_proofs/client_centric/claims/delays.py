@@ -1,4 +1,4 @@
-"""Term A_8, and how far the model moves while clients compute."""
+"""Term A_8, and the distance that the model moves while clients compute."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _one_more_step(draw: Draw) -> Any:
     assumptions={"s": "the number of rounds between is in front"},
 )
 def delay() -> Finding:
-    """The squares are those of all differences of steps; a step y adds s y^2 - 2 y sum y_k + sum y_k^2: induction.
+    """The squares cover all differences of steps; a step y adds s y^2 - 2 y sum y_k + sum y_k^2: induction.
 
     At s = 1 to 5 the steps are those of CC-FedSGD on any changes, in two dimensions.
 

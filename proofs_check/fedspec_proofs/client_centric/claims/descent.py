@@ -53,7 +53,7 @@ def assumed(names: str) -> dict[str, str]:
 
 
 def _proof(name: str) -> list[Finding]:
-    """The lines of one coordinate, and how they add up."""
+    """Lines of the proof in one coordinate, and their sum."""
     lines = prove_each(getattr(every_size, name), every_size.a_1, sample=every_size.nearby)
     return [*lines, added_up(**{name: getattr(term_sums, name)})]
 
@@ -71,7 +71,7 @@ def _squares(r: Round) -> tuple[Any, Any]:
     assumptions=assumed("Lipschitz"),
 )
 def a_1() -> Finding:
-    """Young's inequality per coordinate with weight L eta; of the roots it uses only a <= 1 / eps.
+    """Young's inequality per coordinate with weight L eta; the only fact used about the roots is a <= 1 / eps.
 
     The search runs one round in one or two coordinates, in fractions.
     """
@@ -242,7 +242,7 @@ def _small(rng: np.random.Generator) -> dict[str, Fraction]:
     },
 )
 def bounds() -> Finding:
-    """A mean of vectors in a ball stays in it, by induction: of K gradients, of m clients, of momentum and change.
+    """A mean of vectors in a ball stays in the ball, by induction: of K gradients, m clients, momentum and change.
 
     That is by lengths and an inner product, in every dimension. Through CC-Local: one coordinate, a buffer of two
     clients with two steps each, and a step of an induction over rounds.

@@ -163,7 +163,7 @@ def varying() -> Finding:
     severity=Severity.SLIP,
 )
 def steps_taken() -> Finding:
-    """The index is off by one: d_t does not contain Delta_t, d_(t+1) does. With d_(t+1) on the right it holds."""
+    """The index is off by one: d_(t+1) contains Delta_t, d_t doesn't. With d_(t+1) on the right the line holds."""
     left, _, later = _taken(Fraction(0))
     conditions = {
         "v_0 = 5^2 - 4^2 >= eps^2": ROOT[0] ** 2 - CHANGE[0] ** 2 >= EPS**2,
@@ -227,7 +227,7 @@ def _rounds(index: int) -> Inequality[Path]:
     assumptions={"v_0": "v_0 >= eps^2"},
 )
 def steps_taken_repaired() -> Finding:
-    """A step's coordinate is that of the momentum over a root of at least 2 eps, in every round.
+    """A step's coordinate is the momentum's coordinate over a root of at least 2 eps, in every round.
 
     Looked at: up to five rounds of CC-FedAdagrad in fractions, v_0 = eps^2 = 1; the printed index falls over the same.
     """

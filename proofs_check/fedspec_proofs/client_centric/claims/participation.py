@@ -68,7 +68,7 @@ def each(form: str) -> Any:
 
 
 def _chances(draw: Draw, n: Any, m: Any) -> tuple[Any, Any]:
-    """P(i in S) and P(i and j in S): by symmetry all alike, and they add up to E |S| = m and to m (m - 1)."""
+    """P(i in S) and P(i and j in S): equal by symmetry, with sums E |S| = m and m (m - 1)."""
     return m / n, m * (m - 1) / (n * (n - 1))
 
 

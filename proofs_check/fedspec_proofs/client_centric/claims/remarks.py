@@ -31,7 +31,7 @@ TWO = Setup((1, 1), {"w": (1,)})
 )
 @decided()
 def footnote_4(draw: Draw) -> Statement:
-    """The constraint is shown to be easily met in this sense only."""
+    """The constraint is proved to be easily met only in the sense of this claim."""
     H_1, H_2, eta_l, eps = (draw(name) for name in ("H_1", "H_2", "eta_l", "eps"))
     return Statement(
         {
@@ -69,7 +69,7 @@ def _clients(G: Any) -> list[Oracle]:
 
 
 def _absent(draw: Draw, K: int, heard: int) -> Any:
-    """A round of CC-FedSGD that hears one client; the model's distance from G, and what it should be."""
+    """Round of CC-FedSGD that receives one client; the model's distance from G, and its claimed value."""
     G, x, eta, eta_l = draw("G"), draw("x", 1), draw("eta", positive=True), draw("eta_l", positive=True)
     h = CCFedSGD(buffer=1, eta_l=eta_l, eta=eta)
     state, _ = cc_fedsgd(h, init(h, x, TWO), _clients(G), Arrival(heard, K, 0))
@@ -111,7 +111,7 @@ def arbitrary_participation() -> Finding:
     verdict=Verdict.UNDECIDABLE,
 )
 def arbitrary_rate() -> Finding:
-    """The paper states the rate and does not derive it."""
+    """The paper states the rate without a derivation."""
     return Finding(
         Verdict.UNDECIDABLE,
         "no multiple of sigma_g^2 and no conditions on the rates are printed, and no proof: as an upper bound with an "

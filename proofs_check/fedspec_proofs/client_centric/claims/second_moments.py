@@ -30,10 +30,10 @@ class Buffer:
     """Clients of one buffer with their noise, and the constants that a claim gives them.
 
     Attributes:
-        clients: clients in the buffer.
-        x: the model that all begin from.
-        steps: K_(t,i).
-        eta_l, L, sigma_l2: constants.
+        clients: the objectives of the buffer's clients.
+        x: the model from which all clients begin.
+        steps: K_(t,i), the number of local steps of each client.
+        eta_l, L, sigma_l2: client learning rate, claimed smoothness, and claimed bound of the noise's variance.
     """
 
     clients: Clients

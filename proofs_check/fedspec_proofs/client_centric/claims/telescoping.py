@@ -91,14 +91,14 @@ def _induction(server: str) -> Induction[Fallen]:
 
 
 def path(rng: np.random.Generator, rounds: int) -> tuple[list[Fraction], list[Fraction]]:
-    """Roots of CC-FedAdagrad's v in a run with Pythagorean changes, and those changes."""
+    """Roots of CC-FedAdagrad's v in a run with Pythagorean changes, and these changes."""
     roots, changes = [exact.rationals(rng, 1, low=1, high=3)[0]], []
     for _ in range(rounds):
         (s,) = exact.rationals(rng, 1, low=-3, high=3, denominators=(4, 5))
         delta = 2 * s * roots[-1] / (1 - s**2)
         q = roots[-1] * (1 + s**2) / (1 - s**2)
         if increments("adagrad", exact.vector(roots[-1]), exact.vector(0), exact.vector(delta))[0] != q**2:
-            raise ValueError(f"path: the rule's new v is not {q}^2, as constructed")
+            raise ValueError(f"path: the rule's new v must be {q}^2 by construction, but isn't")
         roots.append(q)
         changes.append(delta)
     return roots, changes
@@ -141,7 +141,7 @@ def telescoping() -> Finding:
 
 
 def _adam() -> tuple[Fraction, Fraction, Fraction]:
-    """CC-FedAdam on those changes with eps = 1: sum of |falls|, d / (2 eps), and the smallest root."""
+    """CC-FedAdam on the same changes with eps = 1: sum of |falls|, d / (2 eps), and the smallest root."""
     roots = [exact.vector(1)]
     for change in CHANGES:
         v = increments("adam", roots[-1], roots[-1] ** 2, exact.vector(change), gamma=Fraction(1, 4))

@@ -64,7 +64,7 @@ def a_4(draw: Draw) -> Statement:
 
 
 def a_5(draw: Draw) -> Statement:
-    """The decrease (next - root)/(root next) of 1/root is at most |Delta|/E^2, and -g Delta times it G Delta^2/E^2."""
+    """1/root decreases by (next - root)/(root next) <= |Delta|/E^2, so -g Delta times that is <= G Delta^2/E^2."""
     root, later, E, size, delta, g, G = (draw(name) for name in ("root", "next", "E", "size", "Delta", "g", "G"))
     given = {
         "root >= E": every(E > 0, root >= E),

@@ -22,11 +22,12 @@ class Local:
     """Clients that compute from different points, and the constants that a claim gives them.
 
     Attributes:
-        clients: the objectives.
-        x: x_t.
-        points: x_(t - tau_(t,i)), where client i begins.
-        steps: K_(t,i).
-        eta_l, L, sigma_l2, sigma_g2: constants.
+        clients: the clients' objectives.
+        x: x_t, the server's model.
+        points: x_(t - tau_(t,i)), the model from which client i begins.
+        steps: K_(t,i), the number of local steps of each client.
+        eta_l, L, sigma_l2, sigma_g2: client learning rate, and the claimed smoothness, noise variance and
+            heterogeneity.
     """
 
     clients: Clients

@@ -47,8 +47,9 @@ class Clients:
     """n clients in d dimensions, sums of functions of one coordinate, with additive gradient noise.
 
     Attributes:
-        slopes: for every client its function of every coordinate.
-        nu: the noise: nu (1, ..., 1) or its negative, each with probability 1/2, anew at every local step.
+        slopes: for every client its functions, one for each coordinate.
+        nu: size of the noise: nu (1, ..., 1) or its negative, each with probability 1/2, drawn again at every local
+            step.
     """
 
     slopes: tuple[tuple[Piecewise, ...], ...]

@@ -29,12 +29,12 @@ class Regime:
     """Run of T rounds, with the constants that a claim gives it.
 
     Attributes:
-        clients: the objectives.
+        clients: the clients' objectives.
         x0: the first model.
         server: ``"adagrad"`` or ``"ams"``.
         eta, eta_l, eps, beta, gamma, v0, m: hyper-parameters by the paper's names.
-        steps: K_(t,i) by round and client.
-        delays: tau_(t,i), likewise.
+        steps: K_(t,i), the local steps by round and client.
+        delays: tau_(t,i), the delays by round and client.
         tau: the claimed bound of the delays.
         uniform: True if the buffer's clients are drawn uniformly; else they are always the first m.
         L, G, sigma_l2, sigma_g2: the claimed constants of the clients.

@@ -60,7 +60,7 @@ class Round:
         delta: Delta_t.
         g: grad f(x_t).
         u: grad f(z_t) - grad f(x_t).
-        eta, eta_l, eps, beta, L, G: constants.
+        eta, eta_l, eps, beta, L, G: hyper-parameters, and the claimed smoothness and gradient bound.
     """
 
     p: Vector
@@ -89,7 +89,7 @@ class Round:
 
     @property
     def moved(self) -> Vector:
-        """z_t - x_t = C (x_t - x_(t-1)), where the last step went along d_t with root p."""
+        """z_t - x_t = C (x_t - x_(t-1)), if the last step went along d_t with root p."""
         last = rooted("adagrad", self.p * 0, self.d, self.d, self.p, eta=self.eta, beta=Fraction(0), eps=self.eps).x
         out: Vector = self.C * last
         return out

@@ -26,8 +26,8 @@ class Attained:
     """Functions of the class as numbers: vectors for the basis names, and function values.
 
     Attributes:
-        vectors: the basis vectors; what does not occur in the claim, such as a model from which only differences are
-            taken, is zero.
+        vectors: the basis vectors; a vector that the claim doesn't contain is zero, for example a model of which only
+            differences occur.
         values: the function values.
     """
 

@@ -36,10 +36,11 @@ class Case:
     """A case to certify at every rate from low to high or, if ``holds`` is False, to refute at ``high``.
 
     Attributes:
-        make: the claim at a rate: a fraction, or :data:`~fedspec_proofs.engines.worst_case.open_rate.RATE`.
+        make: function that makes the claim at a rate: a fraction, or
+            :data:`~fedspec_proofs.engines.worst_case.open_rate.RATE`.
         low: the smallest rate.
-        high: the largest.
-        holds: True if it is true; if not, functions that break it are looked for, and stored.
+        high: the largest rate.
+        holds: True if the case is true; False: find and store functions that break it.
         drop: True if each term of the right side is left out in turn, at the largest rate.
     """
 
@@ -62,9 +63,10 @@ class Needs:
     """Lower and upper estimate of the part of the right side that a case needs at the largest rate.
 
     Attributes:
-        most: a sufficient part of the right side.
-        multipliers: its proof; empty if the part is all of it.
-        attained: functions that need little less; None if more holds of such functions than the given inequalities.
+        most: a part of the right side that suffices.
+        multipliers: multipliers that prove that this part suffices; empty if it is the whole right side.
+        attained: functions that need almost as much; None if the given inequalities don't describe such functions
+            completely.
     """
 
     most: Fraction
@@ -79,8 +81,8 @@ class Certificate:
     Attributes:
         multipliers: multipliers of the inequalities, at some rates, from the smallest to the largest.
         needs: the needed part of the right side; None if the claim has no right side.
-        lacking: for each term that was left out, functions that break the claim then, or multipliers that prove it
-            all the same; None if neither was found.
+        lacking: for each omitted term, functions that then break the claim, or multipliers that still prove it; None if
+            the search found neither.
     """
 
     multipliers: Mapping[Fraction, Mapping[str, Fraction]]
@@ -222,9 +224,9 @@ def certified(id: str, cases: Cases, without: Callable[[], Mapping[str, Dropped]
     Tight, if in every case functions of the class need all but a thousandth of the right side at the largest rate.
 
     Args:
-        id: the claim.
+        id: id of the claim.
         cases: the claimed cases, by their sizes.
-        without: the outcomes without each assumption.
+        without: the outcomes after each assumption is dropped.
     """
     CERTIFIED[id] = cases
 
@@ -267,9 +269,9 @@ def refuted(case: Case, found: Attained, part: Fraction = Fraction(1)) -> Findin
     """Refute a case, with a part of its right side, by functions of the class on which the rule is replayed.
 
     Args:
-        case: claim at its largest rate.
-        found: the functions.
-        part: remaining part of the right side.
+        case: the case, at its largest rate.
+        found: the functions that break the case.
+        part: the remaining factor of the right side.
     """
     problem = case.make(case.high).within(part)
     conditions = {f"{name} <= 0": found.of(q) <= 0 for name, q in problem.given.items()}

@@ -59,9 +59,9 @@ class Function:
     """An unknown function of a class: every new point gets a new symbolic gradient and value.
 
     Attributes:
-        name: name of its values and gradients.
-        of: its class.
-        points: its points, by the form of the point.
+        name: prefix of the names of the function's values and gradients.
+        of: the class of the function.
+        points: gradient and value at each point, by the linear form of the point.
     """
 
     name: str
@@ -82,7 +82,7 @@ class Function:
         """Declare the gradient at a new point.
 
         Raises:
-            ValueError: it was asked there before.
+            ValueError: the function was already evaluated at this point.
         """
         if x in self.points:
             raise ValueError(f"worst case: {self.name} already has a gradient at {x}; declare each point once")

@@ -21,8 +21,8 @@ class Linear:
     """Affine function c z + b of a program's unknowns z, or an array of such functions; z is the last axis of c.
 
     Attributes:
-        c: coefficients.
-        b: constants, of the shape of c without its last axis.
+        c: the coefficients c.
+        b: the constants b, of the shape of c without its last axis.
     """
 
     c: Floats
@@ -60,9 +60,9 @@ def largest(
     """Maximise a linear function under linear and semidefinite constraints; None if Clarabel finds no solution.
 
     Args:
-        aim: the function.
+        aim: the linear function to maximise.
         zero: expressions that are zero.
-        above: expressions that are not below zero.
+        above: expressions that must be >= 0.
         semidefinite: matrices [m, m] that have no negative eigenvalue.
     """
     clarabel: Any = import_module("clarabel")

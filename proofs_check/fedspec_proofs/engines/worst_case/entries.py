@@ -28,7 +28,7 @@ MANY = 100
 
 
 class MixedError(TypeError):
-    """A rule does not treat all coordinates alike, or mixes coordinates."""
+    """Error: a rule treats coordinates differently, or mixes them."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class Made:
     """Forms that a rule computes: final models, evaluated points, and gradients at the first points.
 
     Attributes:
-        ends: the models.
-        points: the points at which each client gave its gradient; x* first.
+        ends: the models after the rounds.
+        points: the points at which each client's gradient was evaluated; x* first.
         slopes: each client's gradient at x*.
     """
 
@@ -65,7 +65,7 @@ def of_entries(rounds: Rounds, functions: Sequence[Function], x: Form, entries: 
     """Run the rounds on arrays whose entries are symbolic and unrelated, and return the forms.
 
     Raises:
-        MixedError: it does not do the same to each.
+        MixedError: the rule treats coordinates differently, or mixes them.
     """
 
     def oracle(f: Function) -> Oracle:
@@ -92,13 +92,13 @@ def _joined(y: Any, entries: int) -> Form:
     """The one form of an array."""
     if not isinstance(y, np.ndarray) or y.shape != (entries,):
         shape = y.shape if isinstance(y, np.ndarray) else type(y).__name__
-        raise MixedError(f"if vectors have {entries} coordinates, the result is {shape}")
+        raise MixedError(f"run on vectors with {entries} coordinates, the rule returned {shape}")
     found = []
     for j, entry in enumerate(y):
         if isinstance(entry, Rational) and not entry:
             entry = ORIGIN
         if not isinstance(entry, Form) or entry.constant:
-            raise MixedError(f"coordinate {j} is {entry}, which is no combination of vectors")
+            raise MixedError(f"coordinate {j} is {entry}, which isn't a linear combination of vectors")
         if others := [name for name, _ in entry.parts if not name.endswith(f"@{j}")]:
             raise MixedError(f"coordinate {j} reads coordinate {others[0].rpartition('@')[2]}")
         found.append(form({name.rpartition("@")[0]: c for name, c in entry.parts}))
@@ -114,11 +114,11 @@ def off(rounds: Rounds, made: Made, x: Form, d: int, size: float) -> float:
     random.
 
     Args:
-        rounds: the run.
+        rounds: the rounds to run.
         made: the forms of the run.
         x: the model before the rounds.
         d: number of coordinates.
-        size: size of all vectors.
+        size: magnitude of all vectors.
     """
     dice = np.random.Generator(np.random.PCG64(d))
     bent = [_bent(dice, d) for _ in made.points]
@@ -149,7 +149,7 @@ def off(rounds: Rounds, made: Made, x: Form, d: int, size: float) -> float:
 
 
 def _bent(dice: Any, d: int) -> Callable[[Any], Any]:
-    """A symmetric matrix with eigenvalues of the class; a diagonal one where there are many coordinates."""
+    """Symmetric matrix with eigenvalues of the class; diagonal if there are many coordinates."""
     high = dice.uniform(0.2, 0.9, d)
     if d > MANY:
         return lambda y: high * y

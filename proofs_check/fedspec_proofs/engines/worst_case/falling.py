@@ -54,10 +54,10 @@ def fitted(
     """P with the largest slack in the inequality, and that slack; a negative slack means that no P was found.
 
     Args:
-        before: u.
-        after: u_+, in the same order.
-        given: inequalities of the functions.
-        factor: by which the form is to fall.
+        before: u, the vectors before the round.
+        after: u_+, the vectors after the round, in the same order.
+        given: inequalities that the functions satisfy.
+        factor: factor by which the quadratic form must shrink.
     """
     n, E = len(before), symmetric(len(before))
     pairs = [(i, j) for i in range(n) for j in range(i, n)]

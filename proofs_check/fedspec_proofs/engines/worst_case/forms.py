@@ -148,7 +148,7 @@ def coefficient(value: Any) -> Any:
     """Convert a number to a fraction; a polynomial in an open rate is returned unchanged.
 
     Raises:
-        TypeError: it is no such number.
+        TypeError: the number has no exact fraction.
     """
     if isinstance(value, Rational):
         return Fraction(value)

@@ -32,8 +32,8 @@ class Through:
     """A function of a class, constructed from the points that it interpolates.
 
     Attributes:
-        of: the class.
-        points: x_j, g_j and f_j.
+        of: the class of the function.
+        points: x_j, g_j and f_j: the points, gradients and values that it interpolates.
     """
 
     of: Class
@@ -46,7 +46,7 @@ class Through:
         lowest at z_j = x_j - g_j / bend, with b_j. The best shares are found by trying which of them are not zero.
 
         Raises:
-            ValueError: no share was found, which cannot be.
+            ValueError: no optimal weights of the points were found, which is impossible in theory.
         """
         low, bend = self.of.low, self.of.high - self.of.low
         shifted = [(x, added(g, -low, x), f - low / 2 * dot(x, x)) for x, g, f in self.points]

@@ -10,7 +10,7 @@ from typing import Any
 
 
 def _with_numbers(operation: Callable[[Powers, Powers], Any]) -> Callable[[Powers, Any], Any]:
-    """An operation that leaves to others what is neither such a sum nor a fraction."""
+    """Operation that returns ``NotImplemented`` for anything but such a sum or a fraction."""
 
     def applied(self: Powers, other: Any) -> Any:
         if isinstance(other, Rational):

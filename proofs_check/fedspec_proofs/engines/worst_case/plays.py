@@ -22,9 +22,9 @@ class Play:
     """A rule's run on forms, with the function that repeats it on numbers.
 
     Attributes:
-        functions: the clients'.
-        run: the run.
-        ended: results of the run, as forms.
+        functions: the clients' functions.
+        run: function that repeats the run on numbers.
+        ended: the results of the run, as forms.
     """
 
     functions: tuple[Function, ...]

@@ -15,12 +15,13 @@ class Problem:
     """Claim that an expression is at most zero if all given expressions are at most zero.
 
     Attributes:
-        claimed: a number, for every Gram matrix and all values.
-        given: the inequalities by name.
+        claimed: the expression that is claimed to be at most zero, for every Gram matrix and all values.
+        given: the given expressions, each at most zero, by name.
         right: the right side of the claim, as the unit of the worst case; empty if it is zero.
-        play: the run of the rule that the claim is about, to be run again on numbers.
+        play: the run of the rule that the claim is about, which can be repeated on numbers.
         terms: terms of the right side, by name; empty if it is one term.
-        relaxed: True if less is given than holds of functions and noise, so that none can be built.
+        relaxed: True if the given inequalities describe functions and noise incompletely, so that no functions can be
+            built from a solution.
     """
 
     claimed: Value

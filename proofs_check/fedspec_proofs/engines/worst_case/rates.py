@@ -26,8 +26,8 @@ def flaw_between(open_: Problem, at: Mapping[Fraction, Multipliers]) -> str:
     """Reason why the multipliers don't prove the claim at every rate of their interval; empty if they do.
 
     Args:
-        open_: the claim at the rate :data:`~fedspec_proofs.engines.worst_case.open_rate.RATE`.
-        at: multipliers at two or more rates, which rise.
+        open_: the claim with the open rate :data:`~fedspec_proofs.engines.worst_case.open_rate.RATE`.
+        at: multipliers at two or more rates, in ascending order of the rates.
     """
     for rate, multipliers in at.items():
         wrong = ill_formed(open_, multipliers)
@@ -121,7 +121,7 @@ def polynomial(c: Any) -> Polynomial:
     """Convert a coefficient to a polynomial in the rate.
 
     Raises:
-        TypeError: the rate stands below a fraction stroke.
+        TypeError: the rate occurs in a denominator.
     """
     parts = dict(c.parts) if isinstance(c, Powers) else {0: c} if c else {}
     if any(k < 0 for k in parts):

@@ -66,12 +66,12 @@ def dropped(
     """Check that an instance breaks the claim and violates only given inequalities whose names start with ``but``.
 
     Args:
-        problem: the claim.
-        parabolas: parabola of each function.
-        but: what the names of the inequalities begin with that the instance need not meet; empty for an
-            assumption that is no inequality, such as a limit of the rate, which the problem itself does not meet then.
-        words: the instance.
-        start: the free vectors.
+        problem: the claim to break.
+        parabolas: the parabola of each client.
+        but: prefix of the names of the inequalities that the instance may violate; empty for an assumption that isn't
+            an inequality, such as a limit of the rate, which the problem itself then violates.
+        words: description of the instance.
+        start: values of the free vectors.
     """
     names = [name for name in problem.given if not (but and name.startswith(but))]
     meets = all(valued(problem, parabolas, start, problem.given[name]) <= 0 for name in names)

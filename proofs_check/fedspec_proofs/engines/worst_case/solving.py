@@ -34,10 +34,10 @@ class Worst:
     """Solution of a worst-case program in floating point: its value, Gram matrix and function values.
 
     Attributes:
-        value: that value; infinite where there is none.
-        names: the basis.
-        gram: its Gram matrix where it is attained.
-        values: the function values there, by name.
+        value: the optimal value; infinite if the program is unbounded.
+        names: names of the basis vectors.
+        gram: Gram matrix of the basis vectors at the optimum.
+        values: the function values at the optimum, by name.
     """
 
     value: float
@@ -91,9 +91,9 @@ def unknown(
     """Unknown Gram matrix and values of a program: converter of values, the matrix, and reader of the solution.
 
     Args:
-        problem: the problem.
-        scale: by which later gradients are made comparable with the first.
-        more: number of unknowns that come after them.
+        problem: the worst-case problem.
+        scale: factor that makes later gradients comparable in size with the first gradient.
+        more: number of further unknowns, which come after the Gram matrix and the values.
     """
     basis, names = problem.basis, value_names(problem)
     T, E = _closer(basis, scale), symmetric(len(basis))

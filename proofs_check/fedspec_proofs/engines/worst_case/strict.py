@@ -30,7 +30,7 @@ def refuse(words: str) -> NoReturn:
     """Raise the error for a refused operation, and record it for :func:`watching`.
 
     Raises:
-        NotWholeError: always, and it is kept for who watches.
+        NotWholeError: always; :func:`watching` also records it.
     """
     error = NotWholeError(words)
     if (caught := _CAUGHT.get()) is not None:

@@ -21,8 +21,8 @@ class Whole(Strict):
 
     Attributes:
         shape: the stack's axes, and the unknown dimension.
-        ndim: number of axes.
-        dtype: type of objects, as exact numbers have it.
+        ndim: number of axes of the stack.
+        dtype: NumPy's type of objects, as for exact numbers.
     """
 
     __slots__ = ("_rows",)
@@ -225,7 +225,7 @@ def form_of(x: Any) -> Form:
     """Linear form of an opaque vector.
 
     Raises:
-        NotWholeError: it is no vector.
+        NotWholeError: the argument isn't a vector.
     """
     if not isinstance(x, Whole) or x._rows.ndim:
         refuse("something else in the place of a vector")

@@ -72,7 +72,7 @@ SAME = {
 
 
 def _resting(draw: Draw, more: int = 0) -> Statement:
-    """Two participants, whose sum is divided by two, or by more."""
+    """Two participants, with their sum divided by two, or by a larger number."""
     x, x_1, x_2 = draw("x", 1), draw("x_1", 1), draw("x_2", 1)
     after = model_mean(np.stack([x_1, x_2]), clients=2 + more)
     same = every(x_1[0] == x[0], x_2[0] == x[0])

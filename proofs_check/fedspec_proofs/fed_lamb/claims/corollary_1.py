@@ -72,7 +72,7 @@ def intended() -> Finding:
     verdict=Verdict.UNDECIDABLE,
 )
 def remark_lamb() -> Finding:
-    """It compares two criteria, assumed to have the same order, and constants of another paper."""
+    """The remark compares two criteria, assumed to have the same order, and constants of another paper."""
     words = "two criteria are assumed to be of one order, and the other bound is not printed here"
     return Finding(Verdict.UNDECIDABLE, words)
 

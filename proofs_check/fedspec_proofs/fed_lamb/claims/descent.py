@@ -137,7 +137,7 @@ def blocks_repaired() -> Finding:
     verdict=Verdict.REFUTED,
 )
 def auxiliary_start() -> Finding:
-    """In fact it starts at x_1 + beta1/(1 - beta1) (x_1 - x_0); x_0 = x_1 as initial model gives (9), fed-lamb.eq-9."""
+    """The auxiliary sequence starts at x_1 + beta1/(1 - beta1) (x_1 - x_0); x_0 = x_1 gives fed-lamb.eq-9."""
     problem, h = Problem(((huber(F(1)),),), (1,)), lamb(beta1=F(1, 2))
     states = run(h, begin(h, vector(1), 1), problem.clients, 1)
     return refutation(

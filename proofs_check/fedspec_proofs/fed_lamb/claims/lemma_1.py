@@ -71,7 +71,7 @@ def _whole_lengths(rng: np.random.Generator) -> dict[str, F]:
     assumptions=NONZERO,
 )
 def length() -> Finding:
-    """p / ||p|| is a unit vector: its squares sum to 1, by induction over coordinates; M, beta2 and v0 do not enter.
+    """p / ||p|| is a unit vector: its squares sum to 1, by induction over coordinates, for any M, beta2 and v0.
 
     Two coordinates through the rule, with phi = 1, which multiplies the step, and with phi the length of the layer.
     """
@@ -122,7 +122,7 @@ def lemma_1() -> Finding:
 
 
 def _beside(finding: Finding, printed: Inequality[Walk]) -> Finding:
-    """A refutation, with what a search sees of the printed inequality."""
+    """Refutation, with the result of a search for the printed inequality."""
     found = hunt(printed, TRIES // 2)
     if not found.violated:
         return replace(finding, verdict=Verdict.UNKNOWN, evidence=f"{finding.evidence}\nthe search does not break it")
@@ -236,7 +236,7 @@ def spread() -> Finding:
 
 
 def _alike(n: int, moved: int = 0) -> Body:
-    """Round of the server with n rows alike."""
+    """Round of the server with n equal rows."""
 
     def body(draw: Draw) -> Iterable[Any]:
         x = draw("x", 2)
@@ -256,5 +256,5 @@ def _alike(n: int, moved: int = 0) -> Body:
     assumptions={"alike": "all participants end at one model"},
 )
 def alike() -> Finding:
-    """Means of the v_i agree too, by the same identity; so the next round is that of one client again."""
+    """The means of the v_i agree too, by the same identity; so the next round is again a round of one client."""
     return identities({f"n = {n}": _alike(n) for n in range(2, 6)}, without={"alike": {"n = 2": _alike(2, moved=1)}})

@@ -177,7 +177,7 @@ def lemma_2() -> Finding:
 
 
 def _gradients(w: Walk, x_r: Vector) -> tuple[Any, Any]:
-    """Both squares over v_hat: half of that of the gradient at x_r, and that of the mean of gradients."""
+    """Both squares over v_hat: half of the gradient's square at x_r, and the square of the mean of gradients."""
     v_hat = w.start.v_hat
     there, mean = w.problem.gradient(x_r), at_locals(w.problem, w.ends)
     return sum(there**2 / v_hat) / 2, sum(mean**2 / v_hat)

@@ -107,7 +107,7 @@ TOO_LONG = replace(
 
 
 def _with(finding: Finding, words: str, inequality: Inequality[Climb]) -> Finding:
-    """The finding of a repaired claim, with what the same search sees of the printed one."""
+    """Finding of a repaired claim, with the result of the same search for the printed claim."""
     if finding.verdict is not Verdict.CHECKED:
         return finding
     found = hunt(inequality, TRIES // 2)

@@ -45,10 +45,10 @@ class Hill:
     """n equal clients on c x^2/2 from 1, and both sides of the bounds.
 
     Attributes:
-        problem: the clients.
-        states: before each of R rounds.
-        k: the constants.
-        h: the hyper-parameters, but for the rate.
+        problem: the clients' problem.
+        states: the states before each of R rounds.
+        k: constants of the bounds.
+        h: the hyper-parameters except the rate.
     """
 
     problem: Problem
@@ -190,13 +190,13 @@ def landing(x: Fraction, xi: Fraction, alpha: Fraction) -> Fraction:
     oracle: Oracle = lambda k, at: vector([WIDE.gradient(a) + xi for a in at])  # noqa: E731
     after = one_round(h, begin(h, vector([x]), 1), [oracle])
     if after.v_hat[0] != h.v0:
-        raise ValueError(f"landing: v_hat is {after.v_hat[0]}, not v0, at x = {x}; the walk is no Markov chain then")
+        raise ValueError(f"landing: v_hat is {after.v_hat[0]}, not v0, at x = {x}; the walk is then not a Markov chain")
     new: Fraction = after.x[0]
     return new
 
 
 def law_of_walk(x: Fraction, alpha: Fraction, R: int) -> list[dict[Fraction, int]]:
-    """Exact distribution of the model before each of R rounds; that of round r = 0, 1, ... in units of 5^(-r)."""
+    """Exact distribution of the model before each of R rounds; before round r = 0, 1, ... in units of 5^(-r)."""
     laws, known = [{x: 1}], {}
     for _ in range(R - 1):
         after: dict[Fraction, int] = {}

@@ -142,7 +142,7 @@ def order() -> Finding:
 
 
 def _in_rounds(power: int = 1, sigma: Any = 0, zeta: Any = 0) -> Body:
-    """The repaired bound times s = sqrt(R), with alpha = a/s^power, less what it is said to be."""
+    """Repaired bound times s = sqrt(R), with alpha = a/s^power, minus its claimed value."""
 
     def body(draw: Draw) -> Iterable[Any]:
         names = ("gap", "L_bar", "phi_m", "phi_M", "T", "a", "s", "w", "side", "Lam", "roots")

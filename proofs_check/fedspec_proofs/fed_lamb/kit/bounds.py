@@ -23,20 +23,20 @@ class Constants:
     Attributes:
         gap: f(start) - min f.
         M: the bound of the gradients.
-        sigma: the root of the bound of each coordinate's variance.
+        sigma: square root of the bound of each coordinate's variance.
         p: number of coordinates.
         n: number of clients.
         Lay: number of layers.
         R: number of rounds, or of iterations tau.
-        T: local steps of a round.
-        alpha: the largest rate.
-        least_alpha: the smallest rate.
+        T: local steps in a round.
+        alpha: the largest learning rate.
+        least_alpha: the smallest learning rate.
         phi_m: lower bound of phi.
         phi_M: upper bound of phi.
         beta1: decay of the first moment.
         beta2: decay of the second moment.
-        L_bar: the sum of the layers' smoothness constants.
-        v0: first value of the second moments.
+        L_bar: sum of the layers' smoothness constants.
+        v0: initial value of the second moments.
     """
 
     gap: Any = ZERO

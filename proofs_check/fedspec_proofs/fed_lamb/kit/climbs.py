@@ -51,18 +51,18 @@ class Climb:
     Attributes:
         problem: the clients, in floating point.
         x: the initial model.
-        s: the size of the noise.
-        T: local steps.
-        R: rounds.
-        slack: factor of L_l and Lam_l before they are claimed.
+        s: magnitude of the noise.
+        T: number of local steps.
+        R: number of rounds.
+        slack: factor by which the claimed L_l and Lam_l exceed the true constants.
         sigma: claimed bound of the noise.
         zeta: claimed bound of the heterogeneity.
         phi_m: claimed lower bound of phi.
         phi_M: claimed upper bound of phi.
         root: claimed bound of ||sqrt(v_hat)||, V^2.
         options: hyper-parameters and readings.
-        sign: factor of the gradients before a client sees them.
-        who: the clients that take part in every round; all of them where it is empty.
+        sign: factor of the gradients that clients receive; -1 for ascent.
+        who: the participants of every round; empty: all clients.
     """
 
     problem: Problem

@@ -66,7 +66,7 @@ def begin(h: FedLamb, x: Vector, n: int, sizes: Sequence[int] = ()) -> State:
 
 
 def one_round(h: FedLamb, state: State, clients: Sequence[Oracle], T: int = 1, who: Sequence[int] = ()) -> State:
-    """State after a round in which all clients take part, or those in ``who``."""
+    """State after a round in which all clients take part, or the clients in ``who``."""
     S = tuple(who or range(len(clients)))
     return fedlamb.step(h, state, clients, Plan(S, (T,) * len(S), (1,) * len(S)))[0]
 
@@ -98,11 +98,11 @@ class Seen:
 
     Attributes:
         x: the model at the beginning of the round.
-        v_hat: its denominator.
-        g: the gradients.
-        old: m of the round before.
-        m: m of this round.
-        p: the ratios.
+        v_hat: the denominator v_hat of the round.
+        g: the clients' gradients.
+        old: the clients' m before the round.
+        m: the clients' m after the round.
+        p: the ratios p of the LAMB step.
         Gamma: phi / (sqrt(v_hat) ||p^l||), coordinate by coordinate (L629); 0 where ||p^l|| = 0.
         g_bar: phi g^l / ||p^l|| (L733).
     """
@@ -148,7 +148,7 @@ def squared(x: Vector) -> Any:
 
 
 def as_in_proofs(h: FedLamb) -> dict[str, bool]:
-    """True, by name, if the hyper-parameters are those of the proofs."""
+    """True, by name, if the hyper-parameters have the values of the proofs."""
     none = h.bias_correction is LocalCorrection.NONE
     return {"setting: lam = eps = 0, no bias correction": h.lam == 0 and h.eps == 0 and none}
 

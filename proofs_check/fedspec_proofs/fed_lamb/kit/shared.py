@@ -25,7 +25,7 @@ FOUR = {"H1": H1, "H2": H2, "H3": H3, "H4": H4, "setting": SETTING}
 """Printed assumptions, and the additional ones that the proofs use."""
 
 PROOF_1 = "eq-7 eq-9 eq-10 eq-8"
-"""Claims of Theorem 1's printed proof down to (10), where it first breaks, and (8), which the proof is about."""
+"""Claims of Theorem 1's printed proof down to (10), where it first breaks, and (8), which the proof bounds."""
 PROOF_3 = "eq-23-bound l-744 eq-25"
 """Claims of Theorem 3's proof down to (25), where it breaks again, apart from lines shared with Theorem 1."""
 

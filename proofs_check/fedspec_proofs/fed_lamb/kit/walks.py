@@ -37,12 +37,12 @@ class Walk:
     Attributes:
         problem: the clients.
         x: the model before the first round.
-        w: the root of v0.
-        T: local steps.
-        before: rounds that come before the one that is looked at.
+        w: the square root of v0.
+        T: number of local steps.
+        before: number of rounds before the round that is checked.
         phi_M: claimed bound of phi.
         lipschitz: claimed Lipschitz constant of every gradient.
-        largest: M, what is claimed to bound the gradients.
+        largest: M, the claimed bound of the gradients.
         options: hyper-parameters and readings.
     """
 
@@ -231,7 +231,7 @@ def checked(inequality: Inequality[P], tries: int, without: Mapping[str, P]) -> 
     """Search, with a given counterexample for each assumption, which violates only that assumption.
 
     Raises:
-        ValueError: an instance meets another assumption too little, or does not break the bound.
+        ValueError: an instance violates another assumption too, or doesn't break the bound.
     """
     found = searched(inequality, tries, drop=0)
     dropped = {}

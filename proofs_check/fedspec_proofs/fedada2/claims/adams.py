@@ -102,7 +102,7 @@ def _unrolled(t: int, z: int, shift: int = 0) -> Body:
 
 
 def _moments(state: Admu, g: Any, beta1: Any, beta2: Any, z: int) -> Admu:
-    """A step of the rule; on fractions by numerals, whose roots stay unevaluated."""
+    """Step of the rule; on fractions with z3 numerals, whose roots stay unevaluated."""
     fractions = all(isinstance(q, F) for q in (*state.m, *state.v, *g))
     wrap = numerals if fractions else (lambda a: a)
     at = Admu(x=wrap(state.x), m=wrap(state.m), v=wrap(state.v), v_hat=wrap(state.v_hat), t=state.t)

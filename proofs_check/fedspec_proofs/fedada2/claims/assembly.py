@@ -32,7 +32,7 @@ NAMES = ("eta", "rate", "Z", "L", "G", "tau", "Phi1", "Phi2", "D", "d")
 
 
 def _risen(k: Any, shares: Any, lags: Any, weights: Any) -> Any:
-    """The bound of what a round adds, but for the length of its step."""
+    """Bound of the increase in a round, except for the length of the round's step."""
     drift = k.eta * k.rate * k.Z * (k.L**2 * k.d * k.Phi2**2 * lags + k.D * weights)
     return k.eta * k.G * k.Phi1 / k.tau * shares + drift
 
@@ -161,7 +161,7 @@ def theorem_adds_up() -> Finding:
     statement="They add up to the bound with half of Psi3",
 )
 def half_of_psi3() -> Finding:
-    """Refuted: it has D in place of 2 D, the factor from |a + b|^2 <= 2 |a|^2 + 2 |b|^2."""
+    """Refuted: the printed line has D in place of 2 D, the factor from |a + b|^2 <= 2 |a|^2 + 2 |b|^2."""
     return spoiled(lambda draw: rounds(draw, "Psi3/Psi6"))
 
 

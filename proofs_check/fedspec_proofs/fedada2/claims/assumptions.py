@@ -20,7 +20,7 @@ L78 = Source(FEDADA2, "after Assumption 2 (L138)")
 
 
 def _client(scale: Any, centre: Any) -> Callable[[int, Any], Any]:
-    """A Huber client on the line whose scale and centre may be of any kind."""
+    """Huber client in one dimension with scale and centre of any number type."""
     centres = np.array([[centre]], dtype=object)
     return Huber(centres, np.array([scale], dtype=object)).clients[0]
 
@@ -104,7 +104,7 @@ def _apart(d: int) -> Callable[[Draw], Statement]:
     },
 )
 def apart() -> Finding:
-    """Compared in squares for d = 1, and for d = 2. It says 2 sqrt(d) G <= 2 sqrt(d) G |x - y|/(eta_l eps_s)."""
+    """Compared in squares for d = 1, 2. The consequence is 2 sqrt(d) G <= 2 sqrt(d) G |x - y|/(eta_l eps_s)."""
     found, plane = decide(_apart(1)), decide(_apart(2), ablate=False)
     if plane.verdict is not Verdict.PROVED:
         return plane

@@ -170,7 +170,7 @@ def blended_constants(case: Case, s: Setting) -> Constants:
 
 
 def _smallest_weight(draw: Draw) -> Statement:
-    """w (a_(p,p) + those of older gradients)/theta_p >= Xi- a/M, times theta_p M."""
+    """w (a_(p,p) + the a of older gradients)/theta_p >= Xi- a/M, times theta_p M."""
     w, newest, older, theta, low, a, M = (draw(name) for name in ("w", "a_(p,p)", "older", "theta", "Xi-", "a", "M"))
     given = {
         "weights": every(w >= low, low > 0, newest >= a, a > 0, older >= 0),

@@ -199,5 +199,5 @@ def constant_repaired() -> Finding:
     assumptions={**START, **RATES},
 )
 def bounded_gradient() -> Finding:
-    """As for Proposition 9 (ii): ``fedada2.proposition-9-square`` uses only the symmetry of the noise."""
+    """As in Proposition 9 (ii): ``fedada2.proposition-9-square`` uses only the symmetry of the noise."""
     return decide(limit(F(4), F(7, 5)))

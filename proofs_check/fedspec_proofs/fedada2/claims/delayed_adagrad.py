@@ -68,7 +68,7 @@ def _unrolled(t: int, z: int) -> Body:
 
 
 def _accumulated(state: Agdu, g: Any, z: int) -> Agdu:
-    """A step of the rule, the model put back to 0; on fractions by numerals, whose roots stay unevaluated."""
+    """Step of the rule, with the model set back to 0; on fractions with z3 numerals, whose roots stay unevaluated."""
     if not all(isinstance(q, F) for q in (*state.v, *g)):
         after = agdu(state, g, eta_l=F(1), eps=F(1), z=z)
         return Agdu(x=state.x, v=after.v, t=after.t)
@@ -169,7 +169,7 @@ def unbounded_steps() -> Finding:
 
 
 def _one_more_step(draw: Draw) -> Statement:
-    """Steps add up: n at updates and ``idle`` others took x at most eta_l (n + idle q) far, q = G/(sqrt(v_0) + eps)."""
+    """Steps add up: n updates and ``idle`` other steps moved x by <= eta_l (n + idle q), q = G/(sqrt(v_0) + eps)."""
     way, n, idle, q, eta, due, late = (draw(name) for name in ("way", "n", "idle", "q", "eta", "due", "late"))
     given = {
         "so far": every(way <= eta * (n + idle * q), way >= 0),
@@ -236,7 +236,7 @@ def _summed_parts() -> list[Finding]:
 
 
 def _heavier(*, sharp: bool) -> dict[str, Dropped]:
-    """A weight of 3, and eight steps with z = 8, where B = 1 and K = 1 are told."""
+    """Weight of 3, and eight steps with z = 8, although the claimed constants are B = 1 and K = 1."""
     run = Local(
         np.full((1, 1), F(3)), F(3), 1, F(1), F(1, 1000), F(16), F(0), F(0), F(3), COVERS[1][0], Idle.CARRIED
     )  # fmt: skip
@@ -308,11 +308,11 @@ def corollary_29(s: Setting, by: Functions, *, low: Any, B: Any, carried: bool, 
     """Constants gamma1 and alpha1 of Corollary 29, with Phi_1 of Lemma 30.
 
     Args:
-        s: the setting; its K is the most steps of anybody.
-        by: roots.
-        low, B: the ends of the weights, eps_w and B.
-        carried: with the B^2 in Psi3 and Psi4 that the statement lacks.
-        fewest: K^-, the fewest steps of anybody.
+        s: the setting; its K is the largest number of local steps of a client.
+        by: functions that compute roots, exactly or as bounds.
+        low, B: the smallest and the largest weight, eps_w and B.
+        carried: True: include the factor B^2 in Psi3 and Psi4 that the printed statement lacks.
+        fewest: K^-, the smallest number of local steps of a client.
     """
     root = by.sqrt(s.v0 + s.updates * s.G**2) + s.eps
     alpha1 = low * fewest / (2 * s.K * root)
@@ -350,7 +350,7 @@ def _agdu_constants(case: Case, s: Setting) -> Constants:
 
 
 def _unequal(choose: Choose) -> Case:
-    """Somebody takes fewer steps than the others."""
+    """Instance in which one client takes fewer steps than the others."""
     case = drawn_rounds(_agdu_clients)(choose)
     steps = (choose.whole(1, case.K), *case.who.steps[1:])
     return replace(case, who=replace(case.who, steps=steps))
@@ -428,7 +428,7 @@ def corollary_repaired() -> Finding:
 
 
 def _broken() -> dict[str, Dropped]:
-    """A small weight; one step where the bound is told of a hundred at least; a rate that warms up."""
+    """Small weight; one step although the bound claims at least a hundred; a rate that warms up."""
 
     def own(case: Case, s: Setting) -> Constants:
         return corollary_29(s, FLOAT, low=1, B=1, carried=True, fewest=s.K)

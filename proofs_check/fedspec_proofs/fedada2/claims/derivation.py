@@ -162,8 +162,8 @@ def fits_gamma(of: Bounds, least: Callable[[Draw, Any], Any]) -> Finding:
     """Proved if a statement's gamma_1 is the lower bound of gamma_r in fedada2.gamma-lower, with the statement's M.
 
     Args:
-        of: the statement.
-        least: that end, from the variables and the setting.
+        of: function that returns the statement's setting and constants, from the variables.
+        least: function that returns the lower bound, from the variables and the setting.
     """
 
     def off(draw: Draw) -> list[Any]:

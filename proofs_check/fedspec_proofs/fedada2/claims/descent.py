@@ -158,7 +158,7 @@ def gamma() -> Finding:
     verdict=Verdict.REFUTED,
 )
 def lost_root() -> Finding:
-    """It holds only for v_0 <= 1, including the default v_0 = 0; the theorem itself has the root."""
+    """The bound holds only for v_0 <= 1, including the default v_0 = 0; the theorem itself has the root."""
     v0, root, eps = F(4), F(2), F(1)
     return refutation(
         instance="v_0 = 4, eps = 1",

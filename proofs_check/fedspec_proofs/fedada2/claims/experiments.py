@@ -66,12 +66,12 @@ def frugal(oracle: Oracle, x: Any, m: Any, h: MimeLite, *, late: bool = False, a
     """Run a MimeLite client that sends the gradient at x before it requests m, and updates x in place.
 
     Args:
-        oracle: its gradient.
+        oracle: the client's gradient oracle.
         x: the server's model.
         m: the server's momentum.
-        h: hyper-parameters.
-        late: take the gradient that is sent where the steps ended, which is another algorithm.
-        alive: let the steps feed m, which is another one.
+        h: hyper-parameters of MimeLite.
+        late: True: send the gradient at the final model instead, which is another algorithm.
+        alive: True: update m in the local steps, which is another algorithm.
 
     Returns:
         the gradient and the model that it sends, and how many vectors it held at most beside the batch's gradient.

@@ -109,7 +109,7 @@ class Changes:
     Attributes:
         deltas: Delta_1, ..., Delta_T.
         phi: bound of the changes.
-        tau, v0, b: the server's.
+        tau, v0, b: tau, v0 and beta1 of the server.
     """
 
     deltas: Vector

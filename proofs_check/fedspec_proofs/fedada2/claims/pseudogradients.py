@@ -137,7 +137,7 @@ CHAIN = "((0, 1), (1, 2))"
 
 
 def _begun_at_0() -> Any:
-    """v after a first gradient of 0 where the accumulators do not begin at v_0."""
+    """v after a first gradient of 0 if the accumulators do not begin at v_0."""
     zero, cover = exact.vector(0), Cover(((0,),), 1)
     return sm3_ii_delayed(begin(zero, cover), zero, cover, eta_l=F(1), eps=F(1), z=2).nu[0]
 

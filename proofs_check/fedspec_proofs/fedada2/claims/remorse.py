@@ -27,7 +27,7 @@ THEOREM = Source(FEDADA2, "Theorem 13 (L544), Theorem 4 (L72)")
 
 
 def _signs(N: int, K: int) -> Body:
-    """E f(x_1) on x^2/2 where the last noise of client 1 is s or -s, all else given: less its closed form."""
+    """Difference of E f(x_1) on x^2/2, with last noise s or -s of client 1 and all else given, and its closed form."""
 
     def body(draw: Draw) -> Iterable[Any]:
         eta_l, x, s = draw("eta_l", positive=True), draw("x", 1), draw("s")
@@ -84,7 +84,7 @@ def energy(H: Array, x: Vector, eta_l: Any, noise: Vector, N: int) -> Any:
 
 
 def _affine(d: int, N: int, K: int) -> Body:
-    """A round of FedAvg with any gradients, less the same without the last noise of client 1 and what it adds."""
+    """Round of FedAvg with any gradients, minus the same round without client 1's last noise and its effect."""
 
     def body(draw: Draw) -> Iterable[Any]:
         eta_l, x, xi = draw("eta_l", positive=True), draw("x", d), draw("xi", d)

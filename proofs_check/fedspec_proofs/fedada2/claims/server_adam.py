@@ -41,7 +41,7 @@ ONE = Cover(((0,),), 1)
     verdict=Verdict.REFUTED,
 )
 def sum_of_squares() -> Finding:
-    """The second moment is a mean, not a sum: after one step it is (1 - beta2) g^2."""
+    """The second moment is a mean, not a sum: after one step it equals (1 - beta2) g^2."""
     g, beta2, G = exact.vector(1), F(3, 4), F(1)
     state = sm3_adam(begin(exact.vector(0), ONE), g, ONE, eta_l=F(1), beta1=F(0), beta2=beta2, eps=F(1))
     return refutation(
@@ -55,7 +55,7 @@ def sum_of_squares() -> Finding:
 
 
 def _means(cover: Cover) -> Build:
-    """SM3's means against the plain mean of squares s, with the same decay."""
+    """Difference of SM3's means and the unapproximated mean of squares s, with the same decay."""
 
     def build(draw: Draw) -> Induction[Any]:
         g, beta2 = draw("g", cover.d), draw("beta2")
@@ -104,7 +104,7 @@ def mean_of_squares() -> Finding:
     severity=Severity.PROOF_BREAKS,
 )
 def decayed_moment() -> Finding:
-    """It assumes v_t >= tau, but server Adam's v_t decays from tau^2 in rounds with zero change.
+    """The claim assumes v_t >= tau, but server Adam's v_t decays from tau^2 in rounds with zero change.
 
     Fifteen rounds of a client that is at its minimiser, then one of another client: only the last term of the left sum
     is not 0. Phi1 is taken as large as Lemma 28 may mean it, with Phi_0.
@@ -152,7 +152,7 @@ def decayed_moment() -> Finding:
 
 
 def _change(h: Any, state: Covered, client: Any) -> Any:
-    """The message of one client, by the algorithm's own round with a server whose roots are rational."""
+    """Message of one client, by the algorithm's own round with a server whose roots are rational."""
     plain = Covered(Adaptive(x=state.x, m=state.x * 0, v=state.x * 0, t=0), state.cover)
     once = type(h)(**{**vars(h), "server": Adaptivity.ADAGRAD, "beta2": NOT_GIVEN})
     quiet = fedada2.step(once, plain, (client,), Plan((0,), (1,), (1,)))
@@ -183,7 +183,8 @@ def _pythagorean(rng: np.random.Generator) -> Mapping[str, Fraction]:
 @decided(sample=_pythagorean)
 def bounded_moment(draw: Draw) -> Statement:
     """Bound of one round of server Adam: T_(1,r) is 1/(sqrt(beta2 v_(t-1)) + tau) - 1/(sqrt(v_t) + tau) times |Delta_r|
-    <= Phi1 and |grad f| <= G; the difference is that of the roots, divided by the product of the denominators.
+    <= Phi1 and |grad f| <= G; the difference is the difference of the roots, divided by the product of the
+    denominators.
 
     Divided by Psi6 of order eta eta_l T this falls as eta_l, so that the rate O(T^(-1/2)) is not touched by it.
     """

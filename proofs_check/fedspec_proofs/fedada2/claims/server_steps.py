@@ -31,7 +31,7 @@ def _state(m: Any, v: Any) -> Adaptive:
 
 
 def _stepped(state: Mapping[str, Any], delta: Any, b: Any) -> Adaptive:
-    """The server's own step; its model is not looked at here, only m and v, which decide how far it goes."""
+    """The server's own step; only its m and v are checked here, since they determine the length of the step."""
     return adagrad(_state(state["m"], state["v"]), delta, eta=F(1), beta1=b, tau=F(1))
 
 
@@ -59,7 +59,7 @@ def _share(draw: Draw) -> Induction[Any]:
 
 
 def _closed(draw: Draw) -> Induction[Any]:
-    """(1 + b) c_t = (1 - b) (1 - b^(2t)), so that m_t^2 <= (1 - b) (1 - b^(2t)) (v_t - v_0); q stands for b^(2t)."""
+    """(1 + b) c_t = (1 - b) (1 - b^(2t)), so that m_t^2 <= (1 - b) (1 - b^(2t)) (v_t - v_0); q is b^(2t)."""
     b = draw("b")
 
     def step(state: dict[str, Any]) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def _closed(draw: Draw) -> Induction[Any]:
 
 
 def _size(draw: Draw) -> Induction[Any]:
-    """|m_t| <= (1 - b^t) Phi and v_t >= v_0; p stands for b^t."""
+    """|m_t| <= (1 - b^t) Phi and v_t >= v_0; p is b^t."""
     b, delta, v0, phi = draw("b"), draw("delta", 1), draw("v0", 1), draw("phi")
 
     def step(state: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Strategies and Theorem 25's condition: none that it names meets it as printed, all meet a relaxed form."""
+"""Strategies and Theorem 25's condition: no named strategy meets it as printed, all meet a relaxed form."""
 
 from __future__ import annotations
 
@@ -122,11 +122,11 @@ class Local2:
     """A strategy on given gradients in one coordinate, with constants.
 
     Attributes:
-        strategy: the strategy.
-        h: its hyper-parameters, in floating point.
+        strategy: the local solver.
+        h: the solver's hyper-parameters, in floating point.
         g: the gradients.
-        G, w: their bound, and the weight of the change.
-        eta_l: the rate the bound is given.
+        G, w: bound of the gradients, and the weight of the client's change.
+        eta_l: the learning rate in the bound.
     """
 
     strategy: Strategy

@@ -71,7 +71,7 @@ def within(a: Fraction) -> Fraction:
 
 
 def _is_the_integral() -> bool:
-    """It is 0 at a = 1/2, and falls by the square at a and by that at 1 - a, which are the same."""
+    """The integral is 0 at a = 1/2, and falls by the square at a and the equal square at 1 - a."""
     a = sympy.Symbol("a", positive=True)
     slope = sympy.diff(integral(a, sympy.log), a)
     same = sympy.cancel(squared(a) - squared(1 - a)) == 0

@@ -41,7 +41,7 @@ STATEMENT = "min over t <= T of |grad f(x_(t-1))|^2 <= (Psi1 + ... + Psi5) / Psi
 
 
 def hyper(T: int, eps_s: Any, beta1: Any = 0) -> fedada2.FedAda2:
-    """Hyper-parameters with eta_l = T^(-1/2) for a square T; others are 1, no momentum by default."""
+    """Hyper-parameters with eta_l = T^(-1/2) for a square T, all others 1, and by default no momentum."""
     one = F(1)
     return fedada2.FedAda2(eta_l=F(1, _root(T)), eps=one, eta=one, beta1=F(beta1), tau=one, v0=one, eps_s=eps_s)
 
@@ -244,7 +244,7 @@ def repaired() -> Finding:
 
 
 def _broken() -> dict[str, Dropped]:
-    """A rate that warms up; and one step where the bound is told of a hundred."""
+    """Rate that warms up; and one step although the bound claims a hundred."""
 
     def own(case: Case, s: Setting) -> Constants:
         return theorem_20(s, FLOAT, printed=False)

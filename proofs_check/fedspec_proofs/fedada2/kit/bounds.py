@@ -43,9 +43,9 @@ class Setting:
     """Numbers that the bounds depend on.
 
     Attributes:
-        T, K, z, d: rounds, local steps, delay, dimension.
+        T, K, z, d: number of rounds, of local steps, delay, dimension.
         eta, eta_l, eps, eps_s, tau, b, v0, vt0: hyper-parameters; b is the server's beta1, vt0 its v_0.
-        L, G: constants of Assumptions 1 and 2.
+        L, G: smoothness and gradient bound of Assumptions 1 and 2.
         gap: f(x_0) - f(x*).
     """
 
@@ -117,8 +117,8 @@ class Constants:
     """Constants that differ between the theorems.
 
     Attributes:
-        phi1: the bound on a client's change, a coordinate.
-        gamma1: lower end of gamma_r.
+        phi1: the bound on each coordinate of a client's change.
+        gamma1: lower bound of gamma_r.
         drift: the factor of (1 - b^T) eta eta_l T in Psi3, and of (1 - b) eta eta_l T in Psi4.
     """
 

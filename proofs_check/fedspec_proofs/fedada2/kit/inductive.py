@@ -73,11 +73,11 @@ def simulated(
     """Run the system from its initial state on random fractions; return the number of steps and any failure in words.
 
     Args:
-        build: the induction.
-        kept: names of inputs that stay the same during a run; the others are drawn anew at every step.
+        build: function that makes the induction.
+        kept: names of inputs that stay the same during a run; all other inputs are drawn again at every step.
         runs: number of runs.
         steps: number of steps of each run.
-        numerals: True if fractions are given as numerals of z3.
+        numerals: True if fractions are passed as z3 numerals.
     """
     rng, count = exact.generator(), 0
     for _ in range(runs):
@@ -138,13 +138,13 @@ def inductive(
     """Proved if every induction is proved and every simulated run agrees.
 
     Args:
-        builds: the induction at each of its sizes, by a label.
+        builds: the induction for each of its sizes, by a label.
         kept: as in :func:`simulated`.
-        ablate: the label whose inputs are dropped one by one; the first if not given. What the invariants are for is
-            told in the evidence: a step that fails without one refutes nothing but the induction.
+        ablate: the label for which the inputs' conditions are dropped one by one; by default the first. The evidence
+            only describes the use of each invariant: a failing step without one refutes the induction, not the claim.
         logic: as in :func:`fedspec_proofs.engines.smt.prove`.
-        timeout_ms: limit of each query.
-        runs: number of simulated runs over all sizes together, at least one each.
+        timeout_ms: time limit of each query, in milliseconds.
+        runs: number of simulated runs over all sizes together, at least one for each size.
         steps: number of steps of each run.
         numerals: as in :func:`simulated`.
     """

@@ -30,7 +30,7 @@ class Local:
     """A client's gradients in one round, and its hyper-parameters.
 
     Attributes:
-        g: [K, d].
+        g: [K, d] the gradients by local step.
         G: claimed bound of the gradients.
         z, eta_l, eps, v0, beta1, beta2, scale: hyper-parameters; scale is Xi.
         cover: cover of SM3.

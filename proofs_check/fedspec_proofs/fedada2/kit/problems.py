@@ -35,8 +35,8 @@ class Huber:
     """N clients in d dimensions, each a scaled and shifted Huber function.
 
     Attributes:
-        centres: [N, d].
-        scales: [N], positive.
+        centres: [N, d] the clients' minimisers.
+        scales: [N] the clients' scales, positive.
     """
 
     centres: Array
@@ -105,8 +105,8 @@ class Run:
     """Result of some rounds: the models, and whether the last round changed nothing.
 
     Attributes:
-        xs: x_0, x_1, ...
-        still: True if a round left the whole state of the server as it was, so that all later rounds do.
+        xs: the models x_0, x_1, ...
+        still: True if a round left the server's whole state unchanged, so that all later rounds do so too.
         exact: True if the rounds ran on fractions.
     """
 

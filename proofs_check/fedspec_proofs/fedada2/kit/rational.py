@@ -1,4 +1,4 @@
-"""Fractions for rules, and second moments whose roots, which the step takes, need not be rational.
+"""Fractions for rules, and second moments whose roots, which the step reads, may be irrational.
 
 On fractions a server's rule is run on numerals of z3, whose roots stay unevaluated, and the moment is read back.
 """

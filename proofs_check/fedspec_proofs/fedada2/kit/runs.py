@@ -41,12 +41,12 @@ class Case:
     """An instance of a convergence theorem.
 
     Attributes:
-        f: the clients, on the line.
-        h: the algorithm with its hyper-parameters.
+        f: the clients, in one dimension.
+        h: the algorithm's hyper-parameters.
         who: the participants of every round.
         T: the horizon.
         K: local steps.
-        L, G, D: the constants that the bound is given, as multiples of the true ones.
+        L, G, D: the constants in the bound, as multiples of the true constants.
     """
 
     f: Huber
@@ -63,8 +63,8 @@ def drawn(make: Callable[[Choose, dict[str, Any]], tuple[Any, dict[str, Any]]]) 
     """Return a maker of random instances of an algorithm; ``make`` adds its hyper-parameters to the common ones.
 
     Args:
-        make: from choices and the common hyper-parameters: the record, and what the plan holds beside participants
-            and steps, one value for each participant.
+        make: function from random choices and the common hyper-parameters to the record and the further fields of the
+            plan, which have one value for each participant.
     """
 
     def instance(choose: Choose) -> Case:
@@ -199,9 +199,9 @@ def astray(h: Any, words: str, constants: Callable[[Case, Setting], Constants], 
 
     Args:
         h: the hyper-parameters.
-        words: what is astray.
+        words: description of the violated assumption.
         constants: constants of the bound.
-        K: the local steps that the bound is told.
+        K: the number of local steps in the bound.
         plan: further fields of the plan.
     """
     f = problem((1, -1))

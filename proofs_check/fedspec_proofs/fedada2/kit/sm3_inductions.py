@@ -114,7 +114,7 @@ ONE = Cover(((0,),), 1)
 
 
 def _fewest(draw: Draw) -> Statement:
-    """The least of the accumulators, from those of n sets to n + 1; all lie between low and high."""
+    """Smallest of the accumulators, from n sets to n + 1; all lie between low and high."""
     so_far, mu, low, high = (draw(name) for name in ("so far", "mu", "low", "high"))
     given = {"so far": every(so_far >= low, so_far <= high), "one more": every(mu >= low, mu <= high)}
     after = minimum(so_far, mu)
@@ -122,7 +122,7 @@ def _fewest(draw: Draw) -> Statement:
 
 
 def _update(draw: Draw) -> Statement:
-    """v_k(j): the least of them and g^2, by the rule where one set holds j; low is v_0 + s(j), high v_0 + n G^2."""
+    """v_k(j): the smallest accumulator plus g^2, by the rule for one set; low = v_0 + s(j), high = v_0 + n G^2."""
     least, low, high, g, G = draw("least"), draw("low"), draw("high"), draw("g"), draw("G")
     given = {"least": every(least >= low, least <= high), "|g| <= G": every(g <= G, -g <= G)}
     mu, squared = (np.array([value], dtype=object) for value in (least, g * g))

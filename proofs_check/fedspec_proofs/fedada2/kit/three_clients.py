@@ -17,7 +17,7 @@ HORIZON = 10**16
 
 
 def rates(T: int = HORIZON) -> dict[str, Any]:
-    """Hyper-parameters with eta_l = T^(-1/2), T a square, and others of 1, 1/2 or 1/4."""
+    """Hyper-parameters with eta_l = T^(-1/2), T a square, and all others 1, 1/2 or 1/4."""
     one = F(1)
     rate = F(1, round(T**0.5))
     return {"eta_l": rate, "eps": one, "eta": one, "beta1": F(1, 2), "tau": one, "v0": one, "eps_s": F(1, 4)}
@@ -35,13 +35,13 @@ def unmoved(
     """Refutation: every x_t is x_0 = 0, where the gradient of f is 1/9, and the printed right side is below 1/81.
 
     Args:
-        step: a round of the algorithm.
-        h: its hyper-parameters.
-        constants: constants of the printed bound, every root from above.
-        more: further printed assumptions.
-        words: further words on the instance.
-        again: the constants typed a second time.
-        plan: further fields of the plan, except for participants and steps, for each of the three.
+        step: function of a round of the algorithm.
+        h: hyper-parameters of the algorithm.
+        constants: constants of the printed bound, with roots rounded up.
+        more: further printed assumptions, each with whether it holds.
+        words: further description of the instance.
+        again: the same constants, typed a second time as a check.
+        plan: further fields of the plan for each of the three clients, beside participants and steps.
     """
     x = exact.vector(0)
     slopes = [abs(client(0, x)[0]) for client in BALANCED.clients]

@@ -152,5 +152,5 @@ def rounds(draw: Draw) -> Sum:
     chain="round-assembly",
 )
 def rounds_add_up() -> Finding:
-    """Proof by adding the steps. With one tau_eff the averages are plain; if nothing changes, it is (97)."""
+    """Proof by adding the steps. With one tau_eff the averages are unweighted; if nothing changes, the sum is (97)."""
     return summed(rounds, ROUNDS, rounds_terms)

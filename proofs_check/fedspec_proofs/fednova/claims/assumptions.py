@@ -145,8 +145,8 @@ def _sides(c: Clients) -> Iterable[Sides]:
 
 
 def _opposite() -> int:
-    """F_1 = x^2/2 and F_2 = -x^2/2 at equal weights have gradients x and -x, so that kappa^2 >= x^2 for every x: at how
-    many of six points that is so."""
+    """F_1 = x^2/2 and F_2 = -x^2/2 at equal weights have gradients x and -x, so that kappa^2 >= x^2 for every x: number
+    of points, of six, at which this holds."""
     H = exact.vector(1, -1).reshape(2, 1, 1)
     problem, half = QuadraticClients(H, exact.vector(0, 0).reshape(2, 1)), rational(1, 2)
     count = 0

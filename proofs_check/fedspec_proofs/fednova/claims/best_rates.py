@@ -43,11 +43,11 @@ class Best:
     """Best rate for a method and numbers of local steps, with proofs that no rate does better.
 
     Attributes:
-        round: at the best rate, with its form where one falls.
-        bound: the number there.
-        proof: multipliers that prove it.
-        least: what no rate is surely below.
-        stretches: of all rates.
+        round: the round at the best rate, with its Lyapunov function if clients keep a vector.
+        bound: the proved bound at that rate.
+        proof: multipliers that prove the bound.
+        least: proved lower bound at every rate.
+        stretches: intervals that cover all rates, with proofs of the lower bound.
     """
 
     round: Round

@@ -27,7 +27,7 @@ from fedspec_proofs.kit.adding import spoiled, summed
 
 
 def _sgd(draw: Draw) -> Iterable[Any]:
-    """A further step at a rate eta c: the sum gets c g more, and what stands in it stays."""
+    """Further step at a rate eta c: the sum increases by c g, and its other terms stay."""
     start, total, g = (draw(name, 2) for name in ("x_0", "sum", "g"))
     eta, c = draw("eta", positive=True), draw("c", positive=True)
     after = sgd(start - eta * total, g, eta_l=eta * c)
@@ -46,7 +46,7 @@ def _momentum(draw: Draw) -> Iterable[Any]:
 
 
 def _rises(draw: Draw) -> Statement:
-    """The coefficients of momentum are not negative, and those in the sum never fall."""
+    """The coefficients of momentum are nonnegative, and the coefficients in the sum never decrease."""
     rho, c, b = draw("rho"), draw("c"), draw("b")
     return Statement(
         {"rho": rho >= 0, "so far": every(c >= 0, b >= 0)},
@@ -116,7 +116,7 @@ def slopes(draw: Draw) -> Statement:
 
 
 def _numbers(rng: np.random.Generator) -> dict[str, Fraction]:
-    """Gradients and weights of which the sums are made, so that they meet what is assumed of them."""
+    """Gradients and weights in the sums, chosen to meet the sums' assumptions."""
     a, g, c, h = (Fraction(int(n), 4) for n in rng.integers(-8, 9, size=4))
     a, c = abs(a), abs(c)
     cauchy = {"sum": a * g, "weight": a, "squares": a * g**2, "a": c, "g": h}

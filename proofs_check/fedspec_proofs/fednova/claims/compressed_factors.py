@@ -34,7 +34,7 @@ def _without(row: Row) -> dict[str, Dropped]:
 _FOUND = TABLE.rows()
 
 MORE = (3, 5)
-"""Numbers of clients for which the two-client multipliers, divided among them, are checked too."""
+"""Numbers of clients for which the two-client multipliers, divided among the clients, are checked too."""
 
 
 @claim(

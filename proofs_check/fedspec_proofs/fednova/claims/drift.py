@@ -150,7 +150,7 @@ def _sums(a: list[Any], power: int) -> tuple[Any, Any, Any, Any]:
 
 
 def _one_more(power: int) -> Any:
-    """From a vector to one with another entry a: the bound, with what it needs about the sums."""
+    """From a vector to a vector with a further entry a: the bound, with the needed facts about the sums."""
 
     def body(draw: Draw) -> Statement:
         left, norm, before, whole, a = (draw(name) for name in ("left", "norm", "before", "whole", "a"))

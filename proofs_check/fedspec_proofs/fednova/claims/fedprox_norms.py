@@ -64,7 +64,7 @@ def not_one_over_alpha() -> Finding:
 
 
 def _floor() -> Induction[tuple[Any, Any]]:
-    """State: n and ||a||_1 after n proximal steps; one more step multiplies what is there by 1 - alpha and adds 1."""
+    """State: n and ||a||_1 after n proximal steps; one more step multiplies ||a||_1 by 1 - alpha and adds 1."""
     alpha, n, norm = (Real(z3.Real(name)) for name in ("alpha", "n", "A"))
 
     def holds(state: tuple[Any, Any]) -> dict[str, Any]:
@@ -150,7 +150,7 @@ def _few_steps(draw: Draw) -> Statement:
 
 
 def _in_norms(draw: Draw) -> Iterable[Any]:
-    """A = sum ||a_i||_2^2 / sum ||a_i||_1 for p = 1/m, and what a step adds to both norms of the rule's vectors."""
+    """A = sum ||a_i||_2^2 / sum ||a_i||_1 for p = 1/m, and the increase of both norms of the rule's a_i in a step."""
     alpha = draw("alpha", positive=True)
     for steps in ((1, 2), (3, 2), (1, 2, 4)):
         a = [accumulation(Solver.PROXIMAL, tau, alpha=alpha) for tau in steps]

@@ -32,7 +32,7 @@ from fedspec_proofs.solvers import sympy
 
 
 def _unequal(steps: tuple[int, ...], *, mixed: bool = False) -> Body:
-    """Eq. (29) as a fixed point of FedAvg's round, and how far it is from eq. (30), times their denominators."""
+    """Eq. (29) as a fixed point of FedAvg's round, and its difference from eq. (30), times their denominators."""
 
     def body(draw: Draw) -> Iterable[Any]:
         e = draw("e", 2)

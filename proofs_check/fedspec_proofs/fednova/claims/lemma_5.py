@@ -85,8 +85,8 @@ def _one_more_draw(draw: Draw) -> Iterable[Any]:
 
 
 def _concludes(draw: Draw) -> Statement:
-    """(166) for z = u + g, from inner products: U = sum p_i |u_i|^2, S = sum p_i |g_i|^2, X and Y those of u +- g, uu,
-    ug, gg of the means of u and g, s = 1/q."""
+    """(166) for z = u + g, from inner products: U = sum p_i |u_i|^2, S = sum p_i |g_i|^2, X and Y the same sums for u
+    +- g, uu, ug, gg the products of the means of u and g, s = 1/q."""
     U, S, X, Y, uu, ug, gg = (draw(name) for name in ("U", "S", "X", "Y", "uu", "ug", "gg"))
     s, beta2, kappa2, moment = (draw(name) for name in ("s", "beta2", "kappa2", "moment"))
     signs = [X + Y == 2 * U + 2 * S, uu >= 0, gg >= 0, uu - 2 * ug + gg >= 0, s > 0, s <= 1, beta2 >= 1, kappa2 >= 0]

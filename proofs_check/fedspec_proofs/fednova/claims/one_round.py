@@ -102,12 +102,12 @@ def compared(
     """F~(x') - F~(x) <= -eta tau_eff |grad F~(x)|^2 / 4 + terms, for a round already run on ``functions``.
 
     Args:
-        sizes: the round.
-        constants: constants of the terms.
+        sizes: sizes of the round.
+        constants: constants in the terms.
         eta: the rate.
-        functions: the clients, who were asked where the round asks.
-        end: x'.
-        terms: the terms, of the constants and eta tau_eff.
+        functions: the clients' functions, already evaluated at the points of the round.
+        end: x', the model after the round.
+        terms: function that returns the terms, from the constants and eta tau_eff.
     """
     # What does not depend on the rate is computed at one.
     w, c = weights(sizes.setting()), constants(sizes.setting())
@@ -133,7 +133,7 @@ def check_rates(sizes: Sizes, constants: Callable[[Setting], Constants]) -> None
     """Check that the largest rate satisfies (98) and (99).
 
     Raises:
-        ValueError: the largest rate does not meet (98) and (99), and so not every smaller one.
+        ValueError: the largest rate violates FedNova's (98) or (99); then smaller rates aren't all allowed.
     """
     c = constants(sizes.setting())
     if not all(theorem_1_rates(c, eta=rational(sizes.eta), L=1, beta2=rational(sizes.beta2))):
@@ -181,7 +181,7 @@ def words(sizes: Sizes, share: Any = 1) -> str:
 
 
 def _still(sizes: Sizes, apart: int) -> tuple[list[Parabola], Any]:
-    """Clients of unlike curvature whose minimisers are so far apart, and the model that a round of theirs leaves."""
+    """Clients of different curvature with minimisers far apart, and the model that their round leaves unchanged."""
     n = len(sizes.steps)
     parabolas = [Parabola(rational(1, i + 1), rational(apart * i)) for i in range(n)]
     slopes = exact.vector(*(p.c for p in parabolas))
@@ -191,7 +191,7 @@ def _still(sizes: Sizes, apart: int) -> tuple[list[Parabola], Any]:
 
 
 def without(sizes: Sizes, constants: Callable[[Setting], Constants] = printed) -> Mapping[str, Dropped]:
-    """For each assumption, an instance in one coordinate without it that breaks the inequality."""
+    """For each assumption, an instance in one coordinate that violates the assumption and breaks the inequality."""
     one, n = rational(1), len(sizes.steps)
     made, fast = round_of(sizes, constants), round_of(replace(sizes, eta="4"), constants)
     apart, still = _still(sizes, 10**4)
@@ -221,16 +221,16 @@ def of_rounds(
     """Claim about these sizes, at rates from ``share`` times the largest to the largest.
 
     Args:
-        id: its id.
+        id: id of the claim.
         statement: statement of the claim.
-        place: place where it is printed.
-        sizes: the rounds.
-        share: of each rate, from where on it holds.
-        made: claim about a round at a rate.
-        dropped: outcomes without an assumption, at the first of the sizes.
-        assumptions: in words, by name.
-        last: further words about the sizes.
-        drop: True if each term is left out, at the first of the sizes.
+        place: place where the statement is printed.
+        sizes: sizes of the rounds.
+        share: smallest certified rate of each size, as a fraction of its largest rate.
+        made: function that makes the claim about a round at a rate.
+        dropped: outcomes after an assumption is dropped, at the first of the sizes.
+        assumptions: descriptions of the assumptions, by name.
+        last: further description of the sizes.
+        drop: True if each term of the bound is left out in turn, at the first of the sizes.
     """
 
     def case(one: Sizes) -> Case:

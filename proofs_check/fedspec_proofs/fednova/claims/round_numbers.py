@@ -29,7 +29,7 @@ def by_round(found: Iterable[Mapping[str, Any]]) -> dict[tuple[str, tuple[int, .
 
 
 def flawed(r: Round, bound: Fraction, proof: Mapping[str, Fraction]) -> str:
-    """Reason why multipliers do not prove the bound of a round; empty if they do."""
+    """Reason why multipliers don't prove the bound of a round; empty if the multipliers prove it."""
     if r.keeps and not positive(r.P):
         return "its form is not positive definite"
     return flaw(problem_of(r, bound), proof)

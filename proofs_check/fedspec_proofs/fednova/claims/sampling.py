@@ -26,7 +26,7 @@ SIZES = ((2, 1), (2, 2), (3, 1), (3, 2), (3, 3))
 
 
 def _unbiased(m: int, q: int, weights: SampledWeights, *, replace: bool) -> Body:
-    """The mean of the new model less the update with everybody, tau_eff being a constant."""
+    """Mean of the new model, minus the update with all clients; tau_eff is a constant."""
 
     def body(draw: Draw) -> Iterable[Any]:
         p, d, x = shares(draw, m), draw("d", m, 1), draw("x", 1)
@@ -132,7 +132,7 @@ def box_is_biased() -> Finding:
 
 
 def _by_sample(draw: Draw, m: int, q: int, *, whole: bool = True) -> Iterable[Any]:
-    """The mean of tau_eff(S) d(S) under scheme (i), less its closed form, or less what a fixed tau_eff gives."""
+    """Mean of tau_eff(S) d(S) under scheme (i), minus its closed form, or minus the value for a fixed tau_eff."""
     p, d, a = shares(draw, m), draw("d", m, 1), draw("A", m, positive=True)
     total = 0
     for chance, who in with_replacement(p, q):

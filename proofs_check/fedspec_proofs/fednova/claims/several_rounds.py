@@ -46,7 +46,7 @@ def chains(found: Sequence[Mapping[str, Any]]) -> dict[Key, list[Fraction]]:
     """Bounds after each link, for all chains.
 
     Raises:
-        ValueError: a link does not begin where the one before it ends.
+        ValueError: a link doesn't begin where the previous link ends.
     """
     out: dict[Key, list[Fraction]] = {}
     for row in found:
@@ -55,7 +55,7 @@ def chains(found: Sequence[Mapping[str, Any]]) -> dict[Key, list[Fraction]]:
         r = TABLE.asked(row)
         ends = out.setdefault(key_of(r), [])
         if r.rounds != 1 or r.start != (ends[-1] if ends else 1):
-            raise ValueError(f"several rounds: got {r}; a link must be one round from the bound before it")
+            raise ValueError(f"several rounds: got {r}; a link must be one round that starts at the previous bound")
         ends.append(Fraction(row["bound"]))
     return out
 

@@ -70,7 +70,7 @@ def _norm_at(h: FedNova, tau: int, alpha: Any) -> Any:
 
 
 def _tends(case: Case) -> Any:
-    """The limit of x~ less its claimed value: the reduced fraction at eta = 0, where it has no pole."""
+    """Limit of x~ minus its claimed value: the reduced fraction at eta = 0, where it has no pole."""
     _, s, target = case
     value = normal_form(s.limit()[0])
     below = sympy.fraction(value)[1].subs(small(), 0)

@@ -34,7 +34,7 @@ def _made(p: Any, steps: tuple[int, ...], solver: Solver, **rates: Any) -> tuple
 
 
 def _fedavg(steps: tuple[int, ...], solver: Solver = Solver.SGD) -> Body:
-    """(121)-(124) less what the accumulation vectors give."""
+    """(121)-(124) minus the values from the accumulation vectors."""
 
     def body(draw: Draw) -> Iterable[Any]:
         p = shares(draw, len(steps))
@@ -59,7 +59,7 @@ def _fedavg(steps: tuple[int, ...], solver: Solver = Solver.SGD) -> Body:
     assumptions={"sgd": "the local solver is SGD: a_i is a vector of ones"},
 )
 def fedavg_constants() -> Finding:
-    """Proof for five choices of tau_i, every p. With p = 1/m it is (125): A = 1, and so on.
+    """Proof for five choices of tau_i, every p. With p = 1/m the constants are FedNova's (125): A = 1, and so on.
 
     For any tau: ||a||_1 = ||a||_2^2 = tau. Without the assumption momentum.
     """
@@ -68,7 +68,7 @@ def fedavg_constants() -> Finding:
 
 
 def _fedprox(steps: tuple[int, ...], solver: Solver = Solver.PROXIMAL) -> Body:
-    """(127)-(131) less what the accumulation vectors give."""
+    """(127)-(131) minus the values from the accumulation vectors."""
 
     def body(draw: Draw) -> Iterable[Any]:
         p, alpha = shares(draw, len(steps)), below_one(draw("alpha", positive=True))

@@ -40,8 +40,8 @@ def without(made: Problem, r: Any) -> dict[str, Dropped]:
     """For each assumption, clients (less convex, steeper, more unlike) or a server's vector that break the bound.
 
     Args:
-        made: the claim.
-        r: its rounds.
+        made: function that makes the claim.
+        r: the rounds of the claim.
     """
     n, keeps = len(r.steps), getattr(r, "keeps", False)
     zeros = {"s0": Fraction(0), **({f"c{i}": Fraction(0) for i in range(n)} if keeps else {})}
@@ -71,10 +71,10 @@ class Listed:
     """Polynomial bound of a round for the rates of an interval.
 
     Attributes:
-        round: the round, with its rate open.
+        round: the round, with an open rate.
         bound: the coefficients of a polynomial in the rate.
-        low: the smallest rate.
-        high: the largest.
+        low: the smallest rate of the interval.
+        high: the largest rate of the interval.
     """
 
     round: Round
@@ -169,7 +169,7 @@ def _claim(
 
 
 def _fixed(r: Round, parabolas: Sequence[Parabola]) -> Fraction:
-    """The model of one coordinate that a round leaves where it is."""
+    """Model of one coordinate that a round leaves unchanged."""
 
     def slope(p: Parabola) -> Oracle:
         return lambda k, y: exact.vector(p.gradient(y[0]))

@@ -174,7 +174,7 @@ def sufficient_rate(draw: Draw) -> Statement:
 
 
 def _leading(draw: Draw, *, spread: bool = False) -> Iterable[Any]:
-    """The first two terms of (8) at m and T less those at gamma m and T / gamma."""
+    """First two terms of (8) at m and T minus the same terms at gamma m and T / gamma."""
     m, T, eta, L, A, steps = (draw(n, positive=True) for n in ("m", "T", "eta", "L", "A", "tau_eff"))
     gap, sigma2, gamma = (draw(n, positive=True) for n in ("gap", "sigma2", "gamma"))
 

@@ -33,9 +33,9 @@ def example(eta: Any = ONE / 16, T: int = 256, apart: int = 1) -> Run:
     """F_1 = x^2 / 2, F_2 = (x - c)^2, two proximal steps each at alpha = 1, from the fixed point of the round.
 
     Args:
-        eta: the clients' rate.
-        T: rounds.
-        apart: c.
+        eta: the clients' learning rate.
+        T: number of rounds.
+        apart: c, the minimiser of F_2.
     """
     problem = QuadraticClients(exact.vector(1, 2).reshape(2, 1, 1), exact.vector(0, 2 * apart).reshape(2, 1))
     h = FedNova(eta_l=eta, mu=1 / eta, solver=Solver.PROXIMAL, nova_weights=NovaWeights.IMPLIED)

@@ -38,7 +38,7 @@ THEOREM = {
 
 
 def _mixed(order: tuple[int, ...], tau_eff_choice: TauEff = TauEff.WEIGHTED_NORM) -> tuple[Any, Any]:
-    """Both sides for two unlike clients with noise, whose rounds take turns between steps (1, 2), (3, 1), (2, 2)."""
+    """Both sides for two unlike clients with noise, whose rounds alternate between steps (1, 2), (3, 1), (2, 2)."""
     problem = QuadraticClients(exact.vector(1, 2).reshape(2, 1, 1), exact.vector(0, 2).reshape(2, 1))
     h = record_of(FedNova, eta_l=ONE / 32, tau_eff=2 * ONE, tau_eff_choice=tau_eff_choice)
     kinds = [Setting(h, problem, steps, (1, 1)) for steps in ((1, 2), (3, 1), (2, 2))]
@@ -81,7 +81,7 @@ def _slow() -> Setting:
 
 
 def _without() -> dict[str, Dropped]:
-    """Rounds that are all alike are rounds too: the instances of Theorem 1 have w = p; and those of this file."""
+    """Instances of Theorem 1, whose equal rounds have w = p, and the instances of this file."""
     claimed = bound(SCHEDULES, printed)
     still = replace(thrown(), s=_slow(), x=exact.vector(0), variance=ONE, sigma2=0 * ONE)
     found = {
@@ -97,7 +97,7 @@ def _without() -> dict[str, Dropped]:
 
 
 def _at_rest() -> Dropped:
-    """The weights of FedAvg, whose fixed point is not where the gradient of F vanishes, however long it runs."""
+    """Weights of FedAvg, at whose fixed point the gradient of F doesn't vanish, for any number of rounds."""
     problem = QuadraticClients(exact.vector(1, 1).reshape(2, 1, 1), exact.vector(0, 2).reshape(2, 1))
     h = FedNova(eta_l=ONE / 64, nova_weights=NovaWeights.IMPLIED)
     s = Setting(h, problem, (1, 4), (1, 1))
@@ -125,7 +125,7 @@ def _at_rest() -> Dropped:
     chain="rounds-assembly",
 )
 def holds_for_changing_steps() -> Finding:
-    """Proof by chaining the rounds of Theorem 1: the bound of each round needs nothing of the others.
+    """Proof by chaining the rounds of Theorem 1: the bound of each round doesn't depend on the other rounds.
 
     Held to runs of two clients with three kinds of rounds.
     """

@@ -30,7 +30,7 @@ class Constants:
 
 
 def vectors(s: Setting, *, less: int = 0) -> list[list[Any]]:
-    """Accumulation vectors a_i of all clients, or those of their first tau_i - ``less`` steps."""
+    """Accumulation vectors a_i of all clients, or the vectors of their first tau_i - ``less`` steps."""
     h = s.h
     assert isinstance(h, FedNova)
     return [

@@ -62,8 +62,8 @@ class Response:
     """Response of a solver with constant coefficients to a unit gradient, n steps later, in closed form.
 
     Attributes:
-        step: function of a step of the solver, from a state, a gradient and the anchor.
-        closed: from (1 - alpha)^n and rho^n to y_n, the displacement over -eta_l, and b_n, the buffer.
+        step: function of one step of the solver, from a state, a gradient and the anchor.
+        closed: function from (1 - alpha)^n and rho^n to y_n, the displacement divided by -eta_l, and b_n, the buffer.
     """
 
     step: Step

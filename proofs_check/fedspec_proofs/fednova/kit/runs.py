@@ -50,12 +50,12 @@ class Run:
     """An algorithm on quadratics, its noise, its start, and the constants that the bound is given.
 
     Attributes:
-        s: the algorithm on its problem.
-        top: the largest eigenvalue of any Hessian.
+        s: the algorithm with its problem.
+        top: the largest eigenvalue of all clients' Hessians.
         variance: variance of a gradient's noise in each coordinate.
         x: the first model.
-        T: rounds.
-        L: claimed smoothness; sigma2, beta2 and kappa2 are claimed, too.
+        T: number of rounds.
+        L: claimed smoothness; sigma2, beta2 and kappa2 are claimed values too.
         kappa_holds: True if beta2 and kappa2 bound the dissimilarity.
     """
 
@@ -200,7 +200,7 @@ def bound(solvers: tuple[Solver, ...], constants: Callable[[Setting], Constants]
 
 
 def by_hand(inequality: Inequality[P], name: str, instance: P, words: str) -> Dropped:
-    """Outcome of dropping an assumption at a given instance, which must violate it alone and break the claim."""
+    """Outcome of dropping an assumption at an instance that must violate it alone and break the claim."""
     missed = Dropped(False, f"the instance built for it shows nothing: {words}")
     return combine.by_hand(inequality, name, words, instance) or missed
 

@@ -30,7 +30,7 @@ H = TypeVar("H", bound=Hyper)
 
 
 def record_of(kind: type[H], **given: Any) -> H:
-    """Make the record of the hyper-parameters that matter under the given options; others are dropped."""
+    """Make the record of the hyper-parameters that have an effect under the given options, without all others."""
     options = {f.name: str(given.get(f.name, f.default)) for f in fields(kind)}
     return kind(**{n: v for n, v in given.items() if plays_part(kind.plays, n, options)})
 
@@ -40,7 +40,7 @@ class Setting:
     """An algorithm with hyper-parameters, problem, steps and examples, for its round and its closed forms.
 
     Attributes:
-        h: its hyper-parameters.
+        h: the algorithm's hyper-parameters.
         problem: the clients' quadratics.
         steps: local steps of each client.
         examples: sample size of each client.

@@ -30,12 +30,12 @@ class Found:
     """Certified worst case: a bound, its multipliers, and functions that come near it.
 
     Attributes:
-        asked: the question.
+        asked: the question, as :class:`Rounds`.
         bound: upper bound of |x_R - x*|^2, proved by multipliers that were checked in fractions.
-        proof: the multipliers.
-        attained: functions at which it comes near, in fractions; none where none were rounded.
-        reached: |x_R - x*|^2 there.
-        worst: the same where the program attains it, in floats.
+        proof: the multipliers of the proof.
+        attained: functions in fractions whose distance is near the bound; None if rounding found none.
+        reached: |x_R - x*|^2 for these functions.
+        worst: |x_R - x*|^2 at the optimum of the program, in floats.
     """
 
     asked: Rounds
@@ -63,7 +63,7 @@ def worst_case(asked: Any) -> Any:
     Raises:
         NotLinearError: a round is not linear.
         NoWorstCaseError: no worst case or no certificate was found.
-        UncertifiedError: the same of a form.
+        UncertifiedError: the search found no certificate for a Lyapunov function.
     """
     if not isinstance(asked, Rounds):
         return certified(asked)

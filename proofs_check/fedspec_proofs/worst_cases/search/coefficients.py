@@ -44,11 +44,11 @@ class Best:
     """Best coefficients with proofs of their upper and lower bound.
 
     Attributes:
-        round: the round with them.
+        round: the round with the best coefficients.
         bound: upper bound of |x_+ - x*|^2, with multipliers that prove it.
-        proof: the multipliers.
-        least: lower bound for all coefficients, with functions that show it.
-        functions: the functions.
+        proof: the multipliers of the upper bound.
+        least: lower bound for all coefficients, proved by ``functions``.
+        functions: clients' functions for which no coefficients come nearer.
     """
 
     round: Weighed
@@ -62,7 +62,7 @@ def best(r: Weighed, ways: Ways) -> Best:
     """Find the best coefficients within the span of these directions; the coefficients of ``r`` are ignored.
 
     Raises:
-        UncertifiedError: no multipliers or no functions were found.
+        UncertifiedError: the search found no multipliers or no functions.
     """
     plane = plane_of(r, ways)
     value, found = _upper(plane)
@@ -82,7 +82,7 @@ def proved(r: Weighed) -> tuple[Fraction, dict[str, Fraction]]:
     """Bound of a round, rounded up to a thousandth that multipliers prove, and the multipliers.
 
     Raises:
-        UncertifiedError: none were found.
+        UncertifiedError: the search found no multipliers.
     """
     first = math.ceil(worst(problem_of(r)).value * DIGITS - NONE)
     found = first_proved(first, UNIT, partial(problem_of, r))

@@ -73,26 +73,26 @@ def simplest(
     """Fraction with the smallest denominator whose value is within ``lost`` of the best between two rates.
 
     Args:
-        at: function that falls and then rises.
-        low: no rate is so small.
-        high: none is so large.
+        at: function of a rate, which decreases and then increases.
+        low: a lower limit of the rate, exclusive.
+        high: an upper limit of the rate, exclusive.
         largest: largest denominator.
         lost: largest loss of the simple rate against the best one.
         near: largest relative distance of the simple rate from the best one.
 
     Raises:
-        UncertifiedError: none is.
+        UncertifiedError: no fraction with such a denominator is near enough.
     """
     least, best = _golden(at, float(low), float(high))
     for denominator in range(1, largest + 1):
         rate = Fraction(round(best * denominator), denominator)
         if low < rate < high and abs(rate - best) < near * best and at(rate) <= least + lost:
             return rate
-    raise UncertifiedError(f"between rates: no denominator <= {largest} gives a rate near {best}")
+    raise UncertifiedError(f"best rate: no fraction with a denominator <= {largest} is near {best}")
 
 
 def _golden(at: Callable[[Fraction], float], low: float, high: float) -> tuple[float, float]:
-    """The least of what falls and then rises between two rates, and where."""
+    """Minimum of a function that decreases and then increases, between two rates, and its rate."""
     part = (math.sqrt(5) - 1) / 2
 
     def near(rate: float) -> float:
@@ -114,7 +114,8 @@ def cover(r: Round, least: Fraction, *, plain: bool = False) -> list[Stretch]:
     """Cover all rates of the algorithm by intervals: quadratics where they prove the bound, other functions elsewhere.
 
     Raises:
-        UncertifiedError: at some rate there are none, or parabolas alone are asked for and do not show it.
+        UncertifiedError: at some rate neither parabolas nor other functions prove the bound, or only parabolas are
+            allowed and they don't.
     """
     return [*_cover(r, least, plain)]
 
@@ -181,7 +182,7 @@ def _longest(one: Stretch, least: Fraction) -> Stretch:
 
 
 def _functions(one: Stretch, least: Fraction) -> Attained | None:
-    """The first functions in fractions that show it; those with fewest digits come first."""
+    """First functions in fractions that prove the bound; functions with the fewest digits come first."""
     for spared in SPARED:
         there = _in_floats(one, least, spared)
         if not there.names or not there.value >= ROOM:

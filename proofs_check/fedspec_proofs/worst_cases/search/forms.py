@@ -24,7 +24,7 @@ def certified(r: R) -> Certified[R]:
     """Smallest factor for which a form was found, rounded up to the next thousandth that multipliers prove.
 
     Raises:
-        UncertifiedError: none were found.
+        UncertifiedError: the search found no multipliers.
     """
     before, after, given, _ = r.state()
     forms = forms_that_fall(before, after, given, r.slopes, [[i] for i in range(len(before))])

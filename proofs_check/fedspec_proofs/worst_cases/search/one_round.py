@@ -40,7 +40,7 @@ class Certified(Generic[Q]):
     """Certified bound of a question, with its multipliers.
 
     Attributes:
-        round: the round, with its form if one is searched for.
+        round: the round, with its Lyapunov function if one is searched for.
         worst: the value that the program attains, in floats.
         bound: the proved bound.
         proof: the multipliers.
@@ -69,7 +69,7 @@ def tilted(problem: Problem, slopes: Sequence[str]) -> Problem:
 
 
 def slopes_of(r: Round) -> list[str]:
-    """Names of the clients' gradients at x* but the last, which is minus the sum of the others."""
+    """Names of the clients' gradients at x* except the last, which is minus the sum of the others."""
     return [f"s{i}" for i in range(len(r.steps) - 1)]
 
 
@@ -85,7 +85,7 @@ def largest(r: Round) -> float:
 
 
 def falling(r: Round) -> Iterator[Round]:
-    """Yield the round with quadratic forms from the search, those with the smallest factor first."""
+    """Yield the round with quadratic forms from the search, forms with the smallest factor first."""
     before, after, given, _ = state_of(r)
     alike = [[0], *([i + 1 for i in kind] for kind in r.kinds)]
     for found in forms_that_fall(before, after, given, slopes_of(r), alike):
@@ -99,14 +99,14 @@ def forms_that_fall(
     slopes: Sequence[str],
     alike: Sequence[Sequence[int]],
 ) -> Iterator[Matrix]:
-    """Yield positive definite matrices, in fractions, of Lyapunov functions, those with the smallest factor first.
+    """Yield positive definite matrices, in fractions, of Lyapunov functions, in ascending order of their factor.
 
     Args:
-        before: the state's vectors.
-        after: the same after a round.
-        given: inequalities of the functions.
-        slopes: the names of the clients' gradients at x*, which the rounds do not see.
-        alike: vectors of the state that may change places.
+        before: the state's vectors before a round.
+        after: the state's vectors after the round.
+        given: inequalities that the functions satisfy.
+        slopes: the names of the clients' gradients at x*, which the rounds don't read.
+        alike: interchangeable vectors of the state.
     """
     before, after, given = _without_slopes(before, after, given, slopes)
     high = _first(before, after, given, DIGITS)
@@ -119,7 +119,7 @@ def forms_that_fall(
 def _without_slopes(
     before: Sequence[Form], after: Sequence[Form], given: Mapping[str, Value], slopes: Sequence[str]
 ) -> tuple[list[Form], list[Form], dict[str, Value]]:
-    """A state, the same after a round, and what is given, where the clients' gradients at x* are zero."""
+    """State before and after a round, and the inequalities, if the clients' gradients at x* are zero."""
     there, then = ([form({n: c for n, c in y.parts if n not in slopes}) for y in u] for u in (before, after))
     return there, then, {name: without(q, slopes) for name, q in given.items()}
 
@@ -144,7 +144,7 @@ def certified(r: Round) -> Certified[Round]:
     """Worst case of a round, rounded up to the next thousandth that multipliers prove.
 
     Raises:
-        UncertifiedError: none was found.
+        UncertifiedError: the search found no multipliers.
     """
     ones = [*falling(r)] if r.keeps else [r]
     more = {} if r.keeps or r.zeta2 else {"zeta": FREE}
@@ -163,14 +163,14 @@ def first_certified(
 
     Args:
         asked: the rounds, for messages.
-        ones: the rounds, such as those with different forms.
-        value_of: the worst case of one of them, in floating point.
-        claim: claim to be proved of one of them, at a bound.
-        simpler: the claim as the program gets it.
-        more: multipliers that the program is not asked for.
+        ones: the rounds to try, for example with different Lyapunov functions.
+        value_of: function that returns the worst case of a round, in floating point.
+        claim: function that makes the claim about a round, at a bound.
+        simpler: function that simplifies the claim for the program.
+        more: multipliers that are known in advance.
 
     Raises:
-        UncertifiedError: none were found.
+        UncertifiedError: the search found no multipliers.
     """
     for value, one in sorted(((value_of(one), one) for one in ones), key=lambda found: found[0]):
         first = math.ceil(value * DIGITS) if math.isfinite(value) else 0

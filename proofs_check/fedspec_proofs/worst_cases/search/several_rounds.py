@@ -18,7 +18,7 @@ def certified(r: Several) -> Certified[Several]:
     """Worst case, rounded up to the next thousandth that multipliers prove.
 
     Raises:
-        UncertifiedError: none were found.
+        UncertifiedError: the search found no multipliers.
     """
     problem = problem_of(r, Fraction(0))
     value = worst(problem).value * float(r.start)
