@@ -62,7 +62,7 @@ def judged() -> Result:
     return result
 
 
-SOURCE = "FedAda2, App. C.2 (L1136); Reddi et al. (2021)"
+SOURCE = "Reddi et al. (2021); FedAda2, App. C.2"
 REMEDY = 'either change these, or claim reading="epsilon-inside", weights="uniform"'
 
 

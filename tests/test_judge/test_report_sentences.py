@@ -273,3 +273,11 @@ def test_the_most_telling_property_comes_first() -> None:
     r = replace(r, properties={"fedavgm-is-fedavg": "fail", "rate": "fail", "client-split": "fail", "mean": "pass"})
     ids = ("inputs", "client-split", "rate", "unrolled", "fedavgm-is-fedavg")
     assert broken(r) == [words(law) for law in ids]
+
+
+@pytest.mark.parametrize(("nearest", "begins"), [("no known variant", True), ("v is forgotten at a.b", False)])
+def test_inputs_that_are_changed_are_said_before_what_has_no_name(nearest: str, begins: bool) -> None:
+    note = "arrays that were handed in were changed in place: delta"
+    touched = asked("inputs", Status.FAIL, deviation=Deviation("a.b", "round 1", note=note))
+    said = head(wrong(nearest, asked("follows-x", Status.FAIL), touched))
+    assert note in said and said.startswith(f"{note}: mend that first") == begins

@@ -22,13 +22,15 @@ from fedspec_suite.diagnosis.cases.probes import at_edges
 from fedspec_suite.diagnosis.cases.resized import ringed
 from fedspec_suite.diagnosis.cases.samples import samples_of
 from fedspec_suite.diagnosis.edits.of_arrays import first_larger
+from fedspec_suite.diagnosis.seen.digits import Model, compared, seen
 from fedspec_suite.diagnosis.seen.held_out import held_out, one_by_one, quiet
-from fedspec_suite.diagnosis.variants import single
+from fedspec_suite.diagnosis.variants import as_claimed, single
 from fedspec_suite.judge.runner import conclude, judge_offer
 from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.laws import all_laws
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.in_process import InProcess
+from fedspec_suite.measure.running_error import from_floats
 from fedspec_suite.measure.scenario import Scenario, change_events
 from fedspec_suite.measure.scheduled_cases import scheduled
 from fedspec_suite.measure.setting import setting_of
@@ -358,3 +360,19 @@ def test_who_has_no_stabiliser_is_judged_where_nothing_is_divided_by_zero(offer:
     assert conclude(found)[0] is Conformity.CONFORMS, found
     beyond = [o.reason for o in found if "is fixed at 0, so that the rule may divide by 0" in o.reason]
     assert len(beyond) < len(found) / 2
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_changes_added_to_the_model_in_another_order_are_told(turned: bool) -> None:
+    """The model itself is none that is wanted: what is added to it each round is wanted, at other places."""
+    claimed, samples = setting_of(Offer("fedavgm", "server", "hsu-2019")), list[Scenario]()
+    models: list[Model] = []
+    for s in samples_of(claimed):
+        wanted = [np.array([float(v) for v in a["x"]]) for a in as_claimed(claimed).bounded(s)]
+        got = before = np.concatenate([a.ravel() for a in s.case.x0.values()])
+        samples.append(s)
+        for k, want in enumerate(wanted):
+            got = got + ((want - before)[::-1] if turned else 1.5 * (want - before))
+            before = want
+            models.append(compared(len(samples) - 1, k, got, from_floats(want, "float64"), "float64"))
+    assert ("the steps are those wanted, at other places" in seen(samples, models)) == turned

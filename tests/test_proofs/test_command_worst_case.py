@@ -214,7 +214,7 @@ OF_CLASS = ("--alpha", "1/2", "--eta", "1/16", "--lyapunov")
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("ef21", "--alpha", "1/2"), "analyse a class of compressors instead (--alpha 1/2 --eta"),
+        (("ef21", "--alpha", "1/2"), "bound a class of compressors instead, for example with --alpha 1/2 --eta"),
         (("ef21", "--lyapunov", "--eta", "1/8"), "(--alpha 1/2 --eta 1/16 --lyapunov)"),
         (("ef21", "--lyapunov", "--alpha", "1/2"), "the rate of ef21's server is missing; give it by --eta"),
         (("ef21", "--lyapunov", "--alpha", "2", "--eta", "1/8"), "--alpha 2: expected a fraction between 0 and 1"),

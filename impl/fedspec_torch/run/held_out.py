@@ -68,7 +68,7 @@ def of_the_plan(
         federation: the federation of all clients.
         plan: the schedule of the run.
         share: the share of clients to hold out.
-        rated: function that returns the schedule with its rates, for a number of clients.
+        rated: function of a number of clients that returns the plan for them, with the learning rates of the run.
     """
     why = f"the plan is of {len(federation)} clients"
     if type(plan).__module__.partition(".")[0] != __name__.partition(".")[0]:

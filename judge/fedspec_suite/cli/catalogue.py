@@ -22,6 +22,9 @@ WIDE = 140
 """Terminal width from which ``fedspec list`` prints the whole table; narrower terminals get no sources."""
 
 
+AFTER = "after: what the text was typed from: the paper, published code, memory, or ours (no publication)"
+
+
 class Form(StrEnum):
     """Output format of the graph."""
 
@@ -54,14 +57,14 @@ def list_(
         t = table("id", "after", "what")
         for row in rows:
             t.add_row(row["id"], row["basis"], row["title"])
-        out.print(t)
+        out.print(t, AFTER, sep="\n")
         return
     t = table("id", "what", "levels", "readings (canonical first)", "source", "after")
     for row in rows:
         also = "".join(f" ({name})" for name in row["aliases"])
         cells = (row["title"], " ".join(row["levels"]), ", ".join(row["readings"]), row["source"], row["basis"])
         t.add_row(row["id"] + also, *cells)
-    out.print(t)
+    out.print(t, AFTER, sep="\n")
 
 
 def show(

@@ -253,6 +253,9 @@ def replays(r: Result) -> list[str]:
 def _wrong(r: Result) -> str:
     """Describe the variant that it computes instead of its claim, and the deviation that the report shows first."""
     cause, (where, said) = _cause(r), _first(r)
+    touched = next((o.deviation.note for o in _failed(r) if o.law == "inputs" and o.deviation), "")
+    if touched and unnamed(r.nearest):
+        cause, touched = f"{touched}: mend that first, since it may change every other number; {cause}", ""
     if said.startswith(ADAPTER):
         return f"{said} (seen in {where})" if where else said
     if cause == FOLLOWS:
@@ -260,7 +263,7 @@ def _wrong(r: Result) -> str:
     if said and not cause.startswith((SMALL, SOME)) and not said.startswith("x["):
         # What is seen in general is seen of the model.
         cause = LATER.sub(r"\1x \2", cause)
-    return "; ".join(filter(None, (cause, f"first seen in {where}: {said}" if where else said)))
+    return "; ".join(filter(None, (cause, touched, f"first seen in {where}: {said}" if where else said)))
 
 
 def _beside_models(r: Result) -> str:
@@ -420,11 +423,11 @@ def differences(r: Result) -> list[list[tuple[str, str, str]]]:
 def differences_in(nearest_data: Iterable[Mapping[str, Any]]) -> list[list[tuple[str, str, str]]]:
     """Return the same from the data of a diagnosis: place, own equation and wanted equation of each difference.
 
-    The own equation is empty if it is no formula and the words of the variant say it.
+    The own equation is empty if the words of the variant say it and no wanted equation stands beside it.
     """
     found = [
         [
-            (d["equation"], "" if _is_said(d["yours"], one.get("words", "")) else d["yours"], d["wanted"])
+            (d["equation"], "" if _is_said(d, one.get("words", "")) else d["yours"], d["wanted"])
             for d in one.get("differences", ())
         ]
         for one in nearest_data
@@ -434,8 +437,9 @@ def differences_in(nearest_data: Iterable[Mapping[str, Any]]) -> list[list[tuple
     return [*reversed(shown.values())]
 
 
-def _is_said(yours: str, words: str) -> bool:
-    return " = " not in yours and yours.replace(" ** ", "^") in words
+def _is_said(difference: Mapping[str, str], words: str) -> bool:
+    """True if the words of a variant say a difference that no wanted equation stands beside."""
+    return not difference["wanted"] and difference["yours"].replace(" ** ", "^") in words
 
 
 def in_equations(r: Result) -> str:
@@ -447,8 +451,16 @@ def in_equations(r: Result) -> str:
 def cited(r: Result) -> str:
     """Name the source of the wanted equations; empty if none is shown or the row names no source."""
     row = CATALOGUE.get(r.algorithm)
-    shown = row is not None and row.source and any(wanted for one in differences(r) for _, _, wanted in one)
-    return f"wanted by {row.source.replace('external: ', '')}" if row and shown else ""
+    if row is None or not any(wanted for one in differences(r) for _, _, wanted in one):
+        return ""
+    # The original publication comes first; lines of our texts of the papers mean nothing here.
+    parts = sorted(LINES.sub("", row.source).split("; "), key=lambda part: not part.startswith("external: "))
+    said = "; ".join(filter(None, (part.removeprefix("external: ").strip() for part in parts)))
+    return f"wanted by {said}" if said else ""
+
+
+LINES = re.compile(r" \(L\d[\d, L-]*\)")
+"""Pattern of a bracket with line numbers of our texts of the papers, such as "(L1136)" in a source."""
 
 
 def _in_a_line(at: str, yours: str, wanted: str) -> str:

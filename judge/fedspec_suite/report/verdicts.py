@@ -73,6 +73,8 @@ def show(results: Sequence[Result], console: Console, ran: str, *, details: bool
     _reach(results, console)
     if not details and (said := sentences.skipped(results)):
         _block(Text(said), console, 0)
+    if not details and any(o.detail for r in results for o in r.obligations):
+        _block(Text("--details prints the traceback of the error."), console, 0)
     console.print(Text(ran))
 
 

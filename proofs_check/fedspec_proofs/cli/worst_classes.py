@@ -42,8 +42,8 @@ def refuse(
         raise ParameterError(f"--alpha, --eta: they apply to {', '.join(compressing)}, not to {row.id}; leave them out")
     if row.id in compressing and not (alpha and lyapunov):
         raise ParameterError(
-            f"worst-case: {row.id} sends the largest entries of a vector; here a vector is one symbol, without "
-            "entries; analyse a class of compressors instead (--alpha 1/2 --eta 1/16 --lyapunov)"
+            f"worst-case: {row.id} sends the largest entries of a vector, and worst-case computes with whole vectors; "
+            "bound a class of compressors instead, for example with --alpha 1/2 --eta 1/16 --lyapunov"
         )
     if not eigenvalues:
         return

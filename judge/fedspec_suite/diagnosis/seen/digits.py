@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fedspec.arith import Array
 from fedspec.contract import Begin
+from fedspec.params import flatten
 from fedspec_suite.diagnosis.comparing import ratios_of
 from fedspec_suite.diagnosis.diagnosis import AT_ONCE, INSIDE
 from fedspec_suite.diagnosis.steady import ROUNDINGS
@@ -86,8 +87,26 @@ def seen(samples: Sequence[Scenario], models: Sequence[Model], most: float = 0.0
         return f"the numbers agree to {furthest:.0e}, as if something were rounded to {digits} inside"
     off = [m for m in models if m.apart.any()]
     if len(off) > 2 and all(_elsewhere(m, dtype) for m in off):
-        return "the numbers are those wanted, at other places: blocks or axes are in another order"
+        return ELSEWHERE.format("numbers")
+    steps = [*_steps(samples, models)]
+    if len(off) > 2 and all(_elsewhere(m, dtype) for m in steps) and not all(_elsewhere(m, dtype) for m in off):
+        return ELSEWHERE.format("steps")
     return _coordinates(models) or _blocks(samples, models) or _begins(samples, off, models)
+
+
+ELSEWHERE = "the {} are those wanted, at other places: blocks or axes are in another order than in x0"
+
+
+def _steps(samples: Sequence[Scenario], models: Sequence[Model]) -> Iterator[Model]:
+    """Yield the models less those of the event before; the order of a block may be lost in what is added."""
+    before: Model | None = None
+    for m in models:
+        if m.event == 0:
+            x0 = flatten(samples[m.sample].case.x0).astype(float)
+            yield replace(m, got=m.got - x0, want=m.want - x0)
+        elif before is not None and (before.sample, before.event + 1) == (m.sample, m.event):
+            yield replace(m, got=m.got - before.got, want=m.want - before.want)
+        before = m
 
 
 def _elsewhere(m: Model, dtype: str) -> bool:

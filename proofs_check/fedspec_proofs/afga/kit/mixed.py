@@ -29,7 +29,7 @@ ONE_STEP = {
 
 
 def one_step(draw: Draw) -> Sum:
-    """Steps that add up to the last line of eq. (44), a bound of E|Xperp_(t+1)|^2."""
+    """Steps of the proof that add up to the bound of E|Xperp_(t+1)|^2 in AFGA's eq. (44), last line."""
     rho2, e2, zeta, n, sigma2, X2, F2 = (
         draw(name, positive=True) for name in ("rho^2", "eta_l^2", "zeta", "n", "sigma^2", "X2", "F2")
     )

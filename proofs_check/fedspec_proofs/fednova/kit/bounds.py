@@ -114,8 +114,9 @@ def _definite(Q: Array) -> bool:
 def least_kappa(problem: QuadraticClients, w: Weights, beta2: Any) -> Any:
     """Smallest kappa^2 with sum w_i |grad F_i|^2 <= beta^2 |grad F_w|^2 + kappa^2 everywhere; None if there is none.
 
-    With x = x_w + z, r_i = grad F_i(x_w) and b = sum w_i H_i r_i it is sum w_i |r_i|^2 plus the supremum over z of
-    2 b'z - z'Qz, Q = beta^2 H_w^2 - sum w_i H_i^2: b' Q^(-1) b where Q is positive definite. A singular Q is answered
+    Let x_w minimise F_w, H_i be the Hessian of F_i and H_w that of F_w. With x = x_w + z, r_i = grad F_i(x_w) and
+    b = sum w_i H_i r_i, kappa^2 is sum w_i |r_i|^2 plus the supremum over z of 2 b'z - z'Qz, where
+    Q = beta^2 H_w^2 - sum w_i H_i^2. The supremum is b' Q^(-1) b if Q is positive definite. A singular Q is answered
     only where Q = 0 and b = 0; elsewhere None is said, which is on the safe side.
     """
     x = problem.minimiser(w)
