@@ -159,7 +159,9 @@ class SolverSession(Timed):
 
 
 class MethodSession(Timed):
-    """Session at levels server and round: each event is one server step or one round; for a program, its server.
+    """Session at levels server and round: each event is one server step or one round.
+
+    A row whose clients and server cannot be separated (``Program``) has only its server here.
 
     If a round has local blocks, the state lacks them; ``local_blocks`` holds the blocks of clients that have trained.
     """

@@ -248,10 +248,11 @@ def test_a_file_that_holds_one_subject_needs_no_more(tmp_path: Path) -> None:
     fedspec("check", "yours.py", cwd=tmp_path).refused("no file yours.py")
 
 
-def test_a_narrow_terminal_has_a_line_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("width", ["60", "80"])
+def test_a_narrow_terminal_wraps_the_list_and_cuts_no_word(width: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from fedspec.catalogue import CATALOGUE
 
-    monkeypatch.setenv("COLUMNS", "80")
-    lines = fedspec("list").out.splitlines()
-    assert len(lines) == 2 + len(CATALOGUE) and max(map(len, lines)) <= 80
-    assert [line.split()[0] for line in lines[2:]] == [*CATALOGUE]
+    monkeypatch.setenv("COLUMNS", width)
+    *lines, _ = fedspec("list").out.partition("after: ")[0].splitlines()
+    assert max(map(len, lines)) <= int(width) and "…" not in "".join(lines)
+    assert [line.split()[0] for line in lines[2:] if line[0] != " "] == [*CATALOGUE][: len(CATALOGUE)]

@@ -45,7 +45,7 @@ def test_the_page_of_the_kernel_has_the_numbers_that_the_run_prints() -> None:
     all_ = 2 * uppers + below + stored + len({*THEOREMS, *weighed.OWN})
     for words in (
         f"*Numbers of the page* ({uppers}, and {below} from below)",
-        f"({len(of_servers)} of the {uppers}, and the {below})",
+        f"{len(of_servers)} of the {uppers} bounds and the {below} from below",
         f"(all that are stored, {stored})",
         f"for {all_} theorems",
     ):

@@ -47,7 +47,7 @@ PROFILES = {"quick": 12, "full": 60, "soak": 600}
 """Number of cases drawn for each law, by profile."""
 
 AGAIN = 4
-"""How many times fewer cases the quick profile draws for a property in a further type of the specification."""
+"""Factor by which the quick profile draws fewer cases for a property in a further type of the specification."""
 
 
 def profile_named(name: str) -> str:

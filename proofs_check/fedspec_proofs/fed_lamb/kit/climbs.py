@@ -46,7 +46,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Climb:
-    """Fed-LAMB on noisy clients, with the constants that a claim gives them.
+    """Instance of Fed-LAMB with noisy clients on which a theorem is tried, with the constants of the claim about it.
 
     Attributes:
         problem: the clients, in floating point.
