@@ -150,7 +150,7 @@ def test_what_cannot_be_mixed_is_refused() -> None:
     assert "row 0 sums to 3/4" in refused("led", "--mixing", "1/2,1/4")
     assert "rows of [2, 1] entries" in refused("led", "--mixing", "1/2,1/2;1")
     assert "its entries must be fractions such as 1/4" in refused("led", "--mixing", "a,b")
-    assert "it covers k-gt, diging, d2, led, and not dsgd" in refused("dsgd", "--mixing", RING, "--lyapunov")
+    assert "it covers k-gt, diging, d2, led, but not dsgd" in refused("dsgd", "--mixing", RING, "--lyapunov")
     assert "leave one of the two out" in refused("fednova", "--mixing", RING, "--coefficients", "best")
     assert "is run by exchanges; only rounds of all clients" in refused("afga", "--mixing", RING)
 
@@ -215,7 +215,7 @@ OF_CLASS = ("--alpha", "1/2", "--eta", "1/16", "--lyapunov")
     ("words", "says"),
     [
         (("ef21", "--alpha", "1/2"), "bound a class of compressors instead, for example with --alpha 1/2 --eta"),
-        (("ef21", "--lyapunov", "--eta", "1/8"), "(--alpha 1/2 --eta 1/16 --lyapunov)"),
+        (("ef21", "--lyapunov", "--eta", "1/8"), "with --alpha 1/2 --eta 1/16 --lyapunov"),
         (("ef21", "--lyapunov", "--alpha", "1/2"), "the rate of ef21's server is missing; give it by --eta"),
         (("ef21", "--lyapunov", "--alpha", "2", "--eta", "1/8"), "--alpha 2: expected a fraction between 0 and 1"),
         (
