@@ -244,7 +244,8 @@ def section(name: str, rows: Sequence[Row], said: dict[tuple[str, str], Row]) ->
     first = rows[0]
     digest = f"`{first['wheel']}`, sha256\n`{first['sha256']}`." if first["sha256"] else "No wheel was found."
     judge = f"Judged on {first['date']} by {first['judge']}, profile {first['profile']}, seed {first['seed']}."
-    parts = [f"## {name}", f"`{first['requirement']}`: {digest}\n{judge}", f"```\n{lines(rows)}\n```"]
+    again = f"Run it again: `fedspec check {name} --profile {first['profile']}`."
+    parts = [f"## {name}", f"`{first['requirement']}`: {digest}\n{judge}\n{again}", f"```\n{lines(rows)}\n```"]
     bad = [row for row in rows if row["verdict"] != "conforms"]
     parts += [why(row, said.get((offer(row), row["version"]))) for row in bad]
     return "\n\n".join(parts) + "\n"

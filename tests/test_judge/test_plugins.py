@@ -401,7 +401,7 @@ def test_replay_runs_none_but_what_it_is_told_to(tmp_path: Path) -> None:
 
 
 def test_new_writes_over_nothing(written: Path) -> None:
-    for name, said in (("fed-mean", "is there already"), ("fedavg", "is called 'fedavg' already"), ("Fed", "lower-case")):
+    for name, said in (("fed-mean", "is there already"), ("fedavg", "is called 'fedavg' already"), ("Fed", "letters")):
         done = with_own("new", name, cwd=written)
         assert done.code == 2 and said in done.err
 

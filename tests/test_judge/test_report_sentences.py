@@ -281,3 +281,9 @@ def test_inputs_that_are_changed_are_said_before_what_has_no_name(nearest: str, 
     touched = asked("inputs", Status.FAIL, deviation=Deviation("a.b", "round 1", note=note))
     said = head(wrong(nearest, asked("follows-x", Status.FAIL), touched))
     assert note in said and said.startswith(f"{note}: mend that first") == begins
+
+
+def test_a_type_that_is_not_kept_is_said_before_what_has_no_name() -> None:
+    note = "x comes back as float32 from float64"
+    typed = asked("dtype", Status.FAIL, deviation=Deviation("a.b", "round 1", note=note))
+    assert head(wrong(SEEN, asked("follows-x", Status.FAIL), typed)).startswith(f"{note}: mend that first")

@@ -94,6 +94,7 @@ def text_of(offer: Offer, lang: Language, path: Path) -> str:
     text = "\n".join(lines) + "\n"
     options = OPTIONS[lang].format(offer.options["weights"]) if offer.options else ""
     marks = {"ALGORITHM": offer.algorithm, "LEVEL": offer.level, "FILE": str(path), "OPTIONS": options}
+    marks["SHOWN"] = "".join(f'"{name}", ' for name in find(offer.algorithm).shows_at(offer.level)).strip() or '"...",'
     for mark, said in marks.items():
         text = text.replace(f"<{mark}>", said)
     return text

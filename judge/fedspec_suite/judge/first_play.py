@@ -79,7 +79,8 @@ def _look_at(bench: Bench, s: Scenario, answers: Sequence[Shown]) -> None:
             raise _fault(
                 bench,
                 f"every number of x is nan after {where}, and the claim's are finite; "
-                "look for 0/0 and for values that were never set, or for a name with `fedspec identify`",
+                "`fedspec identify` looks for a name; "
+                "else look for 0/0, a root of a negative number, or values never set",
             )
         kind = str(got["dtype"][0]) if "dtype" in got else ""
         if WHOLE.search(kind):

@@ -53,7 +53,8 @@ def _dtype(bench: Bench, s: Scenario) -> None:
             where = f"{describe(s.events[k])} {k + 1}"
             note = f"x comes back as {got['dtype'][0]} from {s.case.dtype}"
             if (got["dtype"][0], s.case.dtype) == ("float64", "float32"):
-                note += ": convert it before you return it, since a NumPy float64 scalar or weight widens an array"
+                note += ": keep its type where your code computes it, since a NumPy float64 scalar or weight "
+                note += "widens an array"
             raise Deviates(Deviation(bench.step_equation, where, note=note))
 
 

@@ -403,7 +403,7 @@ def _claim(a: Algorithm, width: int) -> Iterator[Any]:
         yield Text(f"options that you choose (default first): {chosen}", style="dim")
     if {"v0", "tau"} <= {*a.numbers}:
         yield Text('if v_0 is tau^2 in your code, add options={"v0": "tau-squared"}', style="dim")
-    yield Text(f"\nto write the adapter: fedspec adapter {a.id} --level {level}")
+    yield Text(f"\nto write the adapter: fedspec adapter {a.id} --level {a.levels[0]}")
     yield Text(f"code, domains, laws, costs, traps and more: fedspec show {a.id} --all")
 
 
