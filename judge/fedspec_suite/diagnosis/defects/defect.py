@@ -117,9 +117,9 @@ class Stepping:
         return self.take(self.inner, event, before)
 
 
-def stepping(words: str, take: Callable[[Running, Event, int], Any]) -> Defect:
+def stepping(words: str, take: Callable[[Running, Event, int], Any], tail: str = "") -> Defect:
     """Return a defect that changes how each event is processed."""
-    return Defect(words=words, session=lambda inner, s: Stepping(inner, take))
+    return Defect(words=words, tail=tail, session=lambda inner, s: Stepping(inner, take))
 
 
 def beginning(begin: Callable[[Running], None], *, at_first: bool = True) -> Callable[[Running, Scenario], Running]:

@@ -104,8 +104,8 @@ def of(setting: Setting) -> Iterator[Defect]:
     yield Defect(words="every answer is one event late", session=_late)
     yield stepping("the model never moves", _still)
     yield stepping("every answer is zero", _zero)
-    yield stepping("every step goes the wrong way", _scaled(-1))
-    yield stepping("every step is doubled", _scaled(2))
+    yield stepping("every step goes the wrong way", _scaled(-1), "step")
+    yield stepping("every step is doubled", _scaled(2), "step")
     yield stepping("the first event is lost: the model and the state stay", _lost)
     yield stepping("the first event moves the state, not the model", _allocates)
     for rate in ("Delta itself", "eta times Delta") if "eta" in setting.numbers else ("Delta itself",):
