@@ -102,3 +102,37 @@ def test_every_algorithm_plays_its_first_case_at_every_level() -> None:
             s = first_case(setting_of(offer))
             assert runs(s), (row.id, level)
             assert first_play(InProcess(SUBJECT), offer) is None, (row.id, level)
+
+
+@pytest.mark.parametrize(("factor", "follows"), [("1", True), ("2", False)])
+def test_a_type_that_is_not_kept_says_nothing_of_a_rule_that_was_not_compared(
+    factor: str, follows: bool, tmp_path: Path
+) -> None:
+    """The check of the type alone is asked: whether the model follows is looked up, not taken for granted."""
+    (tmp_path / "wide.py").write_text(WIDE.format(factor), encoding="utf-8")
+    ran = fedspec("check", "wide.py", "--law", "dtype", "--profile", "quick", "--jobs", "1", cwd=tmp_path)
+    assert ran.code == 1 and "x comes back as float64 from float32" in " ".join(ran.out.split())
+    assert ("follows the claimed reading" in " ".join(ran.out.split())) == follows
+    assert ("searching for a known" in ran.err) != follows
+
+
+WIDE = """
+from fedspec.contract import Claim, Info
+
+
+class Session:
+    def __init__(self, case):
+        self.eta, self.x = case.hyper["eta"], {{n: a.astype("float64") for n, a in case.x0.items()}}
+
+    def step(self, event):
+        whole = sum(m.weight for m in event.messages)
+        for m in event.messages:
+            for n in self.x:
+                self.x[n] = self.x[n] + {} * self.eta * m.weight / whole * m.delta[n].astype("float64")
+        return {{"x": self.x}}
+
+
+class Adapter:
+    info = Info("wide", "1", (Claim("fedavg", "server", "mcmahan-2017", {{"weights": "examples"}}),))
+    start = Session
+"""

@@ -12,8 +12,10 @@ import pytest
 import torch
 from test_judge.diagnosing import diagnosed, offer_of, written
 
-from fedspec.contract import Begin, Case
+from fedspec.contract import Begin, Case, Offer
+from fedspec_suite.diagnosis.written.plays import generic_cases
 from fedspec_suite.diagnosis.written.rates import shapes_of
+from fedspec_suite.measure.setting import setting_of
 
 Scheduler = Callable[[torch.optim.Optimizer], Any]
 LR = torch.optim.lr_scheduler
@@ -126,3 +128,10 @@ def test_the_schedule_of_a_client() -> None:
 
     offer = offer_of("sgd", "client", dtypes=("float64",), intermediates=())
     assert f'eta_l has the schedule "{schedule}"' in yours(written(offer, start))
+
+
+def test_cases_of_one_setting_are_kept_by_their_lengths() -> None:
+    """Short and long cases are drawn for one setting; whichever comes first is not taken for the other."""
+    claimed = setting_of(Offer("fedavgm", "server", "hsu-2019"))
+    lengths = [{len(s.events) for s in generic_cases(claimed, **more)} for more in ({}, {"rounds": (24, 24)}, {})]
+    assert lengths[1] == {24} and lengths[0] == lengths[2] and lengths[0] <= {4, 5}

@@ -93,8 +93,8 @@ def text_of(offer: Offer, lang: Language, path: Path) -> str:
         lines += [line.removesuffix(f"<{mark}>") + said for said in told[mark]] if mark else [line]
     text = "\n".join(lines) + "\n"
     options = OPTIONS[lang].format(offer.options["weights"]) if offer.options else ""
-    marks = {"ALGORITHM": offer.algorithm, "LEVEL": offer.level, "FILE": str(path), "OPTIONS": options}
-    marks["SHOWN"] = "".join(f'"{name}", ' for name in find(offer.algorithm).shows_at(offer.level)).strip() or '"...",'
+    shown = "".join(f'"{name}", ' for name in find(offer.algorithm).shows_at(offer.level)).strip() or '"...",'
+    marks = {"ALGORITHM": offer.algorithm, "LEVEL": offer.level, "FILE": str(path), "OPTIONS": options, "SHOWN": shown}
     for mark, said in marks.items():
         text = text.replace(f"<{mark}>", said)
     return text

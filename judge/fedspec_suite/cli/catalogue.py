@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fedspec.catalogue import CATALOGUE, elsewhere, find, id_of
+from fedspec.definition import Basis
 from fedspec.errors import FedspecError, UnknownNameError
 from fedspec.papers import PAPERS
 from fedspec_suite import extensions
@@ -20,9 +21,6 @@ from fedspec_suite.report.terminal import Json, console, emit, table
 
 WIDE = 140
 """Terminal width from which ``fedspec list`` prints the whole table; narrower terminals get no sources."""
-
-
-AFTER = "after: what the text was typed from: the paper, published code, memory, or ours (no publication)"
 
 
 class Form(StrEnum):
@@ -57,14 +55,18 @@ def list_(
         t = table("id", "after", "what")
         for row in rows:
             t.add_row(row["id"], row["basis"], row["title"])
-        out.print(t, AFTER, sep="\n")
+        out.print(t, "after, what the text follows:", *_sources(), sep="\n")
         return
     t = table("id", "what", "levels", "readings (canonical first)", "source", "after")
     for row in rows:
         also = "".join(f" ({name})" for name in row["aliases"])
         cells = (row["title"], " ".join(row["levels"]), ", ".join(row["readings"]), row["source"], row["basis"])
         t.add_row(row["id"] + also, *cells)
-    out.print(t, AFTER, sep="\n")
+    out.print(t, "after, what the text follows:", *_sources(), sep="\n")
+
+
+def _sources() -> list[str]:
+    return [f"  {basis}: {basis.words}" for basis in Basis if basis]
 
 
 def show(

@@ -99,9 +99,9 @@ def _of_options(setting: Setting, v: Variant) -> Iterator[Difference]:
             meant = [one.partition(": ")[0] if " = " in one.partition(": ")[0] else one for one in meant]
             at = equation_of(setting, BROKEN.get(name, "step"))
             printed = next((e.text for e in mine.values() if e.id == at), "")
-            symbol, equals, right = meant[1].partition(" = ")
+            symbol, _, right = meant[1].partition(" = ")
             # A symbol of an equation that stays as it is.
-            inside = f", in {printed}" if equals and right and f" {symbol} " in printed.partition(" = ")[2] else ""
+            inside = f", in {printed}" if right and f" {symbol} " in printed.partition(" = ")[2] else ""
             yield Difference(at or name, meant[0], meant[1] + inside)
 
 

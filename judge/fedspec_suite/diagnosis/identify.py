@@ -207,14 +207,7 @@ def _elsewhere(bench: Bench, known: Known, given: Given, cases: tuple[Scenario, 
     # In one case many names fit by chance; a schedule has been found in several long ones.
     rated = rates.scheduled(known.setting, rates.factors(bench, known.setting))
     named = [known.variants, known.edits] if len(cases) > 1 else []
-    return first(
-        [*named, rated],
-        wider,
-        all_given,
-        told,
-        ("x",),
-        beyond,
-    )
+    return first([*named, rated], wider, all_given, told, ("x",), beyond)
 
 
 def _simpler(known: Known, setting: Setting, silent: tuple[str, ...]) -> Iterator[Iterable[Variant]]:

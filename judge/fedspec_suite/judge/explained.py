@@ -74,13 +74,14 @@ def explained(
         if worst and worst.unread:
             # Whoever mends the adapter sees numbers, and these may have a name.
             return result
-        if all(o.law in NAMING or about(o).startswith(buffer_key("")) for o in failed):
+        named = all(o.law in NAMING or about(o).startswith(buffer_key("")) for o in failed)
+        if named and _follows(result, subject, offer):
             # What becomes of these is named by the law that found it; no rule is wrong.
             return replace(result, nearest=FOLLOWS)
         if is_itself(subject) and all(o.law in properties() for o in failed):
             # It follows itself: what is wrong is the rule, or that the row does not deny the law.
             return replace(result, nearest=ITSELF, course=_course(subject, offer, first(failed)[0]))
-        progress("searching for a known variant or mistake that gives these numbers")
+        progress("searching for a known variant or mistake: which of them gives these numbers")
         search = searching(offer, result.profile, progress)
         d, words = explanation(subject, offer, failed, broken, search)
         result = replace(result, nearest=words, nearest_data=tuple(as_data(d)), searched=d.passes)
@@ -89,6 +90,17 @@ def explained(
     except Exception as error:
         # What was judged stands, whatever becomes of its explanation.
         return replace(result, nearest=result.nearest or f"not diagnosed: {reason_of(error)}")
+
+
+def _follows(result: Result, subject: Subject, offer: Offer) -> bool:
+    """True if the model was compared with the rule and agrees; in a few cases, if no such check was asked."""
+    compared = [o.status for o in result.obligations if o.law == "follows-x"]
+    if compared:
+        return {*compared} == {Status.PASS}
+    setting = setting_of(offer)
+    models = of_models(bench_of(subject, offer, setting))
+    found = [deviates(models, s) for s in samples_of(setting)[:COURSES]]
+    return False in found and True not in found
 
 
 def searching(offer: Offer, profile: str, progress: Callable[[str], None] = lambda text: None) -> Search:

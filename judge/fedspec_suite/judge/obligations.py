@@ -12,10 +12,10 @@ from fedspec_suite.judge.expected_failures import Expectation, excused
 from fedspec_suite.judge.refused_zeros import refused_by
 from fedspec_suite.judge.request import Request, chosen, command, is_itself, is_own
 from fedspec_suite.judge.runner import (
+    PROFILES,
     REQUIREMENT,
     asked_of,
     asks,
-    examples_of,
     patterns_of,
     requirement_obligations,
     result_of,
@@ -81,8 +81,7 @@ class OneByOne:
         assert rule is not None
         if reason := rule.why_not(setting, bench.offer.intermediates, self.subject.info.concurrent):
             return Obligation(law, dtype, Status.SKIP, (), reason=reason)
-        examples = examples_of(rule, self.subject, self.offer, dtype, self.request.profile)
-        found = run_law(rule, bench, setting, examples, self.request.seed)
+        found = run_law(rule, bench, setting, PROFILES[self.request.profile], self.request.seed)
         return replace(found, case=None)
 
     def ask(self, law: str, dtype: str) -> Obligation:

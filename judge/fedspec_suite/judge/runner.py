@@ -17,11 +17,10 @@ from fedspec.contract import Offer, Subject
 from fedspec.errors import PluginError, UnknownNameError, none_called
 from fedspec_suite.judge.case_search import Trial, once, paired, replayed, search
 from fedspec_suite.judge.expected_failures import Expectation
-from fedspec_suite.judge.request import is_itself
 from fedspec_suite.laws import ALL, LAWS, PROPERTIES, Law, all_laws, follows_rule, matching, properties, retired
 from fedspec_suite.laws.applicability import NEEDS, SKIPPED
 from fedspec_suite.laws.common import pairs
-from fedspec_suite.measure.bench import Bench, Measured, bench_of, known_of
+from fedspec_suite.measure.bench import Bench, Measured, bench_of, shared_of
 from fedspec_suite.measure.case_summary import call_of
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.declared_limits import limit_fields
@@ -45,9 +44,6 @@ from fedspec_suite.measure.verdict import (
 
 PROFILES = {"quick": 12, "full": 60, "soak": 600}
 """Number of cases drawn for each law, by profile."""
-
-AGAIN = 4
-"""Factor by which the quick profile draws fewer cases for a property in a further type of the specification."""
 
 
 def profile_named(name: str) -> str:
@@ -115,16 +111,6 @@ class Trials:
     withheld: str = ""
     beyond: str = ""
     refused: int = 0
-
-
-def examples_of(law: Law, subject: Subject, offer: Offer, dtype: str, profile: str) -> int:
-    """Return the number of cases drawn for a law.
-
-    The specification computes one text in all floating-point types, so that a property that its first type breaks is
-    not looked for again in a narrower one: there it is asked whether rounding decides.
-    """
-    again = law.id not in LAWS and is_itself(subject) and dtype != offer.dtypes[0]
-    return PROFILES[profile] // (AGAIN if again and profile == "quick" else 1)
 
 
 def run_law(law: Law, bench: Bench, setting: Setting, examples: int, seed: int) -> Obligation:
@@ -329,8 +315,8 @@ def judge_offer(
     asked = {dtype: asked_of(setting, offer, subject.info.concurrent, law) for dtype, setting in settings.items()}
     far = Far(sum(not skip for rules in asked.values() for _, skip in rules))
     for dtype, setting in settings.items():
-        known = known_of(setting)
-        bench = replace(bench_of(subject, offer, setting), drawn=known.drawn, wanted=known.wanted)
+        shared = shared_of(setting)
+        bench = replace(bench_of(subject, offer, setting), drawn=shared.drawn, wanted=shared.wanted)
         for rule, skip in asked[dtype]:
             if skip:
                 out.append(Obligation(rule.id, dtype, Status.SKIP, (), reason=skip))
@@ -342,7 +328,7 @@ def judge_offer(
                 out.append(Obligation(rule.id, dtype, Status.ERROR, (), reason=reason))
                 continue
             begun = time.monotonic()
-            obligation = run_law(rule, bench, setting, cases or examples_of(rule, subject, offer, dtype, profile), seed)
+            obligation = run_law(rule, bench, setting, cases or PROFILES[profile], seed)
             obligation = replace(obligation, seconds=time.monotonic() - begun)
             # A deviation may come with a silence in another case.
             silent += obligation.status in {Status.ERROR, Status.FAIL} and bool(obligation.reason)

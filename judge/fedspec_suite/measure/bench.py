@@ -272,7 +272,7 @@ def few_bits(s: Scenario) -> bool:
 
 
 @dataclass(frozen=True)
-class Known:
+class Shared:
     """Cache of what does not depend on the subject, for all offers that come to one setting.
 
     Attributes:
@@ -287,20 +287,20 @@ class Known:
 
 
 SETTINGS = 16
-"""Number of settings of which something is known at a time."""
+"""Number of settings whose cases are kept at a time."""
 
-_known: dict[Hashable, Known] = {}
+_shared: dict[Hashable, Shared] = {}
 
 
-def known_of(setting: Setting) -> Known:
-    """Return what is known of settings with these values, and forget the oldest of the others."""
+def shared_of(setting: Setting) -> Shared:
+    """Return what offers of settings with these values share, and forget the oldest of the others."""
     # No number of an algorithm is used again while it is held here.
     key = id(setting.algorithm), *(str(getattr(setting, f.name)) for f in fields(setting) if f.name != "algorithm")
-    known = _known.pop(key, None) or Known(setting.algorithm)
-    _known[key] = known
-    if len(_known) > SETTINGS:
-        del _known[next(iter(_known))]
-    return known
+    shared = _shared.pop(key, None) or Shared(setting.algorithm)
+    _shared[key] = shared
+    if len(_shared) > SETTINGS:
+        del _shared[next(iter(_shared))]
+    return shared
 
 
 def bench_of(subject: Subject, offer: Offer, setting: Setting) -> Bench:

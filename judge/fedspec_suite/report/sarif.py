@@ -55,9 +55,9 @@ def sarif(results: Sequence[Result], complaints: Sequence[Complaint], ran: str) 
 def _result(o: Obligation, r: Result, name: str, label: str) -> dict[str, Any]:
     about = escape_controls(f"{name}: {sentences.finding_alone(o)} ({o.id}: {sentences.words(o.law)})")
     if o.status in {Status.FAIL, Status.INCONCLUSIVE}:
-        told = (sentences.in_equations(r), sentences.head(r), *sentences.remedies(r), r.command)
         # A code host shows how the message begins.
-        about = "; ".join(filter(None, (*map(escape_controls, told[:-1]), about, escape_controls(told[-1]))))
+        told = (sentences.in_equations(r), sentences.head(r), *sentences.remedies(r))
+        about = "; ".join(filter(None, (*map(escape_controls, told), about, escape_controls(r.command))))
     out = {
         "ruleId": o.law,
         "kind": "open" if o.status is Status.INCONCLUSIVE else "fail",

@@ -253,9 +253,10 @@ def replays(r: Result) -> list[str]:
 def _wrong(r: Result) -> str:
     """Describe the variant that it computes instead of its claim, and the deviation that the report shows first."""
     cause, (where, said) = _cause(r), _first(r)
-    touched = next((o.deviation.note for o in _failed(r) if o.law in ("inputs", "dtype") and o.deviation), "")
-    if touched and unnamed(r.nearest):
-        cause, touched = f"{touched}: mend that first, since it may change every other number; {cause}", ""
+    manners = {o.law: o.deviation.note for o in _failed(r) if o.law in ("dtype", "inputs") and o.deviation}
+    touched = manners.get("inputs", "")
+    if unnamed(r.nearest) and (manner := touched or manners.get("dtype", "")):
+        cause, touched = f"{manner}: mend that first, since it may change every other number; {cause}", ""
     if said.startswith(ADAPTER):
         return f"{said} (seen in {where})" if where else said
     if cause == FOLLOWS:
@@ -263,8 +264,6 @@ def _wrong(r: Result) -> str:
     if said and not cause.startswith((SMALL, SOME)) and not said.startswith("x["):
         # What is seen in general is seen of the model.
         cause = LATER.sub(r"\1x \2", cause)
-    # The type is said where it is all that is wrong; a name beside it says what to mend.
-    touched = "" if touched.startswith("x comes back") else touched
     return "; ".join(filter(None, (cause, touched, f"first seen in {where}: {said}" if where else said)))
 
 

@@ -88,8 +88,7 @@ def seen(samples: Sequence[Scenario], models: Sequence[Model], most: float = 0.0
     off = [m for m in models if m.apart.any()]
     if len(off) > 2 and all(_elsewhere(m, dtype) for m in off):
         return ELSEWHERE.format("numbers")
-    steps = [*_steps(samples, models)]
-    if len(off) > 2 and all(_elsewhere(m, dtype) for m in steps) and not all(_elsewhere(m, dtype) for m in off):
+    if len(off) > 2 and all(_elsewhere(m, dtype) for m in _steps(samples, models)):
         return ELSEWHERE.format("steps")
     return _coordinates(models) or _blocks(samples, models) or _begins(samples, off, models)
 

@@ -198,11 +198,8 @@ def _formulas(want: Array, values: Mapping[str, Array], claimed: ast.expr | None
     Small ones are made of all leaves, larger ones of a few.
     """
     slack, first = SLACK * (np.abs(want) + 1), np.random.default_rng(3).permutation(len(want))
-    parts = (
-        [p for p in parts_of(claimed, want, slack, values) if np.isfinite(p[1]).all()]
-        if claimed
-        else [(None, want, slack)]
-    )
+    solvable = parts_of(claimed, want, slack, values) if claimed else [(None, want, slack)]
+    parts = [part for part in solvable if np.isfinite(part[1]).all()]
     for names in ({*values} - {"two", "s", "most"}, *GROUPS):
         rows = np.resize(first, ROWS)
         for _ in range(AGAIN):
