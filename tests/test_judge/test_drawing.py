@@ -93,7 +93,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Note the searches."""
     searched: list[Any] = []
     monkeypatch.setattr(runner, "search", lambda *given: searched.append(given) or search(*given))
-    monkeypatch.setattr(bench, "_known", {})
+    monkeypatch.setattr(bench, "_shared", {})
     return searched
 
 
@@ -116,9 +116,9 @@ def test_two_usual_cases_at_once_are_searched_and_shrunk_if_they_disturb_each_ot
     assert o.cases > 8 and len(o.case[1].events) == 1
 
 
-def test_a_property_of_the_specification_is_asked_less_in_further_types_by_the_quick_profile() -> None:
+def test_a_property_of_the_specification_is_asked_as_often_in_every_type() -> None:
     offer = next(o for o in SUBJECT.info.offers if o.level == "server" and len(o.dtypes) == 2)
-    for profile, cases in (("quick", [12, 12, 12, 3]), ("full", [60, 60, 60, 60])):
+    for profile, cases in (("quick", [12, 12, 12, 12]), ("full", [60, 60, 60, 60])):
         found = runner.judge_offer(InProcess(SUBJECT), offer, profile=profile, law="client-order,repeats")
         assert sorted((o.cases for o in found), reverse=True) == cases
 
@@ -149,12 +149,12 @@ class Disturbed:
 
 
 def test_what_is_known_of_settings_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench, "_known", {})
+    monkeypatch.setattr(bench, "_shared", {})
     settings = [setting_of(o) for o in SUBJECT.info.offers[: bench.SETTINGS + 2]]
-    known = [*map(bench.known_of, settings)]
-    assert bench.known_of(setting_of(SUBJECT.info.offers[3])) is known[3]
-    assert bench.known_of(settings[0]) is not known[0]
-    assert len(bench._known) == bench.SETTINGS
+    known = [*map(bench.shared_of, settings)]
+    assert bench.shared_of(setting_of(SUBJECT.info.offers[3])) is known[3]
+    assert bench.shared_of(settings[0]) is not known[0]
+    assert len(bench._shared) == bench.SETTINGS
 
 
 def test_no_case_has_a_number_of_somebodys_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
