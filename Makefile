@@ -100,7 +100,7 @@ quick: venv ## Run the same with a tenth of each table (under two minutes)
 .PHONY: soak
 soak: venv ## Judge what must conform on other SEEDS, run every test, name every mutant (for the night; reports in out/)
 	@mkdir -p out; failed=0; for seed in $(SEEDS); do echo "seed $$seed"; \
-	  $(BIN)/fedspec check spec torch py:examples/gossip_trace.py:ADAPTER --profile $(PROFILE) --seed $$seed \
+	  $(BIN)/fedspec check spec torch examples/gossip_trace.py --profile $(PROFILE) --seed $$seed \
 	    --jobs $(JOBS) --report out/soak-$$seed.jsonl > out/soak-$$seed.txt || { failed=1; \
 	    grep -E 'does not conform|inconclusive|error' out/soak-$$seed.txt || true; }; \
 	  tail -n 2 out/soak-$$seed.txt; done; \

@@ -1,6 +1,6 @@
 """Update rules that public threads ask about, each a function of a few lines; docs/answers.md checks them one by one.
 
-For example, ``fedspec identify py:examples/asked.py:ADAPTER --only unweighted:fedavg``. No rule is a copy of a
+For example, ``fedspec identify examples/asked.py:ADAPTER --only unweighted:fedavg``. No rule is a copy of a
 project's code.
 """
 

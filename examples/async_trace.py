@@ -1,4 +1,4 @@
-"""Level trace: asynchronous client-centric FedSGD. ``fedspec check py:examples/async_trace.py:ADAPTER``."""
+"""Level trace: asynchronous client-centric FedSGD. ``fedspec check examples/async_trace.py:ADAPTER``."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Level server: FedAdam behind an adapter. ``fedspec check py:examples/fedadam_server.py:ADAPTER``."""
+"""Level server: FedAdam behind an adapter. ``fedspec check examples/fedadam_server.py:ADAPTER``."""
 
 import numpy as np
 

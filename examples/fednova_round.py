@@ -1,4 +1,4 @@
-"""Level round: FedNova with momentum clients on quadratics. ``fedspec check py:examples/fednova_round.py:ADAPTER``."""
+"""Level round: FedNova with momentum clients on quadratics. ``fedspec check examples/fednova_round.py:ADAPTER``."""
 
 import numpy as np
 

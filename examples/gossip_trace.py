@@ -1,4 +1,4 @@
-"""Level trace: AFGA, gossip with a server, on quadratics. ``fedspec check py:examples/gossip_trace.py:ADAPTER``."""
+"""Level trace: AFGA, gossip with a server, on quadratics. ``fedspec check examples/gossip_trace.py:ADAPTER``."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-# FedAvg's server, the smallest adapter: fedspec check py:examples/mine.py:Adapter
+# FedAvg's server, the smallest adapter: fedspec check examples/mine.py
 from fedspec.contract import Claim, Info
 
 

@@ -1,4 +1,4 @@
-"""Level client: heavy-ball momentum behind an adapter. ``fedspec check py:examples/momentum_client.py:ADAPTER``."""
+"""Level client: heavy-ball momentum behind an adapter. ``fedspec check examples/momentum_client.py:ADAPTER``."""
 
 import numpy as np
 

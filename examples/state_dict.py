@@ -1,6 +1,6 @@
 """FedAvg over whole state_dicts, to check what happens to BatchNorm's statistics and to its counter.
 
-``fedspec check py:examples/state_dict.py:Adapter --law 'buffers-*'`` says it.
+``fedspec check examples/state_dict.py --law 'buffers-*'`` says it.
 """
 
 import numpy as np

@@ -33,7 +33,7 @@ SEEN = {
 THERE = ("Makefile", "examples")
 """Files that exist in the folder where a page's commands run."""
 
-FAST = ("claims show", "graph", "identify py:examples/asked.py:", "mutants", "show")
+FAST = ("claims show", "graph", "identify examples/asked.py:", "mutants", "show")
 AT_ONCE = ("cat", "make help", "python", "sed", *(f"fedspec {c}" for c in FAST))
 """Beginnings of commands that need neither minutes nor a published package."""
 

@@ -1,6 +1,6 @@
 """facebookresearch/fairscale: ``SlowMoDistributedDataParallel.perform_slowmo`` over local SGD, in its default form.
 
-``SOURCE=path/to/fairscale fedspec check py:examples/diloco/fairscale_outer.py:Subject``
+``SOURCE=path/to/fairscale fedspec check examples/diloco/fairscale_outer.py:Subject``
 
 ``slowmo_lr`` is eta, ``slowmo_momentum`` beta, both frequencies are 1. It divides by the local rate, 1 here, and
 multiplies by it again. So with a constant rate it is DiLoCo's outer step with the heavy ball. Only float32.

@@ -1,6 +1,6 @@
 """exo-explore/gym, ``exogym/strategy/diloco.py``: ``DiLoCoCommunicator`` with H = 1, on a CPU.
 
-``SOURCE=path/to/gym fedspec check py:examples/diloco/gym_outer.py:Subject``
+``SOURCE=path/to/gym fedspec check examples/diloco/gym_outer.py:Subject``
 
 plain       as it is
 copied      and then each parameter gets memory of its own, as a copy from another device would have

@@ -1,6 +1,6 @@
 """AI-Hypercomputer/maxtext: the train step of ``src/maxtext/trainers/diloco/diloco.py`` with a sync period of 1.
 
-``SOURCE=path/to/maxtext fedspec check py:examples/diloco/maxtext_outer.py:Subject``; it needs flax, optax and drjax
+``SOURCE=path/to/maxtext fedspec check examples/diloco/maxtext_outer.py:Subject``; it needs flax, optax and drjax
 
 ``build_diloco_state`` and ``build_vanilla_diloco_train_step`` run as they are, not compiled, on one device. The local
 train step is the adapter's: it adds the change. Modules that it imports and does not use are stand-ins. Only

@@ -1,6 +1,6 @@
 """facebookresearch/MuLoCo: the ``DiLoCo`` of its own copy of torchft, with the outer optimisers that its files set.
 
-``SOURCE=path/to/MuLoCo fedspec check py:examples/diloco/muloco_outer.py:Subject``
+``SOURCE=path/to/MuLoCo fedspec check examples/diloco/muloco_outer.py:Subject``
 
 config      SGD with ``maximize=True``, as ``torchtitan/config/diloco/2x_4gpu_muloco.py`` has it
 example     SGD without it, as ``torchft/train_diloco.py`` has it

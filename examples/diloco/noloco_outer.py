@@ -1,6 +1,6 @@
 """gensyn-ai/noloco: its baseline DiLoCo, and its own outer step with all workers in one group.
 
-``SOURCE=path/to/noloco fedspec check py:examples/diloco/noloco_outer.py:Subject``
+``SOURCE=path/to/noloco fedspec check examples/diloco/noloco_outer.py:Subject``
 
 baseline    ``diloco_optimizer.DiLoCoOptimizer``
 pipeline    ``pipeline_diloco_optimizer.PipelineDiLoCoOptimizer``

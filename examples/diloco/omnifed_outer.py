@@ -1,6 +1,6 @@
 """at-aaims/OmniFed: ``DiLoCo`` of ``src/omnifed``, and the older version in ``src/flora``.
 
-``SOURCE=path/to/OmniFed fedspec check py:examples/diloco/omnifed_outer.py:Subject``
+``SOURCE=path/to/OmniFed fedspec check examples/diloco/omnifed_outer.py:Subject``
 
 Both say that they are arXiv 2311.08105; neither says which momentum.
 """

@@ -1,6 +1,6 @@
 """PrimeIntellect-ai/OpenDiloco, ``open_diloco/train_diloco_torch.py``: the outer step of its training loop.
 
-``SOURCE=path/to/OpenDiloco fedspec check py:examples/diloco/opendiloco_outer.py:Subject``
+``SOURCE=path/to/OpenDiloco fedspec check examples/diloco/opendiloco_outer.py:Subject``
 
 The loop stands in a ``main`` that loads a language model. So the statements below ``if real_step % local_steps == 0``
 are run as they stand there, with the names that they read: the optimisers and ``params_offloaded``.

@@ -1,6 +1,6 @@
 """meta-pytorch/torchft at several commits: ``local_sgd.DiLoCo`` with SGD and Nesterov momentum as outer optimiser.
 
-``SOURCE=path/to/torchft fedspec check py:examples/diloco/torchft_outer.py:Subject``
+``SOURCE=path/to/torchft fedspec check examples/diloco/torchft_outer.py:Subject``
 
 The commits are the first with DiLoCo, the first with fragments, the last before the sign was mended, that one, and the
 newest. At the newest two fragments are driven as well, with an outer optimiser each and with one for both.

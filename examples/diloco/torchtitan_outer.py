@@ -1,6 +1,6 @@
 """pytorch/torchtitan: ``maybe_semi_sync_training`` of its torchft experiment, which wraps torchft's DiLoCo.
 
-``SOURCE=path/to/torchtitan fedspec check py:examples/diloco/torchtitan_outer.py:Subject``; it needs torchft
+``SOURCE=path/to/torchtitan fedspec check examples/diloco/torchtitan_outer.py:Subject``; it needs torchft
 
 Outside it has SGD with rate 0.7 and Nesterov momentum 0.9, one for each fragment. Its settings and its manager are
 stand-ins; the function and what it calls are as they are.

@@ -1,7 +1,7 @@
 """alphamed-federated 0.4.9: ``_per_layer_clip`` and ``_process_aggregation`` of ``DPFedAvgScheduler``.
 
 ``pip install --no-deps alphamed-federated==0.4.9``
-``fedspec check py:examples/found/alphamed_private.py:Subject``
+``fedspec check examples/found/alphamed_private.py:Subject``
 
 The clip is for each layer, so the model has one. q is 1/2, and the weights of all clients that checked in add up to 64:
 a client that doesn't take part is a stand-in. So are the network and the channel.

@@ -1,7 +1,7 @@
 """appfl 1.0.1 and 1.12.0: a batch of ``VanillaTrainer``, with ``clip_grad``.
 
-``pip install --no-deps appfl==1.0.1``, and then ``fedspec check py:examples/found/appfl_client.py:Subject``; with
-``appfl==1.12.0``, ``fedspec check py:examples/found/appfl_client.py:Mended``.
+``pip install --no-deps appfl==1.0.1``, and then ``fedspec check examples/found/appfl_client.py:Subject``; with
+``appfl==1.12.0``, ``fedspec check examples/found/appfl_client.py:Mended``.
 
 ``_train_batch`` is run as it stands there, with SGD with ``weight_decay``; the package is not imported.
 """

@@ -1,6 +1,6 @@
 """lishenghui/blades at d3d8c7f, the last commit with aggregators: cffe636 of 2024-06-25 removes them.
 
-``SOURCE=path/to/blades fedspec check py:examples/found/blades_means.py:Subject``
+``SOURCE=path/to/blades fedspec check examples/found/blades_means.py:Subject``
 
 What they are called with is in ``fedlib_means``, where they went.
 """

@@ -1,6 +1,6 @@
 """Aggregators of byzpy 0.1.4 from PyPI.
 
-``pip install --no-deps byzpy==0.1.4 && fedspec check py:examples/found/byzpy_means.py:Subject``
+``pip install --no-deps byzpy==0.1.4 && fedspec check examples/found/byzpy_means.py:Subject``
 
 median                       ``CoordinateWiseMedian()``
 trimmed-mean                 ``CoordinateWiseTrimmedMean(floor(trim n))``

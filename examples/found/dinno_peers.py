@@ -1,6 +1,6 @@
 """javieryu/nn_distributed_training at 6a0cfc7, the code of DiNNO: ``DSGD`` and ``DSGT`` of ``optimizers``.
 
-``SOURCE=path/to/nn_distributed_training fedspec check py:examples/found/dinno_peers.py:Subject``
+``SOURCE=path/to/nn_distributed_training fedspec check examples/found/dinno_peers.py:Subject``
 
 ``train`` runs as it stands, a call for each exchange; the tracker begins with the gradients (``init_grads``). Its
 problem is the judge's quadratics, and the matrix is the judge's in the place of Metropolis weights. Only float64.

@@ -1,6 +1,6 @@
 """disropt 0.1.9: ``GradientTracking``, with an agent in its own thread for each client.
 
-``fedspec check py:examples/found/disropt_peers.py:Subject``, with the package installed.
+``fedspec check examples/found/disropt_peers.py:Subject``, with the package installed.
 
 Its agents talk over MPI. Here an agent is a stand-in with the same attributes, whose exchange waits for all others.
 """

@@ -1,6 +1,6 @@
 """facebookresearch/fairseq at 3d262bb, ``fairseq/optim/bmuf.py``: ``FairseqBMUF``, synchronised after each step.
 
-``SOURCE=path/to/fairseq fedspec check py:examples/found/fairseq_outer.py:Subject``
+``SOURCE=path/to/fairseq fedspec check examples/found/fairseq_outer.py:Subject``
 
 classical   ``use_nbm`` off: block momentum as it is
 nesterov    ``use_nbm`` on

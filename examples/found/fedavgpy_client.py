@@ -1,6 +1,6 @@
 """lx10077/fedavgpy at 4001608: ``Worker.local_train`` of one batch a call, with its optimiser ``GD``.
 
-``SOURCE=path/to/fedavgpy fedspec check py:examples/found/fedavgpy_client.py:Subject``
+``SOURCE=path/to/fedavgpy fedspec check examples/found/fedavgpy_client.py:Subject``
 
 clipped     the clip at 60 that stands there, and ``wd`` 0.01
 inverse     ``inverse_prop_decay_learning_rate(r)`` after round r, from 0, as its four trainers call it

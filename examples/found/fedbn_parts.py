@@ -1,6 +1,6 @@
 """med-air/FedBN at 2fa38ad: ``communication`` of ``fed_digits.py`` in mode ``fedbn``.
 
-``SOURCE=path/to/FedBN fedspec check py:examples/found/fedbn_parts.py:Subject``
+``SOURCE=path/to/FedBN fedspec check examples/found/fedbn_parts.py:Subject``
 
 Each client has the same weight there, and all take part.
 """

@@ -1,6 +1,6 @@
 """alibaba/FederatedScope at 480b67d: ``FedOptAggregator`` with SGD with momentum, and its checkpoint.
 
-``SOURCE=path/to/FederatedScope fedspec check py:examples/found/federatedscope_server.py:Subject``
+``SOURCE=path/to/FederatedScope fedspec check examples/found/federatedscope_server.py:Subject``
 
 annealed    with ``fedopt.annealing``, a ``StepLR`` over rounds
 resumed     restored by ``load_model`` from what ``save_model`` writes

@@ -1,6 +1,6 @@
 """fedlib/fedlib at 8428019, to which lishenghui/blades moved its aggregators.
 
-``SOURCE=path/to/fedlib fedspec check py:examples/found/fedlib_means.py:Subject``
+``SOURCE=path/to/fedlib fedspec check examples/found/fedlib_means.py:Subject``
 
 median             ``Median()``
 trimmed-mean       ``Trimmedmean(floor(trim n))``

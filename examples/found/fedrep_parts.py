@@ -1,6 +1,6 @@
 """lgcollins/FedRep at d82e629: rounds of ``main_fedrep.py`` with ``--alg fedper``, and the last layer local.
 
-``SOURCE=path/to/FedRep fedspec check py:examples/found/fedrep_parts.py:Subject``
+``SOURCE=path/to/FedRep fedspec check examples/found/fedrep_parts.py:Subject``
 
 The program runs as it stands, from its first round to the present one, for each round. Data, tests, draws and local
 steps are stand-ins.

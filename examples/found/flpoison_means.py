@@ -1,6 +1,6 @@
 """vio1etus/FLPoison at 368c940: robust aggregators of a benchmark of attacks and defences.
 
-``SOURCE=path/to/FLPoison fedspec check py:examples/found/flpoison_means.py:Subject``
+``SOURCE=path/to/FLPoison fedspec check examples/found/flpoison_means.py:Subject``
 
 median             ``Median``
 trimmed-mean       ``TrimmedMean`` with ``beta=trim``

@@ -1,6 +1,6 @@
 """facebookresearch/FLSim at 7311f2d: a client's ``_batch_train``, with its clip and its ``StepLRScheduler``.
 
-``SOURCE=path/to/FLSim fedspec check py:examples/found/flsim_client.py:Subject``
+``SOURCE=path/to/FLSim fedspec check examples/found/flsim_client.py:Subject``
 
 Rounds are numbered by its ``Timeline``, whose rounds of an epoch begin at 1. PyTorch no longer takes ``verbose``, which
 is dropped; configurations are stand-ins.

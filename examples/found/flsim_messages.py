@@ -1,6 +1,6 @@
 """facebookresearch/FLSim at 7311f2d: what its channel in half precision and its secure aggregation do to a change.
 
-``SOURCE=path/to/FLSim fedspec check py:examples/found/flsim_messages.py:Subject``
+``SOURCE=path/to/FLSim fedspec check examples/found/flsim_messages.py:Subject``
 
 Its simulator sends changes. The mean is the adapter's, and configurations and loggers are stand-ins.
 

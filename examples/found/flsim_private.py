@@ -1,6 +1,6 @@
 """facebookresearch/FLSim at 7311f2d: ``DPRoundReducer``, and ``WeightedDPRoundReducer`` with the biased estimator.
 
-``SOURCE=path/to/FLSim fedspec check py:examples/found/flsim_private.py:Subject``
+``SOURCE=path/to/FLSim fedspec check examples/found/flsim_private.py:Subject``
 
 Reducers, ``UserUpdateClipper`` and ``GaussianPrivacyEngine`` run as they stand in one process. Configurations, loggers
 and the accountant are stand-ins. The clip adds 1e-10 to the norm, so the claims are about float32. The server adds the

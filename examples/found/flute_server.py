@@ -1,6 +1,6 @@
 """microsoft/msrflute at 8bfe085: its ``FedAvg`` strategy with ``ModelUpdater``, SGD with momentum and ``step_lr``.
 
-``SOURCE=path/to/msrflute fedspec check py:examples/found/flute_server.py:Subject``
+``SOURCE=path/to/msrflute fedspec check examples/found/flute_server.py:Subject``
 
 ``generate_client_payload``, ``process_individual_payload``, ``combine_payloads`` and the checkpoint are run as they
 stand there. A client's gradient is minus its change. Logs and metrics are stand-ins.

@@ -1,6 +1,6 @@
 """flwr 1.41.0: strategies of ``flwr.serverapp`` in ``DifferentialPrivacyServerSideFixedClipping``.
 
-``pip install flwr==1.41.0``, then ``fedspec check py:examples/found/flwr_private.py:Subject``
+``pip install flwr==1.41.0``, then ``fedspec check examples/found/flwr_private.py:Subject``
 
 Clients send models. ``num_sampled_clients`` is the number of a round's messages.
 

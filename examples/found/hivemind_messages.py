@@ -1,6 +1,6 @@
 """learning-at-home/hivemind at 4bd43b7: its compressions to 16 bits, of a client's change.
 
-``SOURCE=path/to/hivemind fedspec check py:examples/found/hivemind_messages.py:Subject``
+``SOURCE=path/to/hivemind fedspec check examples/found/hivemind_messages.py:Subject``
 
 The mean is the adapter's, and one tensor is one part of a message. The message is a stand-in.
 

@@ -1,6 +1,6 @@
 """KempnerInstitute/KempnerForge at cc97c53 and fec6ff4: ``CheckpointManager`` with PyTorch's Adam, in one process.
 
-``SOURCE=path/to/KempnerForge fedspec check py:examples/found/kempnerforge_checkpoint.py:Subject``
+``SOURCE=path/to/KempnerForge fedspec check examples/found/kempnerforge_checkpoint.py:Subject``
 
 It isn't federated: its run is a round of a client. Its configuration is a stand-in.
 

@@ -1,6 +1,6 @@
 """Aggregation rules of krum 0.9.1 from PyPI, which requires Python 3.12.
 
-``pip install --no-deps krum==0.9.1 && fedspec check py:examples/found/krum_means.py:Subject``
+``pip install --no-deps krum==0.9.1 && fedspec check examples/found/krum_means.py:Subject``
 
 median             ``Median``
 trimmed-mean       ``TrimmedMean`` with ``f=floor(trim n)``

@@ -1,6 +1,6 @@
 """CyberDataLab/nebula at 21991bb: ``Median``, ``TrimmedMean`` and ``Krum``.
 
-``SOURCE=path/to/nebula fedspec check py:examples/found/nebula_means.py:Subject``
+``SOURCE=path/to/nebula fedspec check examples/found/nebula_means.py:Subject``
 
 median         ``Median``
 trimmed-mean   ``TrimmedMean(beta=floor(trim n))``; the class has a number of values for its share

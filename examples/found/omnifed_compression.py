@@ -1,6 +1,6 @@
 """at-aaims/OmniFed at f8604d2: the two compressors of ``src/omnifed/hybrid/compression``.
 
-``SOURCE=path/to/OmniFed fedspec check py:examples/found/omnifed_compression.py:Subject``
+``SOURCE=path/to/OmniFed fedspec check examples/found/omnifed_compression.py:Subject``
 
 fedpaq    ``QSGDQuantCompression(bit_width=4)``, which has 2^4 levels; ``torch.rand_like`` is the case's draws
 fedcams   ``TopKCompression``, one for each client, with a ratio that gives k; it keeps what it did not send

@@ -1,6 +1,6 @@
 """at-aaims/OmniFed at f8604d2: ``FedBN`` and ``FedPer``, and ``FederatedBatchNormalization`` of its older folder.
 
-``SOURCE=path/to/OmniFed fedspec check py:examples/found/omnifed_parts.py:Subject``
+``SOURCE=path/to/OmniFed fedspec check examples/found/omnifed_parts.py:Subject``
 
 The ends of rounds and the communicators run as they stand, on stand-ins for the collectives of ``torch.distributed``.
 All nodes take part, with the case's numbers of examples.

@@ -1,7 +1,7 @@
 """rui-ye/OpenFedLLM at 14c6af2: ``global_aggregate``, over the state dictionaries of adapters.
 
 ``SOURCE=path/to/OpenFedLLM fedspec lora examples/found/openfedllm_lora.py:fedit --rule fedit``, and
-``SOURCE=path/to/OpenFedLLM fedspec check py:examples/found/openfedllm_lora.py:Subject`` for its other servers.
+``SOURCE=path/to/OpenFedLLM fedspec check examples/found/openfedllm_lora.py:Subject`` for its other servers.
 """
 
 from __future__ import annotations

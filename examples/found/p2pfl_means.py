@@ -1,6 +1,6 @@
 """``Krum`` and ``FedMedian`` of p2pfl at daa16b6, whose two files equal those of package 0.4.4.
 
-``SOURCE=path/to/p2pfl fedspec check py:examples/found/p2pfl_means.py:Subject``
+``SOURCE=path/to/p2pfl fedspec check examples/found/p2pfl_means.py:Subject``
 
 median   ``FedMedian``
 krum     ``Krum``, which has no number f; the case's is not handed over; once more with models of one array

@@ -1,6 +1,6 @@
 """Outer steps of packages on PyPI: speedtronic 2.0.0, blt-trainer 0.3.6, and PyTorch's post-local SGD.
 
-``fedspec check py:examples/found/packaged_outer.py:Speedtronic``, with the package installed; also ``Blt``, ``Torch``
+``fedspec check examples/found/packaged_outer.py:Speedtronic``, with the package installed; also ``Blt``, ``Torch``
 
 Speedtronic  ``average_deltas`` and ``NesterovOuterOptimizer``; it keeps momentum in float32
 Blt          ``compute_param_delta``, ``average_deltas`` and ``apply_outer_delta_update``

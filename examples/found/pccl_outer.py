@@ -1,6 +1,6 @@
 """PrimeIntellect-ai/pccl at 7815195: the outer step of ``python/examples/nanogpt_diloco/sync_diloco.py``.
 
-``SOURCE=path/to/pccl fedspec check py:examples/found/pccl_outer.py:Subject``
+``SOURCE=path/to/pccl fedspec check examples/found/pccl_outer.py:Subject``
 
 The loop stands in a ``main`` that loads a language model. So the statements below
 ``with profiler.session("outer_step")`` are run as they stand there, with the names that they read. Its outer optimiser

@@ -1,6 +1,6 @@
 """TsingZ0/PFLlib at 04240b9: one round of ``FedBN``, whose clients keep parameters with ``bn`` in their name.
 
-``SOURCE=path/to/PFLlib fedspec check py:examples/found/pfllib_parts.py:Subject``
+``SOURCE=path/to/PFLlib fedspec check examples/found/pfllib_parts.py:Subject``
 
 ``send_models``, ``receive_models``, ``aggregate_parameters`` and ``set_parameters`` run as they stand.
 """

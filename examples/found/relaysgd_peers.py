@@ -1,6 +1,6 @@
 """``gossip``, ``gradient_tracking`` and ``d2`` of epfml/relaysgd at e1e332b, the code of RelaySGD.
 
-``SOURCE=path/to/relaysgd fedspec check py:examples/found/relaysgd_peers.py:Subject``
+``SOURCE=path/to/relaysgd fedspec check examples/found/relaysgd_peers.py:Subject``
 
 Each is a generator at each worker. Its exchanges are those of ``utils/communication.py``, over workers that are
 threads. The base optimiser is a step of SGD here, since theirs calls a function of an older PyTorch; data, timers and

@@ -1,6 +1,6 @@
 """cyyever/torch_algorithm at d09097c: ``stochastic_quantization``, which cyyever's simulators call QSGD.
 
-``SOURCE=path/to/torch_algorithm fedspec check py:examples/found/torch_algorithm_qsgd.py:Subject``
+``SOURCE=path/to/torch_algorithm fedspec check examples/found/torch_algorithm_qsgd.py:Subject``
 
 qsgd            with ``use_l2_norm``
 largest-entry   without, which is its default

@@ -1,6 +1,6 @@
 """WilliamYi96/VR-ProxSkip at b7673ad: stochastic ProxSkip and SCAFFOLD of ``main_0002.py``.
 
-``SOURCE=path/to/VR-ProxSkip fedspec check py:examples/found/vr_proxskip_round.py:Subject``
+``SOURCE=path/to/VR-ProxSkip fedspec check examples/found/vr_proxskip_round.py:Subject``
 
 ``Worker``, ``SProxSkip.step`` and ``Scaffold.step`` run as they stand; the rest of the file reads data sets. Ray, the
 optimiser that they inherit from, and draws are stand-ins: the lengths of rounds and the cohorts are the judge's, and a

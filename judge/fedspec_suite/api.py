@@ -49,7 +49,7 @@ def check_adapter(
     """Check the claims of an adapter; return one result per claim if each claim conforms or fails only as expected.
 
     Args:
-        subject: what the command takes, such as ``py:mine.py:Subject``, which runs in a process of its own; or an
+        subject: what the command takes, such as ``mine.py``, which runs in a process of its own; or an
             object, which runs in this one, where nobody can stop it if it hangs.
         only: patterns ``[VARIANT:]ALGORITHM[/LEVEL[/READING]]``.
         law: patterns of the laws, with commas between them.

@@ -69,7 +69,7 @@ def load(reference: str) -> Subject:
             )
         if len(own) != 1:
             raise ContractError(
-                f"adapter: {where} has several; choose one, as in py:{where}:NAME; its adapters: {said}"
+                f"adapter: {where} has several; choose one, as in {where}:NAME; its adapters: {said}"
             )
         (name,) = own
     if not hasattr(module, name):

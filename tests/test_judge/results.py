@@ -45,7 +45,7 @@ def result(verdict: Conformity = Conformity.CONFORMS, *obligations: Obligation, 
         first_deviation=said,
         obligations=obligations,
         seen=compared_quantities(obligations) if verdict is Conformity.CONFORMS else (),
-        command="fedspec check py:mine.py:it --only fedavg/server --profile quick",
+        command="fedspec check mine.py:it --only fedavg/server --profile quick",
     )
     return replace(r, **more)
 

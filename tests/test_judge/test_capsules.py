@@ -258,7 +258,7 @@ def test_the_script_builds_the_records_of_every_level(name: str, tmp_path: Path)
 
 def test_verdict_and_details_name_the_files(folder: Path) -> None:
     (name, text), said = names(folder), (folder / "said.txt").read_text()
-    assert said.count(f"again: fedspec replay {name} py:mine.py:Adapter\n") == 2
+    assert said.count(f"again: fedspec replay {name} mine.py:Adapter\n") == 2
     assert said.count(f"again: python {text}\n") == 2
 
 

@@ -185,7 +185,7 @@ def test_a_line_of_each_kind_installs_the_command(line: str, source: Path, tmp_p
     # uv and pipx keep environments of their own, here in the folder of the test.
     homes = " ".join(f"{name}={shlex.quote(str(tmp_path / name))}" for name in ("UV_CACHE_DIR", "PIPX_HOME"))
     given = "true" if tool == "pip" else f"pip install -q {'uv' if tool == 'uvx' else tool}"
-    judge = "check py:examples/mine.py:Adapter --law follows-x --profile quick"
+    judge = "check examples/mine.py --law follows-x --profile quick"
     command = f"{inside} && {given} && export {homes} && {line} {judge}"
     ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=600)
     assert ran.returncode == 0 and "1 of 1 claim follows x in quick cases" in ran.stdout, ran

@@ -244,7 +244,7 @@ def test_a_file_that_holds_one_subject_needs_no_more(tmp_path: Path) -> None:
     for said in ("mine.py", "py:mine.py", "mine.py:Adapter", "mine.py:ADAPTER"):
         assert fedspec("check", said, "--law", "follows-x", cwd=tmp_path).code == 0
     mine.write_text(f"{text}\n\nclass Other(Adapter): ...\n", encoding="utf-8")
-    fedspec("check", "mine.py", cwd=tmp_path).refused("as in py:mine.py:NAME", "Adapter, Other")
+    fedspec("check", "mine.py", cwd=tmp_path).refused("as in mine.py:NAME", "Adapter, Other")
     fedspec("check", "yours.py", cwd=tmp_path).refused("no file yours.py")
 
 

@@ -187,7 +187,7 @@ def test_the_first_number_that_is_wrong_is_told_in_full() -> None:
         "gotx[1] = 0.25",
         "wantx[1] = 0.5",
         f"$ {FAILED.command}",
-        "$ fedspec replay kept/a.json py:mine.py:it",
+        "$ fedspec replay kept/a.json mine.py:it",
         "x is off by 0.25 to 0.5 in 2 of 3 rounds; rounding allows 2e-15",
         "seed7",
         "profilequick",

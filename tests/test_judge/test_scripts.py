@@ -109,7 +109,7 @@ def test_what_changes_hands_is_copied_array_by_array() -> None:
 
 def test_a_name_runs_in_a_process_of_its_own() -> None:
     (result,) = check_subject(py("right:fedavg"), **FEW)
-    assert result.command.startswith("fedspec check py:")
+    assert result.command.startswith("fedspec check ")
 
 
 def test_expected_failures_are_no_exceptions_until_they_expire(tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_a_wrong_example_under_pytest(tmp_path: Path) -> None:
     )
     assert "nearest known: the change is subtracted at fedavg.step" in ran.stdout
     assert "\nfedavg.step\n  yours:  x = x - eta Delta\n  wanted: x = x + eta Delta\n" in ran.stdout
-    assert "again: fedspec check py:mine.py:Adapter --only fedavg/server --law follows-x --profile quick" in ran.stdout
+    assert "again: fedspec check mine.py:Adapter --only fedavg/server --law follows-x --profile quick" in ran.stdout
     assert "expect: e.toml:2 (entry 1): everything that it excuses passes now (2 checks)" in ran.stdout
     assert "Traceback" not in ran.stdout and "one_by_one.py" not in ran.stdout
 

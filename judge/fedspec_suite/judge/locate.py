@@ -32,14 +32,14 @@ def expand(implementation: str) -> tuple[str, ...]:
     Raises:
         UnknownNameError: it is neither a known kind nor a bundled name.
     """
-    file, dot, name = implementation.partition(".py")
-    if dot and not implementation.startswith(("py:", "cmd:")) and name[:1] in {"", ":"}:
-        # A file needs no kind: mine.py, or mine.py:Subject.
-        if not Path(f"{file}.py").is_file():
+    if reference := environments.python_reference(implementation):
+        file, dot, _ = reference.partition(".py")
+        if dot and not Path(f"{file}.py").is_file():
             raise UnknownNameError(f"adapter: there is no file {file}.py; give the path of the adapter")
-        return (f"py:{implementation}",)
+        # Commands are printed as people type them: mine.py for py:mine.py.
+        return (reference if dot else implementation,)
     kind, _, rest = implementation.partition(":")
-    if implementation in {"spec", *extensions.names(extensions.SUBJECTS)} or (kind in {"py", "cmd", "mutant"} and rest):
+    if implementation in {"spec", *extensions.names(extensions.SUBJECTS)} or (kind in {"cmd", "mutant"} and rest):
         return (implementation,)
     names = environments.bundled()
     if implementation in names:
@@ -78,8 +78,8 @@ def opened(
         except FedspecError as error:
             raise ContractError(str(error)) from error
         environment = {"FEDSPEC_DEVICE": device}
-    elif kind == "py" and rest:
-        command = _serve(rest)
+    elif reference := environments.python_reference(implementation):
+        command = _serve(reference)
     elif kind == "cmd" and rest:
         try:
             command = shlex.split(rest)

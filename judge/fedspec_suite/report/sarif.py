@@ -16,6 +16,7 @@ from fedspec_suite.judge.expected_failures import Complaint
 from fedspec_suite.measure.escaping import escape_controls
 from fedspec_suite.measure.verdict import Obligation, Result, Status
 from fedspec_suite.report import sentences
+from fedspec_suite.subjects.environments import python_reference
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
@@ -106,9 +107,12 @@ def _physical(file: str, line: int) -> dict[str, Any]:
 def _file(r: Result) -> str:
     """The file of the adapter, where the subject was named by it."""
     words = shlex.split(r.command)[2:3] if r.command else []
-    kind, _, rest = (words or [""])[0].partition(":")
+    name = (words or [""])[0]
+    kind, _, rest = name.partition(":")
+    reference = python_reference(name)
     try:
-        candidates = [rest.rpartition(":")[0] or rest] if kind == "py" else shlex.split(rest) if kind == "cmd" else []
+        candidates = [reference.rpartition(":")[0] or reference] if reference else []
+        candidates += shlex.split(rest) if kind == "cmd" else []
     except ValueError:
         return ""
     return next((c for c in candidates if Path(c).is_file()), "")

@@ -112,6 +112,13 @@ def expand(name: str) -> tuple[str, ...]:
     return tuple(f"{subject.package}:{variant}" for variant in subject.variants)
 
 
+def python_reference(name: str) -> str:
+    """Return what :mod:`fedspec.serve` loads for ``FILE.py``, ``FILE.py:NAME`` or ``py:MODULE:NAME``; else empty."""
+    _, dot, attribute = name.partition(".py")
+    typed = dot and not name.startswith(("py:", "cmd:")) and attribute[:1] in {"", ":"}
+    return name if typed else name[3:] if name.startswith("py:") else ""
+
+
 def cache_folder() -> Path:
     """Return fedspec's cache folder, which holds the environments."""
     if chosen := os.environ.get("FEDSPEC_CACHE"):

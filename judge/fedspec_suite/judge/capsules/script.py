@@ -16,6 +16,7 @@ import numpy as np
 
 from fedspec.wire import decode_case, decode_event
 from fedspec_suite.judge.capsules.recorder import Number
+from fedspec_suite.subjects.environments import python_reference
 
 WIDE = 110
 """Width of a line in characters."""
@@ -105,8 +106,9 @@ def script(
             f"{head}{PROGRAM.format(words=shlex.split(rest))}{''.join(_requests(calls))}program.kill()\n{seen}",
             "",
         )
+    rest = python_reference(implementation)
     where, _, attribute = (rest, "", "") if rest.endswith(".py") else rest.rpartition(":")
-    if kind != "py" or not (attribute.isidentifier() or where == rest):
+    if not rest or not (attribute.isidentifier() or where == rest):
         return "", f"{implementation} runs in an environment of its own"
     module = Path(where).stem if where.endswith(".py") else where
     if module in sys.stdlib_module_names:
