@@ -7,10 +7,12 @@ import json
 import math
 from copy import deepcopy
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
 import torch
+from test_judge.support import inside
 from test_mirror.federations import TRAINABLE, hyper, quadratic, schedule
 from torch import Tensor, nn
 from torch.utils.data import TensorDataset
@@ -20,6 +22,8 @@ from fedspec_torch import DataError, Federation, cohorts, exchanges, resume, sim
 from fedspec_torch.run.held_out import own_tests
 from fedspec_torch.run.monitoring import checked_client_tests
 from fedspec_torch.run.per_client import Spread, spread
+from fedspec_train import draw_runs
+from fedspec_train.report.curves import curve
 
 CLIENTS, RATE = 12, 0.3
 
@@ -280,6 +284,7 @@ def test_a_resumed_run_has_the_same_numbers_and_the_log_has_all_of_them(suffix: 
         if done.round == 3:
             break
     run.save(file)
+    before = rows(log)
     again = resume(file, federation(), client_tests=own_sets(), **more)
     list(again)
     written = rows(log)
@@ -295,7 +300,7 @@ def test_a_resumed_run_has_the_same_numbers_and_the_log_has_all_of_them(suffix: 
                 one, two = (getattr(r.clients, name, None) or r.clients.metrics[name] for r in (want, found))
                 assert value == getattr(one, statistic) == getattr(two, statistic)
                 assert one.each.tolist() == two.each.tolist()
-    assert len({tuple(row) for row in written}) == 1
+    assert before == written[:4] and len({tuple(row) for row in written}) == 1
 
 
 def test_a_clients_own_share_is_split_off_and_never_trained_on() -> None:
@@ -310,3 +315,72 @@ def test_a_clients_own_share_is_split_off_and_never_trained_on() -> None:
         assert found == sorted((*x.tolist(), y) for x, y in zip(every[0], every[1].tolist(), strict=True))
         if i:
             assert 1 <= len(test[1]) <= math.ceil(0.4 * len(every[1]))
+
+
+SMALL = ("--data", "breast-cancer", "--model", "logistic", "--clients", "6", "--rounds", "3", "--way", "looped")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("calm")
+def test_the_command_splits_shares_off_and_shows_them_in_table_record_log_and_picture(tmp_path: Path) -> None:
+    common = ("simulate", "fedavg", *SMALL, "--compare", "dsgd", "--seeds", "2", "--client-tests", "0.25")
+    ran = inside(*common, "--out", str(tmp_path / "a.svg"), "--log", str(tmp_path / "a.csv"))
+    assert ran.code == 0, ran.err
+    assert "<!-- clients' accuracy -->" in (tmp_path / "a.svg").read_text()
+    runs = json.loads((tmp_path / "a.json").read_text())["runs"]
+    for run in runs:
+        logged = rows(tmp_path / f"a-{run['algorithm']}-{run['seed']}.csv")
+        for done, row in zip(run["rounds"], logged, strict=True):
+            found = done["clients"]["accuracy"]
+            each = [a for a in found["each"] if a is not None]
+            assert len(found["each"]) == 6 and row["clients.accuracy.mean"] == found["mean"]
+            assert found["mean"] == pytest.approx(sum(each) / len(each), rel=1e-12)
+            assert found["worst_tenth"] == min(each)
+    for name, line in zip(("fedavg", "dsgd"), ran.out.splitlines()[2:4], strict=True):
+        last = [run["rounds"][-1]["clients"]["accuracy"] for run in runs if run["algorithm"] == name]
+        for statistic in ("mean", "worst_tenth"):
+            low, high = (f"{pick(one[statistic] for one in last):.3f}" for pick in (min, max))
+            assert (low if low == high else f"{low} to {high}") in line
+    pair = runs[:2]
+    shown = curve(pair, "rounds", "clients_accuracy", (0.0, 1.0))
+    assert shown and shown.low is not None and shown.high is not None
+    for k in range(3):
+        mean, worst = (
+            median(run["rounds"][k]["clients"]["accuracy"][s] for run in pair) for s in ("mean", "worst_tenth")
+        )
+        assert (shown.y[k], shown.low[k], shown.high[k]) == (mean, worst, mean)
+    plain = inside("simulate", "fedavg", *SMALL, "--out", str(tmp_path / "b"))
+    assert "worst tenth" in ran.out and "worst tenth" not in plain.out
+    assert "clients" not in json.loads((tmp_path / "b.json").read_text())["runs"][0]["rounds"][0]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("calm")
+def test_the_command_resumes_with_the_same_shares_and_names_others(tmp_path: Path) -> None:
+    file, out = tmp_path / "run.pt", ("--out", str(tmp_path / "x"))
+    common = ("simulate", "dsgd", *SMALL[:6], *SMALL[8:], *out)
+    tested = ("--client-tests", "0.25")
+    assert inside(*common, *tested, "--rounds", "2", "--save", str(file)).code == 0
+    assert inside(*common, *tested, "--rounds", "4", "--resume", str(file)).code == 0
+    found = json.loads((tmp_path / "x.json").read_text())["runs"][0]["rounds"]
+    assert inside(*common, *tested, "--rounds", "4").code == 0
+    assert json.loads((tmp_path / "x.json").read_text())["runs"][0]["rounds"] == found
+    ran = inside(*common, "--client-tests", "0.5", "--rounds", "4", "--resume", str(file))
+    ran.refused("written by a run of another federation: examples was")
+    inside(*common, "--client-tests", "1.5").refused(
+        "--client-tests: got 1.5; give a share between 0 and 1, such as 0.2"
+    )
+    fixed = ("simulate", "fedavg", "--data", "quadratics", "--client-tests", "0.2", *out)
+    inside(*fixed).refused("--client-tests: the examples of quadratics define its objective")
+
+
+@pytest.mark.slow
+def test_a_picture_of_own_runs_has_panels_by_client_if_they_were_evaluated(tmp_path: Path) -> None:
+    run, other = begun(), begun(client_tests=None)
+    list(run), list(other)
+    draw_runs({"fedavg": run}, tmp_path / "a.svg", panels=["clients_loss"], against=["rounds"])
+    assert "<!-- clients' test loss -->" in (tmp_path / "a.svg").read_text()
+    with pytest.raises(
+        FedspecError, match=r"panels: got 'clients_loss'; known of these runs: loss, test_loss, accuracy$"
+    ):
+        draw_runs({"fedavg": other}, tmp_path / "b.svg", panels=["clients_loss"])
