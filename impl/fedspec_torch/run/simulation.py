@@ -60,8 +60,9 @@ def simulate(
         block: number of clients that are trained at once; None: as many as fit the cache.
         test: inputs and targets on which the model is evaluated, or a Dataset, which is read once and kept in memory.
         client_tests: each client's own test set, of the same kinds as ``test``, or None for a client without one. If
-            clients keep models between rounds, as in gossip, each client's own model is evaluated, else the server's.
-            The results, with the user's metrics, are in ``clients`` of the evaluated rounds; needs a single process.
+            clients keep models between rounds, as in gossip, each client's own model is evaluated, else the server's,
+            with the client's own running statistics if these are ``kept``. The results, with the user's metrics, are in
+            ``clients`` of the evaluated rounds. It needs a single process.
         test_every: number of rounds from one evaluation to the next.
         shards: number of parts into which the clients are divided; each rank holds whole parts. Results depend on it in
             their last bits, but not on the number of ranks. None: one for each rank of the default group of
