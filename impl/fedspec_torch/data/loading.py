@@ -77,8 +77,14 @@ def reader(data: Any, parts: Any, keys: Any) -> Reader | None:
     return Reader(sources, [range(count) for count in counts], keys)
 
 
-def test_batch(test: Any, keys: Any, device: torch.device) -> Any:
+def test_batch(test: Any, keys: Any, device: torch.device, who: str = "test") -> Any:
     """Return the test data: a Dataset is read into one batch; anything else is returned unchanged.
+
+    Args:
+        test: the test data.
+        keys: the entries of a Dataset's dicts that are inputs and targets, as of the federation.
+        device: the device of the batch.
+        who: the owner of the test data, with which an error message begins.
 
     Raises:
         ShapeError: the test data are empty, their examples differ, or have no access by index.
@@ -92,7 +98,7 @@ def test_batch(test: Any, keys: Any, device: torch.device) -> Any:
         leaves = GeneratedPool(found, found.examples, device).of([0])[0]
     except (ShapeError, DataError) as error:
         said = str(error).removeprefix("data: ").replace("client 0", "the test set")
-        raise type(error)(f"test: {said.replace('; leave it out of the federation', '')}") from error
+        raise type(error)(f"{who}: {said.replace('; leave it out of the federation', '')}") from error
     return found.structure.tree(leaves)
 
 

@@ -292,9 +292,9 @@ class Federation:
         said = f", of target {target.item()}" if target.numel() == 1 else ""
         return f"it is example {at}{said}" + (f", and {len(refused) - 1} more" if len(refused) > 1 else "")
 
-    def tested(self, test: Any) -> Examples:
+    def tested(self, test: Any, who: str = "test") -> Examples:
         """Return the tensors of a test batch, checked to have the structure of the clients' batches."""
-        return checked_examples("test", test, self.pool.structure)[0]
+        return checked_examples(who, test, self.pool.structure)[0]
 
     def evaluate(
         self, x: Vector, examples: Any, b: Vector | None = None, shown: Callable[[Any], Any] | None = None

@@ -8,7 +8,7 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -94,14 +94,14 @@ def count_of(clients: int, share: float) -> int:
     return min(max(1, round(share * clients)), clients - 1)
 
 
-def check_share(share: Any) -> float:
+def check_share(share: Any, who: str = "held_out", otherwise: str = ", or examples") -> float:
     """Return the held-out share as a float, or raise an error if it isn't between 0 and 1.
 
     Raises:
         ParameterError: the share isn't a number between 0 and 1.
     """
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < 1:
-        raise ParameterError(f"held_out: got {share!r}; give a share between 0 and 1, such as 0.2, or examples")
+        raise ParameterError(f"{who}: got {share!r}; give a share between 0 and 1, such as 0.2{otherwise}")
     return float(share)
 
 
@@ -134,19 +134,36 @@ def without_examples(federation: Federation, share: float, seed: int, why: str =
     """
     pool = federation.pool
     rows = [_rows(n, share, seed, i) for i, n in enumerate(pool.examples)]
-    counts = tuple(len(keep) for keep, _ in rows)
-    if sum(counts) == sum(pool.examples):
+    some = _kept(federation, rows)
+    if sum(some.pool.examples) == sum(pool.examples):
         raise PlanError(
             "held_out: every client has a single example, so none can be held out; give held_out=(inputs, targets)"
         )
-    if isinstance(pool, Held):
-        kept = [_some(leaves, keep) for leaves, (keep, _) in zip(pool.leaves, rows, strict=True)]
-        some = _with(federation, [*map(federation.structure.tree, kept)])
-    else:
-        some = _with(federation, lambda i: federation.structure.tree(_some(examples_of(pool, i), rows[i][0])), counts)
     held = _joined([_some(examples_of(pool, i), out) for i, (_, out) in enumerate(rows) if len(out)])
     words = f"{len(held[0])} of {sum(pool.examples)} examples"
     return HeldOut(some, federation.structure.tree(held), f"{words}, since {why}" if why else words)
+
+
+def own_tests(federation: Federation, share: float, seed: int) -> tuple[Federation, list[Any]]:
+    """Split off a share of every client's examples as the client's own test set, drawn from the seed.
+
+    Returns:
+        the federation without these examples, and each client's test set; None for a client without one.
+    """
+    rows = [_rows(n, share, seed, i) for i, n in enumerate(federation.pool.examples)]
+    tree, pool = federation.structure.tree, federation.pool
+    tests = [tree(_some(examples_of(pool, i), out)) if len(out) else None for i, (_, out) in enumerate(rows)]
+    return _kept(federation, rows), tests
+
+
+def _kept(federation: Federation, rows: Sequence[tuple[Array, Array]]) -> Federation:
+    """The federation with the kept examples of each client."""
+    pool = federation.pool
+    if isinstance(pool, Held):
+        kept = [_some(leaves, keep) for leaves, (keep, _) in zip(pool.leaves, rows, strict=True)]
+        return _with(federation, [*map(federation.structure.tree, kept)])
+    counts = tuple(len(keep) for keep, _ in rows)
+    return _with(federation, lambda i: federation.structure.tree(_some(examples_of(pool, i), rows[i][0])), counts)
 
 
 def _rows(n: int, share: float, seed: int, client: int) -> tuple[Array, Array]:

@@ -13,8 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from fedspec.errors import PlanError
+from fedspec_torch.run.per_client import STATISTICS
 
 SUFFIXES = (".csv", ".jsonl")
+CLIENTS = "clients."
+"""First letters of the columns of statistics over clients."""
 
 
 @dataclass
@@ -41,7 +44,10 @@ class Log:
         if run.ranks.rank:
             return
         rows = [flat(done) for done in ([round] if self.begun else run.history)]
-        names = [*dict.fromkeys((*flat(round), *run.metrics, *(n for row in rows for n in row)))]
+        own = [f"{CLIENTS}{n}.{s}" for n in ("loss", "accuracy", *run.metrics) for s in STATISTICS]
+        plain = (n for n in flat(round) if not n.startswith(CLIENTS))
+        told = (*plain, *run.metrics, *(own if run.client_tests is not None else ()))
+        names = [*dict.fromkeys((*told, *(n for row in rows for n in row)))]
         text = as_csv(names, rows, head=not self.begun) if self.file.suffix == ".csv" else as_lines(names, rows)
         try:
             if self.begun:
@@ -74,10 +80,15 @@ def log_of(file: str | Path | None) -> Log | None:
 
 
 def flat(round: Any) -> dict[str, Any]:
-    """Flatten the record of a round, so that its metrics are entries like its other fields."""
+    """Flatten the record of a round: metrics are entries like its other fields, as are statistics over clients.
+
+    A statistic over clients is named as in Python, for example ``clients.accuracy.worst_tenth``.
+    """
     told = asdict(round)
-    metrics: dict[str, Any] = told.pop("metrics")
-    return told | metrics
+    metrics, clients = told.pop("metrics"), told.pop("clients") or {"metrics": {}}
+    spreads = clients.pop("metrics") | clients
+    own = {f"{CLIENTS}{n}.{s}": of[s] for n, of in spreads.items() if of for s in STATISTICS}
+    return {**told, **metrics, **own}
 
 
 def as_csv(names: Sequence[str], rows: Sequence[Mapping[str, Any]], *, head: bool) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial, wraps
@@ -41,6 +41,7 @@ from fedspec_torch.run.agreement import described, first_losses, mean_loss
 from fedspec_torch.run.divergence import DivergedError, check_losses, explain_non_finite
 from fedspec_torch.run.early_stopping import Stop, notify
 from fedspec_torch.run.metrics import Metric, Told, measured
+from fedspec_torch.run.per_client import ByClient, evaluate_each, models_of
 from fedspec_torch.run.rates import Rated
 from fedspec_torch.run.rounds import run_round, run_step
 from fedspec_torch.run.schedules import Event, Schedule, check_events, steps_in
@@ -67,6 +68,7 @@ class Round:
         accuracy: the share of test examples that this model classifies correctly; None without evaluation, if targets
             aren't classes, or if the module has one output for each example.
         metrics: the values of the user's metrics for this model by name; metrics that couldn't be computed are missing.
+        clients: the results on the clients' own test sets; None without ``client_tests``, or without evaluation.
     """
 
     round: int
@@ -75,6 +77,7 @@ class Round:
     test_loss: float | None = None
     accuracy: float | None = None
     metrics: Mapping[str, float] = field(default_factory=dict)
+    clients: ByClient | None = field(default=None, compare=False)
 
 
 @dataclass(eq=False, repr=False)
@@ -96,6 +99,7 @@ class Run:
         own_b: the running statistics that clients keep.
         took: the participants of the last round.
         metrics: functions of output and targets of the test set, by name.
+        client_tests: each client's own test set; None for a client without one.
         told: callbacks, called with the run and each finished round; if one raises an error, the run stays in the state
             after that round.
         times: the measured seconds of each round of the history, evaluation included; imports, compilation and the
@@ -124,6 +128,7 @@ class Run:
     metrics: Mapping[str, Metric] = field(default_factory=dict)
     told: tuple[Told, ...] = ()
     times: list[float] = field(default_factory=list)
+    client_tests: Sequence[Any] | None = None
     client_steps: int = field(default=0, init=False)
     """Number of local steps that clients took since this object was created."""
     broken: str = field(default="", init=False)
@@ -185,30 +190,53 @@ class Run:
         """Model; maybe the vector that the next round writes over."""
         return self._model(self.state)
 
-    def _model(self, state: Any, client: int | None = None) -> Vector:
+    def _model(self, state: Any) -> Vector:
         x: Vector = state if isinstance(state, Tensor) else state.x
-        if "peers" not in self.algorithm.takes:
-            return x
-        rows = x.reshape(len(self.federation), -1)
-        return rows.mean(0) if client is None else rows[client]
+        return x.reshape(len(self.federation), -1).mean(0) if "peers" in self.algorithm.takes else x
+
+    @property
+    def _keeps_statistics(self) -> bool:
+        """True if each client keeps its own running statistics."""
+        return bool(self.federation.network.running) and self.federation.statistics == Reading.KEPT
+
+    def _of_clients(self, state: Any, moved: Moved) -> Callable[[int], tuple[Vector, Vector]]:
+        """Function from a client's number to its model and running statistics; what it doesn't keep is the server's."""
+        rows, b0 = models_of(self.algorithm, self.h, state, self.federation), self.federation.b0
+        x = self._model(state)
+        b = self._shown(x, *moved) if rows is None and not self._keeps_statistics else b0
+
+        def of(i: int) -> tuple[Vector, Vector]:
+            own = x if rows is None else rows[i]
+            if self._keeps_statistics:
+                return own, moved[1].get(i, b0)
+            return own, b if rows is None else self._shown(own, *moved)
+
+        return of
 
     def module(self, client: int | None = None) -> nn.Module:
         """Return a copy of the federation's module with the run's model and running statistics.
 
         Args:
-            client: number of the client whose model the copy has, if clients have models of their own (gossip), or
-                whose running statistics, if clients keep these. None: the server's; without a server, the mean of the
-                clients' models, and of their statistics by sample sizes.
+            client: number of the client whose model the copy has, if clients keep models between rounds, as in gossip,
+                or whose running statistics, if clients keep these. None: the server's; without a server, the mean of
+                the clients' models, and of their statistics by sample sizes.
 
         Raises:
-            PlanError: no client has that number.
+            PlanError: no client has that number, or clients keep neither models nor running statistics.
             ModuleError: torch can't copy the module.
         """
-        if client is not None and client not in range(len(self.federation)):
+        moved = self.b, self.own_b, self.took
+        if client is None:
+            x = self._model(self.state)
+            return self.federation.module_at(x, self._shown(x, *moved))
+        if client not in range(len(self.federation)):
             raise PlanError(f"module: got client {client}; the clients are 0 to {len(self.federation) - 1}")
-        x, kept = self._model(self.state, client), (self.b, self.own_b, self.took)
-        b = self._shown(x, *kept) if client is None else self.own_b.get(client, self.federation.b0)
-        return self.federation.module_at(x, b)
+        if models_of(self.algorithm, self.h, self.state, self.federation) is None and not self._keeps_statistics:
+            raise PlanError(
+                f"module: got client {client}, but clients of {self.algorithm.id} keep no model between rounds; call "
+                "run.module() for the server's model"
+            )
+        return self.federation.module_at(*self._of_clients(self.state, moved)(client))
 
     def _shown(self, x: Vector, b: Vector | None, own: Mapping[int, Vector], took: Sequence[int]) -> Vector:
         """The running statistics with which a model is evaluated and given out."""
@@ -280,6 +308,10 @@ class Run:
                 clients.look_again(x)
         if x is not None and tests and self.test is not None:
             done, failed = self._tested(done, x, moved)
+        if tests and self.client_tests is not None:
+            model = self._of_clients(state, moved)
+            own, why = evaluate_each(self.federation, model, self.client_tests, self.metrics)
+            done, failed = replace(done, clients=own), failed or why
         # All together: a round that breaks off before is undone, and may be run again.
         self.state, (self.b, self.own_b, self.took), self.broken = state, moved, ""
         self.history.append(done)

@@ -38,6 +38,7 @@ def simulate(
     reading: str | None = None,
     block: int | None = None,
     test: Any = None,
+    client_tests: Sequence[Any] | None = None,
     test_every: int = 1,
     shards: int | None = None,
     client_state: str | Path | None = None,
@@ -58,6 +59,10 @@ def simulate(
         reading: a reading of the algorithm; None: the canonical one.
         block: number of clients that are trained at once; None: as many as fit the cache.
         test: inputs and targets on which the model is evaluated, or a Dataset, which is read once and kept in memory.
+        client_tests: each client's own test set, of the same kinds as ``test``, or None for a client without one. If
+            clients keep models between rounds, as in gossip, each client's own model is evaluated, else the server's,
+            with the client's own running statistics if these are ``kept``. The results, with the user's metrics, are in
+            ``clients`` of the evaluated rounds. It needs a single process.
         test_every: number of rounds from one evaluation to the next.
         shards: number of parts into which the clients are divided; each rank holds whole parts. Results depend on it in
             their last bits, but not on the number of ranks. None: one for each rank of the default group of
@@ -83,7 +88,8 @@ def simulate(
         ParameterError: a hyper-parameter without a usual value is missing, a value is outside its domain or the range
             of the model's type, or an option contradicts the reading.
         PlanError: the algorithm is a local solver, ``rounds`` is less than 1, there are fewer shards than ranks, the
-            folder ``client_state`` doesn't exist or is full, or metrics, ``on_round`` or the log are invalid.
+            folder ``client_state`` doesn't exist or is full, or client tests, metrics, ``on_round`` or the log are
+            invalid.
         RankError: the ranks begin from different models, data or hyper-parameters, or a rank has ended.
     """
     row, hyper = with_own_solver(trainer(algorithm), hyper)
@@ -92,7 +98,7 @@ def simulate(
     check_whole("rounds", rounds, "a run has at least one round")
     check_whole("test_every", test_every, "a model is evaluated after at least one round")
     check_counted(block, shards)
-    test, metrics, told = check_monitoring(federation, test, metrics, on_round, log)
+    test, own, metrics, told = check_monitoring(federation, test, client_tests, metrics, on_round, log)
     if not hasattr(plan, "events"):
         raise PlanError(
             f"plan: got {plan!r}; give cohorts(...), exchanges(...) or arrivals(...), or an object with a method events"
@@ -107,7 +113,7 @@ def simulate(
     # Its own, which rounds write over.
     x = federation.x0.repeat(len(federation) if "peers" in row.takes else 1)
     state = begun(row, h, x, federation.setup, federation, block, parts, client_state)
-    more: dict[str, Any] = {"shards": parts, "usual": taken, "metrics": metrics, "told": told}
+    more: dict[str, Any] = {"shards": parts, "usual": taken, "metrics": metrics, "told": told, "client_tests": own}
     return Run(row, h, federation, plan, state, rounds, block, test, test_every, **more)
 
 
@@ -203,6 +209,7 @@ def resume(
     plan: Schedule | None = None,
     rounds: int | None = None,
     test: Any = None,
+    client_tests: Sequence[Any] | None = None,
     shards: int | None = None,
     client_state: str | Path | None = None,
     rates: Mapping[str, Rate] | None = None,
@@ -219,6 +226,7 @@ def resume(
             before.
         rounds: the total number of rounds, including the rounds in the file; None: as many as the saved run had.
         test: the test set, as before.
+        client_tests: the clients' own test sets, as before.
         shards: None: as many as before; with as many shards, the run continues bit for bit on any number of ranks up to
             that; with more ranks than shards, one for each rank.
         client_state: as in :func:`simulate`; while the file is read, the whole state is in memory.
@@ -230,14 +238,14 @@ def resume(
     Raises:
         CheckpointError: the file is truncated or isn't fedspec's, or the saved run had another federation, plan or
             rates; the message names the difference.
-        PlanError: the folder ``client_state`` doesn't exist or is full; metrics, ``on_round`` or the log are invalid;
-            or ``rounds`` is less than the number of finished rounds.
+        PlanError: the folder ``client_state`` doesn't exist or is full; client tests, metrics, ``on_round`` or the log
+            are invalid; or ``rounds`` is less than the number of finished rounds.
     """
     check_federation(federation)
     check_counted(None, shards)
     if rounds is not None:
         check_whole("rounds", rounds, "a run has at least one round")
-    test, metrics, told = check_monitoring(federation, test, metrics, on_round, log)
+    test, own, metrics, told = check_monitoring(federation, test, client_tests, metrics, on_round, log)
     found = checkpoints.read(Path(file), device=federation.x0.device, entries=ENTRIES)
     if other := federation_differences(found, federation):
         raise checkpoints.CheckpointError(
@@ -286,4 +294,5 @@ def resume(
         metrics,
         told,
         list(found.get("times", ())),
+        own,
     )

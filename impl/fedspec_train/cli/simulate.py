@@ -102,7 +102,13 @@ def mount(app: typer.Typer) -> None:
             typer.Option(help="Where OUT.png and OUT.json are written; or the picture, ending in .png, .svg or .pdf."),
         ] = Path("out/simulate"),
         against: Annotated[str, typer.Option(help="Across in the picture: rounds, floats, seconds.")] = "rounds,floats",
-        panels: Annotated[str, typer.Option(help="Up in it: loss, test-loss, accuracy.")] = "test-loss,accuracy",
+        panels: Annotated[
+            str, typer.Option(help="Up in it: loss, test-loss, accuracy, clients-loss, clients-accuracy.")
+        ] = "test-loss,accuracy",
+        client_tests: Annotated[
+            float | None,
+            typer.Option(help="Share of each client's examples for a test set of its own, such as 0.2: a row more."),
+        ] = None,
         save: Annotated[
             Path | None, typer.Option(help="Where the run is saved; of several runs each at FILE-ALGORITHM-SEED.")
         ] = None,
@@ -133,7 +139,7 @@ def mount(app: typer.Typer) -> None:
             import_module("sklearn"), import_module("matplotlib")
         except ModuleNotFoundError as missing:
             raise FedspecError(f"simulate needs {missing.name}: {to_install('simulate', 'fedspec-torch')}") from missing
-        ranked = import_module("fedspec_torch.ranks.processes")
+        ranked, held_out = map(import_module, ("fedspec_torch.ranks.processes", "fedspec_torch.run.held_out"))
         names = dict.fromkeys(id_of(name.strip()) for name in (algorithm, *filter(None, compare.split(","))))
         with ranked.joined() as ranks, _said_once(ranks, ranked.RankError):
             rows = [import_module("fedspec_torch.run.arguments").trainer(name) for name in names]
@@ -143,12 +149,18 @@ def mount(app: typer.Typer) -> None:
                 "panels": curves.chosen("--panels", panels, curves.PANELS),
             }
             (given, grids), size = set_and_tried(setting or (), tuning or (), rows), cohort_of(cohort, clients)
+            if client_tests is not None:
+                held_out.check_share(client_tests, "--client-tests", "")
+                if not any(panel.startswith(curves.OF_CLIENTS) for panel in look["panels"]):
+                    look["panels"] = (*look["panels"], f"{curves.OF_CLIENTS}accuracy")
             findings: dict[str, Any] = {}
             sources: set[str] = set()
             if tuning and ranks.size > 1:
                 raise FedspecError(
                     "--tune: it runs on one process only; tune without torchrun, and --set the chosen values"
                 )
+            if client_tests is not None and ranks.size > 1:
+                raise FedspecError("--client-tests: it runs on one process only; leave it out, or run without torchrun")
             how_many = local_work(steps, redraw, epochs, batch, accumulate)
             shape = shape_of(schedule, decay, warm_up, rounds)
             said = {"decay": (decay, 1.0), "schedule": (schedule, None), "warm_up": (warm_up, 0)}
@@ -170,7 +182,15 @@ def mount(app: typer.Typer) -> None:
                 said = reading if row is rows[0] else None
                 parts = dict(clients=clients, alpha=alpha, batch_size=batch, seed=s, device=device, mine=mine)
                 task = tasks.task(data, model, **parts)
-                task = replace(task, federation=replace(task.federation, **stated))
+                federation, own_tests = replace(task.federation, **stated), None
+                if client_tests is not None:
+                    if task.minimiser is not None:
+                        raise FedspecError(
+                            f"--client-tests: the examples of {data} define its objective, so none can be held out; "
+                            "choose --data digits, for example"
+                        )
+                    federation, own_tests = held_out.own_tests(federation, client_tests, s)
+                task = replace(task, federation=federation)
                 plan = tasks.plan(row, clients, size, steps=how_many, graph=graph, delay=delay, seed=s)
                 if grids[row.id] and row.id not in findings:
                     asked = Question(row, said, given[row.id], grids[row.id], rounds, shape, tune_by, s, tune_seeds)
@@ -181,7 +201,7 @@ def mount(app: typer.Typer) -> None:
                 numbers, rates = falling(own, shape)
                 own |= changes if rates else {}
                 written = places.of(log, row.id, s) if log else None
-                more = {"test": task.test, "shards": shards, "rates": rates, "log": written}
+                more = {"test": task.test, "shards": shards, "rates": rates, "log": written, "client_tests": own_tests}
                 given_run = dict(plan=plan, rounds=rounds, reading=said, **more, **numbers)
                 run = mirror.simulate(row.id, task.federation, **given_run)
                 return begun(mirror, places, run, s, tuned=row.id in findings, **more), own, s
@@ -197,6 +217,7 @@ def mount(app: typer.Typer) -> None:
                 work = drawn if epochs is None else f"{epochs:g} epochs"
                 what = dict(data=data, model=tasks.model_of(data, model), clients=clients, cohort=size)
                 what |= dict(batch=batch, steps=work)
+                what |= {} if client_tests is None else {"client_tests": client_tests}
                 usually = {"clip": None, "weight_decay": 0.0, "accumulate": 1, "way": None}
                 what |= {name: value for name, value in stated.items() if value != usually[name]}
                 what |= {"alpha": alpha} if tasks.kind_of(data)[0].by_label else {}

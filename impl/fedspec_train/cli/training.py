@@ -13,6 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 
 from fedspec.catalogue import CATALOGUE
@@ -274,7 +275,7 @@ def run_record(run: Any, own: dict[str, Any], seed: int, before: int) -> dict[st
         "asked": run.rounds,
         "way": choices[max(choices)].name if choices else run.federation.way,
         "why": choices[max(choices)].why if choices else "as asked",
-        "rounds": [asdict(r) for r in run.history],
+        "rounds": [{n: v for n, v in asdict(r).items() if n != "clients" or v} for r in run.history],
     }
 
 
@@ -306,6 +307,8 @@ def plain(value: Any) -> Any:
             return {n: plain(v) for n, v in value.items()}
         case list() | tuple():
             return [plain(v) for v in value]
+        case np.ndarray():
+            return plain(value.tolist())
         case float() if not math.isfinite(value):
             return None
     return value
@@ -314,9 +317,9 @@ def plain(value: Any) -> Any:
 def show(runs: Sequence[dict[str, Any]], shown: Console) -> None:
     """Print the table of runs."""
     cut = any(len(r["rounds"]) < r["asked"] for r in runs)
-    t = table(
-        "algorithm", *["rounds"] * cut, "loss", "test loss", "accuracy", "best", "floats sent", "s a round", "settings"
-    )
+    own = ("mean of clients", "worst tenth") if any("clients" in r["rounds"][-1] for r in runs) else ()
+    head = ("algorithm", *["rounds"] * cut, "loss", "test loss", "accuracy", "best", *own)
+    t = table(*head, "floats sent", "s a round", "settings")
     for name in dict.fromkeys(r["algorithm"] for r in runs):
         same = [r for r in runs if r["algorithm"] == name]
         last = [r["rounds"][-1] for r in same]
@@ -328,6 +331,7 @@ def show(runs: Sequence[dict[str, Any]], shown: Console) -> None:
             span([r["loss"] for r in last], ".4g"),
             span([r["test_loss"] for r in last], ".4g"),
             *[span([end(some) for some in shares], ".3f") if all(shares) else "" for end in (_last, max)],
+            *[span([_by_client(r)[n] for r in last], ".3f") for n in ("mean", "worst_tenth") if own],
             f"{last[0]['floats_sent']:,}",
             f"{sum(r['seconds'] for r in same) / timed:.3g}" if timed else "",
             " ".join(f"{n}={v:g}" if isinstance(v, float) else f"{n}={v}" for n, v in same[0]["hyper"].items()),
@@ -339,6 +343,12 @@ def show(runs: Sequence[dict[str, Any]], shown: Console) -> None:
     for said in unlike(runs):
         shown.print(f"not alike for all: {said}", soft_wrap=True)
     shown.print(f"gradients {runs[0]['way']}: {runs[0]['why']}", soft_wrap=True)
+
+
+def _by_client(done: dict[str, Any]) -> dict[str, float]:
+    """Statistics of the accuracy over clients, or of the loss if there are no classes."""
+    found: dict[str, float] = done["clients"]["accuracy"] or done["clients"]["loss"]
+    return found
 
 
 def _last(values: Sequence[float]) -> float:

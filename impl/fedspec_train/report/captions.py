@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from fedspec_train.report.curves import OF_CLIENTS, PANELS
 from fedspec_train.report.option_differences import unlike
 
 FEW = 5
@@ -20,6 +21,7 @@ ALIKE = {
     "clip": "gradients clipped to {:g}",
     "weight_decay": "weight decay {:g}",
     "accumulate": "gradients of {} minibatches",
+    "client_tests": "{:g} of each client's examples held out as its own test set",
     "said": "{}",
 }
 """Phrases for a caption by the field of a task's record; missing fields are left out."""
@@ -41,6 +43,7 @@ def caption(
     of: Mapping[str, Sequence[Mapping[str, Any]]],
     against: Sequence[str],
     tuned: Collection[str],
+    panels: Collection[str] = (),
 ) -> str:
     """Return the caption: shared settings, the meaning of lines and bands, and the units.
 
@@ -49,8 +52,11 @@ def caption(
         of: the runs of each algorithm.
         against: the quantity on the horizontal axis.
         tuned: the algorithms whose settings were chosen for this task.
+        panels: the quantities on the vertical axis.
     """
-    return " ".join((*_constant(task, of), *_lines(of), *_units(of, against), _settings(of, tuned)))
+    own = "Of clients' results: lines are the mean over clients, bands reach to the mean of the worst tenth of them."
+    by_client = [own] if any(panel in PANELS and panel.startswith(OF_CLIENTS) for panel in panels) else []
+    return " ".join((*_constant(task, of), *_lines(of), *by_client, *_units(of, against), _settings(of, tuned)))
 
 
 def _constant(task: Mapping[str, Any], of: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[str]:

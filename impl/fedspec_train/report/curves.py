@@ -38,8 +38,17 @@ AGAINST: Mapping[str, tuple[str, Callable[[Run], list[float]]]] = {
 }
 """Horizontal axes: label, and function from a run to its values by round."""
 
-PANELS = {"loss": "training loss", "test_loss": "test loss", "accuracy": "test accuracy"}
-"""Vertical axes: label, by the field of a round's record."""
+PANELS = {
+    "loss": "training loss",
+    "test_loss": "test loss",
+    "accuracy": "test accuracy",
+    "clients_loss": "clients' test loss",
+    "clients_accuracy": "clients' accuracy",
+}
+"""Vertical axes: label, by the field of a round's record, or of its results by client."""
+
+OF_CLIENTS = "clients_"
+"""First letters of the panels of results by client."""
 
 
 def chosen(option: str, text: str, known: Collection[str]) -> tuple[str, ...]:
@@ -72,14 +81,19 @@ class Curve:
     high: Numbers | None
 
 
-def value(done: Mapping[str, Any], up: str) -> float | None:
+def value(done: Mapping[str, Any], up: str, statistic: str = "mean") -> float | None:
     """Return a round's value under a name of PANELS, or of a metric; None if it has none."""
+    if up in PANELS and up.startswith(OF_CLIENTS):
+        by_client = (done.get("clients") or {}).get(up.removeprefix(OF_CLIENTS))
+        return by_client[statistic] if by_client else None
     told: float | None = done[up] if up in PANELS else done["metrics"].get(up)
     return told
 
 
 def curve(runs: Sequence[Run], against: str, up: str, band: tuple[float, float]) -> Curve | None:
     """Compute the curve of runs that differ only in their seeds; None if they have no such values.
+
+    In a panel of results by client the curve is of the clients' mean, and the band reaches from it to the worst tenth.
 
     Args:
         runs: the runs of one algorithm.
@@ -100,5 +114,9 @@ def curve(runs: Sequence[Run], against: str, up: str, band: tuple[float, float])
     if not common:
         return None
     xs, ys = np.array([[found[r] for r in common] for found in by_round], float).transpose(2, 0, 1)
+    if up in PANELS and up.startswith(OF_CLIENTS):
+        worst = [{r["round"]: value(r, up, "worst_tenth") for r in run["rounds"]} for run in runs]
+        ends = np.array([np.median(ys, 0), np.median([[found[r] for r in common] for found in worst], 0)])
+        return Curve(np.median(xs, 0), ends[0], ends.min(0), ends.max(0))
     low, high = np.quantile(ys, band, axis=0) if len(ys) > 1 else (None, None)
     return Curve(np.median(xs, 0), np.median(ys, 0), low, high)

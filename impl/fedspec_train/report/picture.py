@@ -29,7 +29,7 @@ HANDLE = 4.0
 
 DPI = 150
 
-LOSSES = ("loss", "test_loss")
+LOSSES = ("loss", "test_loss", "clients_loss")
 """Panels in which ratios matter, so that their axis may be logarithmic."""
 
 KINDS = (".png", ".svg", ".pdf")
@@ -85,7 +85,7 @@ def drawn(
         of.setdefault(run["algorithm"], []).append(run)
     width = WIDTH.get(len(against), 4.0 * len(against))
     # Of 72 points an inch 68, since letters on pixels are a little wider than those that are measured.
-    told = captions.wrapped(captions.caption(task, of, against, tuned), SMALL, 68 * width - 2 * MARGIN)
+    told = captions.wrapped(captions.caption(task, of, against, tuned, panels), SMALL, 68 * width - 2 * MARGIN)
     below = _below(told)
     figure = Figure(figsize=(width, HEIGHT * len(panels) + below), layout="constrained", facecolor="white")
     _keep_below(figure, below)

@@ -12,7 +12,7 @@ from typing import Any
 from fedspec.errors import FedspecError, ParameterError, to_install
 from fedspec.hyper import plays_part
 from fedspec_train.report import picture
-from fedspec_train.report.curves import AGAINST, PANELS
+from fedspec_train.report.curves import AGAINST, OF_CLIENTS, PANELS
 from fedspec_train.report.option_differences import options_of
 
 
@@ -34,8 +34,9 @@ def draw_runs(
         file: ``.png``, ``.svg`` or ``.pdf``.
         against: ``rounds``, ``floats``, ``seconds``: the quantities on the horizontal axis, a column of panels for
             each.
-        panels: ``loss``, ``test_loss``, ``accuracy`` or names of metrics, a row for each; None: test loss and accuracy
-            if the runs have them, else the training loss.
+        panels: ``loss``, ``test_loss``, ``accuracy``, names of metrics, or, for runs with ``client_tests``,
+            ``clients_loss`` and ``clients_accuracy``, a row for each; None: test loss and accuracy if the runs have
+            them, else the training loss.
         tuned: the names of runs whose settings were tuned for this task; the caption marks the other runs.
         data: name of the data in the caption.
         model: name of the model in the caption; None: the name of its class.
@@ -68,7 +69,8 @@ def draw_runs(
             n for n in ("test_loss", "accuracy") if any(getattr(d, n) is not None for r in played for d in r.history)
         ]
         panels = tested or ["loss"]
-    _check("panels", panels, [*PANELS, *metrics])
+    by_client = any(done.clients for run in played for done in run.history)
+    _check("panels", panels, [*(n for n in PANELS if by_client or not n.startswith(OF_CLIENTS)), *metrics])
     records = [_record(name, run) for name, some in each.items() for run in some]
     first = played[0].federation
     alike, unlike = _apart(played)
