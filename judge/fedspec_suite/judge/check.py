@@ -186,7 +186,7 @@ def _judged(
         obligations = [replace(o, case=None) for o in obligations]
         left = not_asked(subject, taken, obligations)
         result = result_of(subject, offer, obligations, unasked=left, command=again, made=made, profile=request.profile)
-        result = with_coverage(result, taken, compared_quantities(obligations))
+        result = with_coverage(result, taken, compared_quantities(obligations), request.reach)
         if not obligations:
             result = replace(result, first_deviation=undeclared(subject, offer, request.law))
         if fault or not request.named:

@@ -1,20 +1,23 @@
-"""Coverage of a claim's equations: an equation counts as seen if mutating it changes a compared quantity.
+"""Coverage of a claim: an equation is seen if mutating it changes a compared quantity, a word if omitting it does.
 
 An equation is *seen* if the law ``follows-NAME`` of some quantity that was compared notices that it is spoilt: a
 quantity that does not change with an equation shows nothing of it to any other law either. This is asked of the very
-offer, with its options and what it pins, so that nothing is stored.
+offer, with its options and what it pins, so that nothing is stored. A word is an entry of the claim such as
+``clip-norm 1``. If no case reaches its number, code that leaves the word out would pass every check.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
-from fedspec.contract import Offer
+from fedspec.contract import Case, Offer, Session, Subject
+from fedspec.reference import SUBJECT
 from fedspec.rules import Equation, equations
+from fedspec.schedules import Schedule, schedule_of
 from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.bench import Bench, Shown
 from fedspec_suite.measure.cases import scenarios
@@ -22,7 +25,7 @@ from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.seeded_draws import draw_cases
-from fedspec_suite.measure.setting import setting_of
+from fedspec_suite.measure.setting import USUAL_REACH, Reach, setting_of
 from fedspec_suite.measure.verdict import Conformity, Deviates, Obligation, Result, Status, Undecided, Unseen
 from fedspec_suite.mutants import Mutant, Mutated, functions
 from fedspec_suite.mutants.spoilt import spoils
@@ -31,6 +34,15 @@ FEW, MANY = 12, 48
 """Numbers of cases that must miss a mutated equation: at first, and before the equation counts as unseen."""
 
 DTYPE, SEED = "float64", 0
+
+CHAINS = ("gradients", "messages", "steps")
+"""Fields of a claim that list words."""
+
+WITHOUT_EFFECT = ("masks",)
+"""Words that change no number: masks cancel."""
+
+LEAST = 1e-9
+"""Smallest change of a scheduled rate that a comparison sees in every type."""
 
 
 def compared_quantities(obligations: Sequence[Obligation]) -> tuple[str, ...]:
@@ -52,17 +64,43 @@ def uncovered_equations(offer: Offer, compared: Sequence[str]) -> tuple[Unseen, 
     return tuple(Unseen(e.id, e.text, names) for e, names in found if not {*names} & {*compared})
 
 
-def with_coverage(result: Result, offer: Offer, compared: Sequence[str]) -> Result:
-    """Add the unseen equations to the result of an offer that passed all its checks.
+def unreached_words(offer: Offer, reach: Reach = USUAL_REACH) -> tuple[Unseen, ...]:
+    """Return the words of a claim that change no model: the cases do not reach their numbers."""
+    if not any(getattr(offer, name) for name in (*CHAINS, "schedules")):
+        return ()
+    claim = _Claim(offer, reach)
+    words = [(name, word) for name in CHAINS for word in getattr(offer, name) if word.split()[0] not in WITHOUT_EFFECT]
+    missed = [word for name, word in words if not claim.reaches(partial(_without, name, word))]
+    missed += [
+        f"the schedule of {rate}" for rate, said in offer.schedules.items() if not _moves(schedule_of(said), reach)
+    ]
+    return tuple(Unseen(word, word, ()) for word in missed)
+
+
+def _without(name: str, word: str, case: Case) -> Case:
+    """The case whose chain of this name lacks a word, or has the plain divisor in place of one with a least value."""
+    plain = [word.replace("divisor-at-least", "divisor")] if word.startswith("divisor-at-least") else []
+    kept = [other for said in getattr(case, name) for other in (plain if said == word else [said])]
+    return replace(case, **{name: tuple(kept)})
+
+
+def _moves(schedule: Schedule, reach: Reach) -> bool:
+    """True if the rate isn't constant within the longest case."""
+    return any(abs(schedule.factor(t) - schedule.factor(0)) > LEAST for t in range(reach.rounds))
+
+
+def with_coverage(result: Result, offer: Offer, compared: Sequence[str], reach: Reach = USUAL_REACH) -> Result:
+    """Add the unseen equations and words to the result of an offer that passed all its checks.
 
     Args:
         result: what its obligations come to.
         offer: the offer.
         compared: the quantities that were compared with the rule.
+        reach: the sizes of the largest cases.
     """
     if result.verdict not in {Conformity.CONFORMS, Conformity.ASKED_IN_PART}:
         return result
-    missing = uncovered_equations(offer, compared) if compared else ()
+    missing = (*uncovered_equations(offer, compared), *unreached_words(offer, reach)) if compared else ()
     whole = (compared and not missing) or result.unasked
     verdict = result.verdict if whole else Conformity.IN_PART
     return replace(result, verdict=verdict, seen=tuple(compared), unseen=missing)
@@ -71,8 +109,8 @@ def with_coverage(result: Result, offer: Offer, compared: Sequence[str]) -> Resu
 class _Claim:
     """The rule that an offer claims, and cases to look at it in."""
 
-    def __init__(self, offer: Offer) -> None:
-        self.setting = setting_of(offer, DTYPE)
+    def __init__(self, offer: Offer, reach: Reach = USUAL_REACH) -> None:
+        self.setting = setting_of(offer, DTYPE, reach)
         self.quantities = ("x", *self.setting.algorithm.shows_at(offer.level))
         self.offer = Offer(offer.algorithm, offer.level, offer.reading, intermediates=self.quantities[1:])
         self.wanted: dict[bytes, list[Shown]] = {}
@@ -111,8 +149,16 @@ class _Claim:
         """True if the law about a quantity detects a spoilt equation in some case."""
         return any(self._deviates(m, name, s) for m in mutants for s in cases)
 
+    def reaches(self, without: Callable[[Case], Case]) -> bool:
+        """True if the law about the model detects, in one of a few cases, that a word is left out."""
+        subject = _Changed(without)
+        return any(self._differs(subject, "x", s) for s in self.few)
+
     def _deviates(self, mutant: Mutant, name: str, s: Scenario) -> bool:
-        subject = InProcess(Mutated(mutant))
+        return self._differs(Mutated(mutant), name, s)
+
+    def _differs(self, changed: Subject, name: str, s: Scenario) -> bool:
+        subject = InProcess(changed)
         bench = Bench(subject, self.setting.algorithm, self.offer, self.setting.options, DTYPE, wanted=self.wanted)
         try:
             with np.errstate(all="ignore"):
@@ -123,3 +169,15 @@ class _Claim:
             # Rounding could hide it, or the specification refuses what follows from it.
             return False
         return False
+
+
+class _Changed:
+    """The specification, which runs another case than it is given."""
+
+    info = SUBJECT.info
+
+    def __init__(self, change: Callable[[Case], Case]) -> None:
+        self.change = change
+
+    def start(self, case: Case) -> Session:
+        return SUBJECT.start(self.change(case))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from hypothesis import strategies as st
@@ -145,7 +146,7 @@ def scenarios(setting: Setting, **kw: Any) -> st.SearchStrategy[Scenario]:
         "trace": trace_scenarios,
     }
     drawn: st.SearchStrategy[Scenario] = kinds[setting.level](setting, **kw)
-    return drawn
+    return drawn.map(partial(finer, setting)) if setting.level == "trace" else drawn
 
 
 def norm_of(setting: Setting, h: Mapping[str, Any], tau: int) -> Any:

@@ -51,19 +51,32 @@ def finer(setting: Setting, s: Scenario) -> Scenario:
 BOUNDS = ("clip-", "scale-norm", "mean-clip-norm")
 """Beginnings of the words whose numbers bound a gradient, a change or a mean."""
 
-LARGEST, USUAL = 2**10, 5
-"""Largest factor of numbers, which every floating-point type holds; and a client's usual number of examples."""
+LARGEST, USUAL = {"float16": 2.0**10, "": 2.0**30}, 5
+"""Largest factors of numbers, by the narrowest type of a message; and a client's usual number of examples."""
+
+FURTHER = (0, 4, 8)
+"""Powers of two by which cases of rounds differ around a claimed bound."""
+
+BELOW = 6
+"""Number of bits that a change has below a claimed fixed point, at least."""
 
 
 def _about_bounds(setting: Setting, s: Scenario) -> Scenario:
     """The case with gradients, changes and examples that lie on both sides of a claimed clip or cap.
 
-    Numbers are those for a bound between 1 and 2, times a power of 2, so that they stay as short as they are.
+    Numbers are those for a bound between 1 and 2, times a power of 2, so that they stay as short as they are. Without a
+    clip they are small enough for a claimed fixed point to round them.
     """
     words = [word.split() for word in (*setting.messages, *setting.gradients)]
-    clip = next((float(number[0]) for name, *number in words if name.startswith(BOUNDS)), 1.0)
+    bits = max((float(number[0]) for name, *number in words if name.startswith("fixed")), default=0.0)
+    clip = next((float(number[0]) for name, *number in words if name.startswith(BOUNDS)), 0.0)
     cap = next((float(number[0]) for name, *number in words if name == "weight-cap"), 0.0)
-    by = min(max(2.0 ** np.floor(np.log2(clip)), 1 / LARGEST), float(LARGEST))
+    power = np.floor(np.log2(clip)) if clip else min(0, BITS[s.case.dtype] - MOST - BELOW - bits)
+    most = LARGEST["float16" if any(name == "float16" for name, *_ in words) else ""]
+    if clip and s.case.problem is not None:
+        # A round's gradients and changes shrink with rates and curvatures: some cases begin further away.
+        power += FURTHER[(len(s.events) + sum(a.size for a in s.case.x0.values())) % len(FURTHER)]
+    by = min(max(2.0**power, 1 / most), most)
 
     def times(a: Array) -> Array:
         return np.asarray(a * by, a.dtype)
@@ -74,10 +87,17 @@ def _about_bounds(setting: Setting, s: Scenario) -> Scenario:
     if by != 1:
         s = change_events(s, times, times)
         s = s if s.case.problem is None else posed(s, e=times(s.case.problem.e))
+    least = next((float(number[0]) for name, *number in words if name == "divisor-at-least"), 0.0)
+    capped = bool(cap) or setting.options.get("weights") == "uniform"
+    # Two clients pass a least divisor, if their weights are their numbers of examples.
+    cap = cap or least / 2
     if cap > 2 * USUAL:
         if s.case.problem is not None:
             s = posed(s, examples=np.array([sized(n) for n in s.case.problem.examples]))
         s = replace(s, events=tuple(map(partial(_resized, sized), s.events)))
+    if capped and s.case.population is None and 2 * least <= setting.reach.clients:
+        # A capped weight is at most 1: to pass the divisor takes more clients.
+        s = replace(s, events=tuple(_crowded(e, least) if k % 2 == 0 else e for k, e in enumerate(s.events)))
     return s
 
 
@@ -85,3 +105,13 @@ def _resized(sized: Callable[[Any], Any], e: Event) -> Event:
     if not isinstance(e, Messages):
         return e
     return replace(e, messages=tuple(replace(m, weight=sized(m.weight)) for m in e.messages))
+
+
+def _crowded(e: Event, least: float) -> Event:
+    """The event with its messages repeated by other clients, until there are twice as many as the divisor."""
+    if not isinstance(e, Messages) or not least:
+        return e
+    times = int(np.ceil(2 * least / len(e.messages)))
+    apart = 1 + max(m.client for m in e.messages)
+    more = (replace(m, client=m.client + k * apart) for k in range(times) for m in e.messages)
+    return replace(e, messages=tuple(more))

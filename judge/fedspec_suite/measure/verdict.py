@@ -179,10 +179,10 @@ class Obligation:
 
 @dataclass(frozen=True)
 class Unseen:
-    """Equation of a claim that affects no compared quantity.
+    """Equation, or word, of a claim that affects no compared quantity.
 
     Attributes:
-        equation: its id.
+        equation: its id; a word itself, such as ``clip-norm 1``.
         text: as it is printed.
         shown_by: the quantities that would show it.
     """
@@ -192,8 +192,15 @@ class Unseen:
     shown_by: tuple[str, ...]
 
     @property
+    def is_word(self) -> bool:
+        """True for a word of the claim."""
+        return self.equation == self.text
+
+    @property
     def symbol(self) -> str:
-        """Symbol that the equation computes, from its id; x for a step."""
+        """Symbol that the equation computes, from its id; x for a step; a word itself."""
+        if self.is_word:
+            return self.equation
         tail = self.equation.rpartition(".")[2]
         return "x" if tail == "step" else tail
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from fedspec_suite.judge.refused_zeros import REFUSALS, TAKES_BLOCKS, TAKES_ZERO
 from fedspec_suite.measure.verdict import Result, Status
@@ -41,8 +42,15 @@ def to_be_seen(r: Result) -> str:
     """Explain why part of a claim was not seen, and which quantities to return so that it is seen."""
     if not r.seen:
         return "none of these checks compares with the rule; run follows-x too"
-    named = ", ".join(u.equation for u in r.unseen)
+    equations = tuple(u for u in r.unseen if not u.is_word)
+    named = ", ".join(u.equation for u in equations)
     fields = to_show(r)
+    if words := [u.equation for u in r.unseen if u.is_word]:
+        # A schedule may begin after the longest case ends, and a divisor may exceed the number of clients.
+        larger = "--rounds" if any(word.startswith("the schedule") for word in words) else "--clients"
+        reached = f"code without {' or '.join(words)} gives the same numbers in fedspec's cases; raise {larger}"
+        reached += ", or claim a number that they reach"
+        return "; ".join([reached, *([to_be_seen(replace(r, unseen=equations))] if equations else [])])
     if not fields:
         return f"nothing that an adapter can return at level {r.level} depends on {named}"
     return f"{', '.join(r.seen)} would be the same with another {named}; return {', '.join(fields)} too"

@@ -1,0 +1,123 @@
+"""Words of a claim with large or small numbers: code that leaves a word out deviates, or the verdict names the word.
+
+The second route is a wrong subject: the specification without the word.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from test_judge.results import result
+
+from fedspec.catalogue import CATALOGUE
+from fedspec.contract import Case, Claim, Info, Offer, Session
+from fedspec.reference import SUBJECT
+from fedspec_suite.judge.equation_coverage import compared_quantities, with_coverage
+from fedspec_suite.judge.runner import judge_offer, result_of
+from fedspec_suite.measure.in_process import InProcess
+from fedspec_suite.measure.verdict import Conformity, Result, Unseen
+from fedspec_suite.report.partial_conformance import to_be_seen
+
+pytestmark = pytest.mark.table(4)
+
+
+class Without:
+    """The specification, which drops a word of its claim, or puts another word in its place."""
+
+    def __init__(self, offer: Offer, word: str, other: str = "") -> None:
+        self.info, self.word, self.other = Info("without", "1", (offer,)), word, other
+
+    def start(self, case: Case) -> Session:
+        def put(said: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(filter(None, (self.other if w == self.word else w for w in said)))
+
+        schedules = {} if self.word == "schedule" else case.schedules
+        chains = {n: put(getattr(case, n)) for n in ("gradients", "messages", "steps")}
+        return SUBJECT.start(replace(case, schedules=schedules, **chains))
+
+
+def judged(offer: Offer, word: str, other: str = "", laws: str = "follows-x") -> Result:
+    subject = InProcess(Without(offer, word, other))
+    found = judge_offer(subject, offer, law=laws, profile="quick")
+    return with_coverage(result_of(subject, offer, found, unasked=0), offer, compared_quantities(found))
+
+
+def claim(level: str = "server", algorithm: str = "fedavg", **words: Any) -> Claim:
+    reading = CATALOGUE[algorithm].readings[0].name
+    return Claim(algorithm, level, reading, dtypes=words.pop("dtypes", ("float64",)), **words)
+
+
+NOTICED = [
+    *(
+        (claim(level, messages=(word,)), word)
+        for level in ("server", "round")
+        for word in ("clip-norm 1e6", "fixed 40")
+    ),
+    *(
+        (claim(messages=(word,)), word)
+        for word in ("clip-value 1e8", "mean-clip-norm 1e5", "clip-norm 1e-8", "fixed 52")
+    ),
+    *((claim(messages=(w,), dtypes=("float32",)), w) for w in ("clip-norm 1e6", "fixed 36")),
+    *((claim("client", "momentum", gradients=(w,)), w) for w in ("clip-norm 1e6", "decay 1e-9", "scale-norm 1e-6")),
+    (claim("round", gradients=("clip-block-norm 1e6",)), "clip-block-norm 1e6"),
+    (claim("trace", "dsgd", gradients=("clip-value 1e6",)), "clip-value 1e6"),
+    (claim("client", "adam", steps=("decoupled-decay 1e-9",)), "decoupled-decay 1e-9"),
+    (claim("client", "adam", steps=("lookahead 20 0.999",)), "lookahead 20 0.999"),
+    (claim(messages=("clip-norm 1", "fixed 40")), "fixed 40"),
+    (claim(messages=("clip-norm 1", "float16")), "float16"),
+]
+
+
+@pytest.mark.parametrize(("offer", "word"), NOTICED, ids=lambda v: v if isinstance(v, str) else v.level)
+def test_cases_follow_the_number_of_a_word(offer: Claim, word: str) -> None:
+    assert judged(offer, word).verdict is Conformity.DOES_NOT
+    right = judged(offer, "")
+    assert (right.verdict, right.unseen) == (Conformity.CONFORMS, ())
+
+
+UNREACHED = [
+    # No power of two fits both bounds, and a change of a float16's bits is no longer rounded at 2^-40.
+    (claim(messages=("clip-value 1", "clip-norm 1e6")), "clip-norm 1e6"),
+    (claim(messages=("fixed 40", "clip-norm 1")), "fixed 40"),
+    (claim(messages=("clip-norm 1", "mean-clip-norm 100")), "mean-clip-norm 100"),
+    (claim(messages=("clip-norm 1e9", "float16")), "clip-norm 1e9"),
+    (claim("server", "fedavgm", schedules={"eta": "step/round period=1000 factor=0.5"}), "schedule"),
+]
+
+
+@pytest.mark.parametrize(("offer", "word"), UNREACHED, ids=lambda v: v if isinstance(v, str) else v.level)
+def test_a_word_that_no_case_reaches_is_named(offer: Claim, word: str) -> None:
+    for r in (judged(offer, word), judged(offer, "")):
+        assert r.verdict is Conformity.IN_PART
+        said = "the schedule of eta" if word == "schedule" else word
+        assert [u.equation for u in r.unseen] == [said]
+        assert r.said == f"conforms in x; {said} was not seen"
+
+
+def test_a_least_divisor_is_passed_by_more_clients_than_it_says() -> None:
+    messages = ("clip-norm 1", "weight-cap 300", "divisor-at-least 12")
+    offer = claim(messages=messages)
+    assert judged(offer, messages[2], "divisor 12").verdict is Conformity.DOES_NOT
+    assert judged(offer, "").verdict is Conformity.CONFORMS
+    many = claim(messages=(*messages[:2], "divisor-at-least 400"))
+    assert judged(many, "divisor-at-least 400", "divisor 400").verdict is Conformity.IN_PART
+
+
+def test_masks_and_a_schedule_of_a_longer_run_need_no_word() -> None:
+    assert judged(claim(messages=("masks 100",)), "masks 100").verdict is Conformity.CONFORMS
+    offer = claim("server", "fedavgm", schedules={"eta": "step/round period=45 factor=0.5"})
+    assert judged(offer, "").verdict is Conformity.CONFORMS
+    assert judged(offer, "schedule", laws="far-rounds").verdict is Conformity.DOES_NOT
+
+
+def test_the_sentence_says_what_to_do() -> None:
+    clip, late = (Unseen(word, word, ()) for word in ("clip-norm 1e9", "the schedule of eta"))
+    c = Unseen("scaffold.c", "c = c", ("c",))
+    both = to_be_seen(replace(result(), seen=("x",), unseen=(clip, c)))
+    assert both == (
+        "code without clip-norm 1e9 gives the same numbers in fedspec's cases; raise --clients, or claim a number that "
+        "they reach; x would be the same with another scaffold.c; return c too"
+    )
+    assert "raise --rounds" in to_be_seen(replace(result(), seen=("x",), unseen=(late,)))
