@@ -41,6 +41,9 @@ CHAINS = ("gradients", "messages", "steps")
 WITHOUT_EFFECT = ("masks",)
 """Words that change no number: masks cancel."""
 
+FAR = 1e30
+"""Bound that no change reaches."""
+
 LEAST = 1e-9
 """Smallest change of a scheduled rate that a comparison sees in every type."""
 
@@ -78,9 +81,16 @@ def unreached_words(offer: Offer, reach: Reach = USUAL_REACH) -> tuple[Unseen, .
 
 
 def _without(name: str, word: str, case: Case) -> Case:
-    """The case whose chain of this name lacks a word, or has the plain divisor in place of one with a least value."""
-    plain = [word.replace("divisor-at-least", "divisor")] if word.startswith("divisor-at-least") else []
-    kept = [other for said in getattr(case, name) for other in (plain if said == word else [said])]
+    """The case whose chain of this name lacks a word, or has a plain divisor in place of one with a least value."""
+    chain: tuple[str, ...] = getattr(case, name)
+    kind, *numbers = word.split()
+    instead = [f"divisor {numbers[0]}"] if kind == "divisor-at-least" else []
+    noise = next((said for said in chain if said.startswith("noise ")), "")
+    if noise and kind == "clip-norm":
+        # Noise is a multiple of the clip's bound: a bound that nothing reaches, and as much noise as before.
+        less = float(noise.split()[1]) * float(numbers[0]) / FAR
+        chain, instead = tuple(f"noise {less!r}" if said == noise else said for said in chain), [f"clip-norm {FAR!r}"]
+    kept = [other for said in chain for other in (instead if said == word else [said])]
     return replace(case, **{name: tuple(kept)})
 
 
