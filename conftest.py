@@ -97,7 +97,7 @@ def chosen(profile: str, items: list[pytest.Item]) -> list[pytest.Item]:
         elif profile == "test":
             keep.update(fast[:many])
         elif profile == "outside":
-            keep.update([case for case in cases if case not in fast[:many]][:many])
+            keep.update([case for case in cases if case not in fast[:many]][: mark.args[-1] if mark else many])
         else:
             keep.update(inside)
     return [item for item in items if item in keep]
