@@ -131,8 +131,8 @@ scale: venv ## Measure ours over a plain loop, by parameters and clients; goes o
 
 .PHONY: fused
 fused: $(FUSED)/.installed ## Hold the fused GPU kernel to the specification in Triton's interpreter (installs Triton)
-	PYTHONPATH=$(FUSED) $(BIN)/pytest tests/test_mirror/test_fused.py $(ARGS)
-	PYTHONPATH=$(FUSED) FEDSPEC_DEVICE=cpu TRITON_INTERPRET=1 $(BIN)/pytest -m gpu tests/test_gpu $(ARGS)
+	PYTHONPATH=$(FUSED) $(BIN)/pytest impl/test_mirror/test_fused.py $(ARGS)
+	PYTHONPATH=$(FUSED) FEDSPEC_DEVICE=cpu TRITON_INTERPRET=1 $(BIN)/pytest -m gpu impl/test_gpu $(ARGS)
 
 $(FUSED)/.installed: | venv
 	@echo "installing $(TRITON_PIN) into $(FUSED) (285 MB to fetch, 1.1 GB unpacked)"
@@ -171,7 +171,7 @@ site: $(VENV)/.site ## Build the site in out/site, to be opened from the disk (h
 	@echo "out/site/index.html"
 
 .PHONY: browser
-browser: $(VENV)/.browser ## Install what drives Chromium over the site (tests/test_site; make outside)
+browser: $(VENV)/.browser ## Install what drives Chromium over the site (site/test_site; make outside)
 
 $(VENV)/.site $(VENV)/.browser: $(VENV)/.%: $(STAMP)
 	@printf '%s\n' '-c ../constraints.txt' '-e .[$*]' >$(VENV)/$*.txt

@@ -193,7 +193,7 @@ def judge(device: str = "cpu", cores: int = 1, subjects: tuple[str, ...] = ("spe
         cases = sum(o["cases"] for offer in offers for o in offer["obligations"])
         found |= {subject: took, f"{subject}_obligations": required, f"{subject}_obligation": took / required}
         found |= {f"{subject}_cases": cases, f"{subject}_case": took / cases}
-    took, said = _timed([sys.executable, "-m", "pytest", "-q", "-n", str(cores), str(ROOT / "tests/test_spec")])
+    took, said = _timed([sys.executable, "-m", "pytest", "-q", "-n", str(cores), str(ROOT / "spec/test_spec")])
     passed = int(re.findall(r"(\d+) passed", said)[-1])
     return found | {"tests_of_spec": passed, "tests_of_spec_seconds": took, "test_of_spec": took / passed}
 

@@ -44,7 +44,7 @@ def invariants() -> str:
     for paper in PAPERS.values():
         rows = []
         for v in of_paper(paper.key):
-            seen = [*(f"law `{w}`" for w in v.laws), *(f"test `{t.removeprefix('tests/')}`" for t in v.tests)]
+            seen = [*(f"law `{w}`" for w in v.laws), *(f"test `{t}`" for t in v.tests)]
             seen += [f"statement `{p}`" for p in v.proofs]
             rows.append([str(v.number), plain(v.says), v.source, ", ".join(seen), plain(v.why)])
         head = ["", "statement", "source", "looked after by", "what is not covered, and why"]

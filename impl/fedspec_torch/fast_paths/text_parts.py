@@ -83,7 +83,7 @@ class Part:
         how: description of the fast version and of the options for which the text runs instead; for a client's text,
             how it runs.
         when: condition under which the fast version runs; otherwise the text runs; empty: the fast version always runs.
-        held_by: the tests in ``tests/test_mirror`` that compare the fast version with the text; the last one compares
+        held_by: the tests in ``impl/test_mirror`` that compare the fast version with the text; the last one compares
             whole runs, and covers no row of a plugin.
         holds: for a server, the part of the clients' changes that it keeps in memory while it runs.
     """

@@ -40,7 +40,7 @@ ENGINES: dict[str, tuple[str, int | None, int, str | None]] = {
 }
 """Variants of the engine: gradient method, clients in a block, shards, and precision.
 
-The shards are on a single rank here; tests/test_mirror/test_ranks.py checks that two ranks compute the same numbers.
+The shards are on a single rank here; impl/test_mirror/test_ranks.py checks that two ranks compute the same numbers.
 """
 
 OFFERED = ("engine stacked", "engine looped singly")

@@ -28,22 +28,19 @@ def run(command: list[str], where: Path, **more: str) -> str:
 
 @pytest.mark.outside
 def test_a_run_of_flower_is_fednova_and_is_resumed_and_scaffold_keeps_its_variates(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, wheels: dict[str, Path]
 ) -> None:
     # The app has its dependencies from the index, and fedspec from here.
     uv = [sys.executable, "-m", "uv"]
-    for place in (ROOT, ROOT / "impl"):
-        run([*uv, "build", "-q", "--wheel", "-o", str(tmp_path / "wheel"), str(place)], tmp_path)
-    wheel, of_torch = (next((tmp_path / "wheel").glob(f"{name}-*.whl")) for name in ("fedspec", "fedspec_torch"))
     run([*uv, "venv", "-q", "--python", sys.executable, str(tmp_path / "venv")], tmp_path)
     python, state = tmp_path / "venv" / "bin" / "python", tmp_path / "state.npz"
     run([*uv, "pip", "install", "-q", "--python", str(python), "flwr[simulation]==1.41.0"], tmp_path)
     # Strategies need no torch.
-    run([*uv, "pip", "install", "-q", "--python", str(python), "--no-deps", str(of_torch)], tmp_path)
+    run([*uv, "pip", "install", "-q", "--python", str(python), "--no-deps", str(wheels["fedspec-torch"])], tmp_path)
     app = tmp_path / "app"
     shutil.copytree(APP, app, ignore=shutil.ignore_patterns("__pycache__"))
     text = (app / "pyproject.toml").read_text()
-    text = text.replace('dependencies = ["fedspec"', f'dependencies = ["fedspec @ file://{wheel}"')
+    text = text.replace('dependencies = ["fedspec"', f'dependencies = ["fedspec @ file://{wheels["fedspec"]}"')
     text = text.replace("num-server-rounds = 3", "num-server-rounds = 1").replace('state = ""', f'state = "{state}"')
     (app / "pyproject.toml").write_text(text)
     flwr, path = tmp_path / "venv" / "bin" / "flwr", f"{tmp_path / 'venv' / 'bin'}:{os.environ['PATH']}"

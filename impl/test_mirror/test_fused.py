@@ -1,6 +1,6 @@
 """The fused kernel: what Triton's interpreter makes of it is held to plain autograd; what it refuses is said.
 
-No GPU is needed, and none runs here: tests/gpu holds what a GPU makes of it to the same numbers.
+No GPU is needed, and none runs here: impl/test_gpu holds what a GPU makes of it to the same numbers.
 """
 
 from __future__ import annotations

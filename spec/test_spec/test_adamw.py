@@ -1,4 +1,4 @@
-"""AdamW on numbers worked by hand, exactly; tests/test_use compares it with torch's."""
+"""AdamW on numbers worked by hand, exactly; impl/test_use compares it with torch's."""
 
 from __future__ import annotations
 

@@ -6,16 +6,21 @@ import gc
 import math
 import os
 import signal
+import subprocess
+import sys
 import time
 import zlib
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import jaxtyping
 import pytest
+from filelock import FileLock
 from jaxtyping import install_import_hook
 from test_spec.watching import watched
 
 from fedspec import rules
+from fedspec.errors import SOURCES
 
 # Several processes test at once, on models so small that the threads of torch wait for each other ten times as long as
 # they compute. Before anything imports torch; what the tests start inherits it.
@@ -33,6 +38,7 @@ rules.checked = watched(rules.checked)  # type: ignore[assignment]
 
 
 PROFILE = os.environ.get("FEDSPEC_PROFILE", "full")
+ROOT = Path(__file__).resolve().parent
 BEGUN = time.monotonic()
 LONG = ("long", "night")
 
@@ -91,7 +97,7 @@ def chosen(profile: str, items: list[pytest.Item]) -> list[pytest.Item]:
         elif profile == "test":
             keep.update(fast[:many])
         elif profile == "outside":
-            keep.update([case for case in cases if case not in fast[:many]][:many])
+            keep.update([case for case in cases if case not in fast[:many]][: mark.args[-1] if mark else many])
         else:
             keep.update(inside)
     return [item for item in items if item in keep]
@@ -144,6 +150,18 @@ def long_runs_check_no_shapes(request: pytest.FixtureRequest) -> Iterator[None]:
     jaxtyping.config.update("jaxtyping_disable", before or judging or any(map(request.node.get_closest_marker, LONG)))
     yield
     jaxtyping.config.update("jaxtyping_disable", before)
+
+
+@pytest.fixture(scope="session")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Wheels of the distributions, by name, which the processes of a run share."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "wheels"
+    with FileLock(folder.with_suffix(".lock")):
+        for place in () if folder.exists() else SOURCES.values():
+            build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder)]
+            subprocess.run([*build, str(ROOT / place)], check=True, capture_output=True)
+    return {name: next(folder.glob(f"{name.replace('-', '_')}-*.whl")) for name in SOURCES}
 
 
 @pytest.fixture

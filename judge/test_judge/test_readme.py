@@ -123,7 +123,9 @@ SAYS_NOTHING = re.compile(
 """Under Raises: a word that repeats the sentence above it, instead of what is refused."""
 
 
-@pytest.mark.parametrize("root", ["spec", "impl", "judge", "proofs_check", "tests", "scripts", "docs", "examples"])
+@pytest.mark.parametrize(
+    "root", ["spec", "impl", "judge", "proofs_check", "benchmarks", "site", "scripts", "docs", "examples"]
+)
 def test_errors_say_what_is_refused(root: str) -> None:
     files = sorted((ROOT / root).rglob("*.py"))
     assert files

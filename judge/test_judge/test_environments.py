@@ -76,16 +76,6 @@ def found(version: str) -> str | None:
     return None
 
 
-@pytest.fixture(scope="module")
-def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    folder, found = tmp_path_factory.mktemp("dist"), {}
-    for name, place in SOURCES.items():
-        build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT / place)]
-        subprocess.run(build, check=True, capture_output=True)
-        (found[name],) = folder.glob(f"{name.replace('-', '_')}-*.whl")
-    return found
-
-
 @pytest.fixture
 def folder() -> Iterator[Path]:
     """Folder that is deleted afterwards: an environment with torch takes a gigabyte."""

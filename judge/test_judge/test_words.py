@@ -1,4 +1,4 @@
-"""The prose of the README and of docs is short and plain: tests/test_judge/words.toml says how."""
+"""The prose of the README and of docs is short and plain: judge/test_judge/words.toml says how."""
 
 from __future__ import annotations
 

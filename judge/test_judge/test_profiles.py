@@ -17,7 +17,7 @@ def case(name: str, **marks: tuple[int, ...]) -> Any:
 
 
 def table(many: int, **marks: tuple[int, ...]) -> list[Any]:
-    return [case(f"tests/t.py::test_t[{k}]", **marks) for k in range(many)]
+    return [case(f"t.py::test_t[{k}]", **marks) for k in range(many)]
 
 
 @pytest.mark.parametrize(
@@ -27,6 +27,7 @@ def table(many: int, **marks: tuple[int, ...]) -> list[Any]:
         ({"table": (20,)}, 2, 20, 20, 100),
         ({"table": (9,)}, 0, 9, 9, 100),
         ({"table": (70,)}, 7, 70, 30, 100),
+        ({"table": (20, 60)}, 2, 20, 60, 100),
         ({"slow": ()}, 0, 0, 100, 100),
         ({"slow": (), "table": (3,)}, 0, 0, 3, 100),
         ({"outside": ()}, 0, 0, 100, 0),
@@ -45,7 +46,7 @@ def test_as_many_as_the_marks_say(
 
 
 def test_marks_of_single_cases_hold_for_them_alone(choice: Choice) -> None:
-    cases = [*table(5), *(case(f"tests/t.py::test_t[{k}]", slow=()) for k in range(5, 9))]
+    cases = [*table(5), *(case(f"t.py::test_t[{k}]", slow=()) for k in range(5, 9))]
     assert choice("quick", cases) == choice("test", cases) == cases[:5]
     assert choice("outside", cases) == cases[5:]
 

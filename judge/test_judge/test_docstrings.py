@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOTS = ("spec", "judge", "impl", "proofs_check", "benchmarks", "site", "vectors", "scripts", "tests", "examples")
+ROOTS = ("spec", "judge", "impl", "proofs_check", "benchmarks", "site", "vectors", "scripts", "examples")
 PRONOUN = re.compile(
     r"(What|Whatever|One|Of|Where|Whether|Who|Whose|Whoever|That|Those|These|How|Which|The same|They|Nobody|Nothing)\b"
 )

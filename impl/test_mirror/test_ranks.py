@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import torch
+from filelock import FileLock
 from test_judge.support import inside
 from test_mirror import ranked
 from test_mirror.federations import TRAINABLE
@@ -30,14 +31,27 @@ HELD = {"scaffold": 1, "fed-lamb": 2, "dsgd": 1, "feddyn": 1, "fednova-vr": 1, "
 
 @pytest.fixture(scope="module")
 def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Results of one process, and of four ranks that begin from its files; they talk on the loopback alone."""
-    folder = tmp_path_factory.mktemp("ranks")
+    """Results of one process and of four ranks, from another test process if that has them."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "ranks"
     items: list[Any] = [item for item in request.session.items if item.path == request.path]
+    with FileLock(folder.with_suffix(".lock")):
+        if not (folder / "found").exists():
+            folder.mkdir()
+            torch.save(trained(folder, items), folder / "found")
+    return {"folder": folder, **torch.load(folder / "found", weights_only=True)}
+
+
+def trained(folder: Path, items: list[Any]) -> dict[str, Any]:
+    """Results of one process, and of four ranks that begin from its files; they talk on the loopback alone."""
     named = {*HELD, *ranked.KEPT, *(i.callspec.params["row"].id for i in items if "row" in i.fixturenames)}
     rows = [row for row in TRAINABLE if row.id in named]
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    alone = {row.id: ranked.halves(row, folder / f"{row.id}.of-one") for row in rows}
+    alone = {}
+    for row in rows:
+        run, x = ranked.halves(row, folder / f"{row.id}.of-one")
+        alone[row.id] = [done.loss for done in run.history], x
     recorded = ranked.recordings(folder)
     beside = ranked.beside()
     torch.set_num_threads(threads)
@@ -52,17 +66,17 @@ def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
             rank.kill()
     assert codes == [0, 0, 0, -9]
     out = [torch.load(folder / f"rank-{r}", weights_only=True) for r in range(RANKS - 1)]
-    return {"folder": folder, "alone": alone, "recorded": recorded, "beside": beside, "ranks": out}
+    return {"alone": alone, "recorded": recorded, "beside": beside, "ranks": out}
 
 
 @pytest.mark.table(1)
 @pytest.mark.long
 @by_id
 def test_four_ranks_compute_what_one_process_does_bit_for_bit(row: Any, found: dict[str, Any]) -> None:
-    run, x = found["alone"][row.id]
+    losses, x = found["alone"][row.id]
     for out in found["ranks"]:
         assert torch.equal(out["ends"][row.id], x)
-        assert out["losses"][row.id] == [done.loss for done in run.history]
+        assert out["losses"][row.id] == losses
 
 
 @pytest.mark.long

@@ -109,13 +109,13 @@ def living(names: Iterable[str], laws: Sequence[str]) -> set[str]:
     return left
 
 
-@pytest.mark.table(3)
+@pytest.mark.table(3, len(OF))
 @pytest.mark.parametrize("algorithm", sorted(OF))
 def test_the_comparison_with_the_rule_kills_every_mutant(algorithm: str) -> None:
     assert not living(OF[algorithm], COMPARES)
 
 
-@pytest.mark.table(3)
+@pytest.mark.table(3, len(OF))
 @pytest.mark.parametrize("algorithm", sorted(OF))
 def test_a_property_kills_every_mutant(algorithm: str) -> None:
     """Without running the rule; so no mistake is in the rule and in what it is compared with."""
