@@ -68,9 +68,7 @@ def load(reference: str) -> Subject:
                 "`fedspec adapter ALGORITHM` writes one"
             )
         if len(own) != 1:
-            raise ContractError(
-                f"adapter: {where} has several; choose one, as in {where}:NAME; its adapters: {said}"
-            )
+            raise ContractError(f"adapter: {where} has several; choose one, as in {where}:NAME; its adapters: {said}")
         (name,) = own
     if not hasattr(module, name):
         raise ContractError(f"adapter: {where} has no attribute {name!r}; its adapters: {said}")

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
@@ -91,7 +92,8 @@ def _without(name: str, word: str, case: Case) -> Case:
         less = float(noise.split()[1]) * float(numbers[0]) / FAR
         chain, instead = tuple(f"noise {less!r}" if said == noise else said for said in chain), [f"clip-norm {FAR!r}"]
     kept = [other for said in chain for other in (instead if said == word else [said])]
-    return replace(case, **{name: tuple(kept)})
+    changed: dict[str, Any] = {name: tuple(kept)}
+    return replace(case, **changed)
 
 
 def _moves(schedule: Schedule, reach: Reach) -> bool:
