@@ -8,6 +8,9 @@ from dataclasses import replace
 from fedspec_suite.judge.refused_zeros import REFUSALS, TAKES_BLOCKS, TAKES_ZERO
 from fedspec_suite.measure.verdict import Result, Status
 
+LARGER = {"the schedule": "--rounds", "divisor-at-least": "--clients"}
+"""Options that let cases reach a word, by its beginning."""
+
 
 def refused_zeros(r: Result) -> dict[str, str]:
     """Return the quantities that the subject refuses at zero although its claim allows it, with its messages."""
@@ -46,10 +49,9 @@ def to_be_seen(r: Result) -> str:
     named = ", ".join(u.equation for u in equations)
     fields = to_show(r)
     if words := [u.equation for u in r.unseen if u.is_word]:
-        # A schedule may begin after the longest case ends, and a divisor may exceed the number of clients.
-        larger = "--rounds" if any(word.startswith("the schedule") for word in words) else "--clients"
-        reached = f"code without {' or '.join(words)} gives the same numbers in fedspec's cases; raise {larger}"
-        reached += ", or claim a number that they reach"
+        flags = [flag for start, flag in LARGER.items() if any(word.startswith(start) for word in words)]
+        remedy = ", or ".join([*(f"raise {flag}" for flag in flags), "claim a number that they reach"])
+        reached = f"code without {' or '.join(words)} gives the same numbers in fedspec's cases; {remedy}"
         return "; ".join([reached, *([to_be_seen(replace(r, unseen=equations))] if equations else [])])
     if not fields:
         return f"nothing that an adapter can return at level {r.level} depends on {named}"
