@@ -128,7 +128,7 @@ def check(
 def py(reference: str) -> str:
     """``right:fedavg`` as the judge takes it."""
     module, _, name = reference.partition(":")
-    return f"py:{SUBJECTS / module}.py:{name}"
+    return f"{SUBJECTS / module}.py:{name}"
 
 
 def standalone(fault: str = "") -> str:

@@ -19,7 +19,7 @@ TEXT = (ROOT / "docs" / "answers.md").read_text(encoding="utf-8")
 COUNT, NAMES = 22, 3
 """Number of questions, and of those at the beginning that are about names alone and cite no thread."""
 COMMANDS = [shlex.split(line)[1:] for line in re.findall(r"^\$ (fedspec .*)$", TEXT, re.M)]
-OWN = "py:examples/asked.py:ADAPTER"
+OWN = "examples/asked.py:ADAPTER"
 
 
 def test_they_are_counted_and_each_cites_a_thread() -> None:

@@ -45,7 +45,7 @@ OPENED = [
     (hostile("fixed-huge"), "fixed.eta: got a whole number of 1329 bits"),
     (py("odd:no_comma"), "a tuple of one claim ends in a comma"),
     (py("odd:numbered"), "version: got 1.0; want a string"),
-    ("py:nowhere.py:it", "there is no file nowhere.py"),
+    ("nowhere.py:it", "there is no file nowhere.py"),
     ("cmd:/no/such/program", "check the command"),
     ("cmd: ", "names no command"),
     (py("odd:no_offer"), "claims nothing"),

@@ -67,9 +67,9 @@ def test_commands_can_be_copied(name: str) -> None:
 @pytest.mark.parametrize("encoding", ["ascii:strict", "utf-8"])
 def test_every_encoding_is_good_enough(encoding: str, tmp_path: Path) -> None:
     """The table has a line that is no ASCII, and a path may hold any letter."""
-    source = Path(py("right:fedavg").split(":")[1]).read_text(encoding="utf-8")
+    source = Path(py("right:fedavg").split(":")[0]).read_text(encoding="utf-8")
     (tmp_path / "méine_…_𝄞.py").write_text(source, encoding="utf-8")
-    name = "py:méine_…_𝄞.py:fedavg"
+    name = "méine_…_𝄞.py:fedavg"
     words = ("check", name, "--only", "fedavg/round", *SOME)
     environment = {**os.environ, "PYTHONIOENCODING": encoding, "COLUMNS": "60"}
 
@@ -78,7 +78,7 @@ def test_every_encoding_is_good_enough(encoding: str, tmp_path: Path) -> None:
         return subprocess.run(command, capture_output=True, check=False, cwd=tmp_path, timeout=300, env=environment)
 
     done = ran("--details")
-    said, name = done.stdout.decode(encoding.partition(":")[0]), name if encoding == "utf-8" else "py:m"
+    said, name = done.stdout.decode(encoding.partition(":")[0]), name if encoding == "utf-8" else "m\\xe9ine"
     assert (done.returncode, done.stderr) == (0, b"") and name in said
     assert ("─" if encoding == "utf-8" else "-") * 20 in said
     assert encoding == "utf-8" or r"m\xe9ine_..._\U0001d11e.py" in said
@@ -159,7 +159,7 @@ SHADOWS = ("json", "random", "typing", "numpy", "colorsys")
 def test_the_users_folder_shadows_nothing(tmp_path: Path) -> None:
     for name in SHADOWS:
         (tmp_path / f"{name}.py").write_text("raise SystemExit('shadowed')\n")
-    source = Path(py("right:fedavg").split(":")[1]).read_text(encoding="utf-8")
+    source = Path(py("right:fedavg").split(":")[0]).read_text(encoding="utf-8")
     # Its own module is found, and what it imports of the standard library is that.
     (tmp_path / "helper.py").write_text("import colorsys, random\nNUMBER = colorsys.rgb_to_hsv(0, 0, 1)\n")
     (tmp_path / "mine.py").write_text(f"import helper\n{source}".replace("from __future__ import annotations\n", ""))
@@ -191,7 +191,7 @@ def test_an_adapter_runs_as_it_is_written(tmp_path: Path) -> None:
 
 
 def test_an_adapter_may_have_the_name_of_a_module(tmp_path: Path) -> None:
-    source = Path(py("right:fedavg").split(":")[1]).read_text(encoding="utf-8")
+    source = Path(py("right:fedavg").split(":")[0]).read_text(encoding="utf-8")
     (tmp_path / "json.py").write_text(source)
     ran = inside("check", f"py:{tmp_path / 'json.py'}:fedavg", *SOME, "--only", "fedavg/round")
     assert ran.code == 0, ran.err

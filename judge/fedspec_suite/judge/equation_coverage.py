@@ -42,6 +42,13 @@ CHAINS = ("gradients", "messages", "steps")
 WITHOUT_EFFECT = ("masks",)
 """Words that change no number: masks cancel."""
 
+INSTEAD = {
+    "divisor-at-least": "divisor",
+    "accumulate-tokens": "accumulate-batches",
+    "accumulate-batches": "accumulate-tokens",
+}
+"""Words that can't be left out, or are hardly ever, each with the word that stands in its place."""
+
 FAR = 1e30
 """Bound that no change reaches."""
 
@@ -82,10 +89,10 @@ def unreached_words(offer: Offer, reach: Reach = USUAL_REACH) -> tuple[Unseen, .
 
 
 def _without(name: str, word: str, case: Case) -> Case:
-    """The case whose chain of this name lacks a word, or has a plain divisor in place of one with a least value."""
+    """The case whose chain of this name lacks a word, or has the word in its place that is the nearest to none."""
     chain: tuple[str, ...] = getattr(case, name)
     kind, *numbers = word.split()
-    instead = [f"divisor {numbers[0]}"] if kind == "divisor-at-least" else []
+    instead = [f"{INSTEAD[kind]} {numbers[0]}"] if kind in INSTEAD else []
     noise = next((said for said in chain if said.startswith("noise ")), "")
     if noise and kind == "clip-norm":
         # Noise is a multiple of the clip's bound: a bound that nothing reaches, and as much noise as before.

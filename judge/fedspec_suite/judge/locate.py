@@ -6,7 +6,6 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 
 from fedspec.contract import Subject
 from fedspec.errors import ContractError, FedspecError, UnknownNameError, nearest
@@ -33,11 +32,8 @@ def expand(implementation: str) -> tuple[str, ...]:
         UnknownNameError: it is neither a known kind nor a bundled name.
     """
     if reference := environments.python_reference(implementation):
-        file, dot, _ = reference.partition(".py")
-        if dot and not Path(f"{file}.py").is_file():
-            raise UnknownNameError(f"adapter: there is no file {file}.py; give the path of the adapter")
         # Commands are printed as people type them: mine.py for py:mine.py.
-        return (reference if dot else implementation,)
+        return (reference if ".py" in reference else implementation,)
     kind, _, rest = implementation.partition(":")
     if implementation in {"spec", *extensions.names(extensions.SUBJECTS)} or (kind in {"cmd", "mutant"} and rest):
         return (implementation,)

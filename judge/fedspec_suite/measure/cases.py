@@ -146,7 +146,7 @@ def scenarios(setting: Setting, **kw: Any) -> st.SearchStrategy[Scenario]:
         "trace": trace_scenarios,
     }
     drawn: st.SearchStrategy[Scenario] = kinds[setting.level](setting, **kw)
-    return drawn.map(partial(finer, setting)) if setting.level == "trace" else drawn
+    return drawn.map(partial(finer, setting)) if setting.level == "trace" and setting.gradients else drawn
 
 
 def norm_of(setting: Setting, h: Mapping[str, Any], tau: int) -> Any:
