@@ -73,6 +73,8 @@ class Federation:
             sizes, ``kept`` by each client, of the ``last`` participant, or ``recomputed``
             (:mod:`fedspec_torch.federation.statistics`).
         clip: the largest norm of a client's gradient of a minibatch; longer gradients are scaled down to it.
+        clip_value: the largest magnitude of an entry of that gradient; larger entries are clamped to it. It excludes
+            ``clip``.
         weight_decay: lambda: lambda times the local model is added to the gradient, after clipping; so moments include
             it.
         accumulate: number of minibatches over which a gradient is averaged; they are passed through one after another.
@@ -84,7 +86,7 @@ class Federation:
         LossError: the loss isn't a function.
         ShapeError: the clients' data differ in structure, shape or type.
         PlanError: ``batch_size`` or ``accumulate`` is less than 1, or ``statistics`` is unknown.
-        ParameterError: ``clip`` or ``weight_decay`` is outside its domain.
+        ParameterError: ``clip``, ``clip_value`` or ``weight_decay`` is outside its domain, or both clips are given.
         UnknownNameError: ``way`` isn't the name of a gradient method.
     """
 
@@ -102,6 +104,7 @@ class Federation:
     cached: bool = False
     statistics: str = Reading.AVERAGED
     clip: float | None = None
+    clip_value: float | None = None
     weight_decay: float = 0.0
     accumulate: int = 1
     choices: dict[int, Choice] = field(default_factory=dict, init=False, repr=False)
@@ -190,7 +193,7 @@ class Federation:
     @cached_property
     def stated(self) -> GradientOptions | None:
         """Options that are applied to every gradient; None if all are default."""
-        found = GradientOptions(self.clip, self.weight_decay, self.accumulate)
+        found = GradientOptions(self.clip, self.clip_value, self.weight_decay, self.accumulate)
         return None if found == GradientOptions() else found
 
     @cached_property

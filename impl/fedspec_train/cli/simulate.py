@@ -85,6 +85,9 @@ def mount(app: typer.Typer) -> None:
         ] = None,
         warm_up: Annotated[int, typer.Option(min=0, help="Rounds over which eta_l rises to what it is set to.")] = 0,
         clip: Annotated[float | None, typer.Option(help="The largest length of a client's gradient.")] = None,
+        clip_value: Annotated[
+            float | None, typer.Option(help="The largest magnitude of an entry of a gradient; not with --clip.")
+        ] = None,
         weight_decay: Annotated[float, typer.Option(help="So many times the local model in each gradient.")] = 0.0,
         accumulate: Annotated[int, typer.Option(min=1, help="Minibatches that a gradient is the mean of.")] = 1,
         way: Annotated[
@@ -165,7 +168,7 @@ def mount(app: typer.Typer) -> None:
             shape = shape_of(schedule, decay, warm_up, rounds)
             said = {"decay": (decay, 1.0), "schedule": (schedule, None), "warm_up": (warm_up, 0)}
             changes = {name: value for name, (value, usually) in said.items() if value != usually}
-            stated = dict(clip=clip, weight_decay=weight_decay, accumulate=accumulate, way=way)
+            stated = dict(clip=clip, clip_value=clip_value, weight_decay=weight_decay, accumulate=accumulate, way=way)
             count = ranks.size if shards is None else shards
             shared = import_module("fedspec_torch.ranks.shards")
             mine = shared.Shards(clients, count, ranks).mine if ranks.size > 1 else None
@@ -218,7 +221,7 @@ def mount(app: typer.Typer) -> None:
                 what = dict(data=data, model=tasks.model_of(data, model), clients=clients, cohort=size)
                 what |= dict(batch=batch, steps=work)
                 what |= {} if client_tests is None else {"client_tests": client_tests}
-                usually = {"clip": None, "weight_decay": 0.0, "accumulate": 1, "way": None}
+                usually = {"clip": None, "clip_value": None, "weight_decay": 0.0, "accumulate": 1, "way": None}
                 what |= {name: value for name, value in stated.items() if value != usually[name]}
                 what |= {"alpha": alpha} if tasks.kind_of(data)[0].by_label else {}
                 if note := tasks.kind_of(data)[0].note():
