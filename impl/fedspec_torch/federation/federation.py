@@ -31,7 +31,7 @@ from fedspec_torch.federation.training import Training
 from fedspec_torch.gradients.autotune import Choice
 from fedspec_torch.gradients.calls import Loss, accuracy
 from fedspec_torch.gradients.methods import WAYS, Network
-from fedspec_torch.gradients.module_state import read_buffers, tracks, write_buffers
+from fedspec_torch.gradients.module_state import read_buffers, recompute_hooked, tracks, write_buffers
 from fedspec_torch.plan import Oracle
 from fedspec_torch.refusals import LossError, ModuleError
 
@@ -121,6 +121,11 @@ class Federation:
         check_whole("seed", self.seed, "what is drawn depends on a number", least=0)
         if self.way not in (None, *WAYS, "fused"):
             raise UnknownNameError(f"way: got {self.way!r}; known: {', '.join(WAYS)}, fused")
+        if self.precision == "fp16":
+            raise UnknownNameError(
+                "precision: got 'fp16', in which small gradients become 0 unless a GradScaler scales the loss, and "
+                "runs have none; give bf16, or enter torch.autocast(..., torch.float16) in forward"
+            )
         if self.precision not in (None, "bf16"):
             raise UnknownNameError(f"precision: got {self.precision!r}; known: bf16")
         if self.precision and self.x0.dtype != torch.float32:
@@ -233,6 +238,8 @@ class Federation:
         with self.network.lent(), torch.no_grad():
             self.network.put(x)
             write_buffers(self.network.running, self.b0 if b is None else b)
+            with evaluating(self.model):
+                recompute_hooked(self.model)
             try:
                 copy = deepcopy(self.model)
             except Exception as error:
