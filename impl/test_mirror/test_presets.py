@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 from test_judge.support import inside
+from test_mirror.test_recipes import edited
 
 from fedspec.catalogue import find
 from fedspec.errors import ParameterError, UnknownNameError
 from fedspec.usual import usual
+from fedspec_torch.recipes import RecipeError
+from fedspec_torch.recipes.parser import parsed
 from fedspec_torch.recipes.presets import preset, presets, with_preset
 from fedspec_torch.run.arguments import hyper_of
 
@@ -42,6 +45,26 @@ def test_given_values_and_grids_come_before_those_of_a_preset() -> None:
         with_preset("fednova-cifar-10", "scaffold", {}, {})
     with pytest.raises(UnknownNameError, match=r"none is called 'fednova'; known: .*fednova-synthetic"):
         preset("fednova")
+
+
+def trial(lines: str, algorithm: str = "dp-joint") -> Any:
+    """The second trial of a recipe, with these lines in the place of its values."""
+    old = 'algorithm = "fednova"\nset = { eta_l = 0.1 }'
+    return parsed("own", edited(old, f'algorithm = "{algorithm}"\n{lines}')).trials[1]
+
+
+def test_a_recipe_takes_the_values_of_a_preset() -> None:
+    lines = 'preset = "fedada2-table-3-direct"\nset = { tau = 0.5 }\ntuned = { eta = 1.0 }\ngrid = { eta = [0.1, 1.0] }'
+    found = trial(lines)
+    assert found.reading == "joint-direct" and found.tuned == {"eta": 1.0} and found.grid == {"eta": (0.1, 1.0)}
+    assert found.set == {"clip_norm": 0.5, "sigma": 1.0, "eta_l": 1.0, "tau": 0.5, "eps": 1e-3}
+    with pytest.raises(RecipeError, match="own: preset: none is called 'x'"):
+        trial('preset = "x"')
+    with pytest.raises(RecipeError, match="preset fednova-grid sets no value of fedavg; write set, tuned and grid"):
+        trial('preset = "fednova-grid"', "fedavg")
+    for wrong, kind in (("preset = 3", "preset"), ('preset = "fednova-synthetic"\nset = 3', "set: got 3")):
+        with pytest.raises(RecipeError, match=kind):
+            trial(wrong, "fednova")
 
 
 @pytest.mark.slow

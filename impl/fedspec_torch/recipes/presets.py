@@ -65,8 +65,7 @@ def with_preset(name: str, algorithm: str, given: Values, grid: Values) -> tuple
     found = preset(name)
     if algorithm not in found.algorithms:
         raise ParameterError(
-            f"--preset {name}: {found.place} has no values for {algorithm}; it has some for "
-            f"{', '.join(found.algorithms)}"
+            f"preset {name}: {found.place} has no values for {algorithm}; it has some for {', '.join(found.algorithms)}"
         )
     own, tried = found.set.get(algorithm, {}), found.tune.get(algorithm, {})
     return (
