@@ -17,7 +17,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 TORCH_PIN := torch==2.13.0
 # The other distributions, which the tests need.
-BESIDE := ./impl[simulate] ./proofs_check[certify,privacy,solvers]
+BESIDE := ./impl[privacy,simulate] ./proofs_check[certify,privacy,solvers]
 
 # The seeds of `make soak`, and how many cases: quick, full, soak.
 SEEDS ?= 1 2 3 4 5 6 7 8 9 10

@@ -4,6 +4,7 @@
 * ``partition``: who has which examples of a data set; ``read_leaf``, ``read_table``: of local files.
 * ``simulate``, ``resume``: a run of an algorithm of the catalogue, round by round; ``Run.save`` writes it to a file,
   ``Stop`` ends it early.
+* ``privacy``: the guarantee (epsilon, delta) of a run whose server adds noise.
 * ``tune``: hyper-parameters chosen on data that are held out.
 * ``cohorts``, ``exchanges``, ``arrivals``: who takes part when; ``epochs``, ``each_round``, ``for_clients``: with how
   many local steps.
@@ -26,6 +27,7 @@ from fedspec_torch.run.checkpoints import CheckpointError
 from fedspec_torch.run.divergence import DivergedError
 from fedspec_torch.run.early_stopping import Stop
 from fedspec_torch.run.local_work import each_round, epochs, for_clients
+from fedspec_torch.run.privacy import Privacy, PrivacyError, privacy
 from fedspec_torch.run.runs import Round, Run
 from fedspec_torch.run.schedules import arrivals, cohorts, exchanges
 from fedspec_torch.run.simulation import resume, simulate
@@ -39,6 +41,8 @@ __all__ = [
     "Federation",
     "LossError",
     "ModuleError",
+    "Privacy",
+    "PrivacyError",
     "RankError",
     "Round",
     "Run",
@@ -53,6 +57,7 @@ __all__ = [
     "exchanges",
     "for_clients",
     "partition",
+    "privacy",
     "read_leaf",
     "read_table",
     "resume",

@@ -408,6 +408,7 @@ def begun(file: Path, loss: Any = F.cross_entropy) -> Federation:
         ({"model": model(lambda m: setattr(m, "scale", 0.25))}, "module's own numbers: "),
         ({"data": data(clients=3)}, "clients was 4, here it is 3"),
         ({"clip": 0.4}, "clip was None, here it is 0.4"),
+        ({"clip_value": 0.4}, "clip_value was None, here it is 0.4"),
         ({"precision": "bf16"}, "precision was None, here it is bf16"),
         ({"seed": 3, "batch_size": None}, "batch_size was 2, here it is None; seed was 0, here it is 3"),
     ],

@@ -310,14 +310,14 @@ def test_a_saved_run_is_gone_on_with_by_the_same_command_alone(
 def test_what_is_done_to_gradients_reaches_the_clients(tmp_path: Path) -> None:
     words = ("simulate", "fedavg", *SMALL, "--out", str(tmp_path / "x"))
     ends = {}
-    for option in ((), ("--clip", "0.01"), ("--weight-decay", "1"), ("--accumulate", "2")):
+    for option in ((), ("--clip", "0.01"), ("--clip-value", "0.001"), ("--weight-decay", "1"), ("--accumulate", "2")):
         inside(*words, *option)
         record = json.loads((tmp_path / "x.json").read_text(encoding="utf-8"))
         ends[option[:1]] = record["runs"][0]["rounds"][-1]["test_loss"]
         given = {option[0].strip("-").replace("-", "_"): float(option[1])} if option else {}
         assert {n: record["task"].get(n) for n in given} == given
         assert ("clip" in record["task"]) == (option[:1] == ("--clip",))
-    assert len({*ends.values()}) == 4
+    assert len({*ends.values()}) == 5
     inside(*words, "--clip", "0").refused("clip: got 0.0; give a norm above 0")
 
 

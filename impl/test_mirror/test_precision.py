@@ -60,6 +60,8 @@ def test_it_is_no_float32_and_within_the_bound_of_bfloat16(name: str) -> None:
 def test_what_cannot_be_rounded_so_is_refused_by_name() -> None:
     with pytest.raises(UnknownNameError, match="precision: got 'fp8'; known: bf16"):
         federation("fp8")
+    with pytest.raises(UnknownNameError, match=r"'fp16', in which small gradients become 0 .*GradScaler.*give bf16"):
+        federation("fp16")
     with pytest.raises(ModuleError, match=r"bf16 needs .* float32; this one is in torch\.float64"):
         Federation(nn.Linear(2, 1).double(), nn.functional.mse_loss, [], precision="bf16", batch_size=1)
     with pytest.raises(LayersError, match="bf16 is not written out"):

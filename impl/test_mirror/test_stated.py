@@ -19,9 +19,11 @@ SIZES = (7, 12, 6)
 
 CASES: dict[str, dict[str, Any]] = {
     "clipped": {"clip": 0.3},
+    "clamped": {"clip_value": 0.05},
     "decayed": {"weight_decay": 0.2},
     "accumulated": {"accumulate": 3},
     "all": {"clip": 0.3, "weight_decay": 0.2, "accumulate": 2},
+    "all, clamped": {"clip_value": 0.05, "weight_decay": 0.2, "accumulate": 2},
 }
 
 
@@ -47,6 +49,7 @@ def by_hand(
     steps: int,
     make: Any,
     clip: float | None = None,
+    clip_value: float | None = None,
     accumulate: int = 1,
     start: Tensor | None = None,
     **decay: float,
@@ -64,6 +67,8 @@ def by_hand(
             (F.cross_entropy(module(inputs[which]), targets[which]) / accumulate).backward()  # type: ignore[no-untyped-call]
         if clip is not None:
             nn.utils.clip_grad_norm_(module.parameters(), clip)
+        if clip_value is not None:
+            nn.utils.clip_grad_value_(module.parameters(), clip_value)
         steps_of.step()
     return torch.cat([p.detach().reshape(-1) for p in module.parameters()])
 
@@ -121,6 +126,8 @@ def test_a_gradient_of_zero_is_not_divided_by_its_length() -> None:
     [
         ({"clip": 0.0}, ParameterError, r"clip: got 0\.0; give a norm above 0"),
         ({"clip": float("nan")}, ParameterError, "clip: got nan"),
+        ({"clip_value": -1.0}, ParameterError, r"clip_value: got -1\.0; give a magnitude above 0"),
+        ({"clip": 1.0, "clip_value": 0.5}, ParameterError, "clip and clip_value: got 1 and 0.5, .*leave out one"),
         ({"weight_decay": -0.1}, ParameterError, r"weight_decay: got -0\.1"),
         ({"accumulate": 0}, PlanError, "accumulate: got 0"),
         ({"accumulate": 1.5}, PlanError, r"accumulate: got 1\.5"),

@@ -86,6 +86,8 @@ def test_the_federation_is_made_anew_for_what_a_grid_has_of_it() -> None:
     assert (made.clip, made.weight_decay, made.batch_size) == (None, 0.0, None)
     with pytest.raises(ParameterError, match=r"clip: got -1\.0"):
         tune("fedavg", federation, plan=cohorts(3), rounds=1, grid={"clip": [-1.0]}, eta_l=0.25)
+    by_value = tune("fedavg", federation, plan=cohorts(3), rounds=1, grid={"clip_value": [1.0, None]}, eta_l=0.25)
+    assert [t.score for t in by_value.trials] == pytest.approx([1.75**2 / 2, 1.5**2 / 2], rel=1e-12)
 
 
 def test_a_combination_that_is_given_up_has_no_score() -> None:

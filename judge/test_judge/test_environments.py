@@ -28,7 +28,7 @@ PROJECTS = {
 }
 PROJECT = PROJECTS["fedspec"]
 JUDGING = {"fedspec": ("suite",)}
-TRAINING = JUDGING | {"fedspec-torch": ("fast", "simulate")}
+TRAINING = JUDGING | {"fedspec-torch": ("fast", "privacy", "simulate")}
 PROVING = JUDGING | {"fedspec-proofs": ("solvers", "certify", "privacy")}
 """Distributions with the extras that are installed of each."""
 PYTHONS = re.findall(r"Python :: (3\.\d+)", " ".join(PROJECT["classifiers"]))

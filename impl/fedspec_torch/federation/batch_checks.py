@@ -117,6 +117,10 @@ def check_first(network: Network, x: Vector, near: Vector, leaves: Examples) -> 
         # As numbers of bytes: what is no number is not equal to itself.
         is_same = name in network.running or (name in kept and torch.equal(bytes_of(buffer), bytes_of(kept[name])))
         if not is_same:
+            # The way out is to train the same module in another mode, from the buffers that its user gave.
+            with torch.no_grad():
+                for own, value in kept.items():
+                    network.module.get_buffer(own).copy_(value)
             raise ModuleError(
                 f"model: it {Reason.KEEPS}: its buffer {name} changes with every call, and isn't a running statistic "
                 "of one of torch's norms; call model.eval(), or don't change the buffer in forward"

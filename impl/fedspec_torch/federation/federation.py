@@ -31,7 +31,7 @@ from fedspec_torch.federation.training import Training
 from fedspec_torch.gradients.autotune import Choice
 from fedspec_torch.gradients.calls import Loss, accuracy
 from fedspec_torch.gradients.methods import WAYS, Network
-from fedspec_torch.gradients.module_state import read_buffers, tracks, write_buffers
+from fedspec_torch.gradients.module_state import read_buffers, recompute_hooked, tracks, write_buffers
 from fedspec_torch.plan import Oracle
 from fedspec_torch.refusals import LossError, ModuleError
 
@@ -73,6 +73,8 @@ class Federation:
             sizes, ``kept`` by each client, of the ``last`` participant, or ``recomputed``
             (:mod:`fedspec_torch.federation.statistics`).
         clip: the largest norm of a client's gradient of a minibatch; longer gradients are scaled down to it.
+        clip_value: the largest magnitude of an entry of that gradient; larger entries are clamped to it. It excludes
+            ``clip``.
         weight_decay: lambda: lambda times the local model is added to the gradient, after clipping; so moments include
             it.
         accumulate: number of minibatches over which a gradient is averaged; they are passed through one after another.
@@ -84,7 +86,7 @@ class Federation:
         LossError: the loss isn't a function.
         ShapeError: the clients' data differ in structure, shape or type.
         PlanError: ``batch_size`` or ``accumulate`` is less than 1, or ``statistics`` is unknown.
-        ParameterError: ``clip`` or ``weight_decay`` is outside its domain.
+        ParameterError: ``clip``, ``clip_value`` or ``weight_decay`` is outside its domain, or both clips are given.
         UnknownNameError: ``way`` isn't the name of a gradient method.
     """
 
@@ -102,6 +104,7 @@ class Federation:
     cached: bool = False
     statistics: str = Reading.AVERAGED
     clip: float | None = None
+    clip_value: float | None = None
     weight_decay: float = 0.0
     accumulate: int = 1
     choices: dict[int, Choice] = field(default_factory=dict, init=False, repr=False)
@@ -118,6 +121,11 @@ class Federation:
         check_whole("seed", self.seed, "what is drawn depends on a number", least=0)
         if self.way not in (None, *WAYS, "fused"):
             raise UnknownNameError(f"way: got {self.way!r}; known: {', '.join(WAYS)}, fused")
+        if self.precision == "fp16":
+            raise UnknownNameError(
+                "precision: got 'fp16', in which small gradients become 0 unless a GradScaler scales the loss, and "
+                "runs have none; give bf16, or enter torch.autocast(..., torch.float16) in forward"
+            )
         if self.precision not in (None, "bf16"):
             raise UnknownNameError(f"precision: got {self.precision!r}; known: bf16")
         if self.precision and self.x0.dtype != torch.float32:
@@ -190,7 +198,7 @@ class Federation:
     @cached_property
     def stated(self) -> GradientOptions | None:
         """Options that are applied to every gradient; None if all are default."""
-        found = GradientOptions(self.clip, self.weight_decay, self.accumulate)
+        found = GradientOptions(self.clip, self.clip_value, self.weight_decay, self.accumulate)
         return None if found == GradientOptions() else found
 
     @cached_property
@@ -230,6 +238,8 @@ class Federation:
         with self.network.lent(), torch.no_grad():
             self.network.put(x)
             write_buffers(self.network.running, self.b0 if b is None else b)
+            with evaluating(self.model):
+                recompute_hooked(self.model)
             try:
                 copy = deepcopy(self.model)
             except Exception as error:

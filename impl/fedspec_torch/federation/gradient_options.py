@@ -21,11 +21,14 @@ class GradientOptions:
 
     Attributes:
         clip: the largest norm of a client's gradient: longer gradients are scaled down to it; None: no clipping.
+        clip_value: the largest magnitude of an entry of a gradient, as ``torch.nn.utils.clip_grad_value_`` clamps it;
+            None: no clamping. It excludes ``clip``, because training scripts apply the two in either order.
         weight_decay: lambda: lambda y is added to the gradient at y, as the gradient of lambda/2 |y|^2, after clipping.
         accumulate: A, the number of consecutive minibatches over which a gradient is averaged.
     """
 
     clip: float | None = None
+    clip_value: float | None = None
     weight_decay: float = 0.0
     accumulate: int = 1
 
@@ -33,11 +36,18 @@ class GradientOptions:
         """Raise an error if a number is out of range.
 
         Raises:
-            ParameterError: ``clip`` isn't above 0, ``weight_decay`` is below 0, or one of these two isn't finite.
+            ParameterError: ``clip`` or ``clip_value`` isn't above 0, both are given, ``weight_decay`` is below 0, or
+                a number isn't finite.
             PlanError: ``accumulate`` is less than 1.
         """
-        if self.clip is not None and not (self.clip > 0 and isfinite(self.clip)):
-            raise ParameterError(f"clip: got {self.clip!r}; give a norm above 0, or None")
+        for name, bound, what in (("clip", self.clip, "norm"), ("clip_value", self.clip_value, "magnitude")):
+            if bound is not None and not (bound > 0 and isfinite(bound)):
+                raise ParameterError(f"{name}: got {bound!r}; give a {what} above 0, or None")
+        if None not in (self.clip, self.clip_value):
+            raise ParameterError(
+                f"clip and clip_value: got {self.clip:g} and {self.clip_value:g}, whose order changes the gradient, "
+                "and training scripts use both orders; leave out one of the two"
+            )
         if not (self.weight_decay >= 0 and isfinite(self.weight_decay)):
             raise ParameterError(f"weight_decay: got {self.weight_decay!r}; give a number of at least 0")
         check_whole("accumulate", self.accumulate, "a gradient is the mean of at least one minibatch")
@@ -60,4 +70,6 @@ class GradientOptions:
             g /= self.accumulate
         if self.clip is not None:
             g = g * (self.clip / g.norm(dim=1, keepdim=True)).clamp(max=1)
+        if self.clip_value is not None:
+            g = g.clamp(-self.clip_value, self.clip_value)
         return g.add(y, alpha=self.weight_decay) if self.weight_decay else g

@@ -15,6 +15,9 @@ from typing import TypeGuard
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _NormBase
+from torch.nn.utils.prune import BasePruningMethod
+from torch.nn.utils.spectral_norm import SpectralNorm
+from torch.nn.utils.weight_norm import WeightNorm
 
 from fedspec_torch.data.batches import mixed
 
@@ -53,6 +56,17 @@ def write_buffers(buffers: Mapping[str, Tensor], values: Tensor) -> None:
             part = values[at : at + buffer.numel()].view(buffer.shape)
             buffer.copy_(part if buffer.is_floating_point() else part.round())
             at += buffer.numel()
+
+
+def recompute_hooked(module: nn.Module) -> None:
+    """Recompute the weights that torch's hooks derive from parameters before each call: of weight_norm, prune, ...
+
+    Without gradients they are then plain tensors, which torch can copy. Spectral norms must be in evaluation mode.
+    """
+    for part in module.modules():
+        for hook in part._forward_pre_hooks.values():
+            if isinstance(hook, WeightNorm | SpectralNorm | BasePruningMethod):
+                hook(part, None)
 
 
 def seed_of(seed: int, round: int, client: int, step: int) -> int:

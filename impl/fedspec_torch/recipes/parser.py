@@ -16,6 +16,7 @@ from fedspec.parsing import parse_toml
 from fedspec_torch.gradients.methods import WAYS
 from fedspec_torch.recipes.checks import RELATIONS
 from fedspec_torch.recipes.measures import MEASURES
+from fedspec_torch.recipes.presets import preset
 from fedspec_torch.recipes.recipe import Check, Fall, Normal, Recipe, Setting, Size, Trial
 from fedspec_torch.run.arguments import trainer
 from fedspec_torch.tasks import model_of
@@ -210,6 +211,7 @@ def _trials(id: str, given: Any, setting: Setting) -> Iterator[Trial]:
         raise RecipeError(f"{id}: trials: got {given!r}; write one [[trials]] or more")
     for k, one in enumerate(given):
         where = f"{id}: trials[{k}]"
+        one = _with_preset(where, one)
         _check_keys(where, one, tuple(f.name for f in fields(Trial)), ("name", "algorithm"))
         _values(where, Trial, {k: v for k, v in one.items() if k != "setting"})
         where = f"{id}: trial {one['name']}"
@@ -226,6 +228,22 @@ def _trials(id: str, given: Any, setting: Setting) -> Iterator[Trial]:
             if value not in grid[name]:
                 raise RecipeError(f"{where}: tuned {name} = {value} isn't in its grid {list(grid[name])}")
         yield Trial(one["name"], row.id, own, one.get("reading"), one.get("set", {}), tuned, grid)
+
+
+def _with_preset(where: str, one: Any) -> Any:
+    """A trial's table with the values of the preset that it names; values of the table take precedence."""
+    if not isinstance(one, Mapping) or not isinstance(one.get("preset"), str) or "algorithm" not in one:
+        return one
+    found, algorithm = preset(one["preset"]), trainer(one["algorithm"]).id
+    if algorithm not in found.set:
+        raise RecipeError(f"{where}: preset {one['preset']} sets no value of {algorithm}; write set, tuned and grid")
+    rest = {name: value for name, value in one.items() if name != "preset"}
+    own, tried = one.get("set", {}), one.get("grid", {})
+    if not isinstance(own, Mapping) or not isinstance(tried, Mapping):
+        return rest
+    values = {name: value for name, value in found.set[algorithm].items() if name not in tried}
+    there = {"reading": found.reading[algorithm]} if algorithm in found.reading else {}
+    return there | rest | {"set": {**values, **own}}
 
 
 def _list(names: Mapping[str, Any]) -> str:

@@ -94,6 +94,7 @@ def described(federation: Federation) -> tuple[dict[str, Any], dict[str, dict[st
         "precision": federation.precision,
         "statistics": str(federation.statistics),
         "clip": federation.clip,
+        "clip_value": federation.clip_value,
         "weight_decay": federation.weight_decay,
         "accumulate": federation.accumulate,
         "batch": f"{federation.structure}" if ends and federation.structure is not PAIR else None,
@@ -112,7 +113,7 @@ NAMED = {"sizes' digest": "examples of each client", "data's digest": "data", "m
 def federation_differences(found: Mapping[str, Any], federation: Federation) -> list[str]:
     """List how a federation differs from the federation of a saved run, with both values."""
     said, (ours, parts) = [], described(federation)
-    for what, there in found["federation"].items():
+    for what, there in {"clip_value": None, **found["federation"]}.items():  # Earlier runs had no such option.
         here: Any = ours.get(what)
         # A function that makes the data is not asked for them here.
         unknown = what == "data's digest" and None in (here, there)

@@ -18,7 +18,7 @@ def told_of(run: Any) -> dict[str, str]:
         "in a round": who,
         "local steps": steps,
         "batch": "all examples" if fed.batch_size is None else f"{fed.batch_size}",
-        "gradients clipped to": "none" if fed.clip is None else f"{fed.clip:g}",
+        "gradients clipped to": _clips(fed.clip, fed.clip_value),
         "weight decay": f"{fed.weight_decay:g}" if fed.weight_decay else "none",
         "minibatches of a gradient": "none" if fed.accumulate == 1 else f"{fed.accumulate}",
     }
@@ -27,6 +27,10 @@ def told_of(run: Any) -> dict[str, str]:
 def rates_of(run: Any) -> dict[str, str]:
     """Describe the hyper-parameters that change from round to round."""
     return {n.name: _rate(n, run.rounds) for n in run.plan.rates} if isinstance(run.plan, Rated) else {}
+
+
+def _clips(norm: float | None, value: float | None) -> str:
+    return f"{norm:g}" if norm is not None else "none" if value is None else f"[-{value:g}, {value:g}] entry by entry"
 
 
 def _plan(plan: Any) -> tuple[str, str]:

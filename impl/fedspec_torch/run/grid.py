@@ -23,7 +23,7 @@ from fedspec_torch.run.simulation import simulate
 Rates: TypeAlias = Mapping[str, Rate] | Callable[[Mapping[str, Any]], Mapping[str, Rate]]
 """Rates by round, or a function that makes them from a combination's values, for example to tune a schedule's rate."""
 
-OF_FEDERATIONS = ("batch_size", "clip", "weight_decay", "accumulate")
+OF_FEDERATIONS = ("batch_size", "clip", "clip_value", "weight_decay", "accumulate")
 """Settings of the federation that a grid may contain."""
 
 

@@ -130,7 +130,7 @@ def tune(
         federation: model, loss and data; the federation isn't changed.
         plan: as in ``simulate``.
         grid: the values to try, by the name of a hyper-parameter or option; or of ``batch_size``, ``clip``,
-            ``weight_decay`` or ``accumulate``, with which the federation is rebuilt.
+            ``clip_value``, ``weight_decay`` or ``accumulate``, with which the federation is rebuilt.
         rounds: number of rounds of each run.
         held_out: the share to hold out; or examples that no client has, as (inputs, targets) or as a Dataset: then all
             clients keep their data.

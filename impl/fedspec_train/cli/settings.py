@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, TypeAlias
 
@@ -34,6 +34,25 @@ def set_and_tried(
                 del (tried if own[name][1] else own)[name]
     plain = [{id: {n: value for n, (value, _) in said.items()} for id, said in each.items()} for each in (given, grids)]
     return plain[0], plain[1]
+
+
+def with_values(
+    preset: str, given: Settings, grids: Settings, readings: Mapping[str, str | None]
+) -> tuple[Settings, Settings, dict[str, str | None]]:
+    """Add a preset's values, grids and readings to the given ones, which take precedence.
+
+    Raises:
+        UnknownNameError: no preset has that name.
+        ParameterError: the preset has nothing for an algorithm.
+    """
+    presets = import_module("fedspec_torch.recipes.presets")
+    both = {name: presets.with_preset(preset, name, given[name], grids[name]) for name in given}
+    own = {name: value for name, value in readings.items() if value is not None}
+    return (
+        {name: values for name, (values, _) in both.items()},
+        {name: values for name, (_, values) in both.items()},
+        {**presets.preset(preset).reading, **own},
+    )
 
 
 def own_solvers(setting: Sequence[str], rows: Sequence[Algorithm]) -> tuple[list[str], list[Algorithm]]:

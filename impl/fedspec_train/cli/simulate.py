@@ -22,7 +22,7 @@ from fedspec.errors import FedspecError, to_install
 from fedspec.usual import usual
 from fedspec_suite.report.terminal import complaints, console, unbroken
 from fedspec_suite.report.terminal import progress as progress_line
-from fedspec_train.cli.settings import cohort_of, falling, local_work, own_solvers, set_and_tried, shape_of
+from fedspec_train.cli.settings import cohort_of, falling, local_work, own_solvers, set_and_tried, shape_of, with_values
 from fedspec_train.cli.training import PlaceError, Places, begun, play_each, show, whole, write
 from fedspec_train.cli.tuning import Question, found, mark, summed_up, tuning_record
 from fedspec_train.cli.tuning import show as show_tuning
@@ -76,6 +76,9 @@ def mount(app: typer.Typer) -> None:
         tune_seeds: Annotated[
             int, typer.Option(min=1, help="How often each is tried, drawn anew, and judged by the mean.")
         ] = 1,
+        preset: Annotated[
+            str | None, typer.Option(help="Values or grids that a paper prints, such as fedada2-table-3; --set wins.")
+        ] = None,
         decay: Annotated[
             float, typer.Option(min=0, help="What eta_l is multiplied by after every round; 1: nothing.")
         ] = 1.0,
@@ -85,6 +88,9 @@ def mount(app: typer.Typer) -> None:
         ] = None,
         warm_up: Annotated[int, typer.Option(min=0, help="Rounds over which eta_l rises to what it is set to.")] = 0,
         clip: Annotated[float | None, typer.Option(help="The largest length of a client's gradient.")] = None,
+        clip_value: Annotated[
+            float | None, typer.Option(help="The largest magnitude of an entry of a gradient; not with --clip.")
+        ] = None,
         weight_decay: Annotated[float, typer.Option(help="So many times the local model in each gradient.")] = 0.0,
         accumulate: Annotated[int, typer.Option(min=1, help="Minibatches that a gradient is the mean of.")] = 1,
         way: Annotated[
@@ -149,13 +155,17 @@ def mount(app: typer.Typer) -> None:
                 "panels": curves.chosen("--panels", panels, curves.PANELS),
             }
             (given, grids), size = set_and_tried(setting or (), tuning or (), rows), cohort_of(cohort, clients)
+            readings = {rows[0].id: reading}
+            if preset is not None:
+                given, grids, readings = with_values(preset, given, grids, readings)
+            tuned = any(grids.values())
             if client_tests is not None:
                 held_out.check_share(client_tests, "--client-tests", "")
                 if not any(panel.startswith(curves.OF_CLIENTS) for panel in look["panels"]):
                     look["panels"] = (*look["panels"], f"{curves.OF_CLIENTS}accuracy")
             findings: dict[str, Any] = {}
             sources: set[str] = set()
-            if tuning and ranks.size > 1:
+            if tuned and ranks.size > 1:
                 raise FedspecError(
                     "--tune: it runs on one process only; tune without torchrun, and --set the chosen values"
                 )
@@ -165,7 +175,7 @@ def mount(app: typer.Typer) -> None:
             shape = shape_of(schedule, decay, warm_up, rounds)
             said = {"decay": (decay, 1.0), "schedule": (schedule, None), "warm_up": (warm_up, 0)}
             changes = {name: value for name, (value, usually) in said.items() if value != usually}
-            stated = dict(clip=clip, weight_decay=weight_decay, accumulate=accumulate, way=way)
+            stated = dict(clip=clip, clip_value=clip_value, weight_decay=weight_decay, accumulate=accumulate, way=way)
             count = ranks.size if shards is None else shards
             shared = import_module("fedspec_torch.ranks.shards")
             mine = shared.Shards(clients, count, ranks).mine if ranks.size > 1 else None
@@ -174,12 +184,12 @@ def mount(app: typer.Typer) -> None:
                 places.check()
                 # What was tried alone may be all that is saved.
                 each = product((r.id for r in rows), range(seed, seed + seeds))
-                if anew := [] if tuning else places.check_resumed(each):
+                if anew := [] if tuned else places.check_resumed(each):
                     complaints().print(f"fedspec: --resume: nothing is saved of {'; '.join(anew)}: begun anew")
 
             def begin(row: Algorithm, s: int) -> tuple[Any, dict[str, Any], int]:
                 """A run, or what was saved of it, with its settings and its seed."""
-                said = reading if row is rows[0] else None
+                said = readings.get(row.id)
                 parts = dict(clients=clients, alpha=alpha, batch_size=batch, seed=s, device=device, mine=mine)
                 task = tasks.task(data, model, **parts)
                 federation, own_tests = replace(task.federation, **stated), None
@@ -211,14 +221,15 @@ def mount(app: typer.Typer) -> None:
                 pace = Pace(rounds * (len(rows) * seeds + tried * tune_seeds), tell)
                 asked = (begin(row, s) for row, s in product(rows, range(seed, seed + seeds)))
                 runs, ended, diverged = play_each(asked, places, pace)
-            stopped = bool(tuning) and isinstance(ended, KeyboardInterrupt)
+            stopped = tuned and isinstance(ended, KeyboardInterrupt)
             if ranks.rank == 0 and (runs or findings or stopped):
                 drawn = f"{steps or 5}{' in each round' if redraw else ''}"
                 work = drawn if epochs is None else f"{epochs:g} epochs"
                 what = dict(data=data, model=tasks.model_of(data, model), clients=clients, cohort=size)
                 what |= dict(batch=batch, steps=work)
+                what |= {} if preset is None else {"preset": preset}
                 what |= {} if client_tests is None else {"client_tests": client_tests}
-                usually = {"clip": None, "weight_decay": 0.0, "accumulate": 1, "way": None}
+                usually = {"clip": None, "clip_value": None, "weight_decay": 0.0, "accumulate": 1, "way": None}
                 what |= {name: value for name, value in stated.items() if value != usually[name]}
                 what |= {"alpha": alpha} if tasks.kind_of(data)[0].by_label else {}
                 if note := tasks.kind_of(data)[0].note():

@@ -276,7 +276,16 @@ def run_record(run: Any, own: dict[str, Any], seed: int, before: int) -> dict[st
         "way": choices[max(choices)].name if choices else run.federation.way,
         "why": choices[max(choices)].why if choices else "as asked",
         "rounds": [{n: v for n, v in asdict(r).items() if n != "clients" or v} for r in run.history],
+        **({"privacy": _privacy(run)} if "noise" in run.algorithm.takes else {}),
     }
+
+
+def _privacy(run: Any) -> str:
+    """Guarantee of a run that adds noise, or the reason why none is known."""
+    try:
+        return f"{import_module('fedspec_torch').privacy(run)}"
+    except FedspecError as error:
+        return f"{error}"
 
 
 def write(
@@ -340,6 +349,8 @@ def show(runs: Sequence[dict[str, Any]], shown: Console) -> None:
     for name in dict.fromkeys(r["algorithm"] for r in runs):
         for other, said in CATALOGUE[name].aliases.items():
             shown.print(f"{name}, also {other}: {said}", soft_wrap=True)
+    for name, said in dict.fromkeys((r["algorithm"], r["privacy"]) for r in runs if "privacy" in r):
+        shown.print(f"{name}: {said}", soft_wrap=True)
     for said in unlike(runs):
         shown.print(f"not alike for all: {said}", soft_wrap=True)
     shown.print(f"gradients {runs[0]['way']}: {runs[0]['why']}", soft_wrap=True)

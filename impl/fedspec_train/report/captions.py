@@ -19,6 +19,7 @@ ALIKE = {
     "batch": "batch {}",
     "fall": "{}",
     "clip": "gradients clipped to {:g}",
+    "clip_value": "entries of gradients clamped to magnitude {:g}",
     "weight_decay": "weight decay {:g}",
     "accumulate": "gradients of {} minibatches",
     "client_tests": "{:g} of each client's examples held out as its own test set",
