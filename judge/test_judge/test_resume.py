@@ -13,9 +13,11 @@ import pytest
 from test_judge.support import check, py
 
 from fedspec import reference
-from fedspec.contract import Case, Offer, Subject
+from fedspec.catalogue import CATALOGUE
+from fedspec.contract import Case, Claim, Info, Level, Offer, Subject
 from fedspec_suite.judge.runner import conclude, judge_offer
 from fedspec_suite.laws import resume
+from fedspec_suite.laws.lost_state import held, put
 from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.verdict import Conformity
 from fedspec_torch.judged.subject import SUBJECT as MIRROR
@@ -153,6 +155,48 @@ for line in sys.stdin:
         answer = {"answer": {"x": state["x"]}}
     print(json.dumps({"ok": True, **answer}), flush=True)
 """
+
+
+def claim(algorithm: str, level: Level, **more: Any) -> Claim:
+    return Claim(algorithm, level, CATALOGUE[algorithm].readings[0].name, resumes=True, dtypes=("float64",), **more)
+
+
+class Without:
+    """Subject whose restore leaves a part of the specification's session at its start."""
+
+    def __init__(self, offer: Claim, lost: str) -> None:
+        self.info, self.lost = Info("without", "1", (offer,)), lost
+
+    def start(self, case: Case) -> Any:
+        session: Any = reference.SUBJECT.start(case)
+        first, restore = held(session), session.restore
+
+        def without(saved: bytes) -> None:
+            restore(saved)
+            if self.lost:
+                put(session, {self.lost: first[self.lost]})
+
+        session.restore = without
+        return session
+
+
+COUNTED = [
+    (claim("momentum", "client", schedules={"eta_l": "step/step period=10 factor=0.5"}), "clock"),
+    (claim("momentum", "client", schedules={"eta_l": "step/round period=2 factor=0.5"}), "clock"),
+    (claim("fedavgm", "server", schedules={"eta": "step/round period=10 factor=0.5"}), "clock"),
+    (claim("fedavg", "round", schedules={"eta_l": "step/round period=4 factor=0.5"}), "clock"),
+    (claim("fedbuff", "trace", fixed={"buffer": 8}), "pending"),
+    (claim("fedbuff", "trace"), "pending"),
+    (claim("agdu", "client", fixed={"z": 5}), "t"),
+]
+
+
+@pytest.mark.table(2)
+@pytest.mark.parametrize(("offer", "lost"), COUNTED, ids=range(len(COUNTED)))
+def test_a_run_lasts_until_its_counts_matter(offer: Claim, lost: str) -> None:
+    for name, verdict in ((lost, Conformity.DOES_NOT), ("", Conformity.CONFORMS)):
+        found = judge_offer(InProcess(Without(offer, name)), offer, law="resumes", profile="quick")
+        assert conclude(found)[0] is verdict, name
 
 
 @pytest.mark.parametrize(("lost", "words"), [("pass", ""), ('states[key]["v"] = {}', "v is at its initial value")])

@@ -9,7 +9,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from fedspec.contract import LEVELS, Event, Round
+from fedspec.contract import LEVELS, Begin, Event, Round
+from fedspec.schedules import Every, schedule_of
 from fedspec_suite.laws.applicability import resumes
 from fedspec_suite.laws.law import PURITY, Law
 from fedspec_suite.laws.lost_state import ROUNDED, named
@@ -38,11 +39,41 @@ def _cases(setting: Setting) -> st.SearchStrategy[Scenario]:
 
 
 def _dealt(setting: Setting, number: int) -> Scenario:
-    s = draw_case(Draws(setting, PortableRng(f"resumed {number}"), frozenset(), full=True))
+    tries = (f"resumed {number}{' again' * k}" for k in range(TRIES))
+    drawn = [draw_case(Draws(setting, PortableRng(said), frozenset(), full=True)) for said in tries]
+    # What waits in a buffer of one update is nothing.
+    s = _past_counts(setting, next((s for s in drawn if s.case.hyper.get("buffer", 2) > 1), drawn[0]))
     if "everyone" not in setting.takes:
         s = _sitting_out(_in_reverse(s))
         s = _coming_late(s) if number % 2 else s
     return with_dtype(s, setting.dtype)
+
+
+TRIES = 3
+"""Number of cases of which the first is taken whose buffer, if it has one, holds several updates."""
+
+COUNTED = ("buffer", "z", "epoch", "N", "P", "tau_c")
+"""Hyper-parameters that count events: a buffer's size, periods and delays."""
+
+
+def _past_counts(setting: Setting, s: Scenario) -> Scenario:
+    """The case, repeated until what counts events has an effect: a schedule changes its rate, a buffer is full twice.
+
+    A shorter run gives the same models if the count is lost at a restore.
+    """
+    changes = [schedule_of(said) for said in setting.schedules.values()]
+    moved = [t for c in changes for t in range(setting.reach.rounds) if c.factor(t) != c.factor(0)][:1]
+    least = max([t + 2 for t in moved] + [2 * int(s.case.hyper.get(n, 0)) + 1 for n in COUNTED], default=0)
+    counted = [e for e in s.events if not isinstance(e, Begin)]
+    rounds = setting.level == "client" and any(c.every is Every.ROUND for c in changes)
+    times = -(-least // (1 if rounds else len(counted)))
+    if times < 2 or least > setting.reach.rounds:
+        return s
+    events = s.events
+    if setting.level == "client":
+        begins = next((e for e in events if isinstance(e, Begin)), Begin(s.case.x0))
+        return replace(s, events=(*events, *(((begins, *counted[:2]) if rounds else tuple(counted)) * (times - 1))))
+    return replace(s, events=events * times)
 
 
 def _in_reverse(s: Scenario) -> Scenario:
