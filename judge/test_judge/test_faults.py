@@ -35,7 +35,7 @@ def test_a_right_declaration_holds(name: str) -> None:
         ("stale", "(stale): declared skips, but passes-on"),
         ("late", "(nan): declared passes-on, but does something else (in the next round: FloatingPointError"),
         ("clipping", "(nan): declared skips, but does something else (x = "),
-        ("halving", "(stale): declared skips, but does something else (its messages count 7/9, 1/18, 1/9; without"),
+        ("halving", "(stale): declared skips, but does something else (its messages count 1/18, 7/9, 1/9; without"),
         ("masked", "something else (in the coordinates that aren't finite skips, in the others passes-on)"),
         ("zeroes", "(nan): declared skips, but zeroes"),
         ("drops", "(nan-weight): declared skips, but drops-round"),
@@ -48,7 +48,8 @@ def test_a_right_declaration_holds(name: str) -> None:
 def test_a_wrong_declaration_is_told_what_the_server_does(name: str, words: str) -> None:
     (row,) = check(py(f"faulty:{name}"), *LAW).rows
     assert words in row["first_deviation"], row["first_deviation"]
-    assert row["nearest"] == "x follows the claimed reading"
+    # These two treat a client without examples as a faulty one, which the rule does not.
+    assert (row["nearest"] == "x follows the claimed reading") is (name not in {"negative", "drops"})
 
 
 def test_who_declares_nothing_is_not_judged_on_it_and_is_told_what_it_does() -> None:

@@ -8,20 +8,22 @@ offer, with its options and what it pins, so that nothing is stored. A word is a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from fedspec.contract import Case, Offer, Session, Subject
+from fedspec.domains import COUNTS, DECAY, DOMAINS
 from fedspec.reference import SUBJECT
 from fedspec.rules import Equation, equations
-from fedspec.schedules import Schedule, schedule_of
 from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.bench import Bench, Shown
 from fedspec_suite.measure.cases import scenarios
+from fedspec_suite.measure.far_cases import Side, far_scenarios
 from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.scenario import Scenario
@@ -30,6 +32,9 @@ from fedspec_suite.measure.setting import USUAL_REACH, Reach, setting_of
 from fedspec_suite.measure.verdict import Conformity, Deviates, Obligation, Result, Status, Undecided, Unseen
 from fedspec_suite.mutants import Mutant, Mutated, functions
 from fedspec_suite.mutants.spoilt import spoils
+
+LARGE = 4
+"""Number of cases on each side that is large."""
 
 FEW, MANY = 12, 48
 """Numbers of cases that must miss a mutated equation: at first, and before the equation counts as unseen."""
@@ -52,8 +57,14 @@ INSTEAD = {
 FAR = 1e30
 """Bound that no change reaches."""
 
-LEAST = 1e-9
-"""Smallest change of a scheduled rate that a comparison sees in every type."""
+SEVERAL = 2
+"""Least number of cases that notice a word which counts as seen: a run has other cases, of the same kinds."""
+
+NEXT = 0.01
+"""Share by which a number differs from a fixed one: a share of clients that is rounded to a count may not differ."""
+
+SIDES: tuple[Side, ...] = ("rounds", "clients", "coordinates")
+"""Sides in which cases are large that may reach what small cases do not."""
 
 
 def compared_quantities(obligations: Sequence[Obligation]) -> tuple[str, ...]:
@@ -75,17 +86,38 @@ def uncovered_equations(offer: Offer, compared: Sequence[str]) -> tuple[Unseen, 
     return tuple(Unseen(e.id, e.text, names) for e, names in found if not {*names} & {*compared})
 
 
-def unreached_words(offer: Offer, reach: Reach = USUAL_REACH) -> tuple[Unseen, ...]:
-    """Return the words of a claim that change no model: the cases do not reach their numbers."""
-    if not any(getattr(offer, name) for name in (*CHAINS, "schedules")):
-        return ()
-    claim = _Claim(offer, reach)
-    words = [(name, word) for name in CHAINS for word in getattr(offer, name) if word.split()[0] not in WITHOUT_EFFECT]
-    missed = [word for name, word in words if not claim.reaches(partial(_without, name, word))]
-    missed += [
-        f"the schedule of {rate}" for rate, said in offer.schedules.items() if not _moves(schedule_of(said), reach)
-    ]
-    return tuple(Unseen(word, word, ()) for word in missed)
+def unreached_words(offer: Offer, reach: Reach = USUAL_REACH, large: int = LARGE) -> tuple[Unseen, ...]:
+    """Return the words and fixed numbers of a claim that change no model: the cases do not reach them.
+
+    Args:
+        offer: the claim.
+        reach: the sizes of the largest cases that were run.
+        large: the number of cases to look at on each side that is large.
+    """
+    words = [(n, w) for n in CHAINS for w in getattr(offer, n) if w.split()[0] not in WITHOUT_EFFECT]
+    changes: dict[str, list[Callable[[Case], Case]]] = {w: [partial(_without, n, w)] for n, w in words}
+    changes |= {f"the schedule of {rate}": [partial(_unscheduled, rate)] for rate in offer.schedules}
+    changes |= {f"{n} = {v:g}": [*_other_numbers(n, v)] for n, v in offer.fixed.items() if v}
+    claim = _Claim(offer, reach, large) if changes else None
+    missed = [said for said, some in changes.items() if claim and some and not any(map(claim.reaches, some))]
+    return tuple(Unseen(said, said, ()) for said in missed)
+
+
+def _unscheduled(rate: str, case: Case) -> Case:
+    """The case without the schedule of a rate."""
+    return replace(case, schedules={n: said for n, said in case.schedules.items() if n != rate})
+
+
+def _other_numbers(name: str, value: float) -> Iterator[Callable[[Case], Case]]:
+    """Yield functions that put the next number, larger or smaller, in the place of a fixed one."""
+    count, room = name in COUNTS, 1 - value if DOMAINS[name].domain is DECAY else value
+    for other in (value + 1, value - 1) if count else (value + NEXT * room, value - NEXT * room):
+        if DOMAINS[name].domain.holds(other):
+            yield partial(_with_number, name, int(other) if count else other)
+
+
+def _with_number(name: str, value: float, case: Case) -> Case:
+    return replace(case, hyper={**case.hyper, name: value})
 
 
 def _without(name: str, word: str, case: Case) -> Case:
@@ -103,11 +135,6 @@ def _without(name: str, word: str, case: Case) -> Case:
     return replace(case, **changed)
 
 
-def _moves(schedule: Schedule, reach: Reach) -> bool:
-    """True if the rate isn't constant within the longest case."""
-    return any(abs(schedule.factor(t) - schedule.factor(0)) > LEAST for t in range(reach.rounds))
-
-
 def with_coverage(result: Result, offer: Offer, compared: Sequence[str], reach: Reach = USUAL_REACH) -> Result:
     """Add the unseen equations and words to the result of an offer that passed all its checks.
 
@@ -119,16 +146,25 @@ def with_coverage(result: Result, offer: Offer, compared: Sequence[str], reach: 
     """
     if result.verdict not in {Conformity.CONFORMS, Conformity.ASKED_IN_PART}:
         return result
-    missing = (*uncovered_equations(offer, compared), *unreached_words(offer, reach)) if compared else ()
+    large = LARGE if result.profile == "quick" else 4 * LARGE
+    unreached = unreached_words(offer, _as_run(reach, result), large) if compared else ()
+    missing = (*uncovered_equations(offer, compared), *unreached) if compared else ()
     whole = (compared and not missing) or result.unasked
     verdict = result.verdict if whole else Conformity.IN_PART
     return replace(result, verdict=verdict, seen=tuple(compared), unseen=missing)
 
 
+def _as_run(reach: Reach, result: Result) -> Reach:
+    """The sizes of the largest cases that ran."""
+    ran = {name: int(result.extent[name][1]) for name in SIDES if name in result.extent}
+    return replace(reach, **{name: min(getattr(reach, name), most) for name, most in ran.items()})
+
+
 class _Claim:
     """The rule that an offer claims, and cases to look at it in."""
 
-    def __init__(self, offer: Offer, reach: Reach = USUAL_REACH) -> None:
+    def __init__(self, offer: Offer, reach: Reach = USUAL_REACH, large: int = LARGE) -> None:
+        self.most = large
         self.setting = setting_of(offer, DTYPE, reach)
         self.quantities = ("x", *self.setting.algorithm.shows_at(offer.level))
         self.offer = Offer(offer.algorithm, offer.level, offer.reading, intermediates=self.quantities[1:])
@@ -142,6 +178,10 @@ class _Claim:
     @cached_property
     def few(self) -> list[Scenario]:
         return draw_cases(scenarios(self.setting), FEW, SEED)
+
+    @cached_property
+    def large(self) -> list[Scenario]:
+        return [s for side in SIDES for s in draw_cases(far_scenarios(self.setting, side), self.most, SEED)]
 
     @cached_property
     def many(self) -> list[Scenario]:
@@ -169,9 +209,11 @@ class _Claim:
         return any(self._deviates(m, name, s) for m in mutants for s in cases)
 
     def reaches(self, without: Callable[[Case], Case]) -> bool:
-        """True if the law about the model detects, in one of a few cases, that a word is left out."""
+        """True if the law about the model detects, in several small or large cases, that a word is left out."""
         subject = _Changed(without)
-        return any(self._differs(subject, "x", s) for s in self.few)
+        cases = (s for name in ("few", "large") for s in getattr(self, name))
+        noticed = (s for s in cases if self._differs(subject, "x", s))
+        return len([*islice(noticed, SEVERAL)]) == SEVERAL
 
     def _deviates(self, mutant: Mutant, name: str, s: Scenario) -> bool:
         return self._differs(Mutated(mutant), name, s)

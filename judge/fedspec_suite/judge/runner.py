@@ -177,7 +177,9 @@ def play_edges(law: Law, bench: Bench, setting: Setting, examples: int, trials: 
         except Undecided:
             continue
         except Deviates as broken:
-            trials.case, broken = simplest(case, broken, partial(law.check, bench)) if SHRINKING else (case, broken)
+            if SHRINKING:
+                case, broken = simplest(case, broken, partial(law.check, bench), bench.offer.fixed)
+            trials.case = case
             trials.deviation = broken.deviation
             return
 

@@ -58,7 +58,7 @@ def _simplified(bench: Bench, s: Scenario, broken: Deviates) -> Deviates:
     """
     if bench.plainly:
         return bench.plainly[0]
-    least, broken = simplest(s, broken, partial(everything, bench))
+    least, broken = simplest(s, broken, partial(everything, bench), bench.offer.fixed)
     unusual = beyond(least)
     note = "; ".join(filter(None, (broken.deviation.note, f"in a case with {unusual}" if unusual else "")))
     broken = Deviates(replace(broken.deviation, note=note), least)

@@ -199,7 +199,11 @@ def _absent(setting: Setting, s: Scenario) -> Scenario:
         if k == 1 and setting.crowd == 1 and not everyone(setting) and participants(e):
             return first_clients(e, 1)
         if isinstance(e, Messages) and weighted(setting):
-            return replace(e, messages=(*e.messages[:-1], replace(e.messages[-1], weight=0)))
+            # The first round has it last, the third one first.
+            none = 0 if k == 2 else len(e.messages) - 1
+            return replace(
+                e, messages=tuple(replace(m, weight=0) if j == none else m for j, m in enumerate(e.messages))
+            )
         return e
 
     absent, p = _each(s, event), s.case.problem

@@ -37,7 +37,7 @@ from fedspec_suite.measure.hyper_pools import EDGES, POOLS, draw_hypers
 from fedspec_suite.measure.message_cases import finer
 from fedspec_suite.measure.part_cases import with_claimed
 from fedspec_suite.measure.rounding_cases import delicate
-from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.scenario import Scenario, arranged
 from fedspec_suite.measure.scheduled_cases import varied
 from fedspec_suite.measure.setting import Reach, Setting
 from fedspec_suite.measure.trace_cases import draw_clusters, draw_exchange
@@ -70,6 +70,9 @@ _STEP = 12
 """Cost of a step beside its coordinates, in coordinates."""
 
 _LIKELY = {"mantissas": 3, "magnitudes": 2, "sparse": 1, "edges": 3, "shares": 3, "steps": 2}
+_SEVERAL = 5
+"""Number of clients above which two have no examples."""
+
 _SOMETIMES = {"mantissas": 2, "magnitudes": 1, "sparse": 1, "edges": 1, "shares": 2, "steps": 2}
 """Quarters of the cases that have each feature."""
 
@@ -88,10 +91,10 @@ class _Draws:
     turn: int = 0
 
     def size(self, side: Side, most: int, usual: int, least: int = 1) -> int:
-        """Draw a size: up to ``most`` on the case's own side, else a few."""
+        """Draw a size: up to ``most`` on the case's own side, the first time ``most`` itself, else a few."""
         if self.side != side or most <= usual:
             return int(self.rng.integers(least, max(least, min(most, usual)) + 1))
-        return most if self.rng.random() < 0.5 else int(self.rng.integers(usual + 1, most + 1))
+        return most if self.rng.random() < 0.5 or not self.turn else int(self.rng.integers(usual + 1, most + 1))
 
     def pick(self, pool: Sequence[float]) -> float:
         """Draw from a few numbers."""
@@ -199,7 +202,10 @@ class _Draws:
         out[0] = 1e9
         if "weight" not in self.setting.nonzero and n > (3 if self.heavy else 1):
             out[-1] = 0.0
-        return out
+        if n > _SEVERAL and not self.heavy:
+            out[n // 2] = out[-1]
+        # A client without examples comes first, or last.
+        return out if self.turn % 2 else out[::-1].copy()
 
 
 def _client(at: _Draws) -> Scenario:
@@ -411,7 +417,16 @@ def _far(draw: st.DrawFn, setting: Setting, side: Side, seed: int, turn: int, da
     else:
         scale = float(rng.choice((1e-6, 1e-3, 1e3, 1e6))) if "magnitudes" in tossed else 1.0
     at = _Draws(draw, setting, side, setting.reach, rng, tossed, scale, turn)
-    return varied(setting, finer(setting, _KINDS[kind](at)), at.pick)
+    return varied(setting, finer(setting, _in_turn(_KINDS[kind](at))), at.pick)
+
+
+def _in_turn(s: Scenario) -> Scenario:
+    """The case whose every second round has its participants in the opposite order, as results arrive in any order."""
+    return replace(s, events=tuple(_reversed(e) if k % 2 else e for k, e in enumerate(s.events)))
+
+
+def _reversed(e: Event) -> Event:
+    return arranged(e, range(len(e.participants))[::-1]) if isinstance(e, Round) else e
 
 
 def _room_for(danger: Danger, setting: Setting, kind: str) -> tuple[Side, Reach]:

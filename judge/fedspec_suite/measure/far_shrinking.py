@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -23,28 +23,38 @@ TRIALS = 40
 """Largest number of simpler cases to try."""
 
 
-def simplest(s: Scenario, broken: Deviates, play: Callable[[Scenario], None]) -> tuple[Scenario, Deviates]:
-    """Return the simplest deviating case found from one that deviates, and its deviation."""
+def simplest(
+    s: Scenario, broken: Deviates, play: Callable[[Scenario], None], fixed: Collection[str] = ()
+) -> tuple[Scenario, Deviates]:
+    """Return the simplest deviating case found from one that deviates, and its deviation.
+
+    Args:
+        s: the case.
+        broken: its deviation.
+        play: function that plays a case and raises if it deviates.
+        fixed: hyper-parameters whose values the claim fixes.
+    """
     tried = 0
-    candidates = simpler(s, broken.deviation.event)
+    candidates = simpler(s, broken.deviation.event, fixed)
     while tried < TRIALS and (candidate := next(candidates, None)) is not None:
         tried += 1
         try:
             play(candidate)
         except Deviates as again:
             s, broken = candidate, again
-            candidates = simpler(s, broken.deviation.event)
+            candidates = simpler(s, broken.deviation.event, fixed)
         except (Beyond, Undecided, FedspecError):
             continue
     return s, broken
 
 
-def simpler(s: Scenario, event: int) -> Iterator[Scenario]:
+def simpler(s: Scenario, event: int, fixed: Collection[str] = ()) -> Iterator[Scenario]:
     """Yield cases with a feature less, the greatest reductions first; each differs from the case.
 
     Args:
         s: the case.
         event: the number of the event that deviates, from 1; 0 where it is not known.
+        fixed: hyper-parameters that keep their values.
     """
     last = event or len(s.events)
     for first in (last - 1, last // 2, 0):
@@ -53,15 +63,15 @@ def simpler(s: Scenario, event: int) -> Iterator[Scenario]:
     yield from _fewer(s)
     yield from _changed(s, lambda e: saying(e, {}))
     yield from _narrower(s)
-    yield from _usual_numbers(s)
+    yield from _usual_numbers(s, fixed)
     yield from _plainer(s)
 
 
-def _usual_numbers(s: Scenario) -> Iterator[Scenario]:
+def _usual_numbers(s: Scenario, fixed: Collection[str]) -> Iterator[Scenario]:
     """Yield cases with one hyper-parameter, or all sample sizes, as in small cases."""
     rules = find(s.case.algorithm).reading(s.case.reading).requires
     for name, value in s.case.hyper.items():
-        if name in POOLS and value not in POOLS[name]:
+        if name in POOLS and value not in POOLS[name] and name not in fixed:
             usual = POOLS[name][len(POOLS[name]) // 2]
             hyper = {**s.case.hyper, name: int(usual) if name in COUNTS else usual}
             if all(r.holds(hyper) for r in rules):

@@ -38,9 +38,6 @@ AT = 1
 GUARDS = {"require_sizes", "require_weights", "check_shares"}
 """Functions by which the specification rejects invalid weights; without them it computes with such weights."""
 
-PLACE = 1
-"""Index of the faulty message in its round."""
-
 UNEVEN = 0.739
 """Factor of all changes: with short numbers ``sign(v - Delta^2)`` may be a tie, which rounding breaks."""
 
@@ -61,7 +58,7 @@ def dealt(setting: Setting, number: int) -> Scenario:
     # The client whose message is spoilt comes first of all that sent in the round before.
     known = {m.client for m in before}
     again = sorted(now, key=lambda m: m.client not in known)
-    rows = [again[1], again[0], *again[2:]]
+    rows = [again[1], again[0], *again[2:]] if _place(now) else again
     return with_dtype(_with(s, tuple(rows)), setting.dtype)
 
 
@@ -78,30 +75,42 @@ def _with(s: Scenario, messages: Sent) -> Scenario:
     return replace(s, events=(*s.events[:AT], replace(event, messages=messages), *s.events[AT + 1 :]))
 
 
-def _spoilt_array(a: Array, value: float) -> Array:
+def _turn(sent: Sent) -> int:
+    """Number by which cases differ in where and how a message is faulty; no fault changes it."""
+    return sum(m.steps for m in {m.client: m for m in sent}.values())
+
+
+def _place(sent: Sent) -> int:
+    """Index of the faulty message in its round."""
+    return _turn(sent) % 2
+
+
+def _spoilt_array(a: Array, value: float, at: int) -> Array:
     out = np.array(a)
-    out.reshape(-1)[-1] = value
+    out.reshape(-1)[at] = value
     return out
 
 
-def _changed(m: ClientMessage, of: Any) -> ClientMessage:
-    """The message with its first block changed."""
-    first = next(iter(m.delta))
-    return replace(m, delta={**m.delta, first: of(m.delta[first])})
+def _changed(m: ClientMessage, turn: int, of: Any) -> ClientMessage:
+    """The message with its first or last block changed."""
+    names = [*m.delta]
+    name = names[-(turn // 2 % 2)]
+    return replace(m, delta={**m.delta, name: of(m.delta[name])})
 
 
 def faulty(s: Scenario, kind: str) -> Scenario:
     """Return a faultless scenario with a fault of the given kind in its second round."""
     sent = _sent(s, AT)
-    good = sent[PLACE]
+    turn, place = _turn(sent), _place(sent)
+    good, at = sent[place], -(turn // 4 % 2)
     one: dict[str, Any] = {
-        "nan": lambda: _changed(good, lambda a: _spoilt_array(a, np.nan)),
-        "infinite": lambda: _changed(good, lambda a: _spoilt_array(a, np.inf)),
-        "shape": lambda: _changed(good, lambda a: a.reshape(-1)[:1].reshape((1,) * a.ndim)),
+        "nan": lambda: _changed(good, turn, lambda a: _spoilt_array(a, np.nan, at)),
+        "infinite": lambda: _changed(good, turn, lambda a: _spoilt_array(a, (-1) ** (turn // 3) * np.inf, at)),
+        "shape": lambda: _changed(good, turn, lambda a: a.reshape(-1)[:1].reshape((1,) * a.ndim)),
         "stale": lambda: replace(next(m for m in _sent(s, AT - 1) if m.client == good.client), round=AT),
         "no-weight": lambda: replace(good, weight=None),  # type: ignore[arg-type]
         "nan-weight": lambda: replace(good, weight=float("nan")),
-        "negative-weight": lambda: replace(good, weight=-1),
+        "negative-weight": lambda: replace(good, weight=-1 - turn % 3),
     }
     match kind:
         case "twice":
@@ -110,7 +119,7 @@ def faulty(s: Scenario, kind: str) -> Scenario:
             return _with(s, tuple(replace(m, weight=0) for m in sent))
         case "no-message":
             return _with(s, ())
-    return _with(s, (*sent[:PLACE], one[kind](), *sent[PLACE + 1 :]))
+    return _with(s, (*sent[:place], one[kind](), *sent[place + 1 :]))
 
 
 def _silent(m: ClientMessage) -> ClientMessage:
@@ -122,7 +131,7 @@ def implied(s: Scenario, kind: str, treatment: Treatment) -> Path | None:
     """Return the models that a treatment of the fault gives; None if the treatment is meaningless for the scenario."""
     bad = faulty(s, kind)
     sent, good = _sent(bad, AT), _sent(s, AT)
-    whole, place = kind in ("no-message", "no-examples"), len(good) if kind == "twice" else PLACE
+    whole, place = kind in ("no-message", "no-examples"), len(good) if kind == "twice" else _place(good)
     match treatment:
         case Treatment.SKIPS | Treatment.DROPS if whole or treatment is Treatment.DROPS:
             held = _path(_with(s, good), AT - 1)
@@ -135,18 +144,20 @@ def implied(s: Scenario, kind: str, treatment: Treatment) -> Path | None:
             return _path(_with(s, tuple(map(_silent, good))), AT)
         case Treatment.DIVISOR:
             # The message that is spoilt may have no shape to set to zero.
-            silent = replace(_silent(good[PLACE]), weight=sent[place].weight)
+            silent = replace(_silent(good[_place(good)]), weight=sent[place].weight)
             return _path(_with(s, (*sent[:place], silent, *sent[place + 1 :])), AT)
         case Treatment.ZEROES:
-            finite = _changed(sent[PLACE], lambda a: np.where(np.isfinite(a), a, 0))
-            return _path(_with(s, (*sent[:PLACE], finite, *sent[PLACE + 1 :])), AT)
+            finite = _changed(sent[place], _turn(good), lambda a: np.where(np.isfinite(a), a, 0))
+            return _path(_with(s, (*sent[:place], finite, *sent[place + 1 :])), AT)
         case Treatment.ONE if whole:
             return _path(_with(s, tuple(replace(m, weight=1) for m in good)), AT)
         case Treatment.ONE:
             return _path(_with(s, (*sent[:place], replace(sent[place], weight=1), *sent[place + 1 :])), AT)
         case Treatment.PASSES if kind == "shape":
             like = s.case.x0
-            full = _changed(sent[place], lambda a: np.full_like(like[next(iter(like))], a.reshape(-1)[0]))
+            shapes = {n: a.shape for n, a in sent[place].delta.items() if a.shape != like[n].shape}
+            spread = {n: np.full_like(like[n], sent[place].delta[n].reshape(-1)[0]) for n in shapes}
+            full = replace(sent[place], delta={**sent[place].delta, **spread})
             return _path(_with(s, (*sent[:place], full, *sent[place + 1 :])), AT)
     nothing = [np.full_like(flatten(s.case.x0), np.nan)] * 2 if whole or kind == "nan-weight" else None
     return _path(bad, AT) or nothing
@@ -155,7 +166,7 @@ def implied(s: Scenario, kind: str, treatment: Treatment) -> Path | None:
 def kinds(s: Scenario) -> tuple[str, ...]:
     """Return the kinds of faults that are visible in a scenario; without faults of weights if the rule reads none."""
     sent = _sent(s, AT)
-    heavier = _with(s, tuple(replace(m, weight=m.weight + 5 * (k == PLACE)) for k, m in enumerate(sent)))
+    heavier = _with(s, tuple(replace(m, weight=m.weight + 5 * (k == _place(sent))) for k, m in enumerate(sent)))
     a, b = _path(s, AT), _path(heavier, AT)
     unread = a is not None and b is not None and np.array_equal(a[0], b[0])
     return tuple(kind for kind in KINDS if not (unread and kind in WEIGHTS))
@@ -195,7 +206,7 @@ def _in_coordinates(s: Scenario, kind: str, x: Array, wanted: Mapping[Treatment,
     """The treatment in the coordinates of a change that aren't finite, and that in the others; empty if none fits."""
     if kind not in ("nan", "infinite"):
         return ""
-    bad = ~np.isfinite(flatten(_sent(faulty(s, kind), AT)[PLACE].delta))
+    bad = ~np.isfinite(flatten(_sent(faulty(s, kind), AT)[_place(_sent(s, AT))].delta))
 
     def of(there: Array) -> Treatment | None:
         return next((t for t, want in wanted.items() if _alike([x[there]], [want[0][there]], dtype)), None)
@@ -233,7 +244,7 @@ def _counted(s: Scenario, kind: str, x: Array) -> str:
     if len(own) >= own.shape[1] or not np.allclose(b @ own, y, rtol=COUNTED, atol=COUNTED):
         return ""
     b, due = (", ".join(_fraction(float(v)) for v in column) for column in (b, p))
-    return f"its messages count {b}; without the fault {due}; the spoilt one is number {PLACE + 1}"
+    return f"its messages count {b}; without the fault {due}; the spoilt one is number {_place(_sent(s, AT)) + 1}"
 
 
 def _fraction(v: float) -> str:

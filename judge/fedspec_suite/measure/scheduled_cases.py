@@ -86,12 +86,11 @@ def varied(setting: Setting, s: Scenario, pick: Pick) -> Scenario:
 
 
 def scheduled(s: Scenario, pick: Pick) -> Scenario:
-    """Give every local step its own rate; the first step of a round keeps the case's rate."""
+    """Give every local step its own rate; the very first step keeps the case's rate."""
     events: list[Event] = []
     for e in s.events:
         if isinstance(e, Gradient):
-            first = not events or not isinstance(events[-1], Gradient)
-            factor = 1.0 if first else float(pick((*FACTORS, 2.0)))
+            factor = 1.0 if not events else float(pick((*FACTORS, 2.0)))
             e = replace(e, eta_l=float(s.case.hyper["eta_l"]) * factor)
         events.append(e)
     return replace(s, events=tuple(events))

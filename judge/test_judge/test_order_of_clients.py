@@ -1,0 +1,80 @@
+"""Participants come in any order, one without examples may be the first, and every step may have a rate of its own.
+
+The wrong subjects run the specification on events that differ from those they are given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from fedspec.catalogue import CATALOGUE
+from fedspec.contract import Begin, Case, Claim, Event, Gradient, Info, Messages, Round
+from fedspec.reference import SUBJECT
+from fedspec_suite.judge.runner import conclude, judge_offer
+from fedspec_suite.measure.in_process import InProcess
+from fedspec_suite.measure.verdict import Conformity
+
+pytestmark = pytest.mark.table(3)
+
+Change = Callable[[Any, Event], Event]
+
+
+class Changed:
+    """The specification, to which each event is told differently."""
+
+    def __init__(self, offer: Claim, change: Change) -> None:
+        self.info, self.change = Info("changed", "1", (offer,)), change
+
+    def start(self, case: Case) -> Any:
+        session: Any = SUBJECT.start(case)
+        take = session.step
+        session.step = lambda event: take(self.change(session, event))
+        return session
+
+
+def by_position(session: Any, e: Event) -> Event:
+    """The k-th participant uses the memory, and the data, of the client that came k-th in the first round."""
+    if not isinstance(e, Round):
+        return e
+    first = session.__dict__.setdefault("order", e.participants)
+    data = dict(zip(first, e.participants, strict=True))
+    problem = session.problem
+    session.clients = [problem.clients[data[i]] for i in range(len(problem.clients))]
+    session.examples = session.case.problem.examples[[data[i] for i in range(len(problem.clients))]]
+    return replace(e, participants=first)
+
+
+def first_counts(session: Any, e: Event) -> Event:
+    if not isinstance(e, Messages) or e.messages[0].weight:
+        return e
+    return replace(e, messages=(replace(e.messages[0], weight=1), *e.messages[1:]))
+
+
+def first_rate_is_the_case_s(session: Any, e: Event) -> Event:
+    begins = session.__dict__.get("begins", True)
+    session.__dict__["begins"] = isinstance(e, Begin)
+    return replace(e, eta_l=session.case.hyper["eta_l"]) if isinstance(e, Gradient) and begins else e
+
+
+def claim(algorithm: str, level: Any, **more: Any) -> Claim:
+    return Claim(algorithm, level, CATALOGUE[algorithm].readings[0].name, dtypes=("float64",), **more)
+
+
+WRONG: list[tuple[Claim, Change]] = [
+    *((claim(a, "round"), by_position) for a in ("vrl-sgd", "fedpd", "ef21", "streaming-diloco")),
+    (claim("fedavg", "server"), first_counts),
+    (claim("sgd", "client", rates="each"), first_rate_is_the_case_s),
+    (claim("adam", "client", rates="each"), first_rate_is_the_case_s),
+]
+
+
+@pytest.mark.parametrize(("offer", "change"), WRONG, ids=lambda v: getattr(v, "algorithm", getattr(v, "__name__", "")))
+def test_it_matters(offer: Claim, change: Change) -> None:
+    for how, verdict in ((change, Conformity.DOES_NOT), (lambda session, e: e, Conformity.CONFORMS)):
+        laws = "follows-x,far-rounds,far-clients,edge*,rates*,varied*"
+        found = judge_offer(InProcess(Changed(offer, how)), offer, law=laws, profile="quick")
+        assert conclude(found)[0] is verdict
