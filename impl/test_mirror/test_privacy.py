@@ -138,7 +138,7 @@ class Others:
     """A schedule of a user's own."""
 
     def events(self, *given: Any) -> Any:
-        """Those of cohorts."""
+        """Yield the events of cohorts of two."""
         return cohorts(2).events(*given)
 
 
