@@ -136,7 +136,8 @@ def test_a_gate_that_a_case_played_contradicts_is_not_said() -> None:
         return inner.step(Messages(e.messages[:most]))
 
     d = diagnosed(Behind("fedavg", "server", take=beside))
-    assert not d.found and d.gates == () and d.beside == 0
+    # Four clients do not decide; that two never show it may be said, with the count of those that do.
+    assert not d.found and all(gate.startswith("only from 3 clients on, in ") for gate in d.gates)
 
 
 def test_where_it_does_not_deviate_is_said_of_the_cases_played() -> None:

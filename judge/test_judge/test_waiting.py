@@ -59,7 +59,7 @@ def test_few_cases_are_told_first_and_only_there(tmp_path: Path) -> None:
         and "by 12 cases" not in out
         and "profile full" in out
     )
-    assert re.search(r"[01] of 2 checks, follows-x/float(64|32), fedavg/server of py:", seen)
+    assert re.search(r"[01] of 2 checks, follows-x/float(64|32), fedavg/server of /", seen)
     for more in (("--profile", "quick"), ("--quiet",), ("--json",)):
         assert "by 12 cases" not in before_a_terminal(*ASKED, "--dim", "9", *more, folder=tmp_path)[1], more
 
