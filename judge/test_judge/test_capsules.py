@@ -380,7 +380,7 @@ def test_the_exit_code_is_that_of_the_worst() -> None:
 
 def test_the_page_names_the_file_that_is_written() -> None:
     offer = Offer("fedavg", "server", "mcmahan-2017", {"weights": "examples"})
-    name = stem("py:wrong.py:Adapter", SubjectInfo("mine", "0.1", (offer,)), offer, (offer,), 0)
+    name = stem("wrong.py", SubjectInfo("mine", "0.1", (offer,)), offer, (offer,), 0)
     page = (EXAMPLE.parents[1] / "docs/in-your-ci.md").read_text(encoding="utf-8")
     assert page.count(f"kept/{name}.json") == 2 and page.count(f"python kept/{name}.py") == 1
 
