@@ -412,6 +412,8 @@ def _far(draw: st.DrawFn, setting: Setting, side: Side, seed: int, turn: int, da
     often = _LIKELY if side == "numbers" else _SOMETIMES
     tossed = frozenset(name for name, quarters in often.items() if rng.random() < quarters / 4)
     tossed |= {"sums"} if seed % 2 else frozenset()
+    # Short numbers tie, and a root that is squared again decides a tie; ties that no root decides are a danger's.
+    tossed |= {"mantissas"} if setting.crowd > 1 else frozenset()
     if side == "numbers":
         scale = _SCALES[turn % len(_SCALES)]
     else:
