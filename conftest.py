@@ -153,10 +153,16 @@ def long_runs_check_no_shapes(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Wheels of the distributions, by name, which the processes of a run share."""
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder that the processes of a run share."""
     base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "wheels"
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
+@pytest.fixture(scope="session")
+def wheels(shared_folder: Path) -> dict[str, Path]:
+    """Wheels of the distributions, by name, which the processes of a run share."""
+    folder = shared_folder / "wheels"
     with FileLock(folder.with_suffix(".lock")):
         for place in () if folder.exists() else SOURCES.values():
             build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder)]

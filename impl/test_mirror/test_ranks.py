@@ -30,10 +30,9 @@ HELD = {"scaffold": 1, "fed-lamb": 2, "dsgd": 1, "feddyn": 1, "fednova-vr": 1, "
 
 
 @pytest.fixture(scope="module")
-def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def found(request: pytest.FixtureRequest, shared_folder: Path) -> dict[str, Any]:
     """Results of one process and of four ranks, from another test process if that has them."""
-    base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "ranks"
+    folder = shared_folder / "ranks"
     items: list[Any] = [item for item in request.session.items if item.path == request.path]
     with FileLock(folder.with_suffix(".lock")):
         if not (folder / "found").exists():

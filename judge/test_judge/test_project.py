@@ -14,6 +14,8 @@ from fedspec.errors import FedspecError
 from fedspec.plugins import VARIABLE
 from fedspec_suite.cli.plugin_files import prepare
 from fedspec_suite.cli.project import LARGEST, defaults, nearest
+from fedspec_suite.judge import locate
+from fedspec_suite.subjects.environments import python_reference
 
 TABLE = '[tool.fedspec.check]\nprofile = "quick"\nseed = 3\nreport = ["out.jsonl"]\n'
 
@@ -234,6 +236,23 @@ def test_quiet_prints_a_line_for_each_claim() -> None:
 def test_a_name_that_is_nearly_right_is_suggested() -> None:
     ran = fedspec("check", "flower")
     assert ran.code == 2 and "unknown 'flower'; nearest: flwr" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("typed", "printed", "loaded"),
+    [
+        ("mine.py", "mine.py", "mine.py"),
+        ("py:mine.py:Adapter", "mine.py:Adapter", "mine.py:Adapter"),
+        ("py:pkg.python_adapters:Adapter", "py:pkg.python_adapters:Adapter", "pkg.python_adapters:Adapter"),
+        ("py:my.pyproj/mine.py:Adapter", "my.pyproj/mine.py:Adapter", "my.pyproj/mine.py:Adapter"),
+        ("cmd:python mine.py", "cmd:python mine.py", ""),
+        ("flwr:new", "flwr:new", ""),
+        ("spec", "spec", ""),
+    ],
+)
+def test_an_adapter_is_printed_so_that_it_can_be_typed_again(typed: str, printed: str, loaded: str) -> None:
+    assert locate.expand(typed) == (printed,) == locate.expand(printed)
+    assert python_reference(typed) == python_reference(printed) == loaded
 
 
 @pytest.mark.slow

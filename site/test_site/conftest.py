@@ -1,20 +1,18 @@
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
 from test_site.built import CHROMIUM, Site, build
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+def site(shared_folder: Path) -> Site:
     """The site, which the processes of a run share."""
-    base = tmp_path_factory.getbasetemp()
-    place: Path = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    return build(place)
+    return build(shared_folder)
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from fedspec.parsing import parse_toml
 from fedspec_torch.gradients.methods import WAYS
 from fedspec_torch.recipes.checks import RELATIONS
 from fedspec_torch.recipes.measures import MEASURES
-from fedspec_torch.recipes.presets import preset
+from fedspec_torch.recipes.presets import preset, with_preset
 from fedspec_torch.recipes.recipe import Check, Fall, Normal, Recipe, Setting, Size, Trial
 from fedspec_torch.run.arguments import trainer
 from fedspec_torch.tasks import model_of
@@ -241,9 +241,9 @@ def _with_preset(where: str, one: Any) -> Any:
     own, tried = one.get("set", {}), one.get("grid", {})
     if not isinstance(own, Mapping) or not isinstance(tried, Mapping):
         return rest
-    values = {name: value for name, value in found.set[algorithm].items() if name not in tried}
+    values, _ = with_preset(one["preset"], algorithm, own, tried)
     there = {"reading": found.reading[algorithm]} if algorithm in found.reading else {}
-    return there | rest | {"set": {**values, **own}}
+    return there | rest | {"set": values}
 
 
 def _list(names: Mapping[str, Any]) -> str:

@@ -55,18 +55,18 @@ def list_(
         t = table("id", "after", "what")
         for row in rows:
             t.add_row(row["id"], row["basis"], row["title"])
-        out.print(t, "after, what the text follows:", *_sources(), sep="\n")
+        out.print(t, *_sources(), sep="\n")
         return
     t = table("id", "what", "levels", "readings (canonical first)", "source", "after")
     for row in rows:
         also = "".join(f" ({name})" for name in row["aliases"])
         cells = (row["title"], " ".join(row["levels"]), ", ".join(row["readings"]), row["source"], row["basis"])
         t.add_row(row["id"] + also, *cells)
-    out.print(t, "after, what the text follows:", *_sources(), sep="\n")
+    out.print(t, *_sources(), sep="\n")
 
 
 def _sources() -> list[str]:
-    return [f"  {basis}: {basis.words}" for basis in Basis if basis]
+    return ["after, what the text follows:", *(f"  {basis}: {basis.words}" for basis in Basis if basis)]
 
 
 def show(

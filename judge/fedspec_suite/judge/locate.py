@@ -33,7 +33,7 @@ def expand(implementation: str) -> tuple[str, ...]:
     """
     if reference := environments.python_reference(implementation):
         # Commands are printed as people type them: mine.py for py:mine.py.
-        return (reference if ".py" in reference else implementation,)
+        return (reference if environments.python_reference(reference) else implementation,)
     kind, _, rest = implementation.partition(":")
     if implementation in {"spec", *extensions.names(extensions.SUBJECTS)} or (kind in {"cmd", "mutant"} and rest):
         return (implementation,)

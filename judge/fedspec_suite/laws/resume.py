@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from hypothesis import strategies as st
@@ -40,9 +41,10 @@ def _cases(setting: Setting) -> st.SearchStrategy[Scenario]:
 
 def _dealt(setting: Setting, number: int) -> Scenario:
     tries = (f"resumed {number}{' again' * k}" for k in range(TRIES))
-    drawn = [draw_case(Draws(setting, PortableRng(said), frozenset(), full=True)) for said in tries]
+    drawn = (draw_case(Draws(setting, PortableRng(said), frozenset(), full=True)) for said in tries)
+    first = next(drawn)
     # What waits in a buffer of one update is nothing.
-    s = _past_counts(setting, next((s for s in drawn if s.case.hyper.get("buffer", 2) > 1), drawn[0]))
+    s = _past_counts(setting, next((s for s in chain([first], drawn) if s.case.hyper.get("buffer", 2) > 1), first))
     if "everyone" not in setting.takes:
         s = _sitting_out(_in_reverse(s))
         s = _coming_late(s) if number % 2 else s
@@ -62,18 +64,19 @@ def _past_counts(setting: Setting, s: Scenario) -> Scenario:
     A shorter run gives the same models if the count is lost at a restore.
     """
     changes = [schedule_of(said) for said in setting.schedules.values()]
-    moved = [t for c in changes for t in range(setting.reach.rounds) if c.factor(t) != c.factor(0)][:1]
-    least = max([t + 2 for t in moved] + [2 * int(s.case.hyper.get(n, 0)) + 1 for n in COUNTED], default=0)
+    reached = range(setting.reach.rounds)
+    moved = [next((t + 2 for t in reached if c.factor(t) != c.factor(0)), 0) for c in changes]
+    least = max([*moved, *(2 * int(s.case.hyper[n]) + 1 for n in COUNTED if n in s.case.hyper)], default=0)
     counted = [e for e in s.events if not isinstance(e, Begin)]
     rounds = setting.level == "client" and any(c.every is Every.ROUND for c in changes)
     times = -(-least // (1 if rounds else len(counted)))
     if times < 2 or least > setting.reach.rounds:
         return s
-    events = s.events
-    if setting.level == "client":
-        begins = next((e for e in events if isinstance(e, Begin)), Begin(s.case.x0))
-        return replace(s, events=(*events, *(((begins, *counted[:2]) if rounds else tuple(counted)) * (times - 1))))
-    return replace(s, events=events * times)
+    if setting.level != "client":
+        return replace(s, events=s.events * times)
+    # Steps count within a round, so that the last round gets longer unless rounds count.
+    begin = next((e for e in s.events if isinstance(e, Begin)), Begin(s.case.x0))
+    return replace(s, events=(*s.events, *((begin, *counted[:2]) if rounds else counted) * (times - 1)))
 
 
 def _in_reverse(s: Scenario) -> Scenario:

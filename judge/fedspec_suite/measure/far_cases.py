@@ -70,11 +70,11 @@ _STEP = 12
 """Cost of a step beside its coordinates, in coordinates."""
 
 _LIKELY = {"mantissas": 3, "magnitudes": 2, "sparse": 1, "edges": 3, "shares": 3, "steps": 2}
-_SEVERAL = 5
-"""Number of clients above which two have no examples."""
-
 _SOMETIMES = {"mantissas": 2, "magnitudes": 1, "sparse": 1, "edges": 1, "shares": 2, "steps": 2}
 """Quarters of the cases that have each feature."""
+
+_SEVERAL = 5
+"""Number of clients above which two have no examples."""
 
 
 @dataclass(frozen=True)
@@ -202,8 +202,8 @@ class _Draws:
         out[0] = 1e9
         if "weight" not in self.setting.nonzero and n > (3 if self.heavy else 1):
             out[-1] = 0.0
-        if n > _SEVERAL and not self.heavy:
-            out[n // 2] = out[-1]
+            if n > _SEVERAL and not self.heavy:
+                out[n // 2] = 0.0
         # A client without examples comes first, or last.
         return out if self.turn % 2 else out[::-1].copy()
 

@@ -155,9 +155,8 @@ def implied(s: Scenario, kind: str, treatment: Treatment) -> Path | None:
             return _path(_with(s, (*sent[:place], replace(sent[place], weight=1), *sent[place + 1 :])), AT)
         case Treatment.PASSES if kind == "shape":
             like = s.case.x0
-            shapes = {n: a.shape for n, a in sent[place].delta.items() if a.shape != like[n].shape}
-            spread = {n: np.full_like(like[n], sent[place].delta[n].reshape(-1)[0]) for n in shapes}
-            full = replace(sent[place], delta={**sent[place].delta, **spread})
+            spread = {n: a if a.shape == like[n].shape else a.reshape(-1)[0] for n, a in sent[place].delta.items()}
+            full = replace(sent[place], delta={n: np.full_like(like[n], a) for n, a in spread.items()})
             return _path(_with(s, (*sent[:place], full, *sent[place + 1 :])), AT)
     nothing = [np.full_like(flatten(s.case.x0), np.nan)] * 2 if whole or kind == "nan-weight" else None
     return _path(bad, AT) or nothing

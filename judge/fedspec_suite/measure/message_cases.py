@@ -68,9 +68,12 @@ def _about_bounds(setting: Setting, s: Scenario) -> Scenario:
     clip they are small enough for a claimed fixed point to round them.
     """
     words = [word.split() for word in (*setting.messages, *setting.gradients)]
-    bits = max((float(number[0]) for name, *number in words if name.startswith("fixed")), default=0.0)
-    clip = next((float(number[0]) for name, *number in words if name.startswith(BOUNDS)), 0.0)
-    cap = next((float(number[0]) for name, *number in words if name == "weight-cap"), 0.0)
+
+    def number(*beginnings: str) -> float:
+        return next((float(c[0]) for name, *c in words if name.startswith(beginnings)), 0.0)
+
+    clip, cap, least = number(*BOUNDS), number("weight-cap"), number("divisor-at-least")
+    bits = max((float(c[0]) for name, *c in words if name.startswith("fixed")), default=0.0)
     power = np.floor(np.log2(clip)) if clip else min(0, BITS[s.case.dtype] - MOST - BELOW - bits)
     most = LARGEST["float16" if any(name == "float16" for name, *_ in words) else ""]
     if clip and s.case.problem is not None:
@@ -87,7 +90,6 @@ def _about_bounds(setting: Setting, s: Scenario) -> Scenario:
     if by != 1:
         s = change_events(s, times, times)
         s = s if s.case.problem is None else posed(s, e=times(s.case.problem.e))
-    least = next((float(number[0]) for name, *number in words if name == "divisor-at-least"), 0.0)
     capped = bool(cap) or setting.options.get("weights") == "uniform"
     # Two clients pass a least divisor, if their weights are their numbers of examples.
     cap = cap or least / 2

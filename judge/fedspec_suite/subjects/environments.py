@@ -114,9 +114,8 @@ def expand(name: str) -> tuple[str, ...]:
 
 def python_reference(name: str) -> str:
     """Return what :mod:`fedspec.serve` loads for ``FILE.py``, ``FILE.py:NAME`` or ``py:MODULE:NAME``; else empty."""
-    _, dot, attribute = name.partition(".py")
-    typed = dot and not name.startswith(("py:", "cmd:")) and attribute[:1] in {"", ":"}
-    return name if typed else name[3:] if name.startswith("py:") else ""
+    is_file = name.endswith(".py") or ".py:" in name
+    return name.removeprefix("py:") if name.startswith("py:") or (is_file and not name.startswith("cmd:")) else ""
 
 
 def cache_folder() -> Path:
