@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from test_judge.support import check, fedspec, inside, py
 
-from fedspec.contract import Offer
+from fedspec.contract import Claim, Offer
 from fedspec.faults import KINDS
 from fedspec_suite.measure.bench import reference
-from fedspec_suite.measure.fault_cases import dealt
+from fedspec_suite.measure.fault_cases import AT, dealt, faulty
 from fedspec_suite.measure.scenario import change_events
 from fedspec_suite.measure.setting import setting_of
 
@@ -23,6 +25,32 @@ def test_a_right_declaration_holds(name: str) -> None:
     (row,) = check(py(f"faulty:{name}"), *LAW).rows
     (law,) = [o for o in row["obligations"] if o["law"] == "faults-as-declared"]
     assert law["status"] == "pass", law
+
+
+def test_who_looks_at_the_first_block_alone_is_found() -> None:
+    (row,) = check(py("faulty:first_block"), *LAW, cases=60).rows
+    assert "(nan): declared skips, but passes-on" in row["first_deviation"]
+
+
+def test_faults_stand_in_different_places() -> None:
+    """Read off the cases themselves: which message, block, number and sign is faulty."""
+    of = setting_of(Claim("fedavg", "server", "mcmahan-2017"))
+    cases = [dealt(of, number) for number in range(24)]
+
+    def spoilt(kind: str) -> set[tuple[int, str, int, float]]:
+        found = set()
+        for s in cases:
+            sent: Any = faulty(s, kind).events[AT]
+            for k, m in enumerate(sent.messages):
+                for name, a in m.delta.items():
+                    found |= {(k, name, j, v) for j, v in enumerate(a.reshape(-1)) if not np.isfinite(v)}
+        return found
+
+    places = {(k, name, j) for k, name, j, _ in spoilt("nan")}
+    assert places == {(k, name, j) for k in (0, 1) for name, last in (("w", 2), ("b", 1)) for j in (0, last)}
+    assert {v for *_, v in spoilt("infinite")} == {np.inf, -np.inf}
+    weights = [min(m.weight for m in faulty(s, "negative-weight").events[AT].messages) for s in cases]  # type: ignore[union-attr]
+    assert {*weights} == {-1, -2, -3}
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,9 @@ from fedspec.contract import Case, Claim, Info, Level, Offer, Session
 from fedspec.reference import SUBJECT
 from fedspec_suite.judge.equation_coverage import compared_quantities, with_coverage
 from fedspec_suite.judge.runner import judge_offer, result_of
+from fedspec_suite.measure.case_summary import scenarios_in
 from fedspec_suite.measure.in_process import InProcess
-from fedspec_suite.measure.verdict import Conformity, Result, Unseen
+from fedspec_suite.measure.verdict import Conformity, Result, Status, Unseen
 from fedspec_suite.report.partial_conformance import to_be_seen
 
 pytestmark = pytest.mark.table(4)
@@ -36,6 +37,16 @@ class Without:
         schedules = {} if self.word == "schedule" else case.schedules
         chains = {n: put(getattr(case, n)) for n in ("gradients", "messages", "steps")}
         return SUBJECT.start(replace(case, schedules=schedules, **chains))
+
+
+class Another:
+    """The specification, which has another number in the place of a hyper-parameter."""
+
+    def __init__(self, offer: Offer, name: str, other: float) -> None:
+        self.info, self.name, self.other = Info("another", "1", (offer,)), name, other
+
+    def start(self, case: Case) -> Session:
+        return SUBJECT.start(replace(case, hyper={**case.hyper, self.name: self.other}))
 
 
 def judged(offer: Offer, word: str, other: str = "", laws: str = "follows-x") -> Result:
@@ -138,15 +149,17 @@ FIXED = [
 def test_a_fixed_number_that_no_case_reaches_is_named(
     algorithm: str, level: Level, name: str, value: float, other: float
 ) -> None:
-    class Another:
-        info = Info("another", "1", (claim(level, algorithm, fixed={name: value}),))
-
-        def start(self, case: Case) -> Session:
-            return SUBJECT.start(replace(case, hyper={**case.hyper, name: other}))
-
-    (offer,) = Another.info.offers
-    found = judge_offer(InProcess(Another()), offer, law="follows-x,far-*", profile="quick")
-    r = with_coverage(result_of(InProcess(Another()), offer, found, unasked=0), offer, compared_quantities(found))
+    offer = claim(level, algorithm, fixed={name: value})
+    subject = InProcess(Another(offer, name, other))
+    found = judge_offer(subject, offer, law="follows-x,far-*", profile="quick")
+    r = with_coverage(result_of(subject, offer, found, unasked=0), offer, compared_quantities(found))
     assert r.said == f"conforms in x; {name} = {value:g} was not seen"
     seen = claim("server", "trimmed-mean", fixed={"trim": 0.2})
     assert judged(seen, "", laws="follows-x,far-clients").unseen == ()
+
+
+def test_a_counterexample_keeps_the_fixed_numbers_of_its_claim() -> None:
+    offer = claim("server", "trimmed-mean", fixed={"trim": 0.1})
+    found = judge_offer(InProcess(Another(offer, "trim", 0.0)), offer, law="follows-x,far-*", profile="quick")
+    cases = [s for o in found if o.status is Status.FAIL for s in scenarios_in(o.case)]
+    assert cases and {s.case.hyper["trim"] for s in cases} == {0.1}

@@ -127,6 +127,13 @@ def offered(session, **faults):
     return Subject(session, Offer("fedavg", "server", "mcmahan-2017", dtypes=("float64",), faults=declared))
 
 
+class FirstBlock(Skipping):
+    """Looks for NaN in the first block alone."""
+
+    def right(self, m):
+        return bool(np.isfinite(next(iter(m.delta.values()))).all())
+
+
 CHANGES = {kind: "skips-divisor-kept" for kind in ("nan", "infinite", "shape", "stale")}
 WEIGHTS = dict.fromkeys(("no-weight", "nan-weight", "negative-weight", "no-examples"), "counts-as-one")
 PASSED = {kind: "passes-on" for kind in KINDS if kind not in ("no-weight", "no-message")}
@@ -146,5 +153,6 @@ zeroes, drops = offered(Zeroing, nan="skips"), offered(Dropping, nan_weight="ski
 masked, halving = offered(Masked, nan="skips"), offered(Halving, stale="skips")
 late, clipping = offered(Late, nan="passes-on"), offered(Clipping, nan="skips")
 negative, missing = offered(Ones, negative_weight="passes-on"), offered(Skipping, no_weight="counts-as-one")
+first_block = offered(FirstBlock, nan="skips")
 spread, empty = offered(Server, shape="raises"), offered(Skipping, no_examples="passes-on")
 unknown, unmeant = offered(Server, nans="skips"), offered(Server, nan="counts-as-one")
