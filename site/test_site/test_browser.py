@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from test_site.built import ROOT, Site, requires_browser, requires_sphinx
 from test_site.test_pages_of_site import LINES
 

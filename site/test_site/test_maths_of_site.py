@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from test_site.built import ROOT, Element, Site, page, requires_sphinx
 
 pytestmark = [pytest.mark.outside, requires_sphinx]

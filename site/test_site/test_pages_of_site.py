@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+
 from test_site.built import ROOT, Element, Site, every, names, page, requires_sphinx
 
 pytestmark = [pytest.mark.outside, requires_sphinx]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+
 from test_site.built import Site, requires_browser, requires_sphinx
 from test_site.test_browser import Opened
 

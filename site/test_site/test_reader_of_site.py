@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from test_site.built import ROOT, Element, Site, every, page, requires_sphinx
 from test_site.test_maths_of_site import row
 from test_site.test_pages_of_site import LINES, pages
@@ -91,9 +92,8 @@ FORMULAS = {
 @pytest.mark.parametrize("text", FORMULAS)
 def test_a_typed_formula_is_worth_what_it_says(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "site"))
-    from test_site.built import _Reader
-
     from fedspec_site.formulas import prose
+    from test_site.built import _Reader
 
     reader = _Reader()
     reader.feed(str(prose(text)))

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from test_judge.test_report_page import EVIL, FAILED, OFFERS, RUN, everywhere
-from test_site.built import ROOT, requires_browser
 
 from fedspec_suite.measure.verdict import Course, Result
 from fedspec_suite.report import changes, results_page
 from fedspec_suite.report.results_file import ResultsFile
+from test_site.built import ROOT, requires_browser
 
 pytestmark = [pytest.mark.outside, *requires_browser]
 
