@@ -11,7 +11,7 @@ from test_judge.support import check, fedspec, inside, py
 from fedspec.contract import Claim, Offer
 from fedspec.faults import KINDS
 from fedspec_suite.measure.bench import reference
-from fedspec_suite.measure.fault_cases import AT, dealt, faulty
+from fedspec_suite.measure.fault_cases import dealt, faulty, faulty_round
 from fedspec_suite.measure.scenario import change_events
 from fedspec_suite.measure.setting import setting_of
 
@@ -40,7 +40,7 @@ def test_faults_stand_in_different_places() -> None:
     def spoilt(kind: str) -> set[tuple[int, str, int, float]]:
         found = set()
         for s in cases:
-            sent: Any = faulty(s, kind).events[AT]
+            sent: Any = faulty(s, kind).events[faulty_round(s)]
             for k, m in enumerate(sent.messages):
                 for name, a in m.delta.items():
                     found |= {(k, name, j, v) for j, v in enumerate(a.reshape(-1)) if not np.isfinite(v)}
@@ -49,7 +49,7 @@ def test_faults_stand_in_different_places() -> None:
     places = {(k, name, j) for k, name, j, _ in spoilt("nan")}
     assert places == {(k, name, j) for k in (0, 1) for name, last in (("w", 2), ("b", 1)) for j in (0, last)}
     assert {v for *_, v in spoilt("infinite")} == {np.inf, -np.inf}
-    weights = [min(m.weight for m in faulty(s, "negative-weight").events[AT].messages) for s in cases]  # type: ignore[union-attr]
+    weights = [min(m.weight for m in faulty(s, "negative-weight").events[faulty_round(s)].messages) for s in cases]  # type: ignore[union-attr]
     assert {*weights} == {-1, -2, -3}
 
 
@@ -71,6 +71,8 @@ def test_faults_stand_in_different_places() -> None:
         ("missing", "(no-weight): declared counts-as-one, but skips"),
         ("spread", "(shape): declared raises, but passes-on"),
         ("empty", "(no-examples): declared passes-on, but skips"),
+        ("one_alone", "a change holds NaN in two messages (nan): declared skips, but passes-on"),
+        ("from_the_second", "in two messages (infinite): declared skips, but passes-on"),
     ],
 )
 def test_a_wrong_declaration_is_told_what_the_server_does(name: str, words: str) -> None:

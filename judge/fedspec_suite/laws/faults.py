@@ -8,7 +8,7 @@ from fedspec.faults import KINDS, Treatment
 from fedspec_suite.laws.applicability import has_faults
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench
-from fedspec_suite.measure.fault_cases import AT, dealt, observed
+from fedspec_suite.measure.fault_cases import dealt, faulty_round, from_the_start, implied, observed
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation
@@ -27,10 +27,19 @@ def does(found: tuple[Treatment, ...], said: str) -> str:
 
 def _as_declared(bench: Bench, s: Scenario) -> None:
     for kind, declared in bench.offer.faults.items():
-        found, said = observed(bench, s, kind)
-        if declared not in found:
-            note = f"{KINDS[kind][0]} ({kind}): declared {declared}, but {does(found, said)}"
-            raise Deviates(Deviation(bench.step_equation, f"round {AT + 1}", note=note))
+        for case in (s, from_the_start(s)):
+            if case is not s and (kind == "stale" or not _means_something(case, kind, declared)):
+                continue
+            found, said = observed(bench, case, kind)
+            if declared not in found:
+                much = "" if case is s else " in two messages"
+                note = f"{KINDS[kind][0]}{much} ({kind}): declared {declared}, but {does(found, said)}"
+                raise Deviates(Deviation(bench.step_equation, f"round {faulty_round(case) + 1}", note=note))
+
+
+def _means_something(s: Scenario, kind: str, declared: str) -> bool:
+    """False if the rule refuses what is left of the round, as rules with a least number of messages do."""
+    return declared == Treatment.RAISES or implied(s, kind, Treatment(declared)) is not None
 
 
 LAWS = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
@@ -32,8 +32,16 @@ Sent: TypeAlias = tuple[ClientMessage, ...]
 Path: TypeAlias = list[Array]
 """Models after the faulty round and after the next round."""
 
-AT = 1
-"""Index (from 0) of the faulty round of three: the round before it builds up state, and the round after it shows it."""
+
+def faulty_round(s: Scenario) -> int:
+    """Return the index (from 0) of the faulty round: the last but one, since the round after it shows what is kept."""
+    return len(s.events) - 2
+
+
+def from_the_start(s: Scenario) -> Scenario:
+    """Return the same case without its first round: the first round of all is faulty then, in two messages."""
+    return replace(s, events=s.events[1:])
+
 
 GUARDS = {"require_sizes", "require_weights", "check_shares"}
 """Functions by which the specification rejects invalid weights; without them it computes with such weights."""
@@ -54,11 +62,12 @@ def dealt(setting: Setting, number: int) -> Scenario:
     model = {"w": model["w"]} if setting.one_block else model
     s = draw_case(Draws(setting, PortableRng(f"faults {number}"), frozenset(), model, full=True))
     s = change_events(s, lambda a: a * UNEVEN)
-    before, now = _sent(s, AT - 1), _sent(s, AT)
+    at = faulty_round(s)
+    before, now = _sent(s, at - 1), _sent(s, at)
     # The client whose message is spoilt comes first of all that sent in the round before.
     known = {m.client for m in before}
     again = sorted(now, key=lambda m: m.client not in known)
-    rows = [again[1], again[0], *again[2:]] if _place(now) else again
+    rows = [again[1], again[0], *again[2:]] if _turn(now) % 2 else again
     return with_dtype(_with(s, tuple(rows)), setting.dtype)
 
 
@@ -70,9 +79,10 @@ def _sent(s: Scenario, k: int) -> Sent:
 
 def _with(s: Scenario, messages: Sent) -> Scenario:
     """The scenario with other messages in the faulty round."""
-    event = s.events[AT]
+    at = faulty_round(s)
+    event = s.events[at]
     assert isinstance(event, Messages)
-    return replace(s, events=(*s.events[:AT], replace(event, messages=messages), *s.events[AT + 1 :]))
+    return replace(s, events=(*s.events[:at], replace(event, messages=messages), *s.events[at + 1 :]))
 
 
 def _turn(sent: Sent) -> int:
@@ -80,9 +90,15 @@ def _turn(sent: Sent) -> int:
     return sum(m.steps for m in {m.client: m for m in sent}.values())
 
 
-def _place(sent: Sent) -> int:
-    """Index of the faulty message in its round."""
-    return _turn(sent) % 2
+def _places(s: Scenario) -> tuple[int, ...]:
+    """Indices of the faulty messages: two in the first round of all, else one."""
+    return (_turn(_sent(s, at)) % 2,) if (at := faulty_round(s)) else (0, 1)
+
+
+def _put(s: Scenario, of: Callable[[int], Sequence[ClientMessage]]) -> Scenario:
+    """The scenario with ``of`` of the index in the place of each faulty message."""
+    sent, places = _sent(s, faulty_round(s)), _places(s)
+    return _with(s, tuple(m for k, own in enumerate(sent) for m in (of(k) if k in places else (own,))))
 
 
 def _spoilt_array(a: Array, value: float, at: int) -> Array:
@@ -99,27 +115,28 @@ def _changed(m: ClientMessage, turn: int, of: Any) -> ClientMessage:
 
 
 def faulty(s: Scenario, kind: str) -> Scenario:
-    """Return a faultless scenario with a fault of the given kind in its second round."""
-    sent = _sent(s, AT)
-    turn, place = _turn(sent), _place(sent)
-    good, at = sent[place], -(turn // 4 % 2)
-    one: dict[str, Any] = {
-        "nan": lambda: _changed(good, turn, lambda a: _spoilt_array(a, np.nan, at)),
-        "infinite": lambda: _changed(good, turn, lambda a: _spoilt_array(a, (-1) ** (turn // 3) * np.inf, at)),
-        "shape": lambda: _changed(good, turn, lambda a: a.reshape(-1)[:1].reshape((1,) * a.ndim)),
-        "stale": lambda: replace(next(m for m in _sent(s, AT - 1) if m.client == good.client), round=AT),
-        "no-weight": lambda: replace(good, weight=None),  # type: ignore[arg-type]
-        "nan-weight": lambda: replace(good, weight=float("nan")),
-        "negative-weight": lambda: replace(good, weight=-1 - turn % 3),
+    """Return a faultless scenario with a fault of the given kind in one message, or in two of the first round."""
+    at = faulty_round(s)
+    sent = _sent(s, at)
+    turn = _turn(sent)
+    last = -(turn // 4 % 2)
+    of: dict[str, Callable[[ClientMessage], ClientMessage]] = {
+        "nan": lambda m: _changed(m, turn, lambda a: _spoilt_array(a, np.nan, last)),
+        "infinite": lambda m: _changed(m, turn, lambda a: _spoilt_array(a, (-1) ** (turn // 3) * np.inf, last)),
+        "shape": lambda m: _changed(m, turn, lambda a: a.reshape(-1)[:1].reshape((1,) * a.ndim)),
+        "stale": lambda m: replace(next(e for e in _sent(s, at - 1) if e.client == m.client), round=at),
+        "no-weight": lambda m: replace(m, weight=None),  # type: ignore[arg-type]
+        "nan-weight": lambda m: replace(m, weight=float("nan")),
+        "negative-weight": lambda m: replace(m, weight=-1 - turn % 3),
     }
     match kind:
         case "twice":
-            return _with(s, (*sent, good))
+            return _with(s, (*sent, *(sent[k] for k in _places(s))))
         case "no-examples":
             return _with(s, tuple(replace(m, weight=0) for m in sent))
         case "no-message":
             return _with(s, ())
-    return _with(s, (*sent[:place], one[kind](), *sent[place + 1 :]))
+    return _put(s, lambda k: (of[kind](sent[k]),))
 
 
 def _silent(m: ClientMessage) -> ClientMessage:
@@ -129,46 +146,56 @@ def _silent(m: ClientMessage) -> ClientMessage:
 
 def implied(s: Scenario, kind: str, treatment: Treatment) -> Path | None:
     """Return the models that a treatment of the fault gives; None if the treatment is meaningless for the scenario."""
-    bad = faulty(s, kind)
-    sent, good = _sent(bad, AT), _sent(s, AT)
-    whole, place = kind in ("no-message", "no-examples"), len(good) if kind == "twice" else _place(good)
+    bad, at = faulty(s, kind), faulty_round(s)
+    sent, good = _sent(bad, at), _sent(s, at)
+    whole = kind in ("no-message", "no-examples")
     match treatment:
         case Treatment.SKIPS | Treatment.DROPS if whole or treatment is Treatment.DROPS:
-            held = _path(_with(s, good), AT - 1)
-            shorter = replace(s, events=(*s.events[:AT], *s.events[AT + 1 :]))
-            after = _path(shorter, AT)
+            if not at:
+                # The model before the first round is given.
+                after = _path(replace(s, events=s.events[1:]), 0)
+                return after and [flatten(s.case.x0), after[0]]
+            held = _path(s, at - 1)
+            after = _path(replace(s, events=(*s.events[:at], *s.events[at + 1 :])), at)
             return held and after and [held[0], after[0]]
         case Treatment.SKIPS:
-            return _path(_with(s, (*sent[:place], *sent[place + 1 :])), AT)
+            return _path(s if kind == "twice" else _put(s, lambda k: ()), at)
         case Treatment.DIVISOR if whole:
-            return _path(_with(s, tuple(map(_silent, good))), AT)
+            return _path(_with(s, tuple(map(_silent, good))), at)
+        case Treatment.DIVISOR if kind == "twice":
+            return _path(_with(s, (*good, *map(_silent, sent[len(good) :]))), at)
         case Treatment.DIVISOR:
             # The message that is spoilt may have no shape to set to zero.
-            silent = replace(_silent(good[_place(good)]), weight=sent[place].weight)
-            return _path(_with(s, (*sent[:place], silent, *sent[place + 1 :])), AT)
+            return _path(_put(s, lambda k: (replace(_silent(good[k]), weight=sent[k].weight),)), at)
         case Treatment.ZEROES:
-            finite = _changed(sent[place], _turn(good), lambda a: np.where(np.isfinite(a), a, 0))
-            return _path(_with(s, (*sent[:place], finite, *sent[place + 1 :])), AT)
+            turn = _turn(good)
+            return _path(_put(s, lambda k: (_changed(sent[k], turn, lambda a: np.where(np.isfinite(a), a, 0)),)), at)
         case Treatment.ONE if whole:
-            return _path(_with(s, tuple(replace(m, weight=1) for m in good)), AT)
+            return _path(_with(s, tuple(replace(m, weight=1) for m in good)), at)
         case Treatment.ONE:
-            return _path(_with(s, (*sent[:place], replace(sent[place], weight=1), *sent[place + 1 :])), AT)
+            return _path(_put(s, lambda k: (replace(sent[k], weight=1),)), at)
         case Treatment.PASSES if kind == "shape":
             like = s.case.x0
-            spread = {n: a if a.shape == like[n].shape else a.reshape(-1)[0] for n, a in sent[place].delta.items()}
-            full = replace(sent[place], delta={n: np.full_like(like[n], a) for n, a in spread.items()})
-            return _path(_with(s, (*sent[:place], full, *sent[place + 1 :])), AT)
+
+            def spread(m: ClientMessage) -> ClientMessage:
+                one = {n: a if a.shape == like[n].shape else a.reshape(-1)[0] for n, a in m.delta.items()}
+                return replace(m, delta={n: np.full_like(like[n], a) for n, a in one.items()})
+
+            return _path(_put(s, lambda k: (spread(sent[k]),)), at)
     nothing = [np.full_like(flatten(s.case.x0), np.nan)] * 2 if whole or kind == "nan-weight" else None
-    return _path(bad, AT) or nothing
+    return _path(bad, at) or nothing
 
 
 def kinds(s: Scenario) -> tuple[str, ...]:
-    """Return the kinds of faults that are visible in a scenario; without faults of weights if the rule reads none."""
-    sent = _sent(s, AT)
-    heavier = _with(s, tuple(replace(m, weight=m.weight + 5 * (k == _place(sent))) for k, m in enumerate(sent)))
-    a, b = _path(s, AT), _path(heavier, AT)
+    """Return the kinds of faults that are visible in a scenario.
+
+    Without faults of weights if the rule reads none, and without older messages in the first round.
+    """
+    sent, at = _sent(s, faulty_round(s)), faulty_round(s)
+    heavier = _put(s, lambda k: (replace(sent[k], weight=sent[k].weight + 5 * (k == _places(s)[0])),))
+    a, b = _path(s, at), _path(heavier, at)
     unread = a is not None and b is not None and np.array_equal(a[0], b[0])
-    return tuple(kind for kind in KINDS if not (unread and kind in WEIGHTS))
+    return tuple(k for k in KINDS if not (unread and k in WEIGHTS) and (at or k != "stale"))
 
 
 WEIGHTS = {"no-weight", "nan-weight", "negative-weight", "no-examples"}
@@ -201,11 +228,17 @@ def _path(s: Scenario, start: int) -> Path | None:
     return out[start : start + 2]
 
 
+def _spoilt(s: Scenario, kind: str) -> Array:
+    """The coordinates of the faulty message that aren't finite."""
+    sent = _sent(faulty(s, kind), faulty_round(s))
+    return ~np.isfinite(flatten(sent[_places(s)[0]].delta))
+
+
 def _in_coordinates(s: Scenario, kind: str, x: Array, wanted: Mapping[Treatment, Path], dtype: str) -> str:
     """The treatment in the coordinates of a change that aren't finite, and that in the others; empty if none fits."""
     if kind not in ("nan", "infinite"):
         return ""
-    bad = ~np.isfinite(flatten(_sent(faulty(s, kind), AT)[_place(_sent(s, AT))].delta))
+    bad = _spoilt(s, kind)
 
     def of(there: Array) -> Treatment | None:
         return next((t for t, want in wanted.items() if _alike([x[there]], [want[0][there]], dtype)), None)
@@ -220,7 +253,8 @@ def _counted(s: Scenario, kind: str, x: Array) -> str:
     form = _unguarded(form_of(find(s.case.algorithm), "server"))
     edits: Edits = {WEIGH: mean.in_place}
     session: Any = form.started(s.case, edits, False, lambda kind, row, case: kind(row, case))
-    for event in s.events[:AT]:
+    at = faulty_round(s)
+    for event in s.events[:at]:
         session.step(event)
     before = {**vars(session)}
 
@@ -228,13 +262,13 @@ def _counted(s: Scenario, kind: str, x: Array) -> str:
         vars(session).update(before)
         mean.now = y
         mean.calls.clear()
-        return flat_model(session.step(s.events[AT]))
+        return flat_model(session.step(s.events[at]))
 
-    bad = _sent(faulty(s, kind), AT)
+    bad = _sent(faulty(s, kind), at)
     try:
         plain = taken(None)
         ((p, rows),) = mean.calls
-        sent = [*bad, *_sent(s, AT)][: len(rows)] if kind != "shape" else _sent(s, AT)
+        sent = [*bad, *_sent(s, at)][: len(rows)] if kind != "shape" else _sent(s, at)
         own = np.array([np.nan_to_num(flatten(m.delta), nan=0, posinf=0, neginf=0) for m in sent])
         y = reach(taken, x, p @ rows, plain)
         b = np.linalg.lstsq(own.T, y, rcond=None)[0]
@@ -243,7 +277,8 @@ def _counted(s: Scenario, kind: str, x: Array) -> str:
     if len(own) >= own.shape[1] or not np.allclose(b @ own, y, rtol=COUNTED, atol=COUNTED):
         return ""
     b, due = (", ".join(_fraction(float(v)) for v in column) for column in (b, p))
-    return f"its messages count {b}; without the fault {due}; the spoilt one is number {_place(_sent(s, AT)) + 1}"
+    spoilt = " and ".join(str(k + 1) for k in _places(s))
+    return f"its messages count {b}; without the fault {due}; spoilt: number {spoilt}"
 
 
 def _fraction(v: float) -> str:
@@ -257,19 +292,19 @@ def played(bench: Bench, s: Scenario) -> Path | str:
     Raises:
         SubjectHangs: it does not answer in time.
     """
-    session, out = bench.subject.start(s.case), []
-    for k, event in enumerate(s.events[: AT + 2]):
+    session, out, at = bench.subject.start(s.case), [], faulty_round(s)
+    for k, event in enumerate(s.events):
         try:
             with np.errstate(all="ignore"):
                 answer = bench.read(session.step(event), s, k, "round")
         except SubjectHangs:
             raise
         except (SubjectError, Deviates) as error:
-            when = {AT: "", AT + 1: "in the next round: "}.get(k, "in a round without faults: ")
+            when = {at: "", at + 1: "in the next round: "}.get(k, "in a round without faults: ")
             return f"{when}{str(error).removeprefix('adapter: ')}"
         out.append(answer["x"])
     getattr(session, "stop", lambda: None)()
-    return out[AT:]
+    return out[at:]
 
 
 def _alike(got: Path, want: Path, dtype: str) -> bool:
@@ -294,11 +329,10 @@ def observed(bench: Bench, s: Scenario, kind: str) -> tuple[tuple[Treatment, ...
     }
     found = [t for t, want in wanted.items() if _alike(got, want, bench.dtype)]
     if not found:
-        first = next(iter(s.case.x0.values()))
-        if kind in ("nan", "infinite") and not np.isfinite(got[0][first.size - 1]):
+        if kind in ("nan", "infinite") and not np.isfinite(got[0][_spoilt(s, kind)]).any():
             # Rules that compare numbers leave open what they make of NaN; other numbers of the model may change too.
             return (Treatment.PASSES,), ""
-        alone, want = played(bench, s), _path(s, AT)
+        alone, want = played(bench, s), _path(s, faulty_round(s))
         if isinstance(alone, str) or not want or not _alike(alone, want, bench.dtype):
             return (), "without a fault it doesn't follow the rule either, as the other checks of `fedspec check` say"
         if said := _in_coordinates(s, kind, got[0], wanted, bench.dtype) or _counted(s, kind, got[0]):

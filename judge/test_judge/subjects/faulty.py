@@ -134,6 +134,21 @@ class FirstBlock(Skipping):
         return bool(np.isfinite(next(iter(m.delta.values()))).all())
 
 
+class OneAlone(Skipping):
+    """Skips one message that isn't right, and takes the next one."""
+
+    def take(self, rows):
+        wrong = [k for k, (_, _, right) in enumerate(rows) if not right][:1]
+        Server.take(self, [row for k, row in enumerate(rows) if k not in wrong])
+
+
+class FromTheSecond(Skipping):
+    """Takes everything in the first round."""
+
+    def take(self, rows):
+        (Server if self.rounds == 1 else Skipping).take(self, rows)
+
+
 CHANGES = {kind: "skips-divisor-kept" for kind in ("nan", "infinite", "shape", "stale")}
 WEIGHTS = dict.fromkeys(("no-weight", "nan-weight", "negative-weight", "no-examples"), "counts-as-one")
 PASSED = {kind: "passes-on" for kind in KINDS if kind not in ("no-weight", "no-message")}
@@ -145,6 +160,7 @@ zeroing = offered(Zeroing, nan="zeroes", infinite="zeroes")
 dropping = offered(
     Dropping, **{kind: "drops-round" for kind in KINDS if not kind.startswith("no-") and kind != "twice"}
 )
+one_alone, from_the_second = offered(OneAlone, nan="skips"), offered(FromTheSecond, infinite="skips")
 undeclared = offered(Skipping)
 says_skips, says_keeps = offered(Server, nan="skips"), offered(Skipping, nan="skips-divisor-kept")
 says_raises = offered(Keeping, infinite="raises")
