@@ -1,4 +1,4 @@
-"""Participants come in any order, one without examples may be the first, and every step may have a rate of its own.
+"""Participants come in any order, one without examples may be the first, and numbers vary from event to event.
 
 The wrong subjects run the specification on events that differ from those they are given.
 """
@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from fedspec.catalogue import CATALOGUE
@@ -18,7 +19,7 @@ from fedspec_suite.judge.runner import conclude, judge_offer
 from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.verdict import Conformity
 
-pytestmark = pytest.mark.table(3)
+pytestmark = pytest.mark.table(4)
 
 Change = Callable[[Any, Event], Event]
 
@@ -60,6 +61,22 @@ def first_rate_is_the_case_s(session: Any, e: Event) -> Event:
     return replace(e, eta_l=session.case.hyper["eta_l"]) if isinstance(e, Gradient) and begins else e
 
 
+def bounded_by_the_case(name: str) -> Change:
+    """An event can make the number smaller, but not larger."""
+
+    def bounded(session: Any, e: Event) -> Event:
+        if name not in (said := getattr(e, "hyper", {})):
+            return e
+        most = session.case.hyper[name]
+        return replace(e, hyper={**said, name: np.minimum(said[name], most).tolist()})
+
+    return bounded
+
+
+def zero_is_no_number(session: Any, e: Event) -> Event:
+    return replace(e, hyper={n: v for n, v in e.hyper.items() if v}) if isinstance(e, Round) else e
+
+
 def claim(algorithm: str, level: Any, **more: Any) -> Claim:
     return Claim(algorithm, level, CATALOGUE[algorithm].readings[0].name, dtypes=("float64",), **more)
 
@@ -69,6 +86,9 @@ WRONG: list[tuple[Claim, Change]] = [
     (claim("fedavg", "server"), first_counts),
     (claim("sgd", "client", rates="each"), first_rate_is_the_case_s),
     (claim("adam", "client", rates="each"), first_rate_is_the_case_s),
+    (claim("fedavgm", "server", rates="rounds"), bounded_by_the_case("eta")),
+    (claim("fedavg", "round", rates="clients"), bounded_by_the_case("eta_l")),
+    (claim("fedprox", "round", rates="rounds"), zero_is_no_number),
 ]
 
 

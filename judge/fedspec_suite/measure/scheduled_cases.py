@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -22,7 +23,16 @@ from fedspec_suite.measure.scenario import Scenario, saying
 from fedspec_suite.measure.setting import Setting
 
 FACTORS = (0.25, 0.5, 1.0)
-"""Factors of scheduled hyper-parameters; a product of two factors stays within the domain."""
+"""Factors of the rates in local steps, and of what events set in stored vectors; their products stay in the domain."""
+
+TIMES: dict[str, tuple[float, ...]] = {
+    "eta": (0.25, 0.5, 2.0),
+    "eta_l": (0.25, 0.5, 2.0),
+    "mu": (0.5, 0.0, 2.0),
+    "rho": (0.5, 0.0, 1.0),
+    "gamma": (0.25, 0.5, 1.0),
+}
+"""Factors of the hyper-parameters that events set: smaller and larger where the domain allows both, and zero."""
 
 _NOT, _FOR_ALL, _FOR_EACH = 0, 1, 2
 
@@ -59,15 +69,22 @@ def of_clients(setting: Setting) -> tuple[str, ...]:
     return tuple(n for n in of_rounds(setting) if DOMAINS[n].of_clients and taken(n))
 
 
-def varied(setting: Setting, s: Scenario, pick: Pick) -> Scenario:
-    """Set new values of hyper-parameters in some events, if the subject's user may set them."""
+def varied(setting: Setting, s: Scenario, pick: Pick, times: Mapping[str, tuple[float, ...]] = TIMES) -> Scenario:
+    """Set new values of hyper-parameters in some events, if the subject's user may set them.
+
+    Args:
+        setting: what the claim allows.
+        s: the case.
+        pick: draws from a pool.
+        times: factors of the case's own value, by hyper-parameter.
+    """
     if setting.each_rate:
         return scheduled(s, pick)
     if not setting.varies:
         return s
 
     def number(name: str, k: int) -> float:
-        return (s.case.hyper[name] or 0.5) * FACTORS[k % len(FACTORS)]
+        return (s.case.hyper[name] or 0.5) * times[name][k % len(times[name])]
 
     def event(e: Event) -> Event:
         hyper: dict[str, Any] = {}
