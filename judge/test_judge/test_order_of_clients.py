@@ -77,6 +77,14 @@ def zero_is_no_number(session: Any, e: Event) -> Event:
     return replace(e, hyper={n: v for n, v in e.hyper.items() if v}) if isinstance(e, Round) else e
 
 
+def outliers_are_left_out(session: Any, e: Event) -> Event:
+    if not isinstance(e, Messages):
+        return e
+    sizes = [max(float(np.abs(a).max(initial=0)) for a in m.delta.values()) for m in e.messages]
+    kept = [m for m, size in zip(e.messages, sizes, strict=True) if size <= 30 * np.median(sizes)]
+    return replace(e, messages=tuple(kept or e.messages))
+
+
 def claim(algorithm: str, level: Any, **more: Any) -> Claim:
     return Claim(algorithm, level, CATALOGUE[algorithm].readings[0].name, dtypes=("float64",), **more)
 
@@ -84,6 +92,7 @@ def claim(algorithm: str, level: Any, **more: Any) -> Claim:
 WRONG: list[tuple[Claim, Change]] = [
     *((claim(a, "round"), by_position) for a in ("vrl-sgd", "fedpd", "ef21", "streaming-diloco")),
     (claim("fedavg", "server"), first_counts),
+    (claim("fedavg", "server"), outliers_are_left_out),
     (claim("sgd", "client", rates="each"), first_rate_is_the_case_s),
     (claim("adam", "client", rates="each"), first_rate_is_the_case_s),
     (claim("fedavgm", "server", rates="rounds"), bounded_by_the_case("eta")),

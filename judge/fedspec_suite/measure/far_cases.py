@@ -37,7 +37,7 @@ from fedspec_suite.measure.hyper_pools import EDGES, POOLS, draw_hypers
 from fedspec_suite.measure.message_cases import finer
 from fedspec_suite.measure.part_cases import with_claimed
 from fedspec_suite.measure.rounding_cases import delicate
-from fedspec_suite.measure.scenario import Scenario, arranged
+from fedspec_suite.measure.scenario import Scenario, arranged, sending
 from fedspec_suite.measure.scheduled_cases import varied
 from fedspec_suite.measure.setting import Reach, Setting
 from fedspec_suite.measure.trace_cases import draw_clusters, draw_exchange
@@ -75,6 +75,9 @@ _SOMETIMES = {"mantissas": 2, "magnitudes": 1, "sparse": 1, "edges": 1, "shares"
 
 _SEVERAL = 5
 """Number of clients above which two have no examples."""
+
+_OUTLIER = 256.0
+"""Factor of one client's change in some cases: no rule leaves out what is unlike the rest, unless its text says so."""
 
 
 @dataclass(frozen=True)
@@ -259,8 +262,17 @@ def _server(at: _Draws) -> Scenario:
     if at.setting.counts_all:
         named = {m.client for e in events for m in e.messages}
         N = len(named) + (0 if at.setting.everyone else int(at.rng.integers(0, at.reach.clients)))
+    if at.side == "clients" and at.turn % 2 == 0:
+        events = [_with_outlier(e) for e in events]
     s = Scenario(case(at.setting, x0, h, population=N), tuple(events))
     return _carrying(at, s) if at.setting.buffers else s
+
+
+def _with_outlier(e: Messages) -> Messages:
+    """The event with a larger change from the client in the middle."""
+    sent, k = e.messages, len(e.messages) // 2
+    larger = sending(sent[k], lambda blocks: {n: np.asarray(a * _OUTLIER, a.dtype) for n, a in blocks.items()})
+    return replace(e, messages=(*sent[:k], larger, *sent[k + 1 :]))
 
 
 def _carrying(at: _Draws, s: Scenario) -> Scenario:
