@@ -28,7 +28,7 @@ FAULTS = {
     "transposed": ("follows-x", "x['w'] has shape (3, 2), the model's block 'w' has (2, 3); return it in that shape"),
     "missing": ("follows-x", "x has blocks ['w'], the model has ['w', 'b']; return every block of x0"),
     "integers": ("dtype", "x comes back as int64 after"),
-    "nan": ("follows-x", "every number of x is nan after"),
+    "nan": ("follows-x", "every number of x is nan, the claim's are finite"),
     "none": ("follows-x", "x is None, the model's blocks have (2, 3), (3,)"),
     "none_inside": ("follows-x", "x['w'] is None, the model's block 'w' has (2, 3)"),
     "no_x": ("follows-x", "returned dict with keys model; return a mapping with at least the key 'x', the model"),
@@ -49,7 +49,7 @@ def test_each_fault_is_told_with_the_place_and_the_remedy(fault: str, told: tupl
     law, words = told
     said = o.deviation.note if o.deviation else o.reason
     # The class of the server may share the state, too.
-    whose = "" if fault == "leaks" else "adapter: "
+    whose = "" if fault in {"leaks", "nan"} else "adapter: "
     assert (o.law, said.startswith(whose), words in said) == (law, True, True), said
     assert fault != "leaks" or said.startswith(words)
 
@@ -80,6 +80,13 @@ def test_the_headline_is_all_that_is_said_and_no_name_is_looked_for() -> None:
     assert f"fedadam: adapter: {FAULTS['transposed'][1]}" in said
     (row,) = check(py("ill_mannered:transposed_server")).rows
     assert (row["required"], row["nearest"], row["properties"]) == (1, "", {}) and row["unasked"] > 5
+
+
+def test_a_model_of_nan_alone_has_a_name() -> None:
+    ran = fedspec("check", py("ill_mannered:from_zero"), "--profile", "quick", "--jobs", "1")
+    said = " ".join(ran.out.split())
+    assert "adam: t stands for t + 1; first seen in step 1: every number of x is nan" in said
+    assert "wanted: t = t + 1" in said and ran.err.count("Warning") == 0
 
 
 def test_a_fault_that_is_expected_ends_nothing(tmp_path: Path) -> None:

@@ -85,7 +85,9 @@ def explained(
         search = searching(offer, result.profile, progress)
         d, words = explanation(subject, offer, failed, broken, search)
         result = replace(result, nearest=words, nearest_data=tuple(as_data(d)), searched=d.passes)
-        result = replace(result, properties=_properties(subject, offer, progress) if unnamed(words) else {})
+        # A model of NaN alone, which is told after its first case, has no property.
+        asked = unnamed(words) and len(result.obligations) > 1
+        result = replace(result, properties=_properties(subject, offer, progress) if asked else {})
         return replace(result, course=_course(subject, offer, first(failed)[0]))
     except Exception as error:
         # What was judged stands, whatever becomes of its explanation.

@@ -1,6 +1,6 @@
 """First play of a claim: one small case and a second session, which reveal gross faults of an adapter at once.
 
-An answer in a wrong shape breaks every check. So it is looked for before them, and ends the claim.
+An answer in a wrong shape, or of NaN alone, breaks every check. So it is looked for before them, and ends the claim.
 """
 
 from __future__ import annotations
@@ -45,8 +45,11 @@ def first_play(subject: Subject, offer: Offer) -> Obligation | None:
     except Deviates as broken:
         d = broken.deviation
         law = "dtype" if RETURNED in d.note else law
-        call = call_of(setting, case, d.where)
-        return Obligation(law, setting.dtype, Status.FAIL, (d.equation,), 1, deviation=d, case=case, call=call)
+        reads, where = law == "follows-x", call_of(setting, case, d.where)
+        equations = (d.equation,)
+        return Obligation(
+            law, setting.dtype, Status.FAIL, equations, 1, deviation=d, case=case, call=where, reads=reads
+        )
     except (Beyond, Undecided):
         return None
     except SubjectError as error:
@@ -55,6 +58,11 @@ def first_play(subject: Subject, offer: Offer) -> Obligation | None:
         # A refused zero, or a refusal of several blocks, asks for another claim.
         return None if refused_by(subject, offer, [silent])[0] else silent
     return None
+
+
+def is_nan_throughout(fault: Obligation) -> bool:
+    """True if the answers can be read and hold nothing but NaN, so that a mistake may be named."""
+    return fault.law == "follows-x" and fault.deviation is not None and not fault.deviation.unread
 
 
 def first_case(setting: Setting) -> Scenario:
@@ -76,12 +84,8 @@ def _look_at(bench: Bench, s: Scenario, answers: Sequence[Shown]) -> None:
     for k, got in enumerate(answers):
         where = f"{describe(s.events[k])} {k + 1}"
         if np.isnan(got["x"]).all() and np.isfinite([float(x) for x in bench.expect(s)[k]["x"]]).all():
-            raise _fault(
-                bench,
-                f"every number of x is nan after {where}, and the claim's are finite; "
-                "`fedspec identify` looks for a name; "
-                "else look for 0/0, a root of a negative number, or values never set",
-            )
+            note = "every number of x is nan, the claim's are finite: look for 0/0 or a root of a negative number"
+            raise Deviates(Deviation(bench.step_equation, where, note=note))
         kind = str(got["dtype"][0]) if "dtype" in got else ""
         if WHOLE.search(kind):
             raise _fault(bench, f"{RETURNED} {kind} after {where}; return it in {s.case.dtype}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import numpy as np
-from right import DOUBLE, REDDI, FedAdam, Momentum, Subject
+from right import DOUBLE, REDDI, Adam, FedAdam, Momentum, Subject
 
 from fedspec.contract import Offer, SubjectInfo
 from fedspec.reference import SUBJECT
@@ -81,3 +81,17 @@ for name, answer in ({**ANSWERS, "raises": raises}).items():
     globals()[f"{name}_client"] = Subject(answering(Momentum, answer), CLIENT)
 leaks_server = Subject(leaking(FedAdam, "m", "update"), SERVER)
 leaks_client = Subject(leaking(Momentum, "u", "move"), CLIENT)
+
+
+class FromZero(Adam):
+    """Adam whose steps are counted from 0: its first correction divides 0 by 0."""
+
+    def exponent(self):
+        return self.t - 1
+
+    def step(self, event):
+        with np.errstate(all="ignore"):
+            return super().step(event)
+
+
+from_zero = Subject(FromZero, Offer("adam", "client", "kingma-2015", dtypes=DOUBLE))

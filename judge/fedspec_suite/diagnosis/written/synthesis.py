@@ -148,6 +148,8 @@ def right_sides(o: Opened, left: Iterator[int]) -> Iterator[tuple[int, ast.expr]
     claimed = o.box.made[o.name]
     rest = o.box.resting_on(o.name)
     seen = np.isfinite(o.want)
+    if not seen.any():
+        return
     o = replace(o, values={n: v for n, v in o.values.items() if np.isfinite(v[seen]).mean() > KNOWN})
     there = seen & np.all([np.isfinite(v) for v in o.values.values()], axis=0)
     with np.errstate(all="ignore"):
