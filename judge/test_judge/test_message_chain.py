@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from test_judge.diagnosing import deviates, named
+from test_judge.diagnosing import deviates, diagnosed, named
 from test_judge.test_chain import Rounds
 from test_judge.test_schedules import judged
 
@@ -24,6 +24,7 @@ from fedspec.contract import Case, Claim, Info, Messages
 from fedspec.errors import ContractError, InexactError
 from fedspec.params import flatten
 from fedspec.rounding import FIXED, TYPES, Grid, passage, passed, rounded
+from fedspec_suite.diagnosis.diagnosis import as_data
 from fedspec_suite.judge.runner import judge_offer
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.running_error import REACH, Running32
@@ -214,6 +215,29 @@ def test_a_server_with_the_messages_that_it_claims_conforms(subject: Server) -> 
 def test_another_loss_gets_a_name(subject: Server, words: str) -> None:
     said = named(subject)
     assert words in said, said
+
+
+CLIP = ("clip-norm 0.5",)
+
+
+@pytest.mark.parametrize(
+    ("claimed", "routes", "yours", "links"),
+    [
+        (CLIP, (), "Delta_i", ()),
+        (CLIP, (shortened(0.25),), "Delta_i min(1, 0.25 / ||Delta_i||)", ("clip-norm 0.25",)),
+        (CLIPPED, (), "Delta_i", ()),
+    ],
+)
+def test_another_word_is_said_as_a_formula_and_as_a_claim(
+    claimed: tuple[str, ...], routes: tuple[OfBlocks, ...], yours: str, links: tuple[str, ...]
+) -> None:
+    (one,) = as_data(diagnosed(Server(claimed, *routes)))
+    assert one["claim"] == {"messages": links}
+    if claimed == CLIP:
+        (d,) = one["differences"]
+        assert (d["yours"], d["wanted"]) == (yours, "Delta_i min(1, 0.5 / ||Delta_i||)")
+    # The claim that is proposed is true.
+    assert judged(Server(links, *routes)).verdict == "conforms"
 
 
 @pytest.mark.slow

@@ -48,7 +48,10 @@ def of_digits(x: Any, digits: int) -> Any:
 
 
 def test_what_is_rounded_everywhere_is_called_rounded() -> None:
-    assert "as if something were rounded to 3 digits inside" in said(lambda k, x: x.astype(np.float16).astype(x.dtype))
+    half = "every number of x is one of float16; the numbers agree to 4e-04, as if it computed in float16"
+    assert half in said(lambda k, x: x.astype(np.float16).astype(x.dtype))
+    assert "one of float16; from the" in said(lambda k, x: (1.1 * x).astype(np.float16).astype(x.dtype))
+    assert "as if something were rounded to 3 digits inside" in said(lambda k, x: of_digits(x, 4))
     assert "as if something were rounded to 4 digits inside" in said(lambda k, x: of_digits(x, 5))
     assert "as if it computed in float32 somewhere inside" in said(lambda k, x: x.astype(np.float32).astype(x.dtype))
 

@@ -25,6 +25,7 @@ before the correction.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -47,6 +48,7 @@ __all__ = [
     "accumulates",
     "applied",
     "chain",
+    "formula",
     "processed",
     "through",
 ]
@@ -76,7 +78,7 @@ def decay(g: Any, x: Any, blocks: Blocks, c: Any) -> Any:
 
 
 def clip_value(g: Any, x: Any, blocks: Blocks, c: Any) -> Any:
-    """Clip each coordinate to [-c, c]."""
+    """Clip each coordinate to [-c, c]: min(max(g, -c), c)."""
     return minimum(maximum(g, -c), c)
 
 
@@ -91,7 +93,7 @@ def clip_norm_eps(g: Any, x: Any, blocks: Blocks, c: Any) -> Any:
 
 
 def clip_block_norm(g: Any, x: Any, blocks: Blocks, c: Any) -> Any:
-    """Scale each block with ||g_b|| > c down to the norm c."""
+    """Scale each block with ||g_b|| > c down to the norm c: g_b min(1, c / ||g_b||)."""
     return np.concatenate([clip_norm(g[b], x, (b,), c) for b in blocks])
 
 
@@ -106,7 +108,7 @@ def scale_norm(g: Any, x: Any, blocks: Blocks, c: Any) -> Any:
 
 
 def scale_norm_eps(g: Any, x: Any, blocks: Blocks, c: Any) -> Any:
-    """Scale every gradient by c / (||g|| + 1e-6)."""
+    """Scale every gradient to the norm c, nearly: c g / (||g|| + 1e-6)."""
     return g * (c / (norm(g) + as_number(TORCH_EPS, g)))
 
 
@@ -163,6 +165,18 @@ LINKS: dict[str, OfGradient] = {
 
 
 _ACCUMULATED = f"; or {' or '.join(MICRO)} and a number of micro-batches, as in 'accumulate-tokens 4'"
+
+
+def formula(word: Word, of: str) -> str:
+    """Return the formula of a word of ``LINKS``, as its function's docstring has it.
+
+    Args:
+        word: the word.
+        of: symbol of what it changes, such as g or Delta_i.
+    """
+    said = (LINKS[word.name].__doc__ or "").partition(": ")[2].removesuffix(".")
+    number = re.sub(r"(?<![\w-])c\b", f"{word.c:g}", said.replace("-c", f"-{word.c:g}"))
+    return re.sub(r"\bg\b", of, re.sub(r"\bg_b\b", f"{of},b", number))
 
 
 def chain(

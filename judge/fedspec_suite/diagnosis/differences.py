@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import zip_longest
 from types import FunctionType
 from typing import Any, NamedTuple
 
 from fedspec.catalogue import CATALOGUE
+from fedspec.chain import LINKS, Word, formula
 from fedspec.errors import FedspecError
 from fedspec.folding import decided_of, folding_under
 from fedspec.readings import meanings
@@ -46,15 +48,21 @@ class Difference:
 def differences(setting: Setting, v: Variant) -> tuple[Difference, ...]:
     """Return the differences of a variant from the claim; empty if there are more than ``MOST``."""
     found = [*_of_options(setting, v), *_of_edits(setting, v)]
+    claimed = {d.words: d.claim for d in v.defects}
     for name in v.names:
         if words := name.get("defect", ""):
-            found.append(_in_words(setting, words, v.equation if v.parts == 1 else ""))
+            found.extend(
+                _of_words(setting, claimed.get(words, {}))
+                or [_in_words(setting, words, v.equation if v.parts == 1 else "")]
+            )
     return tuple(found) if len(found) <= MOST else ()
 
 
 def claim(setting: Setting, v: Variant) -> dict[str, Any]:
     """Return the fields to change in the claim so that the variant conforms; empty if no claim describes it."""
     row = CATALOGUE[v.algorithm]
+    if len(v.defects) == v.parts == 1 and v.defects[0].claim:
+        return dict(v.defects[0].claim)
     if v.mutants or v.defects:
         return dict([("schedules", name["schedules"]) for name in v.names if "schedules" in name])
     mine = [r for r in row.readings_at(setting.level) if r.name == setting.reading and row is setting.algorithm]
@@ -73,6 +81,35 @@ def claim(setting: Setting, v: Variant) -> dict[str, Any]:
                 **{n: w for n, w in v.options.items() if setting.options.get(n) != w and n not in reading.fixes},
             }
     return {}
+
+
+SYMBOLS = {"gradients": "g", "messages": "Delta_i"}
+"""Symbols of what the words of a claim change, by the claim's field."""
+
+
+def _of_words(setting: Setting, claim: Mapping[str, tuple[str, ...]]) -> list[Difference]:
+    """Formulas of the words that another claim has in the place of the claimed ones; empty if a word has none."""
+    out = []
+    for field, links in claim.items():
+        wanted = getattr(setting, field)
+        pairs = [(_formula(field, mine), _formula(field, theirs)) for mine, theirs in _unlike(links, wanted)]
+        out += [Difference(field, yours, due) for yours, due in pairs if yours and due]
+    return out
+
+
+def _unlike(mine: Sequence[str], wanted: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The words at places where two chains differ; an empty word where one chain has none."""
+    for kind, i, k, j, n in SequenceMatcher(None, mine, wanted, autojunk=False).get_opcodes():
+        if kind != "equal":
+            yield from zip_longest(mine[i:k], wanted[j:n], fillvalue="")
+
+
+def _formula(field: str, link: str) -> str:
+    """Formula of a word of a claim; the symbol itself where there is no word, and empty where it has no formula."""
+    if not link or field not in SYMBOLS:
+        return SYMBOLS.get(field, "")
+    name, _, number = link.partition(" ")
+    return formula(Word(name, float(number)), SYMBOLS[field]) if name in LINKS else ""
 
 
 def _of_options(setting: Setting, v: Variant) -> Iterator[Difference]:

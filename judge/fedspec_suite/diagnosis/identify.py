@@ -25,7 +25,7 @@ from fedspec_suite.diagnosis.lasting import Larger
 from fedspec_suite.diagnosis.search import Search, showing, stages, two_at_once
 from fedspec_suite.diagnosis.seen.course import course
 from fedspec_suite.diagnosis.seen.decimals import absolutely
-from fedspec_suite.diagnosis.seen.digits import compared, relative, seen
+from fedspec_suite.diagnosis.seen.digits import Model, compared, kept_in, relative, seen
 from fedspec_suite.diagnosis.seen.first_equation import begins
 from fedspec_suite.diagnosis.seen.gates import Decided, gates, in_what_is_shown
 from fedspec_suite.diagnosis.seen.held_out import held_out
@@ -91,6 +91,8 @@ def identify(
         numbers = _narrow(bench, known, given) if broken and not found else ""
         return Diagnosis(len(given), claim.ratio, found, numbers, gates=decide.words, beside=decide.beside)
     unlike = claim.unlike if claim.near else ()
+    if not unlike and (held := kept_in(_models(known, known.samples, given), setting.dtype)):
+        return Diagnosis(len(given), claim.ratio, seen=held)
     names, beyond = ("x", *unlike), Larger(bench, setting, known, given, lambda: held_out(setting)[:FRESH])
     silent = () if unlike else idle(setting, known, given, lambda s: _played(bench, (s,)).get(0))
     search = search or Search()
@@ -242,7 +244,7 @@ def _chains(bench: Bench, known: Known, setting: Setting, told: Evidence) -> tup
 def _seen(bench: Bench, known: Known, given: Given) -> str:
     """Describe the numbers; that one part of the model alone deviates is said only if it does so in fresh cases too."""
     said = _of_numbers(known, known.samples, given)
-    if PLAYED.match(said):
+    if PLAYED.search(said):
         fresh = held_out(known.setting)[:FRESH]
         again = _of_numbers(known, fresh, _played(bench, fresh))
         if PLAYED.sub("", again) != PLAYED.sub("", said):
@@ -269,20 +271,25 @@ def _passed(link: Word, a: Array) -> Array:
     return np.asarray(passed(link, a.reshape(-1), 1, ())).reshape(a.shape)
 
 
-def _of_numbers(known: Known, samples: Sequence[Scenario], given: Given) -> str:
-    wanted = {
-        k: known.exact(known.claimed, k) if samples is known.samples else known.claimed.bounded(samples[k])
-        for k in given
-    }
-    models = [
+def _wanted(known: Known, samples: Sequence[Scenario], k: int) -> Sequence[Shown]:
+    return (known.exact(known.claimed, k) if samples is known.samples else known.claimed.bounded(samples[k])) or ()
+
+
+def _models(known: Known, samples: Sequence[Scenario], given: Given) -> list[Model]:
+    """The subject's models beside the wanted ones."""
+    return [
         compared(k, j, got["x"], want["x"], samples[k].case.dtype)
         for k, answers in given.items()
-        for j, (got, want) in enumerate(zip(answers, wanted[k] or (), strict=False))
+        for j, (got, want) in enumerate(zip(answers, _wanted(known, samples, k), strict=False))
     ]
+
+
+def _of_numbers(known: Known, samples: Sequence[Scenario], given: Given) -> str:
+    models = _models(known, samples, given)
     others = (
         (np.asarray(got[name], dtype=float), np.array([float(v) for v in want[name]]))
         for k, answers in given.items()
-        for got, want in zip(answers, wanted[k] or (), strict=False)
+        for got, want in zip(answers, _wanted(known, samples, k), strict=False)
         for name in (got.keys() & want.keys()) - {"x", *WORDS}
     )
     most = max((relative(got, want) for got, want in others if got.shape == want.shape and want.size), default=0.0)

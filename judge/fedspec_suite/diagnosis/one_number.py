@@ -19,13 +19,14 @@ from fedspec.domains import COUNTS, DECAY, DOMAINS
 from fedspec.rounding import CLIPS
 from fedspec.steps import BEFORE
 from fedspec_suite.diagnosis.comparing import agrees, off
+from fedspec_suite.diagnosis.defects.chains import chained
 from fedspec_suite.diagnosis.defects.defect import Defect, began
 from fedspec_suite.diagnosis.defects.limits import limited, regraded
 from fedspec_suite.diagnosis.defects.state import state_fields
 from fedspec_suite.diagnosis.steady import models
 from fedspec_suite.diagnosis.variants import DIGITS, Variant, as_claimed, at_number, equation_of, relatives
 from fedspec_suite.measure.bench import Shown
-from fedspec_suite.measure.scenario import Scenario, with_gradients, with_hyper, with_messages, with_steps
+from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.setting import Setting
 
 POSITIVE = tuple(10.0**k for k in range(-8, 4))
@@ -66,19 +67,19 @@ def families(setting: Setting) -> Iterator[Family]:
         return make
 
     for k in range(bool(setting.micro), len(setting.gradients)):
-        yield Family(_linked(one, setting.gradients, k, "{} of gradients, not {}", with_gradients))
+        yield Family(_linked(one, setting.gradients, k, "{} of gradients, not {}", "gradients"))
     for k, link in enumerate(setting.steps):
         if not link.startswith("lookahead"):
-            yield Family(_linked(one, setting.steps, k, "{} at a step, not {}", with_steps))
+            yield Family(_linked(one, setting.steps, k, "{} at a step, not {}", "steps"))
     for k, link in enumerate(setting.messages):
         if link.startswith(CLIPS):
-            yield Family(_linked(one, setting.messages, k, "messages are passed through {}, not {}", with_messages))
+            yield Family(_linked(one, setting.messages, k, "messages are passed through {}, not {}", "messages"))
     if setting.level != "server":
         for words, name in _GRADIENTS.items():
             yield Family(generic(words, "", lambda v, name=name: regraded(Word(name, v))))  # type: ignore[misc]
     decays = any(link.startswith(BEFORE) for link in setting.steps)
     if not decays and setting.level in {"client", "round"}:
-        yield Family(_linked(one, (BEFORE, *setting.steps), 0, "{} at a step, which isn't claimed", with_steps))
+        yield Family(_linked(one, (BEFORE, *setting.steps), 0, "{} at a step, which isn't claimed", "steps"))
     for words, limit in limited(setting).items():
         yield Family(generic(words, "delta", limit))
     for n in setting.numbers:
@@ -106,9 +107,7 @@ _GRADIENTS = {
 }
 
 
-def _linked(
-    one: Variant, claimed: Sequence[str], k: int, said: str, with_links: Callable[..., Scenario]
-) -> Callable[[float], Variant]:
+def _linked(one: Variant, claimed: Sequence[str], k: int, said: str, field: str) -> Callable[[float], Variant]:
     """The claimed chain with another number in one link."""
     link = claimed[k]
 
@@ -116,7 +115,7 @@ def _linked(
         other = f"{link.partition(' ')[0]} {v:.{DIGITS}g}"
         links = (*claimed[:k], other, *claimed[k + 1 :])
         words = said.format(other, link)
-        d = Defect(words=words, given=lambda s: with_links(s, *links))
+        d = chained(words, field, links)
         return replace(one, words=words, equation="", defects=(d,), names=({"defect": words},))
 
     return make

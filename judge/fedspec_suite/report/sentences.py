@@ -452,7 +452,8 @@ def in_equations(r: Result) -> str:
 def cited(r: Result) -> str:
     """Name the source of the wanted equations; empty if none is shown or the row names no source."""
     row = CATALOGUE.get(r.algorithm)
-    if row is None or not any(wanted for one in differences(r) for _, _, wanted in one):
+    # The words of a claim are nobody's.
+    if row is None or not any(wanted and "." in at for one in differences(r) for at, _, wanted in one):
         return ""
     # The original publication comes first; lines of our texts of the papers mean nothing here.
     parts = sorted(LINES.sub("", row.source).split("; "), key=lambda part: not part.startswith("external: "))
@@ -477,13 +478,17 @@ def offer_claim(r: Result) -> str:
 def claim_in(nearest_data: Sequence[Mapping[str, Any]]) -> str:
     """Format the claim, from a diagnosis's data, under which the implementation conforms; empty without one."""
     claims = [claim for one in nearest_data if (claim := one.get("claim"))]
-    # Schedules are a mapping, and written as one.
-    said = " or ".join(
-        ", ".join(f"{n}={value}" if n == "schedules" else f'{n}="{value}"' for n, value in claim.items())
-        for claim in claims
-    )
+    said = " or ".join(", ".join(f"{n}={_as_written(value)}" for n, value in claim.items()) for claim in claims)
     change = "these" if any(len(one) > 1 for one in differences_in(nearest_data)) else "this"
     return f"either change {change}, or claim {said}" if said else ""
+
+
+def _as_written(value: Any) -> str:
+    """The value of a claim's field in Python; a tuple is a list in stored results, and a mapping is text."""
+    if isinstance(value, str):
+        return value if value.startswith("{") else f'"{value}"'
+    said = ", ".join(f'"{v}"' for v in value)
+    return f"({said}{',' * (len(value) == 1)})"
 
 
 def remedies(r: Result) -> list[str]:
@@ -521,7 +526,7 @@ def _no_number(d: Deviation | None) -> bool:
 
 def holds(r: Result) -> list[str]:
     """List, in words, the properties that the implementation satisfies."""
-    asked = {law: mine for law, mine in _independent(r).items() if law not in LAWS}
+    asked = {law: mine for law, mine in _independent(r).items() if law not in LAWS and law != REQUIREMENT}
     held = [law for law, mine in asked.items() if all(o.status is Status.PASS for o in mine)]
     return [words(law) for law in (*held, *(law for law, status in r.properties.items() if status == Status.PASS))]
 

@@ -69,6 +69,8 @@ def _others(
         name, _, number = link.partition(" ")
         return done.get(name, "{0} {1}").format(name, number)
 
+    if len(claimed) > 1 and not any(map(accumulates, claimed)):
+        yield words[0].format((" and not " if done else " and no ").join(map(said, claimed))), ()
     for k, link in enumerate(claimed):
         before, after = claimed[:k], claimed[k + 1 :]
         if not accumulates(link):
@@ -121,6 +123,15 @@ DONE = {
 """Participles of messages after a link, with places for its name and number."""
 
 
+PUT = {"gradients": with_gradients, "messages": with_messages, "steps": with_steps}
+"""Functions that put another chain into a scenario, by the claim's field."""
+
+
+def chained(words: str, field: str, links: tuple[str, ...]) -> Defect:
+    """Return the defect that is another chain, under which another claim is right."""
+    return Defect(words=words, given=lambda s: PUT[field](s, *links), claim={field: links})
+
+
 STEPS = ("no {0} at a step", "{0} comes after {1}, not before it", "{1} at a step, not {0}")
 """Words for a change of the model that is left out, or for another in its place."""
 
@@ -140,7 +151,7 @@ def _of_models(setting: Setting) -> Iterator[Defect]:
     """Yield a defect for each other change of the model at a step, and for a decay that is coupled or decoupled."""
     for words, links in _others(setting.steps, _of_steps, STEPS, {}):
         if "comes after" not in words:
-            yield Defect(words=words, given=lambda s, links=links: with_steps(s, *links))  # type: ignore[misc]
+            yield chained(words, "steps", links)
     for link in setting.steps:
         name, *numbers = link.split()
         rest = tuple(other for other in setting.steps if other != link)
@@ -214,7 +225,7 @@ def _of_batches(setting: Setting) -> Iterator[Defect]:
         if kind == "decay":
             links = (*setting.gradients[:at], f"decay {k * float(number):.12g}", *setting.gradients[at + 1 :])
             words = f"{link} is added once for each of {k} micro-batches"
-            yield Defect(words=words, given=lambda s, links=links: with_gradients(s, *links))  # type: ignore[misc]
+            yield chained(words, "gradients", links)
 
 
 def with_both(steps: tuple[str, ...], gradients: tuple[str, ...]) -> Callable[[Scenario], Scenario]:
@@ -228,9 +239,9 @@ def of(setting: Setting) -> Iterator[Defect]:
     if setting.micro:
         yield from _of_batches(setting)
     for words, links in _others(setting.gradients, _of_gradients, GRADIENTS, {}):
-        yield Defect(words=words, given=lambda s, links=links: with_gradients(s, *links))  # type: ignore[misc]
+        yield chained(words, "gradients", links)
     for words, links in _others(setting.messages, _of_messages, MESSAGES, DONE):
-        yield Defect(words=words, given=lambda s, links=links: with_messages(s, *links))  # type: ignore[misc]
+        yield chained(words, "messages", links)
     for link in setting.messages:
         name, _, number = link.partition(" ")
         if setting.level == "server" and name in (*TYPES, *FIXED, "fixed-random"):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import wraps
 from typing import Any, TypeAlias
 
@@ -27,6 +27,7 @@ class Defect:
         given: what the specification is told instead.
         session: the session that runs instead, from the one of the specification and the scenario.
         about: the hyper-parameter that it is about, if any.
+        claim: fields of a claim, by name, under which it is right; empty if no claim says it.
     """
 
     words: str
@@ -34,6 +35,7 @@ class Defect:
     given: Callable[[Scenario], Scenario] = lambda s: s
     session: Callable[[Running, Scenario], Running] = lambda inner, s: inner
     about: str = ""
+    claim: Mapping[str, tuple[str, ...]] = field(default_factory=dict, compare=False)
 
 
 def with_x(state: Any, x: Any) -> Any:

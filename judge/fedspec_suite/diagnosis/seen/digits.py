@@ -25,6 +25,15 @@ COARSE = 1e-3
 """Largest relative error that rounding to few digits explains, if all numbers deviate, in both directions, from the
 first event on."""
 
+NARROW = {"bfloat16": 8, "float16": 11, "float32": 24}
+"""Bits of the numbers of types that a model may be kept in instead of its own."""
+
+FEW = 8
+"""Roundings that a model of a narrower type may be away from the claimed one, relative to its largest number."""
+
+LONG = 8
+"""Least count of numbers that show roundings."""
+
 GROWTH = 2
 """Factor between the errors of the first and the last event up to which roundings explain both: they partly cancel."""
 
@@ -90,7 +99,44 @@ def seen(samples: Sequence[Scenario], models: Sequence[Model], most: float = 0.0
         return ELSEWHERE.format("numbers")
     if len(off) > 2 and all(_elsewhere(m, dtype) for m in _steps(samples, models)):
         return ELSEWHERE.format("steps")
-    return _coordinates(models) or _blocks(samples, models) or _begins(samples, off, models)
+    where = _coordinates(models) or _blocks(samples, models) or _begins(samples, off, models)
+    name = narrower(models, dtype)
+    return f"{EACH.format(name)}; {where}" if name not in {"", "float32"} else where
+
+
+def kept_in(models: Sequence[Model], dtype: str) -> str:
+    """Name the narrower type that holds all of a subject's numbers, if its roundings explain what deviates.
+
+    Roundings deviate either way, from the first event on.
+    """
+    pairs = [(m.got, m.want) for m in models]
+    if not (name := narrower(models, dtype)):
+        return ""
+    furthest = max(relative(got, want) for got, want in pairs)
+    if furthest > FEW * 2.0 ** -NARROW[name] or not _either_way(pairs):
+        return ""
+    inside = f"the numbers agree to {furthest:.0e}, {INSIDE.format(name)}"
+    return inside if name == "float32" else f"{EACH.format(name)}; {inside}"
+
+
+EACH = "every number of x is one of {}"
+
+
+def narrower(models: Sequence[Model], dtype: str) -> str:
+    """Name the narrowest type that holds all of a subject's numbers, where the wanted ones need more bits, or none."""
+    for name, bits in NARROW.items():
+        fit = bits <= np.finfo(dtype).nmant and all(_holds(bits, m.got).all() for m in models)
+        if fit and sum(int((~_holds(bits, m.want)).sum()) for m in models) >= LONG:
+            return name
+    return ""
+
+
+def _holds(bits: int, numbers: Array) -> Array:
+    """Mask of the numbers that need at most so many bits."""
+    with np.errstate(invalid="ignore"):
+        mantissas = np.frexp(numbers)[0] * 2.0**bits
+        held: Array = mantissas == np.rint(mantissas)
+    return held
 
 
 ELSEWHERE = "the {} are those wanted, at other places: blocks or axes are in another order than in x0"
@@ -121,7 +167,7 @@ def _either_way(pairs: Sequence[tuple[Array, Array]]) -> bool:
     error = (got - want) * np.sign(want)
     deviates = np.abs(error) > 1e3 * np.finfo(float).eps * np.abs(want)
     up = float((error[deviates] > 0).mean()) if deviates.any() else 0.0
-    return deviates.sum() >= 8 and 0.1 < up < 0.9
+    return deviates.sum() >= LONG and 0.1 < up < 0.9
 
 
 def _rounded(pairs: Sequence[tuple[Array, Array]], dtype: str) -> bool:
@@ -134,7 +180,7 @@ def _rounded(pairs: Sequence[tuple[Array, Array]], dtype: str) -> bool:
     long = _long(want)
     error = (got - want)[long] * np.sign(want[long])
     deviates = np.abs(error) > 1e3 * np.finfo(dtype).eps * np.abs(want[long])
-    if deviates.sum() < 8 or deviates.mean() < 2 / 3:
+    if deviates.sum() < LONG or deviates.mean() < 2 / 3:
         return False
     up = float((error[deviates] > 0).mean())
     return 0.2 < up < 0.8
