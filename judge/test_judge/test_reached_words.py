@@ -130,11 +130,12 @@ def test_the_sentence_says_what_to_do() -> None:
     c = Unseen("scaffold.c", "c = c", ("c",))
     both = to_be_seen(replace(result(), seen=("x",), unseen=(clip, c)))
     assert both == (
-        "code without clip-norm 1e9 gives the same numbers in fedspec's cases; claim a number that they reach; "
+        "code without clip-norm 1e9 gives the same numbers in fedspec's cases; "
+        "claim a number nearer to 1, which they reach; "
         "x would be the same with another scaffold.c; return c too"
     )
     assert to_be_seen(replace(result(), seen=("x",), unseen=(late,))).endswith(
-        "; raise --rounds, or claim a number that they reach"
+        "; raise --rounds, or claim a number nearer to 1, which they reach"
     )
 
 

@@ -17,6 +17,7 @@ from fedspec.catalogue import find
 from fedspec.contract import LEVELS, Arrival, Case, Exchange, Gradient, Messages, Offer, Quadratics, Round
 from fedspec.domains import DOMAINS
 from fedspec.errors import UnknownNameError
+from fedspec.readings import meanings
 from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import setting_of, with_reading
@@ -84,7 +85,7 @@ def adapter(
 def text_of(offer: Offer, lang: Language, path: Path) -> str:
     """Return the text of an adapter."""
     s = plain_scenario(setting_of(offer))
-    told = {"CASE": [*_case(s)], "EVENT": [*_event(s)]}
+    told = {"CASE": [*_case(s)], "EVENT": [*_event(s)], "WEIGHTS": [*_weights(offer)]}
     text = files("fedspec_suite.cli").joinpath(f"adapter_{lang}.txt").read_text(encoding="utf-8")
     # A mark ends its line, and each line in its place begins as that line does.
     lines = []
@@ -98,6 +99,13 @@ def text_of(offer: Offer, lang: Language, path: Path) -> str:
     for mark, said in marks.items():
         text = text.replace(f"<{mark}>", said)
     return text
+
+
+def _weights(offer: Offer) -> Iterator[str]:
+    """The weights that the claim may name, if it names some."""
+    if offer.options:
+        yield "`weights` may be"
+        yield from _rows([*meanings(find(offer.algorithm).options["weights"]).items()])
 
 
 def _case(s: Scenario) -> Iterator[str]:

@@ -18,6 +18,7 @@ from fedspec_suite import extensions
 from fedspec_suite.report import graph as drawing
 from fedspec_suite.report import offer_page, page
 from fedspec_suite.report.terminal import Json, console, emit, table
+from fedspec_suite.subjects.environments import bundled
 
 WIDE = 140
 """Terminal width from which ``fedspec list`` prints the whole table; narrower terminals get no sources."""
@@ -90,6 +91,8 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show one algorithm: its box, its equations, its readings, and how to claim it."""
+    if name in bundled():
+        raise UnknownNameError(f"algorithm: {name} is a package; `fedspec check {name} --profile quick` judges it")
     a = find(name)
     if (reading or option) and (general or mirror):
         raise FedspecError("show: --general and --mirror don't depend on the claim; leave out --reading and --option")

@@ -50,7 +50,7 @@ def to_be_seen(r: Result) -> str:
     fields = to_show(r)
     if words := [u.equation for u in r.unseen if u.is_word]:
         flags = [flag for start, flag in LARGER.items() if any(word.startswith(start) for word in words)]
-        remedy = ", or ".join([*(f"raise {flag}" for flag in flags), "claim a number that they reach"])
+        remedy = ", or ".join([*(f"raise {flag}" for flag in flags), "claim a number nearer to 1, which they reach"])
         reached = f"code without {' or '.join(words)} gives the same numbers in fedspec's cases; {remedy}"
         return "; ".join([reached, *([to_be_seen(replace(r, unseen=equations))] if equations else [])])
     if not fields:
