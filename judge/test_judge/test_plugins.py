@@ -401,7 +401,12 @@ def test_replay_runs_none_but_what_it_is_told_to(tmp_path: Path) -> None:
 
 
 def test_new_writes_over_nothing(written: Path) -> None:
-    for name, said in (("fed-mean", "is there already"), ("fedavg", "is called 'fedavg' already"), ("Fed", "letters")):
+    for name, said in (
+        ("fed-mean", "is there already"),
+        ("fedavg", "is called 'fedavg' already"),
+        ("Fed", "letters"),
+        ("server", "take another"),
+    ):
         done = with_own("new", name, cwd=written)
         assert done.code == 2 and said in done.err
 

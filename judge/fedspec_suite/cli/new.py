@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import keyword
+import re
 from enum import StrEnum
 from importlib.resources import files
 from pathlib import Path
@@ -56,6 +59,8 @@ def new(
     text = files("fedspec_suite.cli").joinpath(f"own_{kind}.txt").read_text(encoding="utf-8")
     words = [part.capitalize() for part in name.split("-")]
     parts = {"NAME": name, "RULE": name.replace("-", "_"), "RECORD": "".join(words), "TITLE": " ".join(words)}
+    if taken := sorted({parts["RULE"], parts["RECORD"]} & _names(text)):
+        raise UnknownNameError(f"name: {name!r} would be {taken[0]} in Python, which the file uses; take another")
     for mark, said in parts.items():
         text = text.replace(f"<{mark}>", said)
     write_new(path, text, "new", "choose another name, or --folder")
@@ -69,3 +74,10 @@ def new(
         asks.append(f"worst-case {name}")
     for asked in asks:
         out.print(f"  fedspec {asked} --plugin {path}", soft_wrap=True, highlight=False)
+
+
+def _names(template: str) -> set[str]:
+    """Names in a template, and those that Python keeps to itself."""
+    tree = ast.parse(re.sub(r"<([A-Z]+)>", r"_\1", template))
+    bound = {getattr(node, field, None) for node in ast.walk(tree) for field in ("id", "name", "arg")}
+    return {str(name) for name in bound} | {*keyword.kwlist}
