@@ -19,11 +19,6 @@ from fedspec_proofs.engines.smt import every
 from fedspec_proofs.refutation import refutation
 
 
-def _squares(draw: Draw, half: Any) -> list[Any]:
-    a, b = draw("a", 1), draw("b", 1)
-    return [a @ b - half * (a @ a + b @ b - (a - b) @ (a - b))]
-
-
 @claim(
     "afga.eq-17",
     statement="-<x, y> <= -(|x|^2 + |y|^2 - |x - y|^2)/4 - (|x|^2 + |z|^2 - |x - z|^2)/4 + |x|^2/4 + |y - z|^2/4; the "

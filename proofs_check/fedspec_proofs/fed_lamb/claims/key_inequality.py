@@ -31,12 +31,6 @@ from fedspec_proofs.fed_lamb.kit.shared import at
 from fedspec_proofs.kit.adding import confirmed
 from fedspec_proofs.kit.balls import squared_mean
 
-KEY = {
-    "v_hat >= v0": "v_hat = w^2 and v0 = w_0^2 with w >= w_0",
-    "roots": "w and w_0 are positive",
-    "eps >= 0": "the stabiliser is not negative",
-}
-
 
 def along_rule(m: Vector, g: Vector, v_hat: Vector, beta1: Any, eps: Any) -> Vector:
     """Direction of a step: minus a step of length 1 from 0 by the rule, along the rule's own ratio."""
