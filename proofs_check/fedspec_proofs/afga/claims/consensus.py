@@ -100,9 +100,6 @@ def eq_44_repaired() -> Finding:
     return confirmed(consensus_lines(), looked, bounds.TRIES)
 
 
-ALL = ("4.1", "4.2", "D.1 within", "D.1 between", "D.2", "step")
-
-
 def _from(draw: Draw) -> tuple[Array, Any, Any]:
     """G and its eigenvalues."""
     low, gap, C, g = (draw(name, positive=True) for name in ("lambda_1", "gap", "C", "g"))

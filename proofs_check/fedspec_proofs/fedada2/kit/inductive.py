@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -19,8 +19,6 @@ from fedspec_proofs.engines.draw import Draw, Rationals
 from fedspec_proofs.engines.reals import Real
 from fedspec_proofs.engines.smt import TIMEOUT_MS, Formulas, Induction, Outcome, Proof, prove
 from fedspec_proofs.words import as_text
-
-S = TypeVar("S")
 
 Build = Callable[[Draw], Induction[Any]]
 """An induction as a function of its draw of variables."""
