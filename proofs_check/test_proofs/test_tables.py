@@ -44,21 +44,22 @@ class Case:
     others: Callable[[Row], list[dict[str, Any]]]
 
 
+def negative(row: Row) -> dict[str, Any]:
+    return {"form": [[f"-{c}".replace("--", "") for c in line] for line in row["form"]]}
+
+
 def of_matrices(row: Row) -> list[dict[str, Any]]:
-    negative = [[f"-{c}".replace("--", "") for c in line] for line in row["form"]]
     alone = circulant("1", *"0" * (len(row["W"]) - 1))
-    return [{"W": alone}, {"eta_l": "2"}, {"tau": 3 - row["tau"]}, {"form": negative}]
+    return [{"W": alone}, {"eta_l": "2"}, {"tau": 3 - row["tau"]}, negative(row)]
 
 
 def of_held(row: Row) -> list[dict[str, Any]]:
-    forms = [[[f"-{c}".replace("--", "") for c in line] for line in row["form"]]]
-    for at in ({1}, {0, 1}):
-        more = [
-            [Fraction(c) + ({i, j} == at) / Fraction(4) for j, c in enumerate(line)]
-            for i, line in enumerate(row["form"])
-        ]
-        forms.append([[str(c) for c in line] for line in more])
-    return [{"form": form} for form in forms]
+    forms = [negative(row)]
+    for i, j in ((1, 1), (0, 1)):
+        more = [list(line) for line in row["form"]]
+        more[i][j] = more[j][i] = str(Fraction(more[i][j]) + Fraction(1, 4))
+        forms.append({"form": more})
+    return forms
 
 
 def of_rounds(row: Row) -> list[dict[str, Any]]:
