@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 from test_proofs.scripts import PAGE, script
-from test_proofs.spoiling import multipliers, refused_with_another_form
 
 from fedspec_proofs.afga.claims import class_factors, exchange_numbers
 from fedspec_proofs.engines.worst_case.proof import flaw
@@ -42,6 +41,22 @@ class Case:
     letters: str
     entry: int
     others: Callable[[Row], list[dict[str, Any]]]
+
+
+def multipliers(row: Row, name: str) -> list[Row]:
+    """The row with one multiplier of its proof negated, doubled, and left out."""
+    c = Fraction(row["proof"][name])
+    others = {n: v for n, v in row["proof"].items() if n != name}
+    return [{**row, "proof": proof} for proof in (others | {name: str(-c)}, others | {name: str(2 * c)}, others)]
+
+
+def refused_with_another_form(row: Row, wrong_with: Callable[[Row], str], i: int = 0) -> None:
+    """Neither another entry beside the diagonal will do, nor a form that is not symmetric."""
+    P = [list(line) for line in row["form"]]
+    P[i][i + 1] = P[i + 1][i] = str(Fraction(P[i][i + 1]) + 1)
+    assert wrong_with({**row, "form": P}) != ""
+    P[i][i + 1] = str(Fraction(P[i][i + 1]) + 1)
+    assert wrong_with({**row, "form": P}) == "its form is not positive definite", "it is not symmetric"
 
 
 def negative(row: Row) -> dict[str, Any]:
