@@ -22,13 +22,15 @@ from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.exact import vector
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.search import Inequality, Sides
+from fedspec_proofs.fed_lamb.claims.lemma_1 import LENGTHS
+from fedspec_proofs.fed_lamb.claims.lemma_2 import HOLDS
 from fedspec_proofs.fed_lamb.claims.theorem_1 import hill
 from fedspec_proofs.fed_lamb.kit import bounds
 from fedspec_proofs.fed_lamb.kit.audits import INSTANCE, bump, conditions
 from fedspec_proofs.fed_lamb.kit.bounds import Constants
 from fedspec_proofs.fed_lamb.kit.problems import Problem
 from fedspec_proofs.fed_lamb.kit.rounds import F, as_in_proofs, begin, lamb, local_models, squared
-from fedspec_proofs.fed_lamb.kit.shared import FOUR, H4, PROOF_1, PROOF_3, at, constant
+from fedspec_proofs.fed_lamb.kit.shared import FOUR, PROOF_1, PROOF_3, at, constant
 from fedspec_proofs.fed_lamb.kit.walks import Walk, checked, plain, pulled
 from fedspec_proofs.kit.piecewise import huber
 from fedspec_proofs.refutation import refutation
@@ -276,17 +278,8 @@ WITHOUT = {
     source=at("eq. (25) (L760-766)"),
     verdict=Verdict.CHECKED,
     extent=Extent.WHOLE,
-    assumptions={
-        "H1": "f' changes no faster than Lam in any layer",
-        "H4": H4,
-        "normalised": "every local step is divided by the length of its direction",
-    },
+    assumptions={"H1": "f' changes no faster than Lam in any layer", **LENGTHS},
 )
 def consensus() -> Finding:
     """Uses the variance form of the corrected Lemma 1, and the squared Lipschitz constant."""
-    met = {
-        "H1": lambda w: w.smooth_as_claimed,
-        "H4": lambda w: w.scaled_as_claimed,
-        "normalised": lambda w: w.normalised,
-    }
-    return checked(Inequality(lambda c: pulled(c, 2), met, _within), 800, WITHOUT)
+    return checked(Inequality(lambda c: pulled(c, 2), HOLDS, _within), 800, WITHOUT)
