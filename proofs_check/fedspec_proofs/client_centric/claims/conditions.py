@@ -10,7 +10,7 @@ from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Extent, Finding, Severi
 from fedspec_proofs.client_centric.kit.regimes import H, printed
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_refuted
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.refutation import refutation
 
@@ -91,7 +91,7 @@ def h_repaired() -> Finding:
 
 
 def _merged(draw: Draw, half: bool) -> Any:
-    eta, L, G, eps = (draw(name, positive=True) for name in ("eta", "L", "G", "eps"))
+    eta, L, G, eps = several(draw, "eta, L, G, eps", positive=True)
     A_1, A_5, A_4 = eta**2 * L / (2 * eps**2), eta * G / (4 * eps**2), L * eta**2 / (4 * eps**2)
     return [A_1 / (2 if half else 1) + A_5 + A_4 - (3 * L * eta**2 + eta * G) / (4 * eps**2)]
 
@@ -115,7 +115,7 @@ def merge() -> Finding:
 def _averaged(draw: Draw, eight: int) -> Any:
     """8 eps / (eta eta_l T) times the right side of L1078, less the theorem's right side."""
     v: Any = SimpleNamespace(**{name: draw(name, positive=True) for name in (*NAMES, "T", "m")})
-    v.sigma_l2, v.sigma_g2, d, F = (draw(name, positive=True) for name in ("l2", "g2", "d", "F"))
+    v.sigma_l2, v.sigma_g2, d, F = several(draw, "l2, g2, d, F", positive=True)
     phi = {1: draw("K1", positive=True), 2: draw("K2", positive=True), -1: draw("K3", positive=True)}
     step, noises = v.eta * v.eta_l, v.T / v.m * phi[-1]
     noise = 5 * step * v.eta_l**2 * v.L**2 * v.T * phi[1] / v.eps

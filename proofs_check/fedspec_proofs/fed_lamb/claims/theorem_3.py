@@ -18,7 +18,7 @@ from fedspec.arith import sqrt
 from fedspec.readings import Normalisation, Phi
 from fedspec_proofs.claim import Engine, Extent, Finding, Severity, Verdict, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide, decided
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.exact import vector
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.search import Inequality, Sides
@@ -93,7 +93,7 @@ def _balance(power: int = 5) -> Body:
     """tau = a^2, L = b^4, n = u^4, p = w^4, T - 1 = sqrt(tau) L^(5/4)/(n p)^(1/4), so that no root occurs."""
 
     def body(draw: Draw) -> Iterable[Any]:
-        a, b, u, w = (draw(name, positive=True) for name in ("a", "b", "u", "w"))
+        a, b, u, w = several(draw, "a, b, u, w", positive=True)
         more = a * b**power / (u * w)
         last = more**2 * w**4 / (a**3 * b**12)
         first = w**2 / u**2 / (b**2 * a)
@@ -147,8 +147,8 @@ def _in_rounds(power: int = 1, sigma: Any = 0, zeta: Any = 0) -> Body:
     """Repaired bound times s = sqrt(R), with alpha = a/s^power, minus its claimed value."""
 
     def body(draw: Draw) -> Iterable[Any]:
-        names = ("gap", "L_bar", "phi_m", "phi_M", "T", "a", "s", "w", "side", "Lam", "roots")
-        gap, L_bar, phi_m, phi_M, T, a, s, w, side, Lam, roots = (draw(name, positive=True) for name in names)
+        names = "gap, L_bar, phi_m, phi_M, T, a, s, w, side, Lam, roots"
+        gap, L_bar, phi_m, phi_M, T, a, s, w, side, Lam, roots = several(draw, names, positive=True)
         rate = a / s**power
         # v0 = w^2 and Lay = side^2 have roots.
         k = Constants(

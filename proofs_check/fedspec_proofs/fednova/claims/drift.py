@@ -14,7 +14,7 @@ from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Extent, Finding, Seve
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import At, Draw
+from fedspec_proofs.engines.draw import At, Draw, several
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fednova.kit.bounds import rational
@@ -146,7 +146,7 @@ def _one_more(power: int) -> Any:
     """From a vector to a vector with a further entry a: the bound, with the needed facts about the sums."""
 
     def body(draw: Draw) -> Statement:
-        left, norm, before, whole, a = (draw(name) for name in ("left", "norm", "before", "whole", "a"))
+        left, norm, before, whole, a = several(draw, "left, norm, before, whole, a")
         so_far = [left <= norm * before, norm >= 0, before >= 0, whole >= before]
         return Statement(
             {"positive": a >= 0, "so far": every(*so_far)},

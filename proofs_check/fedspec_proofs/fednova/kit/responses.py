@@ -22,7 +22,7 @@ from fedspec.client.sgd import sgd
 from fedspec.mixing.accumulation import accumulation
 from fedspec.problems.quadratic import given
 from fedspec.readings import Solver
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 
 Step = Callable[[Momentum, Vector, Vector], Momentum]
 
@@ -44,7 +44,7 @@ class Hyper:
 
 def hyper(draw: Draw) -> Hyper:
     """Hyper-parameters as variables; fractions for alpha, rho and gamma are mapped below one, as the rules require."""
-    eta, mu, rho, gamma = (draw(name, positive=True) for name in ("eta", "mu", "rho", "gamma"))
+    eta, mu, rho, gamma = several(draw, "eta, mu, rho, gamma", positive=True)
     mu = below_one(mu) / eta if isinstance(mu, Fraction) else mu
     return Hyper(eta, mu, below_one(rho), below_one(gamma))
 
