@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,6 @@ from fedspec_proofs.client_centric.kit.regimes import as_corrected, corrected_te
 from fedspec_proofs.client_centric.kit.runs import mean_gradient, measure
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.combine import all_proved, all_refuted, by_hand
-from fedspec_proofs.kit.piecewise import Piecewise
 
 pytestmark = pytest.mark.long
 
@@ -181,14 +180,6 @@ def test_the_spread_against_every_pair_of_draws() -> None:
 
 
 KINKED = through((Fraction(-2), Fraction(1)), (Fraction(0), Fraction(-1)), (Fraction(1), Fraction(2)))
-
-
-@pytest.mark.parametrize("slope", [huber(1, 2), huber(0, 3, Fraction(1, 2)), KINKED, flat(2)], ids=str)
-def test_constants_of_one_slope_on_a_grid(slope: Piecewise) -> None:
-    grid = [Fraction(k, 4) for k in range(-40, 41)]
-    steepest = max(abs(slope.gradient(x) - slope.gradient(y)) / (y - x) for x, y in combinations(grid, 2))
-    assert steepest == slope.smoothness
-    assert max(abs(slope.gradient(x)) for x in grid) == slope.largest
 
 
 def test_variances_and_the_gap_on_a_grid() -> None:

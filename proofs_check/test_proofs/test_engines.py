@@ -13,10 +13,11 @@ from fedspec.client.sgd import sgd
 from fedspec.client.sm3 import accumulate_i, accumulate_ii
 from fedspec.covers import Cover
 from fedspec_proofs.engines import exact
+from fedspec_proofs.engines.identities import symbolic
 from fedspec_proofs.engines.mutation import GreatestOfHolders, LeastOfSets, mutate, over
 from fedspec_proofs.engines.reals import real, reals
 from fedspec_proofs.engines.smt import Outcome, prove
-from fedspec_proofs.engines.symbolic import symbols, vanishes
+from fedspec_proofs.engines.symbolic import vanishes
 from fedspec_proofs.fedada2.kit import sm3_inductions
 
 CHAIN = Cover(((0, 1), (1, 2)), 3)
@@ -53,7 +54,7 @@ def test_a_rule_runs_on_reals_with_symbolic_rates() -> None:
 
 def test_zero_test_tells_identities_from_the_rest() -> None:
     rng = np.random.default_rng(0)
-    a, b = symbols("a", 2)
+    a, b = symbolic("a", 2)
     assert vanishes([(a**2 - b**2) / (a + b) - a + b], rng)
     other = vanishes([(a**2 - b**2) / (a + b) - a + b, a - b], rng)
     assert other.zero is False and set(other.witness) == {"a_0", "a_1", "value"}

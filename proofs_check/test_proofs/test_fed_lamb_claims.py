@@ -192,7 +192,7 @@ def test_two_clients_alike_part_by_their_noise() -> None:
 
 LINES = (
     huber(F(2), F(1), F(3)),
-    Piecewise((F(-2), F(0), F(1)), (F(-1), F(3, 2), F(1, 4))),
+    Piecewise((F(-2), F(0), F(1)), (F(-1), F(3, 2), F(0))),
     Piecewise((F(-1), F(1)), (F(-3), F(1, 2))),
 )
 

@@ -165,9 +165,6 @@ def test_a_row_says_how_much_of_the_statement_it_shows() -> None:
     assert all(CLAIMS[id].extent is Extent.PART for id in PARTS.split())
     assert {id: CLAIMS[id].severity for id in SEVERE} == SEVERE
     for id, claim in CLAIMS.items():
-        ours = not claim.printed and not claim.repairs
-        assert not (claim.sizes and claim.extent is Extent.WHOLE), id
-        assert bool(claim.severity) == (claim.verdict is Verdict.REFUTED and not ours), id
         assert bool(claim.share) != (claim.verdict is Verdict.UNDECIDABLE), id
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from fedspec_proofs.claim import Verdict
 from fedspec_proofs.engines.choose import Choose, Tape
-from fedspec_proofs.engines.search import HALF, Inequality, broken, equal, hunt, searched, smallest
+from fedspec_proofs.engines.search import HALF, Inequality, broken, hunt, searched, smallest
 
 pytestmark = pytest.mark.long
 
@@ -111,14 +111,6 @@ def test_a_loose_search_is_not_sharp() -> None:
 def test_how_near_two_sides_are_where_one_is_negative(left: int, right: int, ratio: Any) -> None:
     seen = hunt(Inequality(pair, {}, lambda p: [(Fraction(left), Fraction(right))]), 20)
     assert not seen.violated and seen.ratio == pytest.approx(float(ratio))
-
-
-def test_an_equality_is_sharp_unless_it_is_of_nothing() -> None:
-    square = searched(Inequality(pair, {}, lambda p: equal((p.a + p.b) ** 2, p.a**2 + 2 * p.a * p.b + p.b**2)), 200)
-    assert square.sharpness is not None and square.sharpness.ratio == 1 and square.sharpness.sharp
-    nothing = searched(Inequality(pair, {}, lambda p: equal(p.a - p.a, Fraction(0))), 200)
-    assert nothing.sharpness is not None and nothing.sharpness.ratio == 0 and not nothing.sharpness.sharp
-    assert searched(Inequality(pair, {}, lambda p: equal(p.a, p.b)), 200).verdict is Verdict.REFUTED
 
 
 def test_a_false_one_is_refuted_by_the_smallest_instance() -> None:

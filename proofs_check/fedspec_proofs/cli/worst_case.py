@@ -14,7 +14,7 @@ from fedspec.catalogue import find
 from fedspec.entry import Algorithm
 from fedspec.errors import FedspecError, ParameterError, to_install
 from fedspec.usual import usual
-from fedspec_proofs.cli import unread_options, worst_classes, worst_coefficients, worst_mixing, worst_outer
+from fedspec_proofs.cli import unread_options, worst_coefficients, worst_forms
 from fedspec_proofs.cli.worst_case_lines import Words, falling, in_words, lines, others, rates
 from fedspec_proofs.report import worst_case_chart
 from fedspec_suite.cli.assignments import assigned
@@ -96,35 +96,34 @@ def mount(app: typer.Typer) -> None:
             n: v for n, (v, _) in assigned("--set", setting or [], [row], lambda t: _said(row, t))[row.id].items()
         }
         unsaid = {} if lyapunov else {n: Fraction(str(v)) for n, v in usual(row, given=numbers).items() if n != "eta_l"}
-        W, of_class = worst_mixing.matrix(mixing), worst_classes.interval(eigenvalues)
+        W, of_class = worst_forms.matrix(mixing), worst_forms.interval(eigenvalues)
         name, said = ("eta", eta) if eta else ("eta_l", eta_l)
         tried = [_fraction(f"--{name.replace('_', '-')}", rate) for rate in said.split(",")]
         own = name not in row.numbers
         given, local = unread_options.parameters_given(context), _counts(steps)
         if "eta_l" in given and "eta_l" not in row.numbers:
             raise ParameterError(f"--eta-l {eta_l}: {row.id} has no eta_l; give its rate by --set")
-        worst_classes.refuse(row, lyapunov, alpha=alpha, eta=eta, eigenvalues=of_class, W=W)
-        counts = worst_mixing.of_all(local, W, alike=bool(of_class))
+        worst_forms.refuse_class(row, lyapunov, alpha=alpha, eta=eta, eigenvalues=of_class, W=W)
+        counts = worst_forms.of_all(local, W, alike=bool(of_class))
         drawing = worst_case_chart.drawing(chart)
         if coefficients:
-            worst_mixing.refuse(W)
-            worst_coefficients.refuse(row, numbers, tried, rounds, lyapunov)
+            worst_coefficients.refuse(row, numbers, tried, rounds, lyapunov, W)
             unread_options.refuse(row, unread_options.Question.COEFFICIENTS, given, numbers, local, 0)
             other = (_fraction("--mu", mu), _fraction("--zeta", zeta) ** 2)
             one = worst_coefficients.report(row, counts, tried[0], coefficients, *other)
             terminal.emit([one]) if as_json else _print(worst_coefficients.lines(one))
             return
         convexity, zeta2 = _fraction("--mu", mu), _fraction("--zeta", zeta) ** 2
-        worst_outer.refuse(row, delay, lyapunov)
+        worst_forms.refuse_delay(row, delay, lyapunov)
         asked = unread_options.question(lyapunov=lyapunov, eigenvalues=bool(of_class), alpha=bool(alpha))
         unread_options.refuse(row, asked, given, numbers, local, len(W))
         told = []
         for rate in tried:
             begun, at = time.monotonic(), {**numbers, **unsaid, **({} if own else {name: rate})}
             if of_class:
-                told.append(worst_classes.mixed(row, counts[0], at, convexity, of_class))
+                told.append(worst_forms.mixed(row, counts[0], at, convexity, of_class))
             elif alpha:
-                told.append(worst_classes.compressed(row, len(counts), at, convexity, _fraction("--alpha", alpha)))
+                told.append(worst_forms.compressed(row, len(counts), at, convexity, _fraction("--alpha", alpha)))
             elif lyapunov:
                 told.append(_factor(row, counts, at, convexity, W, delay))
             else:
@@ -201,9 +200,9 @@ def _factor(
     delay: int,
 ) -> dict[str, Any]:
     if W:
-        return worst_mixing.factor(row, W, steps, numbers, mu)
-    if worst_outer.is_outer(row):
-        return worst_outer.factor(row, steps, numbers, mu, delay)
+        return worst_forms.exchange_factor(row, W, steps, numbers, mu)
+    if worst_forms.is_outer(row):
+        return worst_forms.server_factor(row, steps, numbers, mu, delay)
     from fedspec_proofs.worst_cases import one_round as rounds
     from fedspec_proofs.worst_cases.search import one_round as search
 

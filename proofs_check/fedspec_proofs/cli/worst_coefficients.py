@@ -8,21 +8,25 @@ from typing import Any
 
 from fedspec.entry import Algorithm
 from fedspec.errors import ParameterError
-from fedspec_proofs.cli.worst_case_lines import in_words
+from fedspec_proofs.cli.worst_case_lines import Words, in_words
 from fedspec_suite.report import terminal
 
 BEST = "best"
 
 
-def refuse(row: Algorithm, numbers: dict[str, Fraction], rates: list[Fraction], rounds: int, lyapunov: bool) -> None:
+def refuse(
+    row: Algorithm, numbers: dict[str, Fraction], rates: list[Fraction], rounds: int, lyapunov: bool, W: Words
+) -> None:
     """Reject options that can't be combined with ``--coefficients``.
 
     Raises:
-        ParameterError: the options ask for another algorithm, several rounds, several rates, hyper-parameters, or a
-            Lyapunov function.
+        ParameterError: the options ask for peers, another algorithm, several rounds, several rates, hyper-parameters,
+            or a Lyapunov function.
     """
     from fedspec_proofs.fednova.claims.best_coefficients import OWN as own
 
+    if W:
+        raise ParameterError("--mixing: peers have no server, which --coefficients needs; leave one of the two out")
     if row.id not in own:
         raise ParameterError(f"--coefficients: they apply to {' and '.join(own)}, not to {row.id}; leave them out")
     if rounds > 1 or len(rates) > 1 or numbers or lyapunov:

@@ -35,14 +35,13 @@ def _not_negative(value: Any) -> bool:
     return bool(value >= 0) if isinstance(value, Fraction | int) else bool(value.is_nonnegative)
 
 
-def adds_up(make: Callable[[Draw], Sum], *but: str, shares: Mapping[str, Any] | None = None, spared: Any = 1) -> Body:
+def adds_up(make: Callable[[Draw], Sum], *but: str, shares: Mapping[str, Any] | None = None) -> Body:
     """Identity to check: right - left - spare - steps (all except those named in ``but``); zero if they add up.
 
     Args:
         make: function that makes the steps; every variable in a multiplier or in the slack must be positive.
         but: names of steps that are left out.
         shares: for some steps, a factor of the step, by default 1.
-        spared: a factor of the slack, by default 1.
 
     Raises:
         ValueError: a multiplier or the slack may be negative.
@@ -57,7 +56,7 @@ def adds_up(make: Callable[[Draw], Sum], *but: str, shares: Mapping[str, Any] | 
             raise ValueError(f"adds_up: {', '.join(negative)} may be negative; multipliers and slack must be >= 0")
         share = shares or {}
         total = sum(share.get(name, 1) * s.multiplier * (s.high - s.low) for name, s in used.items())
-        return [whole.right - whole.left - total - spared * whole.spare]
+        return [whole.right - whole.left - total - whole.spare]
 
     return body
 

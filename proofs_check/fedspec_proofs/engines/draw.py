@@ -23,6 +23,11 @@ class Draw(Protocol):
         ...
 
 
+def several(draw: Draw, names: str, *, positive: bool = False) -> list[Any]:
+    """Variables with these names, such as ``"a, b"``."""
+    return [draw(name, positive=positive) for name in names.split(", ")]
+
+
 def names(name: str, shape: tuple[int, ...]) -> list[tuple[tuple[int, ...], str]]:
     """Indices of an array and the names of its variables: name_0, name_1, ...; the bare name if the shape is empty."""
     return [(place, "_".join((name, *map(str, place)))) for place in np.ndindex(*shape)]

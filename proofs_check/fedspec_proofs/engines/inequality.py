@@ -58,11 +58,6 @@ def broken(sides: Sides) -> bool:
     return bool(left > right + ROUNDING * abs(right) + ROUNDING**2) if inexact else bool(left > right)
 
 
-def equal(left: Any, right: Any) -> tuple[Sides, Sides]:
-    """Sides of an equality, as two inequalities; the larger ratio is 1 at equality, unless both sides are 0."""
-    return (left, right), (right, left)
-
-
 def _ratio(sides: Sides) -> float:
     """left/right; right/left where both are negative: 1 at equality, less the farther from it."""
     left, right = sides

@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 from fedspec_proofs.claim import CLOSE, Dropped, Finding, Sharpness, Verdict
 from fedspec_proofs.engines.hunting import Hunt, hunt, smallest
-from fedspec_proofs.engines.inequality import HALF, Inequality, Sides, broken, equal, total, weaker, worst
+from fedspec_proofs.engines.inequality import HALF, Inequality, Sides, broken, total, weaker, worst
 from fedspec_proofs.words import as_text, short
 
-__all__ = ["HALF", "Inequality", "Sides", "broken", "equal", "hunt", "searched", "smallest", "total", "without"]
+__all__ = ["HALF", "Inequality", "Sides", "broken", "hunt", "searched", "smallest", "total", "without"]
 
 P = TypeVar("P")
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.arith import Array
 from fedspec_proofs.solvers import sympy
 
 POINTS = 3
@@ -37,14 +36,6 @@ class ZeroTest:
 
     def __bool__(self) -> bool:
         return self.zero is True
-
-
-def symbols(name: str, *shape: int, **assumptions: bool) -> Array:
-    """Array of symbols, named name_0, name_1, ... (name_0_1, ... in two dimensions)."""
-    out = np.empty(shape, dtype=object)
-    for place in np.ndindex(*shape):
-        out[place] = sympy.Symbol("_".join((name, *map(str, place))), **assumptions)
-    return out
 
 
 def normal_form(expression: Any) -> Any:

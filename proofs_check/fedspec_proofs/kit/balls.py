@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from fedspec_proofs.engines.algebra import Statement
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.smt import every
 
 
 def farther(draw: Draw) -> Statement:
     """|u + v| <= r + a from |u| <= r and |v| <= a, stated by squared lengths and the inner product <u, v>."""
-    u2, v2, uv, r, a = (draw(name) for name in ("u2", "v2", "uv", "r", "a"))
+    u2, v2, uv, r, a = several(draw, "u2, v2, uv, r, a")
     given = {
         "|u| <= r": every(r >= 0, u2 >= 0, u2 <= r * r),
         "|v| <= a": every(a >= 0, v2 >= 0, v2 <= a * a),
@@ -20,7 +20,7 @@ def farther(draw: Draw) -> Statement:
 
 def mean_inside(draw: Draw) -> Statement:
     """|w u + (1 - w) v| <= r from |u|, |v| <= r: induction step for a mean of any number of points of a ball."""
-    u2, v2, uv, r, w = (draw(name) for name in ("u2", "v2", "uv", "r", "w"))
+    u2, v2, uv, r, w = several(draw, "u2, v2, uv, r, w")
     given = {
         "|u|, |v| <= r": every(r >= 0, u2 >= 0, u2 <= r * r, v2 >= 0, v2 <= r * r),
         "0 <= w <= 1": every(w >= 0, w <= 1),
@@ -38,6 +38,6 @@ def squared_mean(draw: Draw) -> Statement:
 
 def one_more_term(draw: Draw) -> Statement:
     """(sum u)^2 <= n sum u^2: the induction step from n to n + 1 terms."""
-    total, n, squares, u = (draw(name) for name in ("sum", "n", "squares", "u"))
+    total, n, squares, u = several(draw, "sum, n, squares, u")
     given = {"so far": every(n >= 0, squares >= 0, total**2 <= n * squares)}
     return Statement(given, {"(sum u)^2 <= (n + 1) sum u^2": (total + u) ** 2 <= (n + 1) * (squares + u**2)})

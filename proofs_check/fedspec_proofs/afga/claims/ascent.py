@@ -26,7 +26,7 @@ from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Severity, Source
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.certificate import Step, Sum, added
 from fedspec_proofs.engines.choose import Choose
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.mutation import mutate
 from fedspec_proofs.engines.search import Inequality, Sides, searched
@@ -235,8 +235,8 @@ STEPS = {
 
 def term_one(draw: Draw) -> Sum:
     """Steps over expectations as variables; S is the sum over t on the right, l_1 = E||D_r||_1."""
-    eta_l, p, G, B = (draw(name, positive=True) for name in ("eta_l", "p", "G", "B"))
-    whole, A, a_delta, A_bar, S, l_1 = (draw(name) for name in ("whole", "A", "a_delta", "A_bar", "S", "l_1"))
+    eta_l, p, G, B = several(draw, "eta_l, p, G, B", positive=True)
+    whole, A, a_delta, A_bar, S, l_1 = several(draw, "whole, A, a_delta, A_bar, S, l_1")
     steps = {
         "split": Step(1, whole, A - a_delta),
         "V with Delta": Step(1, -a_delta, G * B * l_1),

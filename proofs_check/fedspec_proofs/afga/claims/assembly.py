@@ -22,7 +22,7 @@ from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Source, claim, f
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.certificate import Step, Sum
 from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.kit.adding import spoiled, summed
 
@@ -82,10 +82,10 @@ def sum_of_steps(draw: Draw, halved: str = "") -> Sum:
     """Steps over named variables; for a false variant, the named term of the bound is halved."""
     v = setting(draw)
     slope2, g2 = draw("sum_slope2", positive=True), draw("sum_g2", positive=True)
-    f_end, A, A_bar, a_delta, a_m, a_z, dz2, M2, D2, l_1, l_2 = (
-        draw(name) for name in ("f_end", "A", "A_bar", "a_delta", "a_m", "a_z", "dz2", "M2", "D2", "l_1", "l_2")
+    f_end, A, A_bar, a_delta, a_m, a_z, dz2, M2, D2, l_1, l_2 = several(
+        draw, "f_end, A, A_bar, a_delta, a_m, a_z, dz2, M2, D2, l_1, l_2"
     )
-    S, X, Y, Z, XY, XZ, YZ = (draw(name) for name in ("S", "X", "Y", "Z", "XY", "XZ", "YZ"))
+    S, X, Y, Z, XY, XZ, YZ = several(draw, "S, X, Y, Z, XY, XZ, YZ")
     cons, cons_I, drift = draw("cons"), draw("cons_I"), draw("drift")
 
     L, G, B, eta, kappa, root, eps = v.L, v.G, v.B, v.eta, v.kappa, v.root, v.root**2
@@ -181,9 +181,9 @@ def lines() -> Finding:
     """In the variables, slope, delta, m, D and v are one coordinate; change and the lengths are norms of vectors."""
 
     def body(draw: Draw) -> Statement:
-        slope, delta, m, D, v = (draw(name) for name in ("slope", "delta", "m", "D", "v"))
-        G, B, L, eta, kappa, root = (draw(name) for name in ("G", "B", "L", "eta", "kappa", "root"))
-        change, length_m, length_delta = (draw(name) for name in ("change", "length_m", "length_delta"))
+        slope, delta, m, D, v = several(draw, "slope, delta, m, D, v")
+        G, B, L, eta, kappa, root = several(draw, "G, B, L, eta, kappa, root")
+        change, length_m, length_delta = several(draw, "change, length_m, length_delta")
         step = eta * v * delta - eta * kappa * D * m
         given = {
             "signs": every(*(a >= 0 for a in (G, B, L, eta, kappa, D, change, length_m, length_delta)), root > 0),

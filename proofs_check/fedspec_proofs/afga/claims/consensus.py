@@ -28,7 +28,7 @@ from fedspec_proofs.afga.kit.networks import ASSUMPTIONS, DRAWN, conditions, som
 from fedspec_proofs.afga.kit.rounds import consensus, enumerated, path, whole
 from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Second, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.identities import identity
 from fedspec_proofs.engines.moments import second_moment
 from fedspec_proofs.engines.reals import Real, real
@@ -100,12 +100,9 @@ def eq_44_repaired() -> Finding:
     return confirmed(consensus_lines(), looked, bounds.TRIES)
 
 
-ALL = ("4.1", "4.2", "D.1 within", "D.1 between", "D.2", "step")
-
-
 def _from(draw: Draw) -> tuple[Array, Any, Any]:
     """G and its eigenvalues."""
-    low, gap, C, g = (draw(name, positive=True) for name in ("lambda_1", "gap", "C", "g"))
+    low, gap, C, g = several(draw, "lambda_1, gap, C, g", positive=True)
     high = low + gap
     a = low + high - C
     G = np.array([[a, (a * C - low * high) / g], [g, C]], dtype=object)

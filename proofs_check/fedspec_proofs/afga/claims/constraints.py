@@ -23,7 +23,7 @@ import numpy as np
 from fedspec_proofs.afga.kit.bounds import C_1
 from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.refutation import refutation
 
@@ -103,7 +103,7 @@ def eq_25() -> Finding:
 
 def _needed(draw: Draw, first: Any, second: Any) -> Statement:
     """eta_l <= 1/(4 C_0 c) / (first (m - 1)/(n - 1) + second I m/n), c = C_D/eta, against both terms of eq. (24)."""
-    c, eta_l, C_0, steps, u, p = (draw(name) for name in ("c", "eta_l", "C_0", "I", "u", "p"))
+    c, eta_l, C_0, steps, u, p = several(draw, "c, eta_l, C_0, I, u, p")
     given = {
         "signs": every(c > 0, eta_l > 0, C_0 > 0, steps >= 1, u >= 0, u <= 1, p > 0, p <= 1),
         "eq. (25)": 4 * C_0 * c * eta_l * (first * u + second * steps * p) <= 1,

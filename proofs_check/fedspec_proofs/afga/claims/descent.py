@@ -13,15 +13,10 @@ from fedspec.server.amsgrad import init
 from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Severity, Source, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.identities import identity
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.refutation import refutation
-
-
-def _squares(draw: Draw, half: Any) -> list[Any]:
-    a, b = draw("a", 1), draw("b", 1)
-    return [a @ b - half * (a @ a + b @ b - (a - b) @ (a - b))]
 
 
 @claim(
@@ -77,7 +72,7 @@ def eq_17_eps_repaired() -> Finding:
     """Proof for one coordinate; the sum over coordinates keeps both inequalities."""
 
     def body(draw: Draw) -> Statement:
-        x, v, eps, B, s, e, C = (draw(name) for name in ("x", "v_hat", "eps", "B", "s", "e", "C_0"))
+        x, v, eps, B, s, e, C = several(draw, "x, v_hat, eps, B, s, e, C_0")
         given = {
             "v_hat >= 0": v >= 0,
             "v_hat <= B^2": v <= B**2,

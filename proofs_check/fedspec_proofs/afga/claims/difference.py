@@ -34,7 +34,7 @@ from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import decide
 from fedspec_proofs.engines.certificate import Step, Sum
 from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.expectation import mean, signs
 from fedspec_proofs.engines.identities import Body, identities, identity
 from fedspec_proofs.kit.adding import confirmed, in_setting, summed
@@ -139,7 +139,7 @@ def tight_right(draw: Draw) -> Mapping[str, Any]:
 def tight(draw: Draw) -> Sum:
     """Steps that add up to the corrected eq. (73)."""
     v = _round(draw)
-    D2, Db2, P, Q, V, spread, cons_I = (draw(name) for name in ("D2", "Db2", "P", "Q", "V", "spread", "cons_I"))
+    D2, Db2, P, Q, V, spread, cons_I = several(draw, "D2, Db2, P, Q, V, spread, cons_I")
     p, e2, N = v.m / v.n, v.eta_l**2, v.K * v.n
     by_drawing = bounds.change_by_drawing(v, cons_I)
     steps = {

@@ -19,7 +19,7 @@ from fedspec_proofs.afga.kit.bounds import C_1, consensus_factors, error_factors
 from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Source, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.smt import every
 
 LEAST_C_1 = 56
@@ -57,7 +57,7 @@ def _bounds(e: Any, h: Any, rho_L: Any, b1: Any, b2: Any) -> tuple[Any, Any]:
 def one_more(draw: Draw, case: str) -> Statement:
     """Induction step: after one more local step the errors are at most t + 1 times P and Q."""
     given, I, e, h, rho_L, keep = _case(draw, case)
-    t, b1, b2, inner, away = (draw(name) for name in ("t", "b1", "b2", "inner", "away"))
+    t, b1, b2, inner, away = several(draw, "t, b1, b2, inner, away")
     inner_after, away_after = draw("inner_after"), draw("away_after")
     b, (P, Q) = 4 * e * rho_L, _bounds(e, h, rho_L, b1, b2)
     given |= {

@@ -23,7 +23,7 @@ from fedspec_proofs.afga.kit.network import EXACT
 from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Second, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide, decided
-from fedspec_proofs.engines.draw import Draw, Rationals
+from fedspec_proofs.engines.draw import Draw, Rationals, several
 from fedspec_proofs.engines.exact import generator
 from fedspec_proofs.engines.identities import identities, identity, symbolic
 from fedspec_proofs.engines.smt import every
@@ -62,8 +62,7 @@ def _limit(draw: Draw) -> list[Any]:
 
 def _uniform(draw: Draw) -> Statement:
     """Terms beside the gap in the limit, over L (kappa^2 + 3)/(2 eps); Q = n^2 (n-m)/(m^2 (n-1)) rho^2."""
-    names = ("sigma2", "sbar2", "n", "I", "H", "Q", "fac", "share")
-    sigma2, sbar2, n, I, H, Q, fac, share = (draw(name) for name in names)
+    sigma2, sbar2, n, I, H, Q, fac, share = several(draw, "sigma2, sbar2, n, I, H, Q, fac, share")
     given = {
         "variances": every(sigma2 >= 0, sbar2 >= 0),
         "sizes": every(n >= 1, I >= 1, share >= 0, share <= 1, fac >= 0, 2 * fac <= 1),
@@ -123,7 +122,7 @@ def theorem_4_6_rate() -> Finding:
 def remark_4_9(draw: Draw) -> list[Any]:
     """s_2 is affine in sigma_g^2; both terms have the factor fac = M(N-M)/(N(N-1)), bounded in theorem-4-6-rate."""
     v, _ = _at_the_rate(draw)
-    H, rho, more = (draw(name, positive=True) for name in ("H", "rho", "more"))
+    H, rho, more = several(draw, "H, rho, more", positive=True)
     i, q, n, fac = (v[name] for name in ("i", "q", "n", "fac"))
 
     def limit(sbar2: Any) -> Any:

@@ -25,7 +25,7 @@ from fedspec_proofs.afga.kit.rounds import given
 from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Source, claim
 from fedspec_proofs.engines.algebra import Statement, decided
 from fedspec_proofs.engines.certificate import Step, Sum
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.kit.adding import summed
@@ -62,7 +62,7 @@ def drift_right(draw: Draw) -> Mapping[str, Any]:
 def drift_step(draw: Draw) -> Sum:
     """Steps that add up to eq. (41) with the printed C_I."""
     v = _step(draw)
-    after, U, H2, G2, V = (draw(name) for name in ("after", "U", "H2", "G2", "V"))
+    after, U, H2, G2, V = several(draw, "after, U, H2, G2, V")
     I, n, L, fac, het, p, e2 = v.I, v.n, v.L, v.fac, v.heterogeneous, v.m / v.n, v.eta_l**2
     steps = {
         "one step": Step(1, after, U + e2 * fac * V / n + e2 * v.m * v.sigma2 / n**2),
@@ -140,7 +140,7 @@ def _noise(biased: bool = False, correlated: bool = False) -> Body:
     """A step with noise, one client's noise more at a time; E of products of noises and with the rest are numbers."""
 
     def body(draw: Draw) -> list[Any]:
-        rest2, noise2, variance, share = (draw(name) for name in ("rest^2", "noise^2", "variance", "eta_l/n"))
+        rest2, noise2, variance, share = several(draw, "rest^2, noise^2, variance, eta_l/n")
         with_rest, together = (draw(name) if kept else 0 for name, kept in (("bias", biased), ("joint", correlated)))
         so_far = rest2 + share**2 * noise2
         # (rest - share (noise + one more))^2, multiplied out; so far the noise goes with nothing.

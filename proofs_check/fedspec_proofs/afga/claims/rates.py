@@ -11,7 +11,7 @@ from fedspec.arith import minimum
 from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Severity, Source, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide, decided
 from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.refutation import refutation
 
@@ -33,7 +33,7 @@ def eq_30() -> Finding:
     """Proof for all real m, n and rho, not only whole numbers."""
 
     def body(draw: Draw) -> Statement:
-        n, m, rho, H = (draw(name) for name in ("n", "m", "rho", "H"))
+        n, m, rho, H = several(draw, "n, m, rho, H")
         given = {
             "sizes": every(m >= 1, m <= n, n > 1),
             "eq. (31)": every(rho >= 0, rho < 1, rho**2 * n**2 <= m**2 * (1 - rho)),
@@ -73,7 +73,7 @@ def eq_31() -> Finding:
 
 
 def _rho_condition(draw: Draw, numerator: Any) -> Statement:
-    n, m, rho = (draw(name) for name in ("n", "m", "rho"))
+    n, m, rho = several(draw, "n, m, rho")
     given = {
         "sizes": every(m >= 1, m <= n, n > 1),
         "rho": every(rho >= 0, rho < 1, rho * (m + n) <= numerator * m),
@@ -94,7 +94,7 @@ def _sample_rho(rng: np.random.Generator) -> dict[str, F]:
 
 def _steps(draw: Draw, least: int) -> Statement:
     """H rho^2 beside rho^2/(1 - rho), over n(n-m)/(m^2 (n-1)); from two local steps on they are equal."""
-    n, m, rho, I = (draw(name) for name in ("n", "m", "rho", "I"))
+    n, m, rho, I = several(draw, "n, m, rho, I")
     H = minimum(1 / (1 - rho), I)
     given = {
         "sizes": every(m >= 1, m <= n, n > 1),
@@ -175,7 +175,7 @@ def eq_29() -> Finding:
 @decided()
 def eq_29_repaired(draw: Draw) -> Statement:
     """Proof by real algebra, for all real values."""
-    steps, n, rho, H = (draw(name) for name in ("I", "n", "rho", "H"))
+    steps, n, rho, H = several(draw, "I, n, rho, H")
     right = steps * (rho**2 * (1 + 1 / n) + 1 / n)
     given = {"sizes": every(n >= 1, steps >= 1), "H": every(H >= 0, steps >= H)}
     return Statement(given, {"eq. (29)": _noise_of_t_2(steps, n, rho, H) <= right})

@@ -12,7 +12,7 @@ from fedspec.algorithms.afga import mean_change
 from fedspec.mixing.gossip import cluster_mean
 from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Source, claim, false
 from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.expectation import independent, mean, subsets
 from fedspec_proofs.engines.identities import Body, identities
 
@@ -92,7 +92,7 @@ def one_more_cluster(draw: Draw) -> list[Any]:
     S is the sum of y over the clusters so far, Q and P the new cluster's sum |y|^2 and |sum y|^2.
     """
     n, alone, both, fac = _chances(draw)
-    S2, spread, along, Q, P = (draw(name) for name in ("S2", "spread", "along", "Q", "P"))
+    S2, spread, along, Q, P = several(draw, "S2, spread, along, Q, P")
     so_far = alone**2 * S2 + fac * spread
     after = so_far + 2 * alone**2 * along + alone * Q + both * (P - Q)
     return [after - alone**2 * (S2 + 2 * along + P) - fac * (spread + Q - P / n)]
@@ -103,7 +103,7 @@ def any_gap(draw: Draw) -> list[Any]:
     ybar_k|^2.
     """
     n, alone, both, fac = _chances(draw)
-    K, spread, C2, CC, c2, along = (draw(name) for name in ("K", "spread", "C2", "CC", "c2", "along"))
+    K, spread, C2, CC, c2, along = several(draw, "K, spread, C2, CC, c2, along")
     apart = K * C2 - CC
     right = both * n**2 * CC + K * fac * (spread + n * C2)
     exact_moment = alone**2 * n**2 * CC + fac * spread

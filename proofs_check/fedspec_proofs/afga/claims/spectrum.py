@@ -9,14 +9,14 @@ import numpy as np
 
 from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Second, Source, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide, decided
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.reals import real
 from fedspec_proofs.engines.smt import every, prove
 
 
 def _roots(draw: Draw) -> tuple[dict[str, Any], tuple[Any, ...]]:
     """a = r + b with r, b >= 0, C >= 1 >= g >= 0, and the two eigenvalues."""
-    low, high, r, b, C, g = (draw(name) for name in ("lambda_1", "lambda_2", "r", "b", "C", "g"))
+    low, high, r, b, C, g = several(draw, "lambda_1, lambda_2, r, b, C, g")
     a = r + b
     given = {
         "eigenvalues": every(low <= high, low + high == a + C, low * high == a * C - b * g),
@@ -85,7 +85,7 @@ def eq_60() -> Finding:
     """Proof for every real I >= 1; the printed terms in between have wrong denominators and are not needed."""
 
     def body(draw: Draw) -> Statement:
-        steps, e, rho, w, q = (draw(name) for name in ("I", "e", "rho", "w", "q"))
+        steps, e, rho, w, q = several(draw, "I, e, rho, w, q")
         given = {
             "I >= 1": steps >= 1,
             "step": every(e >= 0, 64 * steps**2 * e <= 1),

@@ -14,7 +14,6 @@ from fedspec_proofs.afga.kit.rounds import (
     change_squared,
     consensus,
     drift,
-    errors,
     mean_change_squared,
     path,
     slopes_at_means,
@@ -132,25 +131,6 @@ def sources(v: Any) -> dict[str, Any]:
         "noise of the mean": v.sigma2 / v.n,
         "sampling": v.fac * v.I * v.sbar2,
     }
-
-
-def both_errors(net: Network, constant: Any, later: int) -> Iterable[Sides]:
-    """Both sides of eq. (47) at t = 0, 1, ..., with C_1 = constant and t + later in place of t + 1."""
-    return _errors(net, error_factors, lambda inner, away: inner + away, constant, later)
-
-
-def consensus_error(net: Network, constant: Any, later: int) -> Iterable[Sides]:
-    """Both sides of eq. (69), with arguments as in :func:`both_errors`."""
-    return _errors(net, consensus_factors, lambda inner, _: inner, constant, later)
-
-
-def _errors(
-    net: Network, factors: Callable[..., dict[str, Any]], left: Callable[..., Any], constant: Any, later: int
-) -> Iterable[Sides]:
-    of = {"gradients": net.heterogeneous, **sources(net)}
-    one = {name: net.eta_l**2 * by * of[name] for name, by in factors(F(net.I), net.rho_max**2, net.H).items()}
-    for t, pair in enumerate(errors(net)[: net.I + 1 - later]):
-        yield left(*pair), {name: (t + later) * constant * value for name, value in one.items()}
 
 
 def change_as_printed(net: Network) -> Iterable[Sides]:

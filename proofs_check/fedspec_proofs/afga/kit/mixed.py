@@ -13,7 +13,7 @@ import numpy as np
 from fedspec_proofs.claim import Finding
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.certificate import Step, Sum, added
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.exact import rationals
 from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.smt import every
@@ -30,10 +30,8 @@ ONE_STEP = {
 
 def one_step(draw: Draw) -> Sum:
     """Steps of the proof that add up to the bound of E|Xperp_(t+1)|^2 in AFGA's eq. (44), last line."""
-    rho2, e2, zeta, n, sigma2, X2, F2 = (
-        draw(name, positive=True) for name in ("rho^2", "eta_l^2", "zeta", "n", "sigma^2", "X2", "F2")
-    )
-    after, Y2, noise2, moved2, drawn2 = (draw(name) for name in ("after", "Y2", "noise2", "moved2", "drawn2"))
+    rho2, e2, zeta, n, sigma2, X2, F2 = several(draw, "rho^2, eta_l^2, zeta, n, sigma^2, X2, F2", positive=True)
+    after, Y2, noise2, moved2, drawn2 = several(draw, "after, Y2, noise2, moved2, drawn2")
     steps = {
         "mixing": Step(1, after, rho2 * Y2),
         "noise": Step(rho2, Y2, moved2 + e2 * noise2),
@@ -95,7 +93,7 @@ def passed(draw: Draw) -> Sum:
 
 def _longer(draw: Draw) -> Statement:
     """|u + w g| <= r + w G from |u| <= r and |g| <= G: gradients with what passed of them, one more at a time."""
-    u2, g2, ug, r, w, G = (draw(name) for name in ("u2", "g2", "ug", "r", "w", "G"))
+    u2, g2, ug, r, w, G = several(draw, "u2, g2, ug, r, w, G")
     given = {
         "so far": every(r >= 0, u2 >= 0, u2 <= r * r),
         "|g| <= G": every(G >= 0, g2 >= 0, g2 <= G * G, w >= 0),
@@ -106,7 +104,7 @@ def _longer(draw: Draw) -> Statement:
 
 def _averaged(draw: Draw) -> Statement:
     """beta a + (1 - beta) b <= B from a, b <= B: m_r by lengths, v_r by coordinates and by lengths; maxima as well."""
-    a, b, B, beta = (draw(name) for name in ("a", "b", "B", "beta"))
+    a, b, B, beta = several(draw, "a, b, B, beta")
     given = {"so far": a <= B, "new": b <= B, "0 <= beta <= 1": every(beta >= 0, beta <= 1)}
     return Statement(given, {"a mean": beta * a + (1 - beta) * b <= B})
 
@@ -177,7 +175,7 @@ def senders_by_clusters(draw: Draw) -> list[Any]:
 
 def variances(draw: Draw) -> list[Any]:
     """Inequalities about variances, in terms of the means of a, b and their products, for any number of clients."""
-    a, b, aa, ab, bb = (draw(name) for name in ("mean a", "mean b", "mean a^2", "mean a b", "mean b^2"))
+    a, b, aa, ab, bb = several(draw, "mean a, mean b, mean a^2, mean a b, mean b^2")
 
     def spread(p: Any, q: Any) -> Any:
         """Variance of p a + q b."""
@@ -203,8 +201,8 @@ APART = {
 def slopes_apart(draw: Draw) -> Sum:
     """Bound of |grad f(x_r) - g_t|^2, weighted by V^(-1/2); the other two differences follow with one part left out."""
     L, root = draw("L", positive=True), draw("sqrt(eps)", positive=True)
-    weighted, apart, squares, ways, cons, drift = (
-        draw(name) for name in ("weighted", "apart", "squares", "ways", "consensus error", "drift")
+    weighted, apart, squares, ways, cons, drift = several(
+        draw, "weighted, apart, squares, ways, consensus error, drift"
     )
     steps = {
         "root": Step(1, weighted, apart / root),

@@ -196,8 +196,3 @@ def mean_change_squared(net: Network, last: Moments) -> Any:
     """Second moment E ||Deltabar_r||^2, where Deltabar_r is the mean change of all clients."""
     row = np.stack([exact.vector(*[Fraction(1, net.N)] * net.N)])
     return second_moment(last, row, exact.vector(-net.x))
-
-
-def errors(net: Network) -> list[tuple[Any, Any]]:
-    """Consensus error and drift after 0, 1, ..., I local steps."""
-    return [(consensus(net, now), drift(net, now)) for now in path(net)]

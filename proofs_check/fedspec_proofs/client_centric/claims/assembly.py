@@ -16,7 +16,7 @@ from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Extent, Finding, Source
 from fedspec_proofs.client_centric.kit.regimes import B, corrected_terms, start_factors
 from fedspec_proofs.engines.certificate import Step, Sum
 from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.kit.adding import spoiled, summed
 
 PLACE = "Theorem 4.1 (L223-246), corrected"
@@ -65,9 +65,7 @@ def _sums(draw: Draw) -> Any:
 def one_round(draw: Draw) -> Sum:
     """Steps that add up to the bound of f(z_(t+1)), in terms of squared lengths."""
     k, v, f, after = _constants(draw), _sums(draw), draw("f"), draw("f'")
-    A_1, A_3, A_4, A_5, A_6, along, g_a, u_a, apart = (
-        draw(name) for name in ("A_1", "A_3", "A_4", "A_5", "A_6", "along", "g_a", "u_a", "apart")
-    )
+    A_1, A_3, A_4, A_5, A_6, along, g_a, u_a, apart = several(draw, "A_1, A_3, A_4, A_5, A_6, along, g_a, u_a, apart")
     length = k.eta * k.eta_l
     steps = {
         "smooth": Step(1, after, f + A_1 + A_5 + A_6 + A_3 + A_4),
@@ -143,7 +141,7 @@ def rounds(draw: Draw, start: int, halved: str = "") -> Sum:
     c_1, c_2 = start_factors(r)
     E, H, length = c_1 * r.eps, c_2 * r.eps, r.eta * r.eta_l
     k = SimpleNamespace(eta=r.eta, eta_l=r.eta_l, L=r.L, G=r.G, C=r.C, E=E, H=H)
-    f_0, z_0, f_T, f_star, old = (draw(name) for name in ("f_0", "f(z_0)", "f_T", "f*", "old"))
+    f_0, z_0, f_T, f_star, old = several(draw, "f_0, f(z_0), f_T, f*, old")
     drawn, noise, s2 = draw("drawn"), draw("noise"), draw("s2", positive=True)
     excess = (r.n - r.m) / (r.m * (r.n - 1))
     M, b = 4 * H / (length * r.T), r.eta / E**2 * B(r)

@@ -10,7 +10,7 @@ from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Extent, Finding, Severi
 from fedspec_proofs.client_centric.kit.regimes import H, printed
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_refuted
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.refutation import refutation
 
@@ -53,15 +53,8 @@ def _absorbed(draw: Draw, repaired: bool) -> Statement:
 )
 def h_printed() -> Finding:
     """The first term of H_2 lacks a factor eps: too weak for eps > 1, too strong for eps < 1."""
-    v: Any = SimpleNamespace(
-        eta=Fraction(1),
-        eta_l=Fraction(1, 25),
-        eps=Fraction(4),
-        L=Fraction(1),
-        G=Fraction(1),
-        C=Fraction(9),
-        tau=Fraction(1),
-    )
+    ones = dict.fromkeys(NAMES, Fraction(1))
+    v: Any = SimpleNamespace(**ones | {"eta_l": Fraction(1, 25), "eps": Fraction(4), "C": Fraction(9)})
     return all_refuted(
         refutation(
             instance="eta = L = G = tau = T = K = 1, eta_l = 1/25, eps = 4, beta = 9/10, both sides times "
@@ -98,7 +91,7 @@ def h_repaired() -> Finding:
 
 
 def _merged(draw: Draw, half: bool) -> Any:
-    eta, L, G, eps = (draw(name, positive=True) for name in ("eta", "L", "G", "eps"))
+    eta, L, G, eps = several(draw, "eta, L, G, eps", positive=True)
     A_1, A_5, A_4 = eta**2 * L / (2 * eps**2), eta * G / (4 * eps**2), L * eta**2 / (4 * eps**2)
     return [A_1 / (2 if half else 1) + A_5 + A_4 - (3 * L * eta**2 + eta * G) / (4 * eps**2)]
 
@@ -121,36 +114,18 @@ def merge() -> Finding:
 
 def _averaged(draw: Draw, eight: int) -> Any:
     """8 eps / (eta eta_l T) times the right side of L1078, less the theorem's right side."""
-    eta, eta_l, eps, L, G, C, T, m, d, F, tau, l2, g2, K1, K2, K3 = (
-        draw(name, positive=True)
-        for name in ("eta", "eta_l", "eps", "L", "G", "C", "T", "m", "d", "F", "tau", "l2", "g2", "K1", "K2", "K3")
-    )
-    phi = {1: K1, 2: K2, -1: K3}
-    noise = 5 * eta * eta_l**3 * L**2 * T * K1 / eps
-    noise += (
-        (2 * eta**2 * eta_l**2 * L * C**2 + 3 * L * eta**2 * eta_l**2 + eta * eta_l**2 * G) / (4 * m * eps**2) * T * K3
-    )
-    noise += eta**3 * eta_l**3 * L**2 * tau**2 / (4 * eps**3 * m) * T * K3
-    falls = (eta**2 * eta_l**2 * G**2 * L / (2 * eps) * C**2 + eta * eta_l * G**2 * C) * d / (2 * eps)
-    falls += L * eta**2 * eta_l**2 * G**2 * C**2 * d / (4 * eps**2)
-    total = F + 30 * eta * eta_l**3 * L**2 * T * K2 / eps * g2 + noise * l2 + falls
-    run: Any = SimpleNamespace(
-        eta=eta,
-        eta_l=eta_l,
-        eps=eps,
-        L=L,
-        G=G,
-        C=C,
-        T=T,
-        m=m,
-        tau=tau,
-        sigma_l2=l2,
-        sigma_g2=g2,
-        x0=None,
-        phi=lambda p: phi[p],
-        clients=SimpleNamespace(d=d, gap=lambda x0: F),
-    )
-    return [eight * eps / (eta * eta_l * T) * total - printed(run)]
+    v: Any = SimpleNamespace(**{name: draw(name, positive=True) for name in (*NAMES, "T", "m")})
+    v.sigma_l2, v.sigma_g2, d, F = several(draw, "l2, g2, d, F", positive=True)
+    phi = {1: draw("K1", positive=True), 2: draw("K2", positive=True), -1: draw("K3", positive=True)}
+    step, noises = v.eta * v.eta_l, v.T / v.m * phi[-1]
+    noise = 5 * step * v.eta_l**2 * v.L**2 * v.T * phi[1] / v.eps
+    noise += step * v.eta_l * (2 * v.eta * v.L * v.C**2 + 3 * v.L * v.eta + v.G) / (4 * v.eps**2) * noises
+    noise += step**3 * v.L**2 * v.tau**2 / (4 * v.eps**3) * noises
+    falls = (step**2 * v.G**2 * v.L / (2 * v.eps) * v.C**2 + step * v.G**2 * v.C) * d / (2 * v.eps)
+    falls += v.L * step**2 * v.G**2 * v.C**2 * d / (4 * v.eps**2)
+    unlike = 30 * step * v.eta_l**2 * v.L**2 * v.T * phi[2] / v.eps * v.sigma_g2
+    run: Any = SimpleNamespace(**vars(v), x0=None, phi=lambda p: phi[p], clients=SimpleNamespace(d=d, gap=lambda x0: F))
+    return [eight * v.eps / (step * v.T) * (F + unlike + noise * v.sigma_l2 + falls) - printed(run)]
 
 
 @claim(

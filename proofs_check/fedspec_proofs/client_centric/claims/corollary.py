@@ -16,7 +16,7 @@ from fedspec_proofs.client_centric.kit.regimes import corrected, printed, start_
 from fedspec_proofs.client_centric.kit.runs import measure
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_refuted
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.refutation import refutation
 
@@ -25,7 +25,7 @@ PLACE = "Corollary 4.1.1 (L250-262, L1103-1131)"
 
 def _run(draw: Draw, power: int, **more: Any) -> Any:
     """A run at eta = r^power, r = sqrt(m K), and eta_l = 1 / s = 1 / sqrt(T), with one K; its constants are any."""
-    s, r, K, F, d = (draw(name, positive=True) for name in ("s", "r", "K", "F", "d"))
+    s, r, K, F, d = several(draw, "s, r, K, F, d", positive=True)
     any_ = {name: draw(name, positive=True) for name in ("eps", "L", "G", "C", "tau", "sigma_l2", "sigma_g2")}
     clients = SimpleNamespace(d=d, gap=lambda x0: F)
     rates = {"eta": r**power, "eta_l": 1 / s, "T": s**2, "m": r**2 / K, "x0": None, "phi": lambda p: K**p}

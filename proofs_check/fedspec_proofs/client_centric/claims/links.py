@@ -9,7 +9,7 @@ from fedspec_proofs.client_centric.kit.term_sums import added_up
 from fedspec_proofs.engines.algebra import decide
 from fedspec_proofs.engines.certificate import Step, Sum, added
 from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.kit.balls import one_more_term
 
 TIMEOUT_MS = 4000
@@ -58,10 +58,8 @@ DRIFT = {
 
 def one_local_step(draw: Draw) -> Sum:
     """Steps to D_(k+1) <= (1 + 1/(2K-1) + 6 K eta_l^2 L^2) D_k + eta_l^2 (sigma_l^2 + 6 K (sigma_g^2 + |grad f|^2))."""
-    theta, eta, L, l2, g2, square = (
-        draw(name, positive=True) for name in ("theta", "eta_l", "L", "sigma_l2", "sigma_g2", "|grad f|^2")
-    )
-    D, later, along, w2, apart, unlike = (draw(name) for name in ("D", "later", "along", "w2", "apart", "unlike"))
+    theta, eta, L, l2, g2, square = several(draw, "theta, eta_l, L, sigma_l2, sigma_g2, |grad f|^2", positive=True)
+    D, later, along, w2, apart, unlike = several(draw, "D, later, along, w2, apart, unlike")
     K, b = (theta + 1) / 2, theta * eta**2 + eta**2
     steps = {
         "noise": Step(1, later, D - 2 * eta * along + eta**2 * w2 + eta**2 * l2),

@@ -9,7 +9,7 @@ from fedspec.plan import Arrival, Oracle, Setup
 from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.client_centric.kit.family import Schedule
 from fedspec_proofs.engines.algebra import Statement, decided
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.refutation import refutation
 
@@ -32,7 +32,7 @@ TWO = Setup((1, 1), {"w": (1,)})
 @decided()
 def footnote_4(draw: Draw) -> Statement:
     """The constraint is proved to be easily met only in the sense of this claim."""
-    H_1, H_2, eta_l, eps = (draw(name) for name in ("H_1", "H_2", "eta_l", "eps"))
+    H_1, H_2, eta_l, eps = several(draw, "H_1, H_2, eta_l, eps")
     return Statement(
         {
             "eta_l >= 0": eta_l >= 0,

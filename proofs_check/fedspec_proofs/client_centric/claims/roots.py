@@ -12,7 +12,7 @@ from fedspec_proofs.client_centric.kit.steps import increments
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.refutation import refutation
 
 
@@ -137,7 +137,7 @@ def _grown(draw: Draw, server: str) -> Statement:
 
 def _factors(draw: Draw) -> Statement:
     """With rise = q - p: A_5's numerator is at most G Delta^2, and its denominators at least 2 eps each."""
-    p, eps, delta, size, g, G, rise = (draw(n) for n in ("p", "eps", "Delta", "size", "g", "G", "rise"))
+    p, eps, delta, size, g, G, rise = several(draw, "p, eps, Delta, size, g, G, rise")
     return Statement(
         {
             "old root": p >= eps,

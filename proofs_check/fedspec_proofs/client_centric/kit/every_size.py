@@ -13,7 +13,7 @@ import numpy as np
 
 from fedspec_proofs.claim import Finding
 from fedspec_proofs.engines.algebra import Body, Sample, Statement, decide
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.smt import every
 
 
@@ -35,7 +35,7 @@ def nearby(rng: np.random.Generator) -> Mapping[str, Fraction]:
 
 def a_1(draw: Draw) -> Statement:
     """u w <= u^2/(2 kappa) + kappa w^2/2 (Young); d/root is at most d/E in absolute value, if root >= E."""
-    u, w, kappa, d, root, E = (draw(name) for name in ("u", "w", "kappa", "d", "root", "E"))
+    u, w, kappa, d, root, E = several(draw, "u, w, kappa, d, root, E")
     given = {"kappa > 0": kappa > 0, "root >= E": every(E > 0, root >= E)}
     shown = {
         "Young": 2 * kappa * u * w <= u * u + kappa * kappa * w * w,
@@ -46,14 +46,14 @@ def a_1(draw: Draw) -> Statement:
 
 def a_3(draw: Draw) -> Statement:
     """-g fall d <= G D fall, with |g| <= G, |d| <= D and fall >= 0."""
-    g, G, d, D, fall = (draw(name) for name in ("g", "G", "d", "D", "fall"))
+    g, G, d, D, fall = several(draw, "g, G, d, D, fall")
     given = {"|g| <= G": every(g <= G, -g <= G), "|d| <= D": every(d <= D, -d <= D), "fall >= 0": fall >= 0}
     return Statement(given, {"-g d <= G D": every(-g * d <= G * D, G * D >= 0), "then times the fall": fall >= 0})
 
 
 def a_4(draw: Draw) -> Statement:
     """(p - q)^2 <= 2 p^2 + 2 q^2, and d^2 <= D^2, hence (fall d)^2 <= fall^2 D^2."""
-    p, q, d, D, fall = (draw(name) for name in ("p", "q", "d", "D", "fall"))
+    p, q, d, D, fall = several(draw, "p, q, d, D, fall")
     given = {"|d| <= D": every(d <= D, -d <= D)}
     shown = {
         "parallelogram": (p - q) ** 2 <= 2 * p * p + 2 * q * q,
@@ -65,7 +65,7 @@ def a_4(draw: Draw) -> Statement:
 
 def a_5(draw: Draw) -> Statement:
     """1/root decreases by (next - root)/(root next) <= |Delta|/E^2, so -g Delta times that is <= G Delta^2/E^2."""
-    root, later, E, size, delta, g, G = (draw(name) for name in ("root", "next", "E", "size", "Delta", "g", "G"))
+    root, later, E, size, delta, g, G = several(draw, "root, next, E, size, Delta, g, G")
     given = {
         "root >= E": every(E > 0, root >= E),
         "a-5-roots": every(later >= root, later - root <= size),
@@ -88,7 +88,7 @@ def quotient(draw: Draw) -> Statement:
 
 def one_more_noise(draw: Draw) -> Statement:
     """Induction step for E |sum xi|^2 <= s: one more noise vector, with mean zero given the earlier ones."""
-    total, s, product, square, sigma2 = (draw(name) for name in ("total", "s", "product", "square", "sigma2"))
+    total, s, product, square, sigma2 = several(draw, "total, s, product, square, sigma2")
     given = {"so far": total <= s, "unbiased": product == 0, "variance": square <= sigma2}
     return Statement(given, {"after it": total + 2 * product + square <= s + sigma2})
 
@@ -101,7 +101,7 @@ def by_way_of(draw: Draw) -> Statement:
 
 def one_more_round(draw: Draw) -> Statement:
     """Induction step over T: the sum of w_(t - s) over t < T is the sum of all w_t minus the newest s terms."""
-    late, all_, newest, w, oldest = (draw(name) for name in ("late", "all", "newest", "w", "oldest"))
+    late, all_, newest, w, oldest = several(draw, "late, all, newest, w, oldest")
     later = newest + w - oldest
     given = {"so far": late == all_ - newest, "terms are not negative": later >= 0}
     shown = {"again": late + oldest == all_ + w - later, "at most the whole": late + oldest <= all_ + w}
@@ -110,7 +110,7 @@ def one_more_round(draw: Draw) -> Statement:
 
 def one_more_lag(draw: Draw) -> Statement:
     """Induction step over s: a sum over s lags is at most s times the total; a delay includes each lag or not."""
-    lags, late, all_, s, part = (draw(name) for name in ("lags", "late", "all", "s", "part"))
+    lags, late, all_, s, part = several(draw, "lags, late, all, s, part")
     given = {"so far": lags <= s * all_, "one lag": every(late <= all_, late >= 0), "part": every(part >= 0, part <= 1)}
     return Statement(given, {"(s + 1) times": every(lags + part * late <= (s + 1) * all_)})
 
@@ -126,7 +126,7 @@ def on_the_line(rng: np.random.Generator) -> Mapping[str, Fraction]:
 
 def drift_step(draw: Draw) -> Statement:
     """-2 eta u w <= u^2/theta + theta eta^2 w^2, and (p + q + r)^2 <= 3 (p^2 + q^2 + r^2)."""
-    u, w, eta, theta, p, q, r = (draw(name) for name in ("u", "w", "eta", "theta", "p", "q", "r"))
+    u, w, eta, theta, p, q, r = several(draw, "u, w, eta, theta, p, q, r")
     shown = {
         "Young": -2 * theta * eta * u * w <= u * u + theta**2 * eta**2 * w * w,
         "three": (p + q + r) ** 2 <= 3 * (p * p + q * q + r * r),
@@ -139,7 +139,7 @@ def drift_again(draw: Draw) -> Statement:
 
     share = K^2 eta_l^2 L^2 is at most 1/64 at rates up to 1/(8 K L).
     """
-    D, later, k, K, b, share = (draw(name) for name in ("D", "later", "k", "K", "b", "share"))
+    D, later, k, K, b, share = several(draw, "D, later, k, K, b, share")
     given = {
         "so far": every(5 * k * b >= D, D >= 0),
         "one step": later <= D + D / (2 * K - 1) + 6 * share * D / K + b,

@@ -11,18 +11,14 @@ from typing import Any
 
 from fedspec_proofs.claim import Finding, Verdict
 from fedspec_proofs.engines.certificate import Step, Sum, adds_up
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.identities import identities, symbolic
-
-
-def _known(draw: Draw, *names: str) -> tuple[Any, ...]:
-    return tuple(draw(name, positive=True) for name in names)
 
 
 def a_1(draw: Draw) -> Sum:
     """Bound of A_1 by Young with weight L eta; u = grad f(z_t) - grad f(x_t), z_t - x_t = eta C a_t d_t."""
-    eta, L, C, E, d2, delta2 = _known(draw, "eta", "L", "C", "E", "|d|^2", "|Delta|^2")
-    A, u2, ad2, moved2 = (draw(name) for name in ("A_1", "|u|^2", "|a d|^2", "|a Delta|^2"))
+    eta, L, C, E, d2, delta2 = several(draw, "eta, L, C, E, |d|^2, |Delta|^2", positive=True)
+    A, u2, ad2, moved2 = several(draw, "A_1, |u|^2, |a d|^2, |a Delta|^2")
     steps = {
         "Young": Step(1, A, eta * (u2 / (2 * L * eta) + L * eta * moved2 / 2)),
         "smooth": Step(1 / (2 * L), u2, L**2 * eta**2 * C**2 * ad2),
@@ -34,8 +30,8 @@ def a_1(draw: Draw) -> Sum:
 
 def a_3(draw: Draw) -> Sum:
     """Bound of A_3, by the gradient at x_t and its change up to z_t, where |z_t - x_t| <= eta C eta_l G/E."""
-    eta, eta_l, L, G, C, E, fall = _known(draw, "eta", "eta_l", "L", "G", "C", "E", "fall")
-    A, slope, change, way = (draw(name) for name in ("A_3", "slope", "change", "way"))
+    eta, eta_l, L, G, C, E, fall = several(draw, "eta, eta_l, L, G, C, E, fall", positive=True)
+    A, slope, change, way = several(draw, "A_3, slope, change, way")
     steps = {
         "coordinates": Step(1, A, eta * C * eta_l * G * (slope + change) * fall),
         "gradient": Step(eta * C * eta_l * G * fall, slope, G),
@@ -48,8 +44,8 @@ def a_3(draw: Draw) -> Sum:
 
 def a_4(draw: Draw) -> Sum:
     """Bound of A_4: |a_(t+1) Delta_t - C fall d_t|^2 is at most twice the sum of both squares."""
-    eta, eta_l, L, G, C, E, delta2, fall2 = _known(draw, "eta", "eta_l", "L", "G", "C", "E", "|Delta|^2", "|fall|^2")
-    A, moved2, other2 = (draw(name) for name in ("A_4", "|a Delta|^2", "|fall d|^2"))
+    eta, eta_l, L, G, C, E, delta2, fall2 = several(draw, "eta, eta_l, L, G, C, E, |Delta|^2, |fall|^2", positive=True)
+    A, moved2, other2 = several(draw, "A_4, |a Delta|^2, |fall d|^2")
     steps = {
         "parallelogram": Step(1, A, L * eta**2 / 2 * (2 * moved2 + 2 * C**2 * other2)),
         "root": Step(L * eta**2, moved2, delta2 / E**2),
@@ -60,10 +56,8 @@ def a_4(draw: Draw) -> Sum:
 
 def a_8(draw: Draw) -> Sum:
     """Bound of (eta eta_l/2) |grad f(x_t) - u_t|_a^2 by the mean over clients and steps of |x_t - x^i_k|^2."""
-    eta, eta_l, L, E = _known(draw, "eta", "eta_l", "L", "E")
-    weighted, apart, squares, ways, late, drift = (
-        draw(name) for name in ("weighted", "apart", "squares", "ways", "late", "drift")
-    )
+    eta, eta_l, L, E = several(draw, "eta, eta_l, L, E", positive=True)
+    weighted, apart, squares, ways, late, drift = several(draw, "weighted, apart, squares, ways, late, drift")
     half = eta * eta_l / 2
     steps = {
         "root": Step(half, weighted, apart / E),
@@ -76,8 +70,8 @@ def a_8(draw: Draw) -> Sum:
 
 def delays(draw: Draw) -> Sum:
     """Bound of the sum over t of |x_t - x_(t - tau_t)|^2."""
-    eta, tau, E, changes = _known(draw, "eta", "tau", "E", "changes")
-    late, counted, squares, momenta = (draw(name) for name in ("late", "counted", "squares", "momenta"))
+    eta, tau, E, changes = several(draw, "eta, tau, E, changes", positive=True)
+    late, counted, squares, momenta = several(draw, "late, counted, squares, momenta")
     steps = {
         "s <= tau steps": Step(1, late, tau * eta**2 * counted),
         "counted in tau rounds": Step(tau * eta**2, counted, tau * squares),
@@ -89,7 +83,7 @@ def delays(draw: Draw) -> Sum:
 
 def absorbed(draw: Draw) -> Sum:
     """Absorption of delayed gradients: weights of at least 1/(2 eps) leave 1/(8 eps); times eps/(eta eta_l)."""
-    share, lags, squares = _known(draw, "K^2 eta_l^2 L^2", "tau + 1", "squares")
+    share, lags, squares = several(draw, "K^2 eta_l^2 L^2, tau + 1, squares", positive=True)
     late, weighted = draw("late"), draw("weighted")
     steps = {
         "lags": Step(30 * share, late, lags * squares),
@@ -101,8 +95,8 @@ def absorbed(draw: Draw) -> Sum:
 
 def change(draw: Draw) -> Sum:
     """Bound of E |Delta_t|^2 by the mean gradients and the noise of m clients."""
-    eta_l, m, sigma2, inverse, gradients = _known(draw, "eta_l", "m", "sigma_l^2", "1/K_t", "gradients")
-    square, noise, total = (draw(name) for name in ("|Delta|^2", "noise", "sum"))
+    eta_l, m, sigma2, inverse, gradients = several(draw, "eta_l, m, sigma_l^2, 1/K_t, gradients", positive=True)
+    square, noise, total = several(draw, "|Delta|^2, noise, sum")
     steps = {
         "parallelogram": Step(1, square, eta_l**2 * (2 * gradients + 2 * noise)),
         "mean of m": Step(2 * eta_l**2, noise, total / m**2),

@@ -17,7 +17,7 @@ from fedspec_proofs.claim import Engine, Extent, Finding, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide, decided
 from fedspec_proofs.engines.certificate import Step, Sum, added
 from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fed_lamb.kit import bounds
 from fedspec_proofs.fed_lamb.kit.bounds import Constants
@@ -37,7 +37,7 @@ KEY = {
 
 def key(draw: Draw) -> Sum:
     """Steps that add up to ||D g|| (s ||D h|| - 2 ||h - g||) <= <h, D g>."""
-    Dg, Dh, Dd, gap, s = (draw(name, positive=True) for name in ("Dg", "Dh", "Dd", "gap", "s"))
+    Dg, Dh, Dd, gap, s = several(draw, "Dg, Dh, Dd, gap, s", positive=True)
     whole, own, cross = draw("whole"), draw("own"), draw("cross")
     steps = {
         "parts": Step(1, own + cross, whole),
@@ -51,7 +51,7 @@ def key(draw: Draw) -> Sum:
 
 def at_rest(draw: Draw) -> Sum:
     """Steps in the case D g = 0, where g = 0 and the layer stays: s ||D h|| - 2 ||h - g|| <= 0."""
-    Dh, gap, s = (draw(name, positive=True) for name in ("Dh", "gap", "s"))
+    Dh, gap, s = several(draw, "Dh, gap, s", positive=True)
     return Sum({"s D <= 1, again": Step(1, s * Dh, gap)}, s * Dh - 2 * gap, 0, gap)
 
 
@@ -87,7 +87,7 @@ def lines(draw: Draw) -> Statement:
 
 def _scaled(draw: Draw) -> Statement:
     """X = <h, D g>/||D g||, A = s ||D h||, B = 2 ||h - g||."""
-    X, A, B, phi, phi_m, phi_M = (draw(name) for name in ("X", "A", "B", "phi", "phi_m", "phi_M"))
+    X, A, B, phi, phi_m, phi_M = several(draw, "X, A, B, phi, phi_m, phi_M")
     given = {
         "key inequality": X >= A - B,
         "lengths": every(A >= 0, B >= 0),
@@ -124,7 +124,7 @@ def scaled() -> Finding:
 def _false_scaled(draw: Draw) -> Statement:
     """Take a larger phi where <h, D g> is negative: it goes farther the wrong way."""
     whole = _scaled(draw)
-    X, A, B, phi, phi_m = (draw(name) for name in ("X", "A", "B", "phi", "phi_m"))
+    X, A, B, phi, phi_m = several(draw, "X, A, B, phi, phi_m")
     return replace(whole, shown={"scaled": phi * X >= phi_m * A - phi_m * B})
 
 
@@ -140,12 +140,8 @@ ROUND = {
 
 def one_round(draw: Draw) -> Sum:
     """Steps of fed-lamb.round-repaired; ``gain`` is sum_l ||D f'^l||, ``errors`` a mean over clients of sums."""
-    alpha, T, phi_m, phi_M, s, L_bar = (
-        draw(name, positive=True) for name in ("alpha", "T", "phi_m", "phi_M", "s", "L_bar")
-    )
-    f, f_1, inner, along, square, gain, errors = (
-        draw(name) for name in ("f", "f_1", "inner", "along", "square", "gain", "errors")
-    )
+    alpha, T, phi_m, phi_M, s, L_bar = several(draw, "alpha, T, phi_m, phi_M, s, L_bar", positive=True)
+    f, f_1, inner, along, square, gain, errors = several(draw, "f, f_1, inner, along, square, gain, errors")
     steps = {
         "(7)": Step(1, f_1, f + inner + square),
         "steps": Step(1, inner, -alpha * along),
@@ -158,7 +154,7 @@ def one_round(draw: Draw) -> Sum:
 
 def errors_and_rate(draw: Draw) -> dict[str, Any]:
     """Terms of a round that increase f."""
-    alpha, T, phi_M, L_bar = (draw(name, positive=True) for name in ("alpha", "T", "phi_M", "L_bar"))
+    alpha, T, phi_M, L_bar = several(draw, "alpha, T, phi_M, L_bar", positive=True)
     return {"errors": 2 * alpha * phi_M * draw("errors"), "rate": alpha**2 * T**2 * phi_M**2 / 2 * L_bar}
 
 
@@ -184,10 +180,12 @@ ROUNDS = {
 }
 
 
+OVER_ROUNDS = "alpha, T, R, phi_m, phi_M, w, side, L_bar, sigma, roots, zeta, Lam"
+
+
 def right(draw: Draw) -> dict[str, Any]:
     """Terms of :func:`.bounds.per_layer_terms`, the right side; v0 = w^2 and Lay = side^2 have rational roots."""
-    names = ("alpha", "T", "R", "phi_m", "phi_M", "w", "side", "L_bar", "sigma", "roots", "zeta", "Lam")
-    alpha, T, R, phi_m, phi_M, w, side, L_bar, sigma, roots, zeta, Lam = (draw(name, positive=True) for name in names)
+    alpha, T, R, phi_m, phi_M, w, side, L_bar, sigma, roots, zeta, Lam = several(draw, OVER_ROUNDS, positive=True)
     own = {"sigma": sigma, "R": R, "T": T, "phi_m": phi_m, "phi_M": phi_M, "L_bar": L_bar}
     gap = draw("f_0") - draw("f_star")
     k = Constants(gap=gap, Lay=side**2, alpha=alpha, least_alpha=alpha, v0=w**2, **own)
@@ -196,9 +194,8 @@ def right(draw: Draw) -> dict[str, Any]:
 
 def rounds(draw: Draw, halved: str = "") -> Sum:
     """Steps over the sums of all rounds; for a false variant, the named term of the right side is halved."""
-    names = ("alpha", "T", "R", "phi_m", "phi_M", "w", "side", "L_bar", "sigma", "roots", "zeta", "Lam")
-    alpha, T, R, phi_m, phi_M, w, side, L_bar, sigma, roots, zeta, Lam = (draw(name, positive=True) for name in names)
-    f_0, f_R, f_star, mean, error, drift = (draw(name) for name in ("f_0", "f_R", "f_star", "mean", "error", "drift"))
+    alpha, T, R, phi_m, phi_M, w, side, L_bar, sigma, roots, zeta, Lam = several(draw, OVER_ROUNDS, positive=True)
+    f_0, f_R, f_star, mean, error, drift = several(draw, "f_0, f_R, f_star, mean, error, drift")
     terms = right(draw)
     whole: Any = sum(terms.values()) - (terms[halved] / 2 if halved else 0)
     gain = alpha * T * phi_m * w * R

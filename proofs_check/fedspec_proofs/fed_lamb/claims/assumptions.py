@@ -12,7 +12,7 @@ from fedspec.readings import LocalCorrection, Phi
 from fedspec_proofs.claim import Engine, Finding, claim
 from fedspec_proofs.engines.algebra import Statement, decide, decided
 from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.exact import vector
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fed_lamb.kit.rounds import F
@@ -155,7 +155,7 @@ def _ceiling(draw: Draw) -> Statement:
 
 
 def _one_more(draw: Draw) -> Statement:
-    mean, v, w, C = (draw(name) for name in ("mean", "v", "w", "C"))
+    mean, v, w, C = several(draw, "mean, v, w, C")
     given = {"so far": every(mean >= 0, mean <= C), "v": every(v >= 0, v <= C), "0 <= w <= 1": every(w >= 0, w <= 1)}
     after = w * mean + (1 - w) * v
     return Statement(given, {"after it": every(after >= 0, after <= C)})

@@ -22,7 +22,7 @@ from fedspec_proofs.engines.algebra import Body, Statement, decide
 from fedspec_proofs.engines.certificate import Step, Sum, added
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.engines.smt import every
@@ -30,12 +30,6 @@ from fedspec_proofs.fed_lamb.claims.assembly import key_inequality, lines
 from fedspec_proofs.fed_lamb.kit.shared import at
 from fedspec_proofs.kit.adding import confirmed
 from fedspec_proofs.kit.balls import squared_mean
-
-KEY = {
-    "v_hat >= v0": "v_hat = w^2 and v0 = w_0^2 with w >= w_0",
-    "roots": "w and w_0 are positive",
-    "eps >= 0": "the stabiliser is not negative",
-}
 
 
 def along_rule(m: Vector, g: Vector, v_hat: Vector, beta1: Any, eps: Any) -> Vector:
@@ -98,7 +92,7 @@ F = Fraction
 
 def layers(draw: Draw) -> Statement:
     """Induction step: the squares of n layers, each at most a^2, sum to at most n a^2."""
-    total, n, square, a = (draw(name) for name in ("total", "n", "s2", "a"))
+    total, n, square, a = several(draw, "total, n, s2, a")
     given = {"so far": total <= n * a * a, "one layer": square <= a * a}
     return Statement(given, {"(n + 1) a^2": total + square <= (n + 1) * a * a})
 
@@ -117,7 +111,7 @@ def shown(*bodies: Body) -> list[Finding]:
 
 def one_more_coordinate(draw: Draw) -> list[Any]:
     """Squares of coordinates of alpha phi p/||p|| sum to alpha^2 phi^2 s/||p||^2, s the sum of p_j^2: induction."""
-    alpha, phi, length = (draw(name, positive=True) for name in ("alpha", "phi", "length"))
+    alpha, phi, length = several(draw, "alpha, phi, length", positive=True)
     s, p = draw("s"), draw("p")
     so_far = (alpha * phi) ** 2 * s / length**2
     after = (alpha * phi) ** 2 * (s + p**2) / length**2
@@ -139,12 +133,10 @@ ERRORS = {
 
 def errors(draw: Draw) -> Sum:
     """Steps to the mean over clients and local steps of sum_l E||f'(x)^l - g^l||; Lam, roots are sums over layers."""
-    alpha, phi_M, side, Lam, sigma, roots, zeta = (
-        draw(name, positive=True) for name in ("alpha", "phi_M", "side", "Lam", "sigma", "roots", "zeta")
+    alpha, phi_M, side, Lam, sigma, roots, zeta = several(
+        draw, "alpha, phi_M, side, Lam, sigma, roots, zeta", positive=True
     )
-    error, unlike, moved, noise, way, steps_taken, T = (
-        draw(name) for name in ("error", "unlike", "moved", "noise", "way", "t", "T")
-    )
+    error, unlike, moved, noise, way, steps_taken, T = several(draw, "error, unlike, moved, noise, way, t, T")
     reach = Lam * alpha * phi_M * side
     steps = {
         "triangle": Step(1, error, unlike + moved + noise),

@@ -23,7 +23,7 @@ from fedspec_proofs.claim import Engine, Extent, Finding, Severity, Verdict, cla
 from fedspec_proofs.engines import algebra
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved, all_refuted
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.reals import roots
 from fedspec_proofs.engines.search import Inequality, Sides, hunt
@@ -180,7 +180,7 @@ def _proved(*bodies: algebra.Body, looked: Finding) -> Finding:
 
 def around_mean(draw: Draw) -> Statement:
     """sum_i |x_i - y|^2 - sum_i |x_i - mean|^2 = n |mean - y|^2 >= 0, in terms of sums over clients."""
-    n, squares, mean, y = (draw(name) for name in ("n", "squares", "mean", "y"))
+    n, squares, mean, y = several(draw, "n, squares, mean, y")
     around_y = squares - 2 * y * n * mean + n * y * y
     around = squares - 2 * mean * n * mean + n * mean * mean
     return Statement({"n > 0": n > 0}, {"least at the mean": around <= around_y})

@@ -19,6 +19,7 @@ from fedspec_proofs.engines.combine import all_refuted
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.search import Inequality, Sides, hunt
+from fedspec_proofs.fed_lamb.claims import lemma_1
 from fedspec_proofs.fed_lamb.kit import bounds
 from fedspec_proofs.fed_lamb.kit.bounds import Constants
 from fedspec_proofs.fed_lamb.kit.problems import Problem, along, vector
@@ -206,14 +207,9 @@ def _repaired(w: Walk) -> Iterator[Sides]:
 
 MET = {
     "H1": "no client's gradient changes faster than Lam",
-    "H4": H4,
-    "normalised": "every local step is divided by the length of its direction",
+    **lemma_1.LENGTHS,
 }
-HOLDS = {
-    "H1": lambda w: w.smooth_as_claimed,
-    "H4": lambda w: w.scaled_as_claimed,
-    "normalised": lambda w: w.normalised,
-}
+HOLDS = {"H1": lambda w: w.smooth_as_claimed, **lemma_1.HOLDS}
 
 
 SLOPED = Problem(((huber(F(1), reach=F(20)),), (Piecewise((F(0), F(2)), (F(-1, 100), F(-1, 100))),)), (1,))

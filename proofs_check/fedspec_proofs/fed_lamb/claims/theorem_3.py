@@ -18,17 +18,19 @@ from fedspec.arith import sqrt
 from fedspec.readings import Normalisation, Phi
 from fedspec_proofs.claim import Engine, Extent, Finding, Severity, Verdict, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide, decided
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.exact import vector
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.search import Inequality, Sides
+from fedspec_proofs.fed_lamb.claims.lemma_1 import LENGTHS
+from fedspec_proofs.fed_lamb.claims.lemma_2 import HOLDS
 from fedspec_proofs.fed_lamb.claims.theorem_1 import hill
 from fedspec_proofs.fed_lamb.kit import bounds
 from fedspec_proofs.fed_lamb.kit.audits import INSTANCE, bump, conditions
 from fedspec_proofs.fed_lamb.kit.bounds import Constants
 from fedspec_proofs.fed_lamb.kit.problems import Problem
 from fedspec_proofs.fed_lamb.kit.rounds import F, as_in_proofs, begin, lamb, local_models, squared
-from fedspec_proofs.fed_lamb.kit.shared import FOUR, H4, PROOF_1, PROOF_3, at, constant
+from fedspec_proofs.fed_lamb.kit.shared import FOUR, PROOF_1, PROOF_3, at, constant
 from fedspec_proofs.fed_lamb.kit.walks import Walk, checked, plain, pulled
 from fedspec_proofs.kit.piecewise import huber
 from fedspec_proofs.refutation import refutation
@@ -91,7 +93,7 @@ def _balance(power: int = 5) -> Body:
     """tau = a^2, L = b^4, n = u^4, p = w^4, T - 1 = sqrt(tau) L^(5/4)/(n p)^(1/4), so that no root occurs."""
 
     def body(draw: Draw) -> Iterable[Any]:
-        a, b, u, w = (draw(name, positive=True) for name in ("a", "b", "u", "w"))
+        a, b, u, w = several(draw, "a, b, u, w", positive=True)
         more = a * b**power / (u * w)
         last = more**2 * w**4 / (a**3 * b**12)
         first = w**2 / u**2 / (b**2 * a)
@@ -145,8 +147,8 @@ def _in_rounds(power: int = 1, sigma: Any = 0, zeta: Any = 0) -> Body:
     """Repaired bound times s = sqrt(R), with alpha = a/s^power, minus its claimed value."""
 
     def body(draw: Draw) -> Iterable[Any]:
-        names = ("gap", "L_bar", "phi_m", "phi_M", "T", "a", "s", "w", "side", "Lam", "roots")
-        gap, L_bar, phi_m, phi_M, T, a, s, w, side, Lam, roots = (draw(name, positive=True) for name in names)
+        names = "gap, L_bar, phi_m, phi_M, T, a, s, w, side, Lam, roots"
+        gap, L_bar, phi_m, phi_M, T, a, s, w, side, Lam, roots = several(draw, names, positive=True)
         rate = a / s**power
         # v0 = w^2 and Lay = side^2 have roots.
         k = Constants(
@@ -276,17 +278,8 @@ WITHOUT = {
     source=at("eq. (25) (L760-766)"),
     verdict=Verdict.CHECKED,
     extent=Extent.WHOLE,
-    assumptions={
-        "H1": "f' changes no faster than Lam in any layer",
-        "H4": H4,
-        "normalised": "every local step is divided by the length of its direction",
-    },
+    assumptions={"H1": "f' changes no faster than Lam in any layer", **LENGTHS},
 )
 def consensus() -> Finding:
     """Uses the variance form of the corrected Lemma 1, and the squared Lipschitz constant."""
-    met = {
-        "H1": lambda w: w.smooth_as_claimed,
-        "H4": lambda w: w.scaled_as_claimed,
-        "normalised": lambda w: w.normalised,
-    }
-    return checked(Inequality(lambda c: pulled(c, 2), met, _within), 800, WITHOUT)
+    return checked(Inequality(lambda c: pulled(c, 2), HOLDS, _within), 800, WITHOUT)

@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
 from fedspec.algorithms.fedlamb import FedLamb
 from fedspec.algorithms.local_ams import State
 from fedspec.arith import Vector
@@ -78,10 +76,3 @@ def conditions(a: Audit) -> dict[str, bool]:
 
 
 INSTANCE = "f' = 1, 1/5, 1 at x = 1, 9/10, 8/10, one client, alpha = 1/10, beta1 = 1/2, v0 = 1; second of two rounds"
-
-
-def mean_gradients(a: Audit, r: int) -> Vector:
-    """Mean 1/n sum_i Gamma_(r,i) f_i'(x_r); without noise it equals the mean with g."""
-    rows = np.stack([oracle(0, a.states[r].x) for oracle in a.problem.clients])
-    total: Vector = (a.rounds[r].Gamma * rows).sum(axis=0) / len(rows)
-    return total

@@ -29,7 +29,7 @@ from fedspec_proofs.fed_lamb.kit.shared import constant, quiet
 from fedspec_proofs.words import as_text
 
 F = Fraction
-ZERO, ONE, TWO, HALF, HUNDREDTH = F(0), F(1), F(2), F(1, 2), F(1, 100)
+ZERO, ONE, HALF, HUNDREDTH = F(0), F(1), F(1, 2), F(1, 100)
 
 SETTING: dict[str, Any] = {
     "eta_l": F(1, 10),

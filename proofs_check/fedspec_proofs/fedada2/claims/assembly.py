@@ -14,7 +14,7 @@ from typing import Any
 
 from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, claim, false
 from fedspec_proofs.engines.certificate import Step, Sum
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.fedada2.kit.bounds import Constants, Functions, terms
 from fedspec_proofs.fedada2.kit.rational import F
 from fedspec_proofs.kit.adding import spoiled, summed
@@ -40,10 +40,8 @@ def _risen(k: Any, shares: Any, lags: Any, weights: Any) -> Any:
 def one_round(draw: Draw) -> Sum:
     """Steps to eq. (11), with Phi1 as its proof has it, L^2 in the third sum and D in place of Ltilde |Phi1|^2."""
     k = SimpleNamespace(**{name: draw(name, positive=True) for name in NAMES})
-    shares, lags, weights = (draw(name, positive=True) for name in ("shares", "lags", "weights"))
-    f, after, T_1, T_2, plain, cross, moved = (
-        draw(name) for name in ("f", "f'", "T_1", "T_2", "plain", "cross", "moved")
-    )
+    shares, lags, weights = several(draw, "shares, lags, weights", positive=True)
+    f, after, T_1, T_2, plain, cross, moved = several(draw, "f, f', T_1, T_2, plain, cross, moved")
     steps = {
         "smooth": Step(1, after, f + T_1 + T_2 + k.L / 2 * moved),
         "T_1": Step(1, T_1, k.eta * k.G * k.Phi1 / k.tau * shares),
@@ -57,7 +55,7 @@ def one_round(draw: Draw) -> Sum:
 
 def _round_terms(draw: Draw) -> Mapping[str, Any]:
     k = SimpleNamespace(**{name: draw(name, positive=True) for name in NAMES})
-    shares, lags, weights = (draw(name, positive=True) for name in ("shares", "lags", "weights"))
+    shares, lags, weights = several(draw, "shares, lags, weights", positive=True)
     return {
         "step": k.L / 2 * k.d * (k.eta * k.Phi1 / k.tau) ** 2,
         "T_1": _risen(k, shares, 0, 0),
@@ -97,7 +95,7 @@ def setting(draw: Draw) -> tuple[Any, Constants, Functions, Any]:
     """Symbolic setting with d = side^2, b = 1 - fresh, v_0 = top^2 - T |Phi1|^2; phi1, gamma1 and Z are free."""
     names = ("T", "eta", "eta_l", "L", "G", "tau", "ends", "lags", "fresh", "Phi1", "gamma1", "rate", "W", "D")
     v = SimpleNamespace(**{name: draw(name, positive=True) for name in names})
-    side, top, log, phi2 = (draw(name, positive=True) for name in ("side", "top", "log", "Phi2"))
+    side, top, log, phi2 = several(draw, "side, top, log, Phi2", positive=True)
     drift = 2 * v.rate**2 * v.W**2 / (v.eta_l * v.gamma1 * v.tau)
     k = Constants(v.Phi1, v.gamma1, drift)
     vt0 = top**2 - v.T * side**2 * v.Phi1**2
@@ -119,7 +117,7 @@ def rounds(draw: Draw, halved: str = "") -> Sum:
     """Steps over the sums of all rounds; for a false variant, the named term is halved."""
     _, _, _, v = setting(draw)
     f_T, f_0, f_star, least = draw("f_T"), draw("f_0"), draw("f*"), draw("least")
-    shares, lags, weights, plain = (draw(name) for name in ("shares", "lags", "weights", "plain"))
+    shares, lags, weights, plain = several(draw, "shares, lags, weights, plain")
     Z = 2 * v.rate * v.W**2 / (v.gamma1 * v.tau)
     k = SimpleNamespace(**{**vars(v), "Z": Z})
     M = 4 * (v.top + v.tau) / (3 * v.fresh * v.eta * v.gamma1 * v.T)

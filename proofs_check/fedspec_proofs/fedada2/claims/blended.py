@@ -15,7 +15,7 @@ from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fedada2.claims.derivation import derived, fits_gamma, symbols
@@ -69,7 +69,7 @@ def lemma_26_parts() -> tuple[Finding, ...]:
 
 def _one_more_gradient(draw: Draw) -> Statement:
     """|sum_(l <= n) a_l g_l| <= n A G, from n to n + 1."""
-    total, n, a, A, g, G = (draw(name) for name in ("sum", "n", "a", "A", "g", "G"))
+    total, n, a, A, g, G = several(draw, "sum, n, a, A, g, G")
     given = {
         "so far": every(n >= 0, total <= n * A * G, -total <= n * A * G),
         "weights": every(a >= 0, a <= A),
@@ -81,7 +81,7 @@ def _one_more_gradient(draw: Draw) -> Statement:
 
 def _one_more_step(draw: Draw) -> Statement:
     """|sum_(q <= p) s_q/theta_q| <= p (p + 1) A G/(2 m), from p to p + 1, where |s_q| <= q A G."""
-    total, p, s, theta, m, AG = (draw(name) for name in ("sum", "p", "s", "theta", "m", "A G"))
+    total, p, s, theta, m, AG = several(draw, "sum, p, s, theta, m, A G")
     given = {
         "so far": every(p >= 0, 2 * m * total <= p * (p + 1) * AG, -2 * m * total <= p * (p + 1) * AG),
         "the step": every(s <= (p + 1) * AG, -s <= (p + 1) * AG),
@@ -171,7 +171,7 @@ def blended_constants(case: Case, s: Setting) -> Constants:
 
 def _smallest_weight(draw: Draw) -> Statement:
     """w (a_(p,p) + the a of older gradients)/theta_p >= Xi- a/M, times theta_p M."""
-    w, newest, older, theta, low, a, M = (draw(name) for name in ("w", "a_(p,p)", "older", "theta", "Xi-", "a", "M"))
+    w, newest, older, theta, low, a, M = several(draw, "w, a_(p,p), older, theta, Xi-, a, M")
     given = {
         "weights": every(w >= low, low > 0, newest >= a, a > 0, older >= 0),
         "theta": every(theta > 0, theta <= M),
@@ -181,8 +181,8 @@ def _smallest_weight(draw: Draw) -> Statement:
 
 def _one_more_weight(draw: Draw) -> Statement:
     """From k steps to k + 1, and from some of a round's clients to one more."""
-    total, k, least, step = (draw(name) for name in ("sum", "k", "least", "step"))
-    mean, one, share, fewest = (draw(name) for name in ("mean", "one", "share", "K^-"))
+    total, k, least, step = several(draw, "sum, k, least, step")
+    mean, one, share, fewest = several(draw, "mean, one, share, K^-")
     given = {
         "so far": every(total >= k * least, mean >= fewest * least),
         "one more": every(step >= least, one >= fewest * least),
@@ -272,7 +272,7 @@ def gamma_1() -> list[Finding]:
     """Proofs that gamma_1 of Theorem 25 is eta_l Xi- a/M."""
 
     def least(draw: Draw, s: Any) -> Any:
-        low, a, M = (draw(name, positive=True) for name in ("low", "a", "M"))
+        low, a, M = several(draw, "low, a, M", positive=True)
         return s.eta_l * low * a / M
 
     return [gamma_lower.body(), fits_gamma(of_theorem_25, least)]

@@ -19,7 +19,7 @@ from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.reals import constants as numerals
 from fedspec_proofs.engines.reals import roots
@@ -104,7 +104,7 @@ def _step(d: int, *, update: bool, z: int = 2, t: int | None = None, by_G: bool 
 
     def body(draw: Draw) -> Statement:
         x, g, v = draw("x", d), draw("g", d), draw("v", d)
-        eta, eps, eps_s, G, r0 = (draw(name) for name in ("eta", "eps", "eps_s", "G", "r0"))
+        eta, eps, eps_s, G, r0 = several(draw, "eta, eps, eps_s, G, r0")
         if isinstance(eta, F) and min(eta, eps) <= 0:
             raise ValueError(f"eta_l, eps: got {eta} and {eps}; the rule needs both > 0")
         with roots() as known:
@@ -170,7 +170,7 @@ def unbounded_steps() -> Finding:
 
 def _one_more_step(draw: Draw) -> Statement:
     """Steps add up: n updates and ``idle`` other steps moved x by <= eta_l (n + idle q), q = G/(sqrt(v_0) + eps)."""
-    way, n, idle, q, eta, due, late = (draw(name) for name in ("way", "n", "idle", "q", "eta", "due", "late"))
+    way, n, idle, q, eta, due, late = several(draw, "way, n, idle, q, eta, due, late")
     given = {
         "so far": every(way <= eta * (n + idle * q), way >= 0),
         "an update": due <= eta,
@@ -182,7 +182,7 @@ def _one_more_step(draw: Draw) -> Statement:
 
 def _weighed(draw: Draw) -> Statement:
     """The change is Xi times the way after ``n`` + ``idle`` of at most K = N + I steps, N of which are updates."""
-    way, n, idle, q, eta, N, I, Xi, B = (draw(name) for name in ("way", "n", "idle", "q", "eta", "N", "I", "Xi", "B"))
+    way, n, idle, q, eta, N, I, Xi, B = several(draw, "way, n, idle, q, eta, N, I, Xi, B")
     given = {
         "way": every(way >= 0, way <= eta * (n + idle * q)),
         "signs": every(eta >= 0, q >= 0, n >= 0, idle >= 0),
@@ -391,13 +391,13 @@ def ceiling() -> Finding:
 def of_corollary_29(draw: Draw) -> tuple[Any, Constants, Any, Any]:
     """Symbols of Corollary 29: at most K gradients per change, each with a weight of at most B/(sqrt(v_0) + eps)."""
     s, by = symbols(draw)
-    low, B, fewest = (draw(name, positive=True) for name in ("low", "B", "fewest"))
+    low, B, fewest = several(draw, "low, B, fewest", positive=True)
     return s, corollary_29(s, by, low=low, B=B, carried=True, fewest=fewest), s.K, B / (by.sqrt(s.v0) + s.eps)
 
 
 def _gamma_1(draw: Draw, s: Any) -> Any:
     """eta_l K^- eps_w/M, M = sqrt(v_0 + ceil(K/z) G^2) + eps, whose root is one variable."""
-    low, fewest, root = (draw(name, positive=True) for name in ("low", "fewest", "root"))
+    low, fewest, root = several(draw, "low, fewest, root", positive=True)
     return s.eta_l * fewest * low / (root + s.eps)
 
 

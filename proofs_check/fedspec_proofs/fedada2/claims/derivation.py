@@ -17,7 +17,7 @@ from typing import Any
 from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fedada2.claims.assembly import round_falls, theorem_adds_up
@@ -31,7 +31,7 @@ Part = Callable[[Draw], Statement]
 
 def _smooth(draw: Draw) -> Statement:
     """The last term of the descent inequality, with Lemma 16's |s| <= eta Phi1/tau for the server's step s."""
-    s, eta, phi, tau, L = (draw(name) for name in ("s", "eta", "Phi1", "tau", "L"))
+    s, eta, phi, tau, L = several(draw, "s, eta, Phi1, tau, L")
     given = {
         "tau > 0, L >= 0": every(tau > 0, L >= 0),
         "Lemma 16": every(s * tau <= eta * phi, -s * tau <= eta * phi),
@@ -41,7 +41,7 @@ def _smooth(draw: Draw) -> Statement:
 
 def _first(draw: Draw) -> Statement:
     """T_(1,r): g Delta_r times a difference of denominators, which L882 bounds by k = Delta_t^2/(tau v_t)."""
-    g, G, delta, phi, difference, k = (draw(name) for name in ("g", "G", "Delta_r", "Phi1", "difference", "k"))
+    g, G, delta, phi, difference, k = several(draw, "g, G, Delta_r, Phi1, difference, k")
     given = {
         "Assumption 2": every(g <= G, -g <= G),
         "Lemma 15": every(delta <= phi, -delta <= phi),
@@ -59,7 +59,7 @@ def _first(draw: Draw) -> Statement:
 
 def _times(draw: Draw) -> Statement:
     """u d <= U k from |u| <= U and |d| <= k."""
-    u, U, d, k = (draw(name) for name in ("u", "U", "d", "k"))
+    u, U, d, k = several(draw, "u, U, d, k")
     return Statement(
         {"|u| <= U": every(u <= U, -u <= U), "|d| <= k": every(d <= k, -d <= k)}, {"u d <= U k": u * d <= U * k}
     )
@@ -67,8 +67,8 @@ def _times(draw: Draw) -> Statement:
 
 def apart(draw: Draw) -> Statement:
     """Bound of h = A + B: A is f's change of slope from x_(r-1) to x_(t-1), B its gap there to the gradient used."""
-    A, B, L, gap, move, D = (draw(name) for name in ("A", "B", "L", "t - r", "Phi2", "D"))
-    far, one, other, w = (draw(name) for name in ("far", "B_1", "B_2", "w"))
+    A, B, L, gap, move, D = several(draw, "A, B, L, t - r, Phi2, D")
+    far, one, other, w = several(draw, "far, B_1, B_2, w")
     given = {
         "Assumption 1": every(L * gap * move >= A, L * gap * move >= -A),
         "D": B * B <= D,
@@ -87,9 +87,7 @@ def apart(draw: Draw) -> Statement:
 
 def _young(draw: Draw) -> Statement:
     """A gradient of T_(2,r): q g h w <= (alpha/2) q g^2 + (E + D) W^2/(alpha tau), E = L^2 (t - r)^2 Phi2^2."""
-    g, h, w, W, alpha, share, ED, X, Z = (
-        draw(name) for name in ("g", "h", "w", "W", "alpha", "q tau", "E + D", "X", "Z")
-    )
+    g, h, w, W, alpha, share, ED, X, Z = several(draw, "g, h, w, W, alpha, q tau, E + D, X, Z")
     given = {
         "h": h * h <= 2 * ED,
         "w": every(w >= 0, w <= W),
@@ -108,10 +106,8 @@ def _young(draw: Draw) -> Statement:
 
 def _gathered(draw: Draw) -> Statement:
     """The sum over n steps of all clients, a step at a time; then alpha = gamma/(2 eta_l K), at least alpha1."""
-    total, weights, n, square, rest, term, w = (
-        draw(name) for name in ("sum", "sum w", "n", "q g^2", "(alpha/2) q g^2 + Z", "term", "w")
-    )
-    gamma, rate, alpha, low, Y = (draw(name) for name in ("gamma", "eta_l K", "alpha", "alpha1", "Y"))
+    total, weights, n, square, rest, term, w = several(draw, "sum, sum w, n, q g^2, (alpha/2) q g^2 + Z, term, w")
+    gamma, rate, alpha, low, Y = several(draw, "gamma, eta_l K, alpha, alpha1, Y")
     given = {
         "so far": total <= -square * weights + n * rest,
         "one more": term <= -square * w + rest,
@@ -143,7 +139,7 @@ def of_theorem_20(draw: Draw) -> tuple[Any, Constants, Any, Any]:
 def symbols(draw: Draw) -> tuple[Any, Functions]:
     """Symbolic setting with a rational root of v_0; every other root is one variable."""
     names = ("K", "d", "eta_l", "eps", "tau", "G", "updates", "z")
-    w, root, log = (draw(name, positive=True) for name in ("w", "root", "log"))
+    w, root, log = several(draw, "w, root, log", positive=True)
     s = SimpleNamespace(**{name: draw(name, positive=True) for name in names}, v0=w**2)
     return s, Functions(lambda q: w if q == w**2 else root, lambda _: log)
 

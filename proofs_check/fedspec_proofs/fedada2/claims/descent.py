@@ -12,7 +12,7 @@ from fedspec.client.sm3_delayed import begin, sm3_ii_delayed
 from fedspec.server.adagrad import adagrad
 from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fedada2.kit.local_runs import HELD, HELD_WORDS, MET, WORDS, Local, drawn
@@ -69,7 +69,7 @@ def denominators() -> Finding:
 
 
 def _young(draw: Draw) -> Statement:
-    u, w, alpha, gamma, eta_l, K = (draw(name) for name in ("u", "w", "alpha", "gamma", "eta_l", "K"))
+    u, w, alpha, gamma, eta_l, K = several(draw, "u, w, alpha, gamma, eta_l, K")
     given = {
         "alpha > 0": alpha > 0,
         "alpha = gamma/(2 eta_l K)": every(eta_l > 0, K > 0, 2 * eta_l * K * alpha == gamma),

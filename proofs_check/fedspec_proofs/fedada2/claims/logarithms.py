@@ -19,7 +19,7 @@ from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Seco
 from fedspec_proofs.engines import enclosure, exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.choose import Choose
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.reals import real
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.engines.smt import Induction, Proof, every
@@ -204,9 +204,7 @@ def _weaker(draw: Draw) -> Statement:
 
     The first is at most the second as the logarithm rises, once s/v_0 <= T Phi^2/tau^2.
     """
-    S, first, second, s, v0, squares, tau2, b = (
-        draw(name) for name in ("S", "first", "second", "s", "v0", "T Phi^2", "tau^2", "b")
-    )
+    S, first, second, s, v0, squares, tau2, b = several(draw, "S, first, second, s, v0, T Phi^2, tau^2, b")
     given = {
         "lemma-22-sharper": first >= S,
         "the logarithm rises": first <= second,

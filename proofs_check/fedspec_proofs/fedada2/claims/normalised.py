@@ -17,7 +17,7 @@ from fedspec.problems.heavy_tailed import noisy
 from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines import enclosure
 from fedspec_proofs.engines.algebra import Statement, decide, decided
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.reals import roots
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fedada2.kit.rational import F
@@ -117,7 +117,7 @@ def second_moment() -> Finding:
 def recursion(draw: Draw) -> Statement:
     """Induction over t; the limit is b. The recursion itself rests on L401, which is refuted."""
     # (t + t_0) E_(t+1) <= (t + t_0 - 1) E_t + b gives (t + t_0) E_(t+1) <= (t_0 - 1) E_0 + (t + 1) b.
-    t, t0, now, later, first, b = (draw(name) for name in ("t", "t0", "E", "later", "E0", "b"))
+    t, t0, now, later, first, b = several(draw, "t, t0, E, later, E0, b")
     given = {
         "the step": (t + t0) * later <= (t + t0 - 1) * now + b,
         "so far": (t + t0 - 1) * now <= (t0 - 1) * first + t * b,

@@ -20,7 +20,7 @@ from fedspec.server.adam import adam
 from fedspec_proofs.claim import FEDADA2, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decided
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.smt import Induction, every
 from fedspec_proofs.fedada2.kit.conditions import bounded, smooth
 from fedspec_proofs.fedada2.kit.inductive import Build, inductive
@@ -189,7 +189,7 @@ def bounded_moment(draw: Draw) -> Statement:
     Divided by Psi6 of order eta eta_l T this falls as eta_l, so that the rate O(T^(-1/2)) is not touched by it.
     """
     # One round of server Adam from v_(t-1): b is the root of v_t, a that of beta2 v_(t-1), s that of 1 - beta2.
-    a, b, s, tau, phi = (draw(name) for name in ("a", "b", "s", "tau", "phi"))
+    a, b, s, tau, phi = several(draw, "a, b, s, tau, phi")
     delta, v = draw("delta", 1), draw("v", 1)
     beta2 = 1 - s * s
     (after,) = second_moment(adam, v, delta, beta2=beta2)

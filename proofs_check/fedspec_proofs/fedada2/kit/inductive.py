@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -19,8 +19,6 @@ from fedspec_proofs.engines.draw import Draw, Rationals
 from fedspec_proofs.engines.reals import Real
 from fedspec_proofs.engines.smt import TIMEOUT_MS, Formulas, Induction, Outcome, Proof, prove
 from fedspec_proofs.words import as_text
-
-S = TypeVar("S")
 
 Build = Callable[[Draw], Induction[Any]]
 """An induction as a function of its draw of variables."""
@@ -130,7 +128,6 @@ def inductive(
     kept: tuple[str, ...] = (),
     ablate: str = "",
     logic: str | None = None,
-    timeout_ms: int = TIMEOUT_MS,
     runs: int = RUNS,
     steps: int = RUN,
     numerals: bool = False,
@@ -143,14 +140,13 @@ def inductive(
         ablate: the label for which the inputs' conditions are dropped one by one; by default the first. The evidence
             only describes the use of each invariant: a failing step without one refutes the induction, not the claim.
         logic: as in :func:`fedspec_proofs.engines.smt.prove`.
-        timeout_ms: time limit of each query, in milliseconds.
         runs: number of simulated runs over all sizes together, at least one for each size.
         steps: number of steps of each run.
         numerals: as in :func:`simulated`.
     """
     proofs: list[tuple[str, Proof]] = []
     for label, build in builds.items():
-        proofs += [(label, p) for p in _proved(build(variables), logic, timeout_ms)]
+        proofs += [(label, p) for p in _proved(build(variables), logic)]
     broken = [f"{label}: {p}" for label, p in proofs if not p]
     if broken:
         return Finding(Verdict.UNKNOWN, "\n".join(broken))
@@ -188,10 +184,10 @@ def patient(claims: Formulas, known: Formulas, *, logic: str | None, timeout_ms:
     return answer
 
 
-def _proved(induction: Induction[Any], logic: str | None, timeout_ms: int) -> list[Proof]:
+def _proved(induction: Induction[Any], logic: str | None) -> list[Proof]:
     """The base and the step; outside linear arithmetic claim by claim, which z3 decides far more steadily."""
     if logic == LINEAR:
-        return list(induction.prove(logic=logic, timeout_ms=timeout_ms))
+        return list(induction.prove(logic=logic))
     before, after = induction.arbitrary, induction.step(induction.arbitrary)
     base: list[tuple[dict[str, Any], dict[str, Any]]] = [
         ({words: formula}, {}) for words, formula in induction.invariant(induction.initial).items()
@@ -199,7 +195,7 @@ def _proved(induction: Induction[Any], logic: str | None, timeout_ms: int) -> li
     given = {**induction.inputs, **induction.invariant(before)}
     again = {f"{words}, again": formula for words, formula in induction.invariant(after).items()}
     step = [({words: f}, given) for words, f in {**again, **induction.claim(before, after)}.items()]
-    return [patient(claims, known, logic=logic, timeout_ms=timeout_ms) for claims, known in (*base, *step)]
+    return [patient(claims, known, logic=logic) for claims, known in (*base, *step)]
 
 
 def _invariants(whole: Induction[Any], logic: str | None) -> list[str]:

@@ -17,7 +17,7 @@ from fedspec.client.sm3_delayed import DelayedSm3, sm3_ii_delayed
 from fedspec.covers import Cover
 from fedspec_proofs.claim import Finding
 from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.reals import roots
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fedada2.kit.rational import F
@@ -31,7 +31,7 @@ def _step(*, update: bool) -> Callable[[Draw], Statement]:
 
     def body(draw: Draw) -> Statement:
         x, g, v = draw("x", 1), draw("g", 1), draw("v", 1)
-        eta, eps, eps_s, G, r0, s, c = (draw(name) for name in ("eta", "eps", "eps_s", "G", "r0", "s", "c"))
+        eta, eps, eps_s, G, r0, s, c = several(draw, "eta, eps, eps_s, G, r0, s, c")
         if isinstance(eta, F) and min(eta, eps) <= 0:
             raise ValueError(f"eta_l, eps: got {eta} and {eps}; the rule needs both > 0")
         with roots() as known:

@@ -26,7 +26,7 @@ from fedspec.readings import CoverName
 from fedspec_proofs.claim import Finding
 from fedspec_proofs.engines.algebra import Statement, decide, variables
 from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.smt import Formulas, Induction, every
 from fedspec_proofs.fedada2.kit.rational import F
 
@@ -115,7 +115,7 @@ ONE = Cover(((0,),), 1)
 
 def _fewest(draw: Draw) -> Statement:
     """Smallest of the accumulators, from n sets to n + 1; all lie between low and high."""
-    so_far, mu, low, high = (draw(name) for name in ("so far", "mu", "low", "high"))
+    so_far, mu, low, high = several(draw, "so far, mu, low, high")
     given = {"so far": every(so_far >= low, so_far <= high), "one more": every(mu >= low, mu <= high)}
     after = minimum(so_far, mu)
     return Statement(given, {"after it": every(after >= low, after <= high)})
@@ -132,7 +132,7 @@ def _update(draw: Draw) -> Statement:
 
 def _most(draw: Draw) -> Statement:
     """The largest of a set's v, from n coordinates to n + 1: not below the one that is looked at, nor above high."""
-    so_far, v, own, high = (draw(name) for name in ("so far", "v", "own", "high"))
+    so_far, v, own, high = several(draw, "so far, v, own, high")
     given = {"so far": every(so_far >= own, so_far <= high), "one more": v <= high}
     after = maximum(so_far, v)
     return Statement(given, {"after it": every(after >= own, after <= high)})

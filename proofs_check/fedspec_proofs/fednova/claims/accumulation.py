@@ -9,30 +9,21 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from fedspec.algorithms.local import local_solve
 from fedspec.client.momentum import Momentum
 from fedspec.client.sgd import decayed_sgd
 from fedspec.mixing.accumulation import a_norm, accumulation
-from fedspec.problems.quadratic import given
 from fedspec.readings import Solver
 from fedspec_proofs.claim import FEDNOVA, Engine, Extent, Finding, Source, claim
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.identities import Body, identities
-from fedspec_proofs.fednova.kit.responses import CLOSED, Hyper, Step, hyper, inside_buffer, responses
+from fedspec_proofs.fednova.kit.responses import CLOSED, Hyper, Step, hyper, inside_buffer, left_over, responses
 
 STEPS = (1, 2, 3, 4)
 
 
 def _change(solver: Solver, tau: int, vector: Solver | None = None) -> Body:
     """The change of tau local steps, plus eta sum a_k g_k with the vector of a solver."""
-
-    def body(draw: Draw) -> Iterable[Any]:
-        h, x, g = hyper(draw), draw("x", 2), draw("g", tau, 2)
-        end = local_solve(solver, x, given(list(g)), tau, eta_l=h.eta, mu=h.mu, rho=h.rho, gamma=h.gamma)
-        a = accumulation(vector or solver, tau, alpha=h.alpha, rho=h.rho, gamma=h.gamma)
-        yield from end - x + h.eta * sum(a[k] * g[k] for k in range(tau))
-
-    return body
+    return lambda draw: left_over(draw, solver, tau, vector or solver, tau)
 
 
 @claim(
@@ -186,7 +177,7 @@ def _norm(solver: Solver, of: Solver | None = None) -> Body:
         for tau in range(1, 7):
             closed = NORMS[of or solver](h, tau, (1 - h.alpha) ** tau, h.rho**tau, h.gamma**tau)
             yield a_norm(solver, tau, alpha=h.alpha, rho=h.rho, gamma=h.gamma) - closed
-        n, B, R, C = (draw(name, positive=True) for name in ("tau", "B", "R", "C"))
+        n, B, R, C = several(draw, "tau, B, R, C", positive=True)
         added = C if solver is Solver.DECAYED else responses(h)[solver].closed((1 - h.alpha) * B, h.rho * R)[0]
         norm = NORMS[of or solver]
         yield norm(h, n + 1, (1 - h.alpha) * B, h.rho * R, h.gamma * C) - norm(h, n, B, R, C) - added

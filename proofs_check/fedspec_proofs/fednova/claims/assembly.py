@@ -15,7 +15,7 @@ from typing import Any
 
 from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, claim, false
 from fedspec_proofs.engines.certificate import Step, Sum
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.fednova.kit.bounds import Constants, theorem_1_terms
 from fedspec_proofs.kit.adding import spoiled, summed
 
@@ -60,8 +60,8 @@ def round_terms(draw: Draw) -> Mapping[str, Any]:
 def one_round(draw: Draw, halved: str = "") -> Sum:
     """Steps that add up to (96) for any clients, steps, w, tau_eff; for a false variant, the named term is halved."""
     v = _round(draw)
-    f, after, along, inner, moved2, noise2, apart2, each2, S, slopes2 = (
-        draw(n) for n in ("f", "f'", "along", "inner", "moved2", "noise2", "apart2", "each2", "S", "slopes2")
+    f, after, along, inner, moved2, noise2, apart2, each2, S, slopes2 = several(
+        draw, "f, f', along, inner, moved2, noise2, apart2, each2, S, slopes2"
     )
     length, L = v.eta * v.tau_eff, v.L
     half, low = length / 2, 4 * v.eta**2 * v.C

@@ -20,7 +20,7 @@ from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, clai
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.certificate import Step, Sum
 from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.kit.adding import spoiled, summed
@@ -38,7 +38,7 @@ def _momentum(draw: Draw) -> Iterable[Any]:
     """Identities of one more step: coefficient c of a gradient, b in the buffer, become c + rho b and rho b; the new
     one has 1, 1."""
     start, old, g, rest, held = (draw(name, 2) for name in ("x_0", "g_s", "g", "rest", "held"))
-    eta, rho, c, b = (draw(name, positive=True) for name in ("eta", "rho", "c", "b"))
+    eta, rho, c, b = several(draw, "eta, rho, c, b", positive=True)
     rho = rho / (1 + rho)
     after = momentum(Momentum(start - eta * (c * old + rest), b * old + held), g, eta_l=eta, rho=rho)
     yield from start - after.x - eta * ((c + rho * b) * old + rest + rho * held + g)
@@ -97,7 +97,7 @@ def young(draw: Draw) -> Statement:
 
 def one_more(draw: Draw) -> Statement:
     """Induction step of |sum a_s g_s|^2 <= (sum a_s) sum a_s |g_s|^2 in one coordinate, adding a gradient."""
-    total, weight, squares, a, g = (draw(name) for name in ("sum", "weight", "squares", "a", "g"))
+    total, weight, squares, a, g = several(draw, "sum, weight, squares, a, g")
     given = {
         "so far": every(total**2 <= weight * squares, weight >= 0, squares >= 0),
         "positive": a >= 0,
@@ -107,7 +107,7 @@ def one_more(draw: Draw) -> Statement:
 
 def slopes(draw: Draw) -> Statement:
     """|grad F(y)|^2 <= 2 L^2 |y - x|^2 + 2 |grad F(x)|^2, from squared lengths and inner products."""
-    here2, change2, both, L, away2 = (draw(name) for name in ("here2", "change2", "both", "L", "away2"))
+    here2, change2, both, L, away2 = several(draw, "here2, change2, both, L, away2")
     given = {
         "smooth": change2 <= L**2 * away2,
         "Cauchy-Schwarz": every(here2 >= 0, change2 >= 0, both**2 <= here2 * change2),
@@ -166,7 +166,7 @@ def _client(draw: Draw) -> Any:
 def client(draw: Draw, halved: str = "") -> Sum:
     """Steps (82)-(86), not solved for S; b is ||a||_2^2 - a_(-1)^2, before ||a||_1 - a_(-1), G |grad F_i(x)|^2."""
     eta, L, sigma2, C, b, before, last, S, G, P = _client(draw)
-    M, V, U, N1, N2 = (draw(name) for name in ("M", "V", "U", "N1", "N2"))
+    M, V, U, N1, N2 = several(draw, "M, V, U, N1, N2")
     norm = before + last
     steps = {
         "eq. (69)": Step(1, S, eta**2 * M),

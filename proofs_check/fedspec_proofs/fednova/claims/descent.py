@@ -11,13 +11,10 @@ import numpy as np
 
 from fedspec.arith import Vector
 from fedspec_proofs.claim import FEDNOVA, Engine, Extent, Finding, Source, claim, false
-from fedspec_proofs.engines import moments
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
-from fedspec_proofs.engines.search import Sides
-from fedspec_proofs.fednova.kit.bounds import rational, spread, tau_eff, vectors
-from fedspec_proofs.fednova.kit.runs import Run, rate
+from fedspec_proofs.fednova.kit.bounds import rational
 
 
 def _tree(depth: int, *, fair: bool = True) -> Body:
@@ -86,26 +83,6 @@ def _polar(draw: Draw) -> Iterable[Any]:
 def polarisation() -> Finding:
     """Proof per coordinate; both sides are sums over coordinates."""
     return identities({"one coordinate": _polar})
-
-
-def _noise(r: Run) -> Iterable[Sides]:
-    """E|sum w_i d_i|^2 and its bound, from the round as it runs; d_i - h_i is sum a_k xi_k / ||a_i||_1."""
-    s, w, d = r.s, r.w, len(r.x)
-    noises = sum(s.steps) * d
-    length = tau_eff(s) * rate(s)
-    step = moments.affine(lambda x, xi: (x - s.round(x, xi)) / length, d, noises)
-    centre = step.M @ r.x + step.b
-    direct = [
-        w_i * a_k / sum(a) * (1 if row == column else 0)
-        for row in range(d)
-        for w_i, a in zip(w, vectors(s), strict=True)
-        for a_k in a
-        for column in range(d)
-    ]
-    h = step.N - np.array(direct, dtype=object).reshape(d, noises)
-    both, exact_part = (centre @ centre + r.variance * (N * N).sum() for N in (step.N, h))
-    share = spread(vectors(s), w, rational(1)) / len(w)
-    yield both, {"noise": 2 * r.sigma2 * share, "h_i": 2 * exact_part}
 
 
 def drift_step(factor: int, least: Fraction, share: Fraction) -> Any:

@@ -14,24 +14,17 @@ from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Extent, Finding, Seve
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import At, Draw
+from fedspec_proofs.engines.draw import At, Draw, several
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fednova.kit.bounds import rational
-from fedspec_proofs.fednova.kit.responses import hyper
+from fedspec_proofs.fednova.kit.responses import left_over
 from fedspec_proofs.refutation import refutation
 
 
 def _after(solver: Solver, k: int, vector: str, tau: int) -> Body:
     """x_0 - x_k - eta sum_(s<k) a_s g_s, with the first k entries of a^(tau) or with a^(k)."""
-
-    def body(draw: Draw) -> Iterable[Any]:
-        h, x, g = hyper(draw), draw("x", 2), draw("g", k, 2)
-        end = local_solve(solver, x, given(list(g)), k, eta_l=h.eta, mu=h.mu, rho=h.rho, gamma=h.gamma)
-        a = accumulation(solver, tau if vector == "whole" else k, alpha=h.alpha, rho=h.rho, gamma=h.gamma)
-        yield from x - end - h.eta * sum(a[s] * g[s] for s in range(k))
-
-    return body
+    return lambda draw: -left_over(draw, solver, k, solver, tau if vector == "whole" else k)
 
 
 PAIRS = tuple((k, tau) for tau in (2, 3, 4) for k in range(1, tau))
@@ -153,7 +146,7 @@ def _one_more(power: int) -> Any:
     """From a vector to a vector with a further entry a: the bound, with the needed facts about the sums."""
 
     def body(draw: Draw) -> Statement:
-        left, norm, before, whole, a = (draw(name) for name in ("left", "norm", "before", "whole", "a"))
+        left, norm, before, whole, a = several(draw, "left, norm, before, whole, a")
         so_far = [left <= norm * before, norm >= 0, before >= 0, whole >= before]
         return Statement(
             {"positive": a >= 0, "so far": every(*so_far)},

@@ -20,7 +20,7 @@ from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verd
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fednova.claims.limits import blank
@@ -96,7 +96,7 @@ def slow_down(draw: Draw) -> Iterable[Any]:
 
 def _attracts(draw: Draw) -> Statement:
     """0 < B <= 1 for B = (1 - eta)^n; r = 1 - B of (0, 1] for n >= 1; the mean of one more of them is in (0, 1]."""
-    eta, B, k, mean_r, r = (draw(name) for name in ("eta", "B", "k", "mean_r", "r"))
+    eta, B, k, mean_r, r = several(draw, "eta, B, k, mean_r, r")
     so_far = [B > 0, B <= 1, k >= 1, mean_r > 0, mean_r <= 1, r > 0, r <= 1]
     more = (k * mean_r + r) / (k + 1)
     return Statement(

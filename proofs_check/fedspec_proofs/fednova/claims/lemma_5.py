@@ -14,7 +14,7 @@ from fedspec_proofs.claim import FEDNOVA, Engine, Extent, Finding, Source, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.expectation import with_replacement
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.smt import every
@@ -87,8 +87,8 @@ def _one_more_draw(draw: Draw) -> Iterable[Any]:
 def _concludes(draw: Draw) -> Statement:
     """(166) for z = u + g, from inner products: U = sum p_i |u_i|^2, S = sum p_i |g_i|^2, X and Y the same sums for u
     +- g, uu, ug, gg the products of the means of u and g, s = 1/q."""
-    U, S, X, Y, uu, ug, gg = (draw(name) for name in ("U", "S", "X", "Y", "uu", "ug", "gg"))
-    s, beta2, kappa2, moment = (draw(name) for name in ("s", "beta2", "kappa2", "moment"))
+    U, S, X, Y, uu, ug, gg = several(draw, "U, S, X, Y, uu, ug, gg")
+    s, beta2, kappa2, moment = several(draw, "s, beta2, kappa2, moment")
     signs = [X + Y == 2 * U + 2 * S, uu >= 0, gg >= 0, uu - 2 * ug + gg >= 0, s > 0, s <= 1, beta2 >= 1, kappa2 >= 0]
     return Statement(
         {

@@ -22,7 +22,7 @@ from fedspec.readings import NovaWeights, Solver
 from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Extent, Finding, Sharpness, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.exact import generator
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.smt import every
@@ -121,7 +121,7 @@ def scalar(draw: Draw, h: Hyper, steps: tuple[int, ...], *, unit: bool = False, 
 
 def hyper(draw: Draw) -> dict[str, Any]:
     """Variables for the parameters; if sampled, eta_l is small, so that no denominator vanishes."""
-    eta, mu, rho, gamma, steps = (draw(n, positive=True) for n in ("eta", "mu", "rho", "gamma", "tau_eff"))
+    eta, mu, rho, gamma, steps = several(draw, "eta, mu, rho, gamma, tau_eff", positive=True)
     small = eta / 97 if isinstance(eta, Fraction) else eta
     return {"eta_l": small, "mu": mu, "rho": below_one(rho), "gamma": below_one(gamma), "tau_eff": steps}
 

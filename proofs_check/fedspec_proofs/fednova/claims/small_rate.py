@@ -162,11 +162,10 @@ def alpha_one() -> Finding:
     )
 
 
-def iso(h: Hyper, steps: tuple[int, ...], e: tuple[int, int] = (0, 1)) -> Setting:
+def iso(h: Hyper, steps: tuple[int, ...]) -> Setting:
     """Two clients with H = 1 and equal sample sizes."""
-    return Setting(
-        h, QuadraticClients(exact.vector(1, 1).reshape(2, 1, 1), exact.vector(*e).reshape(2, 1)), steps, (1, 1)
-    )
+    problem = QuadraticClients(exact.vector(1, 1).reshape(2, 1, 1), exact.vector(0, 1).reshape(2, 1))
+    return Setting(h, problem, steps, (1, 1))
 
 
 def _rounded(q: Fraction, like: str) -> str:

@@ -16,7 +16,7 @@ from fedspec.readings import NovaWeights, Solver, TauEff
 from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.fednova.kit.bounds import drift, printed, rational, reach, spread, squares
 from fedspec_proofs.fednova.kit.responses import below_one, shares
@@ -169,7 +169,7 @@ def _best(draw: Draw, *, cube: bool = True) -> Iterable[Any]:
 
     2 is a variable of its own where c is not its root.
     """
-    M, N, S, c = (draw(name, positive=True) for name in ("M", "N", "S", "c"))
+    M, N, S, c = several(draw, "M, N, S, c", positive=True)
     two = c**3 if cube else draw("two", positive=True)
     alpha = c * M / (N * S)
     first, second = alpha * N**2 / (M * N * S**3), M**2 / (alpha**2 * N**2 * S**6)

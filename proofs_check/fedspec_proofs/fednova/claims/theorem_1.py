@@ -18,7 +18,7 @@ from fedspec_proofs.claim import FEDNOVA, SUMMED, Engine, Extent, Finding, Sourc
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decided
 from fedspec_proofs.engines.certificate import adds_up
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.search import searched
 from fedspec_proofs.engines.smt import every
@@ -108,8 +108,8 @@ def holds_for_schedules() -> Finding:
 
 def _at_rate(draw: Draw) -> Iterable[Any]:
     """(97) at eta = sqrt(m / (tau_bar T)) less (8) with its constants; s = sqrt(m tau_bar T) is m / eta."""
-    eta, m, T, tau_eff, A, B, C, L = (draw(n, positive=True) for n in ("eta", "m", "T", "tau_eff", "A", "B", "C", "L"))
-    delta, sigma2, kappa2 = (draw(n, positive=True) for n in ("gap", "sigma2", "kappa2"))
+    eta, m, T, tau_eff, A, B, C, L = several(draw, "eta, m, T, tau_eff, A, B, C, L", positive=True)
+    delta, sigma2, kappa2 = several(draw, "gap, sigma2, kappa2", positive=True)
     mean = m / (eta**2 * T)
     s = m / eta
     at = theorem_1(Constants(A, B, C, tau_eff), gap=delta, eta=eta, L=L, sigma2=sigma2, kappa2=kappa2, m=m, T=T)
@@ -125,7 +125,7 @@ def _at_rate(draw: Draw) -> Iterable[Any]:
 
 def _other_rate(draw: Draw) -> Iterable[Any]:
     """Identity where eta is not that rate: tau_bar is free."""
-    eta, m, T, mean = (draw(n, positive=True) for n in ("eta", "m", "T", "tau_bar"))
+    eta, m, T, mean = several(draw, "eta, m, T, tau_bar", positive=True)
     yield eta**2 * mean * T - m
 
 
@@ -160,7 +160,7 @@ def at_the_rate() -> Finding:
 @decided(sample=lambda rng: {"eta_L": rational(int(rng.integers(1, 9)), 64)})
 def sufficient_rate(draw: Draw) -> Statement:
     """Proof with the root squared: 4 (eta L)^2 max ||a||_1^2 (2 beta^2 + 1) <= 1."""
-    y, steps, largest, norm, last, beta2 = (draw(n) for n in ("eta_L", "tau_eff", "a_max", "a_norm", "a_last", "beta2"))
+    y, steps, largest, norm, last, beta2 = several(draw, "eta_L, tau_eff, a_max, a_norm, a_last, beta2")
     rates = 2 * y * steps <= 1, 4 * y**2 * (norm * (norm - last)) * (2 * beta2 + 1) <= 1
     return Statement(
         {
@@ -175,8 +175,8 @@ def sufficient_rate(draw: Draw) -> Statement:
 
 def _leading(draw: Draw, *, spread: bool = False) -> Iterable[Any]:
     """First two terms of (8) at m and T minus the same terms at gamma m and T / gamma."""
-    m, T, eta, L, A, steps = (draw(n, positive=True) for n in ("m", "T", "eta", "L", "A", "tau_eff"))
-    gap, sigma2, gamma = (draw(n, positive=True) for n in ("gap", "sigma2", "gamma"))
+    m, T, eta, L, A, steps = several(draw, "m, T, eta, L, A, tau_eff", positive=True)
+    gap, sigma2, gamma = several(draw, "gap, sigma2, gamma", positive=True)
 
     def terms(m: Any, T: Any, A: Any, eta: Any) -> Any:
         c = Constants(A, 0, 0, steps)

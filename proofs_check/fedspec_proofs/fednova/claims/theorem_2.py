@@ -18,7 +18,7 @@ from fedspec_proofs.claim import FEDNOVA, Engine, Extent, Finding, Severity, Sou
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fednova.kit.bounds import chi_squared, rational
@@ -74,7 +74,7 @@ def _one_client(draw: Draw) -> Iterable[Any]:
 
 def _concludes(draw: Draw) -> Statement:
     """Lemma 3 from these sums at theta = 1 / chi^2; ``apart`` is |grad F - grad F~|^2."""
-    apart, chi2, V, theta, mean2 = (draw(n) for n in ("apart", "chi2", "V", "theta", "mean2"))
+    apart, chi2, V, theta, mean2 = several(draw, "apart, chi2, V, theta, mean2")
     beta2, kappa2 = draw("beta2"), draw("kappa2")
     square = V - 2 * theta * apart + theta**2 * chi2 * apart
     return Statement(
@@ -128,7 +128,7 @@ def _met(rng: np.random.Generator) -> dict[str, Fraction]:
 
 def _passes(draw: Draw) -> Statement:
     """(109)-(110): from Lemma 3 and |a + b|^2 <= 2 |a|^2 + 2 |b|^2, a = grad F - grad F~ and b = grad F~."""
-    aa, bb, chi2, beta2, kappa2 = (draw(n, positive=True) for n in ("aa", "bb", "chi2", "beta2", "kappa2"))
+    aa, bb, chi2, beta2, kappa2 = several(draw, "aa, bb, chi2, beta2, kappa2", positive=True)
     ab = draw("ab")
     return Statement(
         {
@@ -161,7 +161,7 @@ DISSIMILAR = {"dissimilar": "beta^2 >= 1 and kappa^2 bound the dissimilarity for
 
 def _averages(draw: Draw) -> Statement:
     """(110) of one more round, or outcome, of share s, passes on to the average; the least is at most the average."""
-    one, more, near, next_near, least, s = (draw(n) for n in ("one", "more", "near", "next_near", "least", "s"))
+    one, more, near, next_near, least, s = several(draw, "one, more, near, next_near, least, s")
     factor, floor = draw("factor"), draw("floor")
     so_far = [one <= factor * near + floor, more <= factor * next_near + floor, least <= one, least <= more]
     average = (1 - s) * one + s * more

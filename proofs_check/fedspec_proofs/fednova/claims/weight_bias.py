@@ -15,7 +15,7 @@ from fedspec.readings import NovaWeights, Solver
 from fedspec_proofs.claim import FEDNOVA, Engine, Extent, Finding, Source, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fednova.kit.bounds import chi_squared, rational
@@ -67,7 +67,7 @@ def _geometric(draw: Draw) -> Statement:
 
     N, M are 1 + b + ... + b^(n-1) and the same of c, B, C are b^n and c^n; low_N, low_M are those sums for fewer steps.
     """
-    b, c, N, M, B, C, low_N, low_M = (draw(name) for name in ("b", "c", "N", "M", "B", "C", "low_N", "low_M"))
+    b, c, N, M, B, C, low_N, low_M = several(draw, "b, c, N, M, B, C, low_N, low_M")
     so_far = [N >= M, M > 0, B >= C, C >= 0, B * M >= C * N, low_N > 0, low_M > 0, N * low_M >= M * low_N]
     return Statement(
         {"order": b >= c, "one": c >= 0, "so far": every(*so_far)},

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from fedspec.algorithms.local import local_solve
 from fedspec.arith import Vector
 from fedspec.client.momentum import (
     Momentum,
@@ -18,8 +19,10 @@ from fedspec.client.momentum import (
 )
 from fedspec.client.proximal import proximal_sgd
 from fedspec.client.sgd import sgd
+from fedspec.mixing.accumulation import accumulation
+from fedspec.problems.quadratic import given
 from fedspec.readings import Solver
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, several
 
 Step = Callable[[Momentum, Vector, Vector], Momentum]
 
@@ -41,9 +44,18 @@ class Hyper:
 
 def hyper(draw: Draw) -> Hyper:
     """Hyper-parameters as variables; fractions for alpha, rho and gamma are mapped below one, as the rules require."""
-    eta, mu, rho, gamma = (draw(name, positive=True) for name in ("eta", "mu", "rho", "gamma"))
+    eta, mu, rho, gamma = several(draw, "eta, mu, rho, gamma", positive=True)
     mu = below_one(mu) / eta if isinstance(mu, Fraction) else mu
     return Hyper(eta, mu, below_one(rho), below_one(gamma))
+
+
+def left_over(draw: Draw, solver: Solver, steps: int, vector: Solver, tau: int) -> Vector:
+    """Change of some local steps, plus eta sum_k a_k g_k with the first entries of a solver's vector of tau steps."""
+    h, x, g = hyper(draw), draw("x", 2), draw("g", steps, 2)
+    end = local_solve(solver, x, given(list(g)), steps, eta_l=h.eta, mu=h.mu, rho=h.rho, gamma=h.gamma)
+    a = accumulation(vector, tau, alpha=h.alpha, rho=h.rho, gamma=h.gamma)
+    rest: Vector = end - x + h.eta * sum(a[k] * g[k] for k in range(steps))
+    return rest
 
 
 def shares(draw: Draw, m: int) -> Any:

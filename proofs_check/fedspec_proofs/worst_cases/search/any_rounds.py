@@ -1,9 +1,12 @@
-"""Worst case of rounds of any algorithm: found by semidefinite programming, then proved; needs Clarabel."""
+"""Worst case of rounds of any algorithm: found by semidefinite programming, then proved; needs Clarabel.
+
+Several rounds are one program, or a chain of single rounds.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, overload
@@ -15,7 +18,10 @@ from fedspec_proofs.engines.worst_case.solving import attaining, first_proved, w
 from fedspec_proofs.engines.worst_case.values import Value
 from fedspec_proofs.worst_cases.any_rounds import Rounds, problem_of
 from fedspec_proofs.worst_cases.search.forms import R, certified
-from fedspec_proofs.worst_cases.search.one_round import UNIT, Certified
+from fedspec_proofs.worst_cases.search.one_round import DIGITS as THOUSAND
+from fedspec_proofs.worst_cases.search.one_round import UNIT, Certified, UncertifiedError
+from fedspec_proofs.worst_cases.several_rounds import Several
+from fedspec_proofs.worst_cases.several_rounds import problem_of as several_of
 
 DIGITS = 3
 """Significant digits to which a bound is rounded up if it is below 1; larger bounds are rounded up to a thousandth."""
@@ -72,11 +78,7 @@ def worst_case(asked: Any) -> Any:
     if not math.isfinite(value):
         raise NoWorstCaseError(f"worst-case: {asked.row.id}: the program found no finite bound for these parameters")
     unit = min(UNIT, Fraction(10) ** (math.floor(math.log10(max(value, 1e-9))) - DIGITS + 1))
-
-    def claim_of(bound: Fraction) -> Problem:
-        right = Value(constant=bound)
-        return replace(problem, claimed=problem.claimed - right, right=right)
-
+    claim_of = _claims(problem)
     proved = first_proved(math.ceil(value / float(unit)), unit, claim_of)
     if proved is None:
         raise NoWorstCaseError(f"worst-case: {asked.row.id}: found no certificate of a bound near {value:.6g}")
@@ -86,3 +88,36 @@ def worst_case(asked: Any) -> Any:
     if found and claim.play and (wrong := replayed(claim.play, found)):
         raise NoWorstCaseError(f"worst-case: {asked.row.id}: {wrong}")
     return Found(asked, bound, proof, found, share(claim, found) * bound if found else None, value)
+
+
+def _claims(problem: Problem, start: Fraction = Fraction(1)) -> Callable[[Fraction], Problem]:
+    """Function that claims a bound, in units of ``start``, of what the problem bounds by zero."""
+
+    def claim_of(bound: Fraction) -> Problem:
+        right = Value(constant=bound / start)
+        return replace(problem, claimed=problem.claimed - right, right=right)
+
+    return claim_of
+
+
+def several_certified(r: Several) -> Certified[Several]:
+    """Worst case of several rounds, rounded up to the next thousandth that multipliers prove.
+
+    Raises:
+        UncertifiedError: the search found no multipliers.
+    """
+    problem = several_of(r, Fraction(0))
+    value, claim_of = worst(problem).value * float(r.start), _claims(problem, r.start)
+    found = first_proved(math.ceil(value * THOUSAND), UNIT, claim_of, spared=()) if math.isfinite(value) else None
+    if found is None:
+        raise UncertifiedError(f"several rounds: found no certificate of a bound near {value} for {r}")
+    return Certified(r, value, *found)
+
+
+def chain(r: Several) -> Iterator[Certified[Several]]:
+    """Certify the rounds one after another, each starting from the bound of the previous one."""
+    start = r.start
+    for _ in range(r.rounds):
+        link = several_certified(replace(r, rounds=1, start=start))
+        yield link
+        start = link.bound
