@@ -53,11 +53,18 @@ class Rationals:
     def __init__(self, rng: np.random.Generator, known: Mapping[str, Fraction] | None = None) -> None:
         self.rng = rng
         self.values: dict[str, Fraction] = dict(known or {})
+        self.positive: dict[str, bool] = {}
 
     def __call__(self, name: str, *shape: int, positive: bool = False) -> Any:
-        """Return a rational, or an array of rationals of the given shape."""
+        """Return a rational, or an array of rationals of the given shape.
+
+        Raises:
+            ValueError: the name was positive before and is not now, or the other way round: it names two variables.
+        """
 
         def make(one: str) -> Any:
+            if self.positive.setdefault(one, positive) is not positive:
+                raise ValueError(f"draw: {one} names a positive variable and one that may be negative; rename one")
             if one not in self.values:
                 self.values[one] = self.drawn(positive)
             return self.shown(self.values[one])

@@ -117,7 +117,7 @@ def rounds(draw: Draw, halved: str = "") -> Sum:
     """Steps over the sums of all rounds; for a false variant, the named term is halved."""
     _, _, _, v = setting(draw)
     f_T, f_0, f_star, least = draw("f_T"), draw("f_0"), draw("f*"), draw("least")
-    shares, lags, weights, plain = several(draw, "shares, lags, weights, plain")
+    shares, lags, weights, plain = several(draw, "shares, all_lags, weights, plain")
     Z = 2 * v.rate * v.W**2 / (v.gamma1 * v.tau)
     k = SimpleNamespace(**{**vars(v), "Z": Z})
     M = 4 * (v.top + v.tau) / (3 * v.fresh * v.eta * v.gamma1 * v.T)
