@@ -42,13 +42,22 @@ def gradient_of(w: Array, data: list[tuple[Array, Array]], reduce: Callable[[lis
         ("accumulate-batches 3", lambda losses: torch.stack([one.mean() for one in losses]).mean()),
     ],
 )
-def test_an_accumulation_is_the_gradient_of_its_loss(link: str, reduce: Callable[[list[Any]], Any]) -> None:
+@pytest.mark.parametrize("more", [(), ("clip-norm-eps 0.75", "decay 0.125")])
+def test_an_accumulation_is_the_gradient_of_its_loss(
+    link: str, reduce: Callable[[list[Any]], Any], more: tuple[str, ...]
+) -> None:
+    """Later links see the one gradient, not the batches'."""
     rng = np.random.default_rng(2)
     w, data = rng.standard_normal(4), [(rng.standard_normal((n, 4)), rng.standard_normal(n)) for n in TOKENS]
     rows = np.stack([gradient_of(w, [one], lambda losses: losses[0].mean()) for one in data])
-    case = Case("sgd", "client", "fednova", {}, "float64", {"w": w}, {"eta_l": 0.5}, gradients=(link,))
+    case = Case("sgd", "client", "fednova", {}, "float64", {"w": w}, {"eta_l": 0.5}, gradients=(link, *more))
     x = SUBJECT.start(case).step(Gradient({"w": rows}, tokens=TOKENS))["x"]
-    assert x == pytest.approx(w - 0.5 * gradient_of(w, data, reduce), rel=1e-12)
+    p = torch.nn.Parameter(torch.tensor(w))
+    p.grad = torch.tensor(gradient_of(w, data, reduce))
+    if more:
+        clip_grad_norm_([p], 0.75)
+    torch.optim.SGD([p], lr=0.5, weight_decay=0.125 if more else 0).step()
+    assert x == pytest.approx(p.detach().numpy(), rel=1e-12)
 
 
 Grade = Callable[["Steps", list[Array], tuple[int, ...]], Array]
@@ -128,7 +137,7 @@ BY_TOKENS, BY_BATCHES, CLIP = ("accumulate-tokens 3",), ("accumulate-batches 3",
     [
         Local(BY_TOKENS, tokens),
         Local(BY_BATCHES, batches),
-        Local((*BY_TOKENS, CLIP, "decay 0.125"), tokens, clip=0.75, decay=0.125),
+        pytest.param(Local((*BY_TOKENS, CLIP, "decay 0.125"), tokens, 0.75, 0.125), marks=pytest.mark.slow),
     ],
 )
 def test_a_solver_that_accumulates_as_it_claims_conforms(subject: Local) -> None:

@@ -12,12 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from test_judge.results import printed
 from test_judge.support import fedspec, inside
+from test_judge.test_report_verdicts import MANY
 
 from fedspec import contract
 from fedspec.serve import load
 from fedspec.wire import decode_info, encode
 from fedspec_suite.cli.manual import COMMANDS, loaded
+from fedspec_suite.measure.verdict import Result
 
 FORMER = re.compile(r"\b((?i:offer(s|ed|ing)?|obligations?|subjects?|shims?)|IMPL)\b")
 SINGULAR = re.compile(r"\b1 (checks|claims|cases|laws|files|rounds|clients|parameters)\b")
@@ -38,11 +41,19 @@ def helps() -> Iterator[tuple[str, ...]]:
         yield from ((name, inner) for inner in getattr(loaded(name), "commands", ()))
 
 
-def test_no_help_uses_a_former_word() -> None:
+def test_no_help_and_no_law_uses_a_former_word() -> None:
+    assert not FORMER.findall(inside("laws").out)
     for words in helps():
         ran = inside(*words, "--help")
         assert ran.code == 0 and "Usage: fedspec" in ran.out
         assert not FORMER.findall(ran.out), words
+
+
+@pytest.mark.parametrize("details", [False, True])
+@pytest.mark.parametrize("r", MANY)
+def test_no_table_uses_a_former_word(r: Result, details: bool) -> None:
+    text = "\n".join(printed([r], details=details))
+    assert not FORMER.findall(text) and not SINGULAR.findall(text), text
 
 
 @pytest.fixture(params=ADAPTERS)
@@ -54,9 +65,9 @@ def adapter(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def test_no_output_of_a_check_uses_a_former_word(adapter: Path) -> None:
-    few = ("--profile", "quick", "--jobs", "1", "--rounds", "3", "--clients", "3", "--dim", "9")
+    few = ("--profile", "quick", "--jobs", "1", "--rounds", "3", "--clients", "3", "--dim", "9", "--law", "follows-*")
     files = ("--report", "r.md", "--report", "r.html", "--report", "r.xml", "--report", "r.jsonl")
-    for more in (("--law", "follows-*", *files), ("--details",), ("-q",)):
+    for more in ((*files, "--details"), ("-q",)):
         ran = fedspec("check", adapter.name, *few, *more, cwd=adapter.parent, explained=False, cases=2)
         assert ran.code == CODES[adapter.stem], ran
         assert not FORMER.findall(ran.out + ran.err) and not SINGULAR.findall(ran.out + ran.err), ran
@@ -69,6 +80,7 @@ def test_no_output_of_a_check_uses_a_former_word(adapter: Path) -> None:
         assert not FORMER.findall(fedspec(*command, cwd=adapter.parent).out)
 
 
+@pytest.mark.slow
 def test_the_command_below_the_table_runs_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "wrong.py").write_text(ADAPTERS["wrong"], encoding="utf-8")
     program = Path(sys.executable).with_name("fedspec")
