@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from test_judge.diagnosing import named
+from test_judge import test_chain
+from test_judge.diagnosing import named, written
 from test_judge.test_schedules import judged
 from torch.nn.utils import clip_grad_norm_
 
 from fedspec.arith import Array
 from fedspec.chain import chain
-from fedspec.contract import Begin, Blocks, Case, Claim, Gradient, Info
+from fedspec.contract import Case, Claim, Gradient, Info
 from fedspec.errors import ContractError
 from fedspec.reference import SUBJECT
 from fedspec.wire import decode_event, encode
@@ -74,29 +75,17 @@ class Local:
         return Steps(case, *self.given)
 
 
-class Steps:
+class Steps(test_chain.Steps):
     def __init__(self, case: Case, grade: Grade, clip: float, decay: float) -> None:
-        self.h, self.grade, self.clip, self.decay = case.hyper, grade, clip, decay
-        self.begin(case.x0)
+        super().__init__(case, lambda parts, _: clip and clip_grad_norm_(parts, clip), decay)
+        self.grade = grade
 
-    def begin(self, x: Blocks) -> None:
-        self.parts = {n: torch.nn.Parameter(torch.tensor(a)) for n, a in x.items()}
-        rate, rho = self.h["eta_l"], self.h["rho"]
-        self.optimiser = torch.optim.SGD(self.parts.values(), lr=rate, momentum=rho, weight_decay=self.decay)
-
-    def step(self, event: Any) -> dict[str, Any]:
-        if isinstance(event, Begin):
-            self.begin(event.x)
-        else:
-            flat = np.concatenate([g.reshape(len(event.tokens), -1) for g in event.g.values()], axis=1)
-            g, start = self.grade(self, [*flat], event.tokens), 0
-            for p in self.parts.values():
-                p.grad = torch.tensor(g[start : start + p.numel()].astype(flat.dtype)).reshape(p.shape)
-                start += p.numel()
-            if self.clip:
-                clip_grad_norm_(self.parts.values(), self.clip)
-            self.optimiser.step()
-        return {"x": {n: p.detach().numpy().copy() for n, p in self.parts.items()}}
+    def graded(self, event: Any) -> None:
+        flat = np.concatenate([g.reshape(len(event.tokens), -1) for g in event.g.values()], axis=1)
+        g, start = self.grade(self, [*flat], event.tokens), 0
+        for p in self.parts.values():
+            p.grad = torch.tensor(g[start : start + p.numel()].astype(flat.dtype)).reshape(p.shape)
+            start += p.numel()
 
 
 def tokens(session: Steps, rows: list[Array], n: tuple[int, ...]) -> Array:
@@ -172,11 +161,7 @@ def test_another_accumulation_gets_a_name(subject: Local, words: str) -> None:
 def test_other_solvers_accumulate_too(algorithm: str) -> None:
     """The specification itself, on all cases that the judge draws."""
     claim = Claim(algorithm, "client", gradients=("accumulate-tokens 2",))
-
-    class Itself:
-        info, start = Info("mine", "1", (claim,)), staticmethod(SUBJECT.start)
-
-    assert judged(Itself()).verdict.startswith("conforms")
+    assert judged(written(claim, SUBJECT.start)).verdict.startswith("conforms")
 
 
 @pytest.mark.parametrize("said", ["accumulate-tokens", "accumulate-tokens 0", "accumulate-batches 2.5"])
