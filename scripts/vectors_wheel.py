@@ -1,11 +1,7 @@
-"""Export the vectors, with each reading's default options, to vectors/fedspec_vectors/v1, and build the wheel in dist.
-
-python scripts/vectors_wheel.py [--folder FOLDER]    with a folder: lay them there and build nothing
-"""
+"""Export the vectors and the default options of each reading to vectors/fedspec_vectors/v1; build the wheel in dist."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 import subprocess
@@ -36,11 +32,7 @@ def lay(folder: Path) -> None:
 
 
 def main() -> None:
-    asked = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    asked.add_argument("--folder", type=Path, help="where to lay them, and nothing more")
-    if folder := asked.parse_args().folder:
-        lay(folder)
-        return
+    """Lay the vectors where the wheel's project takes them, and build it."""
     lay(HERE / "fedspec_vectors" / "v1")
     build = ["-m", "build", "--wheel", "--no-isolation", "--outdir", str(ROOT / "dist"), str(HERE)]
     subprocess.run([sys.executable, *build], check=True)

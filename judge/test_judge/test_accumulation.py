@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from test_judge.diagnosing import named
+from test_judge import test_chain
+from test_judge.diagnosing import named, written
 from test_judge.test_schedules import judged
 from torch.nn.utils import clip_grad_norm_
 
 from fedspec.arith import Array
 from fedspec.chain import chain
-from fedspec.contract import Begin, Blocks, Case, Claim, Gradient, Info
+from fedspec.contract import Case, Claim, Gradient, Info
 from fedspec.errors import ContractError
 from fedspec.reference import SUBJECT
 from fedspec.wire import decode_event, encode
@@ -42,13 +43,22 @@ def gradient_of(w: Array, data: list[tuple[Array, Array]], reduce: Callable[[lis
         ("accumulate-batches 3", lambda losses: torch.stack([one.mean() for one in losses]).mean()),
     ],
 )
-def test_an_accumulation_is_the_gradient_of_its_loss(link: str, reduce: Callable[[list[Any]], Any]) -> None:
+@pytest.mark.parametrize("more", [(), ("clip-norm-eps 0.75", "decay 0.125")])
+def test_an_accumulation_is_the_gradient_of_its_loss(
+    link: str, reduce: Callable[[list[Any]], Any], more: tuple[str, ...]
+) -> None:
+    """Later links see the one gradient, not the batches'."""
     rng = np.random.default_rng(2)
     w, data = rng.standard_normal(4), [(rng.standard_normal((n, 4)), rng.standard_normal(n)) for n in TOKENS]
     rows = np.stack([gradient_of(w, [one], lambda losses: losses[0].mean()) for one in data])
-    case = Case("sgd", "client", "fednova", {}, "float64", {"w": w}, {"eta_l": 0.5}, gradients=(link,))
+    case = Case("sgd", "client", "fednova", {}, "float64", {"w": w}, {"eta_l": 0.5}, gradients=(link, *more))
     x = SUBJECT.start(case).step(Gradient({"w": rows}, tokens=TOKENS))["x"]
-    assert x == pytest.approx(w - 0.5 * gradient_of(w, data, reduce), rel=1e-12)
+    p = torch.nn.Parameter(torch.tensor(w))
+    p.grad = torch.tensor(gradient_of(w, data, reduce))
+    if more:
+        clip_grad_norm_([p], 0.75)
+    torch.optim.SGD([p], lr=0.5, weight_decay=0.125 if more else 0).step()
+    assert x == pytest.approx(p.detach().numpy(), rel=1e-12)
 
 
 Grade = Callable[["Steps", list[Array], tuple[int, ...]], Array]
@@ -65,29 +75,17 @@ class Local:
         return Steps(case, *self.given)
 
 
-class Steps:
+class Steps(test_chain.Steps):
     def __init__(self, case: Case, grade: Grade, clip: float, decay: float) -> None:
-        self.h, self.grade, self.clip, self.decay = case.hyper, grade, clip, decay
-        self.begin(case.x0)
+        super().__init__(case, lambda parts, _: clip and clip_grad_norm_(parts, clip), decay)
+        self.grade = grade
 
-    def begin(self, x: Blocks) -> None:
-        self.parts = {n: torch.nn.Parameter(torch.tensor(a)) for n, a in x.items()}
-        rate, rho = self.h["eta_l"], self.h["rho"]
-        self.optimiser = torch.optim.SGD(self.parts.values(), lr=rate, momentum=rho, weight_decay=self.decay)
-
-    def step(self, event: Any) -> dict[str, Any]:
-        if isinstance(event, Begin):
-            self.begin(event.x)
-        else:
-            flat = np.concatenate([g.reshape(len(event.tokens), -1) for g in event.g.values()], axis=1)
-            g, start = self.grade(self, [*flat], event.tokens), 0
-            for p in self.parts.values():
-                p.grad = torch.tensor(g[start : start + p.numel()].astype(flat.dtype)).reshape(p.shape)
-                start += p.numel()
-            if self.clip:
-                clip_grad_norm_(self.parts.values(), self.clip)
-            self.optimiser.step()
-        return {"x": {n: p.detach().numpy().copy() for n, p in self.parts.items()}}
+    def graded(self, event: Any) -> None:
+        flat = np.concatenate([g.reshape(len(event.tokens), -1) for g in event.g.values()], axis=1)
+        g, start = self.grade(self, [*flat], event.tokens), 0
+        for p in self.parts.values():
+            p.grad = torch.tensor(g[start : start + p.numel()].astype(flat.dtype)).reshape(p.shape)
+            start += p.numel()
 
 
 def tokens(session: Steps, rows: list[Array], n: tuple[int, ...]) -> Array:
@@ -128,7 +126,7 @@ BY_TOKENS, BY_BATCHES, CLIP = ("accumulate-tokens 3",), ("accumulate-batches 3",
     [
         Local(BY_TOKENS, tokens),
         Local(BY_BATCHES, batches),
-        Local((*BY_TOKENS, CLIP, "decay 0.125"), tokens, clip=0.75, decay=0.125),
+        pytest.param(Local((*BY_TOKENS, CLIP, "decay 0.125"), tokens, 0.75, 0.125), marks=pytest.mark.slow),
     ],
 )
 def test_a_solver_that_accumulates_as_it_claims_conforms(subject: Local) -> None:
@@ -163,11 +161,7 @@ def test_another_accumulation_gets_a_name(subject: Local, words: str) -> None:
 def test_other_solvers_accumulate_too(algorithm: str) -> None:
     """The specification itself, on all cases that the judge draws."""
     claim = Claim(algorithm, "client", gradients=("accumulate-tokens 2",))
-
-    class Itself:
-        info, start = Info("mine", "1", (claim,)), staticmethod(SUBJECT.start)
-
-    assert judged(Itself()).verdict.startswith("conforms")
+    assert judged(written(claim, SUBJECT.start)).verdict.startswith("conforms")
 
 
 @pytest.mark.parametrize("said", ["accumulate-tokens", "accumulate-tokens 0", "accumulate-batches 2.5"])

@@ -89,11 +89,14 @@ class Steps:
         if isinstance(event, Begin):
             self.begin(event.x)
         else:
-            for name, g in event.g.items():
-                self.parts[name].grad = torch.tensor(g)
+            self.graded(event)
             self.clip([*self.parts.values()], self.optimiser)
             self.optimiser.step()
         return {"x": {n: p.detach().numpy().copy() for n, p in self.parts.items()}}
+
+    def graded(self, event: Any) -> None:
+        for name, g in event.g.items():
+            self.parts[name].grad = torch.tensor(g)
 
 
 def at_norm(parts: list[torch.nn.Parameter], optimiser: Any) -> None:

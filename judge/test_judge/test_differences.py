@@ -131,7 +131,7 @@ def of_every_row() -> list[tuple[str, str]]:
     return [(name, level) for name, row in CATALOGUE.items() for level in row.levels]
 
 
-@pytest.mark.table(4)
+@pytest.mark.table(2, 6)
 @pytest.mark.parametrize(("name", "level"), of_every_row())
 def test_each_variant_of_a_row_is_written_out_and_claimed_as_it_runs(name: str, level: str) -> None:
     """A printed claim resolves to the options that the variant runs under; no equation stands beside itself."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
 import pytest
-from test_judge.support import check, fedspec, py
+from test_judge.support import FEW, check, fedspec, py
 
 from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Offer, Subject
@@ -73,12 +74,14 @@ def test_an_exception_is_told_with_its_event(level: str, event: int, when: str) 
     assert o is not None and o.reason.endswith("), when the session started"), o.reason
 
 
-def test_the_headline_is_all_that_is_said_and_no_name_is_looked_for() -> None:
-    ran = fedspec("check", py("ill_mannered:transposed_server"), "--profile", "quick", "--jobs", "1")
+def test_the_headline_is_all_that_is_said_and_no_name_is_looked_for(tmp_path: Path) -> None:
+    report = tmp_path / "r.jsonl"
+    asked = ("--profile", "quick", "--jobs", "1", "--report", str(report))
+    ran = fedspec("check", py("ill_mannered:transposed_server"), *asked, cases=FEW)
     assert ran.code == 1 and "searching for a known" not in ran.err
     said = " ".join(ran.out.split())
     assert f"fedadam: adapter: {FAULTS['transposed'][1]}" in said
-    (row,) = check(py("ill_mannered:transposed_server")).rows
+    row = json.loads(report.read_text(encoding="utf-8"))
     assert (row["required"], row["nearest"], row["properties"]) == (1, "", {}) and row["unasked"] > 5
 
 
@@ -92,8 +95,9 @@ def test_a_model_of_nan_alone_has_a_name() -> None:
 def test_a_fault_that_is_expected_ends_nothing(tmp_path: Path) -> None:
     file = tmp_path / "expected.toml"
     file.write_text('[[expect]]\noffer = "fedadam/server"\nlaw = "isolated"\nreason = "one process"\n')
-    (row,) = check(py("ill_mannered:leaks_server"), "--expect", str(file), explained=False).rows
-    assert row["required"] > 5
+    asked = ("--expect", str(file), "--law", "isolated,follows-*,rate,mean")
+    (row,) = check(py("ill_mannered:leaks_server"), *asked, explained=False, cases=1).rows
+    assert row["required"] > 3
 
 
 def test_what_follows_or_refuses_or_is_merely_wrong_passes() -> None:
@@ -117,7 +121,7 @@ def test_a_type_that_is_not_kept_says_nothing_of_a_rule_that_was_not_compared(
 ) -> None:
     """The check of the type alone is asked: whether the model follows is looked up, not taken for granted."""
     (tmp_path / "wide.py").write_text(WIDE.format(factor), encoding="utf-8")
-    ran = fedspec("check", "wide.py", "--law", "dtype", "--profile", "quick", "--jobs", "1", cwd=tmp_path)
+    ran = fedspec("check", "wide.py", "--law", "dtype", "--profile", "quick", "--jobs", "1", cwd=tmp_path, cases=FEW)
     assert ran.code == 1 and "x comes back as float64 from float32" in " ".join(ran.out.split())
     assert ("follows the claimed reading" in " ".join(ran.out.split())) == follows
     assert ("searching for a known" in ran.err) != follows

@@ -74,7 +74,7 @@ def test_the_first_look_keeps_to_the_limits_too(limits: dict[str, str]) -> None:
     ],
 )
 def test_the_report_says_what_was_kept_out(subject: str, claim: str, limit: str) -> None:
-    ran = fedspec("check", py(f"limited:{subject}"), "--profile", "quick", "--jobs", "1", "--law", "repeats")
+    ran = fedspec("check", py(f"limited:{subject}"), "--profile", "quick", "--jobs", "1", "--law", "repeats", cases=2)
     assert ran.code == 0, ran
     assert claim in ran.out
     assert f"the claims limit the cases: {limit}" in " ".join(ran.out.split())

@@ -269,6 +269,7 @@ def test_a_card_holds_what_experiments_show(it: Any, fact: str) -> None:
     assert fact in card(bench, setting, as_claimed(setting)).split("; ")
 
 
+@pytest.mark.slow
 def test_a_diagnosis_names_the_equation() -> None:
     """The equation stands in a diagnosis where no listed name fits."""
     it, equation = MISTAKES["Nesterov"]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from test_judge.diagnosing import named
+from test_judge.diagnosing import named, written
 from torch.optim import lr_scheduler as lr
 
 from fedspec.client.sgd import sgd
@@ -370,21 +370,13 @@ def test_a_row_that_divides_by_a_rate_takes_none_of_zero(
 
 def test_a_claim_that_divides_by_zero_is_an_error_with_its_reason() -> None:
     claim = Offer("scaffold", "round", schedules={"eta_l": FROM_ZERO})
-    assert "divides by 0; claim a floor" in judged(Claiming(claim)).first_deviation
+    assert "divides by 0; claim a floor" in judged(written(claim, SUBJECT.start)).first_deviation
 
 
 def test_the_specification_rests_among_peers() -> None:
-    result = judged(Claiming(Offer("dsgd", "trace", schedules={"eta_l": "linear/round period=2 floor=0"})))
+    claim = Offer("dsgd", "trace", schedules={"eta_l": "linear/round period=2 floor=0"})
+    result = judged(written(claim, SUBJECT.start))
     assert result.verdict.startswith("conforms"), result.first_deviation
-
-
-class Claiming:
-    """The specification under one claim."""
-
-    start = staticmethod(SUBJECT.start)
-
-    def __init__(self, claim: Offer) -> None:
-        self.info = SubjectInfo("mine", "1", (claim,))
 
 
 def test_a_rate_is_zero_by_an_event_alone() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from test_judge.diagnosing import named
+from test_judge.diagnosing import named, written
 from test_judge.test_schedules import judged
 
 from fedspec.arith import Array
@@ -329,8 +329,6 @@ def test_small_cases_reach_two_synchronisations(algorithm: str, level: Any) -> N
 
 
 def test_the_slow_model_is_saved_and_restored() -> None:
-    class Itself:
-        info, start = Info("mine", "1", (replace(momentum(LOOK), resumes=True),)), staticmethod(SUBJECT.start)
-
-    (result,) = check_subject(Itself(), profile="quick", law="resumes")
+    resumed = written(replace(momentum(LOOK), resumes=True), SUBJECT.start)
+    (result,) = check_subject(resumed, profile="quick", law="resumes")
     assert not result.first_deviation and result.passed

@@ -14,8 +14,14 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from unittest.mock import patch
 
 import pytest
+from test_judge.support import inside
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+
+import vectors_wheel
 
 from fedspec.catalogue import CATALOGUE
 from fedspec.errors import FedspecError
@@ -34,13 +40,9 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "fedspec_vectors").mkdir()
     source = ROOT / "vectors" / "fedspec_vectors" / "__init__.py"
     (folder / "fedspec_vectors" / "__init__.py").write_bytes(source.read_bytes())
-    lay = [
-        sys.executable,
-        str(ROOT / "scripts" / "vectors_wheel.py"),
-        "--folder",
-        str(folder / "fedspec_vectors" / "v1"),
-    ]
-    subprocess.run(lay, check=True, capture_output=True, timeout=120)
+    # The command that exports them, in this process: it has imported the judge already.
+    with patch.object(vectors_wheel.subprocess, "run", lambda command, check: inside(*command[1:])):
+        vectors_wheel.lay(folder / "fedspec_vectors" / "v1")
     return folder
 
 
