@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -75,6 +78,26 @@ def test_no_output_of_a_check_uses_a_former_word(adapter: Path) -> None:
         assert not FORMER.findall(text) and not SINGULAR.findall(text), name
     for command in (("report", "r.jsonl"), ("report", "--compare", "r.jsonl", "r.jsonl")):
         assert not FORMER.findall(fedspec(*command, cwd=adapter.parent).out)
+
+
+@pytest.mark.slow
+def test_the_command_below_the_table_runs_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "wrong.py").write_text(ADAPTERS["wrong"], encoding="utf-8")
+    program = Path(sys.executable).with_name("fedspec")
+    words = [str(program), "check", "wrong.py", "--law", "follows-x", "--no-name", "--profile", "quick", "--dim", "9"]
+    bare = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    ran = subprocess.run(words, cwd=tmp_path, env=bare, capture_output=True, text=True, check=False)
+    (line,) = (line for line in ran.stdout.splitlines() if line.startswith("again: "))
+    assert shlex.split(line)[1] == str(program)
+    again = subprocess.run(
+        ["sh", "-c", f"{line.removeprefix('again: ')} --no-name -q"],
+        cwd=tmp_path,
+        env=bare,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, again.returncode) == (1, 1) and again.stdout.count("does not conform") == 1, again
 
 
 def test_an_adapter_of_former_names_is_read_as_one_of_today(tmp_path: Path) -> None:
