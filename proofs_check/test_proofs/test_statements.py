@@ -194,7 +194,9 @@ def test_a_right_side_is_typed_a_second_time() -> None:
 def test_draws_are_the_same_for_the_same_name() -> None:
     draw = Rationals(np.random.default_rng(3), {"p_1": Fraction(1, 9)})
     p = draw("p", 2, positive=True)
-    assert p[1] == Fraction(1, 9) and p[0] > 0 and draw("p", 2)[0] == p[0]
+    assert p[1] == Fraction(1, 9) and p[0] > 0 and draw("p", 2, positive=True)[0] == p[0]
+    with pytest.raises(ValueError, match="p_0 names a positive variable and one that may be negative"):
+        draw("p", 2)
     assert as_text(At({"a": Fraction(2, 3)})("a")) == "2/3" and At({})("b", positive=True) == 1
 
 

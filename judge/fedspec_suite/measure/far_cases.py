@@ -262,7 +262,7 @@ def _server(at: _Draws) -> Scenario:
     if at.setting.counts_all:
         named = {m.client for e in events for m in e.messages}
         N = len(named) + (0 if at.setting.everyone else int(at.rng.integers(0, at.reach.clients)))
-    if at.side == "clients" and at.turn % 2 == 0:
+    if "outlier" in at.tossed:
         events = [_with_outlier(e) for e in events]
     s = Scenario(case(at.setting, x0, h, population=N), tuple(events))
     return _carrying(at, s) if at.setting.buffers else s
@@ -426,6 +426,7 @@ def _far(draw: st.DrawFn, setting: Setting, side: Side, seed: int, turn: int, da
     tossed |= {"sums"} if seed % 2 else frozenset()
     # Short numbers tie, and a root that is squared again decides a tie; ties that no root decides are a danger's.
     tossed |= {"mantissas"} if setting.crowd > 1 else frozenset()
+    tossed |= {"outlier"} if side == "clients" and turn % 2 == 0 else frozenset()
     if side == "numbers":
         scale = _SCALES[turn % len(_SCALES)]
     else:
