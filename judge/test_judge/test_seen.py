@@ -56,6 +56,11 @@ def test_what_is_rounded_everywhere_is_called_rounded() -> None:
     assert "as if it computed in float32 somewhere inside" in said(lambda k, x: x.astype(np.float32).astype(x.dtype))
 
 
+def test_a_model_that_moves_by_little_is_not_called_narrow() -> None:
+    """Numbers of few bits fit every type: eighths near the wanted ones are no numbers of bfloat16."""
+    assert "bfloat16" not in said(lambda k, x: np.round(8 * x) / 8)
+
+
 @pytest.mark.parametrize(
     "otherwise",
     [

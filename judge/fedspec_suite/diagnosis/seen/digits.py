@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -123,10 +123,18 @@ EACH = "every number of x is one of {}"
 
 
 def narrower(models: Sequence[Model], dtype: str) -> str:
-    """Name the narrowest type that holds all of a subject's numbers, where the wanted ones need more bits, or none."""
+    """Name the narrowest type that holds all of a subject's numbers, or none.
+
+    Many of them need nearly all of its bits, and the wanted ones more: a model that stays at a short x0 has no type.
+    """
+
+    def longer(bits: int, numbers: Iterable[Array]) -> bool:
+        return sum(int((~_holds(bits, a)).sum()) for a in numbers) >= LONG
+
+    got, want = ([getattr(m, name) for m in models] for name in ("got", "want"))
     for name, bits in NARROW.items():
-        fit = bits <= np.finfo(dtype).nmant and all(_holds(bits, m.got).all() for m in models)
-        if fit and sum(int((~_holds(bits, m.want)).sum()) for m in models) >= LONG:
+        fit = bits <= np.finfo(dtype).nmant and all(_holds(bits, a).all() for a in got)
+        if fit and longer(bits - 2, got) and longer(bits, want):
             return name
     return ""
 
