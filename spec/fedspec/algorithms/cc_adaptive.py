@@ -4,10 +4,10 @@
     Delta_i = (x_i - x_mu) / K
     when m of them wait:
         Delta = mean of the buffer, which is then emptied
-        m = beta m + (1 - beta) Delta
-        CC-FedAdagrad:  v = v + Delta^2;                    x = x + eta m / (sqrt(v) + epsilon)
-        CC-FedAdam:     v = gamma v + (1 - gamma) Delta^2;  x = x + eta m / (sqrt(v) + epsilon)
-        CC-FedAMS:      the same v;  v_hat = max(v_hat, v);  x = x + eta m / (sqrt(v_hat) + epsilon)
+        m = beta1 m + (1 - beta1) Delta
+        CC-FedAdagrad:  v = v + Delta^2;                    x = x + eta m / (sqrt(v) + tau)
+        CC-FedAdam:     v = beta2 v + (1 - beta2) Delta^2;  x = x + eta m / (sqrt(v) + tau)
+        CC-FedAMS:      the same v;  v_hat = max(v_hat, v);  x = x + eta m / (sqrt(v_hat) + tau)
 
 The quotient m / (sqrt(v) + epsilon) stands torn in two at L111 and L554. v_0 is not printed; the proof asks
 v_hat_0 >= eps^2 at L659 and v_hat_t <= T eta_l^2 G^2, as from v_0 = 0, at L707.

@@ -10,7 +10,7 @@ from fedspec.rules import rule
 def gradient_at_x(g_x: Vector, g_i: Stack, p: Weights, tau: Weights) -> Vector:
     """Add one more batch of each client to the mean gradient of the round's clients at the model that they were sent.
 
-        g_x = g_x + sum_i p_i g_i / tau_i          mime-lite.g_x
+        g_x = g_x + sum_i p_i g_i / tau_i, from 0  mime-lite.g_x
 
     In each round g_x begins at 0. g_i is of the batch of step t, of those clients who take it; of every client all
     batches together count p_i.
