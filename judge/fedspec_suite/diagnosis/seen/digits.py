@@ -99,7 +99,7 @@ def seen(samples: Sequence[Scenario], models: Sequence[Model], most: float = 0.0
         return ELSEWHERE.format("numbers")
     if len(off) > 2 and all(_elsewhere(m, dtype) for m in _steps(samples, models)):
         return ELSEWHERE.format("steps")
-    where = _coordinates(models) or _blocks(samples, models) or _begins(samples, off, models)
+    where = _axes(samples, models) or _coordinates(models) or _blocks(samples, models) or _begins(samples, off, models)
     name = narrower(models, dtype)
     return f"{EACH.format(name)}; {where}" if name not in {"", "float32"} else where
 
@@ -247,6 +247,33 @@ def _blocks(samples: Sequence[Scenario], models: Sequence[Model]) -> str:
         return ""
     alone = f"only block {', '.join(sorted(deviating))} deviate{'s' * (len(deviating) == 1)}"
     return f"in {_cases(models)} {alone}, not {', '.join(sorted(spared))}"
+
+
+def _axes(samples: Sequence[Scenario], models: Sequence[Model]) -> str:
+    """Words for blocks of few or of more axes that alone deviate, nearly all of them, beside others; else empty."""
+    both, spared = 0, Counter[bool]()
+    apart, unequal = Counter[bool](), set[bool]()
+    for m in models:
+        blocks = samples[m.sample].case.x0.values()
+        ends = np.cumsum([a.size for a in blocks])[:-1]
+        kinds = [a.ndim < MATRIX for a in blocks]
+        unequal |= {few for few, same in zip(kinds, np.split(m.equal, ends), strict=True) if not same.all()}
+        if m.apart.any():
+            both += len({*kinds}) > 1
+            off = [bool(part.any()) for part in np.split(m.apart, ends)]
+            apart.update(few for few, one in zip(kinds, off, strict=True) if one)
+            spared.update(few for few, one in zip(kinds, off, strict=True) if not one)
+    if len(unequal) != 1 or both < BESIDE or any(4 * spared[few] > apart[few] for few in unequal):
+        return ""
+    which = "fewer than two axes" if unequal == {True} else "two axes or more"
+    return f"in {_cases(models)} only blocks with {which} deviate"
+
+
+BESIDE = 2
+"""Least number of models in which blocks of both kinds stand beside each other."""
+
+MATRIX = 2
+"""Number of axes of a matrix, as a weight has them; a bias has fewer."""
 
 
 def _cases(models: Sequence[Model]) -> str:

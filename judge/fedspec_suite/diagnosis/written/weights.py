@@ -34,8 +34,11 @@ from fedspec_suite.measure.setting import Setting
 FLOOR = "where_less(p_i, 1, 0 * p_i, 1 + 0 * p_i)"
 """Integer division of weights that are at most 1."""
 
-LEAVES = ("n_i", "tau_i", "a_i", "n_i[::-1]", "log(1 + n_i)", FLOOR)
-"""Numbers that a client reports, and functions of them that the formula search does not build."""
+REPORTED = ("n_i", "tau_i", "a_i")
+"""Numbers that a client reports; the largest among the participants may divide."""
+
+LEAVES = (*REPORTED, "n_i[::-1]", "log(1 + n_i)", FLOOR)
+"""What a client reports, and functions of it that the formula search does not build."""
 
 FORMS = (
     *("n_i**2", "sqrt(n_i)", "1 / n_i", "n_i + 1", "maximum(n_i, 1)", "tau_i**2", "sqrt(tau_i)", "1 / tau_i"),
@@ -45,6 +48,8 @@ FORMS = (
 
 FAMILIES = ("minimum(n_i, {c})", "maximum(n_i, {c})", "n_i + {c}", "exp({c} * log(n_i))")
 """Such functions with a number that the subject has chosen."""
+
+WORDS = {"S": "sum", "X": "max"}
 
 BRACKETS = {"first": "[i = 1]", "last": "[i = M]", "rest": "[i < M]", "above_1": "[n_i > 1]"}
 """Iverson brackets: 1 for the clients for which the condition holds, else 0."""
@@ -93,7 +98,7 @@ def weighted(plays: Sequence[Play], setting: Setting) -> Iterator[Variant]:
     lone = all(len(r.w) == 1 or _near(r.b, r.w).all() for r in rounds)
     forms = (*LEAVES, *FORMS, *_own_forms(rounds))
     bracketed = (k for k, form in enumerate(forms) if form == FLOOR or any(name in form for name in BRACKETS))
-    conditions = {"M", *BRACKETS, *(f"{which}{k}" for k in bracketed for which in "FS")}
+    conditions = {"M", *BRACKETS, *(f"{which}{k}" for k in bracketed for which in "FSX")}
     wanted = next(_formulas(rounds, [r.w for r in rounds], forms, of_claimed=False), None)
     for formula in islice(_formulas(rounds, [r.b for r in rounds], forms, of_claimed=True), TRIED):
         if lone and loaded(formula) & conditions:
@@ -198,7 +203,7 @@ def _rounds(play: Play) -> Iterator[Round]:
 
 
 def _values(w: Any, rows: Sequence[Row], s: Scenario, forms: Sequence[str]) -> dict[str, Any]:
-    """Arrays that formulas may read, in the arithmetic of the weights; ``S3`` is the sum of form number 3."""
+    """Arrays that formulas may read, in the arithmetic of the weights: ``S3`` sums form 3, ``X3`` is its largest."""
     zero = 0 * w
     clients = s.case.problem.examples if s.case.problem else ()
     found: dict[str, Any] = {"p_i": w, "M": zero + len(rows)}
@@ -214,6 +219,8 @@ def _values(w: Any, rows: Sequence[Row], s: Scenario, forms: Sequence[str]) -> d
         try:
             found[f"F{k}"] = zero + evaluated(form, found)
             found[f"S{k}"] = zero + sum(found[f"F{k}"].tolist())
+            if form in REPORTED:
+                found[f"X{k}"] = zero + max(found[f"F{k}"].tolist())
         except CANNOT:
             continue
     return found
@@ -230,7 +237,7 @@ def _formulas(
     columns = {n: v for n, v in columns.items() if n in usable and (n != "p_i" or of_claimed)}
     want = np.concatenate(wants)
     rows = np.resize(np.random.default_rng(3).permutation(len(want)), ROWS)
-    sizes = {n: 2 if n[0] == "S" or n in {f"F{k}" for k in range(len(LEAVES), len(forms))} else 1 for n in columns}
+    sizes = {n: 2 if n[0] in "SX" or n in {f"F{k}" for k in range(len(LEAVES), len(forms))} else 1 for n in columns}
     for answer in smallest(terms_of(columns, rows, sizes), want[rows], (SLACK * (np.abs(want) + 1))[rows]):
         if _near(evaluated(ast.unparse(answer.expression), columns), want).all():
             yield answer.expression
@@ -267,11 +274,11 @@ def _in_words(formula: ast.expr, forms: Sequence[str]) -> str:
         if forms[int(found[2])] == FLOOR:
             return "floor(n_i / sum(n_j))"
         form = re.sub(r"exp\((.*) log\(n_i\)\)", r"n_i^\1", form)
-        if found[1] == "S":
-            return f"sum({form.replace('_i', '_j')})"
+        if found[1] in WORDS:
+            return f"{WORDS[found[1]]}({form.replace('_i', '_j')})"
         return f"({form})" if " + " in form.partition("(")[0] else form
 
-    text = re.sub(r"\b([FS])(\d+)\b", put, in_symbols(formula, ()))
+    text = re.sub(r"\b([FSX])(\d+)\b", put, in_symbols(formula, ()))
     text = re.sub(r"\ba_([ij])", r"||a_\1||_1", text)
     for name, bracket in BRACKETS.items():
         text = re.sub(rf"\b{name}\b", bracket, text)
