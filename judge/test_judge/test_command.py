@@ -44,7 +44,7 @@ REFUSED = [
     (("check", py("odd:fixed")), ("'temperature'", KNOWN, "tau")),
     (("check", py("odd:fixed_negative"), "--law", "follows-x"), ("tau", "-1", ">= 0")),
     (("check", py("odd:no_offer")), ("nothing",)),
-    (("show", "flwr"), ("algorithm: flwr is a package", "`fedspec check flwr --profile quick`")),
+    (("show", "flwr"), ("show: flwr is a package", "`fedspec check flwr --profile quick`")),
     (("show", "fedbest"), ("'fedbest'", "nearest: fedsam, fedexp, fedams", "`fedspec list`")),
     (("smoke", "nobody"), ("'nobody'", "spec")),
     (("smoke", "cmd:/no/such/program"), ("/no/such/program",)),

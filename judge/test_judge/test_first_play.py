@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
+from test_judge.diagnosing import written
 from test_judge.support import FEW, check, fedspec, py
 
 from fedspec.catalogue import CATALOGUE
-from fedspec.contract import Offer, Subject
+from fedspec.contract import Case, Event, Offer, Subject
 from fedspec.reference import SUBJECT
 from fedspec_suite.judge.first_play import first_case, first_play
 from fedspec_suite.measure.edge_cases import runs
@@ -83,6 +88,34 @@ def test_the_headline_is_all_that_is_said_and_no_name_is_looked_for(tmp_path: Pa
     assert f"fedadam: adapter: {FAULTS['transposed'][1]}" in said
     row = json.loads(report.read_text(encoding="utf-8"))
     assert (row["required"], row["nearest"], row["properties"]) == (1, "", {}) and row["unasked"] > 5
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ((1.0, np.nan), "round 2: every number of x is nan"),
+        ((np.inf,), "round 1: every number of x is infinite"),
+        # The first wrong number is that of the first round, and the checks tell it.
+        ((1.5, np.nan), ""),
+    ],
+)
+def test_a_model_without_a_finite_number_is_told_unless_an_earlier_one_is_wrong(
+    values: tuple[float, ...], said: str
+) -> None:
+    offer = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == ("fedadam", "server"))
+
+    def start(case: Case) -> Any:
+        inner, factors = SUBJECT.start(case), iter((*values, *[1.0] * 9))
+
+        def step(e: Event) -> Any:
+            x, by = inner.step(e)["x"], next(factors)
+            return {"x": x * by if np.isfinite(by) else np.full_like(x, by)}
+
+        return SimpleNamespace(step=step)
+
+    o = played(written(replace(offer, intermediates=()), start))
+    d = o and o.deviation
+    assert (d is not None and f"{d.where}: {d.note}".startswith(said)) == bool(said)
 
 
 def test_a_model_of_nan_alone_has_a_name() -> None:

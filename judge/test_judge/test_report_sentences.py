@@ -254,6 +254,8 @@ def test_an_ignored_hyper_parameter_has_a_remedy() -> None:
     remedy = 'if your user cannot set eta, or your claim is older than eta, claim fixed={"eta": 1}'
     assert remedies(wrong("eta is ignored (taken as 1)")) == [remedy]
     assert not remedies(wrong("eta is squared"))
+    starts = replace(wrong("v starts at zero, whatever v_0 is at fedadam.v"), algorithm="fedadam")
+    assert remedies(starts) == ['if it always starts there, claim fixed={"v0": 0.0}']
 
 
 def test_the_rule_comes_before_cases_that_are_made_for_a_law() -> None:

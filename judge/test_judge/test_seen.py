@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from test_judge.diagnosing import written
 from test_judge.subjects.behind import Behind, moved
 
 from fedspec.contract import Messages
@@ -54,6 +56,25 @@ def test_what_is_rounded_everywhere_is_called_rounded() -> None:
     assert "as if something were rounded to 3 digits inside" in said(lambda k, x: of_digits(x, 4))
     assert "as if something were rounded to 4 digits inside" in said(lambda k, x: of_digits(x, 5))
     assert "as if it computed in float32 somewhere inside" in said(lambda k, x: x.astype(np.float32).astype(x.dtype))
+
+
+def test_intermediates_of_a_narrow_type_are_named() -> None:
+    """The model has all its bits, and what it is made of has few."""
+
+    def start(case: Any) -> Any:
+        inner: Any = SUBJECT.start(case)
+
+        def step(e: Messages) -> Any:
+            answer = inner.step(e)
+            halves = {n: np.asarray(answer[n], np.float16).astype(float) for n in ("m", "v")}
+            return {**answer, **halves, "x": answer["x"] * (1 + 1e-4)}
+
+        return SimpleNamespace(step=step)
+
+    offer = replace(OFFER, intermediates=("m", "v"))
+    subject = written(offer, start)
+    bench = bench_of(InProcess(subject), offer, setting_of(offer))
+    assert identify(bench, setting_of(offer)).seen.startswith("every number of m and v is one of float16, as if it")
 
 
 def test_a_model_that_moves_by_little_is_not_called_narrow() -> None:

@@ -92,7 +92,9 @@ def show(
 ) -> None:
     """Show one algorithm: its box, its equations, its readings, and how to claim it."""
     if name in bundled():
-        raise UnknownNameError(f"algorithm: {name} is a package; `fedspec check {name} --profile quick` judges it")
+        raise UnknownNameError(
+            f"show: {name} is a package, not an algorithm; `fedspec check {name} --profile quick` judges it"
+        )
     a = find(name)
     if (reading or option) and (general or mirror):
         raise FedspecError("show: --general and --mirror don't depend on the claim; leave out --reading and --option")

@@ -15,6 +15,7 @@ import typer
 from fedspec.catalogue import ALIASES, CATALOGUE
 from fedspec.checked_rows import ID, SLUG
 from fedspec.errors import UnknownNameError
+from fedspec_suite import extensions
 from fedspec_suite.report.output import write_new
 from fedspec_suite.report.terminal import console
 
@@ -66,11 +67,11 @@ def new(
     write_new(path, text, "new", "choose another name, or --folder")
     out = console()
     out.print(f"{path} holds {BEGINS[kind]}, under the name {name}. Look at it:")
-    asks = [f"show {name}", f"check spec --only {name}", f"mutants run '{name}-*'"]
+    asks = [f"show {name}", f"check spec --only {name} --profile quick", f"mutants run '{name}-*'"]
     # A local solver alone is nothing to be simulated; of rounds with a server linear ones have a worst case.
     if kind is not Kind.SOLVER:
         asks.append(f"simulate {name} --rounds 5")
-    if kind in (Kind.SERVER, Kind.CLIENTS):
+    if kind in (Kind.SERVER, Kind.CLIENTS) and "worst-case" in extensions.installed(extensions.COMMANDS):
         asks.append(f"worst-case {name}")
     for asked in asks:
         out.print(f"  fedspec {asked} --plugin {path}", soft_wrap=True, highlight=False)

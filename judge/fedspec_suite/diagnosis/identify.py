@@ -25,7 +25,7 @@ from fedspec_suite.diagnosis.lasting import Larger
 from fedspec_suite.diagnosis.search import Search, showing, stages, two_at_once
 from fedspec_suite.diagnosis.seen.course import course
 from fedspec_suite.diagnosis.seen.decimals import absolutely
-from fedspec_suite.diagnosis.seen.digits import Model, compared, kept_in, relative, seen
+from fedspec_suite.diagnosis.seen.digits import Model, compared, kept_beside, kept_in, relative, seen
 from fedspec_suite.diagnosis.seen.first_equation import begins
 from fedspec_suite.diagnosis.seen.gates import Decided, gates, in_what_is_shown
 from fedspec_suite.diagnosis.seen.held_out import held_out
@@ -42,6 +42,9 @@ from fedspec_suite.measure.bench import WORDS, Bench, Shown
 from fedspec_suite.measure.scenario import Scenario, change_events
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
+
+NOWHERE = re.compile(r"^x\[\d+\] is (nan|-?inf)")
+"""Pattern of the words for a model that isn't finite."""
 
 PLAYED = re.compile(r"in the \d+ cases played ")
 """Pattern of the sentence on a deviation in only a part of the model."""
@@ -92,6 +95,8 @@ def identify(
         return Diagnosis(len(given), claim.ratio, found, numbers, gates=decide.words, beside=decide.beside)
     unlike = claim.unlike if claim.near else ()
     if not unlike and (held := kept_in(_models(known, known.samples, given), setting.dtype)):
+        return Diagnosis(len(given), claim.ratio, seen=held)
+    if not unlike and (held := kept_beside(_shown_models(known, given), setting.dtype)):
         return Diagnosis(len(given), claim.ratio, seen=held)
     names, beyond = ("x", *unlike), Larger(bench, setting, known, given, lambda: held_out(setting)[:FRESH])
     silent = () if unlike else idle(setting, known, given, lambda s: _played(bench, (s,)).get(0))
@@ -144,6 +149,9 @@ def identify(
     if decide.words and numbers.startswith("from "):
         # From which event on, and in how many samples, says less.
         numbers = ""
+    if NOWHERE.search(numbers):
+        # What such numbers show of a rule, they show of any.
+        return Diagnosis(len(given), claim.ratio, seen=numbers, search=str(search), passes=search.passes)
     like = [f"in usual cases as if {words}, but not {where}" for words, where in [*beyond.refuted.items()][:1]]
     beside = ": ".join(filter(None, (along(known, told), begins(known, given))))
     plays = played(bench, setting)
@@ -282,6 +290,18 @@ def _models(known: Known, samples: Sequence[Scenario], given: Given) -> list[Mod
         for k, answers in given.items()
         for j, (got, want) in enumerate(zip(answers, _wanted(known, samples, k), strict=False))
     ]
+
+
+def _shown_models(known: Known, given: Given) -> dict[str, list[Model]]:
+    """What the subject returned beside its model, and the wanted numbers, by name."""
+    found: dict[str, list[Model]] = {}
+    for k, answers in given.items():
+        for j, (got, want) in enumerate(zip(answers, _wanted(known, known.samples, k), strict=False)):
+            for name in (got.keys() & want.keys()) - {"x", *WORDS}:
+                if np.shape(got[name]) == np.shape(want[name]):
+                    one = compared(k, j, got[name], want[name], known.samples[k].case.dtype)
+                    found.setdefault(name, []).append(one)
+    return {name: found[name] for name in sorted(found)}
 
 
 def _of_numbers(known: Known, samples: Sequence[Scenario], given: Given) -> str:

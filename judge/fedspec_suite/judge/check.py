@@ -13,7 +13,7 @@ from fedspec_suite.judge import locate
 from fedspec_suite.judge.capsules.writer import capsule
 from fedspec_suite.judge.equation_coverage import compared_quantities, with_coverage
 from fedspec_suite.judge.expected_failures import Complaint, Expectation, complaints, excused
-from fedspec_suite.judge.first_play import first_play, is_nan_throughout
+from fedspec_suite.judge.first_play import first_play, is_nowhere_finite
 from fedspec_suite.judge.plan import Budgeted, Planned, Task, Turns, opened, planned
 from fedspec_suite.judge.refused_zeros import obligations as refusals
 from fedspec_suite.judge.refused_zeros import refused_by
@@ -189,7 +189,7 @@ def _judged(
         result = with_coverage(result, taken, compared_quantities(obligations), request.reach)
         if not obligations:
             result = replace(result, first_deviation=undeclared(subject, offer, request.law))
-        if not request.named or (fault and not is_nan_throughout(fault)):
+        if not request.named or (fault and not is_nowhere_finite(fault)):
             return result
         where = f"{offer.algorithm}/{offer.level} of {task.name}"
         return _explained(result, subject, taken, broken, partial(_below, progress, where))

@@ -9,6 +9,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from fedspec.contract import Offer, Subject
 from fedspec_suite.diagnosis.cases.samples import samples_of
 from fedspec_suite.diagnosis.diagnosis import (
@@ -84,9 +86,10 @@ def explained(
             return replace(result, nearest=ITSELF, course=_course(subject, offer, first(failed)[0]))
         progress("searching for a known variant or mistake: which of them gives these numbers")
         search = searching(offer, result.profile, progress)
-        d, words = explanation(subject, offer, failed, broken, search)
+        with np.errstate(all="ignore"):
+            d, words = explanation(subject, offer, failed, broken, search)
         result = replace(result, nearest=words, nearest_data=tuple(as_data(d)), searched=d.passes)
-        # A model of NaN alone, which is told after its first case, has no property, and roundings break some.
+        # A model without a finite number is told after its first case, and has no property; roundings break some.
         asked = unnamed(words) and len(result.obligations) > 1 and INSIDE.partition("{")[0] not in words
         result = replace(result, properties=_properties(subject, offer, progress) if asked else {})
         return replace(result, course=_course(subject, offer, first(failed)[0]))

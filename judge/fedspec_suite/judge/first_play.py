@@ -1,6 +1,7 @@
 """First play of a claim: one small case and a second session, which reveal gross faults of an adapter at once.
 
-An answer in a wrong shape, or of NaN alone, breaks every check. So it is looked for before them, and ends the claim.
+An answer in a wrong shape, or without a finite number, breaks every check. So it is looked for before them, and ends
+the claim.
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ def first_play(subject: Subject, offer: Offer) -> Obligation | None:
     return None
 
 
-def is_nan_throughout(fault: Obligation) -> bool:
-    """True if the answers can be read and hold nothing but NaN, so that a mistake may be named."""
+def is_nowhere_finite(fault: Obligation) -> bool:
+    """True if the answers can be read and hold no finite number, so that a mistake may be named."""
     return fault.law == "follows-x" and fault.deviation is not None and not fault.deviation.unread
 
 
@@ -80,12 +81,19 @@ def _another(s: Scenario) -> Scenario:
 
 
 def _look_at(bench: Bench, s: Scenario, answers: Sequence[Shown]) -> None:
-    """Refuse a model that is NaN throughout where the rule's is finite, or that comes in a whole type."""
+    """Refuse a model that is nowhere finite where the rule's is, or that comes in a whole type.
+
+    Where an earlier event deviates already, the checks tell that one.
+    """
+    follows = True
     for k, got in enumerate(answers):
         where = f"{describe(s.events[k])} {k + 1}"
-        if np.isnan(got["x"]).all() and np.isfinite([float(x) for x in bench.expect(s)[k]["x"]]).all():
-            note = "every number of x is nan, the claim's are finite: look for 0/0 or a root of a negative number"
+        x, want = np.asarray(got["x"], float), np.array([float(v) for v in bench.expect(s)[k]["x"]])
+        if follows and not np.isfinite(x).any() and np.isfinite(want).all():
+            kinds = " or ".join(dict.fromkeys("nan" if np.isnan(v) else "infinite" for v in x))
+            note = f"every number of x is {kinds}, the claim's are finite: look for a division by 0 or a root below 0"
             raise Deviates(Deviation(bench.step_equation, where, note=note))
+        follows = follows and np.allclose(x, want, rtol=sqrt(np.finfo(bench.dtype).eps))
         kind = str(got["dtype"][0]) if "dtype" in got else ""
         if WHOLE.search(kind):
             raise _fault(bench, f"{RETURNED} {kind} after {where}; return it in {s.case.dtype}")

@@ -386,6 +386,7 @@ def offer_single(r: Result) -> str:
 
 
 IGNORED = re.compile(r"\b(?P<name>\w+) is ignored \(taken as (?P<value>[\d.]+)\)")
+AT_ZERO = re.compile(r"\b\w+ starts at zero, whatever v_0 is")
 
 
 def offer_fixed(r: Result) -> str:
@@ -393,6 +394,10 @@ def offer_fixed(r: Result) -> str:
 
     An offer from before the hyper-parameter was added is such a one.
     """
+    row = CATALOGUE.get(r.algorithm)
+    starts = [n for n in ("v0", "v0_l", "v_hat0") if row and n in row.numbers]
+    if r.verdict is Conformity.DOES_NOT and AT_ZERO.search(r.nearest) and len(starts) == 1:
+        return f'if it always starts there, claim fixed={{"{starts[0]}": 0.0}}'
     if r.verdict is not Conformity.DOES_NOT or (ignored := IGNORED.search(r.nearest)) is None:
         return ""
     name, value = ignored["name"], ignored["value"]

@@ -69,8 +69,6 @@ def _others(
         name, _, number = link.partition(" ")
         return done.get(name, "{0} {1}").format(name, number)
 
-    if len(claimed) > 1 and not any(map(accumulates, claimed)):
-        yield words[0].format((" and not " if done else " and no ").join(map(said, claimed))), ()
     for k, link in enumerate(claimed):
         before, after = claimed[:k], claimed[k + 1 :]
         if not accumulates(link):
@@ -81,6 +79,9 @@ def _others(
             if other != link:
                 shared = " ".join([*said(other).split()[:2], ""]) if done else ""
                 yield words[2].format(said(link).removeprefix(shared), said(other)), (*before, other, *after)
+    # The last, since no case may reach one of them.
+    if len(claimed) > 1 and not any(map(accumulates, claimed)):
+        yield words[0].format((" and not " if done else " and no ").join(map(said, claimed))), ()
 
 
 def _of_gradients(link: str) -> Iterator[str]:

@@ -14,11 +14,14 @@ from fedspec import contract
 from fedspec.algorithms.synchronous import losses_of, model, together
 from fedspec.arith import exp, log, sqrt
 from fedspec.contract import ClientMessage, Event
+from fedspec.mixing.order import coordinate_median
 from fedspec.plan import Messages
 from fedspec.readings import Weighting
 from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, behind
+from fedspec_suite.diagnosis.defects.limits import MEAN, around_mean
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
+from fedspec_suite.mutants import functions
 
 
 def _resent(words: str, tail: str, change: Callable[[Messages, Scenario], Messages]) -> Defect:
@@ -258,6 +261,10 @@ def of(setting: Setting) -> Iterator[Defect]:
     share = f"a client's share is of the {what} up to it, not of all"
     yield _resent(share, "w", lambda m, s: _so_far(m, count(m)))
     yield _resent("the mean so far and the next change are averaged, one after another", "w", lambda m, s: _halving(m))
+    if MEAN in functions(setting.algorithm, setting.level):
+        words = "the median of each coordinate stands for the mean"
+        median = around_mean(lambda there, blocks: lambda rows, p: coordinate_median(rows))
+        yield Defect(words=words, tail="delta", session=median)
     for words, (tail, factor) in _FACTORS.items():
         yield _resent(words, tail, lambda m, s, f=factor: replace(m, deltas=m.deltas * f(m)))  # type: ignore[misc]
     for words, (tail, divisor) in _DIVISORS.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -120,6 +120,23 @@ def kept_in(models: Sequence[Model], dtype: str) -> str:
 
 
 EACH = "every number of x is one of {}"
+
+
+def kept_beside(shown: Mapping[str, Sequence[Model]], dtype: str) -> str:
+    """Name the narrower type that holds all numbers of some intermediates, whose roundings it explains.
+
+    Args:
+        shown: what the subject returned beside its model, and the wanted numbers, by name.
+        dtype: the type of the case.
+    """
+    names: dict[str, list[str]] = {}
+    for name, models in shown.items():
+        kind = narrower(models, dtype)
+        if kind and max(relative(m.got, m.want) for m in models) <= FEW * 2.0 ** -NARROW[kind]:
+            names.setdefault(kind, []).append(name)
+    return "; ".join(
+        f"every number of {' and '.join(some)} is one of {kind}, {INSIDE.format(kind)}" for kind, some in names.items()
+    )
 
 
 def narrower(models: Sequence[Model], dtype: str) -> str:
