@@ -64,11 +64,17 @@ _PLAIN = {int, bool, str, type(None)}
 
 
 def encode(value: Any) -> Any:
-    """Convert a contract record or an array to JSON values."""
+    """Convert a contract record or an array to JSON values.
+
+    Raises:
+        ContractError: a number is complex, which JSON can't hold.
+    """
     if type(value) in _PLAIN:
         return value
     if isinstance(value, np.ndarray):
         return encode(value.tolist())
+    if isinstance(value, complex | np.complexfloating):
+        raise ContractError(f"answer: got {value:.3g}; return real numbers (a power of a negative one is complex)")
     if type(value) is float:
         return value if math.isfinite(value) else str(value)
     if isinstance(value, float | np.floating):

@@ -158,3 +158,9 @@ def test_arrays_that_are_none_are_refused() -> None:
 def test_unknown_events_are_refused() -> None:
     with pytest.raises(ContractError, match="gradient, begin, messages, round"):
         decode_event({"type": "sing"})
+
+
+@pytest.mark.parametrize("made", [np.array([1.0, -8.0], dtype=complex) ** (1 / 3), {"x": (1 + 2j)}])
+def test_a_complex_number_is_refused(made: Any) -> None:
+    with pytest.raises(ContractError, match=r"got .*j; return real numbers"):
+        encode(made)

@@ -386,7 +386,7 @@ def offer_single(r: Result) -> str:
 
 
 IGNORED = re.compile(r"\b(?P<name>\w+) is ignored \(taken as (?P<value>[\d.]+)\)")
-AT_ZERO = re.compile(r"\b\w+ starts at zero, whatever v_0 is")
+AT_ZERO = re.compile(r"\b\w+ starts at zero,? whatever v_0 is")
 
 
 def offer_fixed(r: Result) -> str:
