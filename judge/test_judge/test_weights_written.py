@@ -25,6 +25,7 @@ Weights = Callable[[Array, Array], Array]
 
 YOURS: dict[str, Weights] = {
     "sqrt(n_i) / sum(sqrt(n_j))": lambda n, tau: np.sqrt(n) / np.sqrt(n).sum(),
+    "n_i / max(n_j)": lambda n, tau: n / n.max(),
     "log(1 + n_i) / sum(log(1 + n_j))": lambda n, tau: np.log1p(n) / np.log1p(n).sum(),
     "n_i^0.75 / sum(n_j^0.75)": lambda n, tau: n**0.75 / (n**0.75).sum(),
     "min(n_i, 3) / sum(min(n_j, 3))": lambda n, tau: np.minimum(n, 3) / np.minimum(n, 3).sum(),

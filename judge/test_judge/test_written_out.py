@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,6 +21,7 @@ from fedspec.reference import SUBJECT
 from fedspec_suite.diagnosis.diagnosis import Diagnosis, in_words
 from fedspec_suite.diagnosis.known import known_of
 from fedspec_suite.diagnosis.seen.idle import idle, without_effect
+from fedspec_suite.diagnosis.written.notation import in_symbols
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.setting import Setting, setting_of
@@ -197,6 +199,17 @@ def test_a_median_along_the_axis_of_a_block_is_told() -> None:
     """The axis of the clients is forgotten."""
     median = server("median", lambda case, sent, n: ordered(sent, n, -1)[(len(sent) - 1) // 2], "lower-middle")
     assert "what is put in order are a client's numbers along a block's last axis" in names(diagnosed(median))[0]
+
+
+def test_a_median_in_the_place_of_a_mean_has_its_name() -> None:
+    median = server("fedavg", lambda case, sent, n: np.median([m.delta[n] for m in sent], axis=0))
+    assert "the median of each coordinate stands for the mean" in names(diagnosed(median))
+
+
+def test_a_product_with_a_difference_is_printed_as_an_average() -> None:
+    said = ast.parse("rho * (u - g) + g", mode="eval").body
+    assert in_symbols(said, ()) == "rho u + (1 - rho) g"
+    assert in_symbols(ast.parse("rho * (u - g) + v", mode="eval").body, ()) == "rho (u - g) + v"
 
 
 @pytest.mark.night

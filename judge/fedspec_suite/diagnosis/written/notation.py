@@ -89,6 +89,14 @@ def in_symbols(value: ast.expr, newer: Collection[str]) -> str:
                 opposite := _opposite(c)
             ) is not None:
                 return text(ast.BinOp(a, ast.Sub(), ast.BinOp(opposite, ast.Mult(), b)), level)
+            case ast.BinOp(
+                left=ast.BinOp(left=a, op=ast.Mult(), right=ast.BinOp(left=b, op=ast.Sub(), right=c)),
+                op=ast.Add(),
+                right=d,
+            ) if ast.dump(c) == ast.dump(d):
+                rest = ast.BinOp(ast.Constant(1), ast.Sub(), a)
+                left, right = (ast.BinOp(f, ast.Mult(), v) for f, v in ((a, b), (rest, c)))
+                return text(ast.BinOp(left, ast.Add(), right), level)
             case ast.IfExp(test=ast.Compare(left=a, ops=[op], comparators=[b]), body=x, orelse=y):
                 return _in(f"{text(x)} if {text(a)} {SIGNS[type(op)]} {text(b)} else {text(y)}", level > 0)
             case (
