@@ -73,13 +73,13 @@ def encode(value: Any) -> Any:
         return value
     if isinstance(value, np.ndarray):
         return encode(value.tolist())
-    if isinstance(value, complex | np.complexfloating):
-        raise ContractError(f"answer: got {value:.3g}; return real numbers (a power of a negative one is complex)")
     if type(value) is float:
         return value if math.isfinite(value) else str(value)
     if isinstance(value, float | np.floating):
         # A long double's item would be itself.
         return encode(float(value))
+    if isinstance(value, complex | np.complexfloating):
+        raise ContractError(f"answer: got {value:.3g}; return real numbers (a power of a negative one is complex)")
     if isinstance(value, np.generic):
         return value.item()
     if is_dataclass(value) and not isinstance(value, type):
