@@ -53,7 +53,7 @@ def _links(p: Paper) -> str:
 
 
 def packages() -> str:
-    """How many offers of each package conform, from the results of `make conformance`."""
+    """Table of the packages with the number of conforming claims, from the results of `make conformance`."""
     results = (HERE / "conformance" / "results.jsonl").read_text(encoding="utf-8").splitlines()
     found: dict[tuple[str, str], list[dict[str, str]]] = {}
     for row in map(json.loads, results):
@@ -140,7 +140,7 @@ def options() -> str:
 
 
 def shown() -> str:
-    """How many mutants there are, and how many the vectors alone show."""
+    """Numbers of the mutants, and of those that the vectors alone show."""
     seen = sum(1 for n in kill_counts.count_kills(store.load()).values() if n)
     return (
         f"There are {len(MUTANTS)} mutants, and the vectors alone show {seen} of them (`fedspec vectors mutants`,\n"

@@ -23,7 +23,7 @@ class DoesNotConform(AssertionError):
     """Error raised if a checked claim doesn't conform; its text is the report that ``fedspec check`` prints.
 
     Attributes:
-        results: what came of each offer.
+        results: the result of each claim.
         complaints: what is wrong with the expected failures.
     """
 
@@ -49,7 +49,7 @@ def check_adapter(
     """Check the claims of an adapter; return one result per claim if each claim conforms or fails only as expected.
 
     Args:
-        subject: what the command takes, such as ``mine.py``, which runs in a process of its own; or an
+        subject: the adapter as the command takes it, such as ``mine.py``, which runs in a process of its own; or an
             object, which runs in this one, where nobody can stop it if it hangs.
         only: patterns ``[VARIANT:]ALGORITHM[/LEVEL[/READING]]``.
         law: patterns of the laws, with commas between them.
@@ -62,8 +62,8 @@ def check_adapter(
         algorithms: rows of own algorithms, which join the catalogue; docs/own-algorithms.md.
 
     Raises:
-        DoesNotConform: an offer does not conform, gave no answer or is inconclusive, or an expected failure is none;
-            with ``strict`` also where an offer conforms in part or was asked in part.
+        DoesNotConform: a claim does not conform, gave no answer or is inconclusive, or an expected failure is none;
+            with ``strict`` also where a claim conforms in part or was asked in part.
         FedspecError: a name is unknown, a file cannot be read, or nothing can be judged.
     """
     for row in algorithms:

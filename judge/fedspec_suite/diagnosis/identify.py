@@ -293,7 +293,7 @@ def _models(known: Known, samples: Sequence[Scenario], given: Given) -> list[Mod
 
 
 def _shown_models(known: Known, given: Given) -> dict[str, list[Model]]:
-    """What the subject returned beside its model, and the wanted numbers, by name."""
+    """The subject's intermediates beside the wanted ones, by name."""
     found: dict[str, list[Model]] = {}
     for k, answers in given.items():
         for j, (got, want) in enumerate(zip(answers, _wanted(known, known.samples, k), strict=False)):

@@ -38,7 +38,7 @@ REPORTED = ("n_i", "tau_i", "a_i")
 """Numbers that a client reports; the largest among the participants may divide."""
 
 LEAVES = (*REPORTED, "n_i[::-1]", "log(1 + n_i)", FLOOR)
-"""What a client reports, and functions of it that the formula search does not build."""
+"""Numbers of a client, and functions of them that the formula search does not build."""
 
 FORMS = (
     *("n_i**2", "sqrt(n_i)", "1 / n_i", "n_i + 1", "maximum(n_i, 1)", "tau_i**2", "sqrt(tau_i)", "1 / tau_i"),
