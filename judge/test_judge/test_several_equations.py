@@ -143,7 +143,7 @@ def test_an_equation_of_the_client_is_written_out_beside_one_of_the_server() -> 
 @pytest.mark.slow
 def test_the_server_s_equation_is_written_out_beside_a_client_without_a_name() -> None:
     nearest = named(Rounds(lambda eta_l, tau: eta_l / tau))
-    assert "the numbers that you return give yours: v = beta (v - Delta) + Delta" in nearest, nearest
+    assert "the numbers that you return give yours: v = beta v + (1 - beta) Delta" in nearest, nearest
 
 
 def test_what_stands_behind_a_round_s_functions_acts() -> None:

@@ -445,6 +445,6 @@ def test_two_edits_at_once_are_two_equations() -> None:
         "(1 - rho) * g\n    x = state.x - eta_l * (g + rho * state.u)",
     )
     assert set(names(d)[0].split(", and ")) == {
-        "yours: u = rho (u - g) + g, wanted: u = rho u + g at nesterov.u",
+        "yours: u = rho u + (1 - rho) g, wanted: u = rho u + g at nesterov.u",
         "yours: x = x - eta_l (g + rho u_old), wanted: x = x - eta_l (g + rho u)",
     }

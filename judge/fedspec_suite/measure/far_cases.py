@@ -426,7 +426,8 @@ def _far(draw: st.DrawFn, setting: Setting, side: Side, seed: int, turn: int, da
     tossed |= {"sums"} if seed % 2 else frozenset()
     # Short numbers tie, and a root that is squared again decides a tie; ties that no root decides are a danger's.
     tossed |= {"mantissas"} if setting.crowd > 1 else frozenset()
-    tossed |= {"outlier"} if side == "clients" and turn % 2 == 0 else frozenset()
+    # A rule that compares clients leaves an outlier out itself, and would show less of what it makes of the others.
+    tossed |= {"outlier"} if side == "clients" and turn % 2 == 0 and setting.crowd == 1 else frozenset()
     if side == "numbers":
         scale = _SCALES[turn % len(_SCALES)]
     else:
