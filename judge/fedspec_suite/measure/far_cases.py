@@ -63,8 +63,8 @@ _AXES: tuple[tuple[int, ...], ...] = ((), (3,), (2, 2), (2, 3), (5, 1, 2))
 """The axes of a block before its last; of the last two, one is that of the first block of a case with many
 coordinates."""
 
-_FURTHER: dict[str, tuple[float, ...]] = {"levels": (300, 1000)}
-"""Edges beyond those that vectors have: more levels than a byte holds."""
+_FURTHER: dict[str, tuple[float, ...]] = {"levels": (300, 1000), "keep": (7, 9)}
+"""Edges beyond those that vectors have: more levels than a byte holds, more messages to keep than a round has."""
 
 _STEP = 12
 """Cost of a step beside its coordinates, in coordinates."""
