@@ -337,14 +337,15 @@ def _choices(terms: Terms, want: Array, slack: Array, small: Sequence[int], clai
             continue
         if written is CLAIMED and (limit := _limit(terms, one, want, slack, rest)) is not None:
             yield limit
-        condition = None
+        # Sought once, if at all: where there is none, thousands of formulas would ask for it.
+        sought = cache(lambda rest=rest: _condition(terms, rest))
         for other, value, more in _on(terms, want, slack, rest):
             for op in joins:
                 if op != "if":
                     both = np.maximum(one, value) if op == "max" else np.minimum(one, value)
                     if (np.abs(both - want) <= slack).all():
                         yield Answer(joined(op, written, other), size + more + 1)
-                elif condition := condition or _condition(terms, rest):
+                elif condition := sought():
                     less, least = condition
                     yield Answer(
                         ast.Call(ast.Name("where_less", ast.Load()), [*less, other, written], []), size + more + least
