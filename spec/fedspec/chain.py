@@ -175,8 +175,8 @@ def formula(word: Word, of: str) -> str:
         of: symbol of what it changes, such as g or Delta_i.
     """
     said = (LINKS[word.name].__doc__ or "").partition(": ")[2].removesuffix(".")
-    number = re.sub(r"(?<![\w-])c\b", f"{word.c:g}", said.replace("-c", f"-{word.c:g}"))
-    return re.sub(r"\bg\b", of, re.sub(r"\bg_b\b", f"{of},b", number))
+    symbols = {"c": f"{word.c:g}", "g": of, "g_b": f"{of},b"}
+    return re.sub(r"\b(c|g|g_b)\b", lambda found: symbols[found[1]], said)
 
 
 def chain(

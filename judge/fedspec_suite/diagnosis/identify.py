@@ -63,6 +63,7 @@ ELSEWHERE = 4
 """Number of deviating cases to explain if a subject follows its claim in all samples."""
 
 
+@np.errstate(all="ignore")
 def identify(
     bench: Bench,
     setting: Setting,
@@ -94,9 +95,9 @@ def identify(
         numbers = _narrow(bench, known, given) if broken and not found else ""
         return Diagnosis(len(given), claim.ratio, found, numbers, gates=decide.words, beside=decide.beside)
     unlike = claim.unlike if claim.near else ()
-    if not unlike and (held := kept_in(_models(known, known.samples, given), setting.dtype)):
-        return Diagnosis(len(given), claim.ratio, seen=held)
-    if not unlike and (held := kept_beside(_shown_models(known, given), setting.dtype)):
+    by_name = _compared(known, known.samples, given)
+    of_x = by_name.pop("x", [])
+    if not unlike and (held := kept_in(of_x, setting.dtype) or kept_beside(by_name, setting.dtype)):
         return Diagnosis(len(given), claim.ratio, seen=held)
     names, beyond = ("x", *unlike), Larger(bench, setting, known, given, lambda: held_out(setting)[:FRESH])
     silent = () if unlike else idle(setting, known, given, lambda s: _played(bench, (s,)).get(0))
@@ -279,40 +280,23 @@ def _passed(link: Word, a: Array) -> Array:
     return np.asarray(passed(link, a.reshape(-1), 1, ())).reshape(a.shape)
 
 
-def _wanted(known: Known, samples: Sequence[Scenario], k: int) -> Sequence[Shown]:
-    return (known.exact(known.claimed, k) if samples is known.samples else known.claimed.bounded(samples[k])) or ()
-
-
-def _models(known: Known, samples: Sequence[Scenario], given: Given) -> list[Model]:
-    """The subject's models beside the wanted ones."""
-    return [
-        compared(k, j, got["x"], want["x"], samples[k].case.dtype)
-        for k, answers in given.items()
-        for j, (got, want) in enumerate(zip(answers, _wanted(known, samples, k), strict=False))
-    ]
-
-
-def _shown_models(known: Known, given: Given) -> dict[str, list[Model]]:
-    """The subject's intermediates beside the wanted ones, by name."""
+def _compared(known: Known, samples: Sequence[Scenario], given: Given) -> dict[str, list[Model]]:
+    """The subject's models, and its intermediates, beside the wanted ones, by name."""
     found: dict[str, list[Model]] = {}
     for k, answers in given.items():
-        for j, (got, want) in enumerate(zip(answers, _wanted(known, known.samples, k), strict=False)):
-            for name in (got.keys() & want.keys()) - {"x", *WORDS}:
-                if np.shape(got[name]) == np.shape(want[name]):
-                    one = compared(k, j, got[name], want[name], known.samples[k].case.dtype)
+        exact = known.exact(known.claimed, k) if samples is known.samples else known.claimed.bounded(samples[k])
+        for j, (got, want) in enumerate(zip(answers, exact or (), strict=False)):
+            for name in sorted((got.keys() & want.keys()) - {*WORDS}):
+                if name == "x" or (np.shape(got[name]) == np.shape(want[name]) and np.size(want[name])):
+                    one = compared(k, j, got[name], want[name], samples[k].case.dtype)
                     found.setdefault(name, []).append(one)
-    return {name: found[name] for name in sorted(found)}
+    return found
 
 
 def _of_numbers(known: Known, samples: Sequence[Scenario], given: Given) -> str:
-    models = _models(known, samples, given)
-    others = (
-        (np.asarray(got[name], dtype=float), np.array([float(v) for v in want[name]]))
-        for k, answers in given.items()
-        for got, want in zip(answers, _wanted(known, samples, k), strict=False)
-        for name in (got.keys() & want.keys()) - {"x", *WORDS}
-    )
-    most = max((relative(got, want) for got, want in others if got.shape == want.shape and want.size), default=0.0)
+    by_name = _compared(known, samples, given)
+    models = by_name.pop("x", [])
+    most = max((relative(m.got, m.want) for some in by_name.values() for m in some), default=0.0)
     return seen(samples, models, most) if models else ""
 
 

@@ -9,8 +9,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from fedspec.contract import Offer, Subject
 from fedspec_suite.diagnosis.cases.samples import samples_of
 from fedspec_suite.diagnosis.diagnosis import (
@@ -86,8 +84,7 @@ def explained(
             return replace(result, nearest=ITSELF, course=_course(subject, offer, first(failed)[0]))
         progress("searching for a known variant or mistake: which of them gives these numbers")
         search = searching(offer, result.profile, progress)
-        with np.errstate(all="ignore"):
-            d, words = explanation(subject, offer, failed, broken, search)
+        d, words = explanation(subject, offer, failed, broken, search)
         result = replace(result, nearest=words, nearest_data=tuple(as_data(d)), searched=d.passes)
         # A model without a finite number is told after its first case, and has no property; roundings break some.
         asked = unnamed(words) and len(result.obligations) > 1 and INSIDE.partition("{")[0] not in words

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from math import sqrt
 from typing import Any
 
@@ -46,11 +47,8 @@ def first_play(subject: Subject, offer: Offer) -> Obligation | None:
     except Deviates as broken:
         d = broken.deviation
         law = "dtype" if RETURNED in d.note else law
-        reads, where = law == "follows-x", call_of(setting, case, d.where)
-        equations = (d.equation,)
-        return Obligation(
-            law, setting.dtype, Status.FAIL, equations, 1, deviation=d, case=case, call=where, reads=reads
-        )
+        o = Obligation(law, setting.dtype, Status.FAIL, (d.equation,), 1, deviation=d, case=case)
+        return replace(o, call=call_of(setting, case, d.where), reads=law == "follows-x")
     except (Beyond, Undecided):
         return None
     except SubjectError as error:

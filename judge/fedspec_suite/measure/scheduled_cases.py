@@ -23,7 +23,7 @@ from fedspec_suite.measure.scenario import Scenario, saying
 from fedspec_suite.measure.setting import Setting
 
 FACTORS = (0.25, 0.5, 1.0)
-"""Factors of the rates in local steps, and of what events set in stored vectors; their products stay in the domain."""
+"""Factors of the rates in local steps; a product of two factors stays within the domain."""
 
 TIMES: dict[str, tuple[float, ...]] = {
     "eta": (0.25, 0.5, 2.0),
@@ -33,6 +33,9 @@ TIMES: dict[str, tuple[float, ...]] = {
     "gamma": (0.25, 0.5, 1.0),
 }
 """Factors of the hyper-parameters that events set: smaller and larger where the domain allows both, and zero."""
+
+STORED = dict.fromkeys(VARYING, FACTORS)
+"""Factors of the hyper-parameters that events of stored vectors set."""
 
 _NOT, _FOR_ALL, _FOR_EACH = 0, 1, 2
 

@@ -18,7 +18,6 @@ from fedspec.arith import Array
 from fedspec.catalogue import Program
 from fedspec.contract import Arrival, Begin, ClientMessage, Event, Exchange, Messages, Quadratics, Round
 from fedspec.facts import Fact
-from fedspec.given import VARYING
 from fedspec_suite.measure.case_parts import case, lengths, of_batches, on_quadratics, step_of, with_constants
 from fedspec_suite.measure.cases import STRATEGIES
 from fedspec_suite.measure.hyper_pools import EDGES, POOLS, draw_hypers
@@ -26,7 +25,7 @@ from fedspec_suite.measure.message_cases import finer
 from fedspec_suite.measure.part_cases import with_claimed
 from fedspec_suite.measure.portable_rng import PortableRng, is_short
 from fedspec_suite.measure.scenario import Scenario
-from fedspec_suite.measure.scheduled_cases import FACTORS, varied
+from fedspec_suite.measure.scheduled_cases import STORED, varied
 from fedspec_suite.measure.setting import Setting
 
 
@@ -276,5 +275,4 @@ def draw_case(at: Draws) -> Scenario:
     """Draw a case of the setting's level."""
     run = at.setting.algorithm.run
     kind = run.event if at.setting.level == "trace" and isinstance(run, Program) else at.setting.level
-    stored = dict.fromkeys(VARYING, FACTORS)
-    return varied(at.setting, finer(at.setting, _KINDS[kind](at)), at.dice.pick, stored)
+    return varied(at.setting, finer(at.setting, _KINDS[kind](at)), at.dice.pick, STORED)

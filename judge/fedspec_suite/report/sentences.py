@@ -387,6 +387,7 @@ def offer_single(r: Result) -> str:
 
 IGNORED = re.compile(r"\b(?P<name>\w+) is ignored \(taken as (?P<value>[\d.]+)\)")
 AT_ZERO = re.compile(r"\b\w+ starts at zero,? whatever v_0 is")
+"""Patterns of the words for a number that isn't read, and for a second moment that doesn't begin at the case's."""
 
 
 def offer_fixed(r: Result) -> str:
@@ -394,11 +395,12 @@ def offer_fixed(r: Result) -> str:
 
     An offer from before the hyper-parameter was added is such a one.
     """
-    row = CATALOGUE.get(r.algorithm)
-    starts = [n for n in ("v0", "v0_l", "v_hat0") if row and n in row.numbers]
-    if r.verdict is Conformity.DOES_NOT and AT_ZERO.search(r.nearest) and len(starts) == 1:
-        return f'if it always starts there, claim fixed={{"{starts[0]}": 0.0}}'
-    if r.verdict is not Conformity.DOES_NOT or (ignored := IGNORED.search(r.nearest)) is None:
+    if r.verdict is not Conformity.DOES_NOT:
+        return ""
+    if AT_ZERO.search(r.nearest) and (row := CATALOGUE.get(r.algorithm)):
+        starts = [n for n in ("v0", "v0_l", "v_hat0") if n in row.numbers]
+        return f'if it always starts there, claim fixed={{"{starts[0]}": 0.0}}' if len(starts) == 1 else ""
+    if (ignored := IGNORED.search(r.nearest)) is None:
         return ""
     name, value = ignored["name"], ignored["value"]
     return f'if your user cannot set {name}, or your claim is older than {name}, claim fixed={{"{name}": {value}}}'

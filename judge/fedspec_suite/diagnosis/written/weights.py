@@ -50,6 +50,7 @@ FAMILIES = ("minimum(n_i, {c})", "maximum(n_i, {c})", "n_i + {c}", "exp({c} * lo
 """Such functions with a number that the subject has chosen."""
 
 WORDS = {"S": "sum", "X": "max"}
+"""Names of what is made of a form over the participants, by the first letter of its symbol."""
 
 BRACKETS = {"first": "[i = 1]", "last": "[i = M]", "rest": "[i < M]", "above_1": "[n_i > 1]"}
 """Iverson brackets: 1 for the clients for which the condition holds, else 0."""
