@@ -18,6 +18,7 @@ import numpy as np
 from fedspec.contract import Begin, Event, Session
 from fedspec.errors import FedspecError
 from fedspec.reference import SUBJECT
+from fedspec.rounding import TYPES, Grid, on_grid
 from fedspec_suite.measure.bench import WORDS, Bench, Measured, Shown, reference, specified
 from fedspec_suite.measure.formulas import ROWS, evaluated, smallest, terms_of
 from fedspec_suite.measure.reaching import flat_model, reach
@@ -140,14 +141,15 @@ def spoils(s: Scenario) -> Iterator[tuple[str, set[str], Spoil]]:
         yield f"{n} has the opposite sign", set(), partial(_only, [n], lambda seen: _each(seen.now, lambda a: -a))
         if start[n].any():
             yield f"{n} is zero", set(), partial(_only, [n], lambda seen: _each(seen.now, lambda a: 0 * a))
-        if start[n].dtype == np.float64:
-            yield f"{n} went through float32", set(), partial(_only, [n], lambda seen: _each(seen.now, _rounded))
         for q in shown:
             if q not in ("x", n) and np.shape(shown[q]) == start[n].shape:
                 yield f"{n} is the last {q}", set(), partial(_shown, n, q)
         if start[n].ndim == 2:
             rows = partial(_only, [n], lambda seen: _each(seen.now, lambda a: a[:1] + 0 * a))
             yield f"{n} of every client is that of the first", set(), rows
+            for m in names:
+                if np.shape(start[m]) == start[n].shape[1:]:
+                    yield f"{n} of every client is {m}", set(), partial(_of_server, n, m)
     clients = 0 if s.case.problem is None else len(s.case.problem.e)
     own = [n for n in names if clients > 1 and np.ndim(start[n]) and len(start[n]) == clients]
     for n in own:
@@ -157,6 +159,12 @@ def spoils(s: Scenario) -> Iterator[tuple[str, set[str], Spoil]]:
         words = f"{', '.join(own)} are restored to clients in the order in which these first took part"
         yield words, set(), partial(_in_order, own)
         yield f"{', '.join(own)} of clients that sat out: the initial value", set(), partial(_absent, own)
+    vectors = [n for n in names if isinstance(start[n], np.ndarray) and start[n].ndim]
+    for kind, grid in TYPES.items():
+        if grid.digits <= np.finfo(s.case.dtype).nmant:
+            for some in [(n,) for n in vectors] + [tuple(vectors)] * (len(vectors) > 1):
+                words = f"{', '.join(some)} went through {kind}"
+                yield words, set(), partial(_only, some, lambda seen, g=grid: _each(seen.now, partial(_rounded, g)))
     yield "the last event is lost", set(), lambda seen: seen.before
     yield "the last event is taken twice", set(), lambda seen: seen.again()
 
@@ -174,6 +182,10 @@ def _each(state: State, change: Callable[[Any], Any]) -> State:
 
 def _shown(n: str, q: str, seen: Seen) -> State:
     return {n: 0 * seen.now[n] + seen.shown[q]}
+
+
+def _of_server(n: str, m: str, seen: Seen) -> State:
+    return {n: 0 * seen.now[n] + seen.now[m]}
 
 
 def _largest(n: str, seen: Seen) -> State:
@@ -215,10 +227,8 @@ def _equal(a: Any, b: Any) -> bool:
         return False
 
 
-def _rounded(a: Any) -> Any:
-    out = a.copy()
-    out.reshape(-1)[:] = [type(v)(float(np.float32(float(v)))) for v in a.reshape(-1)]
-    return out
+def _rounded(grid: Grid, a: Any) -> Any:
+    return on_grid(a.reshape(-1), grid).reshape(a.shape)
 
 
 def named(bench: Bench, s: Scenario, once: Sequence[Shown], everywhere: Sequence[Shown]) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from fedspec.arith import Array
 from fedspec.catalogue import find
-from fedspec.contract import ClientMessage, Messages
+from fedspec.contract import Blocks, ClientMessage, Messages
 from fedspec.errors import FedspecError
 from fedspec.faults import KINDS, Treatment
 from fedspec.params import flatten
@@ -107,10 +107,9 @@ def _spoilt_array(a: Array, value: float, at: int) -> Array:
     return out
 
 
-def _changed(m: ClientMessage, turn: int, of: Any) -> ClientMessage:
-    """The message with its first or last block changed."""
-    names = [*m.delta]
-    name = names[-(turn // 2 % 2)]
+def _changed(m: ClientMessage, block: int, of: Callable[[Array], Array]) -> ClientMessage:
+    """The message with a block changed."""
+    name = [*m.delta][block]
     return replace(m, delta={**m.delta, name: of(m.delta[name])})
 
 
@@ -119,16 +118,25 @@ def faulty(s: Scenario, kind: str) -> Scenario:
     at = faulty_round(s)
     sent = _sent(s, at)
     turn = _turn(sent)
-    last = -(turn // 4 % 2)
-    of: dict[str, Callable[[ClientMessage], ClientMessage]] = {
-        "nan": lambda m: _changed(m, turn, lambda a: _spoilt_array(a, np.nan, last)),
-        "infinite": lambda m: _changed(m, turn, lambda a: _spoilt_array(a, (-1) ** (turn // 3) * np.inf, last)),
-        "shape": lambda m: _changed(m, turn, lambda a: a.reshape(-1)[:1].reshape((1,) * a.ndim)),
-        "stale": lambda m: replace(next(e for e in _sent(s, at - 1) if e.client == m.client), round=at),
-        "no-weight": lambda m: replace(m, weight=None),  # type: ignore[arg-type]
-        "nan-weight": lambda m: replace(m, weight=float("nan")),
-        "negative-weight": lambda m: replace(m, weight=-1 - turn % 3),
-    }
+
+    def spoilt(m: ClientMessage, k: int) -> ClientMessage:
+        # Of two messages one is spoilt at one end and one at the other: a screen has to read all of both.
+        block, place = (-((turn // of + k) % 2) for of in (2, 4))
+        match kind:
+            case "nan":
+                return _changed(m, block, lambda a: _spoilt_array(a, np.nan, place))
+            case "infinite":
+                return _changed(m, block, lambda a: _spoilt_array(a, (-1) ** (turn // 3) * np.inf, place))
+            case "shape":
+                return _changed(m, block, lambda a: a.reshape(-1)[:1].reshape((1,) * a.ndim))
+            case "stale":
+                return replace(next(e for e in _sent(s, at - 1) if e.client == m.client), round=at)
+            case "no-weight":
+                return replace(m, weight=None)  # type: ignore[arg-type]
+            case "nan-weight":
+                return replace(m, weight=float("nan"))
+        return replace(m, weight=-1 - turn % 3)
+
     match kind:
         case "twice":
             return _with(s, (*sent, *(sent[k] for k in _places(s))))
@@ -136,7 +144,12 @@ def faulty(s: Scenario, kind: str) -> Scenario:
             return _with(s, tuple(replace(m, weight=0) for m in sent))
         case "no-message":
             return _with(s, ())
-    return _put(s, lambda k: (of[kind](sent[k]),))
+    return _put(s, lambda k: (spoilt(sent[k], _places(s).index(k)),))
+
+
+def _finite(blocks: Blocks) -> Blocks:
+    """The blocks with 0 for each number that isn't finite."""
+    return {n: np.where(np.isfinite(a), a, 0) for n, a in blocks.items()}
 
 
 def _silent(m: ClientMessage) -> ClientMessage:
@@ -168,8 +181,7 @@ def implied(s: Scenario, kind: str, treatment: Treatment) -> Path | None:
             # The message that is spoilt may have no shape to set to zero.
             return _path(_put(s, lambda k: (replace(_silent(good[k]), weight=sent[k].weight),)), at)
         case Treatment.ZEROES:
-            turn = _turn(good)
-            return _path(_put(s, lambda k: (_changed(sent[k], turn, lambda a: np.where(np.isfinite(a), a, 0)),)), at)
+            return _path(_put(s, lambda k: (sending(sent[k], _finite),)), at)
         case Treatment.ONE if whole:
             return _path(_with(s, tuple(replace(m, weight=1) for m in good)), at)
         case Treatment.ONE:
@@ -245,6 +257,25 @@ def _in_coordinates(s: Scenario, kind: str, x: Array, wanted: Mapping[Treatment,
 
     one, other = of(bad), of(~bad)
     return f"in the coordinates that aren't finite {one}, in the others {other}" if one and other else ""
+
+
+def _one_of_two(s: Scenario, kind: str, got: Path, dtype: str) -> str:
+    """Which of two messages that hold such numbers is skipped if the other passes on; empty if none is."""
+    places, bad = _places(s), faulty(s, kind)
+    if kind not in ("nan", "infinite") or len(places) < 2:
+        return ""
+    sent, at = _sent(bad, faulty_round(s)), faulty_round(s)
+    told = [
+        f"message {k + 1} ({n}[{np.flatnonzero(~np.isfinite(a.reshape(-1)))[0]}])"
+        for k in places
+        for n, a in sent[k].delta.items()
+        if not np.isfinite(a).all()
+    ]
+    for k, other in ((0, 1), (1, 0)):
+        want = _path(_with(bad, tuple(m for j, m in enumerate(sent) if j != places[k])), at)
+        if want and _alike(got, want, dtype):
+            return f"skips {told[k]}, passes {told[other]} on"
+    return ""
 
 
 def _counted(s: Scenario, kind: str, x: Array) -> str:
@@ -335,6 +366,7 @@ def observed(bench: Bench, s: Scenario, kind: str) -> tuple[tuple[Treatment, ...
         alone, want = played(bench, s), _path(s, faulty_round(s))
         if isinstance(alone, str) or not want or not _alike(alone, want, bench.dtype):
             return (), "without a fault it doesn't follow the rule either, as the other checks of `fedspec check` say"
-        if said := _in_coordinates(s, kind, got[0], wanted, bench.dtype) or _counted(s, kind, got[0]):
+        said = _one_of_two(s, kind, got, bench.dtype) or _in_coordinates(s, kind, got[0], wanted, bench.dtype)
+        if said := said or _counted(s, kind, got[0]):
             return (), said
     return tuple(found), f"x = {np.array2string(got[0], precision=4, separator=', ', threshold=8)}"

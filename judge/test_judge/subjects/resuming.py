@@ -206,6 +206,11 @@ one_count = Program("diloco", "round", lambda now, first: {"t": (max(now.t),) * 
 by_place = Program("diloco", "round", lambda now, first: {}, ByPlace)
 last_change = Program("diloco", "round", lambda now, first: {}, LastChange)
 seen_mean = Program("scaffold", "round", lambda now, first: {"c": now.c_i[now.c_i.any(axis=1)].mean(axis=0)})
+rejoined = Program("scaffold", "round", lambda now, first: {"c_i": 0 * now.c_i + now.c})
+half_model = Program("scaffold", "round", lambda now, first: {"x": now.x.astype("float16").astype("float64")})
+half_state = Program(
+    "diloco", "round", lambda now, first: {n: np.float64(np.float32(getattr(now, n))) for n in ("x", "v", "m_i", "v_i")}
+)
 diloco_whole = Program("diloco", "round", lambda now, first: {})
 
 
