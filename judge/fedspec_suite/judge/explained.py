@@ -119,6 +119,7 @@ def _properties(subject: Subject, offer: Offer, progress: Callable[[str], None])
         profile="quick",
         law=PROPERTIES,
         progress=progress,
+        shrink=False,
         excused=lambda o: True,
     )
     return {o.law: str(o.status) for o in asked if o.status in {Status.PASS, Status.FAIL}}

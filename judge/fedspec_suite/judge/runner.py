@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import pickle
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -91,7 +92,8 @@ class Trials:
     Attributes:
         cases: how many were tried, shrunk ones included.
         undecided: how many of them decide nothing.
-        shrunk: how many were tried after the first violation, to make it smaller.
+        most: how many may be tried after the first violation, to make it smaller.
+        shrunk: how many were.
         deviation: the last violation found, which is the smallest.
         case: the case that shows it.
         error: why the subject could not answer.
@@ -103,6 +105,7 @@ class Trials:
 
     cases: int = 0
     undecided: int = 0
+    most: int = field(default_factory=lambda: SHRINKING)
     shrunk: int = 0
     deviation: Deviation | None = None
     case: Any = None
@@ -113,14 +116,33 @@ class Trials:
     refused: int = 0
 
 
-def run_law(law: Law, bench: Bench, setting: Setting, examples: int, seed: int) -> Obligation:
+def run_law(law: Law, bench: Bench, setting: Setting, examples: int, seed: int, *, shrink: bool = True) -> Obligation:
     """Run a law on an offer in one floating-point type and return its obligation."""
-    bench, trials = replace(bench, measured=Measured()), Trials()
+    bench, trials = replace(bench, measured=Measured()), Trials(most=SHRINKING if shrink else 0)
     examples = max(1, examples // law.costs)
     # Bounds that are infinite meet zeros in closed forms too.
     with np.errstate(invalid="ignore", over="ignore"):
-        draw(law, bench, setting, examples, seed, trials)
+        if law.id not in FOLLOWS:
+            draw(law, bench, setting, examples, seed, trials)
+        elif not fails_again(law, bench, trials):
+            draw(law, bench, setting, examples, seed, trials)
+            if trials.deviation is not None:
+                bench.broken.append(pickle.dumps(trials.case))
     return outcome(law, bench, setting, examples, trials)
+
+
+def fails_again(law: Law, bench: Bench, trials: Trials) -> bool:
+    """Try a comparison with the rule on the cases in which earlier ones failed, which are small already."""
+    for kept in bench.broken:
+        case = pickle.loads(kept)
+        try:
+            law.check(bench, case)
+        except Deviates as broken:
+            trials.cases, trials.deviation, trials.case = 1, broken.deviation, case
+            return True
+        except (Beyond, NotOffered, SubjectError, Undecided):
+            continue
+    return False
 
 
 def draw(law: Law, bench: Bench, setting: Setting, examples: int, seed: int, trials: Trials) -> None:
@@ -177,7 +199,7 @@ def play_edges(law: Law, bench: Bench, setting: Setting, examples: int, trials: 
         except Undecided:
             continue
         except Deviates as broken:
-            if SHRINKING:
+            if trials.most:
                 case, broken = simplest(case, broken, partial(law.check, bench), bench.offer.fixed)
             trials.case = case
             trials.deviation = broken.deviation
@@ -190,7 +212,7 @@ def attempt(law: Law, bench: Bench, case: Any, examples: int, trials: Trials) ->
         raise SearchFinished
     if trials.deviation is not None:
         trials.shrunk += 1
-        if trials.shrunk > SHRINKING:
+        if trials.shrunk > trials.most:
             raise SearchFinished
     try:
         trials.cases += 1
@@ -208,11 +230,11 @@ def attempt(law: Law, bench: Bench, case: Any, examples: int, trials: Trials) ->
         trials.error = error
         raise SearchFinished from error
     except Deviates as broken:
-        if law.simplify and SHRINKING:
+        if law.simplify and trials.most:
             broken = law.simplify(bench, case, broken)
         trials.deviation = broken.deviation
         trials.case = case if broken.case is None else broken.case
-        if law.simplify or not SHRINKING:
+        if law.simplify or not trials.most:
             raise SearchFinished from None
         raise broken from None
     except hypothesis.errors.HypothesisException:
@@ -305,11 +327,13 @@ def judge_offer(
     reach: Reach = USUAL_REACH,
     progress: Callable[[str], None] = lambda text: None,
     stop: bool = False,
+    shrink: bool = True,
     excused: Callable[[Obligation], bool] = lambda o: False,
 ) -> list[Obligation]:
     """Run every obligation of one offer in each of its floating-point types; stop at the first failure if ``stop``.
 
-    ``cases`` overrides the profile's number of cases. The first failure that isn't ``excused`` is told when it is seen.
+    ``cases`` overrides the profile's number of cases; without ``shrink`` a failing case stays as drawn. The first
+    failure that isn't ``excused`` is told when it is seen.
     """
     out: list[Obligation] = []
     silent, failed = 0, False
@@ -330,7 +354,7 @@ def judge_offer(
                 out.append(Obligation(rule.id, dtype, Status.ERROR, (), reason=reason))
                 continue
             begun = time.monotonic()
-            obligation = run_law(rule, bench, setting, cases or PROFILES[profile], seed)
+            obligation = run_law(rule, bench, setting, cases or PROFILES[profile], seed, shrink=shrink)
             obligation = replace(obligation, seconds=time.monotonic() - begun)
             # A deviation may come with a silence in another case.
             silent += obligation.status in {Status.ERROR, Status.FAIL} and bool(obligation.reason)

@@ -76,6 +76,8 @@ class Bench:
     wanted: dict[bytes, list[Shown]] = field(default_factory=dict, repr=False)
     drawn: dict[Hashable, list[tuple[bytes, bool]]] = field(default_factory=dict, repr=False)
     """Cache of the cases of the laws, filled by ``judge.case_search``."""
+    broken: list[bytes] = field(default_factory=list, repr=False)
+    """Small cases in which a comparison with the rule failed, pickled; the next comparison tries them first."""
     plainly: list[Deviates] = field(default_factory=list, repr=False)
     """Deviations that large cases shrank to without any unusual feature: no simpler case exists."""
 
