@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
@@ -61,6 +62,7 @@ class Private:
             mean = mean * min(1.0, get("mean-clip-norm", 1) / max(np.linalg.norm(mean), 1e-300))
         if "noise" in self.words and how != "no noise":
             over = get("divisor", get("divisor-at-least", len(n)))
+            over = D if how == "noise over the divisor in use" else over
             size = get("noise", 0) * S / over
             size = {
                 "squared": size**2,
@@ -128,6 +130,38 @@ MISTAKES = {
 }
 
 
+class PrivateYogi(Private):
+    """FedYogi on the private average by hand, which it shows: a model alone doesn't tell the average."""
+
+    def start(self, case: Case) -> Any:
+        # The average comes as the only message of the specification's server, which changes nothing of it.
+        inner = SUBJECT.start(replace(case, messages=()))
+
+        def step(e: Messages) -> Any:
+            mean = unflatten(self.average(e, case).astype(case.dtype), case.x0)
+            return inner.step(replace(e, messages=(replace(e.messages[0], delta=mean, weight=1),), noise=()))
+
+        return SimpleNamespace(step=step)
+
+
+LEAST = ("clip-norm 0.5", "weight-cap 20", "divisor-at-least 2", "noise 0.6")
+OF_YOGI = {
+    "noise over the divisor in use": "yours: noise = (s c / max(D, sum(w_j))) z, wanted: noise = (s c / D) z",
+    "weighed first": "yours: b_i = min(c / ||Delta_i||, min(n_i / w, 1)) / max(sum(",
+    "at least messages": "min(n_i / w, 1) / max(M, D), wanted: ",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["", *OF_YOGI])
+def test_an_average_is_told_from_what_is_shown_if_the_model_does_not_tell_it(how: str) -> None:
+    subject = PrivateYogi(LEAST, how=how)
+    claim = Claim("fedyogi", "server", "", {"weights": "examples"}, intermediates=("delta", "m", "v"), messages=LEAST)
+    subject.info = replace(subject.info, claims=(claim,))
+    said = named(subject) if how else judged(subject).verdict
+    assert OF_YOGI.get(how, "conforms") in said, said
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("how", MISTAKES)
 def test_a_mistake_in_a_private_average_has_a_name(how: str) -> None:
@@ -164,8 +198,12 @@ class AtRandom(Private):
         rows = []
         for m in e.messages:
             y, u = flatten(m.delta).astype(float) * 16, np.array(m.draws)
+            u = np.array(e.messages[0].draws) if self.how == "shared" else u
             low = np.floor(y)
-            other = {"nearest": np.rint(y), "nearest with draws": np.rint(y + u), "turned": low + (u < y - low)}
+            sign = np.where(y < 0, -1, 1)
+            first = np.concatenate([u[: np.size(a)] for a in m.delta.values()])
+            other = {"magnitude": sign * np.floor(sign * y + u), "first draws": np.floor(y + first)}
+            other |= {"nearest": np.rint(y), "nearest with draws": np.rint(y + u), "turned": low + (u < y - low)}
             rows.append(other.get(self.how, np.where(u < 1 - (y - low), low, low + 1)) / 16)
         return np.asarray(n / n.sum() @ np.array(rows))
 
@@ -182,6 +220,9 @@ def test_messages_that_are_rounded_at_random_conform() -> None:
         ("nearest", "rounded to multiples of 2^-4, not rounded at random"),
         pytest.param("nearest with draws", "2^4 change + draw is rounded to the nearest", marks=pytest.mark.slow),
         pytest.param("turned", "2^4 change - draw is rounded up", marks=pytest.mark.slow),
+        pytest.param("magnitude", "2^4 abs(change) + draw is rounded down and takes", marks=pytest.mark.slow),
+        pytest.param("first draws", "each block of a message takes the message's first draws", marks=pytest.mark.slow),
+        pytest.param("shared", "every message takes the draws of the first", marks=pytest.mark.slow),
     ],
 )
 def test_another_rounding_gets_a_name(how: str, words: str) -> None:

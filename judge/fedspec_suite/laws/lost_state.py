@@ -164,7 +164,7 @@ def spoils(s: Scenario) -> Iterator[tuple[str, set[str], Spoil]]:
         if grid.digits <= np.finfo(s.case.dtype).nmant:
             for some in [(n,) for n in vectors] + [tuple(vectors)] * (len(vectors) > 1):
                 words = f"{', '.join(some)} went through {kind}"
-                yield words, set(), partial(_only, some, lambda seen, g=grid: _each(seen.now, partial(_rounded, g)))
+                yield words, set(), partial(_only, some, partial(_short, grid))
     yield "the last event is lost", set(), lambda seen: seen.before
     yield "the last event is taken twice", set(), lambda seen: seen.again()
 
@@ -227,8 +227,9 @@ def _equal(a: Any, b: Any) -> bool:
         return False
 
 
-def _rounded(grid: Grid, a: Any) -> Any:
-    return on_grid(a.reshape(-1), grid).reshape(a.shape)
+def _short(grid: Grid, seen: Seen) -> State:
+    """A state whose numbers went through a narrower type."""
+    return _each(seen.now, lambda a: on_grid(a.reshape(-1), grid).reshape(a.shape))
 
 
 def named(bench: Bench, s: Scenario, once: Sequence[Shown], everywhere: Sequence[Shown]) -> str:

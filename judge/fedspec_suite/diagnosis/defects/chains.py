@@ -12,8 +12,8 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from fedspec.algorithms.synchronous import model
-from fedspec.arith import ratio, stack
-from fedspec.averaging import DIVISORS, Sent, at_random, counts, delivered, noisy
+from fedspec.arith import ratio, sign, stack
+from fedspec.averaging import DIVISORS, Sent, at_random, counts, delivered, drawn, noisy
 from fedspec.chain import LINKS, MICRO, Word, accumulates, as_number
 from fedspec.contract import Event, Gradient
 from fedspec.plan import Messages
@@ -248,8 +248,10 @@ def of(setting: Setting) -> Iterator[Defect]:
         if setting.level == "server" and name in (*TYPES, *FIXED, "fixed-random"):
             words = f"each client's model is {DONE[name].format(name, number)}, not its change"
             yield _passing(words, partial(_of_models_sent, name))
-        for words, drawn in _DRAWN.items() if name == "fixed-random" else ():
-            yield _passing(words.format(number), partial(_of_draws, drawn))
+        for words, made in _DRAWN.items() if name == "fixed-random" else ():
+            yield _passing(words.format(number), partial(_of_draws, made))
+        for words, again in _REUSED.items() if name == "fixed-random" else ():
+            yield _passing(words, partial(_of_draws_again, again))
         if name == "fixed-random":
             words = f"messages are {DONE[name].format(name, number)} after they are weighed, not before"
             yield _passing(words, _rounded_shares)
@@ -265,13 +267,18 @@ def of(setting: Setting) -> Iterator[Defect]:
                 yield _of_mean(said, link, setting.messages if each else rest, way)
 
 
-_DELIVERED, _PASSED, _AT_RANDOM, _NOISY = (cast(FunctionType, f) for f in (delivered, passed, at_random, noisy))
+_DELIVERED, _PASSED, _AT_RANDOM, _NOISY, _DRAWS = (
+    cast(FunctionType, f) for f in (delivered, passed, at_random, noisy, drawn)
+)
 
 _DRAWN: Mapping[str, Callable[[Any, Any, float], Any]] = {
     "2^{0} change + draw is rounded to the nearest whole number, not down": lambda d, u, k: _whole(d, u, k, round),
     "2^{0} change - draw is rounded up, not 2^{0} change + draw down": lambda d, u, k: _whole(d, -u, k, math.ceil),
     "2^{0} change + draw is cut off towards zero, not rounded down": lambda d, u, k: _whole(d, u, k, math.trunc),
     "2^{0} change is rounded down, without a draw": lambda d, u, k: _whole(d, 0 * u, k, math.floor),
+    "2^{0} abs(change) + draw is rounded down and takes the change's sign": lambda d, u, k: (
+        sign(d) * _whole(sign(d) * d, u, k, math.floor)
+    ),
 }
 """Other uses of the draws of a random rounding: what is made of a change, its draws and the number of bits."""
 
@@ -280,8 +287,21 @@ def _whole(d: Any, u: Any, k: float, whole: Callable[[Any], int]) -> Any:
     return on_grid(d + u * as_number(2.0**-k, d), in_bits("fixed-random", k, whole))
 
 
-def _of_draws(drawn: Callable[[Any, Any, float], Any], inner: Running) -> Around:
-    return {_AT_RANDOM: lambda there: drawn}
+_REUSED: Mapping[str, Callable[[Any, Any], Any]] = {
+    "each block of a message takes the message's first draws": lambda draws, blocks: [
+        [v for b in blocks for v in u[: b.stop - b.start]] for u in draws
+    ],
+    "every message takes the draws of the first": lambda draws, blocks: [draws[0]] * len(draws),
+}
+"""Other draws of random roundings: what is made of the draws of all messages and of the slices of the blocks."""
+
+
+def _of_draws_again(again: Callable[[Any, Any], Any], inner: Running) -> Around:
+    return {_DRAWS: lambda there: lambda sent, deltas: again(there(sent, deltas), sent.blocks)}
+
+
+def _of_draws(made: Callable[[Any, Any, float], Any], inner: Running) -> Around:
+    return {_AT_RANDOM: lambda there: made}
 
 
 def _rounded_shares(inner: Running) -> Around:
@@ -335,7 +355,7 @@ def _passing(words: str, around: Callable[[Running], Around]) -> Defect:
         with inner.spec.behind(around(inner)):
             return inner.step(event)
 
-    return Defect(words=words, tail="delta", session=lambda inner, s: Stepping(inner, take))
+    return Defect(words=words, session=lambda inner, s: Stepping(inner, take))
 
 
 def _of_models_sent(name: str, inner: Running) -> Around:
@@ -363,4 +383,4 @@ def _of_mean(words: str, link: str, links: tuple[str, ...], way: _Way) -> Defect
 
         return around_mean(around)(inner, s)
 
-    return Defect(words=words, tail="delta", given=lambda s: with_messages(s, *links), session=session)
+    return Defect(words=words, given=lambda s: with_messages(s, *links), session=session)

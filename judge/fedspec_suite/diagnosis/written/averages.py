@@ -27,14 +27,14 @@ from fedspec.plan import Messages
 from fedspec.source_text import copied
 from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping
 from fedspec_suite.diagnosis.edits.edit import Put, swapped
-from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed, equation_of
+from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed
 from fedspec_suite.diagnosis.written.box import parts_of
 from fedspec_suite.diagnosis.written.notation import in_symbols
 from fedspec_suite.diagnosis.written.plays import Play
-from fedspec_suite.diagnosis.written.weights import CONDITION, SLACK, TRIED
+from fedspec_suite.diagnosis.written.weights import CONDITION, SLACK, TRIED, mean_of
 from fedspec_suite.measure.call_graph import Spaces
 from fedspec_suite.measure.formulas import ROWS, evaluated, smallest, terms_of
-from fedspec_suite.measure.reaching import WEIGH, OpenMean, flat_model, reach
+from fedspec_suite.measure.reaching import WEIGH, OpenMean, flat_model
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
@@ -135,6 +135,7 @@ def _rounds(play: Play) -> Iterator[Solved]:
         KeyError: no sum of changes and noise leads to the subject's model.
     """
     mean = OpenMean()
+    last: dict[str, Any] = {}
     raw: list[tuple[Array, Array, Sequence[Any]]] = []
 
     def delivered_in_place(names: Spaces) -> Any:
@@ -152,7 +153,9 @@ def _rounds(play: Play) -> Iterator[Solved]:
             vars(session).update(before)
             mean.now = y
             mean.calls.clear()
-            return flat_model(session.step(event))
+            last.clear()
+            last.update(session.step(event))
+            return flat_model(last)
 
         x = np.asarray(model(before["state"]), float)
         mean.last = 0
@@ -161,7 +164,7 @@ def _rounds(play: Play) -> Iterator[Solved]:
         if not mean.calls or not raw:
             raise KeyError("not one mean of the messages")
         w, rows = mean.calls[-1]
-        y = reach(taken, np.asarray(answer["x"], float), w @ rows, plain)
+        y = mean_of(session, answer, last, taken, w @ rows, plain)
         deltas, z, examples = raw[0]
         basis = np.concatenate([deltas, z[None]]) if z.size else deltas
         if len(basis) < deltas.shape[1] and np.linalg.cond(basis) < CONDITION:
@@ -244,9 +247,10 @@ def _noise(z: Array, claimed: Array, values: Mapping[str, Array]) -> str | None:
         ]
         if fits:
             break
-    if len(fits) == 1:
-        return fits[0]
-    return f"{z[0]:.6g}" if np.ptp(z) <= SLACK else None
+    if len(fits) != 1 and np.ptp(z) <= SLACK:
+        return f"{z[0]:.6g}"
+    # No number is the factor then: numbers of the claim that happen to be equal cancel in the longer products.
+    return min(fits, key=len, default=None)
 
 
 def _product(powers: Mapping[str, float], sign: str = "") -> str:
@@ -305,15 +309,15 @@ def _variant(setting: Setting, b: ast.expr | None, wanted: ast.expr | None, nois
     divisor = "D" if any(word.startswith("divisor") for word in setting.messages) else "M"
     claimed_noise = _product({"s": 1, "c": 1, divisor: -1}) if noise else ""
     yours, theirs = said(b, noise), said(wanted, claimed_noise)
-    equation = equation_of(setting, "delta")
+    # What is wanted is the claim's, and no equation of the rule has it.
     return replace(
         as_claimed(setting),
         words=f"yours: {yours}, wanted: {theirs}" + ", in Delta = sum_i b_i Delta_i + noise" * (b is not None),
-        equation=equation,
+        equation="messages",
         defects=(Defect(words="", session=lambda inner, s: Stepping(inner, partial(take, s))),),
         parts=1,
         kind="written",
-        names=({"yours": yours, "wanted": theirs, "equation": equation},),
+        names=({"yours": yours, "wanted": theirs, "equation": "messages"},),
     )
 
 

@@ -11,7 +11,7 @@ import functools
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, product
+from itertools import chain, islice, product
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from fedspec_suite.diagnosis.composed import together
 from fedspec_suite.diagnosis.defects.limits import MEAN
 from fedspec_suite.diagnosis.edits.memory import Memory
 from fedspec_suite.diagnosis.variants import CANNOT, Variant
+from fedspec_suite.diagnosis.written.averages import averaged
 from fedspec_suite.diagnosis.written.box import Box, boxes, read_in, rows, solved, value_of
 from fedspec_suite.diagnosis.written.plays import Play, generic_cases, taken
 from fedspec_suite.diagnosis.written.replay import (
@@ -87,7 +88,8 @@ def several(bench: Bench, setting: Setting, readings: Sequence[Mapping[str, str]
     plays = [*taken(bench, generic_cases(setting))]
     shown = {"x", *bench.offer.intermediates}
     names = shown.intersection(*({*a} for p in plays for a in p.answers)) if plays else set[str]()
-    means = [*islice(weighted(plays, setting), TRIED)] if "delta" in names else []
+    others_of_mean = chain(averaged(plays, setting), weighted(plays, setting)) if "delta" in names else ()
+    means = [*islice(others_of_mean, TRIED)]
     halves: list[Variant] = []
     others = [other for options in readings for other in boxes(replace(setting, options=options))]
     for box in boxes(setting):

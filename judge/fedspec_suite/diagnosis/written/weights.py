@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, islice
 from typing import Any
@@ -26,6 +26,7 @@ from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed, equati
 from fedspec_suite.diagnosis.written.notation import in_symbols
 from fedspec_suite.diagnosis.written.plays import Play
 from fedspec_suite.diagnosis.written.replay import as_shown
+from fedspec_suite.measure.bench import Shown
 from fedspec_suite.measure.formulas import ROWS, evaluated, smallest, terms_of
 from fedspec_suite.measure.reaching import WEIGH, OpenMean, flat_model, reach
 from fedspec_suite.measure.scenario import Scenario
@@ -189,11 +190,7 @@ def _rounds(play: Play) -> Iterator[Round]:
                 raise KeyError("not one mean of the waiting changes")
             continue
         w, rows = mean.calls[0]
-        if "delta" in answer and np.array_equal(np.asarray(last.get("delta"), float), w @ rows):
-            y = np.asarray(answer["delta"], float)
-            session.state = as_shown(session.state, answer)
-        else:
-            y = reach(taken, np.asarray(answer["x"], float), w @ rows, plain)
+        y = mean_of(session, answer, last, taken, w @ rows, plain)
         # With one coordinate more than clients, a vector that is no weighted sum of the rows shows.
         if len(w) < rows.shape[1] and np.linalg.cond(rows) < CONDITION:
             b = np.linalg.lstsq(rows.T, y, rcond=None)[0]
@@ -201,6 +198,28 @@ def _rounds(play: Play) -> Iterator[Round]:
                 raise KeyError("no weighted sum of the rows")
             yield Round(b, w, [*waits], play.s)
         waits.clear()
+
+
+def mean_of(
+    session: Any, answer: Shown, claimed: Mapping[str, Any], taken: Callable[[Array], Array], made: Array, plain: Array
+) -> Array:
+    """Return the mean that a subject took in an event: the one that it shows, else the one that leads to its model.
+
+    Args:
+        session: the claimed rule's session after the event; it goes on from what the subject shows.
+        answer: the subject's answer.
+        claimed: the session's.
+        taken: the model for what the mean is.
+        made: the claimed mean.
+        plain: the model that this leads to.
+
+    Raises:
+        KeyError: no mean leads to the model.
+    """
+    if "delta" in answer and np.array_equal(np.asarray(claimed.get("delta"), float), made):
+        session.state = as_shown(session.state, answer)
+        return np.asarray(answer["delta"], float)
+    return reach(taken, np.asarray(answer["x"], float), made, plain)
 
 
 def _values(w: Any, rows: Sequence[Row], s: Scenario, forms: Sequence[str]) -> dict[str, Any]:
