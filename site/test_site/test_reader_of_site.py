@@ -113,9 +113,15 @@ def test_words_stay_words(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_sources_are_links(site: Site) -> None:
+    from fedspec.catalogue import CATALOGUE
     from fedspec.papers import PAPERS
     from fedspec_proofs import ledger
 
+    for id, a in CATALOGUE.items():
+        facts = page(site.folder / f"algorithms/{id}.html").find("dl", class_="facts")[0]
+        outside = [one for one in facts.find("a") if one.given["href"].startswith("https://")]
+        assert len(outside) >= len(re.findall(r"\(\d{4}\)", a.source)), id
+        assert outside or "textbook" in a.source, id
     for id, claim in ledger.claims().items():
         root = page(site.folder / f"ledger/{id}.html")
         links = {one.given["href"] for one in root.find("dl", class_="facts")[0].find("a")}
