@@ -29,6 +29,9 @@ def test_no_two_pages_have_one_title(site: Site) -> None:
             titles.setdefault(page(file).find("title")[0].words, []).append(name(site, file))
     assert [some for some in titles.values() if len(some) > 1] == []
     assert titles["FedAda2, Corollary 23: refuted - fedspec"] == ["ledger/fedada2.corollary-23"]
+    assert titles["fedprox: FedAvg with proximal clients - fedspec"] == ["algorithms/fedprox"]
+    numbered = re.compile(r"\b(eq|theorem|lemma|corollary|proposition|algorithm|assumption|remark|table) ([a-z] )?\d")
+    assert [said for said in titles if numbered.search(said)] == [], "words of an id"
 
 
 def untyped(one: Element) -> str:
