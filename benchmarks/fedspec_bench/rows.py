@@ -28,7 +28,7 @@ class Row:
         versions: versions of its packages.
         notes: its own notes.
         error: the first line of what stopped it.
-        void: why its figures do not count.
+        void: reason why its figures do not count.
     """
 
     job: Job

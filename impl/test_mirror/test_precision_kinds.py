@@ -50,10 +50,10 @@ class Kind:
         make: makes the module.
         ways: the ways that train it; all others refuse it.
         given: options of the federation.
-        around: what the loop enters around forward and loss.
+        around: context manager that the loop enters around forward and loss.
         dtype: the type of inputs.
         apart: largest distance to the loop, over the distance that the model moves.
-        stacked: that of several clients at once, whose products of matrices may round otherwise.
+        stacked: ``apart`` for several clients at once, whose products of matrices may round otherwise.
     """
 
     make: Callable[[], nn.Module]

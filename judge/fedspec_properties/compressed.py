@@ -52,10 +52,10 @@ class Sending:
 
     Attributes:
         round: the number of the round, from 0.
-        whole: what it would send, by the matrix of its steps, from the model shown.
-        sent: what it sends, as shown.
-        left: what it does not send, as shown, or whole without sent.
-        bounds: how far these may be off.
+        whole: [d] the change before compression, by the matrix of the client's steps, from the model shown.
+        sent: [d] the change that the client sends, as shown.
+        left: [d] the rest that the client keeps, as shown; else ``whole`` minus ``sent``.
+        bounds: [d] scale of the rounding errors of these vectors.
     """
 
     round: int

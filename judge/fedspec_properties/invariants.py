@@ -39,11 +39,11 @@ class Invariant:
         paper: its key among ``fedspec.papers.PAPERS``.
         number: its number among the paper's.
         says: the statement, in words.
-        source: where the paper prints it, or "by the rule".
+        source: place in the paper, or "by the rule".
         laws: ids of laws that look for a violation.
         tests: tests of the specification, ``file::name``.
         proofs: ids of claims of the ledger, ``fedspec claims``.
-        why: what is not covered, and why not; empty where all is.
+        why: the part that nothing covers, with the reason; empty if everything is covered.
     """
 
     paper: str

@@ -133,7 +133,7 @@ LAWS = (
         id="peers-history",
         words="decentralised Adam from its whole history: moments as sums, mixing as products of matrices",
         levels=TRACE,
-        source="Nazari et al. (2019), Algorithm 1; Chen et al. (2021), Algorithm 2",
+        source="Nazari et al. (2019), Algorithm 1; Chen, Karimi, Zhao and Li (2021), Algorithm 2",
         cases=exchange_scenarios,
         check=follows(adaptive_models, lifted=False),
         applies=fact(Fact.PEERS, Fact.ADAPTIVE),

@@ -24,7 +24,7 @@ class DoesNotConform(AssertionError):
 
     Attributes:
         results: the result of each claim.
-        complaints: what is wrong with the expected failures.
+        complaints: faults of the file of expected failures.
     """
 
     def __init__(self, text: str, results: Sequence[Result], complaints: Sequence[Complaint]) -> None:
@@ -54,11 +54,11 @@ def check_adapter(
         only: patterns ``[VARIANT:]ALGORITHM[/LEVEL[/READING]]``.
         law: patterns of the laws, with commas between them.
         profile: ``quick``, ``full`` or ``soak``.
-        seed: of the drawn cases.
+        seed: seed of the drawn cases.
         limit: seconds that one answer may take.
         expect: a file of expected failures.
         today: the day that their last days are compared with; the present one by default.
-        strict: whether it is an error that part of a claim was not seen or not asked.
+        strict: True: a claim that was seen or asked in part is an error.
         algorithms: rows of own algorithms, which join the catalogue; docs/own-algorithms.md.
 
     Raises:

@@ -48,7 +48,7 @@ def found(group: str, name: str, words: str) -> EntryPoint:
     Args:
         group: one of the groups above.
         name: one of its :func:`names`.
-        words: what the user asked for, for the message.
+        words: the user's request, for the message.
 
     Raises:
         FedspecError: the distribution that brings it is not installed.

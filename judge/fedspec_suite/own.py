@@ -19,13 +19,13 @@ class Mistake:
 
     Attributes:
         id: stable slug.
-        words: what is wrong, as a diagnosis prints it.
-        function: what is edited.
+        words: the mistake, as a diagnosis prints it.
+        function: the edited function.
         old: a piece of its source, found exactly once.
-        new: what stands there instead; it may use everything in ``fedspec.arith``.
-        algorithms: where it shows; all rows of the file where it does not say.
+        new: the piece's replacement; it may use everything in ``fedspec.arith``.
+        algorithms: algorithms that it affects; all rows of the file if none is named.
         options: the reading under which the edit is made, where it is not the canonical one.
-        survives: why no law but those that read the rule can tell it from the rule; empty: one must.
+        survives: reason why only laws that read the rule can tell it from the rule; empty: another law must.
     """
 
     id: str
@@ -45,8 +45,8 @@ class Reduction:
     Attributes:
         target: the other one.
         values: the hyper-parameters, by name.
-        cited: where that is said, or why it is so.
-        levels: where it holds.
+        cited: source of the reduction, or the reason why it holds.
+        levels: levels at which it holds.
         algorithm: the one of the file, where it holds several rows.
         hyper: hyper-parameters that the target has and this one has not, by name.
         options: options of the target that are not canonical, by name.

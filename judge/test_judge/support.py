@@ -73,8 +73,7 @@ def fedspec(
         arguments: arguments behind ``fedspec``.
         cwd: folder in which it runs.
         cases: number of cases that its quick profile draws.
-        explained: whether it looks for what explains an offer that does not conform, which takes long where nothing
-            does.
+        explained: True: look for an explanation of an offer that does not conform, which takes long if there is none.
         out: a file that takes what it prints, and is not read.
     """
     return _asked(_forks(), arguments, cwd, judging=(cases, explained, True), out=out)

@@ -16,6 +16,9 @@ PRONOUN = re.compile(
 )
 """Beginnings without a noun or a verb: 'Whether x' is 'True if x', 'How many x' is 'Number of x'."""
 QUOTED = re.compile(f"[\"']{PRONOUN.pattern}")
+SECTION = re.compile(r" *(Args|Attributes|Raises|Returns|Yields):$")
+ENTRY = re.compile(r" *[\w*, ]+: (what|how|whether|which|where|when|why|who|whose|of|that|those|these|they)\b")
+"""Line of an argument, attribute or exception that begins without a noun or a verb."""
 
 
 def docstrings(tree: ast.AST) -> Iterator[str]:
@@ -36,6 +39,19 @@ def without_noun(text: str) -> list[str]:
     return [doc for doc in docstrings(ast.parse(text)) if PRONOUN.match(doc)] if QUOTED.search(text) else []
 
 
+def entries(doc: str) -> Iterator[str]:
+    """Yield the lines below the first section of a docstring that begin without a noun."""
+    lines = doc.splitlines()
+    below = next((k for k, line in enumerate(lines) if SECTION.match(line)), len(lines))
+    yield from (line.strip() for line in lines[below:] if ENTRY.match(line))
+
+
+def entries_without_noun(text: str) -> list[str]:
+    """List the arguments, attributes and exceptions of a file whose descriptions begin without a noun."""
+    found = any(map(ENTRY.match, text.splitlines()))
+    return [entry for doc in docstrings(ast.parse(text)) for entry in entries(doc)] if found else []
+
+
 def test_a_pronoun_at_the_beginning_is_found() -> None:
     text = '''"""What it does."""
 A = 1
@@ -50,8 +66,31 @@ class B:
     assert without_noun('"""Offers of a package."""\ndef f():\n    """True if it holds."""\n') == []
 
 
+def test_an_argument_without_a_noun_is_found() -> None:
+    text = '''def f(a, b):
+    """Add: whether or not.
+
+    Rule: what precedes a section is prose.
+
+    Args:
+        a, b: what to add.
+        c: number, or what stands for it.
+
+    Raises:
+        KeyError: where none is known.
+    """
+'''
+    assert entries_without_noun(text) == ["a, b: what to add.", "KeyError: where none is known."]
+
+
 @pytest.mark.parametrize("folder", ROOTS)
 def test_no_docstring_begins_with_a_pronoun(folder: str) -> None:
     assert {
         str(p): bad for p in (ROOT / folder).rglob("*.py") if (bad := without_noun(p.read_text(encoding="utf-8")))
     } == {}
+
+
+@pytest.mark.parametrize("folder", ROOTS)
+def test_no_argument_is_described_without_a_noun(folder: str) -> None:
+    found = {str(p): entries_without_noun(p.read_text(encoding="utf-8")) for p in (ROOT / folder).rglob("*.py")}
+    assert {path: bad for path, bad in found.items() if bad} == {}

@@ -245,7 +245,7 @@ class Claim:
             empty.
         chain: ids of the claims from which this claim follows, in the order of the argument; for a refuted claim, the
             links of its printed proof. A verdict is never stronger than the weakest link in the chain.
-        extent: how much of the statement the claim shows; None if it shows nothing.
+        extent: the part of the statement that the claim shows; None if it shows nothing.
         severity: consequence of a refuted statement of the paper; else None.
     """
 

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from fedspec.catalogue import CATALOGUE, FAMILIES, Algorithm
+from fedspec.citations import ADDRESSES, CITATION
 from fedspec.costs import SYMBOLS
 from fedspec.errors import FedspecError
-from fedspec.papers import PAPERS
 from fedspec_site import verdicts
 from fedspec_site.lines import lines
 from fedspec_site.results import of_algorithm
-from fedspec_site.text import linked
 from fedspec_site.writing import Source
 from fedspec_suite.report import graph, offer_page, page
 from fedspec_suite.report.source import code_of
@@ -63,7 +62,7 @@ def write(source: Source) -> None:
             f"algorithms/{a.id}",
             "algorithm",
             a=a,
-            source=_source(a),
+            cited=cited,
             record=record,
             readings=_readings(a, record["code"]),
             lines=lines(a),
@@ -78,15 +77,9 @@ def write(source: Source) -> None:
         )
 
 
-def _source(a: Algorithm) -> Markup:
-    """Its source, with links to the papers that it names."""
-    text = str(linked(a.source))
-    for paper in PAPERS.values():
-        link = next(iter(paper.links.values()))
-        text = re.sub(
-            rf"(?<![\w-]){re.escape(paper.name)}(?![\w-])", f'<a href="{link}">{paper.name}</a>', text, count=1
-        )
-    return Markup(text)
+def cited(html: Markup) -> Markup:
+    """Add links to the papers that some words cite."""
+    return Markup(CITATION.sub(lambda m: f'<a href="{ADDRESSES[m[0]]}">{m[0]}</a>', html))
 
 
 def _symbols(formulas: Sequence[str]) -> dict[str, str]:

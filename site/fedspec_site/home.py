@@ -19,14 +19,15 @@ def readme() -> dict[str, object]:
     """
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     sentence, _, more = " ".join(text.split("\n\n")[1].split()).partition(". ")
-    install = re.search(r"^## Install\n.*?^```\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    section = text.partition("\n## Install\n")[2].partition("\n## ")[0]
+    install = re.findall(r"^\| (.*) \| `(.*)` \|$", section, re.MULTILINE)
     asked = re.search(r"^```\n\$ (fedspec check [^\n]*)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     if not (install and asked):
         raise ValueError(
-            "README.md: it needs a block below `## Install`, and a block that begins with `$ fedspec check`"
+            "README.md: it needs a table below `## Install`, and a block that begins with `$ fedspec check`"
         )
     answer = [line for line in asked[2].splitlines() if line != "..."]
-    return dict(sentence=f"{sentence}.", more=more, install=install[1].splitlines(), asked=asked[1], answer=answer)
+    return dict(sentence=f"{sentence}.", more=more, install=install, asked=asked[1], answer=answer)
 
 
 def write(source: Source) -> None:

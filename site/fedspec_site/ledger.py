@@ -15,7 +15,8 @@ from fedspec.papers import PAPERS
 from fedspec_proofs import chain, stored
 from fedspec_proofs import ledger as book
 from fedspec_proofs.claim import Claim, Extent, Record, Verdict
-from fedspec_proofs.report.claims import JUDGED, SHARES, headings, how
+from fedspec_proofs.report.claims import JUDGED, SHARES, how
+from fedspec_proofs.report.headings import headings
 from fedspec_site import verdicts
 from fedspec_site.drawn import sides
 from fedspec_site.formulas import prose

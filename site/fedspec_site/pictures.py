@@ -42,7 +42,7 @@ def figure(source: Source, file: Path, words: str, to: str) -> str:
     """Return a picture as an HTML figure with a caption; every panel shows its part of the file.
 
     Args:
-        source: where the file is copied, as it is.
+        source: the built sources, to which the file is copied unchanged.
         file: the picture.
         words: its caption.
         to: its address on the page.

@@ -29,6 +29,9 @@ def test_no_two_pages_have_one_title(site: Site) -> None:
             titles.setdefault(page(file).find("title")[0].words, []).append(name(site, file))
     assert [some for some in titles.values() if len(some) > 1] == []
     assert titles["FedAda2, Corollary 23: refuted - fedspec"] == ["ledger/fedada2.corollary-23"]
+    assert titles["fedprox: FedAvg with proximal clients - fedspec"] == ["algorithms/fedprox"]
+    numbered = re.compile(r"\b(eq|theorem|lemma|corollary|proposition|algorithm|assumption|remark|table) ([a-z] )?\d")
+    assert [said for said in titles if numbered.search(said)] == [], "words of an id"
 
 
 def untyped(one: Element) -> str:
@@ -113,9 +116,15 @@ def test_words_stay_words(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_sources_are_links(site: Site) -> None:
+    from fedspec.catalogue import CATALOGUE
     from fedspec.papers import PAPERS
     from fedspec_proofs import ledger
 
+    for id, a in CATALOGUE.items():
+        facts = page(site.folder / f"algorithms/{id}.html").find("dl", class_="facts")[0]
+        outside = [one for one in facts.find("a") if one.given["href"].startswith("https://")]
+        assert len(outside) >= len(re.findall(r"\(\d{4}\)", a.source)), id
+        assert outside or "textbook" in a.source, id
     for id, claim in ledger.claims().items():
         root = page(site.folder / f"ledger/{id}.html")
         links = {one.given["href"] for one in root.find("dl", class_="facts")[0].find("a")}

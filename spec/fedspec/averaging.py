@@ -43,7 +43,7 @@ class Sent:
 
     Attributes:
         blocks: the slices of the model's blocks.
-        weighting: how clients are weighted, for example by examples.
+        weighting: weights of the clients in the average, for example by examples.
         noise: d standard normal draws.
         draws: d draws in [0, 1) for each message.
     """

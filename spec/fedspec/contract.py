@@ -109,14 +109,14 @@ class Claim:
             (``fedspec.faults``).
         schedules: schedules of rates that the implementation makes by itself, by hyper-parameter, such as
             ``{"eta": "cosine/round period=100 floor=0.1"}`` (``fedspec.schedules``).
-        gradients: what a client does to each gradient before its step, in order, such as
-            ``("clip-norm 1", "decay 0.01")`` (``fedspec.chain``).
-        messages: what each client's change passes between client and average, and the average itself, in order, such
-            as ``("clip-norm 1", "bfloat16")`` (``fedspec.rounding``, ``fedspec.averaging``).
+        gradients: transformations of each gradient before a client's step, in order, such as ``("clip-norm 1", "decay
+            0.01")`` (``fedspec.chain``).
+        messages: transformations of each client's change on its way to the average, and the average itself, in order,
+            such as ``("clip-norm 1", "bfloat16")`` (``fedspec.rounding``, ``fedspec.averaging``).
         parts: blocks that aren't trained or averaged like the others, such as ``{"head": "local"}``
             (``fedspec.parts``).
-        steps: what happens to a client's model before and after its step, in order, such as
-            ``("decoupled-decay 0.01", "lookahead 5 0.8")`` (``fedspec.steps``).
+        steps: transformations of a client's model before and after its step, in order, such as ``("decoupled-decay
+            0.01", "lookahead 5 0.8")`` (``fedspec.steps``).
     """
 
     algorithm: str

@@ -69,8 +69,8 @@ class Federation:
             returns them.
         keys: the entries of a Dataset's dicts that are inputs and targets; None: the dict is the example.
         cached: True: read the Datasets once, when the federation is made, and keep the tensors in memory.
-        statistics: what the server does with running statistics, for example of BatchNorm: ``averaged`` by sample
-            sizes, ``kept`` by each client, of the ``last`` participant, or ``recomputed``
+        statistics: rule for running statistics at the server, for example of BatchNorm: ``averaged`` by sample sizes,
+            ``kept`` by each client, of the ``last`` participant, or ``recomputed``
             (:mod:`fedspec_torch.federation.statistics`).
         clip: the largest norm of a client's gradient of a minibatch; longer gradients are scaled down to it.
         clip_value: the largest magnitude of an entry of that gradient; larger entries are clamped to it. It excludes

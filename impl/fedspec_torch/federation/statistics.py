@@ -85,7 +85,7 @@ def after(
     """Return the server's statistics after a round, and the statistics that clients keep.
 
     Args:
-        reading: how the server combines the statistics, a :class:`Reading`.
+        reading: rule by which the server combines the statistics.
         begun: [b] the server's statistics before the round.
         own: statistics of clients that keep their own.
         now: new statistics of the clients that were trained.

@@ -209,7 +209,7 @@ def choose_run(choice: Choice, x: Stack, tau: Sequence[int], runs: Mapping[str, 
         x: the models from which the clients begin.
         tau: each client's number of local steps; only the first few steps are timed.
         runs: the methods for whole runs by name, or the reason why there is none.
-        repeat: how many times each of the two methods is timed.
+        repeat: number of times that each of the two methods is timed.
     """
     run, in_place = runs.get("fused"), runs[IN_PLACE]
     if run is None or isinstance(in_place, str) or run_of(choice) != IN_PLACE:

@@ -66,7 +66,7 @@ class Network:
 
     Attributes:
         module: the module to train; a caller has exclusive use of it, and must restore its parameters.
-        loss: of an output and its targets, or None (:mod:`fedspec_torch.gradients.calls`).
+        loss: loss of an output and its targets, or None (:mod:`fedspec_torch.gradients.calls`).
         precision: None: the parameters' type; ``bf16``: matrix products of numbers that are rounded to bfloat16, as in
             ``torch.autocast``, and everything else in float32.
         asked: the torch functions that module and loss called in the first call

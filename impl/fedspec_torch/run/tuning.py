@@ -134,7 +134,7 @@ def tune(
         rounds: number of rounds of each run.
         held_out: the share to hold out; or examples that no client has, as (inputs, targets) or as a Dataset: then all
             clients keep their data.
-        of: whether ``clients`` are held out, or ``examples`` of each client; None: clients, unless the task needs the
+        of: the held-out unit: ``clients``, or ``examples`` of each client; None: clients, unless the task needs the
             whole population (:mod:`fedspec_torch.run.held_out`); ``held_out`` of the result describes the choice.
         by: ``loss`` or ``accuracy``, averaged over the last tenth of the rounds.
         reading: a reading of the algorithm; None: the canonical one.

@@ -41,7 +41,7 @@ class Asked:
 
     Attributes:
         model: name of the model.
-        clients: how many.
+        clients: number of clients.
         alpha: alpha of the Dirichlet split by label; the smaller, the more the clients differ.
         batch_size: number of examples in a minibatch; None: all examples of the client.
         seed: seed of all random draws.

@@ -22,8 +22,8 @@ class Program:
         instructions: each instruction is an operator and its arguments; the results of the last instructions are
             written.
         outs: the block's vectors that are written, and the values written to them.
-        vectors: how many shared vectors the program reads.
-        numbers: how many numbers the program reads.
+        vectors: number of shared vectors that the program reads.
+        numbers: number of scalars that the program reads.
     """
 
     instructions: tuple[tuple[str, tuple[Ref, ...]], ...]

@@ -34,7 +34,7 @@ def model(s: Scenario, swings: bool) -> Array:
 
     Args:
         s: the scenario, of one round.
-        swings: whether every step of everybody leads past the bottom; if not, none does.
+        swings: True if every local step of every client leads past its minimum; False if none does.
     """
     (e,) = s.events
     assert isinstance(e, Round)

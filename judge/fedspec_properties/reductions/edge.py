@@ -66,23 +66,23 @@ class Edge:
     Attributes:
         id: stable slug, also that of the law.
         source: the algorithm that is restricted.
-        target: what it then is.
+        target: the algorithm that it then equals.
         when: the restriction, in words.
         cited: the statement it comes from.
-        level: where the source is run.
+        level: level at which the source is run.
         carry: the same run in the target's words.
         narrow: imposes the restriction on a drawn scenario of the source.
-        options: what the source's options must be; others may be anything.
+        options: required options of the source; its other options are free.
         needs: hyper-parameters that the restriction sets, so that a subject must not pin them.
-        zeroes: those among them that it sets to zero.
+        zeroes: hyper-parameters of ``needs`` that it sets to zero.
         back: the source's model that a model of the target stands for.
-        at: which event of the target corresponds to event k of the source; -1: none yet, the model is x0; None: it has
-            no counterpart.
-        draw: how scenarios of the source are drawn.
+        at: event of the target that corresponds to event k of the source; -1: none yet, the model is x0; None: event k
+            has no counterpart.
+        draw: settings with which scenarios of the source are drawn, by name.
         about: hyper-parameters that the restriction compares something with; it leaves them as they are drawn.
         also: other levels where it holds in the same words.
-        roots: whether it takes roots that no fraction has: where one arises, 50-digit decimals agree to 45 digits.
-        undecided: whether sympy does not decide it in time: it holds at random rational points, and is not proved.
+        roots: True if it takes roots that no fraction has; 50-digit decimals then agree to 45 digits.
+        undecided: True if sympy does not decide it in time: it holds at random rational points, and is not proved.
     """
 
     id: str
@@ -138,12 +138,11 @@ class Edge:
 
         Args:
             when: the restriction, in words; the values in ``named`` if there are none.
-            changes: what imposes it on a scenario, each after the one before.
-            narrow: what imposes it by drawing, before these.
+            changes: functions that impose the restriction on a scenario, applied in turn.
+            narrow: function that imposes the restriction by drawing, before ``changes``.
             needs: hyper-parameters that ``changes`` and ``narrow`` set.
             about: hyper-parameters that they compare something with.
-            named: what options of the source must be, values that its hyper-parameters are set to, sizes that
-                scenarios are drawn with; each by its name.
+            named: required options of the source, values of its hyper-parameters and sizes of drawn scenarios, by name.
         """
         row = CATALOGUE[self.source]
         values = {n: v for n, v in named.items() if n in row.numbers}
@@ -176,8 +175,8 @@ class Edge:
         """Return the edge with a rule that translates the source's run to the target.
 
         Args:
-            changes: what makes the target's events, model and problem, each after the one before.
-            at: which event of the target corresponds to an event of the source.
+            changes: functions that make the target's events, model and problem, applied in turn.
+            at: event of the target that corresponds to an event of the source.
             back: the source's model that a model of the target stands for.
             named: options and hyper-parameters of the target by name. A function makes one from the hyper-parameters h
                 and options o of the scenario so changed.

@@ -68,7 +68,7 @@ ALGHUNAIM = "external: Alghunaim (2024)"
 KOLOSKOVA = "external: Koloskova, Stich and Jaggi (2019)"
 LIU = "external: Liu, Lin, Koloskova and Stich (2024)"
 NEDIC = "external: Nedic, Olshevsky and Shi (2017)"
-PGA = "Chen et al. (2021), Gossip-PGA"
+PGA = "Chen, Yuan et al. (2021), Gossip-PGA"
 SCAFFOLD = "beside Karimireddy et al. (2020)"
 TANG = "external: Tang et al. (2018)"
 

@@ -81,10 +81,12 @@ WANG = "external: Wang, Lin and Chen (2022)"
 AVERAGES = (
     in_rounds("fedprox", "fedavg", "FedNova, eq. (7)").under(mu=0.0),
     reduces("fedavgm", "fedavg", "FedNova, L204 and L244").under(beta=0.0),
-    reduces("slowmo", "fedavg", "external: Wang et al. (2020); by its definition").under(beta=0.0),
-    reduces("slowmo", "fedavgm", "FedNova, L204; external: Wang et al. (2020): v is -eta_l times FedAvgM's").under(
-        "the clients' rate stays what it is"
-    ),
+    reduces("slowmo", "fedavg", "external: Wang, Tantia, Ballas and Rabbat (2020); by its definition").under(beta=0.0),
+    reduces(
+        "slowmo",
+        "fedavgm",
+        "FedNova, L204; external: Wang, Tantia, Ballas and Rabbat (2020): v is -eta_l times FedAvgM's",
+    ).under("the clients' rate stays what it is"),
     in_rounds("fedprox", "fedavg", "FedNova, eq. (31): the first gradient is taken where the pull is zero")
     .named("fedprox-one-step-is-fedavg")
     .under("every participant takes one step", single_steps),

@@ -20,7 +20,7 @@ class Command:
     """Command that is imported only when it runs.
 
     Attributes:
-        words: what it does, as the help says it.
+        words: description of the command in the help.
         where: MODULE:ATTRIBUTE of the function that it runs, or of a ``Typer`` of its own. Empty: the entry point of
             another distribution says it, or a function that takes a ``Typer``.
     """

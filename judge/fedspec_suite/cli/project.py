@@ -70,7 +70,7 @@ class Project:
         """Plugins that the file names, unresolved.
 
         Raises:
-            FedspecError: they are not a list of names.
+            FedspecError: the value is not a list of names.
         """
         named = self.table.get("plugins", [])
         if not isinstance(named, list) or not all(isinstance(name, str) for name in named):

@@ -26,8 +26,8 @@ def pairs(setting: Setting, standing: Mapping[Variant, str]) -> list[tuple[Varia
     does something else there with one that does nothing.
 
     Args:
-        setting: what the subject is judged on.
-        standing: what may come alone, and how it stands to that event: ``still``, ``idle``, ``fits`` or ``off``.
+        setting: the setting of the claim.
+        standing: the variants to combine, each with its effect on that event: ``still``, ``idle``, ``fits`` or ``off``.
     """
     mine = [v for v in standing if v.algorithm == setting.algorithm.id and v.kind in RANK]
     both = sorted(combinations(mine, 2), key=lambda two: sum(RANK[v.kind] for v in two))
@@ -42,7 +42,7 @@ def doubled(setting: Setting, halves: Sequence[Variant], others: Sequence[Varian
     """Pairs of a half and another variant, both of the setting's algorithm; each pair once.
 
     Args:
-        setting: what the subject is judged on.
+        setting: the setting of the claim.
         halves: variants that give the subject's answers in some case where the subject deviates.
         others: variants that may come with a half.
     """

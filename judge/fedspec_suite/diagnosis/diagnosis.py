@@ -35,16 +35,16 @@ class Diagnosis:
     """Comparison of a subject's models with the claim and with variants on sample cases.
 
     Attributes:
-        played: how many of the cases it played.
+        played: number of sample cases that the subject played.
         claimed: its distance from the claimed reading; infinite where too few components are decided.
         found: the variants that it agrees with, the simplest first, where that is not the claimed one.
-        seen: what its steps and numbers show, where no variant is found.
-        unlike: what it shows beside the model that is not what the claimed reading gives, where the model is.
-        gates: where it deviates, where one feature of a case decides that.
-        beside: how many cases without that feature it was seen to follow.
-        fitted: whether what is seen says of every step what it is.
-        search: how far the search went that found none, where it did not go to the end.
-        passes: what was looked for, and how far.
+        seen: properties of the subject's steps and numbers, if no variant is found.
+        unlike: intermediates that deviate from the claimed reading although the model follows it.
+        gates: features of a case that decide whether the subject deviates.
+        beside: number of cases without those features in which the subject follows the claim.
+        fitted: True if ``seen`` gives a formula for every step.
+        search: extent of a search without result, if it was cut short.
+        passes: the passes of the search, with the extent of each.
         decimals: to how many decimals it is the claimed rule, if no more is wrong with it.
     """
 
@@ -112,8 +112,8 @@ def in_words(d: Diagnosis, model_failed: bool, small: bool = True) -> str:
 
     Args:
         d: the diagnosis.
-        model_failed: whether a law about the numbers of the model itself was broken.
-        small: whether the model was seen to deviate in larger cases alone.
+        model_failed: True if a law about the model's own numbers was broken.
+        small: True if the model deviated in larger cases alone.
     """
     if not d.played:
         return ""

@@ -36,8 +36,8 @@ class Difference:
 
     Attributes:
         equation: its id; the option's name if an option decides something that no equation says; empty if unknown.
-        yours: what the variant computes: an equation, or words if no formula says it.
-        wanted: what the claimed definition computes; empty if no equation says it.
+        yours: the variant's equation, or words if no formula says it.
+        wanted: the claimed definition's equation; empty if there is none.
     """
 
     equation: str

@@ -29,18 +29,18 @@ class Found:
     """Variant that agrees with the subject's models.
 
     Attributes:
-        words: what it is.
+        words: description of the variant.
         equation: the equation in which it differs from the claim; none where the whole rule is another.
         ratio: the largest distance, in units of the rounding bound.
-        parts: of how many things it is made.
-        kind: what it is: a reading, a mutant, a generic defect, an edit, another rule, or composed of two.
-        names: what it is made of, as data.
+        parts: number of its parts.
+        kind: ``reading``, ``mutant``, ``generic``, ``edit``, ``rule``, or ``composed`` of two.
+        names: the variant's parts as data, as in :class:`~fedspec_suite.diagnosis.variants.Variant`.
         decided: the share of all components that were decided.
-        unlike: what else the subject shows that is not that of the variant.
-        like: what the subject gave of it.
-        small: whether it is another in larger cases.
+        unlike: other quantities of the subject that differ from the variant's.
+        like: quantities of the subject that agree with the variant's.
+        small: True if the subject deviates from it in larger cases.
         differences: the equations that it computes differently.
-        claim: what to claim instead, by name, if that makes it right.
+        claim: fields of a claim, by name, under which the subject is right; empty if there is no such claim.
     """
 
     words: str

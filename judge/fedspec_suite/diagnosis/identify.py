@@ -75,8 +75,8 @@ def identify(
 
     Args:
         bench: the offer.
-        setting: what it is judged on.
-        further: whether to look beyond these cases where it follows the claim in them.
+        setting: the setting of the claim.
+        further: True: look beyond these cases if the subject follows the claim in them.
         broken: cases in which laws found it to deviate, which nothing may contradict that is said of where it does.
         search: the bound of the search, and who hears of its progress; by default no bound and nobody.
     """

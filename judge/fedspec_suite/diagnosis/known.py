@@ -50,7 +50,7 @@ class Known:
         samples: rich cases.
         claimed: the specification under the claimed reading.
         variants: everything that has a name of its own.
-        setting: what is judged.
+        setting: the setting of the claim.
     """
 
     samples: tuple[Scenario, ...]
@@ -178,7 +178,7 @@ def printed_norms(setting: Setting, found: Sequence[FunctionType]) -> Iterator[E
     """Yield mechanical edits of the closed form of ||a_i||_1, if the given functions compute it.
 
     Args:
-        setting: what is judged.
+        setting: the setting of the claim.
         found: the functions that may run.
     """
     solver = Solver.MOMENTUM if momentum_norm in found else setting.options.get("solver")

@@ -45,8 +45,8 @@ class Larger:
 
         Args:
             bench: the offer.
-            setting: what it is judged on.
-            known: what it is compared with.
+            setting: the setting of the claim.
+            known: samples and variants of the setting.
             given: its answers on the samples.
             drawn: cases that nothing was found on.
         """

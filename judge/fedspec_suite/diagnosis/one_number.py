@@ -46,7 +46,7 @@ class Family:
 
     Attributes:
         make: the variant with that number.
-        among: where it is sought.
+        among: numbers to try.
     """
 
     make: Callable[[float], Variant]

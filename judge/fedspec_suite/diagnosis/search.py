@@ -59,7 +59,7 @@ class Search:
         there: by pass, the number of candidates.
         most: the number of candidates after which the search is cut.
         tell: receives a line about the progress now and then.
-        begun: when it began, in seconds of a clock.
+        begun: begin of the search, in seconds of a clock.
     """
 
     looked: dict[str, int] = field(default_factory=dict)
@@ -224,7 +224,7 @@ def showing(known: Known, shows: Callable[[Variant], set[str]]) -> list[Variant]
     """Return variants that show deviating quantities: of each quantity the first ones, which are the likeliest.
 
     Args:
-        known: what is known.
+        known: samples and variants of the setting.
         shows: the names of those that a variant gives.
     """
     of_name: dict[str, list[Variant]] = {}

@@ -77,17 +77,17 @@ class Variant:
     """Specification with changes: other options or another algorithm, edits, or defects.
 
     Attributes:
-        words: what.
+        words: description of the variant.
         equation: the equation in which it differs; none where the whole rule is another.
         algorithm: the row that runs.
         options: every option of it.
         mutants: edits of rules, no two of one rule.
         defects: generic ones, applied in turn.
-        parts: of how many things it is made.
+        parts: number of its parts.
         kind: ``reading``, ``mutant``, ``generic``, ``edit`` or ``rule``; ``composed`` where it is two of these at once.
-        names: what it is made of, as data: the reading or the options turned, a mutant's id, a defect's words, the
-            algorithm and reading of another rule.
-        rank: of many of a kind, how far down it stands: 0 for what is mistaken soonest.
+        names: its parts as data: the reading or the options turned, a mutant's id, a defect's words, the algorithm and
+            reading of another rule.
+        rank: order within its kind: 0 for the likeliest mistakes.
     """
 
     words: str
@@ -348,8 +348,8 @@ def relatives(setting: Setting, more: int) -> Iterator[tuple[str, str, dict[str,
     """Yield other algorithms in each of their readings that have ``more`` hyper-parameters which this one lacks.
 
     Args:
-        setting: what is judged.
-        more: how many.
+        setting: the setting of the claim.
+        more: number of hyper-parameters that the claimed algorithm lacks.
 
     Yields:
         What is said of it, the algorithm, its options, and the hyper-parameters that are lacking.

@@ -26,10 +26,10 @@ class OfferAnswer(Generic[T]):
 
     Attributes:
         name: the subject, as it was typed.
-        info: what the subject says of itself; none where it could not be started.
+        info: name, version and offers of the subject; None if it did not start.
         offer: the offer; none where there is none to speak of.
-        answer: what was asked for.
-        error: why there is no answer.
+        answer: the requested answer; None if there is none.
+        error: reason for a missing answer; else empty.
     """
 
     name: str

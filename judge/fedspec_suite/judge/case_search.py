@@ -44,9 +44,9 @@ def once(drawn: Drawn, key: Hashable, searched: Callable[[Trial], None], trial: 
 
     Args:
         drawn: the cases of the searches in which none failed.
-        key: what decides about the cases.
+        key: identity of the search: equal keys draw equal cases.
         searched: a search.
-        trial: what is done with each case.
+        trial: function that tries a case.
     """
     if key not in drawn:
         seen: Kept = []

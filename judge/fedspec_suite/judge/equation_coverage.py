@@ -139,7 +139,7 @@ def with_coverage(result: Result, offer: Offer, compared: Sequence[str], reach: 
     """Add the unseen equations and words to the result of an offer that passed all its checks.
 
     Args:
-        result: what its obligations come to.
+        result: the result of its obligations.
         offer: the offer.
         compared: the quantities that were compared with the rule.
         reach: the sizes of the largest cases.

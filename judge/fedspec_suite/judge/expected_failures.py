@@ -39,14 +39,14 @@ class Expectation:
     """Entry of the file of expected failures.
 
     Attributes:
-        file: where it stands.
-        number: which entry it is, from 1.
+        file: path of the file.
+        number: number of the entry, from 1.
         line: the line that it begins in; 0 where that is not known.
         offer: the pattern of the offers.
-        reason: why they fail.
+        reason: reason for the failures.
         law: the pattern of the laws.
         dtype: the floating-point type; empty: every one.
-        issue: where it is discussed.
+        issue: link to a discussion.
         until: the last day on which it counts.
     """
 
@@ -84,8 +84,8 @@ class Complaint:
     """Fault of an entry, such as an expired date.
 
     Attributes:
-        entry: which.
-        words: what, and what to do.
+        entry: the faulty entry.
+        words: description of the fault, with a remedy.
     """
 
     entry: Expectation
@@ -145,9 +145,9 @@ def excused(obligations: Sequence[Obligation], entries: Sequence[Expectation], t
     """Mark the failed obligations that an entry excuses as expected failures.
 
     Args:
-        obligations: what came out.
-        entries: those about the offer.
-        today: what has expired by then excuses nothing.
+        obligations: the outcomes of the offer's obligations.
+        entries: the entries about the offer.
+        today: today's date: an entry whose last day is past excuses nothing.
     """
     valid = [e for e in entries if not e.expired(today)]
 

@@ -57,7 +57,7 @@ def explained(
     """Add a diagnosis to the result of an offer that doesn't conform.
 
     Args:
-        result: what its obligations come to.
+        result: the result of its obligations.
         subject: the subject.
         offer: the offer.
         broken: the cases in which obligations failed that compare with the rule.

@@ -33,7 +33,7 @@ class OneByOne:
     Attributes:
         rows: the law and the type of each obligation.
         entries: the expected failures that are about the offer.
-        command: what judges it alone.
+        command: the command that judges this offer alone.
         refused: the zeros that the subject refuses, where an answer was missing for that; none are asked from then on.
         refusing: the law and the type that found it out.
     """
@@ -42,10 +42,10 @@ class OneByOne:
         """List the obligations of an offer.
 
         Args:
-            request: how thoroughly.
+            request: the request to the judge.
             name: the subject, as it was typed.
             subject: the subject.
-            number: which of its offers.
+            number: number of the offer among the subject's.
 
         Raises:
             FedspecError: the offer cannot be judged.

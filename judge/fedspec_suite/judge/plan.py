@@ -26,10 +26,10 @@ class Task:
 
     Attributes:
         name: the subject, as it was typed.
-        offers: what is to be judged.
+        offers: the offers to judge, with their numbers.
         among: everything that it offers.
         budget: the seconds.
-        place: which subject it is of all, and which of its tasks.
+        place: number of the subject, and number of the task among the subject's tasks.
     """
 
     name: str
@@ -44,9 +44,9 @@ class Planned:
     """Plan for one subject: its tasks, or the result that gives the reason why it cannot be judged.
 
     Attributes:
-        place: which it is of all.
+        place: number of the subject.
         steps: its tasks, or the line that says why it cannot be judged.
-        usable: whether there is an offer that can be judged.
+        usable: True if there is an offer that can be judged.
     """
 
     place: int
@@ -63,9 +63,9 @@ def planned(
     """Yield the plan of each subject as soon as the subject can be started; None while none can be started.
 
     Args:
-        request: what is asked of the judge.
-        names: of single subjects.
-        awaited: those whose environment is being made.
+        request: the request to the judge.
+        names: names of single subjects.
+        awaited: subjects whose environments are being made.
         progress: told what takes time.
 
     Raises:
@@ -147,11 +147,11 @@ class Turns:
     """Buffer that puts results into the order of subjects and offers.
 
     Attributes:
-        subjects: how many there are.
-        finish: what is done to the result of an offer, by its number, before it is given.
-        plans: what is to be done with those that were asked, by place.
+        subjects: number of subjects.
+        finish: function that completes the result of an offer, by its number, before it is given.
+        plans: plans of the subjects that were asked, by place.
         came: the results of each task, by its place.
-        given: how many of them were given.
+        given: number of results given so far, by task.
     """
 
     subjects: int

@@ -44,18 +44,18 @@ class Request:
         only: patterns ``[VARIANT:]ALGORITHM[/LEVEL[/READING]]``; none means every offer.
         law: patterns of the laws to ask, with commas between them.
         profile: ``quick``, ``full`` or ``soak``.
-        seed: of the drawn cases.
+        seed: seed of the drawn cases.
         limit: seconds that one answer may take.
-        device: where the mirror runs.
+        device: device of the mirror.
         jobs: processes that share the work.
         start_limit: seconds that the handshake may take, with the imports.
         budget: seconds that one subject may take in all, whatever number of processes share it.
-        reach: how large the large cases are.
-        capsules: whether the failures of an offer are to be kept, to be played again.
+        reach: sizes of the largest cases.
+        capsules: True: keep the failures of an offer, to be played again.
         expect: failures that are expected.
         today: the day that their last days are compared with.
-        named: whether a deviation is searched for a name.
-        stop: whether to ask no more once an obligation failed.
+        named: True: search for the name of a deviation.
+        stop: True: ask no more after the first failed obligation.
         given: subjects of this process, by the names that stand for them among the implementations.
     """
 

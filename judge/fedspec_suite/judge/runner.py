@@ -90,17 +90,17 @@ class Trials:
     """Record of the cases on which a law was tried.
 
     Attributes:
-        cases: how many were tried, shrunk ones included.
-        undecided: how many of them decide nothing.
-        most: how many may be tried after the first violation, to make it smaller.
-        shrunk: how many were.
+        cases: number of tried cases, shrunk ones included.
+        undecided: number of tried cases that decide nothing.
+        most: largest number of cases to try after the first violation, to make it smaller.
+        shrunk: number of them that were tried.
         deviation: the last violation found, which is the smallest.
         case: the case that shows it.
-        error: why the subject could not answer.
+        error: the exception, if the subject could not answer.
         crash: a bug of the law.
-        withheld: what the law needs and the subject does not show, in some case.
-        beyond: what some case needs and the offer says that its subject does not take.
-        refused: how many such cases there were; they were not played.
+        withheld: quantities that the law needs and the subject does not show, in some case.
+        beyond: features that some case needs and the subject does not take, as its offer says.
+        refused: number of cases with such features; they were not played.
     """
 
     cases: int = 0
@@ -384,9 +384,9 @@ class Far:
     """Progress through the obligations of an offer, for the progress line.
 
     Attributes:
-        all: how many there are.
-        done: how many of them were judged.
-        begun: when, in seconds of a clock.
+        all: number of obligations.
+        done: number of judged obligations.
+        begun: begin of the work, in seconds of a clock.
     """
 
     all: int
@@ -424,7 +424,7 @@ def patterns_of(law: str, entries: Sequence[Expectation], *, itself: bool) -> st
     Args:
         law: the patterns of the request.
         entries: the expected failures that are about the offer.
-        itself: whether the offer is the specification's, of an own algorithm.
+        itself: True if the offer is the specification's, of an own algorithm.
     """
     named = [e.law for e in entries if not matching(e.law).keys() <= LAWS.keys()]
     return ",".join([law, *named, *([PROPERTIES] if itself else [])]) if law == ALL else law
@@ -527,8 +527,8 @@ def result_of(
     Args:
         subject: the subject.
         offer: the offer.
-        obligations: what came of those that were asked.
-        unasked: how many were left out; counted if it is not given.
+        obligations: outcomes of the obligations that were asked.
+        unasked: number of obligations left out; counted if it is not given.
         more: other fields of the result.
     """
     verdict, passed, exercised, required = conclude(obligations)

@@ -45,9 +45,9 @@ def run_tasks(
 
     Args:
         work: gives the results of a task; it goes to other processes, as do tasks and results.
-        lost: what to say instead when a worker died: of the task, after so many results, with the reason.
-        tasks: what is to be done; None says that what comes next is not known yet.
-        jobs: how many processes.
+        lost: results for a task whose worker died, from the task, the number of results so far and the reason.
+        tasks: tasks in order; None if the next one is not known yet.
+        jobs: number of processes.
 
     Raises:
         KeyboardInterrupt: after everything that has arrived was given.

@@ -29,7 +29,7 @@ class Law:
     Attributes:
         id: stable slug.
         words: the property, in words.
-        levels: where it can be checked.
+        levels: levels at which it can be checked.
         source: the statement it comes from.
         cases: the strategy of its cases in a setting.
         check: plays a case; raises ``Deviates`` when the property fails.
@@ -37,9 +37,9 @@ class Law:
         shows: the intermediate that it reads, if any: an offer that does not show it is not judged on the law.
         needs: hyper-parameters that it varies: they must not be pinned by the subject.
         zeroes: hyper-parameters that it sets to zero.
-        reads_rule: whether it compares with the specification's own rule.
-        needs_concurrency: whether it keeps two sessions open at once.
-        costs: how many times as much one of its cases costs: so many times fewer are drawn.
+        reads_rule: True if it compares with the specification's own rule.
+        needs_concurrency: True if it keeps two sessions open at once.
+        costs: cost of a case, relative to other laws: so many times fewer cases are drawn.
         simplify: makes the first case that fails simpler, and says how that one does, where Hypothesis shall not.
     """
 

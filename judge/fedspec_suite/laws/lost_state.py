@@ -236,7 +236,7 @@ def named(bench: Bench, s: Scenario, once: Sequence[Shown], everywhere: Sequence
     """Describe the lost state that reproduces two resumed runs, or say that none does.
 
     Args:
-        bench: whose subject was resumed.
+        bench: the bench of the resumed subject.
         s: the case.
         once: its answers, resumed before the last event alone, in a new process.
         everywhere: its answers, resumed after every event.

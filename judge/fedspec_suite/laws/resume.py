@@ -115,7 +115,7 @@ def _play(bench: Bench, s: Scenario, places: Iterable[int], fresh: int | None = 
     """Play a case that is saved after every event, and goes on in another session after some.
 
     Args:
-        bench: whose subject plays.
+        bench: the bench of the subject that plays.
         s: the case.
         places: the events after which another session goes on, counted from 0.
         fresh: the event after which a subject in a process of its own goes on in a new process, too.

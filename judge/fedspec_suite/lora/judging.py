@@ -34,12 +34,12 @@ class Finding:
     """The result of judging a mixer.
 
     Attributes:
-        claim: what was claimed.
-        asked: how many laws.
+        claim: the judged claim.
+        asked: number of laws.
         rounds: in how many rounds each; those of shapes that the mixer cannot mix are not among them.
-        broken: those that do not hold.
-        refused: what it raised, by the shapes of layers that it cannot mix.
-        names: what it is in words, where it answers all rounds as something that is known.
+        broken: the broken laws.
+        refused: the mixer's exceptions, by the shapes of layers that it cannot mix.
+        names: names of the known variants whose answers are the mixer's in all rounds.
     """
 
     claim: Claim

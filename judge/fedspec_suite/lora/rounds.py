@@ -32,7 +32,7 @@ class Round:
         sent: the clients' B and A.
         examples: their numbers of examples.
         alpha: the adapter's; sigma = alpha / r.
-        number: of the round, from 1.
+        number: number of the round, from 1.
         fresh: an A to begin the next round with, for a server that merges the adapter.
     """
 
@@ -80,7 +80,7 @@ class Claim:
     """Declaration of the aggregation rule that a server follows.
 
     Attributes:
-        rule: which it follows.
+        rule: name of the aggregation rule.
         weights: by which.
         first: for RoLoRA, which factor is trained first.
         own_ranks: for FLoRA, whether clients have ranks of their own, with one sigma.
@@ -162,9 +162,9 @@ def rounds(seed: int = 0, kind: Any = float, own_ranks: bool = False) -> Iterato
     """Yield a round for each shape and each number of clients, with random entries: floats or exact fractions.
 
     Args:
-        seed: of what is drawn.
-        kind: what makes a number of a whole one: ``float``, or ``fractions.Fraction``.
-        own_ranks: whether clients have ranks of their own.
+        seed: seed of the random entries.
+        kind: conversion of an integer to a number: ``float``, or ``fractions.Fraction``.
+        own_ranks: True: clients have ranks of their own.
     """
     dice = Random(seed)
 

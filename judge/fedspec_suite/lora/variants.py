@@ -27,9 +27,9 @@ class Mutant:
     Attributes:
         function: the edited one, in ``fedspec.mixing.lora``.
         id: stable slug.
-        words: what is wrong.
+        words: description of the mistake.
         old: found exactly once in the function.
-        new: what stands there instead.
+        new: its replacement.
     """
 
     function: str

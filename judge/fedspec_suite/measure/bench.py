@@ -53,8 +53,8 @@ class Measured:
 
     Attributes:
         worst: the largest ratio that did not exceed the threshold.
-        compared: how many vectors were compared.
-        extent: what the scenarios that were played reach over.
+        compared: number of compared vectors.
+        extent: ranges that the played scenarios cover.
     """
 
     worst: float = 0.0
@@ -192,9 +192,9 @@ class Bench:
 
         Args:
             s: the scenario.
-            want: what is wanted after each event.
-            name: of the vectors.
-            rounded: whether what is wanted is rounded once more, so that standing still may not be exact.
+            want: the wanted vectors, one after each event.
+            name: name of the compared vectors.
+            rounded: True: the wanted vectors are rounded once more, so that standing still may not be exact.
             beside: a scenario near by whose rounding errors are those allowed, where those of this one are not known.
 
         Raises:
@@ -278,7 +278,7 @@ class Shared:
     """Cache of what does not depend on the subject, for all offers that come to one setting.
 
     Attributes:
-        algorithm: of the setting.
+        algorithm: algorithm of the setting.
         drawn: as in ``Bench``.
         wanted: as in ``Bench``.
     """
@@ -329,7 +329,7 @@ def reference(
 
     Args:
         s: the scenario.
-        begin: what the session is, where it is not the specification's as it stands.
+        begin: constructor of the session; by default the specification's own.
         numbers: the arithmetic of each floating-point type.
     """
     # Bounds that are infinite meet zeros.

@@ -136,9 +136,9 @@ class Reach:
     """Call graph from some functions and classes of the specification, and from the functions in their modules.
 
     Attributes:
-        roots: these.
-        origins: all of it, and what of the specification each is a copy of, or itself.
-        read: what each reads.
+        roots: the functions and classes to start from.
+        origins: the specification's part behind each reached part.
+        read: the parts that each part reads.
     """
 
     def __init__(self, roots: Sequence[Part], origins: Mapping[Part, Part]) -> None:

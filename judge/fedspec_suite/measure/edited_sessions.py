@@ -25,9 +25,9 @@ class Form:
 
     Attributes:
         row: the row.
-        kind: what its sessions are.
-        take: how they take an event, after the clock.
-        origins: of what is a copy that of the specification.
+        kind: the class of its sessions.
+        take: function by which a session takes an event, after the clock.
+        origins: the specification's part behind each copied part.
     """
 
     row: Algorithm
@@ -77,10 +77,10 @@ class Form:
         """Start a session on an edited copy of the functions; the session keeps the copy as ``spec``.
 
         Args:
-            case: what it runs.
+            case: the case to run.
             edits: rules that are edited.
-            everything: whether functions may be put behind others while it runs.
-            begin: how a session of a class and a row begins.
+            everything: True: functions may be wrapped while it runs.
+            begin: constructor of a session, from its class and row.
         """
         copy = Copy(plan_of(self.reach, frozenset(edits), everything), edits)
         session: Any = begin(copy.of(self.kind), self.of(copy), case)

@@ -12,9 +12,9 @@ def escape_controls(text: str, *, keep: str = "", most: int | None = None) -> st
     """Escape every unprintable character of a text (control sequences, line ends, lone surrogates).
 
     Args:
-        text: what somebody else wrote.
+        text: a text of unknown origin.
         keep: characters that stay, such as the line ends of a text of several lines.
-        most: how many characters of it are shown; all of them by default.
+        most: largest number of characters shown; all of them by default.
     """
     if most is not None and len(text) > most:
         text = f"{text[:most]}..."

@@ -65,9 +65,9 @@ class Terms:
 
     Attributes:
         leaves: their expressions, with their sizes.
-        values: of each formula its values, in some rows.
+        values: [formulas, rows] values of each formula.
         sizes: its size.
-        made: how it is made.
+        made: for each formula, its operator and the numbers of its arguments.
         seen: the keys of all.
         order: their numbers, by key.
         keys: the keys in that order.
@@ -175,7 +175,7 @@ class Answer:
 
     Attributes:
         expression: it.
-        size: how large it is.
+        size: one for each operator, plus the sizes of its leaves.
     """
 
     expression: ast.expr
@@ -191,8 +191,8 @@ def answers(
         terms: the formulas.
         claimed: the values that the rule gives there.
         want: the wanted values.
-        slack: how far off each may be.
-        guards: whether to try two formulas with a condition between them, which takes most of the time.
+        slack: [rows] tolerance of each wanted value.
+        guards: True: also try two formulas with a condition between them, which takes most of the time.
     """
 
     def fits(values: Array) -> bool:

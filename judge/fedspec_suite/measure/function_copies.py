@@ -53,11 +53,12 @@ class Plan:
     """Instructions to copy a set of functions with their namespaces.
 
     Attributes:
-        origins: of each function that is reached, that of the specification.
+        origins: the specification's function behind each reached function.
         at: the number of each that is copied.
-        recipes: how, in that order.
+        recipes: instructions for each copied function, in that order.
         spaces: the names that they look up, by module, and in ``number`` that of each module by its name.
-        copies: of these names those of copied functions; ``tables`` and ``modules``: those of what holds some.
+        copies: places of copied functions among these names; ``tables`` and ``modules``: places of containers of such
+            functions.
         places: by function of the specification, where it is known and under which name; ``entries``: in which tables.
     """
 
@@ -133,11 +134,11 @@ class Copy:
     """Copied functions of the specification, over copied namespaces.
 
     Attributes:
-        plan: how it was made.
+        plan: the plan of the copies.
         spaces: the names, by module.
-        session: what the session that they are made for keeps.
+        session: names that the session of the copies keeps.
         parts: the copies.
-        edited: what stands in the place of others.
+        edited: replacements of edited functions.
     """
 
     def __init__(self, plan: Plan, edits: Edits) -> None:

@@ -24,8 +24,8 @@ class InProcess:
         """Wrap a subject.
 
         Args:
-            subject: who is asked.
-            copies: whether copies change hands, since it may write into what it is given and into what it gave.
+            subject: the subject to ask.
+            copies: True: copy all arguments and answers, because the subject may write into both.
         """
         self.subject = subject
         self.info = with_readings(subject.info)

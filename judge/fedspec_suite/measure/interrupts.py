@@ -26,7 +26,7 @@ class Terminated(KeyboardInterrupt):
     """Interrupt raised on SIGTERM or SIGHUP; a ``KeyboardInterrupt``, so that open resources are closed.
 
     Attributes:
-        number: of the signal.
+        number: number of the signal.
     """
 
     def __init__(self, number: int = signal.SIGTERM) -> None:

@@ -247,7 +247,7 @@ class RemoteSession:
         """Request the session's saved state and return its bytes.
 
         Raises:
-            SubjectError: what comes is not base64.
+            SubjectError: the answer is not base64.
         """
         said = self.process.request({"cmd": "save", "session": self.number})["saved"]
         try:

@@ -21,7 +21,7 @@ class OpenMean:
 
     Attributes:
         calls: the weights and rows of each call since the list was cleared.
-        now: what the mean gives instead; None: itself.
+        now: result of the last call; None: the mean itself.
         last: the number of calls in an event; calls before the last one give the mean itself.
     """
 
@@ -52,7 +52,7 @@ def reach(taken: Callable[[Array], Array], x: Array, made: Array, plain: Array) 
     Args:
         taken: the model for what the rule makes.
         x: the wanted model.
-        made: what the claimed rule makes.
+        made: the result of the claimed rule.
         plain: the model that this leads to.
 
     Raises:

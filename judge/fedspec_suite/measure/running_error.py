@@ -41,9 +41,9 @@ class Running:
     Attributes:
         value: the number as it should be.
         size: its magnitude as a float.
-        bound: how far it may be off, in units of epsilon.
-        nonnegative: whether no evaluation within REACH bounds is below zero, because the bound says so, or because it
-            is a square, or a sum, product, quotient or root of such.
+        bound: bound of the rounding error, in units of epsilon.
+        nonnegative: True if every evaluation within REACH bounds is at least zero, because the bound says so, or
+            because the value is a square, or a sum, product, quotient or root of such values.
     """
 
     __slots__ = ("bound", "nonnegative", "size", "value")

@@ -76,7 +76,7 @@ def varied(setting: Setting, s: Scenario, pick: Pick, times: Mapping[str, tuple[
     """Set new values of hyper-parameters in some events, if the subject's user may set them.
 
     Args:
-        setting: what the claim allows.
+        setting: the setting of the claim.
         s: the case.
         pick: draws from a pool.
         times: factors of the case's own value, by hyper-parameter.

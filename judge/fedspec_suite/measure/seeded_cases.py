@@ -34,11 +34,11 @@ class Draws:
     """Sources of a seeded case: the setting, the generator, the unusual features, and fixed sizes if there are any.
 
     Attributes:
-        setting: what the case is for.
-        dice: where its numbers come from.
+        setting: the setting of the case.
+        dice: generator of its numbers.
         odd: names of what is unusual.
         model: the shapes of its blocks; None: dealt.
-        full: whether it has as many rounds and participants as dealt cases have at most.
+        full: True: as many rounds and participants as dealt cases have at most.
     """
 
     setting: Setting

@@ -64,10 +64,10 @@ def run_cases(
     """Draw cases and call ``seen`` with each; raise the exception of the smallest failing case found.
 
     Args:
-        cases: what is drawn from.
-        count: how many, at most.
-        seed: of the draws.
-        phases: whether a case that raises is shrunk.
+        cases: the strategy of the cases.
+        count: largest number of cases.
+        seed: seed of the draws.
+        phases: phases of Hypothesis; with ``shrink`` a case that raises is made smaller.
         seen: is shown a case; an Undecided leaves it out.
     """
 

@@ -28,7 +28,8 @@ class Reach:
     """Largest sizes of the large cases.
 
     Attributes:
-        coordinates: of the model; at levels with problems, where each client has d x d numbers, a thirtieth of it.
+        coordinates: coordinates of the model; at levels with problems, where each client has d x d numbers, a thirtieth
+            of it.
         rounds: rounds, arrivals, or local steps of one client.
         clients: in a round.
         steps: local steps of a client in a round.

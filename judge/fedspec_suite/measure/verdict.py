@@ -50,8 +50,8 @@ class Deviation:
         equation: the equation id it belongs to.
         where: round or local step, counted from 1.
         component: index in the flat model, if it is about one number.
-        got: what the subject answered.
-        want: what the law asks for.
+        got: the subject's number.
+        want: the number that the law requires.
         ratio: |got - want| / (epsilon * scale); above the threshold it is a deviation.
         note: in words, where numbers do not say it.
         shown: the intermediate that the number is of, where the law does not say it.
@@ -98,7 +98,7 @@ class Deviates(AssertionError):
     """Exception raised by a law that a subject breaks.
 
     Attributes:
-        deviation: how.
+        deviation: the deviation that was found.
         case: the case in which it does, where that is another than the one that the law was given.
     """
 
@@ -214,7 +214,7 @@ class Course:
         call: algorithm and level, and the hyper-parameters of the case.
         where: the rounds or steps.
         off: |got - want| of that number after each of them.
-        allowed: what rounding may make of it.
+        allowed: rounding tolerance of that number after each of them.
     """
 
     quantity: str
@@ -472,7 +472,7 @@ def exit_code(results: list[Result], strict: bool = False) -> int:
 
     Args:
         results: the offers.
-        strict: whether a claim of which part was not seen or not asked is inconclusive.
+        strict: True: a claim that was seen or asked in part is inconclusive.
     """
     verdicts = {r.verdict for r in results}
     if Conformity.DOES_NOT in verdicts:

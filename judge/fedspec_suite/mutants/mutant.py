@@ -33,8 +33,8 @@ class Thread:
     """Public discussion in which somebody describes a defect; it says nothing about the current version.
 
     Attributes:
-        link: where it is.
-        says: what it says of that very defect, restated in one sentence.
+        link: address of the discussion.
+        says: the discussion's words about that very defect, restated in one sentence.
         read: the day on which it was opened, as YYYY-MM-DD.
     """
 
@@ -49,19 +49,21 @@ class Mutant:
 
     Attributes:
         id: stable slug.
-        words: what is wrong, as a diagnosis prints it.
-        algorithms: where it shows; it is asked on every offer of theirs.
+        words: the mistake, as a diagnosis prints it.
+        algorithms: algorithms that it affects; it is asked on every offer of theirs.
         rule: dotted name of the function that is edited.
         old: a piece of its source, found exactly once.
-        new: what stands there instead; it may use everything in ``fedspec.arith``.
+        new: the piece's replacement; it may use everything in ``fedspec.arith``.
         options: the reading under which the edit is made, where it is not the canonical one.
         seen: public threads that describe it, each opened and restated; none for a systematic one.
-        leaks: whether the edited rule remembers its calls beyond its arguments: as long as the session, or for good.
-        given: what else the new text may use, by name.
-        asking: what it may call that a session knows, by name; it is called with the session's record first.
-        survives: why no law but those that read the rule need kill it; empty: one must.
+        leaks: memory of the edited rule beyond its arguments: as long as the session, or for good; empty: none.
+        given: other values that the new text may use, by name.
+        asking: functions of the session's record that the new text may call, by name; the record is their first
+            argument.
+        survives: reason why only laws that read the rule need kill it; empty: another law must.
         within: the text that is edited, if it is not the function's source: that source folded under some options.
-        rates: whether it shows only where events say rates anew: it is asked on offers that take them, and on no other.
+        rates: True if it affects only events that say rates anew: it is asked on offers that take them, and on no
+            other.
     """
 
     id: str

@@ -19,8 +19,8 @@ class Change:
 
     Attributes:
         kind: one of KINDS.
-        name: what the offer is called.
-        said: how it was, and how it is.
+        name: name of the offer.
+        said: the old and the new state, in words.
     """
 
     kind: str

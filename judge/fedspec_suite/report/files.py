@@ -44,7 +44,7 @@ class Report:
 
         Args:
             path: the file.
-            run: what its lines say of the run.
+            run: metadata of the run, which every line repeats.
 
         Raises:
             ParameterError: no form has its suffix.

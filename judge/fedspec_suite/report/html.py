@@ -32,8 +32,8 @@ def tag(name: str, /, *within: Part, **given: str | float | bool) -> Html:
     """Return an HTML element.
 
     Args:
-        name: of the tag.
-        within: what stands in it.
+        name: name of the tag.
+        within: content of the element.
         given: attributes; ``_`` stands for ``-``, and one behind a name for nothing. False leaves one out.
     """
     told = [

@@ -16,8 +16,8 @@ def junit(results: Sequence[Result], complaints: Sequence[Complaint], ran: str) 
 
     Args:
         results: the offers.
-        complaints: what is wrong with the expected failures.
-        ran: what was run.
+        complaints: faults of the file of expected failures.
+        ran: profile, seed and duration of the run, in words.
     """
     root = Xml.Element("testsuites", name="fedspec")
     for r, name in zip(results, sentences.labels(results), strict=True):

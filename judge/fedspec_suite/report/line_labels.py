@@ -58,7 +58,7 @@ def placed(
     where less of it lies over lines then.
 
     Args:
-        ends: of the lines, across and up.
+        ends: [names, 2] right ends of the lines, across and up.
         sizes: widths and heights of the names.
         low: the least height of an edge of a name.
         high: the greatest.
@@ -125,9 +125,9 @@ def label(figure: Any, ends: Mapping[Any, Sequence[End]], size: float) -> bool:
     """Place labels at the ends of the lines of each axes and fix the layout; return False, unchanged, without room.
 
     Args:
-        figure: of matplotlib, with a layout engine that makes room for what stands beside axes.
+        figure: figure of matplotlib, with a layout engine that makes room for labels beside axes.
         ends: by axes.
-        size: of the letters, in points.
+        size: size of the letters, in points.
     """
     texts = {axes: [_text(axes, end, size) for end in some] for axes, some in ends.items()}
     engine = figure.get_layout_engine()

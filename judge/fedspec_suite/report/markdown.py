@@ -18,8 +18,8 @@ def markdown(results: Sequence[Result], complaints: Sequence[Complaint], ran: st
 
     Args:
         results: the offers.
-        complaints: what is wrong with the expected failures.
-        ran: what was run.
+        complaints: faults of the file of expected failures.
+        ran: profile, seed and duration of the run, in words.
     """
     names = sentences.names(results)
     lines = [f"**{_words(sentences.tally(results))}**", ""]

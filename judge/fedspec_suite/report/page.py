@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fedspec.catalogue import Algorithm, LocalSolver
+from fedspec.citations import links
 from fedspec.contract import Level, Offer
 from fedspec.costs import SYMBOLS
 from fedspec.domains import DOMAINS
@@ -138,6 +139,8 @@ def show(a: Algorithm, out: Console, *, whole: bool = False) -> None:
     """Print the box, the equations, the readings and an example claim; with ``whole``, every section."""
     out.print(Text.assemble((a.id, "bold"), f"  {a.title}"))
     out.print(Text(f"source: {a.source}", style="dim"))
+    if to := links(a.source):
+        out.print(Text(f"        {' '.join(to.values())}", style="dim"))
     if whole and a.basis is not Basis.UNSAID:
         out.print(Text(f"typed after {a.basis.words}", style="dim"))
     if whole and re.search(r"\bL\d", a.source):

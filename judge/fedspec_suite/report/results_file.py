@@ -42,11 +42,11 @@ class Run:
 
     Attributes:
         fedspec: the version of the judge.
-        python: that it ran on.
+        python: version of Python.
         numpy: likewise.
         date: the day, in ISO's form.
-        profile: how many cases were drawn.
-        seed: of the drawn cases.
+        profile: profile of the run, which decides the number of cases.
+        seed: seed of the drawn cases.
         law: the patterns of the laws that were asked; ``*``: all.
     """
 
@@ -78,7 +78,7 @@ class ResultsFile:
     """File of results, with the run of each result.
 
     Attributes:
-        name: what the file is called.
+        name: name of the file.
         results: its offers.
         runs: the run of each.
     """
@@ -175,10 +175,10 @@ def _check_follows(r: Result, told: bool) -> None:
 
     Args:
         r: the line.
-        told: whether it says what was seen of the claim; an earlier form does not.
+        told: True if the line lists the seen parts of the claim; lines of earlier versions do not.
 
     Raises:
-        ContractError: they do not follow.
+        ContractError: the verdict or the counts do not follow.
     """
     verdict, *counts = conclude([*r.obligations])
     if verdict is Conformity.CONFORMS and (r.unasked or r.verdict is Conformity.ASKED_IN_PART):

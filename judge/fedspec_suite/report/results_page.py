@@ -41,8 +41,8 @@ def page(stored: Sequence[ResultsFile], since: Html = NOTHING, complaints: Seque
 
     Args:
         stored: files of results, whose offers are told one after another.
-        since: what is said of an earlier run.
-        complaints: what is wrong with the expected failures.
+        since: words about an earlier run.
+        complaints: faults of the file of expected failures.
     """
     results = [r for one in stored for r in one.results]
     named = [*zip(results, sentences.names(results), strict=True)]

@@ -31,8 +31,8 @@ def sarif(results: Sequence[Result], complaints: Sequence[Complaint], ran: str) 
 
     Args:
         results: the offers.
-        complaints: what is wrong with the expected failures.
-        ran: what was run.
+        complaints: faults of the file of expected failures.
+        ran: profile, seed and duration of the run, in words.
     """
     called = [*zip(results, sentences.names(results), sentences.labels(results), strict=True)]
     found = [_result(o, r, name, label) for r, name, label in called for o in r.obligations if o.status in _TOLD]

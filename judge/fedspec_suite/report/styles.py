@@ -28,7 +28,7 @@ class Style:
     Attributes:
         colour: as #rrggbb.
         dashes: lengths of strokes and gaps, in widths of the line; none: it is solid.
-        marker: that stands on it now and then; none: "".
+        marker: marker that stands on the line now and then; none: "".
     """
 
     colour: str

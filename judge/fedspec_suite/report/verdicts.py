@@ -56,9 +56,9 @@ def show(results: Sequence[Result], console: Console, ran: str, *, details: bool
 
     Args:
         results: the offers.
-        console: where; its width is bounded.
-        ran: what was run, for the last line.
-        details: whether to print every obligation, note, command and denominator.
+        console: console to print to; its width is bounded.
+        ran: profile, seed and duration of the run, for the last line.
+        details: True: print every obligation, note, command and denominator.
     """
     console.width = min(console.width, WIDEST)
     _summary(results, console)
@@ -262,8 +262,8 @@ def _details(r: Result, which: str, console: Console) -> None:
 
     Args:
         r: the offer.
-        which: which it is among offers that claim the very same.
-        console: where.
+        which: number that tells the offer from others with the very same claim.
+        console: console to print to.
     """
     console.print()
     console.print(_words(f"{r.id} {which}".rstrip(), console, "bold"))

@@ -29,12 +29,12 @@ class Job:
     """Environment under construction.
 
     Attributes:
-        package: what it is for.
-        folder: where it lies.
+        package: name of the package.
+        folder: folder of the environment.
         lock: the open file of its lock.
         progress: told, in one line each, what takes time.
         stop: gives up where it is set.
-        begun: when, on the clock of this process.
+        begun: begin of the work, on the clock of this process.
     """
 
     package: str

@@ -41,11 +41,11 @@ class Bundled:
 
     Attributes:
         name: ``optax``, ``flwr`` (all its variants) or ``flwr:classic`` (one of them).
-        folder: where its adapter lies.
+        folder: folder of its adapter.
         requirements: the pins of its environment.
         description: one line for a list.
         variants: the adapter's attribute for each variant that the name serves; the only one is ``""``.
-        packages: of this project, which the adapter imports beside ``fedspec``, those that others import first.
+        packages: packages of this project that the adapter imports beside ``fedspec``, in the order of installation.
     """
 
     name: str
@@ -131,7 +131,7 @@ class Environment:
     """Virtual environment with pinned packages.
 
     Attributes:
-        package: what it is for.
+        package: name of the package.
         requirements: its pins.
     """
 
@@ -265,7 +265,7 @@ def made(
     """Start building environments in the background; the block gets their futures, and its end cancels them.
 
     Args:
-        wanted: what is to be made.
+        wanted: the environments to build.
         progress: told, in one line each, what takes time; also by other threads.
     """
     stop = threading.Event()

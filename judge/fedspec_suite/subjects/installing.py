@@ -81,7 +81,7 @@ class Way:
         install: the command, up to what is to be installed.
         plan: the command that writes what it would take into a file, up to that file and what is to be installed;
             none where the tool has none that is cheap.
-        variables: what the environment of both has beside this process's.
+        variables: environment variables of both commands, beside this process's.
     """
 
     tool: str
@@ -139,8 +139,8 @@ def ways(python: Path | str, listed: str, torch: bool) -> Iterator[Way]:
 
     Args:
         python: the interpreter of the environment.
-        listed: what ``pip config list`` prints.
-        torch: whether torch is among what is to be installed.
+        listed: output of ``pip config list``.
+        torch: True if torch is among the packages to install.
     """
     uv, told = found_uv(), as_variables(settings(listed))
     if uv is not None and told is not None:
@@ -205,8 +205,8 @@ def by_uv(
     """Install with uv after reporting what it will download; return True if it succeeded.
 
     Args:
-        way: how.
-        requirements: what.
+        way: the installer.
+        requirements: file of the requirements.
         plan: the file for what it would take; uv wants it to be called ``pylock.toml``.
         run: runs a command and gives its status.
         say: told what is fetched.

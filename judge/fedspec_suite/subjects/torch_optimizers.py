@@ -84,7 +84,7 @@ class Stepping:
 
     Args:
         name: the subject's.
-        package: whose version it is, as the package index calls it.
+        package: name in the package index, for the version.
         driven: its offers.
     """
 

@@ -93,9 +93,9 @@ class Rival:
 
     Attributes:
         id: a mutant's id, ``reading:NAME`` or ``option:NAME=VALUE``; of a systematic edit its words.
-        words: what is wrong.
+        words: description of the mistake.
         equation: the equation in which it differs.
-        variant: how it runs.
+        variant: the variant to run.
     """
 
     id: str
@@ -161,7 +161,7 @@ class Kill(NamedTuple):
     Attributes:
         place: the name in which it is seen (``x``, ``v``), and ``in float64`` behind it where the deviation is too
             small for narrower types; ``x`` comes before other names.
-        total: what the numbers of that name add up to under the rival, after the last event; NaN where they do not.
+        total: sum of the numbers of that name under the rival, after the last event; NaN if the rival fails in between.
     """
 
     place: str

@@ -50,8 +50,8 @@ class PlayedVector:
     Attributes:
         vector: the vector.
         scenario: its case, as the subject was told it.
-        obligation: what came of it.
-        answers: what the subject gave, where it gave any.
+        obligation: the outcome.
+        answers: the subject's answers; empty if it gave none.
     """
 
     vector: Vector

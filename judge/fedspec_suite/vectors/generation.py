@@ -46,7 +46,7 @@ def make_vectors(algorithm: str, numbers: Mapping[str, Sequence[int]]) -> Algori
 
     Args:
         algorithm: its id.
-        numbers: which candidates they are, by row.
+        numbers: numbers of the chosen candidates, by row.
     """
     defects: dict[str, Mapping[str, str]] = {}
     vectors: dict[str, Vector] = {}

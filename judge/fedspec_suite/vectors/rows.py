@@ -24,12 +24,12 @@ class Row:
     """Offer that vectors are made for.
 
     Attributes:
-        number: of the offer; those of pairs come after the specification's own. Of one that holds a number, that of
-            the same offer without.
-        offer: what a subject claims.
+        number: number of the offer; pairs come after the specification's own offers. An offer with a fixed
+            hyper-parameter has the number of the same offer without it.
+        offer: the claim of a subject.
         setting: the same, all options resolved; no number is held, so it has the rivals of the offer without.
         bench: reads answers.
-        drawn: what candidates are drawn for: the setting, with the numbers that are held.
+        drawn: the setting for which candidates are drawn: ``setting`` with the fixed hyper-parameters.
     """
 
     number: int

@@ -48,9 +48,9 @@ class SelectedCase:
     """Case that becomes a vector.
 
     Attributes:
-        number: of the candidate.
+        number: number of the candidate.
         scenario: the case.
-        want: what the rule gives.
+        want: the rule's answers.
         kills: the rivals that it tells from the rule, by id, and how each shows.
         size: bytes that it takes.
     """
@@ -67,7 +67,7 @@ def choose(r: Row, size: Size, tried: set[Edit]) -> tuple[SelectedCase, ...]:
 
     Args:
         r: the row.
-        size: how many bytes a case takes.
+        size: function that returns the bytes of a case.
         tried: the systematic edits that were tried in other rows; those that are tried here join them.
     """
     if r.alone:

@@ -39,7 +39,7 @@ class AlgorithmVectors:
 
     Attributes:
         algorithm: its id.
-        defects: what its vectors tell from the rule, by id: words and equation.
+        defects: defects that its vectors tell from the rule, by id: words and equation.
         vectors: in their order.
     """
 

@@ -1,4 +1,4 @@
-"""Printing of the ledger's claims: tables, single claims, runs and headings."""
+"""Printing of the ledger's claims: tables, single claims and runs."""
 
 from __future__ import annotations
 
@@ -281,23 +281,3 @@ def outcomes(ran: Sequence[Any], claims: Mapping[str, Any], console: Console) ->
     for one in ran:
         if one.error and not one.error.startswith("timed out"):
             console.print(f"\n{one.id}\n{one.error}", markup=False, style="red")
-
-
-def headings(ledger: Any) -> dict[str, str]:
-    """A title for each claim and false variant, by id, such as "FedAda2, Corollary 23: refuted"; all titles differ."""
-    return {id: _heading(claim, ledger) for id, claim in {**ledger.claims(), **ledger.variants()}.items()}
-
-
-def _heading(claim: Any, ledger: Any) -> str:
-    """Paper, number, what of it the claim is about, and verdict. The id tells the claims about one number apart."""
-    paper, _, name = claim.id.partition(".")
-    labels = {
-        re.sub(r", L\d+.*", "", label): re.sub(r"[^a-z0-9]+", "-", label.lower()) for label in ledger.labels(claim)
-    }
-    labels = {label: slug.removesuffix("-") for label, slug in labels.items()}
-    begun = [label for label, slug in labels.items() if f"{name}-".startswith(f"{slug}-")]
-    label = max(begun, key=len, default=next(iter(labels), ""))
-    rest = name.removeprefix(labels[label]) if begun else name
-    rest = re.sub(r"\bl ?(\d)", r"L\1", rest.removesuffix("-repaired").strip("-").replace("-", " "))
-    said = f"{claim.said}, false on purpose" if claim.false_of else claim.said
-    return f"{', '.join(filter(None, (PAPERS[paper].name, label, rest)))}: {said}"

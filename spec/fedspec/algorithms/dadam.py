@@ -90,7 +90,7 @@ ROW = Algorithm(
     family=Family.GOSSIP,
     place=7,
     title="decentralised Adam",
-    source="external: Nazari et al. (2019), Algorithm 1, and Chen et al. (2021); a baseline of AFGA (L968)",
+    source="external: Nazari et al. (2019), Algorithm 1; Chen, Karimi, Zhao and Li (2021); a baseline of AFGA (L968)",
     basis=Basis.MEMORY,
     levels=("trace",),
     # The gossip that it calls mixes second moments, and prints a line of models.

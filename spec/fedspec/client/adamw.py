@@ -103,7 +103,7 @@ ROW = Algorithm(
         ),
         Reading(
             name="epsilon-inside",
-            words="as torch, but sqrt(v_hat + eps): optax.adamw with eps_root for eps (google-deepmind/optax at "
+            words="as torch, but sqrt(v_hat + eps): optax.adamw with eps_root (google-deepmind/optax at "
             "006cebd, optax/_src/transform.py, scale_by_adam)",
             fixes={"bias_correction": "moments", "epsilon": "inside", "decay": "rate"},
         ),

@@ -51,9 +51,9 @@ def ladders(setting: Setting, bases: Sequence[Scenario], shows: Shows) -> Iterat
     """Yield a ladder for each feature of a case: the feature's values to try, with all else unchanged.
 
     Args:
-        setting: what the subject is judged on.
+        setting: the setting of the claim.
         bases: cases that it follows, the best first; a hyper-parameter is looked at where it plays a part.
-        shows: whether what is claimed differs between two cases.
+        shows: predicate: True if the claimed rule gives different answers in two cases.
     """
     for name in bases[0].case.hyper:
         if name not in setting.fixed and name in DOMAINS:

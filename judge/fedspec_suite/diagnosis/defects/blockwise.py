@@ -96,7 +96,7 @@ def in_flat_blocks(change: Callable[[Running], None]) -> Callable[[Running, Scen
     The two are told apart by coordinate, as a rule without lengths and sums allows.
 
     Args:
-        change: what makes a copy of the session the other one.
+        change: function that turns a copy of the session into the other one.
     """
 
     def session(inner: Running, s: Scenario) -> Running:

@@ -22,9 +22,9 @@ class Defect:
     """Generic mistake: its description, and how to make the specification commit it.
 
     Attributes:
-        words: what a diagnosis says.
+        words: description in a diagnosis.
         tail: the equation that it breaks, by the end of its id; empty: it stands in none.
-        given: what the specification is told instead.
+        given: the scenario that the specification gets, from the true one.
         session: the session that runs instead, from the one of the specification and the scenario.
         about: the hyper-parameter that it is about, if any.
         claim: fields of a claim, by name, under which it is right; empty if no claim says it.

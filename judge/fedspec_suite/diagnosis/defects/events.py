@@ -46,8 +46,8 @@ def _averages(rated: bool, kept: bool) -> Callable[[Running, Event, int], Any]:
     """The first event moves the model by the mean change, whatever the rule makes of it.
 
     Args:
-        rated: whether by eta times that change.
-        kept: whether the state is what the rule makes it, or stays.
+        rated: True: the model moves by eta times that change.
+        kept: True: the state is kept as the rule makes it; False: it stays as it was.
     """
 
     def take(inner: Running, event: Event, k: int) -> Any:

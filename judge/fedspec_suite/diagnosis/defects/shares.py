@@ -63,9 +63,9 @@ def averaged(
     """Wrap a session so that the mean of a round, or of a full buffer, uses other shares.
 
     Args:
-        weighed: which.
-        models: whether models are averaged by them, and the old one is subtracted.
-        once: how often it is.
+        weighed: function from the clients' shares to the factors of their changes.
+        models: True: the factors average models, and the old model is subtracted.
+        once: number of times that the old model is subtracted, from the rows.
     """
 
     def mean(there: Callable[..., Any], waits: Sequence[Row], x: Any, s: Scenario, deltas: Any, p: Any) -> Any:

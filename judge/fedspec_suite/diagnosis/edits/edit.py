@@ -62,8 +62,8 @@ class Rebuilt(NamedTuple):
     """Function with a different body.
 
     Attributes:
-        words: how.
-        symbol: what it is about.
+        words: description of the change.
+        symbol: the symbol that the change is about.
         tree: the text, parsed.
     """
 
@@ -76,12 +76,12 @@ class Edit(NamedTuple):
     """Edit of a function that reproduces a mistake.
 
     Attributes:
-        words: what it does, and in what.
-        symbol: what the edited statement assigns; empty where it returns a value or decides.
-        mutant: how it is run.
+        words: description of the edit and of its place.
+        symbol: name that the edited statement assigns; empty if the statement returns a value or is a condition.
+        mutant: the edited function, ready to run.
         equation: the equation that the statement computes, where its function prints it.
-        rank: how much of a mistake it is to make.
-        asks: what it asks for that a session makes known.
+        rank: unlikeliness of the mistake, from 0.
+        asks: recorders that the new text needs for the functions that it calls.
     """
 
     words: str

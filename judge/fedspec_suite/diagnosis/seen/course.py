@@ -89,7 +89,7 @@ def followed(bench: Bench, setting: Setting, samples: Sequence[Scenario], name: 
 
     Args:
         bench: the offer.
-        setting: what the offer is judged on.
+        setting: the setting of the claim.
         samples: cases that are played until one shows the deviation.
         name: the quantity.
     """

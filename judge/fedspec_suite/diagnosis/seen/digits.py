@@ -126,7 +126,7 @@ def kept_beside(shown: Mapping[str, Sequence[Model]], dtype: str) -> str:
     """Name the narrower type that holds all numbers of some intermediates, whose roundings it explains.
 
     Args:
-        shown: what the subject returned beside its model, and the wanted numbers, by name.
+        shown: by name, the subject's intermediates and the wanted numbers.
         dtype: the type of the case.
     """
     names: dict[str, list[str]] = {}

@@ -60,9 +60,9 @@ class Gate:
     """Feature that decides whether the subject deviates.
 
     Attributes:
-        words: where the subject deviates.
+        words: description of the cases in which the subject deviates.
         deviating: a case in which it does.
-        covers: whether the feature explains that a case deviates.
+        covers: predicate on a case and the event in which it first deviates: True if the case has the feature.
         name: the feature, if it has a size.
         following: the sizes at which the subject follows the claim.
     """
@@ -97,7 +97,7 @@ def gates(bench: Bench, setting: Setting, known: Known, given: Given, broken: Se
 
     Args:
         bench: the offer.
-        setting: what the offer is judged on.
+        setting: the setting of the claim.
         known: the samples and variants that the offer is compared with.
         given: the offer's answers on the samples.
         broken: cases in which laws found the offer to deviate.

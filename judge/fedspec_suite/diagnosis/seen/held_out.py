@@ -273,7 +273,7 @@ def not_always(words: str, often: tuple[int, int]) -> str:
 
     Args:
         words: the feature.
-        often: how many cases with it deviate, and how many there are.
+        often: number of deviating cases with the feature, and number of all cases with it.
     """
     deviating, there = often
     if words.startswith("where "):

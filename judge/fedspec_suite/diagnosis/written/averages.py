@@ -89,7 +89,7 @@ class Solved:
         b: the subject's factors of the changes.
         claimed: the claimed ones.
         z: the subject's factor of the noise, and the claimed one.
-        values: what formulas may read, one number for each client.
+        values: inputs of formulas by name, one number for each client.
     """
 
     b: Array

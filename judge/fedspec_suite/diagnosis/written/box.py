@@ -45,7 +45,7 @@ class Box:
         function: the rule.
         head: its definition, without a body.
         made: the names that it assigns, each once, and what it assigns to them, in order.
-        end: what it returns.
+        end: the expression that it returns.
         model: the name of the new model.
         word: the word of a claim whose function it is; empty: it is a rule.
     """
@@ -212,7 +212,7 @@ def solved(node: ast.expr, at: ast.expr, want: Any, values: Values) -> Any:
         node: the expression.
         at: the part, a node of it.
         want: the value.
-        values: those of everything else in it.
+        values: values of all other names in the expression.
 
     Raises:
         KeyError: nothing solves for it.

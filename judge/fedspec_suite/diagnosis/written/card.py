@@ -71,8 +71,8 @@ class Facts:
 
     Attributes:
         reads: the inputs that it depends on.
-        doubled: what becomes of it if the clients' changes or the gradients double.
-        negated: what becomes of it if they change their signs.
+        doubled: effect of doubling the clients' changes or the gradients.
+        negated: effect of changing the signs of the clients' changes or the gradients.
         reach: the coordinates of the input that a coordinate depends on.
     """
 

@@ -67,7 +67,7 @@ def generic_cases(setting: Setting, **lengths: tuple[int, int]) -> list[Scenario
     """Return cases with unrelated random numbers, so that formulas which agree on them are equal.
 
     Args:
-        setting: what is judged.
+        setting: the setting of the claim.
         lengths: least and largest number of ``steps`` and ``rounds``; four or five by default.
     """
     found: list[Scenario] = kept(_GENERIC, (id(setting), *lengths.items()), lambda: (setting, _drawn(setting, lengths)))

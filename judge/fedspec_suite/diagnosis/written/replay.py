@@ -124,8 +124,8 @@ class Opened:
     Attributes:
         box: the rule.
         name: the name that is open.
-        want: what it must have been; nan where the models do not tell.
-        slack: how far off that may be for rounding.
+        want: the required values; NaN if the models do not determine them.
+        slack: rounding tolerance of each required value.
         values: the other numbers.
     """
 
@@ -160,8 +160,8 @@ def solved_for(box: Box, name: str, want: Array, apart: Sequence[Array], values:
     Args:
         box: the rule.
         name: the name that is open.
-        want: what it must have been.
-        apart: how far from this it is for each perturbation.
+        want: the required values.
+        apart: for each perturbation, the distance of its solution from ``want``.
         values: the other numbers.
     """
     with np.errstate(all="ignore"):

@@ -55,7 +55,7 @@ class Seen:
 
     Attributes:
         made: the quantities that the subject shows, by the name that the rule makes.
-        values: these, and everything else that the rule reads or makes.
+        values: ``made``, and all other names that the rule reads or makes.
     """
 
     made: Mapping[str, Array]
@@ -80,7 +80,7 @@ def several(bench: Bench, setting: Setting, readings: Sequence[Mapping[str, str]
 
     Args:
         bench: the subject.
-        setting: what it claims.
+        setting: the setting of the claim.
         readings: the options of other readings, whose equations come first.
     """
     if setting.dtype != "float64" or not bench.offer.intermediates:

@@ -63,9 +63,9 @@ class Edit:
     """Equation with another right side.
 
     Attributes:
-        size: how large the part is that is another.
-        length: that of the text.
-        place: how many equations come before it.
+        size: size of the changed part.
+        length: length of the text.
+        place: number of equations before it.
         text: the whole right side.
         name: the name that it defines.
     """

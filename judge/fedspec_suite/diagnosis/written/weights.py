@@ -80,7 +80,7 @@ class Round:
     """Weights of one round.
 
     Attributes:
-        b: those of the subject.
+        b: the subject's weights.
         w: the claimed ones.
         rows: the participants.
         s: the case.
@@ -114,7 +114,7 @@ def observed(plays: Sequence[Play], *, alike: bool = True) -> str:
 
     Args:
         plays: the subject's runs.
-        alike: whether weights count that are the claimed ones times one number, which may be a rate's.
+        alike: True: also count weights that are the claimed ones times one factor, which may be a factor of the rate.
     """
     for r in _solved(plays, everywhere=True):
         if len(r.w) > 1 and not _near(r.b, r.w).all() and (alike or np.ptp(r.b / r.w) > SLACK):

@@ -37,9 +37,9 @@ class Failure:
     Attributes:
         law: its id.
         dtype: the floating-point type, or ``any``.
-        deviation: what was found.
+        deviation: the deviation that was found.
         case: the case of the law that shows it; none where the law has none.
-        calls: what the subject was asked in it, and its answers, in the wire's form.
+        calls: the calls of the subject in that case, with its answers, in the wire's form.
     """
 
     law: str
@@ -63,8 +63,8 @@ class Capsule:
         implementation: the subject, as it was typed.
         subject: its name.
         version: its version.
-        offer: what was judged.
-        failures: what it failed.
+        offer: the judged offer.
+        failures: the failed obligations.
     """
 
     fedspec: str

@@ -79,12 +79,12 @@ class Number:
     """Wrong number in an answer, with the expected value and the number of calls that lead to it.
 
     Attributes:
-        calls: how many of the calls are played, the last being the one whose answer holds it.
+        calls: number of calls to play; the answer to the last call holds the number.
         name: ``x`` or an intermediate.
         component: its index in the flat vector.
-        want: what it should be.
-        allowed: how far it may be from that.
-        law: whether the law says so, and not the rule itself.
+        want: the expected value.
+        allowed: allowed distance from the expected value.
+        law: True if the law gives the expected value, and not the rule itself.
     """
 
     calls: int

@@ -42,10 +42,10 @@ class ReplayResult:
     """Outcome of replaying one failure.
 
     Attributes:
-        failure: what was stored.
-        outcome: what became of it.
-        deviation: how it deviates now.
-        reason: why it cannot be decided, or why there is no answer.
+        failure: the stored failure.
+        outcome: result of the comparison with the stored failure.
+        deviation: the present deviation.
+        reason: reason why it cannot be decided, or for a missing answer.
     """
 
     failure: Failure

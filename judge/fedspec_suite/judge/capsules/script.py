@@ -96,7 +96,7 @@ def script(
         law: the id of the failed check.
         wanted: the equation that gives the number, or the law in words.
         number: the wrong number, which the script shows.
-        calls: what was asked, up to the answer that holds the number.
+        calls: the calls of the subject, up to the answer that holds the number.
     """
     kind, _, rest = implementation.partition(":")
     seen = SEEN.format(wanted=wanted, got=_read(number, calls[-1]["answer"][number.name]), **vars(number))

@@ -25,10 +25,10 @@ class CapsuleFiles:
     """Contents of the files to write for an offer.
 
     Attributes:
-        stem: what its files are called.
+        stem: common name of the files, without suffix.
         body: the capsule.
         script: the script beside it.
-        why_not: why there is none.
+        why_not: reason for a missing script; else empty.
     """
 
     stem: str
