@@ -5,6 +5,7 @@ from __future__ import annotations
 import cmath
 import math
 import pickle
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
@@ -17,8 +18,9 @@ from test_judge.diagnosing import named, written
 from torch.optim import lr_scheduler as lr
 
 from fedspec.client.sgd import sgd
-from fedspec.contract import Begin, Case, Gradient, Info, Messages, Offer, SubjectInfo
+from fedspec.contract import Begin, Case, Gradient, Info, Messages, Offer, Round, SubjectInfo
 from fedspec.errors import ContractError, ParameterError
+from fedspec.params import flatten
 from fedspec.reference import SUBJECT
 from fedspec.schedules import schedule_of
 from fedspec_suite.api import DoesNotConform, check_subject
@@ -412,3 +414,38 @@ class Late:
 @pytest.mark.slow
 def test_a_client_that_is_one_round_late_has_a_schedule() -> None:
     assert "the schedule of eta_l starts one round late" in judged(Late()).nearest
+
+
+class Prox:
+    """FedProx's rounds by hand, with a local rate that halves every four rounds: of the server, or the client's own."""
+
+    def __init__(self, own: bool) -> None:
+        of = {"eta_l": "step/round period=4 factor=0.5"}
+        self.info = SubjectInfo(
+            "mine", "1", (Offer("fedprox", "round", options={"weights": "examples"}, schedules=of),)
+        )
+        self.own = own
+
+    def start(self, case: Case) -> Any:
+        h, problem, seen, x = case.hyper, case.problem, Counter[int](), [flatten(case.x0)]
+        assert problem is not None
+
+        def step(event: Round) -> dict[str, Any]:
+            total, t, n = 0 * x[0], len(x) - 1, [problem.examples[i] for i in event.participants]
+            for i, steps, n_i in zip(event.participants, event.steps, n, strict=True):
+                rate, y = h["eta_l"] * 0.5 ** ((seen[i] if self.own else t) // 4), x[-1]
+                for _ in range(steps):
+                    y = y - rate * (problem.H[i] @ y - problem.e[i] + h["mu"] * (y - x[-1]))
+                total = total + n_i / sum(n) * (y - x[-1])
+            seen.update(event.participants)
+            x.append((x[-1] + h["eta"] * total).astype(case.dtype))
+            return {"x": x[-1]}
+
+        return SimpleNamespace(step=step)
+
+
+@pytest.mark.slow
+def test_a_client_that_counts_its_own_rounds_is_told_from_the_server() -> None:
+    assert judged(Prox(own=False)).verdict == "conforms"
+    said = judged(Prox(own=True)).nearest
+    assert said.startswith("the schedule of eta_l counts each client's own rounds, not all"), said

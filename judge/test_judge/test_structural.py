@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -198,7 +199,7 @@ def test_what_is_built_wrongly_is_named(words: str) -> None:
     assert names(said_of(method, wrong))[0].startswith(words)
 
 
-@pytest.mark.parametrize("method", {method for method, _ in WRITTEN.values()}, ids=lambda method: method.__name__)
+@pytest.mark.parametrize("method", {m: None for m, _ in WRITTEN.values()}, ids=lambda method: method.__name__)
 def test_what_is_built_rightly_is_what_it_claims(method: type[Clients]) -> None:
     assert said_of(method, "").follows
 
@@ -448,3 +449,27 @@ def test_rows_are_mixed_and_squares_are_of_distances() -> None:
     apart = {c.words: c.new for c in turned(ast.parse("g ** 2", mode="eval").body, there, "")}
     assert apart["(g - u) ** 2 stands for g ** 2"] == "(g - u) ** (2)"
     assert not [words for words in apart if "(g - m)" in words]
+
+
+def fair(case: Case) -> Any:
+    """q-FedAvg's server by hand, whose squared length is that of the sum of the layers' lengths."""
+    x = {n: a.copy() for n, a in case.x0.items()}
+
+    def step(event: Any) -> dict[str, Any]:
+        (L, q), below = (1 / case.hyper["eta_l"], case.hyper["q"]), 0.0
+        moved = {n: 0 * a for n, a in x.items()}
+        for m in event.messages:
+            F = float(m.loss) + case.hyper["guard"]
+            length = sum(float(np.linalg.norm(L * a)) for a in m.delta.values())
+            below += q * F ** (q - 1) * length**2 + L * F**q
+            moved = {n: a + F**q * L * m.delta[n] for n, a in moved.items()}
+        for n, a in moved.items():
+            x[n] = (x[n] + a / below).astype(x[n].dtype)
+        return {"x": {**x}}
+
+    return SimpleNamespace(step=step)
+
+
+def test_a_length_that_adds_the_lengths_of_layers_is_told() -> None:
+    (said,) = names(diagnosed(written(Offer("q-fedavg", "server"), fair)))
+    assert said.startswith("the sum of the lengths of the blocks of g_i stands for its length in"), said

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
+from functools import partial, wraps
 from itertools import accumulate
+from types import FunctionType
+from typing import Any, cast
 
+from fedspec import population
 from fedspec.contract import Event
 from fedspec.schedules import SHAPES, Clock, Every, Factor, Schedule, Schedules, read, schedule_of, timed
-from fedspec_suite.diagnosis.defects.defect import Defect
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, around_clients
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
+from fedspec_suite.mutants import functions
+
+_EACH = cast(FunctionType, population.each)
 
 
 def _compounded(factor: Factor) -> Factor:
@@ -55,6 +63,7 @@ def of(setting: Setting) -> Iterator[Defect]:
         for words, every, factor in _others(name, schedule_of(said), setting.level):
             given = partial(told, schedules={**claimed, name: (every, factor)})
             yield Defect(words=words, given=given, about=name)
+        yield from _of_clients(name, schedule_of(said), setting)
         for words, of_case in _of_cases(name, schedule_of(said), claimed):
             yield Defect(words=words, given=of_case, about=name)
 
@@ -78,3 +87,42 @@ def _of_cases(name: str, right: Schedule, claimed: Schedules) -> Iterator[tuple[
 
     if right.every is Every.ROUND and right.shape != "table":
         yield f"the schedule of {name} moves once a message, not once a round", each
+
+
+def _of_clients(name: str, right: Schedule, setting: Setting) -> Iterator[Defect]:
+    """Yield the defect in which each client's schedule counts the rounds in which this client took part."""
+    rules = [f for f in functions(setting.algorithm, setting.level) if name in inspect.signature(f).parameters]
+    if setting.level != "round" or right.every is not Every.ROUND or "everyone" in setting.takes:
+        return
+
+    def session(inner: Running, s: Scenario) -> Running:
+        before, now = Counter[int](), list[int]()
+
+        def of_client(client: Callable[..., Any], *given: Any) -> Callable[..., Any]:
+            def one(i: int, *given: Any, **named: Any) -> Any:
+                now[:] = [i]
+                made = client(i, *given, **named)
+                now.clear()
+                return made
+
+            return one
+
+        def own(there: Callable[..., Any]) -> Callable[..., Any]:
+            @wraps(there)
+            def run(*given: Any, **named: Any) -> Any:
+                if now and name in named:
+                    rate = float(s.case.hyper[name]) * right.factor(before[now[0]])
+                    named[name] = 0 * named[name] + rate
+                return there(*given, **named)
+
+            return run
+
+        def take(inner: Running, event: Event, k: int) -> Any:
+            with inner.spec.behind({_EACH: around_clients(of_client), **dict.fromkeys(rules, own)}):
+                answer = inner.step(event)
+            before.update({*getattr(event, "participants", ())})
+            return answer
+
+        return Stepping(inner, take)
+
+    yield Defect(words=f"the schedule of {name} counts each client's own rounds, not all", session=session, about=name)

@@ -74,12 +74,19 @@ def _length_off_zero(node: ast.expr, around: str) -> Iterator[Change]:
 def _of_blocks(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
     """The sum, or the largest, of the lengths of the blocks for the length of the whole."""
     match node:
-        case ast.Call(func=ast.Name(id="norm"), args=[v]) if is_array(kind := kinds.get(ast.unparse(v))):
-            if len(kind[1]) == 1:
-                lengths = f"over_blocks(norm, {ast.unparse(v)})"
-                for words, f in (("sum", "sum"), ("largest", "max"), ("smallest", "min")):
-                    instead = f"the {words} of the lengths of the blocks of {said(v)} stands for its length"
-                    yield Change(f"{instead}{around}", node, f"{f}({lengths})", 1)
+        case ast.Call(func=ast.Name(id="norm"), args=[v]):
+            square = ""
+        case ast.Call(func=ast.Name(id="total"), args=[ast.BinOp(left=v, op=ast.Mult(), right=w)]) if ast.unparse(
+            v
+        ) == ast.unparse(w):
+            square = " ** 2"
+        case _:
+            return
+    if is_array(kinds.get(ast.unparse(v))):
+        lengths = f"over_blocks(norm, {ast.unparse(v)})"
+        for words, f in (("sum", "sum"), ("largest", "max"), ("smallest", "min")):
+            instead = f"the {words} of the lengths of the blocks of {said(v)} stands for its length"
+            yield Change(f"{instead}{around}", node, f"{f}({lengths}){square}", 1)
 
 
 def _at_most(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:

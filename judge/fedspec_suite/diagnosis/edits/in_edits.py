@@ -41,8 +41,8 @@ def in_each_block(kept: Memory, f: Callable[..., Any], *vectors: Any) -> Any:
 
 
 def over_blocks(kept: Memory, f: Callable[[Any], Any], v: Any) -> list[Any]:
-    """Return a function's value for each block of a vector."""
-    return [f(v[b]) for b in kept.blocks]
+    """Return a function's value for each block of a vector, or of the rows of a stack."""
+    return [f(v[..., b]) for b in kept.blocks]
 
 
 def over_clients(kept: Memory, f: Callable[[Any], Any]) -> Any:
