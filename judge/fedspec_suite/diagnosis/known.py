@@ -161,7 +161,7 @@ def _broken(setting: Setting, symbol: str, rule: FunctionType, rate: str) -> str
     """
     own = {e.id for e in equations(rule, setting.options)} & printed_by(setting)
     mine = [e for e in sorted(own) if symbol and e.endswith(f".{symbol}")]
-    steps = [e for e in setting.algorithm.running(setting.options) if e.id.endswith(".step")]
+    steps = [e for e in setting.algorithm.running(setting.options) if e.id.endswith((".step", ".y"))]
     if symbol == "step" and not mine and len(steps) > 1:
         mine = [e.id for e in steps if rate and rate in RATE.findall(e.text)]
         return mine[0] if len(mine) == 1 else ""

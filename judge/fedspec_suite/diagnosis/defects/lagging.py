@@ -83,7 +83,7 @@ def _seen(counting: Sequence[FunctionType]) -> Callable[[Running, Scenario], Run
             return run
 
         def take(inner: Running, event: Event, k: int) -> Any:
-            there.update(dict.fromkeys(_present(event)))
+            there.update(dict.fromkeys(clients_of(event)))
             if shares is not None:
                 inner.state = replace(inner.state, p=shares / sum(shares[i] for i in there))
             if hasattr(inner.state, "clients"):
@@ -96,7 +96,8 @@ def _seen(counting: Sequence[FunctionType]) -> Callable[[Running, Scenario], Run
     return session
 
 
-def _present(event: Event) -> tuple[int, ...]:
+def clients_of(event: Event) -> tuple[int, ...]:
+    """Return the numbers of the clients whose messages a server gets in a round."""
     match event:
         case Round(participants=who):
             return who

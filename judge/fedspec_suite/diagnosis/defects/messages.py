@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import accumulate
 from types import FunctionType
 from typing import Any, cast
@@ -12,12 +13,13 @@ import numpy as np
 
 from fedspec import contract
 from fedspec.algorithms.synchronous import losses_of, model, together
-from fedspec.arith import exp, log, sqrt
+from fedspec.arith import exp, log, sqrt, stack
 from fedspec.contract import ClientMessage, Event
 from fedspec.mixing.order import coordinate_median
 from fedspec.plan import Messages
 from fedspec.readings import Weighting
 from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, behind
+from fedspec_suite.diagnosis.defects.lagging import clients_of
 from fedspec_suite.diagnosis.defects.limits import MEAN, around_mean
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
@@ -139,6 +141,43 @@ def _divided(
     return session
 
 
+def _all_so_far(of: Callable[[Messages, Messages], Messages]) -> Callable[[Running, Scenario], Running]:
+    """The server takes what ``of`` makes of this round's messages and of the last message of each client so far."""
+
+    def session(inner: Running, s: Scenario) -> Running:
+        server, last, there = inner.run.server, dict[int, dict[str, Any]](), list[int]()
+
+        def late(h: Any, state: Any, sent: Any) -> Any:
+            now = together(sent)
+            last.update({i: _row(now, k) for k, i in enumerate(there)})
+            return server(h, state, of(now, _joined([*last.values()])))
+
+        def take(inner: Running, event: Event, k: int) -> Any:
+            there[:] = clients_of(event)
+            return inner.step(event)
+
+        inner.run = replace(inner.run, server=late)
+        return Stepping(inner, take)
+
+    return session
+
+
+def _over_all(count: Callable[[Messages], Any], now: Messages, last: Messages) -> Messages:
+    return replace(now, deltas=now.deltas * sum(count(now)) / sum(count(last)))
+
+
+def _row(m: Messages, k: int) -> dict[str, Any]:
+    """The numbers of the k-th message, by column."""
+    columns = {n: getattr(m, n) for n in ("deltas", "examples", "steps", "a_norms", "controls")}
+    return {n: v[k] for n, v in columns.items() if v is not None}
+
+
+def _joined(rows: Sequence[Mapping[str, Any]]) -> Messages:
+    columns = {n: [row[n] for row in rows] for n in rows[0]}
+    whole: dict[str, Any] = {n: stack(v) if n in ("deltas", "controls") else v for n, v in columns.items()}
+    return Messages(**whole)
+
+
 _TOTALS: Mapping[str, Callable[[list[Any]], Any]] = {
     "all rounds so far": sum,
     "the round before": lambda kept: kept[max(-2, -len(kept))],
@@ -193,23 +232,23 @@ def _of_losses() -> Iterator[Defect]:
             yield Defect(words=words, tail="F_i", session=behind({cast(FunctionType, losses_of): around}))
 
 
-def _of_earlier_models(inner: Running, s: Scenario) -> Running:
-    """Clients report the loss of the model with which the round before began; in the first round, of its own."""
-    began: list[Any] = []
+def _of_earlier_models(own: bool, inner: Running, s: Scenario) -> Running:
+    """Clients report the loss of the model with which an earlier round began: the last, or their ``own`` last one."""
+    began: dict[int, Any] = {}
 
-    def around(client: Any) -> Any:
+    def around(i: int, client: Any) -> Any:
         def gradient(k: int, y: Any) -> Any:
             return client(k, y)
 
-        vars(gradient)["value"] = lambda x: client.value(began[-1] if began else x)
+        vars(gradient)["value"] = lambda x: client.value(began.get(i, x))
         return gradient
 
-    inner.clients = [*map(around, inner.clients)]
+    inner.clients = [around(i, client) for i, client in enumerate(inner.clients)]
 
     def take(inner: Running, event: Event, k: int) -> Any:
         x = model(inner.state)
         answer = inner.step(event)
-        began.append(x)
+        began.update(dict.fromkeys(clients_of(event) if own else range(len(inner.clients)), x))
         return answer
 
     return Stepping(inner, take)
@@ -249,8 +288,9 @@ def of(setting: Setting) -> Iterator[Defect]:
     if setting.losses:
         yield from _of_losses()
     if setting.losses and setting.level == "round":
-        words = "F_i is the loss of the model with which the round before began"
-        yield Defect(words=words, tail="F_i", session=_of_earlier_models)
+        for which, own in (("the round before", False), ("the client's last round", True)):
+            words = f"F_i is the loss of the model with which {which} began"
+            yield Defect(words=words, tail="F_i", session=partial(_of_earlier_models, own))
     for words, part in _PARTS.items():
         yield _resent(words, "delta", lambda m, s, part=part: _some(m, part(len(m.steps))))  # type: ignore[misc]
     if by_examples:
@@ -269,7 +309,13 @@ def of(setting: Setting) -> Iterator[Defect]:
         yield _resent(words, tail, lambda m, s, f=factor: replace(m, deltas=m.deltas * f(m)))  # type: ignore[misc]
     for words, (tail, divisor) in _DIVISORS.items():
         yield _resent(words, tail, lambda m, s, f=divisor: replace(m, deltas=m.deltas / f(m)))  # type: ignore[misc]
+    if not setting.losses and not setting.everyone:
+        words = "an absent client's last message counts in every later round"
+        yield Defect(words=words, tail="delta", session=_all_so_far(lambda now, last: last))
     if by != Weighting.STEPS:
+        everybody = "examples of all clients so far" if by_examples else "number of all clients so far"
+        words = f"divided by the {everybody}, not of this round's"
+        yield Defect(words=words, tail="delta", session=_all_so_far(partial(_over_all, count)))
         for said, of_rounds in _TOTALS.items():
             words = f"divided by the number of {what} of {said}, not of this one"
             yield Defect(words=words, tail="delta", session=_divided(lambda m: sum(count(m)), of_rounds))

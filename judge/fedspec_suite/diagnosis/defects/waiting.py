@@ -45,6 +45,16 @@ def _never_emptied(inner: Running, event: Event, k: int) -> Any:
     return answer
 
 
+def _slides(inner: Running, event: Event, k: int) -> Any:
+    """A full buffer loses its oldest update when the next one comes: the server steps at every later arrival."""
+    assert isinstance(event, Arrival)
+    waits = inner.state.pending
+    answer = inner.step(event)
+    if not inner.state.pending:
+        inner.state = replace(inner.state, pending=(*waits, answer["delta_i"])[1:])
+    return answer
+
+
 def _reach_back(inner: Running, delay: int) -> None:
     """Let an update begin at the first version where the server has stepped less often than its delay says."""
     versions = inner.state.versions
@@ -130,6 +140,7 @@ def of(setting: Setting) -> Iterator[Defect]:
         "the last update stays in the buffer when the server has stepped, unless it waits for one alone", _stays(False)
     )
     yield stepping("the buffer is never emptied", _never_emptied)
+    yield stepping("a full buffer is not emptied: the next update takes the place of the oldest", _slides)
     yield Defect(words="the server waits for one update more than buffer", tail="delta", session=_one_more)
     yield Defect(
         words="a second update of a client replaces its first in the buffer", tail="delta", session=_one_each(True)

@@ -203,6 +203,9 @@ def earlier(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[
             for which in ("first", "last"):
                 new = f"of_{which}({text!r}, {text})"
                 yield Change(f"{text} of the {which} in the event stands for {text}{around}", node, new, 1)
+        if kind in {"count", "number"} or is_array(kind):
+            turn = f"of_last_turn({text!r}, {text})"
+            yield Change(f"{text} as it was when the client last took part stands for {text}{around}", node, turn, 2)
     if text.startswith("state.") and is_array(kind) and len(kind[1]) == 2:
         # Of peers, who take several steps in a round.
         begun = f"in_the_first_step({text!r}, {text})"
@@ -210,6 +213,8 @@ def earlier(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[
     if name in MODELS and is_array(kind) and len(kind[1]) == 1:
         begun = f"at_the_beginning({text!r}, {text})"
         yield Change(f"{said(node)} as it was when the round began stands for {said(node)}{around}", node, begun, 2)
+        last = f"own_last_model({text})"
+        yield Change(f"the client's own last model stands for {said(node)}{around}", node, last, 1)
         yield Change(f"the model that comes out of the event stands for {said(node)}{around}", node, "new_model()", 1)
 
 

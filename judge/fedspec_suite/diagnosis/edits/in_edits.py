@@ -275,6 +275,19 @@ def used(kept: Memory) -> None:
     kept.gathered.pop(kept.turn, None)
 
 
+def of_last_turn(kept: Memory, name: str, now: Any) -> Any:
+    """Return a name's value when the computing client last took part; the present value if it never did."""
+    turn, value, before = kept.left.get(("turn", name, kept.who), (kept.turn, now, now))
+    before = before if turn == kept.turn else value
+    kept.left["turn", name, kept.who] = kept.turn, now, before
+    return before
+
+
+def own_last_model(kept: Memory, x: Any) -> Any:
+    """Return the local model with which the computing client ended its last round; ``x`` if it never took part."""
+    return kept.left.get(("end", kept.who), x)
+
+
 def compounded(kept: Memory, factor: Any) -> Any:
     """Return the product of this factor and the client's earlier factors."""
     return math.prod(gathered(kept, factor))
@@ -284,11 +297,15 @@ def _in_turn(inner: Running, s: Scenario) -> Running:
     kept = inner.memory
     kept.who, kept.turn = 0, 0
     kept.gathered.clear()
+    kept.left.clear()
 
     def taking_turns(client: Callable[..., Any], *given: Any) -> Callable[..., Any]:
-        def one(i: Any, *rest: Any, **named: Any) -> Any:
+        def one(i: Any, x: Any, *rest: Any, **named: Any) -> Any:
             kept.who, kept.turn = i, kept.turn + 1
-            return client(i, *rest, **named)
+            made = client(i, x, *rest, **named)
+            # The first that a client returns is its change.
+            kept.left["end", i] = x + (made[0] if isinstance(made, tuple) else made)
+            return made
 
         return one
 
@@ -318,7 +335,7 @@ NEEDS: dict[Callable[..., Any], Defect] = {
     new_model: FORESEEN,
     **dict.fromkeys((of_first, of_last), SURVEYING),
     **dict.fromkeys((handed, hand_on, taking_over), HANDING),
-    **dict.fromkeys((who, gathered, used, compounded), IN_TURN),
+    **dict.fromkeys((who, gathered, used, compounded, of_last_turn, own_last_model), IN_TURN),
 }
 """Recorder that each of these functions needs."""
 
