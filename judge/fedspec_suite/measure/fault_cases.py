@@ -260,7 +260,7 @@ def _in_coordinates(s: Scenario, kind: str, x: Array, wanted: Mapping[Treatment,
 
 
 def _one_of_two(s: Scenario, kind: str, got: Path, dtype: str) -> str:
-    """Which of two messages that hold such numbers is skipped if the other passes on; empty if none is."""
+    """Words for the message that is skipped of two that hold such numbers, if the other passes on; else empty."""
     places, bad = _places(s), faulty(s, kind)
     if kind not in ("nan", "infinite") or len(places) < 2:
         return ""
