@@ -1,4 +1,4 @@
-"""What code keeps of the last time that a client took part is told: a message, a loss, a model, a waiting update."""
+"""Memory of the last time that a client took part is told: a message, a loss, a model, a waiting update."""
 
 from __future__ import annotations
 
