@@ -281,3 +281,24 @@ def test_a_number_is_a_simple_fraction_or_a_short_decimal() -> None:
     found = {v: number(v) for v in (64 / 63, 0.99, 1 / 3, 127 / 128, 2.0)}
     said = {v: ast.unparse(c) if c else "" for v, c in found.items()}
     assert [*said.values()] == ["64 / 63", "0.99", "1 / 3", "", "2"]
+
+
+@pytest.mark.slow
+def test_a_rule_that_shows_more_than_its_model_is_solved_too() -> None:
+    """FedExP, which returns its rate beside the model: eps stands outside of 2 M, and is eps / (2 M) inside."""
+
+    def start(case: Case) -> Any:
+        x, eps = [flatten(case.x0)], case.hyper["eps"]
+
+        def step(e: Messages) -> Any:
+            sent = [flatten(m.delta) for m in e.messages]
+            mean = sum(sent) / len(sent)
+            below = 2 * len(sent) * float(mean @ mean) + eps
+            above = sum(float(d @ d) for d in sent)
+            x.append((x[-1] + max(1.0, above / below if below else 1.0) * mean).astype(case.dtype))
+            return {"x": x[-1]}
+
+        return Names(step=step)
+
+    (found,) = diagnosed(written(offer_of("fedexp", "server"), start)).found
+    assert "(total(Delta^2) + eps / 2 / M)" in found.words and found.equation == "fedexp.rate", found

@@ -163,6 +163,12 @@ def _box(function: FunctionType, head: ast.FunctionDef, node: ast.FunctionDef) -
                 if isinstance(x := new.get("x"), ast.Name):
                     return Box(function, head, made, copied(call), x.id)
                 return None
+            case ast.Return(value=ast.Tuple(elts=[first, *more])):
+                # The model comes first, and then what is shown of how it was made.
+                x = add("x", _Put(now).visit(copied(first)))
+                assert isinstance(x, ast.Name)
+                shown = [_Put(now).visit(copied(value)) for value in more]
+                return Box(function, head, made, ast.Tuple([x, *shown], ast.Load()), x.id)
             case ast.Return(value=ast.expr() as value):
                 x = add("x", _Put(now).visit(copied(value)))
                 assert isinstance(x, ast.Name)
