@@ -302,6 +302,10 @@ def _matching(V: Array, want: Array, slack: Array, some: Array, op: str = "") ->
                 yield k, float(by[k])
 
 
+BINARY = tuple(2**k - less for k in range(7, 17) for less in (0, 1))
+"""Denominators of codes with some bits: the number of codes, or one less."""
+
+
 def number(value: float) -> ast.expr | None:
     """Return a simple fraction or short decimal equal to a value, as an expression; None if there is none."""
     if not np.isfinite(value):
@@ -313,7 +317,11 @@ def number(value: float) -> ast.expr | None:
     if near and abs(float(near) - value) <= 1e-9 * abs(value) and abs(near) < 1000:
         whole = ast.Constant(near.numerator)
         return whole if near.denominator == 1 else ast.BinOp(whole, ast.Div(), ast.Constant(near.denominator))
-    return ast.Constant(few) if few else None
+    if few:
+        return ast.Constant(few)
+    of_bits = (Fraction(round(value * n), n) for n in BINARY)
+    near = next((q for q in of_bits if q and abs(float(q) - value) <= 1e-9 * abs(value)), Fraction(0))
+    return ast.BinOp(ast.Constant(near.numerator), ast.Div(), ast.Constant(near.denominator)) if near else None
 
 
 def _choices(terms: Terms, want: Array, slack: Array, small: Sequence[int], claimed: Array | None) -> Iterator[Answer]:

@@ -1,0 +1,206 @@
+"""Defects of what messages pass on their way into the average: rounding elsewhere, other draws, noise elsewhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial, reduce
+from types import FunctionType
+from typing import Any, TypeAlias, cast
+
+from fedspec.algorithms.synchronous import model
+from fedspec.arith import ratio, sign, stack
+from fedspec.averaging import Sent, at_random, counts, delivered, drawn, noisy
+from fedspec.chain import Word, as_number
+from fedspec.contract import Event
+from fedspec.plan import Messages
+from fedspec.rounding import CLIPS, FIXED, TYPES, in_bits, on_grid, passage, passed
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, with_x
+from fedspec_suite.diagnosis.defects.limits import MEAN, around_mean
+from fedspec_suite.measure.function_copies import Around
+from fedspec_suite.measure.scenario import Scenario, with_messages
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.mutants import functions
+
+DONE = {
+    **{name: "passed through {0} {1}" for name in CLIPS},
+    **{name: f"rounded to {name}" for name in TYPES},
+    "bfloat16-truncated": "truncated to bfloat16",
+    "fixed": "rounded to multiples of 2^-{1}",
+    "fixed-floor": "rounded down to multiples of 2^-{1}",
+    "fixed-truncated": "truncated to multiples of 2^-{1}",
+    "masks": "masked",
+    "fixed-random": "rounded at random to multiples of 2^-{1}",
+    "weight-cap": "weighted by min(n / {1}, 1)",
+    "divisor": "divided by {1}",
+    "divisor-at-least": "divided by {1} or the sum of weights",
+    "mean-clip-norm": "clipped in their mean to {1}",
+    "noise": "given noise {1}",
+}
+"""Participles of messages after a link, with places for its name and number."""
+
+_Way: TypeAlias = Callable[[Callable[[Any], Any], Callable[..., Any], Any, Any], Any]
+"""Function from a rounding, the mean, the changes and their weights to what the server takes for the mean."""
+
+
+def _weighed(rounding: Callable[[Any], Any], mean: Callable[..., Any], deltas: Any, p: Any) -> Any:
+    return mean(stack([ratio(rounding(w * d), 0 * d + w) for w, d in zip(p, deltas, strict=True)]), p)
+
+
+def _summed(rounding: Callable[[Any], Any], mean: Callable[..., Any], deltas: Any, p: Any) -> Any:
+    rows = [w * d for w, d in zip(p, deltas, strict=True)]
+    return reduce(lambda total, row: rounding(total + row), rows, 0 * rows[0])
+
+
+_MEANS: Mapping[str, tuple[bool, _Way]] = {
+    "the mean is {}, not each message": (False, lambda rounding, mean, deltas, p: rounding(mean(deltas, p))),
+    "the mean is {}, too": (True, lambda rounding, mean, deltas, p: rounding(mean(deltas, p))),
+    "messages are {} after they are weighed, not before": (False, _weighed),
+    "the sum is {} with each message that is added": (True, _summed),
+}
+"""Roundings of or before the mean: whether each message is rounded too, and what the server takes for the mean."""
+
+
+def of(setting: Setting) -> Iterator[Defect]:
+    """Yield a defect for each other rounding, use of draws or place of the noise."""
+    for link in setting.messages:
+        name, _, number = link.partition(" ")
+        if setting.level == "server" and name in (*TYPES, *FIXED, "fixed-random"):
+            words = f"each client's model is {DONE[name].format(name, number)}, not its change"
+            yield _passing(words, partial(_of_models_sent, name))
+        for words, made in _DRAWN.items() if name == "fixed-random" else ():
+            yield _passing(words.format(number), partial(_of_draws, made))
+        for words, again in _REUSED.items() if name == "fixed-random" else ():
+            yield _passing(words, partial(_of_draws_again, again))
+        if name == "fixed-random":
+            words = f"messages are {DONE[name].format(name, number)} after they are weighed, not before"
+            yield _passing(words, _rounded_shares)
+        if name == "noise":
+            yield Defect(words="the noise is added to the model, not to the mean change", session=_on_the_model)
+    averages = MEAN in functions(setting.algorithm, setting.level)
+    for link in setting.messages if averages else ():
+        name, _, number = link.partition(" ")
+        if name in TYPES or name in FIXED:
+            rest = tuple(other for other in setting.messages if other != link)
+            for words, (each, way) in _MEANS.items():
+                said = words.format(DONE[name].format(name, number))
+                yield _of_mean(said, link, setting.messages if each else rest, way)
+
+
+_DELIVERED, _PASSED, _AT_RANDOM, _NOISY, _DRAWS = (
+    cast(FunctionType, f) for f in (delivered, passed, at_random, noisy, drawn)
+)
+
+_DRAWN: Mapping[str, Callable[[Any, Any, float], Any]] = {
+    "2^{0} change + draw is rounded to the nearest whole number, not down": lambda d, u, k: _whole(d, u, k, round),
+    "2^{0} change - draw is rounded up, not 2^{0} change + draw down": lambda d, u, k: _whole(d, -u, k, math.ceil),
+    "2^{0} change + draw is cut off towards zero, not rounded down": lambda d, u, k: _whole(d, u, k, math.trunc),
+    "2^{0} change is rounded down, without a draw": lambda d, u, k: _whole(d, 0 * u, k, math.floor),
+    "2^{0} abs(change) + draw is rounded down and takes the change's sign": lambda d, u, k: (
+        sign(d) * _whole(sign(d) * d, u, k, math.floor)
+    ),
+}
+"""Other uses of the draws of a random rounding: what is made of a change, its draws and the number of bits."""
+
+
+def _whole(d: Any, u: Any, k: float, whole: Callable[[Any], int]) -> Any:
+    return on_grid(d + u * as_number(2.0**-k, d), in_bits("fixed-random", k, whole))
+
+
+_REUSED: Mapping[str, Callable[[Any, Any], Any]] = {
+    "each block of a message takes the message's first draws": lambda draws, blocks: [
+        [v for b in blocks for v in u[: b.stop - b.start]] for u in draws
+    ],
+    "every message takes the draws of the first": lambda draws, blocks: [draws[0]] * len(draws),
+}
+"""Other draws of random roundings: what is made of the draws of all messages and of the slices of the blocks."""
+
+
+def _of_draws_again(again: Callable[[Any, Any], Any], inner: Running) -> Around:
+    return {_DRAWS: lambda there: lambda sent, deltas: again(there(sent, deltas), sent.blocks)}
+
+
+def _of_draws(made: Callable[[Any, Any, float], Any], inner: Running) -> Around:
+    return {_AT_RANDOM: lambda there: made}
+
+
+def _rounded_shares(inner: Running) -> Around:
+    """Each change is rounded at random after it is multiplied by its weight."""
+    left = list[Any]()
+
+    def deliver(there: Any) -> Any:
+        def run(words: Sequence[Word], m: Messages, sent: Sent) -> Any:
+            w = counts(m, sent.weighting)
+            left[:] = (w / sum(w.tolist())).tolist()
+            return there(words, m, sent)
+
+        return run
+
+    def each(there: Any) -> Any:
+        def run(delta: Any, u: Any, k: float) -> Any:
+            p_i = left.pop(0)
+            return ratio(there(p_i * delta, u, k), 0 * delta + p_i)
+
+        return run
+
+    return {_DELIVERED: deliver, _AT_RANDOM: each}
+
+
+def _on_the_model(inner: Running, s: Scenario) -> Running:
+    """The server's step knows nothing of the noise; the model that it gives gets it whole."""
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        added = [0 * model(inner.state)]
+
+        def noisy(there: Any) -> Any:
+            def none(deltas: Any, *given: Any) -> Any:
+                added.append(there(0 * deltas, *given)[0])
+                return deltas
+
+            return none
+
+        with inner.spec.behind({_NOISY: noisy}):
+            answer = inner.step(event)
+        x = model(inner.state) + added[-1]
+        inner.state = with_x(inner.state, x)
+        return {**answer, "x": x}
+
+    return Stepping(inner, take)
+
+
+def _passing(words: str, around: Callable[[Running], Around]) -> Defect:
+    """A defect in which functions of a claim's words are wrapped while the server takes its step."""
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        with inner.spec.behind(around(inner)):
+            return inner.step(event)
+
+    return Defect(words=words, session=lambda inner, s: Stepping(inner, take))
+
+
+def _of_models_sent(name: str, inner: Running) -> Around:
+    """Clients send models that pass a link: each change is the difference from the server's model."""
+    x = model(inner.state)
+
+    def each(there: Any) -> Any:
+        return lambda link, delta, n, blocks: (
+            there(link, x + delta, n, blocks) - x if link.name == name else there(link, delta, n, blocks)
+        )
+
+    return {_PASSED: each, _AT_RANDOM: lambda there: lambda delta, u, k: there(x + delta, u, k) - x}
+
+
+def _of_mean(words: str, link: str, links: tuple[str, ...], way: _Way) -> Defect:
+    """A defect in which ``way`` makes the mean, of messages that pass ``links``."""
+    (parsed,) = passage((link,))
+
+    def session(inner: Running, s: Scenario) -> Running:
+        def around(there: Any, blocks: Any) -> Any:
+            def mean(deltas: Any, p: Any) -> Any:
+                return way(lambda v: passed(parsed, v, len(p), blocks), there, deltas, p)
+
+            return mean
+
+        return around_mean(around)(inner, s)
+
+    return Defect(words=words, given=lambda s: with_messages(s, *links), session=session)
