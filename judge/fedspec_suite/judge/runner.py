@@ -29,6 +29,7 @@ from fedspec_suite.measure.edge_cases import edge_cases
 from fedspec_suite.measure.far_shrinking import simplest
 from fedspec_suite.measure.hyper_pools import POOLS
 from fedspec_suite.measure.process import SubjectError
+from fedspec_suite.measure.rare_cases import rare_cases
 from fedspec_suite.measure.setting import USUAL_REACH, Reach, Setting, setting_of
 from fedspec_suite.measure.verdict import (
     Beyond,
@@ -188,12 +189,12 @@ def draw(law: Law, bench: Bench, setting: Setting, examples: int, seed: int, tri
 
 
 def play_edges(law: Law, bench: Bench, setting: Setting, examples: int, trials: Trials) -> None:
-    """Try a comparison with the rule on the edge cases, and simplify the first violation.
+    """Try a comparison with the rule on the edge and rare cases, and simplify the first violation.
 
     Raises:
         Enough: the subject does not answer, or the law has a bug.
     """
-    for case in edge_cases(setting):
+    for case in (*edge_cases(setting), *rare_cases(setting)):
         try:
             attempt(law, bench, case, examples, trials)
         except Undecided:
