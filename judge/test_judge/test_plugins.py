@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_judge.support import FEW, with_own
+from test_judge.support import FEW, SUBJECTS, with_own
 
 pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
 
@@ -515,3 +515,18 @@ def test_a_saved_run_of_an_own_algorithm_goes_on(written: Path) -> None:
     assert numbers[0] == numbers[1] and len(numbers[0]) == 2
     other = with_own("simulate", "fedavg", *words, "--resume", "a.run", "--out", "third", cwd=written)
     assert other.code == 2 and "if it belongs to your own algorithm, name its file (--plugin)" in other.err
+
+
+@pytest.mark.parametrize(("name", "conforms"), [("right", True), ("log1p", False), ("squares", False)])
+def test_a_rule_of_exponentials_and_logarithms_is_judged(name: str, conforms: bool) -> None:
+    file = SUBJECTS / "softmax.py"
+    more = ("--plugin", str(file), "--profile", "quick", "--jobs", "1", "--json", "--no-name")
+    ran = with_own("check", f"{file}:{name}", *more, cwd=SUBJECTS.parent)
+    (row,) = json.loads(ran.out)
+    assert row["verdict"] == ("conforms" if conforms else "does not conform"), row
+
+
+def test_a_row_of_exponentials_and_logarithms_conforms_in_float64_and_float32() -> None:
+    more = ("--only", "attended", "--plugin", str(SUBJECTS / "softmax.py"), "--profile", "quick", "--jobs", "1")
+    ran = with_own("check", "spec", *more, "--json", cwd=SUBJECTS.parent)
+    assert {row["verdict"] for row in json.loads(ran.out)} == {"conforms"}, ran.out

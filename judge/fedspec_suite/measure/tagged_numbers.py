@@ -61,6 +61,14 @@ class TaggedNumber(Running):
         """Return the labelled power of a positive number."""
         return self._made(super().power(exponent), "power", exponent)
 
+    def exp(self) -> Any:
+        """Return the labelled exponential."""
+        return self._made(super().exp(), "power")
+
+    def log(self) -> Any:
+        """Return the labelled logarithm."""
+        return self._made(super().log(), "power")
+
     def maximum(self, other: Any) -> Any:
         """Return the larger number, labelled."""
         return self._made(super().maximum(other), "choice", other)

@@ -1,0 +1,103 @@
+"""Own algorithm whose weights are exponentials and logarithms of lengths, and servers that compute it, or nearly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from fedspec.algorithms.local import local_sgd, sgd_norm
+from fedspec.algorithms.synchronous import stacked
+from fedspec.arith import Scalar, Stack, Vector, exp, log, norm
+from fedspec.contract import Claim, Info
+from fedspec.costs import Costs
+from fedspec.entry import Algorithm, Family, Method, Reading
+from fedspec.facts import Fact
+from fedspec.hyper import Hyper
+from fedspec.params import flatten, unflatten
+from fedspec.plan import Inbox
+from fedspec.readings import Weighting
+from fedspec.records import record
+from fedspec.rules import rule
+
+
+@dataclass(frozen=True)
+class Attentive(Hyper):
+    """Hyper-parameters."""
+
+    eta_l: Scalar
+    eta: Scalar
+
+
+@record
+class State:
+    """The server's model."""
+
+    x: Vector
+
+
+@rule
+def attended(x: Vector, deltas: Stack, *, eta: Scalar) -> Vector:
+    """Step along the changes, of which longer ones count less.
+
+        x = x + eta sum_i a_i Delta_i / sum_i a_i, a_i = exp(-||Delta_i||) log(2 + ||Delta_i||)    attended.step
+
+    External: nowhere.
+    """
+    a = exp(-norm(deltas)) * log(2 + norm(deltas))
+    x = x + eta * (a * deltas).sum(axis=0) / a.sum(axis=0)
+    return x
+
+
+def init(h: Attentive, x: Vector) -> State:
+    """Begin with the model alone."""
+    return State(x=x)
+
+
+def server(h: Attentive, state: State, messages: Inbox) -> tuple[State, dict[str, Any]]:
+    """Take one step."""
+    _, deltas = stacked(messages, Weighting.UNIFORM, state.x)
+    return State(x=attended(state.x, deltas, eta=h.eta)), {}
+
+
+ROW = Algorithm(
+    id="attended",
+    family=Family.SERVERS,
+    title="FedAvg in which longer changes count less",
+    source="external: nowhere",
+    levels=("server", "round"),
+    readings=(Reading(name="made-up", words="a_i = exp(-||Delta_i||) log(2 + ||Delta_i||)"),),
+    run=Method(hyper=Attentive, init=init, server=server, local=local_sgd, norm=sgd_norm),
+    costs=Costs(down="m d", up="m d", server="d"),
+    denies={
+        Fact.PLAIN_MEAN: "longer changes count less",
+        "coordinates": "one number over the whole change weighs it",
+        "scales": "a length enters an exponential",
+    },
+    traps=("the weights are of the lengths of whole changes",),
+)
+
+
+class Server:
+    """The server in NumPy; ``how`` has one deviation."""
+
+    def __init__(self, how: str = "") -> None:
+        self.info, self.how = Info("softmax", "1", (Claim("attended", "server", "made-up"),)), how
+
+    def start(self, case):
+        x = [flatten(case.x0)]
+
+        def step(event):
+            rows = np.stack([flatten(m.delta) for m in event.messages]).astype(float)
+            d = np.linalg.norm(rows, axis=1)
+            a = np.exp(-d) * np.log({"log1p": 1.0}.get(self.how, 2.0) + d)
+            a = np.exp(-(d**2)) * np.log(2 + d) if self.how == "squares" else a
+            x[0] = (x[0] + case.hyper["eta"] * (a @ rows) / a.sum()).astype(case.dtype)
+            return {"x": unflatten(x[0], case.x0)}
+
+        return SimpleNamespace(step=step)
+
+
+right, log1p, squares = Server(), Server("log1p"), Server("squares")
