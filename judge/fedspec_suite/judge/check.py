@@ -30,6 +30,7 @@ from fedspec_suite.judge.runner import (
 )
 from fedspec_suite.judge.worker_pool import BEAT, run_tasks
 from fedspec_suite.laws import retired
+from fedspec_suite.laws.follows_rule import law_of
 from fedspec_suite.measure.case_summary import scenarios_in
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.resting_rates import check_rests
@@ -203,7 +204,8 @@ def _first_fault(
     """The check that the first play fails; None if it passes, is expected to fail, or isn't asked."""
     if not asks(request.law, "follows-x") or is_itself(subject):
         return None
-    fault = first_play(subject, offer)
+    asked = tuple(name for name in offer.intermediates if asks(request.law, law_of(name)))
+    fault = first_play(subject, replace(offer, intermediates=asked))
     return None if fault is None or excused([fault], entries, request.today) != [fault] else fault
 
 
