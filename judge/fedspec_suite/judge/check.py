@@ -193,7 +193,8 @@ def _judged(
         if not request.named or (fault and not is_nowhere_finite(fault)):
             return result
         where = f"{offer.algorithm}/{offer.level} of {task.name}"
-        return _explained(result, subject, taken, broken, partial(_below, progress, where))
+        tell = partial(_below, progress, where)
+        return _explained(result, subject, taken, broken, tell, ask=not request.stop)
     except Exception as error:
         return failed(request, task.name, offer, task.among, reason_of(error), subject.info)
 
@@ -210,14 +211,20 @@ def _first_fault(
 
 
 def _explained(
-    result: Result, subject: Budgeted, offer: Offer, broken: Sequence[Scenario], progress: Callable[[str], None]
+    result: Result,
+    subject: Budgeted,
+    offer: Offer,
+    broken: Sequence[Scenario],
+    progress: Callable[[str], None],
+    *,
+    ask: bool,
 ) -> Result:
     if result.verdict not in {Conformity.DOES_NOT, Conformity.INCONCLUSIVE}:
         return result
     # All that is known of mistakes takes half a second to load.
     from fedspec_suite.judge.explained import explained
 
-    return explained(result, subject, offer, broken, progress)
+    return explained(result, subject, offer, broken, progress, ask=ask)
 
 
 def _lost(request: Request, task: Task, done: int, reason: str) -> Iterator[Result]:
