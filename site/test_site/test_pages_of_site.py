@@ -175,6 +175,18 @@ def test_the_front_page_shows_the_diagnosis_of_the_readme(site: Site) -> None:
     assert term.words == f"$ fedspec check {' '.join(block.split())}"
 
 
+def test_the_cells_of_the_front_page_add_up_to_all_claims(site: Site) -> None:
+    home = page(site.folder / "index.html")
+    (rows,) = (one.find("tbody") for one in home.find("table", id="packages"))
+    said = {
+        (row.find("a")[0].words, SIGNS[cell.words[0]]): int(re.findall(r"\d+", cell.words)[0])
+        for row in rows[0].find("tr")
+        for cell in row.find("td")
+        if cell.words
+    }
+    assert said == Counter((line["impl"].partition(":")[0], line["verdict"]) for line in LINES)
+
+
 def test_a_claim_has_its_statement_verdict_and_evidence(site: Site) -> None:
     from fedspec_proofs import ledger
     from fedspec_proofs.stored import PATH
