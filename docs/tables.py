@@ -62,14 +62,14 @@ def packages() -> str:
     for (name, version), offers in found.items():
         # No definition of an algorithm says what becomes of buffers, so they are told apart.
         other = [
-            o["algorithm"] + " (buffers)" * (" buffers " in o["claimed"])
+            o["algorithm"] + " (buffers)" * (" buffers " in o["claimed"]) + " (error)" * (o["verdict"] == "error")
             for o in offers
             if not o["verdict"].startswith("conforms")
         ]
         shown = ", ".join(dict.fromkeys(other))
         page = f"[{name}](docs/conformance/README.md#{name})"
         rows.append([f"{page} {version.partition('+')[0]}", f"{len(offers) - len(other)} of {len(offers)}", shown])
-    deviating = "deviating algorithms (buffers: a model's running statistics)"
+    deviating = "deviating algorithms (buffers: a model's running statistics; error: no answer)"
     return table(["package", "claims that conform", deviating], rows)
 
 

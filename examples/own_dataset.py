@@ -1,4 +1,4 @@
-"""From a torch Dataset to a plot: split, CNN with BatchNorm, and three algorithms tuned, compared, logged and saved.
+"""Train on a torch Dataset: split, CNN with BatchNorm, and three algorithms tuned, compared, plotted and saved.
 
     pip install '.[suite]' './impl[simulate]'
     python examples/own_dataset.py out/own_dataset

@@ -1,6 +1,6 @@
 """facebookresearch/fairscale: ``SlowMoDistributedDataParallel.perform_slowmo`` over local SGD, in its default form.
 
-``SOURCE=path/to/fairscale fedspec check examples/diloco/fairscale_outer.py:Subject``
+``SOURCE=path/to/fairscale fedspec check examples/diloco/fairscale_outer.py:Adapter``
 
 ``slowmo_lr`` is eta, ``slowmo_momentum`` beta, both frequencies are 1. It divides by the local rate, 1 here, and
 multiplies by it again. So with a constant rate it is DiLoCo's outer step with the heavy ball. Only float32.
@@ -20,7 +20,7 @@ from fedspec_suite.subjects.outer import Model, Outer, Rounds, offer
 COMMIT = "146f160"
 
 
-def Subject() -> Outer:
+def Adapter() -> Outer:
     """Adapter of its memory-efficient form: each worker steps a part of the model, and sends it to the others."""
     gossip = "fairscale.experimental.nn.data_parallel.gossip"
     above = [gossip.rsplit(".", n)[0] for n in range(5)]

@@ -1,6 +1,6 @@
 """exo-explore/gym, ``exogym/strategy/diloco.py``: ``DiLoCoCommunicator`` with H = 1, on a CPU.
 
-``SOURCE=path/to/gym fedspec check examples/diloco/gym_outer.py:Subject``
+``SOURCE=path/to/gym fedspec check examples/diloco/gym_outer.py:Adapter``
 
 plain       as it is
 copied      and then each parameter gets memory of its own, as a copy from another device would have
@@ -24,7 +24,7 @@ from fedspec_suite.subjects.outer import Make, Model, Outer, Rounds, offer
 COMMIT = "9fa323c"
 
 
-def Subject() -> Outer:
+def Adapter() -> Outer:
     """Adapter of its default outer optimiser, SGD with Nesterov momentum, with the case's hyper-parameters."""
     source.Package("exogym", COMMIT, "exogym", empty=("exogym", "exogym.strategy", "exogym.aux"))
     source.absent("exogym.aux.utils", LogModule=object)

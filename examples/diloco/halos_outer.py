@@ -1,6 +1,6 @@
 """utnslab/halos, ``src/halos/opt.py``: ``DelayedNesterovOptimizer`` with c = 0, one push for each client of a round.
 
-``SOURCE=path/to/halos fedspec check examples/diloco/halos_outer.py:Subject``
+``SOURCE=path/to/halos fedspec check examples/diloco/halos_outer.py:Adapter``
 
 With a buffer of as many pushes as there are clients the model after the last of them is that of one outer step with the
 mean. A push of worker i is its old model minus its new one; all are pushed to one server, in their order.
@@ -20,7 +20,7 @@ from fedspec_suite.subjects.outer import Model, Outer, Rounds, offer
 COMMIT = "4b5bf73"
 
 
-def Subject() -> Outer:
+def Adapter() -> Outer:
     """Adapter in which every worker keeps a copy of the server, and receives all pushes."""
     Optimizer = source.module(COMMIT, "src/halos/opt.py", "halos_opt").DelayedNesterovOptimizer
 

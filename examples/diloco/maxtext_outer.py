@@ -1,6 +1,6 @@
 """AI-Hypercomputer/maxtext: the train step of ``src/maxtext/trainers/diloco/diloco.py`` with a sync period of 1.
 
-``SOURCE=path/to/maxtext fedspec check examples/diloco/maxtext_outer.py:Subject``; it needs flax, optax and drjax
+``SOURCE=path/to/maxtext fedspec check examples/diloco/maxtext_outer.py:Adapter``; it needs flax, optax and drjax
 
 ``build_diloco_state`` and ``build_vanilla_diloco_train_step`` run as they are, not compiled, on one device. The local
 train step is the adapter's: it adds the change. Modules that it imports and does not use are stand-ins. Only
@@ -77,7 +77,7 @@ def _adds(state: Any, batch: Any, key: Any) -> Any:
     return new, {}
 
 
-class Subject:
+class Adapter:
     """Adapter of the package at a commit."""
 
     def __init__(self) -> None:

@@ -1,6 +1,6 @@
 """facebookresearch/MuLoCo: the ``DiLoCo`` of its own copy of torchft, with the outer optimisers that its files set.
 
-``SOURCE=path/to/MuLoCo fedspec check examples/diloco/muloco_outer.py:Subject``
+``SOURCE=path/to/MuLoCo fedspec check examples/diloco/muloco_outer.py:Adapter``
 
 config      SGD with ``maximize=True``, as ``torchtitan/config/diloco/2x_4gpu_muloco.py`` has it
 example     SGD without it, as ``torchft/train_diloco.py`` has it
@@ -22,7 +22,7 @@ from fedspec_suite.subjects.torchft.driver import Manager, entered
 COMMIT = "475bbf4"
 
 
-def Subject() -> Outer:
+def Adapter() -> Outer:
     """Adapter of one class with four settings of its outer optimiser."""
     source.absent("torchft")
     source.absent("torchft.manager", Manager=Manager)

@@ -1,6 +1,6 @@
 """gensyn-ai/noloco: its baseline DiLoCo, and its own outer step with all workers in one group.
 
-``SOURCE=path/to/noloco fedspec check examples/diloco/noloco_outer.py:Subject``
+``SOURCE=path/to/noloco fedspec check examples/diloco/noloco_outer.py:Adapter``
 
 baseline    ``diloco_optimizer.DiLoCoOptimizer``
 pipeline    ``pipeline_diloco_optimizer.PipelineDiLoCoOptimizer``
@@ -24,7 +24,7 @@ from fedspec_suite.subjects.outer import Model, Outer, Rounds, offer
 COMMIT = "a1b4a42"
 
 
-def Subject() -> Outer:
+def Adapter() -> Outer:
     """Adapter of all three outer steps."""
     at = {
         n: source.module(COMMIT, f"src/noloco/{n}.py", f"noloco_{n}")

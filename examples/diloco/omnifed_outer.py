@@ -1,6 +1,6 @@
 """at-aaims/OmniFed: ``DiLoCo`` of ``src/omnifed``, and the older version in ``src/flora``.
 
-``SOURCE=path/to/OmniFed fedspec check examples/diloco/omnifed_outer.py:Subject``
+``SOURCE=path/to/OmniFed fedspec check examples/diloco/omnifed_outer.py:Adapter``
 
 Both say that they are arXiv 2311.08105; neither says which momentum.
 """
@@ -43,7 +43,7 @@ class Base:
         return None
 
 
-def Subject() -> Outer:
+def Adapter() -> Outer:
     """Adapter of both versions."""
     source.absent("rich", repr=SimpleNamespace(auto=lambda c: c))
     source.absent("rich.repr", auto=lambda c: c)

@@ -1,6 +1,6 @@
 """PrimeIntellect-ai/OpenDiloco, ``open_diloco/train_diloco_torch.py``: the outer step of its training loop.
 
-``SOURCE=path/to/OpenDiloco fedspec check examples/diloco/opendiloco_outer.py:Subject``
+``SOURCE=path/to/OpenDiloco fedspec check examples/diloco/opendiloco_outer.py:Adapter``
 
 The loop stands in a ``main`` that loads a language model. So the statements below ``if real_step % local_steps == 0``
 are run as they stand there, with the names that they read: the optimisers and ``params_offloaded``.
@@ -19,7 +19,7 @@ from fedspec_suite.subjects.outer import Model, Outer, Rounds, offer, sgd
 COMMIT, FILE = "a5b7236", "open_diloco/train_diloco_torch.py"
 
 
-def Subject() -> Outer:
+def Adapter() -> Outer:
     """Adapter of the loop with PyTorch's SGD as outer optimiser, with momentum 0.9."""
     return loop("opendiloco", COMMIT, FILE)
 

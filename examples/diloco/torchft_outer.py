@@ -1,6 +1,6 @@
 """meta-pytorch/torchft at several commits: ``local_sgd.DiLoCo`` with SGD and Nesterov momentum as outer optimiser.
 
-``SOURCE=path/to/torchft fedspec check examples/diloco/torchft_outer.py:Subject``
+``SOURCE=path/to/torchft fedspec check examples/diloco/torchft_outer.py:Adapter``
 
 The commits are the first with DiLoCo, the first with fragments, the last before the sign was mended, that one, and the
 newest. At the newest two fragments are driven as well, with an outer optimiser each and with one for both.
@@ -23,7 +23,7 @@ def at(commit: str) -> Any:
     return source.module(commit, "torchft/local_sgd.py", f"local_sgd_{commit}").DiLoCo
 
 
-def Subject() -> Outer:
+def Adapter() -> Outer:
     """Adapter with a variant for each commit."""
     source.absent("torchft")
     source.absent("torchft.manager", Manager=Manager)
@@ -32,3 +32,7 @@ def Subject() -> Outer:
     made |= {f"{NEWEST}-shared": in_two(at(NEWEST), shared=True)}
     offers = [(offer(nonzero=("beta",), variant=n), m) for n, m in made.items()]
     return Outer("torchft", source.dated(NEWEST), offers)
+
+
+Subject = Adapter
+"""Earlier name of the adapter."""

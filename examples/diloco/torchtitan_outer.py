@@ -1,6 +1,6 @@
 """pytorch/torchtitan: ``maybe_semi_sync_training`` of its torchft experiment, which wraps torchft's DiLoCo.
 
-``SOURCE=path/to/torchtitan fedspec check examples/diloco/torchtitan_outer.py:Subject``; it needs torchft
+``SOURCE=path/to/torchtitan fedspec check examples/diloco/torchtitan_outer.py:Adapter``; it needs torchft
 
 Outside it has SGD with rate 0.7 and Nesterov momentum 0.9, one for each fragment. Its settings and its manager are
 stand-ins; the function and what it calls are as they are.
@@ -22,7 +22,7 @@ from fedspec_suite.subjects.torchft.driver import Manager, entered
 COMMIT = "b5bcd76"
 
 
-def Subject() -> Outer:
+def Adapter() -> Outer:
     """Adapter with a single fragment."""
     source.absent("torchtitan")
     source.absent("torchtitan.config", Configurable=SimpleNamespace(Config=object))

@@ -1,7 +1,7 @@
 """alphamed-federated 0.4.9: ``_per_layer_clip`` and ``_process_aggregation`` of ``DPFedAvgScheduler``.
 
 ``pip install --no-deps alphamed-federated==0.4.9``
-``fedspec check examples/found/alphamed_private.py:Subject``
+``fedspec check examples/found/alphamed_private.py:Adapter``
 
 The clip is for each layer, so the model has one. q is 1/2, and the weights of all clients that checked in add up to 64:
 a client that doesn't take part is a stand-in. So are the network and the channel.
@@ -24,7 +24,7 @@ from fedspec.contract import Blocks, Case, Claim
 from fedspec_suite.subjects.outer import Model
 
 
-def Subject() -> Private:
+def Adapter() -> Private:
     """Adapter of the scheduler."""
     version = beside.published("alphamed-federated", "0.4.9")
     path = distribution("alphamed-federated").locate_file("alphafed/fed_avg/dp_fed_avg.py")

@@ -1,6 +1,6 @@
 """appfl 1.0.1 and 1.12.0: a batch of ``VanillaTrainer``, with ``clip_grad``.
 
-``pip install --no-deps appfl==1.0.1``, and then ``fedspec check examples/found/appfl_client.py:Subject``; with
+``pip install --no-deps appfl==1.0.1``, and then ``fedspec check examples/found/appfl_client.py:Adapter``; with
 ``appfl==1.12.0``, ``fedspec check examples/found/appfl_client.py:Mended``.
 
 ``_train_batch`` is run as it stands there, with SGD with ``weight_decay``; the package is not imported.
@@ -23,7 +23,7 @@ from fedspec.contract import Claim
 from fedspec_suite.subjects.outer import Model
 
 
-def Subject() -> Steps:
+def Adapter() -> Steps:
     """Adapter of the older version."""
     return trained(beside.published("appfl", "1.0.1"))
 
@@ -58,3 +58,7 @@ def trained(version: str) -> Steps:
         return takes
 
     return Steps("appfl", version, [(Claim("sgd", "client", gradients=("clip-norm-eps 1", "decay 0.01")), begins)])
+
+
+Subject = Adapter
+"""Earlier name of the adapter."""

@@ -1,6 +1,6 @@
 """lishenghui/blades at d3d8c7f, the last commit with aggregators: cffe636 of 2024-06-25 removes them.
 
-``SOURCE=path/to/blades fedspec check examples/found/blades_means.py:Subject``
+``SOURCE=path/to/blades fedspec check examples/found/blades_means.py:Adapter``
 
 What they are called with is in ``fedlib_means``, where they went.
 """
@@ -14,7 +14,7 @@ from means import Means
 COMMIT = "d3d8c7f"
 
 
-def Subject() -> Means:
+def Adapter() -> Means:
     """Adapter of all its aggregators."""
     version = source.dated(COMMIT)
     return Means("blades", version, fedlib_means.made("blades/aggregators", COMMIT))

@@ -1,6 +1,6 @@
 """Aggregators of byzpy 0.1.4 from PyPI.
 
-``pip install --no-deps byzpy==0.1.4 && fedspec check examples/found/byzpy_means.py:Subject``
+``pip install --no-deps byzpy==0.1.4 && fedspec check examples/found/byzpy_means.py:Adapter``
 
 median                       ``CoordinateWiseMedian()``
 trimmed-mean                 ``CoordinateWiseTrimmedMean(floor(trim n))``
@@ -27,7 +27,7 @@ from means import Make, Mean, Means, Sent, offer
 TINY = 1e-300
 
 
-def Subject() -> Means:
+def Adapter() -> Means:
     """Adapter of five of its aggregators."""
     version = published("byzpy", "0.1.4")
 

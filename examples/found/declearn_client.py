@@ -1,6 +1,6 @@
 """declearn 2.9.1: its ``Optimizer`` with ``NumpyVector``, as a client's.
 
-``pip install --no-deps declearn==2.9.1 msgpack``, and ``fedspec check examples/found/declearn_client.py:Subject``
+``pip install --no-deps declearn==2.9.1 msgpack``, and ``fedspec check examples/found/declearn_client.py:Adapter``
 
 ridge       regulariser ``ridge``, then module ``l2-global-clipping``
 each        module ``l2-clipping``, which clips each block
@@ -65,7 +65,7 @@ class Session:
         self.its.set_state(state)
 
 
-class Subject:
+class Adapter:
     """Adapter of its optimiser with several settings."""
 
     def __init__(self) -> None:

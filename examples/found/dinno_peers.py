@@ -1,6 +1,6 @@
 """javieryu/nn_distributed_training at 6a0cfc7, the code of DiNNO: ``DSGD`` and ``DSGT`` of ``optimizers``.
 
-``SOURCE=path/to/nn_distributed_training fedspec check examples/found/dinno_peers.py:Subject``
+``SOURCE=path/to/nn_distributed_training fedspec check examples/found/dinno_peers.py:Adapter``
 
 ``train`` runs as it stands, a call for each exchange; the tracker begins with the gradients (``init_grads``). Its
 problem is the judge's quadratics, and the matrix is the judge's in the place of Metropolis weights. Only float64.
@@ -61,7 +61,7 @@ class Trained:
         return [np.array(x.detach()) for (x,) in self.problem.models.values()]
 
 
-def Subject() -> network.Peers:
+def Adapter() -> network.Peers:
     """Adapter of both optimisers."""
     metropolis = SimpleNamespace(W=None)
     source.absent("utils", graph_generation=SimpleNamespace(get_metropolis=lambda graph: metropolis.W))

@@ -1,6 +1,6 @@
 """disropt 0.1.9: ``GradientTracking``, with an agent in its own thread for each client.
 
-``fedspec check examples/found/disropt_peers.py:Subject``, with the package installed.
+``fedspec check examples/found/disropt_peers.py:Adapter``, with the package installed.
 
 Its agents talk over MPI. Here an agent is a stand-in with the same attributes, whose exchange waits for all others.
 """
@@ -58,10 +58,14 @@ class Agents:
         return self.workers.run(ends)
 
 
-def Subject() -> network.Peers:
+def Adapter() -> network.Peers:
     """Adapter of its gradient tracking, which its documentation writes as DIGing."""
     version = beside.published("disropt", "0.1.9", "disropt", "disropt.agents", "disropt.algorithms")
     sys.modules["disropt.agents"].__dict__["Agent"] = Agent
     algorithm = import_module("disropt.algorithms.gradient_tracking").GradientTracking
     offer = Claim("diging", "trace", "nedic-2017")
     return network.Peers("disropt", version, [(offer, lambda case: Agents(case, algorithm))])
+
+
+Subject = Adapter
+"""Earlier name of the adapter."""

@@ -1,6 +1,6 @@
 """facebookresearch/fairseq at 3d262bb, ``fairseq/optim/bmuf.py``: ``FairseqBMUF``, synchronised after each step.
 
-``SOURCE=path/to/fairseq fedspec check examples/found/fairseq_outer.py:Subject``
+``SOURCE=path/to/fairseq fedspec check examples/found/fairseq_outer.py:Adapter``
 
 classical   ``use_nbm`` off: block momentum as it is
 nesterov    ``use_nbm`` on
@@ -40,7 +40,7 @@ class Base:
         return [p for group in its._optimizer.param_groups for p in group["params"]]
 
 
-def Subject() -> Outer:
+def Adapter() -> Outer:
     """Adapter of all three settings."""
     for name in ("fairseq", "fairseq.dataclass", "fairseq.optim"):
         source.absent(name)

@@ -1,6 +1,6 @@
 """lx10077/fedavgpy at 4001608: ``Worker.local_train`` of one batch a call, with its optimiser ``GD``.
 
-``SOURCE=path/to/fedavgpy fedspec check examples/found/fedavgpy_client.py:Subject``
+``SOURCE=path/to/fedavgpy fedspec check examples/found/fedavgpy_client.py:Adapter``
 
 clipped     the clip at 60 that stands there, and ``wd`` 0.01
 inverse     ``inverse_prop_decay_learning_rate(r)`` after round r, from 0, as its four trainers call it
@@ -24,7 +24,7 @@ from fedspec_suite.subjects.outer import Model
 COMMIT = "4001608"
 
 
-def Subject() -> Steps:
+def Adapter() -> Steps:
     """Adapter of its workers."""
     # It calls functions of PyTorch by signatures that are deprecated.
     warnings.simplefilter("ignore")

@@ -1,6 +1,6 @@
 """med-air/FedBN at 2fa38ad: ``communication`` of ``fed_digits.py`` in mode ``fedbn``.
 
-``SOURCE=path/to/FedBN fedspec check examples/found/fedbn_parts.py:Subject``
+``SOURCE=path/to/FedBN fedspec check examples/found/fedbn_parts.py:Adapter``
 
 Each client has the same weight there, and all take part.
 """
@@ -20,7 +20,7 @@ from personal import Model, Personal, Rounds, Tensors, Train, offer
 COMMIT = "2fa38ad"
 
 
-def Subject() -> Personal:
+def Adapter() -> Personal:
     """Adapter of the function."""
     given: dict[str, Any] = {"torch": torch}
     communication = source.definitions(COMMIT, "federated/fed_digits.py", "communication", given=given)["communication"]

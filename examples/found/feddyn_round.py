@@ -1,6 +1,6 @@
 """alpemreacar/FedDyn at 48a19fa: ``train_model`` and ``train_scaffold_mdl``, which clip at 10 and decay weights.
 
-``SOURCE=path/to/FedDyn fedspec check examples/found/feddyn_round.py:Subject``
+``SOURCE=path/to/FedDyn fedspec check examples/found/feddyn_round.py:Adapter``
 
 A batch is a step, and its loss is the case's. Means, and the control variates at the end of a round, are the adapter's.
 
@@ -71,7 +71,7 @@ class Session:
         return {"x": unflatten(self.x, self.case.x0)}
 
 
-class Subject:
+class Adapter:
     """Adapter of both functions."""
 
     def __init__(self) -> None:

@@ -1,6 +1,6 @@
 """alibaba/FederatedScope at 480b67d: ``FedOptAggregator`` with SGD with momentum, and its checkpoint.
 
-``SOURCE=path/to/FederatedScope fedspec check examples/found/federatedscope_server.py:Subject``
+``SOURCE=path/to/FederatedScope fedspec check examples/found/federatedscope_server.py:Adapter``
 
 annealed    with ``fedopt.annealing``, a ``StepLR`` over rounds
 resumed     restored by ``load_model`` from what ``save_model`` writes
@@ -26,7 +26,7 @@ from fedspec_suite.subjects.outer import Model
 COMMIT, FOLDER = "480b67d", "federatedscope/core"
 
 
-def Subject() -> Servers:
+def Adapter() -> Servers:
     """Adapter of its server with momentum, and with all clients' models weighted by examples."""
     for name in ("", ".core", ".contrib.optimizer", ".core.aggregators", ".core.auxiliaries.optimizer_builder"):
         source.absent(f"federatedscope{name}")

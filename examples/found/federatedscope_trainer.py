@@ -1,6 +1,6 @@
 """alibaba/FederatedScope at 480b67d: a client's batches, through the hooks of ``GeneralTorchTrainer``.
 
-``SOURCE=path/to/FederatedScope fedspec check examples/found/federatedscope_trainer.py:Subject``
+``SOURCE=path/to/FederatedScope fedspec check examples/found/federatedscope_trainer.py:Adapter``
 
 ``_hook_on_fit_start_init`` begins a round, and ``_hook_on_batch_backward`` takes a step: both are run as they stand
 there, with its builders of optimisers and schedulers. The context is a stand-in without data.
@@ -26,7 +26,7 @@ from fedspec_suite.subjects.outer import Model
 COMMIT, FOLDER = "480b67d", "federatedscope/core"
 
 
-def Subject() -> Steps:
+def Adapter() -> Steps:
     """Adapter of its clients with SGD."""
     source.absent("federatedscope")
     source.absent("federatedscope.register", optimizer_dict={}, scheduler_dict={})

@@ -1,6 +1,6 @@
 """fedlib/fedlib at 8428019, to which lishenghui/blades moved its aggregators.
 
-``SOURCE=path/to/fedlib fedspec check examples/found/fedlib_means.py:Subject``
+``SOURCE=path/to/fedlib fedspec check examples/found/fedlib_means.py:Adapter``
 
 median             ``Median()``
 trimmed-mean       ``Trimmedmean(floor(trim n))``
@@ -76,7 +76,7 @@ def made(folder: str, commit: str) -> list[tuple[Claim, Make]]:
     ]
 
 
-def Subject() -> Means:
+def Adapter() -> Means:
     """Adapter of all its aggregators."""
     version = source.dated(COMMIT)
     return Means("fedlib", version, made("fedlib/aggregators", COMMIT))

@@ -1,6 +1,6 @@
 """FedML-AI/FedML at 03e11df: the numbers of its secure aggregation, without masks.
 
-``SOURCE=path/to/FedML fedspec check examples/found/fedml_messages.py:Subject``
+``SOURCE=path/to/FedML fedspec check examples/found/fedml_messages.py:Adapter``
 
 The clients call ``transform_tensor_to_finite`` of ``core/mpc/secagg.py``. The server calls
 ``transform_finite_to_tensor`` on the sum, and makes it float32. The sum modulo p and the factor 1 / n are this
@@ -44,7 +44,7 @@ class Session:
         return {"x": self.x}
 
 
-class Subject:
+class Adapter:
     """Adapter of both."""
 
     def __init__(self) -> None:

@@ -1,6 +1,6 @@
 """lgcollins/FedRep at d82e629: rounds of ``main_fedrep.py`` with ``--alg fedper``, and the last layer local.
 
-``SOURCE=path/to/FedRep fedspec check examples/found/fedrep_parts.py:Subject``
+``SOURCE=path/to/FedRep fedspec check examples/found/fedrep_parts.py:Adapter``
 
 The program runs as it stands, from its first round to the present one, for each round. Data, tests, draws and local
 steps are stand-ins.
@@ -29,7 +29,7 @@ class Over(Exception):
     """End of the rounds that were sent."""
 
 
-def Subject() -> Personal:
+def Adapter() -> Personal:
     """Adapter of the program."""
     program = source.below(COMMIT, "main_fedrep.py", "__name__ == '__main__'")
 

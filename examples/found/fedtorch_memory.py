@@ -1,6 +1,6 @@
 """MLOPTPSU/FedTorch at ab8068d: ``qsparse_aggregation_centered``, its top-k compressor with memory.
 
-``SOURCE=path/to/FedTorch fedspec check examples/found/fedtorch_memory.py:Subject``
+``SOURCE=path/to/FedTorch fedspec check examples/found/fedtorch_memory.py:Adapter``
 
 Claimed are FedCAMS's clients, since that is top-k with memory too. Its optimiser is a stand-in that hands out the
 gradient, along which the adapter takes FedAMS's step. A model is one tensor here, in float32 as it decompresses.
@@ -30,7 +30,7 @@ def one(v: Array) -> torch.nn.Module:
     return made
 
 
-def Subject() -> Compressors:
+def Adapter() -> Compressors:
     """Adapter of the compressor."""
     version = source.dated(COMMIT)
     given = {"torch": torch, "np": np}

@@ -1,6 +1,6 @@
 """flwrlabs/flower at 77068b8: ``quantize`` and ``dequantize`` of SecAgg+, of a client's change.
 
-``SOURCE=path/to/flower fedspec check examples/found/flower_secagg.py:Subject``
+``SOURCE=path/to/flower fedspec check examples/found/flower_secagg.py:Adapter``
 
 The range is 8 and the target range 2^22, so that a level is 2^-18. Each of its random numbers is 1/2, so that it
 rounds to the nearest level. The mean is the adapter's, without masks. The variants are two types of numbers.
@@ -20,7 +20,7 @@ import source
 COMMIT = "77068b8"
 
 
-def Subject() -> means.Means:
+def Adapter() -> means.Means:
     """Adapter of both functions."""
     path = "framework/py/flwr/common/secure_aggregation/quantization.py"
 

@@ -1,6 +1,6 @@
 """vio1etus/FLPoison at 368c940: robust aggregators of a benchmark of attacks and defences.
 
-``SOURCE=path/to/FLPoison fedspec check examples/found/flpoison_means.py:Subject``
+``SOURCE=path/to/FLPoison fedspec check examples/found/flpoison_means.py:Adapter``
 
 median             ``Median``
 trimmed-mean       ``TrimmedMean`` with ``beta=trim``
@@ -26,7 +26,7 @@ from means import Make, Mean, Means, offer
 COMMIT = "368c940"
 
 
-def Subject() -> Means:
+def Adapter() -> Means:
     """Adapter of six aggregators."""
     version = source.dated(COMMIT)
     for name in ("fl", "fl.models"):

@@ -1,6 +1,6 @@
 """burlachenkok/flpytorch at 23a201b: its ``EF21``, its QSGD and its dithering.
 
-``SOURCE=path/to/flpytorch fedspec check examples/found/flpytorch_compression.py:Subject``
+``SOURCE=path/to/flpytorch fedspec check examples/found/flpytorch_compression.py:Adapter``
 
 ef21     ``EF21.clientState``, ``localGradientEvaluation`` and ``serverGradient`` with ``topk:k``. Gradients are the
          case's; a client's model is the server's minus what it returns, and the server goes eta along the gradient
@@ -97,7 +97,7 @@ class Both(Compressors):
         return EF21(case, *modules()) if case.algorithm == "ef21" else super().start(case)
 
 
-def Subject() -> Both:
+def Adapter() -> Both:
     """Make the adapter of all three."""
     version = source.dated(COMMIT)
     _, its = modules()

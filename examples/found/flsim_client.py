@@ -1,6 +1,6 @@
 """facebookresearch/FLSim at 7311f2d: a client's ``_batch_train``, with its clip and its ``StepLRScheduler``.
 
-``SOURCE=path/to/FLSim fedspec check examples/found/flsim_client.py:Subject``
+``SOURCE=path/to/FLSim fedspec check examples/found/flsim_client.py:Adapter``
 
 Rounds are numbered by its ``Timeline``, whose rounds of an epoch begin at 1. PyTorch no longer takes ``verbose``, which
 is dropped; configurations are stand-ins.
@@ -38,7 +38,7 @@ class Scheduler:
         """Keep the rate."""
 
 
-def Subject() -> Steps:
+def Adapter() -> Steps:
     """Adapter of its clients with SGD."""
     given: dict[str, Any] = {"math": math, "torch": torch, "nn": torch.nn, "dataclass": dataclass}
     names = ("clip_gradients", "get_num_trainable_params", "get_trainable_params", "get_trainable_named_parameters")

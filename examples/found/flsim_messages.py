@@ -1,6 +1,6 @@
 """facebookresearch/FLSim at 7311f2d: what its channel in half precision and its secure aggregation do to a change.
 
-``SOURCE=path/to/FLSim fedspec check examples/found/flsim_messages.py:Subject``
+``SOURCE=path/to/FLSim fedspec check examples/found/flsim_messages.py:Adapter``
 
 Its simulator sends changes. The mean is the adapter's, and configurations and loggers are stand-ins.
 
@@ -22,7 +22,7 @@ import torch
 COMMIT = "7311f2d"
 
 
-def Subject() -> means.Means:
+def Adapter() -> means.Means:
     """Adapter of both."""
     names = {"HalfPrecisionChannel": "channels/half_precision_channel.py"}
     names["FixedPointConverter"] = "secure_aggregation/secure_aggregator.py"

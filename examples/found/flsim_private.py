@@ -1,6 +1,6 @@
 """facebookresearch/FLSim at 7311f2d: ``DPRoundReducer``, and ``WeightedDPRoundReducer`` with the biased estimator.
 
-``SOURCE=path/to/FLSim fedspec check examples/found/flsim_private.py:Subject``
+``SOURCE=path/to/FLSim fedspec check examples/found/flsim_private.py:Adapter``
 
 Reducers, ``UserUpdateClipper`` and ``GaussianPrivacyEngine`` run as they stand in one process. Configurations, loggers
 and the accountant are stand-ins. The clip adds 1e-10 to the norm, so the claims are about float32. The server adds the
@@ -90,7 +90,7 @@ def begins(case: Case, draws: Draws) -> NextModel:
     return next_model
 
 
-def Subject() -> Private:
+def Adapter() -> Private:
     """Adapter of both reducers."""
     fixed, chained = {"eta": 1.0}, ("clip-norm 1", "weight-cap 3", "divisor-at-least 2", "noise 0.5")
     more: dict[str, Any] = {"dtypes": ("float32",)}

@@ -1,6 +1,6 @@
 """microsoft/msrflute at 8bfe085: its ``FedAvg`` strategy with ``ModelUpdater``, SGD with momentum and ``step_lr``.
 
-``SOURCE=path/to/msrflute fedspec check examples/found/flute_server.py:Subject``
+``SOURCE=path/to/msrflute fedspec check examples/found/flute_server.py:Adapter``
 
 ``generate_client_payload``, ``process_individual_payload``, ``combine_payloads`` and the checkpoint are run as they
 stand there. A client's gradient is minus its change. Logs and metrics are stand-ins.
@@ -27,7 +27,7 @@ from fedspec_suite.subjects.outer import Model
 COMMIT = "8bfe085"
 
 
-def Subject() -> Servers:
+def Adapter() -> Servers:
     """Adapter of its server."""
     names = ("get_lr_all", "make_lr_scheduler", "torch_save", "try_except_save")
     given = {**vars(torch.optim.lr_scheduler), "torch": torch, "copy": copy, "math": math}

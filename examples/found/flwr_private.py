@@ -1,6 +1,6 @@
 """flwr 1.41.0: strategies of ``flwr.serverapp`` in ``DifferentialPrivacyServerSideFixedClipping``.
 
-``pip install flwr==1.41.0``, then ``fedspec check examples/found/flwr_private.py:Subject``
+``pip install flwr==1.41.0``, then ``fedspec check examples/found/flwr_private.py:Adapter``
 
 Clients send models. ``num_sampled_clients`` is the number of a round's messages.
 
@@ -22,7 +22,7 @@ from private import Draws, NextModel, Private
 from fedspec.contract import Blocks, Case, Claim
 
 
-def Subject() -> Private:
+def Adapter() -> Private:
     """Adapter of its FedAvg, FedAvgM and FedAdagrad with noise."""
     version = beside.published("flwr", "1.41.0")
     from flwr.serverapp.strategy import DifferentialPrivacyServerSideFixedClipping
@@ -58,3 +58,7 @@ def Subject() -> Private:
         Claim("fedadagrad", "server", "reddi-2021", EXAMPLES, zeros, messages=chain, variant="guarded"),
     )
     return Private("flwr", version, [(claim, begins) for claim in claims])
+
+
+Subject = Adapter
+"""Earlier name of the adapter."""

@@ -1,6 +1,6 @@
 """learning-at-home/hivemind at 4bd43b7: its compressions to 16 bits, of a client's change.
 
-``SOURCE=path/to/hivemind fedspec check examples/found/hivemind_messages.py:Subject``
+``SOURCE=path/to/hivemind fedspec check examples/found/hivemind_messages.py:Adapter``
 
 The mean is the adapter's, and one tensor is one part of a message. The message is a stand-in.
 
@@ -23,7 +23,7 @@ import torch
 COMMIT = "4bd43b7"
 
 
-def Subject() -> means.Means:
+def Adapter() -> means.Means:
     """Adapter of both."""
     sent = SimpleNamespace(Tensor=SimpleNamespace, CompressionType=SimpleNamespace(FLOAT16=0, MEANSTD_16BIT=1))
     given: dict[str, Any] = {"math": math, "np": np, "torch": torch, "runtime_pb2": sent}

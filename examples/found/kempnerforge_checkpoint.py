@@ -1,6 +1,6 @@
 """KempnerInstitute/KempnerForge at cc97c53 and fec6ff4: ``CheckpointManager`` with PyTorch's Adam, in one process.
 
-``SOURCE=path/to/KempnerForge fedspec check examples/found/kempnerforge_checkpoint.py:Subject``
+``SOURCE=path/to/KempnerForge fedspec check examples/found/kempnerforge_checkpoint.py:Adapter``
 
 It isn't federated: its run is a round of a client. Its configuration is a stand-in.
 
@@ -77,7 +77,7 @@ def begins(model: Model, h: Mapping[str, Any], _: int) -> local.Take:
     return takes
 
 
-class Subject(local.Steps):
+class Adapter(local.Steps):
     """Adapter of the manager at both commits."""
 
     def __init__(self) -> None:

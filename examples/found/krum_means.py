@@ -1,6 +1,6 @@
 """Aggregation rules of krum 0.9.1 from PyPI, which requires Python 3.12.
 
-``pip install --no-deps krum==0.9.1 && fedspec check examples/found/krum_means.py:Subject``
+``pip install --no-deps krum==0.9.1 && fedspec check examples/found/krum_means.py:Adapter``
 
 median             ``Median``
 trimmed-mean       ``TrimmedMean`` with ``f=floor(trim n)``
@@ -23,7 +23,7 @@ from beside import published
 from means import Make, Mean, Means, Sent, offer
 
 
-def Subject() -> Means:
+def Adapter() -> Means:
     """Adapter of its five rules."""
     version = published("krum", "0.9.1")
 

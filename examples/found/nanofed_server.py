@@ -1,6 +1,6 @@
 """nanofed 0.1.4: ``FedAvgAggregator``, with messages that aren't right.
 
-``pip install --no-deps nanofed==0.1.4``, and then ``fedspec faults examples/found/nanofed_server.py:Subject``
+``pip install --no-deps nanofed==0.1.4``, and then ``fedspec faults examples/found/nanofed_server.py:Adapter``
 
 A message carries a model and the number of its round, which the adapter sets to the server's, if the case says none.
 """
@@ -52,7 +52,7 @@ class Session:
         return {"x": self.model.shown(self.x0)}
 
 
-class Subject:
+class Adapter:
     """Adapter of its aggregator."""
 
     start = Session

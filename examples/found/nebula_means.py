@@ -1,6 +1,6 @@
 """CyberDataLab/nebula at 21991bb: ``Median``, ``TrimmedMean`` and ``Krum``.
 
-``SOURCE=path/to/nebula fedspec check examples/found/nebula_means.py:Subject``
+``SOURCE=path/to/nebula fedspec check examples/found/nebula_means.py:Adapter``
 
 median         ``Median``
 trimmed-mean   ``TrimmedMean(beta=floor(trim n))``; the class has a number of values for its share
@@ -38,7 +38,7 @@ class Base:
         """Do nothing."""
 
 
-def Subject() -> Models:
+def Adapter() -> Models:
     """Adapter of all four claims."""
     version = source.dated(COMMIT)
     given = {"np": np, "numpy": np, "torch": torch, "Aggregator": Base}

@@ -1,6 +1,6 @@
 """at-aaims/OmniFed at f8604d2: the two compressors of ``src/omnifed/hybrid/compression``.
 
-``SOURCE=path/to/OmniFed fedspec check examples/found/omnifed_compression.py:Subject``
+``SOURCE=path/to/OmniFed fedspec check examples/found/omnifed_compression.py:Adapter``
 
 fedpaq    ``QSGDQuantCompression(bit_width=4)``, which has 2^4 levels; ``torch.rand_like`` is the case's draws
 fedcams   ``TopKCompression``, one for each client, with a ratio that gives k; it keeps what it did not send
@@ -21,7 +21,7 @@ COMMIT = "f8604d2"
 FOLDER = "src.omnifed.hybrid.compression"
 
 
-def Subject() -> Compressors:
+def Adapter() -> Compressors:
     """Adapter of both compressors."""
     version = source.dated(COMMIT)
     for package in ("src", "src.omnifed", "src.omnifed.hybrid", FOLDER):

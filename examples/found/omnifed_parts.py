@@ -1,6 +1,6 @@
 """at-aaims/OmniFed at f8604d2: ``FedBN`` and ``FedPer``, and ``FederatedBatchNormalization`` of its older folder.
 
-``SOURCE=path/to/OmniFed fedspec check examples/found/omnifed_parts.py:Subject``
+``SOURCE=path/to/OmniFed fedspec check examples/found/omnifed_parts.py:Adapter``
 
 The ends of rounds and the communicators run as they stand, on stand-ins for the collectives of ``torch.distributed``.
 All nodes take part, with the case's numbers of examples.
@@ -98,8 +98,12 @@ def rounds(ends: Ends) -> Make:
     return begins
 
 
-def Subject() -> Personal:
+def Adapter() -> Personal:
     """Adapter of its three classes."""
     made = {"fedbn": (of_omnifed("FedBN"), "bn"), "fedper": (of_omnifed("FedPer"), "head"), "flora": (of_flora(), "bn")}
     claims = [(offer(block, participation="all", variant=v), rounds(ends)) for v, (ends, block) in made.items()]
     return Personal("omnifed", source.dated(COMMIT), claims)
+
+
+Subject = Adapter
+"""Earlier name of the adapter."""

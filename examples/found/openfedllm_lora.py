@@ -1,7 +1,7 @@
 """rui-ye/OpenFedLLM at 14c6af2: ``global_aggregate``, over the state dictionaries of adapters.
 
 ``SOURCE=path/to/OpenFedLLM fedspec lora examples/found/openfedllm_lora.py:fedit --rule fedit``, and
-``SOURCE=path/to/OpenFedLLM fedspec check examples/found/openfedllm_lora.py:Subject`` for its other servers.
+``SOURCE=path/to/OpenFedLLM fedspec check examples/found/openfedllm_lora.py:Adapter`` for its other servers.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Session:
         return {"x": {name: x.numpy().copy() for name, x in self.x.items()}}
 
 
-class Subject:
+class Adapter:
     """Adapter of its servers that keep a state."""
 
     def __init__(self) -> None:
@@ -75,3 +75,7 @@ class Subject:
     def start(self, case: Case) -> Session:
         """Begin a case with fresh state."""
         return Session(case)
+
+
+Subject = Adapter
+"""Earlier name of the adapter."""

@@ -1,6 +1,6 @@
 """``Krum`` and ``FedMedian`` of p2pfl at daa16b6, whose two files equal those of package 0.4.4.
 
-``SOURCE=path/to/p2pfl fedspec check examples/found/p2pfl_means.py:Subject``
+``SOURCE=path/to/p2pfl fedspec check examples/found/p2pfl_means.py:Adapter``
 
 median   ``FedMedian``
 krum     ``Krum``, which has no number f; the case's is not handed over; once more with models of one array
@@ -52,7 +52,7 @@ class Sent:
         return Sent(**more)
 
 
-def Subject() -> Models:
+def Adapter() -> Models:
     """Adapter of all three claims."""
     version = source.dated(COMMIT)
     given = {"np": np, "Aggregator": Base, "NoModelsToAggregateError": ValueError, "P2PFLModel": Sent}

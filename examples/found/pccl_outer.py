@@ -1,6 +1,6 @@
 """PrimeIntellect-ai/pccl at 7815195: the outer step of ``python/examples/nanogpt_diloco/sync_diloco.py``.
 
-``SOURCE=path/to/pccl fedspec check examples/found/pccl_outer.py:Subject``
+``SOURCE=path/to/pccl fedspec check examples/found/pccl_outer.py:Adapter``
 
 The loop stands in a ``main`` that loads a language model. So the statements below
 ``with profiler.session("outer_step")`` are run as they stand there, with the names that they read. Its outer optimiser
@@ -41,7 +41,7 @@ def _reduced(communicator: object, tensors: list[torch.Tensor], op: str, max_in_
     return True
 
 
-def Subject() -> Outer:
+def Adapter() -> Outer:
     """Adapter of the loop with its own optimiser."""
     outer_step = _outer_step()
 

@@ -1,6 +1,6 @@
 """TsingZ0/PFLlib at 04240b9: one round of ``FedBN``, whose clients keep parameters with ``bn`` in their name.
 
-``SOURCE=path/to/PFLlib fedspec check examples/found/pfllib_parts.py:Subject``
+``SOURCE=path/to/PFLlib fedspec check examples/found/pfllib_parts.py:Adapter``
 
 ``send_models``, ``receive_models``, ``aggregate_parameters`` and ``set_parameters`` run as they stand.
 """
@@ -20,7 +20,7 @@ from personal import Model, Personal, Rounds, Tensors, Train, offer
 COMMIT, FOLDER = "04240b9", "system/flcore"
 
 
-def Subject() -> Personal:
+def Adapter() -> Personal:
     """Adapter of its FedBN."""
     given = {"copy": copy, "torch": torch, "Client": SimpleNamespace}
     (client, Server) = (

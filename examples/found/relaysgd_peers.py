@@ -1,6 +1,6 @@
 """``gossip``, ``gradient_tracking`` and ``d2`` of epfml/relaysgd at e1e332b, the code of RelaySGD.
 
-``SOURCE=path/to/relaysgd fedspec check examples/found/relaysgd_peers.py:Subject``
+``SOURCE=path/to/relaysgd fedspec check examples/found/relaysgd_peers.py:Adapter``
 
 Each is a generator at each worker. Its exchanges are those of ``utils/communication.py``, over workers that are
 threads. The base optimiser is a step of SGD here, since theirs calls a function of an older PyTorch; data, timers and
@@ -86,7 +86,7 @@ class Timer:
         return nullcontext()
 
 
-def Subject() -> network.Peers:
+def Adapter() -> network.Peers:
     """Adapter of all three algorithms."""
     workers.stand_in()
 
@@ -110,3 +110,7 @@ def Subject() -> network.Peers:
     }
     made = [(offer, partial(Workers, algorithm=getattr(its, name))) for name, offer in offers.items()]
     return network.Peers("relaysgd", source.dated(COMMIT), made)
+
+
+Subject = Adapter
+"""Earlier name of the adapter."""

@@ -1,6 +1,6 @@
 """cyyever/torch_algorithm at d09097c: ``stochastic_quantization``, which cyyever's simulators call QSGD.
 
-``SOURCE=path/to/torch_algorithm fedspec check examples/found/torch_algorithm_qsgd.py:Subject``
+``SOURCE=path/to/torch_algorithm fedspec check examples/found/torch_algorithm_qsgd.py:Adapter``
 
 qsgd            with ``use_l2_norm``
 largest-entry   without, which is its default
@@ -24,7 +24,7 @@ COMMIT = "d09097c"
 LEVELS = 16
 
 
-def Subject() -> Compressors:
+def Adapter() -> Compressors:
     """Adapter of both settings."""
     version = source.dated(COMMIT)
     source.absent(

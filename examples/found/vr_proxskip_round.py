@@ -1,6 +1,6 @@
 """WilliamYi96/VR-ProxSkip at b7673ad: stochastic ProxSkip and SCAFFOLD of ``main_0002.py``.
 
-``SOURCE=path/to/VR-ProxSkip fedspec check examples/found/vr_proxskip_round.py:Subject``
+``SOURCE=path/to/VR-ProxSkip fedspec check examples/found/vr_proxskip_round.py:Adapter``
 
 ``Worker``, ``SProxSkip.step`` and ``Scaffold.step`` run as they stand; the rest of the file reads data sets. Ray, the
 optimiser that they inherit from, and draws are stand-ins: the lengths of rounds and the cohorts are the judge's, and a
@@ -77,7 +77,7 @@ class Session:
         return {"x": self.made.x}
 
 
-class Subject:
+class Adapter:
     """Adapter of both algorithms."""
 
     def __init__(self) -> None:

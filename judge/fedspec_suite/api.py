@@ -10,6 +10,7 @@ from pathlib import Path
 
 from fedspec.catalogue import Algorithm
 from fedspec.contract import Subject
+from fedspec.errors import FedspecError
 from fedspec_suite.judge.check import check, complaints_of
 from fedspec_suite.judge.expected_failures import Complaint, read
 from fedspec_suite.judge.request import Request
@@ -34,7 +35,7 @@ class DoesNotConform(AssertionError):
 
 
 def check_adapter(
-    subject: str | Subject,
+    adapter: str | Subject | None = None,
     *,
     only: str | Sequence[str] = (),
     law: str = "*",
@@ -45,30 +46,35 @@ def check_adapter(
     today: date | None = None,
     strict: bool = False,
     algorithms: Sequence[Algorithm] = (),
+    subject: str | Subject | None = None,
 ) -> list[Result]:
     """Check the claims of an adapter; return one result per claim if each claim conforms or fails only as expected.
 
     Args:
-        subject: the adapter as the command takes it, such as ``mine.py``, which runs in a process of its own; or an
-            object, which runs in this one, where nobody can stop it if it hangs.
-        only: patterns ``[VARIANT:]ALGORITHM[/LEVEL[/READING]]``.
-        law: patterns of the laws, with commas between them.
+        adapter: the adapter's file as in the command, such as ``"mine.py"``, or the adapter object. fedspec runs a file
+            in a separate process. It runs an object in this process, so fedspec cannot stop an object that hangs.
+        only: patterns of the claims to check, ``[VARIANT:]ALGORITHM[/LEVEL[/READING]]``; by default every claim.
+        law: patterns of the laws to check, separated by commas.
         profile: ``quick``, ``full`` or ``soak``.
         seed: seed of the drawn cases.
-        limit: seconds that one answer may take.
-        expect: a file of expected failures.
-        today: the day that their last days are compared with; the present one by default.
-        strict: True: a claim that was seen or asked in part is an error.
-        algorithms: rows of own algorithms, which join the catalogue; docs/own-algorithms.md.
+        limit: largest number of seconds for one answer.
+        expect: path of a file of expected failures.
+        today: date that fedspec compares with the last days of the expected failures; by default the present date.
+        strict: True: raise also if fedspec compared or checked a claim only in part.
+        algorithms: rows of your own algorithms, which fedspec adds to the catalogue; docs/own-algorithms.md.
+        subject: earlier name of ``adapter``.
 
     Raises:
-        DoesNotConform: a claim does not conform, gave no answer or is inconclusive, or an expected failure is none;
-            with ``strict`` also where a claim conforms in part or was asked in part.
-        FedspecError: a name is unknown, a file cannot be read, or nothing can be judged.
+        DoesNotConform: a claim does not conform, gave no answer or is inconclusive, or an expected failure did not
+            occur. With ``strict`` also if fedspec compared or checked a claim only in part.
+        FedspecError: a name is unknown, fedspec cannot read a file, or the adapter is missing or has nothing to check.
     """
+    adapter = subject if adapter is None else adapter
+    if adapter is None:
+        raise FedspecError('adapter: missing; pass a file, as in check_adapter("mine.py"), or an adapter object')
     for row in algorithms:
         know(row)
-    name = subject if isinstance(subject, str) else subject.info.name
+    name = adapter if isinstance(adapter, str) else adapter.info.name
     request = Request(
         implementations=(name,),
         only=(only,) if isinstance(only, str) else tuple(only),
@@ -78,7 +84,7 @@ def check_adapter(
         limit=limit,
         expect=() if expect is None else read(Path(expect)),
         today=today or date.today(),
-        given={} if isinstance(subject, str) else {name: subject},
+        given={} if isinstance(adapter, str) else {name: adapter},
     )
     begun = time.monotonic()
     results = list(check(request))

@@ -97,3 +97,12 @@ def test_what_is_there_is_kept_and_what_is_unknown_refused(tmp_path: Path) -> No
     inside("adapter", "fedavg", "--level", "client").refused("'client'", "fedavg has server, round")
     inside("adapter", "fedavg", "--level", "planet").refused("'planet'", "client, server, round, trace")
     inside("adapter", "fedbest").refused("'fedbest'", "nearest")
+
+
+@pytest.mark.parametrize("words", [("adapter", "fedadam"), ("new", "mine")])
+def test_a_missing_folder_is_created_and_a_file_in_its_place_is_named(words: tuple[str, str], tmp_path: Path) -> None:
+    folder = tmp_path / "a" / "b"
+    assert inside(*words, "--folder", str(folder)).code == 0
+    (file,) = folder.iterdir()
+    inside(*words, "--folder", str(folder)).refused(f"{file} is there already")
+    inside(*words, "--folder", str(file)).refused("cannot write", "(Not a directory); choose another --folder")

@@ -44,8 +44,22 @@ def test_lists_every_mutant() -> None:
     row = next(row for row in rows if row["id"] == "proximal-anchor-moves")
     assert row["words"] == MUTANTS["proximal-anchor-moves"].words
     assert row["equation"] == "proximal-sgd.step" and row["algorithms"] == ["proximal-sgd", "fedprox"]
-    listed = inside("mutants", "list").out
+    listed = inside("mutants", "list", "--details").out
     assert all(re.search(rf"^{re.escape(name)} ", listed, re.MULTILINE) for name in MUTANTS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [("mutants", "list"), ("laws",)])
+def test_a_line_ends_at_the_width_and_is_whole_with_details(
+    words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = inside(*words, "--details").out.splitlines()
+    for width in (60, 80):
+        monkeypatch.setenv("COLUMNS", str(width))
+        cut = inside(*words).out.splitlines()
+        assert max(map(len, cut)) == width < max(map(len, whole))
+        for line, long in zip(cut, whole, strict=True):
+            assert line == long or (line.endswith("...") and len(long) > width and long.startswith(line[:-3]))
 
 
 def test_shows_the_edit_and_how_to_see_who_notices() -> None:

@@ -48,6 +48,12 @@ def test_the_page_is_made_of_the_results() -> None:
     )
 
 
+def test_the_readme_marks_the_claims_without_an_answer() -> None:
+    marked = re.findall(r"/README\.md#(\w+)\).*?([\w-]+) \(error\)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    silent = [row for row in ROWS if row["verdict"] == "error"]
+    assert sorted(marked) == sorted((row["impl"].partition(":")[0], row["algorithm"]) for row in silent) != []
+
+
 def test_the_page_can_be_read_in_100_columns() -> None:
     text = conformance.PAGE.read_text(encoding="utf-8")
     commands = "  fedspec check ", "  fedspec replay "

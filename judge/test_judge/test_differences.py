@@ -5,17 +5,22 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from test_judge.diagnosing import offer_of, written
 
 from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Case, Offer, SubjectInfo
+from fedspec.reference import SUBJECT
 from fedspec_suite.diagnosis.differences import claim, differences
 from fedspec_suite.diagnosis.found import found_as
+from fedspec_suite.diagnosis.search import Search
 from fedspec_suite.diagnosis.variants import single
+from fedspec_suite.judge import explained
 from fedspec_suite.judge.check import check
 from fedspec_suite.judge.request import Request
 from fedspec_suite.judge.runner import PROFILES
@@ -156,6 +161,29 @@ def test_a_failing_check_ends_at_once_if_told_to() -> None:
     (wrong,) = (said for said in told if said.startswith(terminal.WRONG))
     assert wrong.startswith("wrong: in round 1 x[0] is 0.0435928645, not 0.0726423538")
     assert not any("searching for a known" in said for said in told)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stop", [True, False])
+def test_the_first_failure_keeps_its_diagnosis_and_asks_no_properties(
+    stop: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(case: Case) -> Any:
+        inner = SUBJECT.start(case)
+
+        def step(event: Any) -> Any:
+            answer = inner.step(event)
+            return {"delta": answer["delta"], "x": answer["x"] + np.cos(answer["delta"])}
+
+        return SimpleNamespace(step=step)
+
+    # The search takes most of the time, and finds nothing here.
+    monkeypatch.setattr(explained, "searching", lambda *arguments: Search(most=1))
+    odd = written(offer_of("fedavg", "server", dtypes=("float64",), intermediates=("delta",)), start)
+    law = "follows-delta,follows-x"
+    (r,) = check(Request(["odd"], profile="quick", law=law, jobs=1, stop=stop, given={"odd": odd}), lambda said: None)
+    assert (r.verdict, "no known variant" in r.nearest, r.required) == (Conformity.DOES_NOT, True, 2)
+    assert bool(r.properties) != stop
 
 
 @pytest.mark.slow

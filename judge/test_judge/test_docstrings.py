@@ -15,17 +15,18 @@ PRONOUN = re.compile(
     r"(What|Whatever|One|Of|Where|Whether|Who|Whose|Whoever|That|Those|These|How|Which|The same|They|Nobody|Nothing)\b"
 )
 """Beginnings without a noun or a verb: 'Whether x' is 'True if x', 'How many x' is 'Number of x'."""
+PREPOSITION = re.compile(r"(By|With|From|As|In)\b(?!-)")
 QUOTED = re.compile(f"[\"']{PRONOUN.pattern}")
 SECTION = re.compile(r" *(Args|Attributes|Raises|Returns|Yields):$")
 ENTRY = re.compile(r" *[\w*, ]+: (what|how|whether|which|where|when|why|who|whose|of|that|those|these|they)\b")
 """Line of an argument, attribute or exception that begins without a noun or a verb."""
 
 
-def docstrings(tree: ast.AST) -> Iterator[str]:
+def docstrings(tree: ast.AST, private: bool = True) -> Iterator[str]:
     """Yield the docstrings of modules, classes and functions, and the strings below assignments."""
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
-        if isinstance(body, list):
+        if isinstance(body, list) and (private or not str(getattr(node, "name", "")).startswith("_")):
             documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
             for before, statement in zip([None, *body], body, strict=False):
                 if documented if before is None else isinstance(before, ast.Assign | ast.AnnAssign):
@@ -37,6 +38,12 @@ def docstrings(tree: ast.AST) -> Iterator[str]:
 def without_noun(text: str) -> list[str]:
     """List the docstrings of a file that begin with a pronoun, if any string of the file does."""
     return [doc for doc in docstrings(ast.parse(text)) if PRONOUN.match(doc)] if QUOTED.search(text) else []
+
+
+def begins_with_preposition(text: str) -> list[str]:
+    """List the docstrings of a file's public names that begin with a preposition."""
+    quoted = re.search(f"[\"']{PREPOSITION.pattern}", text)
+    return [doc for doc in docstrings(ast.parse(text), private=False) if PREPOSITION.match(doc)] if quoted else []
 
 
 def entries(doc: str) -> Iterator[str]:
@@ -66,6 +73,20 @@ class B:
     assert without_noun('"""Offers of a package."""\ndef f():\n    """True if it holds."""\n') == []
 
 
+def test_a_preposition_at_the_beginning_of_a_public_docstring_is_found() -> None:
+    text = '''"""In-place server."""
+A = 1
+"""In brackets."""
+class B:
+    """As before."""
+def f():
+    """Proof by induction."""
+def _g():
+    """By hand."""
+'''
+    assert begins_with_preposition(text) == ["In brackets.", "As before."]
+
+
 def test_an_argument_without_a_noun_is_found() -> None:
     text = '''def f(a, b):
     """Add: whether or not.
@@ -88,6 +109,12 @@ def test_no_docstring_begins_with_a_pronoun(folder: str) -> None:
     assert {
         str(p): bad for p in (ROOT / folder).rglob("*.py") if (bad := without_noun(p.read_text(encoding="utf-8")))
     } == {}
+
+
+@pytest.mark.parametrize("folder", ROOTS)
+def test_no_public_docstring_begins_with_a_preposition(folder: str) -> None:
+    files = (p for p in (ROOT / folder).rglob("*.py") if "/test_" not in str(p.relative_to(ROOT)))
+    assert {str(p): bad for p in files if (bad := begins_with_preposition(p.read_text(encoding="utf-8")))} == {}
 
 
 @pytest.mark.parametrize("folder", ROOTS)

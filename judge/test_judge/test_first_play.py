@@ -15,7 +15,7 @@ from test_judge.diagnosing import written
 from test_judge.support import FEW, check, fedspec, py
 
 from fedspec.catalogue import CATALOGUE
-from fedspec.contract import Case, Event, Offer, Subject
+from fedspec.contract import Begin, Case, Event, Offer, Subject
 from fedspec.reference import SUBJECT
 from fedspec_suite.judge.first_play import first_case, first_play
 from fedspec_suite.measure.edge_cases import runs
@@ -146,6 +146,58 @@ def test_every_algorithm_plays_its_first_case_at_every_level() -> None:
             s = first_case(setting_of(offer))
             assert runs(s), (row.id, level)
             assert first_play(InProcess(SUBJECT), offer) is None, (row.id, level)
+
+
+def hiding(offer: Offer, hidden: str) -> Subject:
+    """The specification that returns what the offer lists, without one name; at a beginning x alone."""
+
+    def start(case: Case) -> Any:
+        inner = SUBJECT.start(case)
+
+        def step(e: Event) -> Any:
+            answer, names = inner.step(e), () if isinstance(e, Begin) else offer.intermediates
+            return {n: answer[n] for n in ("x", *names) if n in answer and n != hidden}
+
+        return SimpleNamespace(step=step)
+
+    return written(offer, start)
+
+
+def shown(offer: Offer) -> list[set[str]]:
+    """Names that the specification returns in each event of the first case, beside its beginnings."""
+    s = first_case(setting_of(offer))
+    session = SUBJECT.start(s.case)
+    answers = [(e, set(session.step(e))) for e in s.events]
+    return [names for e, names in answers if not isinstance(e, Begin)]
+
+
+def test_a_declared_intermediate_that_does_not_come_back_is_missed_if_the_rule_shows_it() -> None:
+    sometimes = set()
+    for row in CATALOGUE.values():
+        for level in row.levels:
+            offer = Offer(row.id, level, row.readings_at(level)[0].name, intermediates=row.shows_at(level))
+            assert played(hiding(offer, "")) is None, (row.id, level)
+            sometimes |= {row.id for names in shown(offer) if not {*offer.intermediates} <= names}
+            for name in offer.intermediates:
+                o = played(hiding(offer, name))
+                assert o is not None and o.deviation is not None and o.law == "follows-" + name.replace("_", "-")
+                words = f"adapter: the answer has no {name}; return it from `step`, or leave it out of `intermediates`"
+                assert o.deviation.note == words, (row.id, level)
+    assert sometimes == {"fedbuff", "cc-fedadagrad", "cc-fedams"}
+
+
+def test_all_missing_intermediates_are_told_at_once_and_no_name_is_looked_for(tmp_path: Path) -> None:
+    report = tmp_path / "r.jsonl"
+    asked = ("--profile", "quick", "--jobs", "1", "--report", str(report))
+    ran = fedspec("check", py("ill_mannered:hides_both"), *asked, cases=FEW)
+    assert ran.code == 1 and "searching for a known" not in ran.err
+    told = "fedadam: adapter: the answer has no m or v; return them from `step`, or leave them out of"
+    assert told in " ".join(ran.out.split())
+    row = json.loads(report.read_text(encoding="utf-8"))
+    assert (row["required"], row["nearest"], row["properties"]) == (1, "", {})
+    # The check of the model alone needs no intermediate.
+    (row,) = check(py("ill_mannered:hides_both"), "--law", "follows-x", explained=False, cases=FEW).rows
+    assert row["verdict"] == "asked in part"
 
 
 @pytest.mark.parametrize(("factor", "follows"), [("1", True), ("2", False)])

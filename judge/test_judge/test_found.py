@@ -41,7 +41,7 @@ said = {}
 for name in sys.argv[1:]:
     module = import_module(name)
     public = {n: f for n, f in vars(module).items() if callable(f) and getattr(f, "__module__", "") == name}
-    offered = {n: f for n, f in public.items() if n in ("Subject", "Mended", "Speedtronic", "Blt", "Torch")}
+    offered = {n: f for n, f in public.items() if n in ("Adapter", "Mended", "Speedtronic", "Blt", "Torch")}
     mixers = {n: f for n, f in public.items() if n in ("fedit", "ffa", "rolora", "flora", "fedex")}
     for made, arguments in ((offered, ()), (mixers, (next(rounds()),))):
         for n, f in made.items():
@@ -104,10 +104,10 @@ import json
 import source
 source.text = lambda commit, path: {IN_TURN!r}
 source.dated = lambda commit: commit
-from dinno_peers import Subject
+from dinno_peers import Adapter
 from fedspec_suite.api import check_subject
 
-(one,) = check_subject(Subject(), only="diging/trace", law="follows-*")
+(one,) = check_subject(Adapter(), only="diging/trace", law="follows-*")
 print(json.dumps([str(one.verdict), one.exercised]))
 """
 
@@ -121,6 +121,23 @@ def output_of(script: str, *arguments: str, **environment: str) -> Any:
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
+
+
+FORMERLY = (
+    "appfl_client",
+    "disropt_peers",
+    "flwr_private",
+    "omnifed_parts",
+    "openfedllm_lora",
+    "relaysgd_peers",
+    "torchft_outer",
+)
+"""Scripts whose adapter the pages called ``Subject``."""
+
+
+def test_a_command_of_an_earlier_page_finds_its_adapter() -> None:
+    said = "import json, sys; found = [__import__(n) for n in sys.argv[1:]]; "
+    assert output_of(said + "print(json.dumps([m.Subject is m.Adapter for m in found]))", *FORMERLY) == [True] * 7
 
 
 def test_the_pages_name_every_adapter_once_and_no_other() -> None:

@@ -45,8 +45,11 @@ FEW: dict[str, Any] = {"only": "fedavg/server/mcmahan-2017", "law": "follows-x"}
 
 def test_a_right_object_conforms() -> None:
     assert check_subject is check_adapter
-    (result,) = check_adapter(right.fedavg, **FEW)
-    assert (result.verdict, result.passed, result.command) == ("asked in part", 1, "")
+    # Scripts of yesterday call the adapter the subject.
+    for (result,) in (check_adapter(right.fedavg, **FEW), check_adapter(subject=right.fedavg, **FEW)):
+        assert (result.verdict, result.passed, result.command) == ("asked in part", 1, "")
+    with pytest.raises(FedspecError, match="adapter: missing"):
+        check_adapter(**FEW)
 
 
 def test_a_wrong_object_raises_what_the_command_prints() -> None:

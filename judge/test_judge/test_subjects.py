@@ -96,7 +96,7 @@ MANNERS = [
     Wrong("leaks", "repeats", "fedadam.", "a second run", ""),
     Wrong("leaks", "isolated", "fedadam.", "a second session", ""),
     Wrong("random", "repeats", "fedavg.step", "a second run", ""),
-    Wrong("hides", FOLLOWS, "fedavg.delta", "claim's intermediates, but the answer does not hold it", SAME),
+    Wrong("hides", FOLLOWS, "fedavg.delta", "adapter: the answer has no delta, m or v; return them"),
 ]
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from fedspec_site.pictures import figure
+from fedspec_site.text import at_commit
 from fedspec_site.writing import ROOT, Source
 
 PAGES = ("CONTRIBUTING.md", "CHANGELOG.md", "examples/contrib/README.md", "vectors/README.md")
@@ -53,6 +54,10 @@ SECTIONS = {
 """Index pages: title, introduction and pages. Pages that no index lists are added to the last one."""
 
 LINK = re.compile(r"(?P<before>!?\[(?P<words>(?:[^\[\]]|\[[^\]]*\])*)\]\()(?P<to>[^)#\s]+)(?P<anchor>#[^)\s]*)?\)")
+HASH = r"\b(?=\w*\d)[0-9a-f]{7,40}\b"
+NAMED = re.compile(rf"([\w.-]+/)?([\w.-]+)(?:, branch `\w+`)? at ({HASH})(?:, [\d-]+)?(?:,? (?:to|and) ({HASH}))?")
+COMMIT = re.compile(rf"`[^`]*`|\[[^\]]*\]\([^)]*\)|(?:(?P<name>[\w./-]+(?:, branch `\w+`)?)\s+at\s+)?(?P<hash>{HASH})")
+"""Code, a link, or a commit with or without the name of its repository."""
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -60,6 +65,28 @@ def pages() -> Iterator[Path]:
     """Yield the path of every page in the project."""
     yield from (page for page in sorted((ROOT / "docs").rglob("*.md")) if str(page.relative_to(ROOT)) not in ELSEWHERE)
     yield from (ROOT / name for name in PAGES)
+
+
+@cache
+def repositories() -> dict[str, str]:
+    """Return the repository of every commit that a page names with its owner, or with a name that has an owner."""
+    found = [m.groups() for page in pages() for m in NAMED.finditer(page.read_text(encoding="utf-8"))]
+    full = {name: f"{owner}{name}" for owner, name, *_ in found if owner}
+    return {commit: full[name] for _, name, *commits in found if name in full for commit in commits if commit}
+
+
+def with_commits(prose: str) -> str:
+    """Return a page's text in which each commit of a known repository links to its files at GitHub."""
+
+    def linked(m: re.Match[str]) -> str:
+        commit = m["hash"] or ""
+        if not (repository := repositories().get(commit)):
+            return m[0]
+        named = repository.endswith((m["name"] or " ").partition(",")[0])
+        before, words = ("", m[0]) if named else (m[0].removesuffix(commit), commit)
+        return f"{before}[{words}]({at_commit(repository, commit)})"
+
+    return COMMIT.sub(linked, prose)
 
 
 def write(source: Source) -> None:
@@ -70,7 +97,7 @@ def write(source: Source) -> None:
         parts, last = [], 0
         for fence in (*FENCED.finditer(text), None):
             prose = text[last : fence.start() if fence else len(text)]
-            parts += [LINK.sub(partial(_linked, source, page), prose), fence[0] if fence else ""]
+            parts += [with_commits(LINK.sub(partial(_linked, source, page), prose)), fence[0] if fence else ""]
             last = fence.end() if fence else last
         source.put(name, "".join(parts))
     texts = [file.read_text(encoding="utf-8") for file in sorted(source.folder.rglob("*.md"))]

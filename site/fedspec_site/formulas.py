@@ -6,6 +6,7 @@ What stands beside a token decides whether it is part of a formula.
 from __future__ import annotations
 
 import re
+from html import unescape
 
 from markupsafe import Markup
 
@@ -24,6 +25,8 @@ NAMES = {"gap", "tail", "Lay", "Lam", "fac", "oo"}
 WITHIN = {"avg", "consensus", "drift", "error", "in", "mean", "of", "over", "rest", "sum"}
 """Words that may occur inside a formula's brackets."""
 MATHS = re.compile(r"<math\b.*?</math>")
+ALONE = re.compile(r'<math alttext="([^"]*)">.*?</math>')
+OPERATOR = re.compile(r"[-+*/=<>^]|sqrt")
 ID = re.compile(r"[\w-]+\.\w+(?: \[.*\])?")
 """Pattern of the id of an equation, with the options under which it holds."""
 CODE = re.compile(r"[_^]|\w\(")
@@ -74,6 +77,15 @@ def prose(text: str) -> Markup:
             last = tokens[end - 1].end
         k = max(k, begin + 1)
     return out + _words(text[last:])
+
+
+def typeset(text: str) -> Markup:
+    """Convert text to HTML as :func:`prose` does, but leave a name or number without an operator as it was typed."""
+
+    def kept(m: re.Match[str]) -> str:
+        return m[0] if OPERATOR.search(unescape(m[1])) else m[1]
+
+    return Markup(ALONE.sub(kept, prose(text)))
 
 
 def _is_aside(tokens: list[Token], k: int) -> bool:

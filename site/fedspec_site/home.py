@@ -9,7 +9,7 @@ from fedspec.papers import PAPERS
 from fedspec_proofs import ledger
 from fedspec_site import results, verdicts
 from fedspec_site.writing import ROOT, Source
-from fedspec_suite.report.badges import CONFORMS, DEVIATES, PART
+from fedspec_suite.report.badges import CONFORMS
 from fedspec_torch import recipes
 
 
@@ -41,7 +41,7 @@ def write(source: Source) -> None:
         packages={
             name: (mine[0], dict(verdicts.count_kinds([o.kind for o in mine]))) for name, mine in packages.items()
         },
-        kinds=[kind for kind in (CONFORMS, PART, DEVIATES) if kind in kinds],
+        kinds=[kind for kind in verdicts.KINDS if kind in kinds],
         counts={
             "algorithms": len(CATALOGUE),
             "packages": len(packages),

@@ -30,7 +30,7 @@ def plain(text: str) -> str:
 def threads() -> str:
     """Return the table of public threads that describe a known defect."""
     rows = ([f"`{m.id}`", t.link, t.says, t.read] for m in MUTANTS.values() for t in m.seen)
-    return table(["id", "thread", "what it says of the defect, in our words", "read"], rows)
+    return table(["id", "thread", "the defect, in our words", "read"], rows)
 
 
 def mutants() -> str:

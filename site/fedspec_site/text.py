@@ -23,13 +23,16 @@ LINKED = re.compile(
 )
 
 
+def at_commit(repository: str, commit: str) -> str:
+    """Return the address of a repository's files at a commit."""
+    return f"https://github.com/{repository}/tree/{commit}"
+
+
 def linked(text: str) -> Markup:
     """Convert text to HTML with links for arXiv ids, addresses, and repositories at a commit."""
 
     def link(m: re.Match[str]) -> str:
-        to = m["url"] or (
-            f"https://arxiv.org/abs/{m['id']}" if m["id"] else f"https://github.com/{m['repo']}/tree/{m['commit']}"
-        )
+        to = m["url"] or (f"https://arxiv.org/abs/{m['id']}" if m["id"] else at_commit(m["repo"], m["commit"]))
         return f'<a href="{to}">{m[0]}</a>'
 
     return Markup(LINKED.sub(link, str(escape(text))))

@@ -7,7 +7,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from fedspec_site.formulas import box, formula, prose
+from fedspec_site.formulas import box, formula, prose, typeset
 from fedspec_site.text import digits, linked, markdown, slug, ticks
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,7 +28,15 @@ class Source:
             keep_trailing_newline=True,
         )
         self.templates.filters.update(
-            slug=slug, md=markdown, ticks=ticks, digits=digits, linked=linked, prose=prose, formula=formula, box=box
+            slug=slug,
+            md=markdown,
+            ticks=ticks,
+            digits=digits,
+            linked=linked,
+            prose=prose,
+            formula=formula,
+            box=box,
+            typeset=typeset,
         )
 
     def page(self, where: str, template: str, /, **given: Any) -> None:

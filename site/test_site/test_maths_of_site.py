@@ -129,6 +129,32 @@ def test_the_box_is_typeset_and_says_what_the_command_prints(site: Site) -> None
     assert maths > 900 and typed < 5
 
 
+def test_formulas_in_the_words_of_readings_and_sources_are_typeset(site: Site) -> None:
+    from fedspec.catalogue import CATALOGUE
+
+    maths = set()
+    for a in CATALOGUE.values():
+        root = page(site.folder / f"algorithms/{a.id}.html")
+        for r in a.readings:
+            (part,) = root.find("section", id=f"reading-{r.name}")
+            told = part.find("p")[0]
+            assert " ".join(r.words.replace("`", "").split()) in told.words, (a.id, r.name)
+            maths |= {(a.id, one.given["alttext"]) for one in told.find("math")}
+    assert {("fedyogi", "sqrt(v + tau)"), ("fedadam", "v_0 >= tau^2")} <= maths and len(maths) > 80
+    assert all(any(sign in formula for sign in [*"-+*/=<>^", "sqrt"]) for _, formula in maths)
+    source = page(site.folder / "ledger/afga.theorem-4-6-rate.html").find("dl")[0].find("math")
+    assert "O(1/sqrt(RIM))" in [one.given["alttext"] for one in source]
+
+
+def test_a_name_or_an_option_stays_as_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "site"))
+    from fedspec_site.formulas import typeset
+
+    for words in ("cluster_weights = sizes", "as in v_0 of d at lines 12-14", "src/noloco/x.py:51-86", "Theorem 4.6"):
+        assert str(typeset(words)) == words
+    assert str(typeset("but sqrt(v + tau)")).startswith('but <math alttext="sqrt(v + tau)"><msqrt>')
+
+
 def test_pseudocode_that_is_no_formula_stays_as_typed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "site"))
     from fedspec_site.formulas import box

@@ -61,6 +61,19 @@ def test_no_anchor_stands_twice_on_a_page(site: Site) -> None:
         assert not [name for name, n in found.items() if n > 1], file
 
 
+def test_a_repository_at_a_commit_is_a_link_to_it(site: Site) -> None:
+    found = 0
+    for name in ("found", "found-beside", "diloco", "lora"):
+        links = {(one.given.get("href"), one.words) for one in every(page(site.folder / f"docs/{name}.html"))}
+        said = (ROOT / f"docs/{name}.md").read_text(encoding="utf-8").replace(",", "").replace(";", "").split()
+        for repository, at, commit in zip(said, said[1:], said[2:], strict=False):
+            owner, slash, _ = repository.partition("/")
+            if at == "at" and slash and owner.replace("-", "").isalnum():
+                assert (f"https://github.com/{repository}/tree/{commit}", f"{repository} at {commit}") in links
+                found += 1
+    assert found > 40
+
+
 def test_there_is_a_page_for_each(site: Site) -> None:
     from fedspec.catalogue import CATALOGUE
     from fedspec_proofs import ledger
@@ -173,6 +186,18 @@ def test_the_front_page_shows_the_diagnosis_of_the_readme(site: Site) -> None:
     block = readme.partition("```\n$ fedspec check")[2].partition("...\n```")[0]
     (term,) = [one for one in home.find("pre") if "fedspec check" in one.words]
     assert term.words == f"$ fedspec check {' '.join(block.split())}"
+
+
+def test_the_cells_of_the_front_page_add_up_to_all_claims(site: Site) -> None:
+    home = page(site.folder / "index.html")
+    (rows,) = (one.find("tbody") for one in home.find("table", id="packages"))
+    said = {
+        (row.find("a")[0].words, SIGNS[cell.words[0]]): int(re.findall(r"\d+", cell.words)[0])
+        for row in rows[0].find("tr")
+        for cell in row.find("td")
+        if cell.words
+    }
+    assert said == Counter((line["impl"].partition(":")[0], line["verdict"]) for line in LINES)
 
 
 def test_a_claim_has_its_statement_verdict_and_evidence(site: Site) -> None:

@@ -145,7 +145,7 @@ def _sent(p: Array, kept: Any) -> Array:
 
 
 def _choco(s: Scenario) -> list[Array]:
-    """By what neighbours do not know of each other's models; what they know is never held."""
+    """CHOCO by what neighbours do not know of each other's models; what they know is never held."""
     s = lift(s, Fraction)
     problem, h, o = s.case.problem, s.case.hyper, s.case.options
     assert problem is not None

@@ -62,7 +62,7 @@ def adapter(
     algorithm: Annotated[str, typer.Argument(metavar="ALGORITHM", help="A name of `fedspec list`.")],
     level: Annotated[str, typer.Option(help="client, server, round or trace; default: its first.")] = "",
     lang: Annotated[Language, typer.Option(help="Python, JavaScript or C++.")] = Language.PY,
-    folder: Annotated[Path, typer.Option(help="Folder for the file.")] = Path(),
+    folder: Annotated[Path, typer.Option(help="Folder for the file; created if missing.")] = Path(),
 ) -> None:
     """Write an adapter: the file that connects your implementation to fedspec, with a line to fill in."""
     row = find(algorithm)

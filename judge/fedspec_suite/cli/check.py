@@ -144,7 +144,7 @@ def check_(
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 3 if part of a claim was not compared or not checked.")
     ] = False,
-    stop: Annotated[bool, typer.Option("-x", "--stop", help="Stop at the first failure.")] = False,
+    stop: Annotated[bool, typer.Option("-x", "--stop", help="Stop at the first failure; ask no properties.")] = False,
     no_name: Annotated[
         bool,
         typer.Option("--no-name", help="Skip the search for the known mistake, which takes most of the time."),

@@ -37,7 +37,7 @@ def faults(
 ) -> None:
     """Send servers messages that aren't right, such as a change that holds NaN, and print what each does.
 
-    A claim that declares ``faults`` is judged on them by ``fedspec check``, too; docs/faults.md.
+    If a claim declares `faults`, `fedspec check` compares them with what the server does; docs/faults.md.
     """
     check_limit(limit)
     rows: list[dict[str, Any]] = []

@@ -22,7 +22,7 @@ from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import some
 from fedspec_suite.report import sentences
-from fedspec_suite.report.terminal import Json, console, emit, print_items, table
+from fedspec_suite.report.terminal import Details, Json, console, emit, print_items, table
 
 SHOWN = 24
 """Most algorithms or mutants to print for a law; ``--json`` of ``mutants list`` prints all."""
@@ -43,6 +43,7 @@ def laws(
             metavar="ALGORITHM", help="Print for each law whether fedspec checks it on this algorithm, and why."
         ),
     ] = "",
+    details: Details = False,
     as_json: Json = False,
 ) -> None:
     """List the laws, or print everything about one."""
@@ -84,7 +85,7 @@ def laws(
         return emit(rows)
     if len(rows) == 1:
         return _one(rows[0])
-    print_items((row["id"], row["words"]) for row in rows)
+    print_items(((row["id"], row["words"]) for row in rows), whole=details)
 
 
 def _one(row: dict[str, Any]) -> None:
@@ -169,7 +170,7 @@ def _invariants(paper: str, as_json: bool) -> None:
     chosen = of_paper(paper)
     if as_json:
         return emit([v.record() for v in chosen])
-    t = table("invariant", "what it says", "source", "looked after by", "what is not, and why")
+    t = table("invariant", "statement", "source", "checked by", "unchecked part, and why")
     for v in chosen:
         t.add_row(
             v.id, v.says, v.source, "\n".join((*v.laws, *(n.split("::", 1)[1] for n in v.tests), *v.proofs)), v.why

@@ -100,7 +100,7 @@ PURPOSES: dict[str, dict[str, Command]] = {
             "whatever the clients."
         ),
     },
-    "Does the suite bite": {
+    "Test the checks themselves": {
         "mutants": Command("Wrong implementations, and the laws that kill them.", "fedspec_suite.cli.mutants:app"),
     },
 }

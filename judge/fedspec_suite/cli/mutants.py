@@ -18,7 +18,7 @@ from fedspec_suite.judge.mutant_runs import CRASHED, MutantResult, ask_everywher
 from fedspec_suite.laws import all_laws
 from fedspec_suite.mutants import MUTANTS, OWN, Mutant, blamed, find, texts
 from fedspec_suite.report import terminal
-from fedspec_suite.report.terminal import Json
+from fedspec_suite.report.terminal import Details, Json
 
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Wrong implementations, and the laws that kill them."
@@ -48,16 +48,17 @@ def _row(m: Mutant) -> dict[str, Any]:
 def list_(
     patterns: Annotated[list[str] | None, typer.Argument(metavar="PATTERN...", help="Ids, with * and ?.")] = None,
     of: Annotated[str, typer.Option(metavar="ALGORITHM", help="Only the mutants of this one.")] = "",
+    details: Details = False,
     as_json: Json = False,
 ) -> None:
-    """List the mutants, a line each; ``mutants show ID`` prints where one was seen, --json everything."""
+    """List the mutants, a line each. `fedspec mutants show ID` prints where a mutant was seen, --json everything."""
     a = algorithm(of).id if of else ""
     names = chosen(patterns or (), MUTANTS, "mutant", "fedspec mutants list")
     rows = [_row(MUTANTS[name]) for name in names if not a or a in MUTANTS[name].algorithms]
     if as_json:
         terminal.emit(rows)
         return
-    terminal.print_items((row["id"], row["words"]) for row in rows)
+    terminal.print_items(((row["id"], row["words"]) for row in rows), whole=details)
 
 
 def difference(m: Mutant) -> Iterator[str]:
@@ -161,7 +162,7 @@ def run_(
     seed: Annotated[int, typer.Option(help="Seed of the drawn cases.")] = 0,
     as_json: Json = False,
 ) -> None:
-    """Ask laws and properties about mutants, all of them if none is named, and print a line for each mutant."""
+    """Check mutants by laws and properties, and print a line for each mutant; without PATTERN, check every mutant."""
     names = chosen(patterns or (), MUTANTS, "mutant", "fedspec mutants list")
     laws = chosen(law or (), all_laws(), "law", "fedspec laws")
     begun = time.monotonic()
@@ -177,7 +178,7 @@ def run_(
             ]
         )
     else:
-        terminal.print_items((name, fate(name, of)) for name, of in found.items())
+        terminal.print_items(((name, fate(name, of)) for name, of in found.items()), whole=True)
         for crash in crashed:
             typer.echo(f"a law crashes, which is a bug of the law: {crash}")
         asked = {law for of in found.values() for r in of.values() for law in (*r.killed, *r.survived)}

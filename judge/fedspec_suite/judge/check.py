@@ -30,6 +30,7 @@ from fedspec_suite.judge.runner import (
 )
 from fedspec_suite.judge.worker_pool import BEAT, run_tasks
 from fedspec_suite.laws import retired
+from fedspec_suite.laws.follows_rule import law_of
 from fedspec_suite.measure.case_summary import scenarios_in
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.resting_rates import check_rests
@@ -192,7 +193,8 @@ def _judged(
         if not request.named or (fault and not is_nowhere_finite(fault)):
             return result
         where = f"{offer.algorithm}/{offer.level} of {task.name}"
-        return _explained(result, subject, taken, broken, partial(_below, progress, where))
+        tell = partial(_below, progress, where)
+        return _explained(result, subject, taken, broken, tell, ask=not request.stop)
     except Exception as error:
         return failed(request, task.name, offer, task.among, reason_of(error), subject.info)
 
@@ -203,19 +205,26 @@ def _first_fault(
     """The check that the first play fails; None if it passes, is expected to fail, or isn't asked."""
     if not asks(request.law, "follows-x") or is_itself(subject):
         return None
-    fault = first_play(subject, offer)
+    asked = tuple(name for name in offer.intermediates if asks(request.law, law_of(name)))
+    fault = first_play(subject, replace(offer, intermediates=asked))
     return None if fault is None or excused([fault], entries, request.today) != [fault] else fault
 
 
 def _explained(
-    result: Result, subject: Budgeted, offer: Offer, broken: Sequence[Scenario], progress: Callable[[str], None]
+    result: Result,
+    subject: Budgeted,
+    offer: Offer,
+    broken: Sequence[Scenario],
+    progress: Callable[[str], None],
+    *,
+    ask: bool,
 ) -> Result:
     if result.verdict not in {Conformity.DOES_NOT, Conformity.INCONCLUSIVE}:
         return result
     # All that is known of mistakes takes half a second to load.
     from fedspec_suite.judge.explained import explained
 
-    return explained(result, subject, offer, broken, progress)
+    return explained(result, subject, offer, broken, progress, ask=ask)
 
 
 def _lost(request: Request, task: Task, done: int, reason: str) -> Iterator[Result]:

@@ -53,6 +53,8 @@ def explained(
     offer: Offer,
     broken: Sequence[Scenario] = (),
     progress: Callable[[str], None] = lambda text: None,
+    *,
+    ask: bool = True,
 ) -> Result:
     """Add a diagnosis to the result of an offer that doesn't conform.
 
@@ -62,6 +64,7 @@ def explained(
         offer: the offer.
         broken: the cases in which obligations failed that compare with the rule.
         progress: is told how far the search is.
+        ask: True: ask the properties of an offer whose deviation has no name.
     """
     if result.verdict is Conformity.INCONCLUSIVE and is_own(offer.algorithm):
         undecided = [o for o in result.obligations if o.status is Status.INCONCLUSIVE and not o.reads]
@@ -87,7 +90,7 @@ def explained(
         d, words = explanation(subject, offer, failed, broken, search)
         result = replace(result, nearest=words, nearest_data=tuple(as_data(d)), searched=d.passes)
         # A model without a finite number is told after its first case, and has no property; roundings break some.
-        asked = unnamed(words) and len(result.obligations) > 1 and INSIDE.partition("{")[0] not in words
+        asked = ask and unnamed(words) and len(result.obligations) > 1 and INSIDE.partition("{")[0] not in words
         result = replace(result, properties=_properties(subject, offer, progress) if asked else {})
         return replace(result, course=_course(subject, offer, first(failed)[0]))
     except Exception as error:

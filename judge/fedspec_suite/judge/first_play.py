@@ -1,7 +1,7 @@
 """First play of a claim: one small case and a second session, which reveal gross faults of an adapter at once.
 
-An answer in a wrong shape, or without a finite number, breaks every check. So it is looked for before them, and ends
-the claim.
+An answer in a wrong shape, without a declared intermediate or without a finite number makes checks pointless. So the
+judge looks for these faults first, and a fault ends the claim.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from fedspec.arith import Array
-from fedspec.contract import Offer, Subject
+from fedspec.contract import Begin, Offer, Subject
 from fedspec.facts import Fact
 from fedspec_suite.judge.refused_zeros import refused_by
 from fedspec_suite.laws import Law, law_named
+from fedspec_suite.laws.follows_rule import law_of
 from fedspec_suite.measure.bench import Bench, Shown, bench_of
 from fedspec_suite.measure.case_summary import call_of
 from fedspec_suite.measure.edge_cases import plain_case
@@ -37,7 +38,7 @@ def first_play(subject: Subject, offer: Offer) -> Obligation | None:
     """Return the check that the adapter fails in one small case; None if its answers can be compared with the rule."""
     setting = setting_of(offer)
     bench, s = bench_of(subject, offer, setting), first_case(setting)
-    law = "follows-x"
+    law = law_of("x")
     case: Scenario | tuple[Scenario, Scenario] = s
     try:
         answers = bench.play(s)
@@ -46,9 +47,9 @@ def first_play(subject: Subject, offer: Offer) -> Obligation | None:
         _keeps_apart(bench, law_named(law), case)
     except Deviates as broken:
         d = broken.deviation
-        law = "dtype" if RETURNED in d.note else law
+        law = "dtype" if RETURNED in d.note else law_of(d.shown) if d.shown in offer.intermediates else law
         o = Obligation(law, setting.dtype, Status.FAIL, (d.equation,), 1, deviation=d, case=case)
-        return replace(o, call=call_of(setting, case, d.where), reads=law == "follows-x")
+        return replace(o, call=call_of(setting, case, d.where), reads=law.startswith(law_of("")))
     except (Beyond, Undecided):
         return None
     except SubjectError as error:
@@ -81,12 +82,17 @@ def _another(s: Scenario) -> Scenario:
 def _look_at(bench: Bench, s: Scenario, answers: Sequence[Shown]) -> None:
     """Refuse a model that is nowhere finite where the rule's is, or that comes in a whole type.
 
-    Where an earlier event deviates already, the checks tell that one.
+    Refuse an answer without a declared intermediate where the rule shows it, too. If an earlier event deviates already,
+    the checks report that event.
     """
     follows = True
     for k, got in enumerate(answers):
         where = f"{describe(s.events[k])} {k + 1}"
-        x, want = np.asarray(got["x"], float), np.array([float(v) for v in bench.expect(s)[k]["x"]])
+        rule = bench.expect(s)[k]
+        shows = () if isinstance(s.events[k], Begin) else bench.offer.intermediates
+        if missing := [n for n in shows if n in rule and n not in got]:
+            raise bench.missing(missing, where)
+        x, want = np.asarray(got["x"], float), np.array([float(v) for v in rule["x"]])
         if follows and not np.isfinite(x).any() and np.isfinite(want).all():
             kinds = " or ".join(dict.fromkeys("nan" if np.isnan(v) else "infinite" for v in x))
             note = f"every number of x is {kinds}, the claim's are finite: look for a division by 0 or a root below 0"

@@ -12,7 +12,6 @@ from fedspec_suite.measure.buffer_cases import MEAN, buffered_scenarios, draw_bu
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.scenario import Scenario, describe
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.measure.verdict import Deviates, Deviation
 
 _ORDER = (
     *("mix_t", "delta_i", "delta", "w", "c_i", "tau_eff", "u", "m", "v", "m_i", "s_i", "v_hat", "u_tilde", "nu"),
@@ -29,10 +28,10 @@ def _follows(name: str) -> Check:
         for k, got in enumerate(answers):
             if isinstance(s.events[k], Begin) or name not in want[k]:
                 continue
+            where = f"{describe(s.events[k])} {k + 1}"
             if name not in got:
-                note = f"{name} is among the claim's intermediates, but the answer does not hold it"
-                raise Deviates(Deviation(bench.equation_of(name), f"{describe(s.events[k])} {k + 1}", note=note))
-            bench.compare(name, got[name], want[k][name], f"{describe(s.events[k])} {k + 1}")
+                raise bench.missing([name], where)
+            bench.compare(name, got[name], want[k][name], where)
 
     return check
 
@@ -51,10 +50,15 @@ def _cases(setting: Setting) -> st.SearchStrategy[Scenario]:
     return _buffered(setting) if setting.buffers else scenarios(setting)
 
 
+def law_of(name: str) -> str:
+    """Return the id of the law that compares ``x`` or an intermediate with the rule's."""
+    return f"follows-{name.replace('_', '-')}"
+
+
 def following(name: str) -> Law:
     """Return the law that an intermediate agrees with the rule."""
     return Law(
-        id=f"follows-{name.replace('_', '-')}",
+        id=law_of(name),
         words=f"{name} equals the rule's, in every round or step",
         levels=LEVELS,
         source="the rule itself",

@@ -243,6 +243,14 @@ class Bench:
             raise Deviates(Deviation(self.equation_of(name), where, j, *numbers, shown=name))
         self.measured.worst = max(self.measured.worst, ratio)
 
+    def missing(self, names: Sequence[str], where: str) -> Deviates:
+        """Return the fault of an answer without declared intermediates that the rule shows at that event."""
+        it = "it" if len(names) == 1 else "them"
+        listed = " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+        remedy = f"return {it} from `step`, or leave {it} out of `intermediates`"
+        note = f"{ADAPTER}the answer has no {listed}; {remedy}"
+        return Deviates(Deviation(self.equation_of(names[0]), where, note=note, shown=names[0]))
+
     @property
     def step_equation(self) -> str:
         """Id of the equation that computes ``x``."""

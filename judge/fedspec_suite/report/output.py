@@ -40,12 +40,14 @@ codecs.register_error(PLAIN, _plainly)
 
 
 def write_new(path: Path, text: str, command: str, instead: str) -> None:
-    """Write a file that does not exist yet.
+    """Write a file that does not exist yet, and create its folder.
 
     Raises:
         FedspecError: it is there (then ``instead`` says what to do), or it can't be written.
     """
     try:
+        with suppress(FileExistsError):
+            path.parent.mkdir(parents=True)
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:

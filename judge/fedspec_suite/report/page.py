@@ -362,7 +362,7 @@ def _decided(a: Algorithm, option: str) -> str:
 def _readings(a: Algorithm, width: int, brief: bool = False) -> Iterator[Any]:
     settles = not brief and width >= WIDE and any(r.fixes for r in a.readings)
     asks = not brief and any(r.requires for r in a.readings)
-    t = table("reading", "what it says", *["settles"] * settles, *["asks"] * asks)
+    t = table("reading", "meaning", *["settles"] * settles, *["asks"] * asks)
     for r in a.readings:
         alone = f"; at level {' and '.join(r.levels)} alone" if r.levels else ""
         said = r.told + alone

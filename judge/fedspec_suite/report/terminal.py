@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 from rich import box
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.status import Status
 from rich.table import Table
@@ -64,15 +64,19 @@ def console() -> Console:
     return Plain(width=None if sys.stdout.isatty() else wide)
 
 
-def print_items(items: Iterable[tuple[str, str]]) -> None:
-    """Print one name and description per line, cut at the width of a terminal and whole elsewhere."""
+Details = Annotated[bool, typer.Option("--details", "-v", help="Print every line whole.")]
+"""Option of a command that cuts its lines at the width."""
+
+
+def print_items(items: Iterable[tuple[str, str]], *, whole: bool) -> None:
+    """Print one name and description per line; end a line with "..." at the width of the console, unless ``whole``."""
     out, found = console(), [*items]
     wide = max((len(name) for name, _ in found), default=0)
     for name, words in found:
-        line = Text(f"{name:{wide}}  {words}".rstrip())
-        if out.is_terminal:
-            line.truncate(out.width, overflow="ellipsis")
-        out.print(line, soft_wrap=True)
+        line = escape_controls(f"{name:{wide}}  {words}".rstrip())
+        if not whole and cell_len(line) > out.width:
+            line = f"{set_cell_size(line, max(out.width - 3, 0)).rstrip()}..."
+        out.print(Text(line), soft_wrap=True)
 
 
 def complaints() -> Console:

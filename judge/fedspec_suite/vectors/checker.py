@@ -30,7 +30,6 @@ from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import (
     Conformity,
     Deviates,
-    Deviation,
     Obligation,
     Result,
     Status,
@@ -225,8 +224,7 @@ def _compared(bench: Bench, s: Scenario, vector: Vector, answers: Sequence[Shown
         offered = [n for n in want if n != "x" and n in bench.offer.intermediates]
         for name in (*offered, "x"):
             if name not in got:
-                note = f"{name} is among the claim's intermediates, but the answer does not hold it"
-                raise Deviates(Deviation(bench.equation_of(name), where, note=note))
+                raise bench.missing([name], where)
             numbers = np.array([float(read(v, name)) for v in want[name]])
             bench.compare(name, got[name], numbers, where, np.array(scale[name], dtype=float))
     return bench.measured.worst

@@ -95,3 +95,7 @@ class FromZero(Adam):
 
 
 from_zero = Subject(FromZero, Offer("adam", "client", "kingma-2015", dtypes=DOUBLE))
+hides_both = Subject(
+    answering(FedAdam, lambda self, x: {"x": x}),
+    Offer("fedadam", "server", REDDI, dtypes=DOUBLE, intermediates=("m", "v")),
+)

@@ -56,7 +56,7 @@ class FedAms(Hyper):
     """
 
     plays: ClassVar[Mapping[str, tuple[str, ...]]] = {"exponent": ("memory=carried",)}
-    """With other memories ``exponent`` has no effect: they count the round's steps only, or print two indices."""
+    """``exponent`` has no effect with other memories: they count the round's steps only, or print two indices."""
 
     eta_l: Scalar
     beta1: Scalar

@@ -231,9 +231,9 @@ class Summed(StrEnum):
     """Update of Muon's momentum by a gradient."""
 
     AVERAGE = "average"
-    """As an average: rho m + (1 - rho) g."""
+    """Average: rho m + (1 - rho) g."""
     SUM = "sum"
-    """As a sum: rho m + g, which is 1 / (1 - rho) times as long."""
+    """Sum: rho m + g, which is 1 / (1 - rho) times as long."""
 
 
 class TrackerStart(StrEnum):

@@ -212,7 +212,7 @@ _HOLDS: dict[str, Any] = {
 
 
 def _split(r: Round, descent: bool = True) -> Iterable[Sides]:
-    """With V_(r-1), which knows nothing of the round, and the price of changing to it."""
+    """Bound with V_(r-1), which knows nothing of the round, and the price of changing to it."""
     found, n = list(_outcomes(r, float)), len(r.clients)
     slope, before = float(r.slope), 1 / root(float(r.v_hat + r.eps))
     left = sum(slope * d / root(v + float(r.eps)) for d, v, _ in found) / len(found)

@@ -178,7 +178,7 @@ def half_of_e_0() -> Finding:
     chain="amsgrad-order lemma-f-8-gradient lemma-f-8-repaired",
 )
 def lines() -> Finding:
-    """In the variables, slope, delta, m, D and v are one coordinate; change and the lengths are norms of vectors."""
+    """Variables: slope, delta, m, D and v are one coordinate; change and the lengths are norms of vectors."""
 
     def body(draw: Draw) -> Statement:
         slope, delta, m, D, v = several(draw, "slope, delta, m, D, v")

@@ -150,7 +150,7 @@ class Powers:
     },
 )
 def eq_56() -> Finding:
-    """By induction over j, with s_(j+1) = lambda_2 s_j + lambda_1^j; both parts of the minimum, without fractions."""
+    """Induction over j, with s_(j+1) = lambda_2 s_j + lambda_1^j; both parts of the minimum, without fractions."""
     low, high = real("lambda_1"), real("lambda_2")
     inputs = {
         "lambda_1 >= 0": low >= 0,

@@ -120,7 +120,9 @@ def _larger(draw: Draw) -> list[Any]:
     chain="lemma-f-1-assembly",
 )
 def lemma_f_1_repaired() -> Finding:
-    """By afga.lemma-f-1-assembly for all sizes; also certified at one size, for all smooth clients and every W_k."""
+    """Proof by afga.lemma-f-1-assembly for all sizes; also certified at one size, for all smooth clients and every
+    W_k.
+    """
 
     def whole() -> Finding:
         return all_proved({"eq. (41)": f_1.body(), "C_I": identities({"for I > 1; at I = 1 it is 1/12": _larger})})
@@ -139,7 +141,9 @@ def lemma_f_1_repaired() -> Finding:
     chain="lemma-f-1-assembly",
 )
 def eq_41() -> Finding:
-    """By afga.lemma-f-1-assembly for all sizes; also certified at six sizes, for all smooth clients and every W_k."""
+    """Proof by afga.lemma-f-1-assembly for all sizes; also certified at six sizes, for all smooth clients and every
+    W_k.
+    """
     return _confirmed(f_1.body, _certified_41)
 
 
@@ -219,7 +223,7 @@ _certified_f_2 = certified(F2, FOR_F2, lambda: bounds.by_hand(bounds.consensus_o
     chain="lemma-f-2-assembly",
 )
 def lemma_f_2() -> Finding:
-    """By afga.lemma-f-2-assembly for all sizes; also certified at six sizes, for all smooth clients, and every W_k with
-    the same rho_k = rho, any rho.
+    """Proof by afga.lemma-f-2-assembly for all sizes; also certified at six sizes, for all smooth clients, and every
+    W_k with the same rho_k = rho, any rho.
     """
     return _confirmed(f_2.body, _certified_f_2)

@@ -166,7 +166,7 @@ def _noise(biased: bool = False, correlated: bool = False) -> Body:
     },
 )
 def f_1_step() -> Finding:
-    """By the probabilities of sampling one and two given clients; noise is added one client at a time.
+    """Proof by the probabilities of sampling one and two given clients; noise is added one client at a time.
 
     Through the exchange: n = 2 and 3, d = 1, every doubly stochastic W, slopes and models as free numbers.
     """

@@ -73,7 +73,7 @@ def fedams(state: AmsGrad, delta: Vector, **numbers: Any) -> AmsGrad:
     assumptions=WORDS,
 )
 def fedams_order() -> Finding:
-    """With eps inside the maximum, eps is a lower bound of v_hat, and the upper bound while all Delta^2 are smaller."""
+    """Eps inside the maximum is a lower bound of v_hat, and the upper bound while all Delta^2 are smaller."""
 
     least = numbers()["eps"]
 

@@ -33,7 +33,7 @@ APPENDIX = "Appendix C"
     severity=Severity.PROOF_BREAKS,
 )
 def eq_7() -> Finding:
-    """In fact (W - J)^2 = W^2 - J; only projections are their own square. The entries [1, 1] are compared."""
+    """Fact: (W - J)^2 = W^2 - J; only projections are their own square. The entries [1, 1] are compared."""
     W = blended_permutation(2, (0, 1), F(1, 2))
     gap = W - topology.complete(2, EXACT)
     return refutation(

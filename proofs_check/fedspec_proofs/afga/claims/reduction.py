@@ -139,7 +139,7 @@ def one_cluster() -> Finding:
     extent=Extent.WHOLE,
 )
 def at_k_1() -> Finding:
-    """With one cluster fbar_1 = f, whatever the clients are; checked for all x on some networks of one cluster."""
+    """A single cluster has fbar_1 = f, whatever the clients are; checked for all x on some networks of one cluster."""
     checked, halved = 0, False
     for c in ((1, -1), (0, 3), (2, 2)):
         for slope in (F(0), F(1), F(-2)):

@@ -170,7 +170,7 @@ def _not_between() -> Dropped:
     assumptions=DRAWS,
 )
 def lemma_f_6() -> Finding:
-    """From the exact moment, by sums over clients and by induction over clusters, for any m <= n.
+    """Proof from the exact moment, by sums over clients and by induction over clusters, for any m <= n.
 
     Through the server's mean: every draw at K <= 3, n <= 4, d = 1 (coordinates add up).
     """
@@ -191,7 +191,7 @@ def lemma_f_6() -> Finding:
     assumptions=DRAWS,
 )
 def lemma_f_6_exact() -> Finding:
-    """By the probabilities of sampling one and two clients and induction over clusters; then for small sizes."""
+    """Proof by the probabilities of sampling one and two clients and induction over clusters; then for small sizes."""
     sizes = {f"K = {K}, n = {n}, m = {m}": exactly(K, n, m) for K, n, m in SIZES}
     found = identities({"any clusters": one_more_cluster, **sizes}, instances=6)
     return Finding(found.verdict, found.evidence, inexact(), found.second)

@@ -134,7 +134,7 @@ def _sums_below(bound: Callable[[Any], Any]) -> Callable[[list[AmsGrad], list[An
 
 
 def _without_start(bound: Callable[[Any], Any]) -> Mapping[str, Any]:
-    """From v_hat_0 = -3 eps/4, which no run has, the first sum is larger."""
+    """Start at v_hat_0 = -3 eps/4, which no run has: the first sum is larger."""
 
     def holds(states: list[AmsGrad], deltas: list[Any], eps: Any) -> bool:
         first = AmsGrad(states[0].x, states[0].m, states[0].v, states[0].v_hat - F(3, 4) * eps, 0)

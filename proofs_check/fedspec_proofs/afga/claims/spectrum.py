@@ -115,7 +115,7 @@ def eq_60() -> Finding:
     assumptions={"j <= I": "I >= 1, and j is a whole number from 0 to I"},
 )
 def eq_61() -> Finding:
-    """By induction over j: with y = 3/(4I - 1) and t = 1 - jy/6 the power times t^6 stays at most 1, since (1 + y)(1 -
+    """Induction over j: with y = 3/(4I - 1) and t = 1 - jy/6 the power times t^6 stays at most 1, since (1 + y)(1 -
     y/6)^6 <= 1 and t - y/6 <= t (1 - y/6). At j = I, where t >= 5/6, the power is at most (6/5)^6 < 3.
     """
     y, t, power, t6, q, next_t6, I = (real(name) for name in ("y", "t", "power", "t6", "q", "next_t6", "I"))

@@ -165,7 +165,7 @@ def _absorbing(repaired: bool) -> Inequality[Absorption]:
     },
 )
 def delay_rate() -> Finding:
-    """By units, eps doesn't belong in the rate; 120 should be 240, tau tau + 1; for tau = 0 it requires nothing.
+    """Units: eps doesn't belong in the rate; 120 should be 240, tau tau + 1; for tau = 0 it requires nothing.
 
     One round without delay is enough: v_0 = 0, so a_0 = 1 / eps, the best that a_0 can be.
     """

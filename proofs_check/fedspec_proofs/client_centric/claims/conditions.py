@@ -105,7 +105,7 @@ def _merged(draw: Draw, half: bool) -> Any:
     assumptions={"A_1": "A_1's term is eta^2 L / (2 eps^2)"},
 )
 def merge() -> Finding:
-    """From the three bounds as printed; the sharper bound of A_1 for v_0 >= eps^2 would give less."""
+    """Proof from the three bounds as printed; the sharper bound of A_1 for v_0 >= eps^2 would give less."""
     return identities(
         {"coefficients": lambda draw: _merged(draw, False)},
         without={"A_1": {"halved": lambda draw: _merged(draw, True)}},
@@ -137,7 +137,7 @@ def _averaged(draw: Draw, eight: int) -> Any:
     assumptions={"factor": "the factor is 8 eps / (eta eta_l T)"},
 )
 def phi() -> Finding:
-    """With G where the text conversion has G T^-1 (L1060, L1078); Phi at L1100 has the same form."""
+    """Statement with G where the text conversion has G T^-1 (L1060, L1078); Phi at L1100 has the same form."""
     return identities(
         {"all terms": lambda draw: _averaged(draw, 8)}, without={"factor": {"4 eps": lambda draw: _averaged(draw, 4)}}
     )

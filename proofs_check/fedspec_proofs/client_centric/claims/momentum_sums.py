@@ -135,7 +135,7 @@ def squares() -> Finding:
     verdict=Verdict.REFUTED,
 )
 def varying() -> Finding:
-    """With beta_0 = 0 and then 9/10, the first change enters fully and then decays slowly."""
+    """Set beta_0 = 0 and then 9/10: the first change enters fully and then decays slowly."""
     betas = [Fraction(0), *[Fraction(9, 10)] * 9]
     whole = sum((weights(betas, t)[0] for t in range(10)), Fraction(0))
     d = momenta([exact.vector(1), *[exact.vector(0)] * 9], betas)

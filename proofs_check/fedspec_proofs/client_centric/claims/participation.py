@@ -138,7 +138,7 @@ def unbiased() -> Finding:
     assumptions={"ordered": "the sum runs over ordered pairs"},
 )
 def everybody() -> Finding:
-    """By induction over the number of vectors; then up to five vectors in two dimensions."""
+    """Induction over the number of vectors; then up to five vectors in two dimensions."""
     return identities(everybody_at_any_size(), without={"ordered": one("all, once")}, instances=5)
 
 
@@ -151,7 +151,7 @@ def everybody() -> Finding:
     assumptions={"without replacement": "P(i in S) = m/n and P(i and j in S) = m (m-1) / (n (n-1))"},
 )
 def drawn() -> Finding:
-    """By the probabilities of sampling one and two clients; then every sample of up to five, through the rule.
+    """Proof by the probabilities of sampling one and two clients; then every sample of up to five, through the rule.
 
     Clients drawn independently of each other do not have it.
     """
@@ -209,7 +209,7 @@ def independently() -> Finding:
     repairs="client-centric.participation-independent",
 )
 def centred() -> Finding:
-    """By sampling probabilities, for symbols n and m; then all samples of n = 2..5; with replacement 1/m."""
+    """Proof by sampling probabilities, for symbols n and m; then all samples of n = 2..5; with replacement 1/m."""
     return identities(at_any_size("centred"), without={"without replacement": one("with replacement")}, instances=5)
 
 

@@ -53,7 +53,7 @@ def footnote_4(draw: Draw) -> Statement:
 )
 @decided()
 def delays_vanish(draw: Draw) -> Statement:
-    """In the roots s, r all is polynomial: tau^2 / s^2 <= 1 / (r s) is equivalent to tau^4 r^2 <= s^2.
+    """Polynomials in the roots s, r: tau^2 / s^2 <= 1 / (r s) is equivalent to tau^4 r^2 <= s^2.
 
     That the rate itself is not slowed is what Theorem 4.1 would give, and stands or falls with it.
     """

@@ -136,7 +136,7 @@ def _grown(draw: Draw, server: str) -> Statement:
 
 
 def _factors(draw: Draw) -> Statement:
-    """With rise = q - p: A_5's numerator is at most G Delta^2, and its denominators at least 2 eps each."""
+    """Write rise = q - p: A_5's numerator is at most G Delta^2, and its denominators at least 2 eps each."""
     p, eps, delta, size, g, G, rise = several(draw, "p, eps, Delta, size, g, G, rise")
     return Statement(
         {
@@ -237,5 +237,5 @@ def footnote_3() -> Finding:
     assumptions={**PARTS, **OWN},
 )
 def footnote_3_repaired() -> Finding:
-    """As for CC-FedAdagrad: A_5 needs only that the root increases, and by at most |Delta_t|."""
+    """Repeat the proof of CC-FedAdagrad: A_5 needs only that the root increases, and by at most |Delta_t|."""
     return bounded_fall("ams")

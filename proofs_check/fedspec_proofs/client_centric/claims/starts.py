@@ -97,7 +97,7 @@ def growth(server: str) -> Induction[Grown]:
 
 
 def _between(draw: Draw, upper: Fraction) -> Statement:
-    """From the bounds of v_hat to those of sqrt(v_hat) + eps, for v_0 = 0 and for v_0 = eps^2."""
+    """Step from the bounds of v_hat to those of sqrt(v_hat) + eps, for v_0 = 0 and for v_0 = eps^2."""
     p, eps, D2 = draw("p"), draw("eps"), draw("T D^2")
     zero, square = p * p <= D2, p * p <= eps * eps + D2
     return Statement(

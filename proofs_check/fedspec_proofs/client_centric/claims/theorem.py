@@ -211,7 +211,7 @@ def _independently(r: Regime) -> Finding:
     chain=PRINTED_PROOF,
 )
 def theorem() -> Finding:
-    """From the minimum of f, any sampled client moves the model away, and no term of the bound covers this move.
+    """Start at the minimum of f: any sampled client moves the model away, and no term of the bound covers this move.
 
     The variance of drawing m of n clients is of order eta eta_l L sigma_g^2 / (m eps); the bound has sigma_g^2 only
     with eta_l^2. The second instance has v_0 = eps^2; its eta_l makes 1 + eta_l^2 a square. beta = 0, T = 2 and a

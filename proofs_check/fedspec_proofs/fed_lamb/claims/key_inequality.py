@@ -78,7 +78,7 @@ def _key(c: Layer) -> Iterator[Sides]:
     chain="key-inequality-assembly",
 )
 def key_layers() -> Finding:
-    """By fed-lamb.key-inequality-assembly. Searched through the rule, in layers of up to three coordinates.
+    """Proof by fed-lamb.key-inequality-assembly. Searched through the rule, in layers of up to three coordinates.
 
     Both sides are shifted by ||h||; equality where g = h and v_hat = v0.
     """

@@ -59,7 +59,9 @@ ROUND = {name: SETTING[name] for name in ("setting", "H1", "H4", "everybody", "b
     chain="round-assembly",
 )
 def one_round_falls() -> Finding:
-    """By fed-lamb.round-assembly. Searched: up to two clients, layers and local steps; noise may reverse a gradient."""
+    """Proof by fed-lamb.round-assembly. Searched: up to two clients, layers and local steps; noise may reverse a
+    gradient.
+    """
     met = {name: HOLDS[name] for name in ROUND}
     without = {**{name: WITHOUT[name] for name in ROUND}, "H4": TOO_LONG}
     spoiled = {"phi_M of the errors": partial(climbs.descended, by_least=True)}

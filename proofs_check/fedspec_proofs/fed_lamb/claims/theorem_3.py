@@ -60,7 +60,7 @@ def eq_10() -> Finding:
     verdict=Verdict.UNDECIDABLE,
 )
 def printed() -> Finding:
-    """With an unspecified constant, no instance contradicts the bound."""
+    """No instance contradicts a bound with an unspecified constant."""
     return Finding(
         Verdict.UNDECIDABLE,
         "cst is not specified; with the one that its proof ends with (L808) it falls, fed-lamb.theorem-3; "

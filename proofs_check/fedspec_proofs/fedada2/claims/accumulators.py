@@ -99,5 +99,5 @@ def lemma() -> Finding:
     assumptions={**ASSUMED, **START},
 )
 def sharper() -> Finding:
-    """As Lemma 17, counting updates in place of steps. Equality if every coordinate of every gradient is G."""
+    """Repeat Lemma 17, counting updates in place of steps. Equality if every coordinate of every gradient is G."""
     return _bounded(1, "updates")

@@ -149,7 +149,7 @@ def rounds(draw: Draw, halved: str = "") -> Sum:
     chain="round-assembly round-lines lemma-21 lemma-22",
 )
 def theorem_adds_up() -> Finding:
-    """With other constants, the same sum gives the bounds of Theorem 25 and of Corollaries 27 and 29."""
+    """Sum as before, with other constants; it gives the bounds of Theorem 25 and of Corollaries 27 and 29."""
     return summed(rounds, ROUNDS, right)
 
 

@@ -180,7 +180,7 @@ def _smallest_weight(draw: Draw) -> Statement:
 
 
 def _one_more_weight(draw: Draw) -> Statement:
-    """From k steps to k + 1, and from some of a round's clients to one more."""
+    """Step from k steps to k + 1, and from some of a round's clients to one more."""
     total, k, least, step = several(draw, "sum, k, least, step")
     mean, one, share, fewest = several(draw, "mean, one, share, K^-")
     given = {
@@ -218,7 +218,7 @@ RULE = {
     assumptions=RULE,
 )
 def gamma_lower() -> Finding:
-    """By the newest gradient of a step alone, then by induction over steps and clients."""
+    """Proof by the newest gradient of a step alone, then by induction over steps and clients."""
     bodies = {"a step": _smallest_weight, "one more": _one_more_weight}
     return all_proved({name: decide(body, sample=_at_least) for name, body in bodies.items()}, RULE)
 

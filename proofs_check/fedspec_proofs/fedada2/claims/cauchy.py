@@ -199,5 +199,5 @@ def constant_repaired() -> Finding:
     assumptions={**START, **RATES},
 )
 def bounded_gradient() -> Finding:
-    """As in Proposition 9 (ii): ``fedada2.proposition-9-square`` uses only the symmetry of the noise."""
+    """Repeat Proposition 9 (ii): ``fedada2.proposition-9-square`` uses only the symmetry of the noise."""
     return decide(limit(F(4), F(7, 5)))

@@ -62,6 +62,6 @@ def _so_far(rng: np.random.Generator) -> dict[str, Fraction]:
 )
 @decided()
 def definition(draw: Draw) -> Statement:
-    """With constant phi, all y_phi(n) are the element y, at distance 0. An increasing phi leaves the element behind."""
+    """A constant phi makes each y_phi(n) the element y, at distance 0. An increasing phi leaves the element behind."""
     y, visited = draw("y"), draw("y_phi(n)")
     return Statement({"phi": visited == y}, {"|y_phi(n) - y| = 0": (visited - y) ** 2 == 0})

@@ -109,7 +109,7 @@ def convergence() -> Finding:
     assumptions=PRINTED,
 )
 def rate() -> Finding:
-    """As for Corollary 23: no constant C works, since C T^(-1/2) falls below 1/81."""
+    """Repeat Corollary 23: no constant C works, since C T^(-1/2) falls below 1/81."""
     return _never("C T^(-1/2), any C: left over right grows as T^(1/2)")
 
 

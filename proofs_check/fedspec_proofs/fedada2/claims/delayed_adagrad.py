@@ -275,7 +275,7 @@ LENGTHS = {
     assumptions=LENGTHS,
 )
 def lemma() -> Finding:
-    """From ``fedada2.lemma-30-sharper``, with K in place of the K - ceil(K/z) steps between updates.
+    """Proof from ``fedada2.lemma-30-sharper``, with K in place of the K - ceil(K/z) steps between updates.
 
     The first term, floor((K-1)/z) + 1, is not needed beside the second: no step at all is longer than eta_l
     G/(sqrt(v_0) + eps), an update's neither (z3), since v never falls below v_0.

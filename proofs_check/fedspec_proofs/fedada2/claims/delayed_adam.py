@@ -120,7 +120,7 @@ def lemma_repaired() -> Finding:
     assumptions={**PRINTED, "eps_w < Xi <= B": "the weights", "1 <= Kbar <= K": "local steps"},
 )
 def corollary() -> Finding:
-    """With K = 1 Adam takes AdaGrad's step, so the three clients of Theorem 20 leave the model where it is."""
+    """Adam with K = 1 takes AdaGrad's step, so the three clients of Theorem 20 leave the model where it is."""
     beta1, beta2, low, B = F(1, 2), F(3, 4), F(1, 2), F(1)
     h = fedadaadam.FedAdaAdam(**rates(), beta1_l=beta1, beta2_l=beta2)
     s = setting(h)
@@ -173,7 +173,7 @@ def corollary_repaired() -> Finding:
 
 
 def _broken() -> dict[str, Dropped]:
-    """From a large second moment, and with a small weight; Xi- = Xi+ = 1 all the same."""
+    """Start at a large second moment, with a small weight; Xi- = Xi+ = 1 all the same."""
 
     def own(case: Case, s: Setting) -> Constants:
         return constants(s, a=F(1), A=F(1), m=s.eps, M=s.G + s.eps, low=F(1), high=F(1))

@@ -217,7 +217,7 @@ def descent() -> Finding:
 
 
 def _descent(*, as_printed: bool) -> Inequality[Case]:
-    """With the negative sum on the left side."""
+    """Bound with the negative sum on the left side."""
 
     def sides(case: Case) -> Iterable[Sides]:
         T = min(case.T, ROUNDS, 3)
@@ -258,7 +258,7 @@ def _descent(*, as_printed: bool) -> Inequality[Case]:
     chain="round-assembly lemma-15-repaired",
 )
 def descent_repaired() -> Finding:
-    """With the gamma_r of every round: a sum of the lines of a round, in every dimension.
+    """Bound with the gamma_r of every round: a sum of the lines of a round, in every dimension.
 
     The search measures gamma_r, on the line, in up to three rounds, and stays far below the bound.
     """

@@ -199,7 +199,8 @@ def _stated(rounds: int) -> Finding:
     assumptions={"500 rounds": "the number of rounds of App. H.1"},
 )
 def stated_budget() -> Finding:
-    """By the closed form at order 2 with rational bounds, and by the accountant, which uses whole orders from 2 on.
+    """Proof by the closed form at order 2 with rational bounds, and by the accountant, which uses whole orders from 2
+    on.
 
     External: Mironov, Talwar and Zhang (2019), and Canonne, Kamath and Steinke (2020) for the conversion.
     """

@@ -240,7 +240,8 @@ def _sums(rng: np.random.Generator) -> dict[str, Fraction]:
     },
 )
 def lemma_22() -> Finding:
-    """From ``fedada2.lemma-22-sharper``: the logarithm's argument is at most T Phi^2/tau^2, and 1 - b is positive.
+    """Proof from ``fedada2.lemma-22-sharper``: the logarithm's argument is at most T Phi^2/tau^2, and 1 - b is
+    positive.
 
     The second engine looks for violations through the server's own second moment.
     """

@@ -111,7 +111,7 @@ def _size(draw: Draw) -> Induction[Any]:
 
 
 def _step_length() -> bool:
-    """From m^2 <= c v and |m| <= top: the step of the rule is at most eta sqrt(c), and eta top / tau; by z3."""
+    """Proof from m^2 <= c v and |m| <= top: the step of the rule is at most eta sqrt(c), and eta top / tau; by z3."""
     m, v, delta = reals("m", 1), reals("v", 1), reals("delta", 1)
     b, eta, tau, share, top = (real(name) for name in ("b", "eta", "tau", "share", "top"))
     with roots() as known:

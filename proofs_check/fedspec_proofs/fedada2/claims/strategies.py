@@ -51,7 +51,7 @@ def _hyper(**changes: Any) -> Local:
 
 
 def _literal(strategy: Strategy, h: Local, words: str, *, forgets: bool = False) -> Finding:
-    """With gradients 1, 0 the printed rule takes a_1 g_1 / theta_1 in both steps.
+    """Take gradients 1, 0: the printed rule takes a_1 g_1 / theta_1 in both steps.
 
     ``forgets``: the second step is 0, so that weights which may change from step to step would not help.
     """
@@ -97,7 +97,7 @@ def literal_sgd() -> Finding:
     severity=Severity.FALSE_RESULT,
 )
 def literal_adagrad() -> Finding:
-    """As for SGD: if the second gradient is 0, so is the second step."""
+    """Repeat SGD: if the second gradient is 0, so is the second step."""
     return _literal(Strategy.ADAGRAD, _hyper(), "AdaGrad, eps = 1", forgets=True)
 
 

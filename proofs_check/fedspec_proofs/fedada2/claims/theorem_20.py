@@ -122,7 +122,7 @@ def theorem() -> Finding:
 
 
 def _stays(f: Huber, h: fedada2.FedAda2, who: Plan, edge: Fraction, slope: Fraction) -> dict[str, bool]:
-    """By induction over the round on z3 reals: x_t never falls below the edge, and f' >= slope from there on.
+    """Induction over the round on z3 reals: x_t never falls below the edge, and f' >= slope from there on.
 
     What a round changes is x and v (there is no momentum); it is run from any x >= edge and v >= 1, and the first are
     edge + 2 and 1. First the mean change that the round's clients send is bounded, then the step that its server takes

@@ -143,7 +143,7 @@ def _sums(a: list[Any], power: int) -> tuple[Any, Any, Any, Any]:
 
 
 def _one_more(power: int) -> Any:
-    """From a vector to a vector with a further entry a: the bound, with the needed facts about the sums."""
+    """Step from a vector to a vector with a further entry a: the bound, with the needed facts about the sums."""
 
     def body(draw: Draw) -> Statement:
         left, norm, before, whole, a = several(draw, "left, norm, before, whole, a")
@@ -160,7 +160,7 @@ def _one_more(power: int) -> Any:
 
 
 def _vectors(power: int, **negative: int) -> Finding:
-    """By induction over tau, from a single entry, where both sides are 0; the sums of tau + 1 entries by definition."""
+    """Induction over tau, from a single entry, where both sides are 0; the sums of tau + 1 entries by definition."""
 
     def sums(draw: Draw) -> Iterable[Any]:
         a = list(draw("a", 4))
