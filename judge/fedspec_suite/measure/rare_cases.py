@@ -40,7 +40,7 @@ KEPT = 2
 """Number of cases kept for each rare side."""
 
 STRIDE, FAR = 8, (2.0**-8, 2.0**8)
-"""Of the drawn cases every so many is stretched for a side that none takes, by these factors."""
+"""Stride through the drawn cases, and factors that stretch a hyper-parameter, for a side that no drawn case takes."""
 
 Side: TypeAlias = tuple[str, int, str, int]
 """Function, line and name of a call, and 1 if the first number is the larger one, else 0."""
