@@ -63,6 +63,19 @@ EDITED: dict[str, tuple[str, ...]] = {
         "ratio(q, norm(q))",
         "ratio(q, largest(maximum(q, -q)))",
     ),
+    "the largest entries of p are kept by their signed value": (
+        "choco",
+        "client.compress.top_k",
+        "largest: Vector = keep_largest(p, kept)",
+        "order = sorted(range(len(p)), key=lambda j: -p[j])\n    largest = 0 * p\n"
+        "    largest[order[:kept]] = p[order[:kept]]",
+    ),
+    "the larger of mu and cover.greatest(g_squared) stands for their sum": (
+        "sm3-i",
+        "client.sm3.accumulate_i",
+        "mu + cover.greatest(g_squared)",
+        "-minimum(-mu, -cover.greatest(g_squared))",
+    ),
     "the length of delta stands for its square": (
         "fedexp",
         "mixing.extrapolated.extrapolated",

@@ -243,6 +243,25 @@ def _capped(node: ast.expr, around: str) -> Iterator[Change]:
             )
 
 
+def _kept(node: ast.expr, around: str) -> Iterator[Change]:
+    """The entries of a vector that are largest by their signed value, for those of the largest size."""
+    match node:
+        case ast.Call(func=ast.Name(id="keep_largest"), args=[v, k]):
+            text, count = ast.unparse(v), ast.unparse(k)
+            # All are positive above the sum of their sizes.
+            above = f"({text}) + total(maximum({text}, -({text}))) + 1"
+            new = f"where_less(0, keep_largest({above}, {count}), {text}, 0 * ({text}))"
+            yield Change(f"the largest entries of {said(v)} are kept by their signed value{around}", node, new, 0)
+
+
+def _larger(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
+    """The larger of two vectors in each coordinate, for their sum."""
+    match node:
+        case ast.BinOp(left=a, op=ast.Add(), right=b) if is_array(kinds.get(ast.unparse(node))):
+            new = f"maximum({ast.unparse(a)}, {ast.unparse(b)})"
+            yield Change(f"the larger of {said(a)} and {said(b)} stands for their sum{around}", node, new, 2)
+
+
 def reformed(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
     """Yield changes of an expression to another formula."""
     yield from _compounded(node, kinds, around)
@@ -259,3 +278,5 @@ def reformed(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator
     yield from _members(node, kinds, around)
     yield from _mixed(node, kinds, around)
     yield from _capped(node, around)
+    yield from _kept(node, around)
+    yield from _larger(node, kinds, around)
