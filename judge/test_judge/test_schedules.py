@@ -102,9 +102,9 @@ class Session:
         return {"x": self.x}
 
 
-def judged(subject: Any) -> Any:
+def judged(subject: Any, law: str = "*") -> Any:
     try:
-        (result,) = check_subject(subject, profile="quick")
+        (result,) = check_subject(subject, profile="quick", law=law)
     except DoesNotConform as failed:
         (result,) = failed.results
     return result
@@ -225,10 +225,7 @@ class Resumed(Server):
     ],
 )
 def test_a_schedule_that_a_restore_moves_gets_a_name(kept: tuple[str, ...], more: int, words: str) -> None:
-    try:
-        (result,) = check_subject(Resumed(kept, more), profile="quick", law="resumes")
-    except DoesNotConform as failed:
-        (result,) = failed.results
+    result = judged(Resumed(kept, more), "resumes")
     assert words in result.first_deviation and bool(words) is (result.verdict == "does not conform")
 
 
@@ -241,6 +238,26 @@ class Local:
 
     def start(self, case: Case) -> Any:
         return Steps(case, self.does)
+
+
+@pytest.mark.table(1)
+@pytest.mark.parametrize("every", ["step", "round", "step-of-round"])
+@pytest.mark.parametrize("lost", [True, False])
+def test_a_local_schedule_that_starts_again_at_a_restore_gets_a_name(every: str, lost: bool) -> None:
+    subject = Local(every, every)
+    claim = replace(subject.info.claims[0], resumes=True)
+
+    def start(case: Case) -> Any:
+        session = Steps(case, every)
+        state = ("x",) if lost else ("x", "steps", "round", "here")
+        return SimpleNamespace(
+            step=session.step,
+            save=lambda: pickle.dumps({n: getattr(session, n) for n in state}),
+            restore=lambda saved: vars(session).update(pickle.loads(saved)),
+        )
+
+    said = judged(written(claim, start), "resumes").first_deviation
+    assert ("the schedule starts again at a restore" in said) is lost
 
 
 class Steps:

@@ -135,7 +135,7 @@ def spoils(s: Scenario) -> Iterator[tuple[str, set[str], Spoil]]:
     yield ROUNDED, set(), lambda seen: {}
     for count in range(1, len(names) + 1):
         for some in combinations(names, count):
-            yield _lost(some), {*some}, partial(_only, some, lambda seen: seen.first)
+            yield _lost(some), {*some}, partial(_only, some, _initial)
     for n in names:
         stale, twice = f"{n} is that of one event before", f"{n} has taken the last event twice"
         if n == "clock":
@@ -179,6 +179,11 @@ def _only(names: Sequence[str], of: Callable[[Seen], State], seen: Seen) -> Stat
     """Fields of these names of another state."""
     other = of(seen)
     return {n: other[n] for n in names}
+
+
+def _initial(seen: Seen) -> State:
+    """The first state of the run or round; a schedule that is lost starts again in a later round, too."""
+    return {n: seen.start[n] if n == "clock" else v for n, v in seen.first.items()}
 
 
 def _each(state: State, change: Callable[[Any], Any]) -> State:
