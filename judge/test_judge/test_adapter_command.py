@@ -5,13 +5,16 @@ from __future__ import annotations
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from test_judge.support import fedspec, inside
 
 from fedspec.catalogue import CATALOGUE
-from fedspec.contract import Offer
+from fedspec.contract import Claim, Offer
 from fedspec_suite.cli.adapter import Language, text_of
+from fedspec_suite.cli.usual_fields import PAGES, USUAL
+from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.measure.setting import setting_of, with_reading
 
 PY = 'raise NotImplementedError("call your code here, and put the new model into self.x")'
@@ -88,6 +91,87 @@ def test_every_row_and_level_has_one(name: str) -> None:
         # Each hyper-parameter of the level is named once, and no mark is left.
         shown = [line.split()[0] for line in text.splitlines() if line.startswith(" " * 12) and line.split()]
         assert set(setting_of(offer).numbers) <= set(shown) and "<" not in text.replace("<=", "")
+
+
+def adapter_of(folder: Path, *arguments: str) -> Any:
+    """The adapter in a file that the command writes."""
+    ran = inside("adapter", *arguments, "--folder", str(folder))
+    assert ran.code == 0, ran.err
+    (file,) = folder.iterdir()
+    held: dict[str, Any] = {}
+    exec(compile(file.read_text(encoding="utf-8"), file.name, "exec"), held)
+    return held["Adapter"]()
+
+
+COSINE = "cosine/round period=100 floor=0.1"
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "level", "word", "value"),
+    [
+        ("fedavgm", "server", "resumes", True),
+        ("fedavg", "server", "faults", {"nan": "skips"}),
+        ("fedavgm", "server", "schedules", {"eta": COSINE}),
+        ("feddyn", "server", "schedules", {"mu": COSINE}),
+        ("adam", "client", "schedules", {"eta_l": COSINE.replace("round", "step")}),
+        ("scaffold", "round", "gradients", ("clip-norm 1",)),
+        ("fedadam", "server", "messages", ("clip-norm 1",)),
+        ("fedavg", "round", "parts", {"head": "local"}),
+        ("scaffold", "round", "parts", {"head": "frozen"}),
+        ("adam", "client", "steps", ("decoupled-decay 0.01",)),
+    ],
+)
+def test_a_field_that_is_asked_for_is_claimed(
+    tmp_path: Path, algorithm: str, level: str, word: str, value: object
+) -> None:
+    adapter = adapter_of(tmp_path, algorithm, "--level", level, "--with", word)
+    (claim,) = adapter.info.claims
+    setting = setting_of(with_reading(claim))
+    others = {name: getattr(claim, name) for name in USUAL if name != word}
+    assert getattr(claim, word) == value == getattr(setting, word)
+    assert others == {name: getattr(Claim(algorithm, claim.level), name) for name in others}
+    assert (Path(__file__).parents[2] / PAGES[word]).is_file()
+    session = adapter.start(plain_scenario(setting).case)
+    assert hasattr(session, "save") is hasattr(session, "restore") is (word == "resumes")
+    if word == "resumes":
+        for call in (session.save, lambda: session.restore(b"")):
+            with pytest.raises(NotImplementedError):
+                call()
+
+
+def test_fields_combine_in_the_order_of_a_claim(tmp_path: Path) -> None:
+    (claim,) = adapter_of(tmp_path, "fedavg", "--level", "round", "--with", "steps, parts,resumes").info.claims
+    assert claim.resumes and claim.parts and claim.steps and claim.options and not claim.messages
+    (file,) = tmp_path.iterdir()
+    text = file.read_text(encoding="utf-8")
+    assert text.index("resumes=True") < text.index("parts={") < text.index("steps=(")
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "level", "said", "why"),
+    [
+        ("fedavg", "server", "gradients", "level server, which sees no gradient"),
+        ("fedavg", "round", "faults", "only a server is sent"),
+        ("fedbuff", "trace", "schedules", "rates that can have a schedule there: none"),
+        ("fedbuff", "trace", "parts", "whose models have no parts"),
+        ("scaffold", "round", "messages", "no change of a client reaches a server"),
+        ("scaffold", "round", "steps", "whose clients have a loop of their own"),
+        ("fedavg", "server", "faults,parts", "make two claims"),
+        ("fedavg", "server", "nonsense", "known: resumes, faults"),
+    ],
+)
+def test_a_field_that_a_level_does_not_take_is_refused(
+    tmp_path: Path, algorithm: str, level: str, said: str, why: str
+) -> None:
+    inside("adapter", algorithm, "--level", level, "--with", said, "--folder", str(tmp_path)).refused(why)
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("lang", ["js", "cpp"])
+def test_fields_are_written_in_python_alone(tmp_path: Path, lang: str) -> None:
+    said = ("adapter", "fedavg", "--lang", lang, "--with", "resumes", "--folder", str(tmp_path))
+    inside(*said).refused("Python alone", lang)
+    assert not [*tmp_path.iterdir()]
 
 
 def test_what_is_there_is_kept_and_what_is_unknown_refused(tmp_path: Path) -> None:

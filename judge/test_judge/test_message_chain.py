@@ -176,9 +176,6 @@ DOUBLE: Any = {"dtypes": ("float64",)}
 @pytest.mark.parametrize(
     "subject",
     [
-        Server(BF16, each(bfloat16)),
-        Server(FIXED16, each(fixed(16))),
-        Server(("fixed-truncated 12",), each(fixed(12, np.trunc))),
         Server(CLIPPED, shortened(0.5), each(bfloat16)),
         Server(("clip-block-norm 0.5", "float16"), each(lambda a: shortened(0.5)({"": a})[""]), each(float16)),
         Server(("clip-value 0.5", "fixed 10"), each(lambda a: np.clip(a, -0.5, 0.5)), each(fixed(10))),
@@ -189,6 +186,54 @@ DOUBLE: Any = {"dtypes": ("float64",)}
 def test_a_server_with_the_messages_that_it_claims_conforms(subject: Server) -> None:
     result = judged(subject)
     assert result.verdict == "conforms", result.first_deviation
+
+
+class Plain(Server):
+    """A server that takes the plain mean, whatever the numbers of examples."""
+
+    def step(self, case: Case, held: Blocks, event: Messages) -> dict[str, Any]:
+        return super().step(case, held, replace(event, messages=tuple(replace(m, weight=1) for m in event.messages)))
+
+
+def none(a: Array) -> Array:
+    return a
+
+
+RIGHT: dict[str, Route] = {
+    "bfloat16": bfloat16,
+    "float16": float16,
+    "float32": cast(np.float32),
+    "bfloat16-truncated": upper_half,
+    "fixed 10": fixed(10),
+    "fixed-floor 10": fixed(10, np.floor),
+    "fixed-truncated 10": fixed(10, np.trunc),
+}
+WRONG: dict[str, dict[str, Route]] = {
+    "bfloat16": {"float16": float16, "truncated": upper_half},
+    "float16": {"bfloat16": bfloat16, "float32": cast(np.float32)},
+    "float32": {"float16": float16},
+    "bfloat16-truncated": {"float16": float16, "nearest": bfloat16},
+    "fixed 10": {"9": fixed(9), "11": fixed(11), "floor": fixed(10, np.floor), "truncated": fixed(10, np.trunc)},
+    "fixed-floor 10": {"9": fixed(9, np.floor), "11": fixed(11, np.floor), "truncated": fixed(10, np.trunc)},
+    "fixed-truncated 10": {"9": fixed(9, np.trunc), "11": fixed(11, np.trunc), "nearest": fixed(10)},
+}
+"""Roundings to the next coarser or finer numbers, or in another direction, by the claimed word."""
+
+
+@pytest.mark.table(2)
+@pytest.mark.parametrize("word", RIGHT)
+def test_each_precision_conforms_if_it_is_the_claimed_one(word: str) -> None:
+    result = judged(Server((word,), each(RIGHT[word])))
+    assert result.verdict == "conforms", result.first_deviation
+
+
+@pytest.mark.table(4)
+@pytest.mark.parametrize(("word", "other"), [(w, o) for w in WRONG for o in ("none", "plain-mean", *WRONG[w])])
+def test_no_precision_hides_another_rounding_or_mean(word: str, other: str) -> None:
+    if other == "plain-mean":
+        assert deviates(Plain((word,), each(RIGHT[word])))
+    else:
+        assert deviates(Server((word,), each(WRONG[word].get(other, none))))
 
 
 @pytest.mark.slow

@@ -102,9 +102,9 @@ class Session:
         return {"x": self.x}
 
 
-def judged(subject: Any) -> Any:
+def judged(subject: Any, law: str = "*") -> Any:
     try:
-        (result,) = check_subject(subject, profile="quick")
+        (result,) = check_subject(subject, profile="quick", law=law)
     except DoesNotConform as failed:
         (result,) = failed.results
     return result
@@ -195,29 +195,37 @@ def test_another_mistake_gets_its_name_under_a_schedule(moves: Any, words: str) 
 
 
 class Resumed(Server):
-    """FedAvgM that is saved and restored, with its count of rounds or without."""
+    """FedAvgM that is saved and restored, with its count of rounds, without it, or with so many more."""
 
-    def __init__(self, kept: tuple[str, ...]) -> None:
+    def __init__(self, kept: tuple[str, ...], more: int) -> None:
         super().__init__("exponential/round factor=0.9", lambda rates, t: rates[t])
         claim = replace(self.info.claims[0], resumes=True)
-        self.info, self.kept = Info("mine", "1", (claim,)), kept
+        self.info, self.kept, self.more = Info("mine", "1", (claim,)), kept, more
 
     def start(self, case: Case) -> Any:
         session = super().start(case)
-        session.save = lambda: pickle.dumps({n: getattr(session, n) for n in self.kept})
+
+        def save() -> bytes:
+            state = {n: getattr(session, n) for n in self.kept}
+            return pickle.dumps(state | ({"t": session.t + self.more} if self.more else {}))
+
+        session.save = save
         session.restore = lambda saved: vars(session).update(pickle.loads(saved))
         return session
 
 
 @pytest.mark.parametrize(
-    ("kept", "words"),
-    [(("x", "m", "t"), ""), (("x", "m"), "after restore, clock is at its initial value")],
+    ("kept", "more", "words"),
+    [
+        (("x", "m", "t"), 0, ""),
+        (("x", "m", "t"), -1, "after restore, the schedule doesn't count the last event"),
+        (("x", "m", "t"), 1, "after restore, the schedule counts the last event twice"),
+        (("x", "m"), 0, "the schedule starts again at a restore"),
+        (("x",), 0, "after restore, v is at its initial value, and the schedule starts again"),
+    ],
 )
-def test_a_schedule_that_starts_again_at_a_restore_gets_a_name(kept: tuple[str, ...], words: str) -> None:
-    try:
-        (result,) = check_subject(Resumed(kept), profile="quick", law="resumes")
-    except DoesNotConform as failed:
-        (result,) = failed.results
+def test_a_schedule_that_a_restore_moves_gets_a_name(kept: tuple[str, ...], more: int, words: str) -> None:
+    result = judged(Resumed(kept, more), "resumes")
     assert words in result.first_deviation and bool(words) is (result.verdict == "does not conform")
 
 
@@ -230,6 +238,26 @@ class Local:
 
     def start(self, case: Case) -> Any:
         return Steps(case, self.does)
+
+
+@pytest.mark.table(1)
+@pytest.mark.parametrize("every", ["step", "round", "step-of-round"])
+@pytest.mark.parametrize("lost", [True, False])
+def test_a_local_schedule_that_starts_again_at_a_restore_gets_a_name(every: str, lost: bool) -> None:
+    subject = Local(every, every)
+    claim = replace(subject.info.claims[0], resumes=True)
+
+    def start(case: Case) -> Any:
+        session = Steps(case, every)
+        state = ("x",) if lost else ("x", "steps", "round", "here")
+        return SimpleNamespace(
+            step=session.step,
+            save=lambda: pickle.dumps({n: getattr(session, n) for n in state}),
+            restore=lambda saved: vars(session).update(pickle.loads(saved)),
+        )
+
+    said = judged(written(claim, start), "resumes").first_deviation
+    assert ("the schedule starts again at a restore" in said) is lost
 
 
 class Steps:

@@ -14,10 +14,11 @@ from typing import Annotated, Any
 import typer
 
 from fedspec.catalogue import find
-from fedspec.contract import LEVELS, Arrival, Case, Exchange, Gradient, Messages, Offer, Quadratics, Round
+from fedspec.contract import BESIDE, LEVELS, Arrival, Case, Exchange, Gradient, Messages, Offer, Quadratics, Round
 from fedspec.domains import DOMAINS
-from fedspec.errors import UnknownNameError
+from fedspec.errors import FedspecError, UnknownNameError
 from fedspec.readings import meanings
+from fedspec_suite.cli.usual_fields import PAGES, USUAL, claimed, fields_of, quoted, with_fields
 from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import setting_of, with_reading
@@ -47,6 +48,17 @@ OPTIONS = {
 }
 """Text of the claim's option ``weights``, by language."""
 
+SAVES = """
+def save(self):
+    \"\"\"Return the state as bytes.\"\"\"
+    raise NotImplementedError("return all that the next step reads: model, moments, counters, random state")
+
+def restore(self, saved):
+    \"\"\"Continue from the bytes of `save`, in a new session.\"\"\"
+    raise NotImplementedError("put what `save` returned into the objects that __init__ built")
+"""
+"""Methods of a session that can be saved and restored."""
+
 WORDS = {
     Gradient: "If `event` is a `Begin` (in JSON `type` is `begin`), a round begins at the model `event.x`: return it.\n"
     "Else it has the gradient of one local step:",
@@ -63,6 +75,9 @@ def adapter(
     level: Annotated[str, typer.Option(help="client, server, round or trace; default: its first.")] = "",
     lang: Annotated[Language, typer.Option(help="Python, JavaScript or C++.")] = Language.PY,
     folder: Annotated[Path, typer.Option(help="Folder for the file; created if missing.")] = Path(),
+    more: Annotated[
+        str, typer.Option("--with", metavar="FIELD,...", help=f"Fields of the claim: {', '.join(USUAL)}.")
+    ] = "",
 ) -> None:
     """Write an adapter: the file that connects your implementation to fedspec, with a line to fill in."""
     row = find(algorithm)
@@ -73,6 +88,10 @@ def adapter(
     # How clients weigh is the choice that is missed most: it is written out, unless the reading decides.
     free = {"weights"} - {*row.reading(offer.reading).fixes}
     offer = replace(offer, options={n: v for n, v in setting_of(offer).options.items() if n in free})
+    names = fields_of(more)
+    if names and lang is not Language.PY:
+        raise FedspecError(f"with: writes Python alone, not --lang {lang}; add the field to the claim by hand")
+    offer = with_fields(offer, names)
     path = folder / f"{row.id.replace('-', '_')}_{offer.level}{ENDS[lang]}"
     write_new(path, text_of(offer, lang, path), "adapter", "move it, or choose another --folder")
     out = console()
@@ -85,20 +104,30 @@ def adapter(
 def text_of(offer: Offer, lang: Language, path: Path) -> str:
     """Return the text of an adapter."""
     s = plain_scenario(setting_of(offer))
-    told = {"CASE": [*_case(s)], "EVENT": [*_event(s)], "WEIGHTS": [*_weights(offer)]}
+    told = {"CASE": [*_case(s)], "EVENT": [*_event(s)], "WEIGHTS": [*_weights(offer)], "USUAL": [*_usual(offer)]}
+    told["SAVES"] = SAVES.splitlines() if offer.resumes else []
     text = files("fedspec_suite.cli").joinpath(f"adapter_{lang}.txt").read_text(encoding="utf-8")
     # A mark ends its line, and each line in its place begins as that line does.
     lines = []
     for line in text.splitlines():
         mark = next((name for name in told if line.endswith(f"<{name}>")), "")
-        lines += [line.removesuffix(f"<{mark}>") + said for said in told[mark]] if mark else [line]
+        start = line.removesuffix(f"<{mark}>")
+        lines += [(start + said).rstrip() for said in told[mark]] if mark else [line]
     text = "\n".join(lines) + "\n"
     options = OPTIONS[lang].format(offer.options["weights"]) if offer.options else ""
+    options += "".join(f",\n        {name}={quoted(getattr(offer, name))}" for name in claimed(offer))
     shown = "".join(f'"{name}", ' for name in find(offer.algorithm).shows_at(offer.level)).strip() or '"...",'
     marks = {"ALGORITHM": offer.algorithm, "LEVEL": offer.level, "FILE": str(path), "OPTIONS": options, "SHOWN": shown}
     for mark, said in marks.items():
         text = text.replace(f"<{mark}>", said)
     return text
+
+
+def _usual(offer: Offer) -> Iterator[str]:
+    """The fields with example values, each beside its page."""
+    if found := claimed(offer):
+        yield "The values of these fields are examples; put in what your code does:"
+        yield from _rows([(name, PAGES[name]) for name in found])
 
 
 def _weights(offer: Offer) -> Iterator[str]:
@@ -117,6 +146,7 @@ def _case(s: Scenario) -> Iterator[str]:
     if s.case.problem:
         shown = {f.name for f in fields(Quadratics) if getattr(s.case.problem, f.name) is not None}
         yield from ("    " + line for line in _rows([(n, said) for n, said in _documented(Quadratics) if n in shown]))
+    yield from _rows([(n, said) for n, said in _documented(Case) if n in BESIDE and getattr(s.case, n)])
 
 
 def _event(s: Scenario) -> Iterator[str]:

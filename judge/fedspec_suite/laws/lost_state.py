@@ -39,6 +39,8 @@ TRIED = 4
 
 ROUNDED = "nothing is lost, but numbers come back rounded"
 
+RESTARTS = "the schedule starts again"
+
 BESIDE = ("clock", "anchor", "k", "local_blocks")
 
 
@@ -127,15 +129,19 @@ def spoils(s: Scenario) -> Iterator[tuple[str, set[str], Spoil]]:
     session: Any = SUBJECT.start(s.case)
     start = held(session)
     shown = session.step(s.events[0])
-    # What no event changes can't be lost.
-    names = [n for n, v in held(session).items() if n not in ("mu", "anchor") and not _equal(v, start[n])]
+    # What no event changes can't be lost; only a schedule reads the clock.
+    fixed = ("mu", "anchor") if s.case.schedules else ("mu", "anchor", "clock")
+    names = [n for n, v in held(session).items() if n not in fixed and not _equal(v, start[n])]
     yield ROUNDED, set(), lambda seen: {}
     for count in range(1, len(names) + 1):
         for some in combinations(names, count):
-            yield _lost(some), {*some}, partial(_only, some, lambda seen: seen.first)
+            yield _lost(some), {*some}, partial(_only, some, _initial)
     for n in names:
-        yield f"{n} is that of one event before", set(), partial(_only, [n], lambda seen: seen.before)
-        yield f"{n} has taken the last event twice", set(), partial(_only, [n], lambda seen: seen.again())
+        stale, twice = f"{n} is that of one event before", f"{n} has taken the last event twice"
+        if n == "clock":
+            stale, twice = "the schedule doesn't count the last event", "the schedule counts the last event twice"
+        yield stale, set(), partial(_only, [n], lambda seen: seen.before)
+        yield twice, set(), partial(_only, [n], lambda seen: seen.again())
         if not isinstance(start[n], np.ndarray):
             continue
         yield f"{n} has the opposite sign", set(), partial(_only, [n], lambda seen: _each(seen.now, lambda a: -a))
@@ -173,6 +179,11 @@ def _only(names: Sequence[str], of: Callable[[Seen], State], seen: Seen) -> Stat
     """Fields of these names of another state."""
     other = of(seen)
     return {n: other[n] for n in names}
+
+
+def _initial(seen: Seen) -> State:
+    """The first state of the run or round; a schedule that is lost starts again in a later round, too."""
+    return {n: seen.start[n] if n == "clock" else v for n, v in seen.first.items()}
 
 
 def _each(state: State, change: Callable[[Any], Any]) -> State:
@@ -215,9 +226,12 @@ def _absent(names: Sequence[str], seen: Seen) -> State:
 
 
 def _lost(names: Sequence[str]) -> str:
-    if len(names) == 1:
-        return f"{names[0]} is at its initial value"
-    return f"{', '.join(names[:-1])} and {names[-1]} are at their initial values"
+    values, restarts = [n for n in names if n != "clock"], [RESTARTS] * ("clock" in names)
+    if len(values) > 1:
+        restarts.insert(0, f"{', '.join(values[:-1])} and {values[-1]} are at their initial values")
+    elif values:
+        restarts.insert(0, f"{values[0]} is at its initial value")
+    return ", and ".join(restarts)
 
 
 def _equal(a: Any, b: Any) -> bool:
@@ -250,6 +264,8 @@ def named(bench: Bench, s: Scenario, once: Sequence[Shown], everywhere: Sequence
             fitting.append((words, spoil))
             least += [lost] if lost else []
     both = [words for words, spoil in fitting if _fits(bench, s, spoil, range(count - 1), everywhere)]
+    if both == [RESTARTS]:
+        return f"{RESTARTS} at a restore"
     if both:
         return f"after restore, {' or '.join(both[:2])}"
     begun = [k for k, e in enumerate(s.events[:-1]) if isinstance(e, Begin)]
