@@ -19,13 +19,12 @@ from fedspec.catalogue import find
 from fedspec.domains import COUNTS, DOMAINS, NONNEGATIVE, POSITIVE
 from fedspec.errors import FedspecError
 from fedspec.parts import PartsSession
-from fedspec_suite.measure.call_graph import Spaces
+from fedspec_suite.measure.call_graph import Spaces, functions, names
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.edited_sessions import Form, form_of
 from fedspec_suite.measure.scenario import Scenario, with_dtype, with_hyper
 from fedspec_suite.measure.seeded_draws import draw_cases
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.mutants import functions, names
 
 SPLITS = {"maximum", "minimum", "where_less"}
 """Functions that choose between two numbers; the first two arguments are compared."""
