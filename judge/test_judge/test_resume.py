@@ -58,6 +58,7 @@ def test_a_right_one_is_the_same_run(name: str) -> None:
         ("halved", "after restore, m is m / 2"),
         ("two_at_once", "no part of the state that is lost or stale alone explains it"),
         ("loud", "saving changes what comes after"),
+        ("rounds_for_steps", "no part of the state that is lost or stale alone explains it"),
         ("text", "the event after restore fails: TypeError"),
         ("silent", "has no method 'save'"),
         ("module", "after a restore in a new process, m and v are at their initial values"),

@@ -272,7 +272,8 @@ def named(bench: Bench, s: Scenario, once: Sequence[Shown], everywhere: Sequence
     for words, lost, _ in spoils(s) if begun else ():
         if lost and _fits(bench, s, partial(_only, [*lost], lambda seen: seen.start), begun, everywhere):
             return f"after a restore that follows Begin, {words}"
-    if fitting:
+    # Where nothing has to be lost for the one run, this run tells nothing of what is lost in the other.
+    if fitting and fitting[0][0] != ROUNDED:
         return f"after a restore in a new process, {fitting[0][0]}"
     return _written(bench, s, once, everywhere) or "no part of the state that is lost or stale alone explains it"
 

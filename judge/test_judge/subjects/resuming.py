@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from right import Adam, FedAdam, FedAMSGrad, Subject
 
-from fedspec.contract import Offer
+from fedspec.contract import Begin, Offer
 from fedspec.reference import SUBJECT
 
 
@@ -35,10 +35,20 @@ def server(session, name="fedadam", reading="reddi-2021", shows=("m", "v"), **sp
     return Subject(keeping(session, **spoilt), offer)
 
 
-def client(**spoilt):
+def client(session=Adam, **spoilt):
     """Adam's offer at level client."""
     offer = Offer("adam", "client", "kingma-2015", intermediates=("m", "v"), dtypes=("float64",), resumes=True)
-    return Subject(keeping(Adam, **spoilt), offer)
+    return Subject(keeping(session, **spoilt), offer)
+
+
+class Rounds(Adam):
+    """Counts its rounds, too."""
+
+    rounds = 1
+
+    def step(self, event):
+        self.rounds += isinstance(event, Begin)
+        return super().step(event)
 
 
 class Stale(FedAdam):
@@ -63,6 +73,7 @@ class Loud(FedAdam):
 right = server(FedAdam)
 right_client = client()
 no_m = server(FedAdam, drop=("m",))
+rounds_for_steps = client(Rounds, saved=lambda held, self: {**held, "t": self.rounds})
 no_moments = server(FedAdam, drop=("m", "v"))
 no_maximum = server(FedAMSGrad, "fedamsgrad", "afga", ("m", "v", "v_hat"), drop=("v_hat",))
 zero_v = server(FedAdam, saved=lambda held, self: {**held, "v": 0 * held["v"]})
