@@ -171,6 +171,7 @@ def shown(offer: Offer) -> list[set[str]]:
     return [names for e, names in answers if not isinstance(e, Begin)]
 
 
+@pytest.mark.slow
 def test_a_declared_intermediate_that_does_not_come_back_is_missed_if_the_rule_shows_it() -> None:
     sometimes = set()
     for row in CATALOGUE.values():
