@@ -11,7 +11,7 @@ from html import unescape
 from markupsafe import Markup
 
 from fedspec_site.mathml import ACCENTED, GREEK, PRODUCTS, RELATIONS, SIGNS, Reader, Token
-from fedspec_site.text import ticks
+from fedspec_site.text import LINKED, linked, ticks
 
 TOKENS = re.compile(
     r"(?P<word>`[^`]*`|\bL\d\d+(?:-\d+)?|\w[\w-]*['’](?:s|t|re)\b|[^\W\d_]{3,}['’](?!\w)"
@@ -80,8 +80,16 @@ def prose(text: str) -> Markup:
 
 
 def typeset(text: str) -> Markup:
-    """Convert text to HTML as :func:`prose` does, but leave a name or number without an operator as it was typed."""
+    """Convert text to HTML as :func:`prose` does, with links to sources, but leave a name or number as it was typed."""
+    text, out, last = re.sub(r"\s+", " ", text), Markup(), 0
+    for m in LINKED.finditer(text):
+        if text.count("`", 0, m.start()) % 2 == 0:
+            out += _typeset(text[last : m.start()]) + linked(m[0])
+            last = m.end()
+    return out + _typeset(text[last:])
 
+
+def _typeset(text: str) -> Markup:
     def kept(m: re.Match[str]) -> str:
         return m[0] if OPERATOR.search(unescape(m[1])) else m[1]
 
