@@ -214,7 +214,7 @@ def earlier(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[
         begun = f"at_the_beginning({text!r}, {text})"
         yield Change(f"{said(node)} as it was when the round began stands for {said(node)}{around}", node, begun, 2)
         last = f"own_last_model({text})"
-        yield Change(f"the client's own last model stands for {said(node)}{around}", node, last, 1)
+        yield Change(f"the client's own last model stands for {said(node)}{around}", node, last, 3)
         yield Change(f"the model that comes out of the event stands for {said(node)}{around}", node, "new_model()", 1)
 
 
