@@ -11,6 +11,8 @@ from test_judge.diagnosing import diagnosed, names, written
 
 from fedspec.contract import Arrival, Case, Messages, Offer, Round
 from fedspec.params import flatten, unflatten
+from fedspec_suite.diagnosis.edits.in_edits import of_last_turn
+from fedspec_suite.diagnosis.edits.memory import Memory
 
 pytestmark = [pytest.mark.slow, pytest.mark.table(2)]
 
@@ -108,7 +110,35 @@ def buffered(wrong: str) -> Any:
     return written(Offer("fedbuff", "trace"), start)
 
 
+def controlled(wrong: str) -> Any:
+    """SCAFFOLD by hand, whose clients divide by their number of steps, or by that of their last round."""
+
+    def start(case: Case) -> Any:
+        q, h, x, own = case.problem, case.hyper, [flatten(case.x0)], dict[int, int]()
+        assert q is not None
+        c_i, c = np.zeros_like(q.e), [0 * x[0]]
+
+        def step(event: Round) -> dict[str, Any]:
+            moved, new = [], {}
+            for i, steps in zip(event.participants, event.steps, strict=True):
+                y, counted, own[i] = x[0], own.get(i, steps) if wrong else steps, steps
+                for _ in range(steps):
+                    y = y - h["eta_l"] * (q.H[i] @ y - q.e[i] - c_i[i] + c[0])
+                moved.append(y - x[0])
+                new[i] = c_i[i] - c[0] - (y - x[0]) / (h["eta_l"] * counted)
+            c[0] = c[0] + sum(v - c_i[i] for i, v in new.items()) / len(c_i)
+            for i, v in new.items():
+                c_i[i] = v
+            x[0] = x[0] + h["eta"] * sum(moved) / len(moved)
+            return {"x": x[0]}
+
+        return SimpleNamespace(step=step)
+
+    return written(Offer("scaffold", "round", options={"weights": "uniform"}), start)
+
+
 SAID = {
+    "tau as it was when the client last took part stands for tau in (delta, c_i[i] - c": (controlled, "own"),
     "an absent client's last message counts in every later round": (averaging, "kept"),
     "divided by the examples of all clients so far, not of this round's": (averaging, "over all"),
     "the client's own last model stands for x in": (dynamic, "own"),
@@ -124,7 +154,18 @@ def test_what_is_kept_of_the_last_time_is_told(words: str) -> None:
     assert found and found[0].startswith(words), found
 
 
-@pytest.mark.parametrize("subject", [averaging, dynamic, fair, buffered])
+@pytest.mark.parametrize("subject", [averaging, dynamic, fair, buffered, controlled])
 def test_without_the_mistake_each_is_what_it_claims(subject: Any) -> None:
     d = diagnosed(subject(""))
     assert not d.found and d.claimed < 1, d
+
+
+def test_a_name_has_one_value_of_the_last_time_however_often_it_is_read() -> None:
+    kept = Memory(who=3, turn=1)
+    assert [of_last_turn(kept, "g", v) for v in (1, 2)] == [1, 1]
+    kept.turn = 2
+    assert [of_last_turn(kept, "g", v) for v in (5, 6)] == [2, 2]
+    kept.who, kept.turn = 4, 3
+    assert of_last_turn(kept, "g", 7) == 7
+    kept.who, kept.turn = 3, 4
+    assert of_last_turn(kept, "g", 8) == 6

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -238,3 +239,24 @@ def test_what_every_client_keeps_is_said_to_be_shown_by_who_takes_part() -> None
     (failed, *_) = judge_offer(subject, shown, profile="quick", law="bystander")
     assert failed.status is Status.FAIL and failed.deviation is not None
     assert failed.deviation.shown == "tau_eff" and "show a row for each participant" in failed.deviation.note
+
+
+def test_a_comparison_fails_in_the_case_in_which_the_one_before_failed() -> None:
+    """A wrong m makes x wrong in the same case; delta, which is right, is compared in cases of its own."""
+
+    def start(case: Case) -> Any:
+        inner: Any = SUBJECT.start(case)
+
+        def step(event: Event) -> Any:
+            answer = inner.step(event)
+            return {**answer, "m": 2 * answer["m"], "x": answer["x"] + answer["m"]}
+
+        return SimpleNamespace(step=step)
+
+    offer = offer_of("fedadam", "server", "reddi-2021", intermediates=("delta", "m"), dtypes=("float64",))
+    judged = judge_offer(InProcess(written(offer, start)), offer, profile="quick", law="follows-*")
+    found = {o.law: o for o in judged}
+    assert found["follows-delta"].status is Status.PASS and found["follows-delta"].cases >= 12
+    assert found["follows-m"].status is found["follows-x"].status is Status.FAIL
+    first, then = sorted((found["follows-m"], found["follows-x"]), key=lambda o: -o.cases)
+    assert first.cases > then.cases == 1 and repr(first.case) == repr(then.case)

@@ -11,10 +11,11 @@ from html import unescape
 from markupsafe import Markup
 
 from fedspec_site.mathml import ACCENTED, GREEK, PRODUCTS, RELATIONS, SIGNS, Reader, Token
-from fedspec_site.text import LINKED, linked, ticks
+from fedspec_site.text import LINKED, ticks
 
 TOKENS = re.compile(
-    r"(?P<word>`[^`]*`|\bL\d\d+(?:-\d+)?|\w[\w-]*['’](?:s|t|re)\b|[^\W\d_]{3,}['’](?!\w)"
+    rf"(?P<word>`[^`]*`|{LINKED.pattern}"
+    r"|\bL\d\d+(?:-\d+)?|\w[\w-]*['’](?:s|t|re)\b|[^\W\d_]{3,}['’](?!\w)"
     r"|[^\W\d_]{2,}\d*(?:-[^\W\d_]\w*)+|\b[A-Z]\.\d[\w.]*)|(?P<number>\d+(?:\.\d+)?)"
     r"|(?P<name>[^\W\d_]+\d*(?:_hat(?![^\W_]))?)|(?P<sign><=|>=|!=|<<|>>|->|\.\.\.?|\|\||[-+*/=<>^_'~|()\[\]{},;])|(?P<other>\S)"
 )
@@ -59,6 +60,7 @@ def _part(text: str) -> Markup:
 
 def prose(text: str) -> Markup:
     """Convert text to HTML with formulas as MathML and backticks as code."""
+    text = re.sub(r"\s+", " ", text)
     tokens = _tokens(text)
     _name(tokens)
     _pair(tokens)
@@ -80,16 +82,8 @@ def prose(text: str) -> Markup:
 
 
 def typeset(text: str) -> Markup:
-    """Convert text to HTML as :func:`prose` does, with links to sources, but leave a name or number as it was typed."""
-    text, out, last = re.sub(r"\s+", " ", text), Markup(), 0
-    for m in LINKED.finditer(text):
-        if text.count("`", 0, m.start()) % 2 == 0:
-            out += _typeset(text[last : m.start()]) + linked(m[0])
-            last = m.end()
-    return out + _typeset(text[last:])
+    """Convert text to HTML as :func:`prose` does, but leave a name or number without an operator as it was typed."""
 
-
-def _typeset(text: str) -> Markup:
     def kept(m: re.Match[str]) -> str:
         return m[0] if OPERATOR.search(unescape(m[1])) else m[1]
 

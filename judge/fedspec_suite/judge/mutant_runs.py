@@ -24,9 +24,9 @@ from fedspec_suite.judge.runner import FOLLOWS, PROFILES
 from fedspec_suite.laws import Law, all_laws
 from fedspec_suite.measure.bench import Bench, Shown
 from fedspec_suite.measure.cases import scenarios
-from fedspec_suite.measure.edge_cases import edge_cases
 from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.process import SubjectError
+from fedspec_suite.measure.rare_cases import special_cases
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.scheduled_cases import varied_scenarios
 from fedspec_suite.measure.seeded_draws import draw_cases
@@ -146,12 +146,12 @@ def _cases(law: Law, control: Bench, setting: Setting, count: int, seed: int) ->
     except (Deviates, SubjectError, NotOffered) as broken:
         return [], f"the specification itself breaks it: {broken}"
     if law.id in FOLLOWS:
-        cases += [s for s in edge_cases(setting) if _decides(law, control, s)]
+        cases += [s for s in special_cases(setting) if _decides(law, control, s)]
     return cases, "" if cases else "no case can be decided"
 
 
 def _decides(law: Law, control: Bench, s: Scenario) -> bool:
-    """True if the specification passes a case at an edge; rounding may leave it open."""
+    """True if the specification passes a special case; rounding may leave it open."""
     try:
         law.check(control, s)
     except Undecided:

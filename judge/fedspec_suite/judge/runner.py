@@ -25,11 +25,10 @@ from fedspec_suite.measure.bench import Bench, Measured, bench_of, shared_of
 from fedspec_suite.measure.case_summary import call_of
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.declared_limits import limit_fields
-from fedspec_suite.measure.edge_cases import edge_cases
 from fedspec_suite.measure.far_shrinking import simplest
 from fedspec_suite.measure.hyper_pools import POOLS
 from fedspec_suite.measure.process import SubjectError
-from fedspec_suite.measure.rare_cases import rare_cases
+from fedspec_suite.measure.rare_cases import special_cases
 from fedspec_suite.measure.setting import USUAL_REACH, Reach, Setting, setting_of
 from fedspec_suite.measure.verdict import (
     Beyond,
@@ -106,7 +105,7 @@ class Trials:
 
     cases: int = 0
     undecided: int = 0
-    most: int = field(default_factory=lambda: SHRINKING)
+    most: int = 0
     shrunk: int = 0
     deviation: Deviation | None = None
     case: Any = None
@@ -194,7 +193,7 @@ def play_edges(law: Law, bench: Bench, setting: Setting, examples: int, trials: 
     Raises:
         Enough: the subject does not answer, or the law has a bug.
     """
-    for case in (*edge_cases(setting), *rare_cases(setting)):
+    for case in special_cases(setting):
         try:
             attempt(law, bench, case, examples, trials)
         except Undecided:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import partial
 from itertools import combinations
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -149,13 +149,13 @@ def spoils(s: Scenario) -> Iterator[tuple[str, set[str], Spoil]]:
             yield f"{n} is zero", set(), partial(_only, [n], lambda seen: _each(seen.now, lambda a: 0 * a))
         for q in shown:
             if q not in ("x", n) and np.shape(shown[q]) == start[n].shape:
-                yield f"{n} is the last {q}", set(), partial(_shown, n, q)
+                yield f"{n} is the last {q}", set(), partial(_filled, n, "shown", q)
         if start[n].ndim == 2:
             rows = partial(_only, [n], lambda seen: _each(seen.now, lambda a: a[:1] + 0 * a))
             yield f"{n} of every client is that of the first", set(), rows
             for m in names:
                 if np.shape(start[m]) == start[n].shape[1:]:
-                    yield f"{n} of every client is {m}", set(), partial(_of_server, n, m)
+                    yield f"{n} of every client is {m}", set(), partial(_filled, n, "now", m)
     clients = 0 if s.case.problem is None else len(s.case.problem.e)
     own = [n for n in names if clients > 1 and np.ndim(start[n]) and len(start[n]) == clients]
     for n in own:
@@ -191,12 +191,9 @@ def _each(state: State, change: Callable[[Any], Any]) -> State:
     return {n: change(v) if isinstance(v, np.ndarray) and v.ndim else v for n, v in state.items()}
 
 
-def _shown(n: str, q: str, seen: Seen) -> State:
-    return {n: 0 * seen.now[n] + seen.shown[q]}
-
-
-def _of_server(n: str, m: str, seen: Seen) -> State:
-    return {n: 0 * seen.now[n] + seen.now[m]}
+def _filled(n: str, among: Literal["shown", "now"], other: str, seen: Seen) -> State:
+    """A field, or each of its rows, with the value of another quantity."""
+    return {n: 0 * seen.now[n] + getattr(seen, among)[other]}
 
 
 def _largest(n: str, seen: Seen) -> State:

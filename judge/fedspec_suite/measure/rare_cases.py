@@ -21,6 +21,7 @@ from fedspec.errors import FedspecError
 from fedspec.parts import PartsSession
 from fedspec_suite.measure.call_graph import Spaces, functions, names
 from fedspec_suite.measure.cases import scenarios
+from fedspec_suite.measure.edge_cases import edge_cases
 from fedspec_suite.measure.edited_sessions import Form, form_of
 from fedspec_suite.measure.scenario import Scenario, with_dtype, with_hyper
 from fedspec_suite.measure.seeded_draws import draw_cases
@@ -46,6 +47,11 @@ Side: TypeAlias = tuple[str, int, str, int]
 
 _TAKEN: set[Side] = set()
 """Sides taken since the set was cleared."""
+
+
+def special_cases(setting: Setting) -> tuple[Scenario, ...]:
+    """Return the edge cases of a setting, and its rare cases: what every comparison plays after the usual cases."""
+    return (*edge_cases(setting), *rare_cases(setting))
 
 
 def rare_cases(setting: Setting) -> tuple[Scenario, ...]:

@@ -15,8 +15,8 @@ from fedspec.catalogue import Program
 from fedspec.contract import Begin, Blocks, Exchange, Gradient, Messages, Round
 from fedspec.params import flatten
 from fedspec_suite.measure.cases import scenarios
-from fedspec_suite.measure.edge_cases import edge_cases, runs
-from fedspec_suite.measure.rare_cases import rare_cases
+from fedspec_suite.measure.edge_cases import runs
+from fedspec_suite.measure.rare_cases import special_cases
 from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.scheduled_cases import varied
 from fedspec_suite.measure.seeded_draws import draw_cases
@@ -70,7 +70,7 @@ def samples_of(setting: Setting) -> tuple[Scenario, ...]:
         varied(setting, s, lambda pool: pool[int(dice.integers(len(pool)))]) if k % 2 == 0 else s
         for k, s in enumerate(chosen.values())
     )
-    return (*varying, *edge_cases(setting), *rare_cases(setting))
+    return (*varying, *special_cases(setting))
 
 
 def _idle(s: Scenario) -> Scenario | None:

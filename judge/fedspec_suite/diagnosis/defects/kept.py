@@ -252,12 +252,12 @@ def of(setting: Setting, names: tuple[str, ...]) -> Iterator[Defect]:
     """Yield defects of some state fields, and of the decays."""
     started = {"v0", "v0_l", "v_hat0"} & {*setting.numbers}
     for n in names:
-        if started:
-            yield Defect(words=f"{n} starts at zero, whatever v_0 is", tail=n, session=began(n, lambda inner: 0))
-            for m in names:
-                if m != n:
-                    as_other = began(n, lambda inner, m=m: part(inner.state, m))  # type: ignore[misc]
-                    yield Defect(words=f"{n} starts as {m} does", tail=n, session=as_other)
+        words = f"{n} starts at zero" + ", whatever v_0 is" * bool(started)
+        yield Defect(words=words, tail=n, session=began(n, lambda inner: 0))
+        for m in names if started else ():
+            if m != n:
+                as_other = began(n, lambda inner, m=m: part(inner.state, m))  # type: ignore[misc]
+                yield Defect(words=f"{n} starts as {m} does", tail=n, session=as_other)
         yield Defect(words=f"{n} stays as the first event leaves it", tail=n, session=_kept(n, _frozen))
         yield Defect(words=f"{n} is forgotten at every second event", tail=n, session=_kept(n, _every_second))
         yield Defect(words=f"{n} starts as the model", tail=n, session=began(n, lambda inner: model(inner.state)))

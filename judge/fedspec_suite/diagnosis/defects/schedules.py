@@ -91,9 +91,9 @@ def _of_cases(name: str, right: Schedule, claimed: Schedules) -> Iterator[tuple[
 
 def _of_clients(name: str, right: Schedule, setting: Setting) -> Iterator[Defect]:
     """Yield the defect in which each client's schedule counts the rounds in which this client took part."""
-    rules = [f for f in functions(setting.algorithm, setting.level) if name in inspect.signature(f).parameters]
     if setting.level != "round" or right.every is not Every.ROUND or "everyone" in setting.takes:
         return
+    rules = [f for f in functions(setting.algorithm, setting.level) if name in inspect.signature(f).parameters]
 
     def session(inner: Running, s: Scenario) -> Running:
         before, now = Counter[int](), list[int]()

@@ -92,8 +92,6 @@ def of(setting: Setting) -> Iterator[Defect]:
             yield Defect(words=words, tail=n, session=_over_seen(n, f"{n}_i"))
         if f"{n}_i" in names or n.endswith("_i") or n in {"versions", "pending", "server"}:
             continue
-        if not {"v0", "v_hat0"} & {*setting.numbers}:
-            yield Defect(words=f"{n} starts at zero", tail=n, session=began(n, lambda inner: 0))
         for m in names:
             if m != n:
                 yield Defect(words=f"{n} starts at minus what {m} does", tail=n, session=began(n, _minus(m)))

@@ -75,14 +75,12 @@ def _of_blocks(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterat
     """The sum, or the largest, of the lengths of the blocks for the length of the whole."""
     match node:
         case ast.Call(func=ast.Name(id="norm"), args=[v]):
-            square = ""
-        case ast.Call(func=ast.Name(id="total"), args=[ast.BinOp(left=v, op=ast.Mult(), right=w)]) if ast.unparse(
-            v
-        ) == ast.unparse(w):
-            square = " ** 2"
+            square: str | None = ""
+        case ast.Call(func=ast.Name(id="total"), args=[ast.BinOp(left=v, op=ast.Mult(), right=w)]):
+            square = " ** 2" if ast.dump(v) == ast.dump(w) else None
         case _:
-            return
-    if is_array(kinds.get(ast.unparse(v))):
+            square = None
+    if square is not None and is_array(kinds.get(ast.unparse(v))):
         lengths = f"over_blocks(norm, {ast.unparse(v)})"
         for words, f in (("sum", "sum"), ("largest", "max"), ("smallest", "min")):
             instead = f"the {words} of the lengths of the blocks of {said(v)} stands for its length"

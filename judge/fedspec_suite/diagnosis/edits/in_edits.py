@@ -285,7 +285,11 @@ def of_last_turn(kept: Memory, name: str, now: Any) -> Any:
 
 def own_last_model(kept: Memory, x: Any) -> Any:
     """Return the local model with which the computing client ended its last round; ``x`` if it never took part."""
-    return kept.left.get(("end", kept.who), x)
+    if ("end", kept.who) not in kept.left:
+        return x
+    received, made = kept.left["end", kept.who]
+    # The first that a client returns is its change.
+    return received + (made[0] if isinstance(made, tuple) else made)
 
 
 def compounded(kept: Memory, factor: Any) -> Any:
@@ -297,14 +301,12 @@ def _in_turn(inner: Running, s: Scenario) -> Running:
     kept = inner.memory
     kept.who, kept.turn = 0, 0
     kept.gathered.clear()
-    kept.left.clear()
 
     def taking_turns(client: Callable[..., Any], *given: Any) -> Callable[..., Any]:
         def one(i: Any, x: Any, *rest: Any, **named: Any) -> Any:
             kept.who, kept.turn = i, kept.turn + 1
             made = client(i, x, *rest, **named)
-            # The first that a client returns is its change.
-            kept.left["end", i] = x + (made[0] if isinstance(made, tuple) else made)
+            kept.left["end", i] = x, made
             return made
 
         return one
