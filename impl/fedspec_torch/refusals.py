@@ -28,9 +28,6 @@ class LossError(FedspecError):
 class Reason(StrEnum):
     """Reason why a module, loss or gradient method is rejected, as the error message prints it."""
 
-    STATISTICS = "keeps running statistics"
-    """Methods that train several clients at once share one module, but each client has its own running statistics."""
-
     DRAWS = "draws at random"
     """Random numbers from an unseeded generator can't be repeated or resumed; torch's own random numbers can't be used
     in a stack of clients.

@@ -279,6 +279,8 @@ LAYERS: dict[str, Kind] = {
     "EmbeddingBag": Kind(embedded(nn.EmbeddingBag(7, 3)), inputs=tokens),
     "LSTM": Kind(recurrent(nn.LSTM(2, 4, batch_first=True)), inputs=lines),
     "LSTM, both ways": Kind(recurrent(nn.LSTM(2, 2, 2, batch_first=True, bidirectional=True)), inputs=lines),
+    "GRU": Kind(recurrent(nn.GRU(2, 4, 2, batch_first=True)), inputs=lines),
+    "RNN": Kind(recurrent(nn.RNN(2, 4, batch_first=True)), inputs=lines),
     "MultiheadAttention": Kind(attention, inputs=lines),
     "TransformerEncoderLayer": Kind(encoder(nn.TransformerEncoderLayer(2, 1, 4, 0.0, batch_first=True)), inputs=lines),
     "TransformerEncoderLayer that drops": Kind(
@@ -289,6 +291,10 @@ LAYERS: dict[str, Kind] = {
     "AlphaDropout": Kind(between(nn.AlphaDropout(0.5))),
     "RReLU": Kind(between(nn.RReLU())),
     "BatchNorm1d with statistics": Kind(between(nn.BatchNorm1d(5))),
+    "BatchNorm2d with statistics": Kind(headed(nn.Conv2d(2, 4, 2), nn.BatchNorm2d(4)), inputs=pictures),
+    "InstanceNorm2d with statistics": Kind(
+        headed(nn.Conv2d(2, 4, 2), nn.InstanceNorm2d(4, track_running_stats=True)), inputs=pictures
+    ),
     "weight_norm": Kind(normed(parametrizations.weight_norm)),
     "weight_norm by a hook": Kind(normed(nn.utils.weight_norm)),
     "orthogonal": Kind(normed(parametrizations.orthogonal)),

@@ -68,7 +68,7 @@ def by_hand(reading: str, rounds: int, steps: int = 2, eta_l: float = 0.2) -> tu
 
 
 @pytest.mark.parametrize("reading", ["averaged", "last", "kept"])
-@pytest.mark.parametrize("way", [None, "looped"])
+@pytest.mark.parametrize("way", [None, "looped", "stacked", "vmapped"])
 def test_a_run_has_the_statistics_of_plain_loops(reading: str, way: str | None) -> None:
     run = simulate(
         "fedavg", federation(statistics=reading, way=way), plan=cohorts(4, steps=2), rounds=3, eta_l=0.2, eta=1.0

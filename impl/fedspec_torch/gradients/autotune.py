@@ -159,7 +159,9 @@ def choose(network: Network, x: Stack, batch: Minibatch, agrees: Callable[[str],
                     seconds[name] = _seconds(work, x)
                     if alone / 2 < seconds[name] < 2 * alone:
                         seconds[name] = min(seconds[name], _seconds(work, x))
-                break
+                if seconds[name] > GAIN * alone:
+                    # The other one isn't far from it.
+                    break
             except Exception as error:
                 refused[name] = error
     if not seconds:

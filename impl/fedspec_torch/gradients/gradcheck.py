@@ -65,7 +65,11 @@ class Look:
     def plain(self, tried: int = 0) -> tuple[Stack, Stack, Weights]:
         """Return nearby models, and plain autograd's gradients and losses there; each further try is nearer."""
         x = self._model(tried)
-        return x, *looped(self.network, x, self.batch)
+        return x, *looped(self.network, x, self._copied(x))
+
+    def _copied(self, x: Stack) -> Minibatch:
+        """Return the minibatches of these models; a call overwrites the copy's running statistics."""
+        return self.batch.copied(range(len(x)))
 
     def _model(self, tried: int = 0) -> Stack:
         # Clients who have taken their steps have left memory for a large model.
@@ -100,12 +104,22 @@ class Look:
             x, *want = plain if plain and not tried else self.plain(tried)
             if not bool(want[1].isfinite().all()):
                 continue
-            gap = largest_error(found := WAYS[name](self.network, x, self.batch), want)
+            batch = self._copied(x)
+            gap = largest_error(found := WAYS[name](self.network, x, batch), want)
             # Only what is not equal asks how exact plain autograd is.
             if gap <= self.rounding or gap <= self._inexact(x, want) or self._saturated(name, x, found, want):
-                return ""
+                return "" if name in ALONE else self._other_statistics(x, batch)
             said = said or f"{gap:.2g} apart, most in {self._most(found[0], want[0])}"
         return said
+
+    def _other_statistics(self, x: Stack, batch: Minibatch) -> str:
+        """Say if running statistics after a call aren't those after plain autograd's."""
+        if batch.statistics is None:
+            return ""
+        looped(self.network, x, plain := self._copied(x))
+        assert plain.statistics is not None
+        near = torch.allclose(batch.statistics, plain.statistics, rtol=self.rounding, atol=self.rounding)
+        return "" if near else "its running statistics are others"
 
     @property
     def rounding(self) -> float:
@@ -125,7 +139,7 @@ class Look:
 
     def _inexact(self, x: Stack, want: Sequence[Tensor]) -> float:
         """Tolerance if plain autograd changes by more when the model changes by a unit in the last place."""
-        moved = looped(self.network, nearby_models(x, self.seed, self._unit), self.batch)
+        moved = looped(self.network, nearby_models(x, self.seed, self._unit), self._copied(x))
         return float(min(self.rounding + 16 * largest_error(moved, want), max(self.rounding, self._unit**0.5)))
 
     def _saturated(self, name: str, x: Stack, found: Sequence[Tensor], want: Sequence[Tensor]) -> bool:

@@ -37,6 +37,7 @@ from fedspec_torch.data.structures import PAIR, Structure
 from fedspec_torch.gradients import heap, module_state
 from fedspec_torch.gradients.calls import Call, Loss, call_of
 from fedspec_torch.gradients.graphs import Recordings
+from fedspec_torch.gradients.recurrent import stepping
 from fedspec_torch.gradients.vmap_guard import guard
 from fedspec_torch.layers import chains as layers
 from fedspec_torch.layers.descent import gradients
@@ -112,10 +113,8 @@ class Network:
 
     @property
     def by_itself(self) -> str:
-        """Reason why clients need plain autograd one by one (random draws, running statistics); "" if none."""
-        if self.draws:
-            return f"it {Reason.DRAWS}, and each client has draws of its own"
-        return f"it {Reason.STATISTICS}, and each client has its own" if self.running else ""
+        """Reason why clients need plain autograd one by one; "" if none."""
+        return f"it {Reason.DRAWS}, and each client has draws of its own" if self.draws else ""
 
     @property
     def ways(self) -> list[str]:
@@ -338,14 +337,30 @@ class Network:
         lead = x.shape[:-1]
         return {n: part.reshape((*lead, *shape)) for (n, shape), part in zip(self.shapes.items(), parts, strict=True)}
 
-    def value(self, parameters: Mapping[str, Tensor], *leaves: Tensor) -> Tensor:
-        """Return the loss of a minibatch with these parameters in place of the module's trained ones.
+    def value(
+        self, parameters: Mapping[str, Tensor], running: Mapping[str, Tensor], *leaves: Tensor
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return the loss of a minibatch, and the running statistics after it.
+
+        Args:
+            parameters: tensors in place of the module's trained parameters.
+            running: tensors in place of its running statistics.
+            leaves: the minibatch.
 
         Raises:
             ShapeError: the loss isn't a single number.
         """
         at = {place: parameters[name] for name, places in self.places.items() for place in places}
-        return self.value_of(lambda *a, **named: functional_call(self.module, at, a, named, tie_weights=False), leaves)
+        # A norm writes to what it is given.
+        after = {name: buffer.clone() for name, buffer in running.items()}
+        loss = self.value_of(
+            lambda *a, **named: functional_call(self.module, at | after, a, named, tie_weights=False), leaves
+        )
+        return loss, after
+
+    def running_of(self, batch: Minibatch) -> dict[str, Tensor]:
+        """Return the clients' running statistics before a call, as the module's buffers with an axis of clients."""
+        return {} if batch.statistics is None else module_state.split_buffers(self.running, batch.statistics)
 
     def value_of(self, run: Callable[..., Any], leaves: Examples) -> Tensor:
         """Return the loss of a minibatch, where ``run`` computes the module's output.
@@ -365,12 +380,22 @@ class Network:
 
 
 def stacked(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weights]:
-    """Gradients of all clients by one vmapped forward pass and one backward pass of the summed losses."""
+    """Gradients of all clients by one vmapped forward pass and one backward pass of the summed losses.
+
+    torch's own rule for a norm under vmap takes clients as further channels, so each has its own statistics.
+    """
     leaf = x.detach().requires_grad_()
-    with torch.enable_grad(), network.turn, guard(network.asked), attending():
-        losses = vmap(network.value)(network.named(leaf), *batch.leaves)
+    with torch.enable_grad(), network.turn, guard(network.asked), attending(), stepping(network.module):
+        losses, after = vmap(network.value)(network.named(leaf), network.running_of(batch), *batch.leaves)
         (g,) = torch.autograd.grad(losses.sum(), leaf)
+    _keep(batch, after)
     return g, losses.detach()
+
+
+def _keep(batch: Minibatch, after: Mapping[str, Tensor]) -> None:
+    """Store the clients' running statistics after a call."""
+    if batch.statistics is not None:
+        batch.statistics.copy_(module_state.read_buffers(after, axes=1))
 
 
 def attending() -> AbstractContextManager[Any]:
@@ -386,11 +411,14 @@ def attending() -> AbstractContextManager[Any]:
 def vmapped(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weights]:
     """Gradients of all clients by vmap of one client's gradient."""
 
-    def one(row: Vector, *leaves: Tensor) -> Tensor:
-        return network.value(network.named(row), *leaves)
+    def one(row: Vector, running: Mapping[str, Tensor], *leaves: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        return network.value(network.named(row), running, *leaves)
 
-    with network.turn, guard(network.asked), attending():
-        g, losses = vmap(grad_and_value(one))(x.detach(), *batch.leaves)
+    with network.turn, guard(network.asked), attending(), stepping(network.module):
+        g, (losses, after) = vmap(grad_and_value(one, has_aux=True))(
+            x.detach(), network.running_of(batch), *batch.leaves
+        )
+    _keep(batch, after)
     # What the loss holds beside may want gradients of its own.
     return g.detach(), losses.detach()
 

@@ -42,20 +42,31 @@ def running(module: nn.Module) -> dict[str, Tensor]:
     return found
 
 
-def read_buffers(buffers: Mapping[str, Tensor]) -> Tensor:
-    """Return the buffers' values as one vector [b] in float64, which holds counters exactly."""
-    parts = [buffer.detach().reshape(-1).double() for buffer in buffers.values()]
-    return torch.cat(parts) if parts else torch.zeros(0, dtype=torch.float64)
+def read_buffers(buffers: Mapping[str, Tensor], axes: int = 0) -> Tensor:
+    """Return the buffers' values as one vector [b] in float64, which holds counters exactly.
+
+    Args:
+        buffers: the buffers by name.
+        axes: number of leading axes that all of them have and the result keeps, such as one for [n, b] of n clients.
+    """
+    parts = [buffer.detach().reshape(*buffer.shape[:axes], -1).double() for buffer in buffers.values()]
+    return torch.cat(parts, dim=-1) if parts else torch.zeros(0, dtype=torch.float64)
+
+
+def split_buffers(like: Mapping[str, Tensor], values: Tensor) -> dict[str, Tensor]:
+    """Return values [..., b] as tensors of the buffers' shapes and types; integer buffers (counters) are rounded."""
+    parts = zip(like.items(), torch.split(values, [buffer.numel() for buffer in like.values()], -1), strict=True)
+    return {
+        name: (v if buffer.is_floating_point() else v.round()).reshape(v.shape[:-1] + buffer.shape).to(buffer.dtype)
+        for (name, buffer), v in parts
+    }
 
 
 def write_buffers(buffers: Mapping[str, Tensor], values: Tensor) -> None:
-    """Set the buffers from one vector; integer buffers (counters) are rounded."""
-    at = 0
+    """Set the buffers from one vector."""
     with torch.no_grad():
-        for buffer in buffers.values():
-            part = values[at : at + buffer.numel()].view(buffer.shape)
-            buffer.copy_(part if buffer.is_floating_point() else part.round())
-            at += buffer.numel()
+        for name, value in split_buffers(buffers, values).items():
+            buffers[name].copy_(value)
 
 
 def recompute_hooked(module: nn.Module) -> None:

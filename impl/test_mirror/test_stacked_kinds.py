@@ -1,0 +1,97 @@
+"""Recurrent layers and norms with running statistics in stacks of clients: as torch computes them one by one."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import pytest
+import torch
+from test_mirror.kinds import LAYERS
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from fedspec_torch import Federation, ModuleError, cohorts, simulate
+from fedspec_torch.gradients import methods
+from fedspec_torch.gradients.recurrent import Steps
+
+SWITCHES = ("bidirectional", "batch_first", "bias")
+RECURRENT = {
+    "LSTM": nn.LSTM,
+    "GRU": nn.GRU,
+    "tanh": nn.RNN,
+    "relu": lambda *a, **more: nn.RNN(*a, nonlinearity="relu", **more),
+}
+
+
+def parts(found: Any) -> list[Tensor]:
+    """Outputs and last states of a recurrent layer, in one list."""
+    outputs, last = found
+    return [outputs, *(last if isinstance(last, tuple) else (last,))]
+
+
+@pytest.mark.parametrize("layers", [1, 3])
+@pytest.mark.parametrize("name", RECURRENT)
+def test_recurrent_layers_step_by_step_are_torchs(name: str, layers: int) -> None:
+    torch.manual_seed(2)
+    for switched in product([False, True], repeat=3):
+        layer = RECURRENT[name](3, 5, layers, **dict(zip(SWITCHES, switched, strict=True))).double()
+        x = torch.randn(4, 2, 3).double()
+        begun = [0.5 * part + 1 for part in parts(layer(x))[1:]]
+        for state in ((), (tuple(begun) if name == "LSTM" else begun[0],)):
+            want = parts(layer(x, *state))
+            with Steps():
+                found = parts(layer(x, *state))
+            torch.testing.assert_close(found, want, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("more", [{"dropout": 0.5, "num_layers": 2}, {"proj_size": 2}])
+def test_what_is_not_written_out_is_left_to_torch(more: dict[str, Any]) -> None:
+    layer, x = nn.LSTM(3, 5, **more).double(), torch.randn(4, 2, 3).double()
+    torch.manual_seed(1)
+    want = parts(layer(x))
+    torch.manual_seed(1)
+    with Steps():
+        assert all(torch.equal(a, b) for a, b in zip(parts(layer(x)), want, strict=True))
+        packed = nn.utils.rnn.pack_padded_sequence(x, [4, 2])
+        assert layer(packed)[0].data.shape[0] == 6
+
+
+NORMED = ("BatchNorm1d with statistics", "BatchNorm2d with statistics", "InstanceNorm2d with statistics")
+
+
+@pytest.mark.parametrize("way", ["stacked", "vmapped"])
+@pytest.mark.parametrize("name", ["LSTM", "LSTM, both ways", "GRU", "RNN", *NORMED])
+def test_clients_together_end_where_they_end_one_after_another(name: str, way: str) -> None:
+    ends = []
+    for taken in (way, "looped"):
+        module, loss, data = LAYERS[name].made()
+        fed = Federation(module, loss, data, batch_size=2, shuffled=False, way=taken)
+        run = simulate("fedavg", fed, plan=cohorts(len(data), steps=3), rounds=2, eta_l=0.3, eta=1.0)
+        list(run)
+        ends.append((run.x, run.b))
+    torch.testing.assert_close(*ends, rtol=1e-10, atol=1e-12)
+
+
+def test_statistics_that_a_way_forgets_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(methods, "_keep", lambda *_: None)
+    module, loss, data = LAYERS[NORMED[0]].made()
+    with pytest.raises(ModuleError, match="its running statistics are others"):
+        list(
+            simulate(
+                "fedavg",
+                Federation(module, loss, data, batch_size=2, way="stacked"),
+                plan=cohorts(2, steps=1),
+                rounds=1,
+                eta_l=0.3,
+                eta=1.0,
+            )
+        )
+
+
+def test_a_cumulative_mean_trains_one_after_another() -> None:
+    module = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4, momentum=None), nn.Linear(4, 2))
+    data = [(torch.randn(8, 3), torch.arange(8) % 2) for _ in range(3)]
+    fed = Federation(module, F.cross_entropy, data, batch_size=4)
+    list(simulate("fedavg", fed, plan=cohorts(3, steps=2), rounds=2, eta_l=0.1, eta=1.0))
+    assert [choice.name for choice in fed.choices.values()] == ["looped"]
