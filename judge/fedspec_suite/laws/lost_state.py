@@ -50,23 +50,38 @@ class Seen:
 
     Attributes:
         first: the state at the start of the run, or of the round at level client.
-        start: the state at the start of the run.
-        before: the state before the last event.
-        now: the state that was saved.
+        past: the states at the start of the run and after each event; the last is the one that was saved.
         again: the state after the last event is taken a second time.
         there: the participants of the last event, if it is a round.
         order: all participants so far, in the order in which they first took part.
         shown: the last answer.
+        steps: number of local steps so far.
+        rounds: number of rounds so far, at level client.
     """
 
     first: State
-    start: State
-    before: State
-    now: State
+    past: tuple[State, ...]
     again: Callable[[], State]
     there: tuple[int, ...] = ()
     order: tuple[int, ...] = ()
     shown: Mapping[str, Any] = field(default_factory=dict)
+    steps: int = 0
+    rounds: int = 0
+
+    @property
+    def start(self) -> State:
+        """State at the start of the run."""
+        return self.past[0]
+
+    @property
+    def now(self) -> State:
+        """State that was saved."""
+        return self.past[-1]
+
+    @property
+    def before(self) -> State:
+        """State before the last event."""
+        return self.past[-2]
 
 
 Spoil: TypeAlias = Callable[[Seen], Mapping[str, Any]]
@@ -95,8 +110,9 @@ class Interrupted:
 
     def __init__(self, session: Any, spoil: Spoil, places: Container[int]) -> None:
         self.session, self.spoil, self.places = session, spoil, places
-        self.taken = 0
-        self.first = self.start = self.before = held(session)
+        self.taken = self.steps = self.rounds = 0
+        self.first = held(session)
+        self.past = [self.first]
         self.last: Event | None = None
         self.order: dict[int, None] = {}
         self.shown: Mapping[str, Any] = {}
@@ -104,15 +120,22 @@ class Interrupted:
     def step(self, event: Event) -> Any:
         """Corrupt the state if a restore is due; then take the event."""
         if self.taken - 1 in self.places:
-            now, there = held(self.session), getattr(self.last, "participants", ())
-            seen = Seen(self.first, self.start, self.before, now, self._again, there, (*self.order,), self.shown)
-            put(self.session, {**now, **self.spoil(seen)})
+            there = getattr(self.last, "participants", ())
+            seen = Seen(
+                self.first, (*self.past,), self._again, there, (*self.order,), self.shown, self.steps, self.rounds
+            )
+            put(self.session, {**seen.now, **self.spoil(seen)})
+            self.past[-1] = held(self.session)
         self.order |= dict.fromkeys(getattr(event, "participants", ()))
-        self.before, self.last = held(self.session), event
+        self.steps += int(np.sum(getattr(event, "steps", 0)))
+        # The first round of all begins by itself.
+        self.rounds += isinstance(event, Begin) or not self.taken
+        self.last = event
         self.taken += 1
         self.shown = answer = self.session.step(event)
+        self.past.append(held(self.session))
         if isinstance(event, Begin):
-            self.first = held(self.session)
+            self.first = self.past[-1]
         return answer
 
     def _again(self) -> State:
@@ -171,8 +194,60 @@ def spoils(s: Scenario) -> Iterator[tuple[str, set[str], Spoil]]:
             for some in [(n,) for n in vectors] + [tuple(vectors)] * (len(vectors) > 1):
                 words = f"{', '.join(some)} went through {kind}"
                 yield words, set(), partial(_only, some, partial(_short, grid))
+    yield from _counts(names, start)
+    yield from _swapped(s, vectors)
+    for n in names:
+        yield f"{n} is that of the first event", set(), partial(_only, [n], lambda seen: seen.past[:2][-1])
     yield "the last event is lost", set(), lambda seen: seen.before
     yield "the last event is taken twice", set(), lambda seen: seen.again()
+
+
+def _counts(names: Sequence[str], start: State) -> Iterator[tuple[str, set[str], Spoil]]:
+    """Losses of a whole number, or of each client's: another count has its place."""
+    for n in names:
+        kinds = {type(v) for v in (start[n] if isinstance(start[n], tuple) else (start[n],))}
+        if kinds != {int}:
+            continue
+        counts: dict[str, Callable[[Seen], int]] = {
+            "number of events so far": lambda seen: len(seen.past) - 1,
+            "number of rounds so far": lambda seen: seen.rounds,
+            "number of local steps so far": lambda seen: seen.steps,
+            "number of clients seen so far": lambda seen: len(seen.order),
+        }
+        for more, around in {0: "the {}", 1: "one more than the {}", -1: "one less than the {}"}.items():
+            for words, count in counts.items():
+                said = f"{NAMES.get(n, n)} is {around.format(words)}"
+                yield said, set(), partial(_counted, n, count, more)
+
+
+NAMES = {"clock": "the schedule's count"}
+"""Words for fields that no paper names."""
+
+
+def _counted(n: str, count: Callable[[Seen], int], more: int, seen: Seen) -> State:
+    now, number = seen.now[n], count(seen) + more
+    return {n: (number,) * len(now) if isinstance(now, tuple) else number}
+
+
+def _swapped(s: Scenario, vectors: Sequence[str]) -> Iterator[tuple[str, set[str], Spoil]]:
+    """Losses of the blocks' order: vectors are saved in one order of blocks and read in the other."""
+    places, at = dict[str, np.ndarray[Any, Any]](), 0
+    for name, a in s.case.x0.items():
+        places[name] = np.arange(at, at := at + a.size)
+    if len(places) < 2:
+        return
+    orders = {"of their names": sorted(places), "that is reversed": [*places][::-1]}
+    for words, order in orders.items():
+        saved = np.concatenate([places[name] for name in order])
+        for some in [(n,) for n in vectors] + [tuple(vectors)] * (len(vectors) > 1):
+            for rows in (saved, np.argsort(saved)):
+                said = f"the blocks of {', '.join(some)} are in the order {words}"
+                yield said, set(), partial(_only, some, partial(_reordered, rows))
+
+
+def _reordered(places: Any, seen: Seen) -> State:
+    """A state whose vectors have their numbers in other places."""
+    return _each(seen.now, lambda a: a[..., places] if a.shape[-1] == len(places) else a)
 
 
 def _only(names: Sequence[str], of: Callable[[Seen], State], seen: Seen) -> State:

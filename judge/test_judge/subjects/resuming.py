@@ -7,7 +7,7 @@ import pickle
 from dataclasses import replace
 
 import numpy as np
-from right import Adam, FedAdam, FedAMSGrad, Subject
+from right import Adam, FedAdam, FedAMSGrad, Subject, named
 
 from fedspec.contract import Begin, Offer
 from fedspec.reference import SUBJECT
@@ -59,6 +59,40 @@ class Stale(FedAdam):
         return super().step(event)
 
 
+class First(FedAdam):
+    """Copies the first moment once, after its first round."""
+
+    first = None
+
+    def step(self, event):
+        shown = super().step(event)
+        self.first = self.m if self.first is None else self.first
+        return shown
+
+
+class Counting(Adam):
+    """Counts all its events."""
+
+    events = 0
+
+    def step(self, event):
+        self.events += 1
+        return super().step(event)
+
+
+def by_name(*names):
+    """Vectors that are saved in the order of their blocks' names, and read as they lie."""
+
+    def saved(held, self):
+        def moved(v):
+            blocks = named(v, self.like)
+            return np.concatenate([blocks[n].ravel() for n in sorted(blocks)])
+
+        return {**held, **{n: moved(held[n]) for n in names}}
+
+    return saved
+
+
 class Loud(FedAdam):
     """Scales its moment when it is saved, and scales it back: the last bits change."""
 
@@ -83,6 +117,10 @@ scaled = server(FedAdam, saved=lambda held, self: {**held, "v": held["v"] * (1 +
 mixed = server(FedAdam, saved=lambda held, self: {**held, "v": held["m"] ** 2})
 rooted = server(FedAdam, saved=lambda held, self: {**held, "v": held["v"] ** 0.5})
 halved = server(FedAdam, saved=lambda held, self: {**held, "m": held["m"] / 2})
+sorted_state = server(FedAdam, saved=by_name("x", "m", "v"))
+sorted_moment = server(FedAdam, saved=by_name("m"))
+first_moment = server(First, saved=lambda held, self: {**held, "m": self.first})
+events_for_t = client(Counting, saved=lambda held, self: {**held, "t": self.events})
 two_at_once = server(FedAdam, saved=lambda held, self: {**held, "m": 1.3 * held["m"], "v": 0.7 * held["v"]})
 loud = Subject(Loud, replace(right.info.offers[0]))
 turned = server(FedAdam, saved=lambda held, self: {**held, "m": -held["m"]})
