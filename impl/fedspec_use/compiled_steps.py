@@ -98,7 +98,9 @@ class Passes:
 
 
 def _lies_flat(p: Tensor) -> bool:
-    return p.grad is not None and is_compiled(p) and p.is_contiguous() and p.grad.is_contiguous()
+    if p.grad is None or hasattr(p, "placements") or not is_compiled(p):
+        return False
+    return p.is_contiguous() and p.grad.is_contiguous()
 
 
 def _run(stage: Stage, vectors: Mapping[str, Tensor]) -> None:

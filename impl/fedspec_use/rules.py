@@ -77,6 +77,13 @@ class Local:
         numbers = {n: v for n, v in hyper.items() if n in self.reads}
         return self.run.rule(**arguments, **self._options, **numbers)
 
+    def after(self, x: Any, gradients: Any) -> Any:
+        """Return the model after a round of these gradients, for a rule that reads no cover, layers or shapes."""
+        state = self.begin(x)
+        for k, g in enumerate(gradients):
+            state = self.step(state, g, self.hyper, anchor=x, k=k)
+        return model(state)
+
 
 @dataclass(frozen=True)
 class Alone:
@@ -106,6 +113,14 @@ class Server:
     def record(self, hyper: Mapping[str, Any]) -> Any:
         """Return the hyper-parameter record for the row's functions; clients' own values are placeholders."""
         return self.run.hyper(**{**self.algorithm.unseen("server"), **hyper}, **self.options)
+
+    def after(self, x: Any, gradients: Any) -> Any:
+        """Return the model after rounds with these average changes, each given as minus the change."""
+        h = self.record(self.hyper)
+        state = self.run.init(h, x)
+        for g in gradients:
+            state, _ = self.run.server(h, state, [Message(-g, 1.0, 1, 1.0)])
+        return model(state)
 
 
 def local(algorithm: str | Algorithm, reading: str = "", **given: Any) -> Local:
@@ -199,6 +214,21 @@ def beside_the_average(server: Server) -> list[str]:
     words = [name for name, does in found.items() if does]
     # Whatever is read of steps and norms together alone has no name here.
     return words or ["changes, steps and solvers together"] * moves(changes, unlike, unlike)
+
+
+def is_elementwise(rule: Local | Server) -> bool:
+    """True if a step of each number depends on this number alone, so that ranks can step shards of the model.
+
+    Found by steps of a model whole and in three parts, with gradients of unlike sizes: a clip may let small ones pass.
+    """
+    if isinstance(rule, Local) and {"cover", "layers", "shapes"} & rule.reads:
+        return False
+    x, parts = np.array([1.0, -2.0, 0.5, 3.0, -0.25, 4.0]), (slice(0, 1), slice(1, 4), slice(4, 6))
+    signs = [[1.0, 0.25, -3.0, 0.5, 2.0, -1.0], [0.5, -2.0, 1.0, 0.25, -0.5, 0.75], [-4.0, 0.5, 1.25, 2.0, -1.5, 0.5]]
+    steps = np.array(signs) * [[1e-3], [1.0], [1e3]]
+    with np.errstate(all="ignore"):
+        whole, apart = rule.after(x, steps), [rule.after(x[part], steps[:, part]) for part in parts]
+    return np.allclose(whole, np.concatenate(apart), rtol=1e-12, atol=0.0, equal_nan=True)
 
 
 def _said(

@@ -23,21 +23,16 @@ from fedspec.errors import ParameterError, PlanError, ShapeError
 from fedspec.params import layers
 from fedspec.plan import Message
 from fedspec.readings import CoverName
-from fedspec_torch.arith import Stack, Vector
+from fedspec_torch.arith import Stack
 from fedspec_use import compiled_steps, rules
+from fedspec_use.replicas import flat, is_sharded, local
 
 Params = Iterable[Tensor] | Iterable[dict[str, Any]]
 
 
-def _flat(parts: Iterable[Tensor]) -> Vector:
-    """Flatten tensors into a vector, in float32 at least."""
-    vector = torch.cat([p.detach().reshape(-1) for p in parts])
-    return vector if vector.dtype == torch.float64 else vector.float()
-
-
 def _row(parts: Iterable[Tensor]) -> Stack:
-    """[1, d]: the same as a stack of one client, which solvers are written for at scale."""
-    return _flat(parts)[None]
+    """[1, d]: the parts flattened, as a stack of one client, which solvers are written for at scale."""
+    return flat(parts)[None]
 
 
 class _OfARule(Optimizer):
@@ -48,12 +43,27 @@ class _OfARule(Optimizer):
     """
 
     rate: str
+    rule: Any
     vector: Callable[[Iterable[Tensor]], Any]
     """The parameters as the rule has its model."""
 
     def __init__(self, params: Params, hyper: Mapping[str, Any]) -> None:
         numbers = {"lr" if n == self.rate else n: v for n, v in hyper.items()}
         super().__init__(params, {**numbers, "kept": None})
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add a group of parameters, as torch does.
+
+        Raises:
+            ParameterError: ranks hold shards of a parameter, and the rule isn't elementwise.
+        """
+        super().add_param_group(param_group)
+        if any(map(is_sharded, param_group["params"])) and not rules.is_elementwise(self.rule):
+            raise ParameterError(
+                f"{self.rule.algorithm.id}: its step of a number depends on other numbers, such as the norm of the "
+                "model or of a layer, but this rank holds only its shard of them; take an elementwise rule, such as "
+                "diloco or adamw, or parameters that are not sharded"
+            )
 
     def begin(self) -> None:
         """Begin a round at the present parameters, and drop the state of the last round."""
@@ -80,8 +90,16 @@ class _OfARule(Optimizer):
                 loss = closure()
         for number, group in enumerate(self.param_groups):
             if trained := _trained(number, group):
+                if "k" not in group["kept"]:
+                    self._begun(group, trained)
+                    # torch.distributed.checkpoint takes such a step before it saves or loads: nothing may move.
+                    if not group["lr"] and not any(map(torch.count_nonzero, map(_grad, trained))):
+                        continue
                 self._step(group, trained)
         return loss
+
+    def _begun(self, group: dict[str, Any], trained: list[Tensor]) -> None:
+        raise NotImplementedError
 
     def _step(self, group: dict[str, Any], trained: list[Tensor]) -> None:
         raise NotImplementedError
@@ -122,28 +140,28 @@ class _OfARule(Optimizer):
                 )
             for p, k in zip(group["params"], saved["params"], strict=False):
                 for name, v in state_dict["state"].get(k, {}).items():
-                    if v.shape != p.shape:
+                    shape, own = (tuple(local(one).shape) for one in (v, p))
+                    if shape != own:
                         raise ShapeError(
-                            f"state_dict: {name} of parameter {k} has the shape {tuple(v.shape)}, but the parameter "
-                            f"has {tuple(p.shape)}; the state belongs to another model"
+                            f"state_dict: {name} of parameter {k} has the shape {shape}, but the parameter has {own}; "
+                            "the state belongs to another model, or to other shards"
                         )
 
     def _written(self, group: dict[str, Any], trained: list[Tensor], after: Any, **more: Any) -> None:
         """Put a state of flat vectors where torch saves it, and the model into the parameters."""
-        d, at = sum(p.numel() for p in trained), layers_of(trained)
+        parts = [local(p) for p in trained]
+        d, at = sum(part.numel() for part in parts), layers_of(parts)
         kept: dict[str, Any] = {"trained": group["kept"]["trained"], **more}
         for name, v in _parts(after).items():
             if not (isinstance(v, Tensor) and v.numel() == d):
                 kept[name] = v
                 continue
-            for p, own in zip(trained, at, strict=True):
-                part = v.reshape(-1)[own].view(p.shape)
-                if name == "x":
-                    p.copy_(part)
-                elif name in self.state[p]:
-                    self.state[p][name].copy_(part)
-                else:
-                    self.state[p][name] = part.clone(memory_format=torch.contiguous_format)
+            for p, part, own in zip(trained, parts, at, strict=True):
+                to = p if name == "x" else self.state[p].get(name)
+                if to is None:
+                    to = torch.empty_like(p, dtype=v.dtype, requires_grad=False, memory_format=torch.contiguous_format)
+                    self.state[p][name] = to
+                local(to).copy_(v.reshape(-1)[own].view(part.shape))
         group["kept"] = kept
 
     def _read(self, like: Any, group: Mapping[str, Any], trained: list[Tensor]) -> Any:
@@ -187,7 +205,7 @@ class Local(_OfARule):
         compiled: bool | None = None,
         **given: Any,
     ) -> None:
-        self.rule = rules.local(algorithm, reading, **_named(self.rate, given))
+        self.rule: rules.Local = rules.local(algorithm, reading, **_named(self.rate, given))
         least = compiled_steps.LEAST if compiled is None else 0 if compiled else math.inf
         self.passes = compiled_steps.Passes(self.rule, least)
         super().__init__(params, self.rule.hyper)
@@ -200,9 +218,6 @@ class Local(_OfARule):
     def _step(self, group: dict[str, Any], trained: list[Tensor]) -> None:
         """Step in one compiled pass for an elementwise rule on a CPU; else on the flat vector."""
         kept, hyper = group["kept"], self._hyper(group)
-        if "k" not in kept:
-            self._begun(group, trained)
-            kept = group["kept"]
         if self.passes.taken(group, self.state, trained, hyper):
             return
         x, cover = _row(trained), self._cover(trained)
@@ -242,10 +257,10 @@ class Server(_OfARule):
     """
 
     rate = "eta"
-    vector = staticmethod(_flat)
+    vector = staticmethod(flat)
 
     def __init__(self, params: Params, algorithm: str | Algorithm, *, reading: str = "", **given: Any) -> None:
-        self.rule = rules.server(algorithm, reading, **_named(self.rate, given))
+        self.rule: rules.Server = rules.server(algorithm, reading, **_named(self.rate, given))
         super().__init__(params, self.rule.hyper)
 
     @property
@@ -254,12 +269,15 @@ class Server(_OfARule):
         return self.rule.hyper
 
     def _step(self, group: dict[str, Any], trained: list[Tensor]) -> None:
-        run, h, x = self.rule.run, self.rule.record(self._hyper(group)), _flat(trained)
-        begun = run.init(h, x)
-        state = self._read(begun, group, trained) if "k" in group["kept"] else begun
-        change = Message(-_flat([_grad(p) for p in trained]), 1.0, 1, 1.0)
+        run, h, x = self.rule.run, self.rule.record(self._hyper(group)), flat(trained)
+        state = self._read(run.init(h, x), group, trained)
+        change = Message(-flat([_grad(p) for p in trained]), 1.0, 1, 1.0)
         after, _ = run.server(h, state, [change])
-        self._written(group, trained, after, k=group["kept"].get("k", 0) + 1)
+        self._written(group, trained, after, k=group["kept"]["k"] + 1)
+
+    def _begun(self, group: dict[str, Any], trained: list[Tensor]) -> None:
+        h = self.rule.record({**self._hyper(group), self.rate: self.said[self.rate]})
+        self._written(group, trained, self.rule.run.init(h, flat(trained)), k=0)
 
 
 def _named(rate: str, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -294,6 +312,10 @@ def _grad(p: Tensor) -> Tensor:
     assert p.grad is not None
     if p.grad.is_sparse:
         raise ParameterError("gradients: got a sparse one, but the rules need dense vectors; make the layer dense")
+    # Shards elsewhere than the parameter's, or summands that nobody has added up.
+    wanted: Any = getattr(p, "placements", None)
+    if wanted and p.grad.placements != wanted:  # type: ignore[attr-defined]
+        return p.grad.redistribute(placements=wanted)  # type: ignore[attr-defined,no-any-return]
     return p.grad
 
 

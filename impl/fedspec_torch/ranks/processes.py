@@ -1,7 +1,8 @@
 """Processes (ranks) of a run: messages between them, and the error when a rank stops.
 
-All communication consists of messages between two ranks and of small objects that every rank sends to all others, so it
-runs on gloo as well as on NCCL. The default group of ``torch.distributed`` defines the ranks.
+All communication consists of messages between two ranks and of small objects that every rank sends to all others. So it
+runs on gloo and, with one CUDA device a rank, on NCCL. The default group of ``torch.distributed`` defines the ranks.
+Objects should hold no CUDA tensor: another rank would put it on the sender's device.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ T = TypeVar("T")
 
 REASON = "fedspec/reason"
 """Key in the process group's store for the reason why the group stopped; the first rank that finds it writes it."""
+
+BACKENDS = "cpu:gloo,cuda:nccl"
+"""Backends of a group with CUDA devices; objects go over gloo. By itself torch begins NCCL alone there."""
 
 PATIENCE = 2.0
 """Seconds to find out which rank stopped, after a connection closed."""
@@ -197,18 +201,31 @@ def here() -> Ranks:
     return Ranks(rank, tuple(members))
 
 
+def place(environment: Mapping[str, str], devices: int) -> tuple[int | None, str]:
+    """Return the CUDA device of a rank that torchrun started, None without one, and the backends of its group.
+
+    Args:
+        environment: the process's environment; LOCAL_RANK is its number on this machine.
+        devices: number of CUDA devices that this process sees and NCCL can use.
+    """
+    if not devices:
+        return None, "gloo"
+    return int(environment.get("LOCAL_RANK", "0")) % devices, BACKENDS
+
+
 @contextmanager
 def joined() -> Iterator[Ranks]:
     """Context with the ranks that ``torchrun`` started, as a group; a single rank if torchrun started none."""
     if int(os.environ.get("WORLD_SIZE", "1")) == 1 or "RANK" not in os.environ or dist.is_initialized():
         yield here()
         return
-    if torch.cuda.is_available():
-        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count())
+    device, backends = place(os.environ, torch.cuda.device_count() if dist.is_nccl_available() else 0)
+    if device is not None:
+        torch.cuda.set_device(device)
     if os.environ.get("LOCAL_WORLD_SIZE") == os.environ["WORLD_SIZE"] and "lo" in dict(socket.if_nameindex()).values():
         # All on this machine: gloo would else ask the machine's name for an address.
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
-    dist.init_process_group()
+    dist.init_process_group(backends)
     try:
         yield here()
     finally:

@@ -142,8 +142,8 @@ class Sharded(Batched):
     def _emptied(self, busy: Iterable[int], first: Block | None, like: Vector) -> Any:
         """Result of a client without rows: a rank without a participant receives its form from another rank."""
         ranks, who = self.shards.ranks, {self.shards.rank(s) for s in busy}
-        # A view would keep the rows.
-        empty = first and each_tensor(lambda rows: rows[:0].clone(), first[1])
+        # A view would keep the rows; a rank may not see another's device.
+        empty = first and each_tensor(lambda rows: rows[:0].clone().cpu(), first[1])
         said = empty if len(who) == ranks.size else ranks.said(empty, min(who))
         return each_tensor(lambda rows: rows.to(like.device), said)
 

@@ -19,6 +19,7 @@ from fedspec_torch.federation.fingerprints import Piece, differing, digest, dige
 from fedspec_torch.federation.training import Training
 from fedspec_torch.gradients.autotune import run_of
 from fedspec_torch.population import default_block
+from fedspec_torch.ranks.devices import check_first
 from fedspec_torch.ranks.processes import RankError, Ranks, here
 from fedspec_torch.ranks.shards import Shards
 
@@ -49,7 +50,8 @@ def check_alike(federation: Federation, told: Any, ranks: Ranks) -> None:
     """Raise an error if the ranks would train different models, data or runs.
 
     Raises:
-        RankError: the ranks differ; the message says in what, and on which rank.
+        RankError: the ranks differ; the message says in what, and on which rank. Or their group can't send tensors of
+            the model's device.
     """
     mine = {"initial model": digest([_bytes(federation.x0)])} | fingerprint(federation) | {"run": told}
     for q, theirs in enumerate(ranks.told(mine)):
@@ -59,6 +61,7 @@ def check_alike(federation: Federation, told: Any, ranks: Ranks) -> None:
                     f"{what}: {mine[what]} on rank {ranks.rank}, {there} on rank {q}; make model, data and run the "
                     "same on all ranks, from the same seeds"
                 )
+    check_first(federation.x0, ranks)
 
 
 def take_one_way(federation: Federation, shards: Shards, block: int | None) -> None:

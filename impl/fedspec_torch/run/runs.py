@@ -351,7 +351,10 @@ class Run:
         """Running statistics after a round, of the server and of the clients that keep theirs; equal on all ranks."""
         if moving is None:
             return None, {}, ()
-        now = {i: row for some in self.ranks.told(moving.now) for i, row in some.items()}
+        now = moving.now
+        if self.ranks.size > 1:
+            told = self.ranks.told({i: row.cpu() for i, row in now.items()})
+            now = {i: row.to(moving.begun.device) for some in told for i, row in some.items()}
         match events[0]:
             case Plan(participants=who):
                 took = tuple(who)
