@@ -55,6 +55,13 @@ def fixed(k: int, whole: Route = np.rint) -> Route:
 
 
 float16 = cast(np.float16)
+
+
+def levels(sent: float, read: float) -> Route:
+    """Nearest whole number of ``sent`` times the change, divided by ``read``."""
+    return lambda a: (np.rint(a * np.asarray(sent, a.dtype)) / np.asarray(read, a.dtype)).astype(a.dtype)
+
+
 ROUTES: dict[str, Route] = {
     "bfloat16": bfloat16,
     "bfloat16-truncated": upper_half,
@@ -246,6 +253,10 @@ def test_no_precision_hides_another_rounding_or_mean(word: str, other: str) -> N
         (Server(FIXED16, each(fixed(15))), "messages are rounded to multiples of 2^-15, not multiples of 2^-16"),
         (Server(FIXED16, each(fixed(16, np.floor))), "messages are rounded down to multiples of 2^-16"),
         (Server(FIXED16, each(fixed(16, np.trunc))), "messages are truncated to multiples of 2^-16"),
+        (Server(FIXED16, each(fixed(16, np.ceil))), "a message is 2^16 Delta rounded up, and read by / 2^16"),
+        (Server(FIXED16, each(fixed(16, lambda v: np.trunc(v + 0.5)))), "2^16 Delta + 1/2 cut off towards zero"),
+        (Server(FIXED16, each(levels(2**16 - 1, 2**16 - 1))), "(2^16 - 1) Delta rounded to the nearest whole number"),
+        (Server(FIXED16, each(levels(2**16, 2**16 - 1))), "whole number, and read by / (2^16 - 1)"),
         (Server(FIXED16, mean=fixed(16)), "the mean is rounded to multiples of 2^-16, not each message"),
         (Server(BF16, each(bfloat16), mean=bfloat16), "the mean is rounded to bfloat16, too"),
         (Server(FIXED16, weighed=fixed(16)), "messages are rounded to multiples of 2^-16 after they are weighed"),

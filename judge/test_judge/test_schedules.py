@@ -194,6 +194,23 @@ def test_another_mistake_gets_its_name_under_a_schedule(moves: Any, words: str) 
     assert words in judged(Otherwise(moves)).nearest
 
 
+class Scaling(Session):
+    """Multiplies the messages by its schedule, before its buffer takes them."""
+
+    def step(self, event: Messages) -> dict[str, Any]:
+        factor = self.rates[self.t] / self.rates[0]
+        scaled = ({n: (a * factor).astype(a.dtype) for n, a in m.delta.items()} for m in event.messages)
+        sent = tuple(replace(m, delta=delta) for m, delta in zip(event.messages, scaled, strict=True))
+        return super().step(replace(event, messages=sent))
+
+
+@pytest.mark.slow
+def test_a_schedule_of_the_changes_gets_a_name() -> None:
+    server = Server(UNCLAMPED, lambda rates, t: rates[0])
+    server.start = lambda case: Scaling(case, torch_rates(SCHEDULERS[UNCLAMPED], 60, case.hyper["eta"]), server.rate)  # type: ignore[method-assign]
+    assert "the schedule of eta multiplies Delta, not eta" in judged(server).nearest
+
+
 class Resumed(Server):
     """FedAvgM that is saved and restored, with its count of rounds, without it, or with so many more."""
 

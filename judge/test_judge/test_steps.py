@@ -83,8 +83,11 @@ class Steps:
         kept: bool = False,
         flat: bool = True,
         fresh: bool = False,
+        counts: tuple[int, int, bool] = (0, 1, True),
     ) -> None:
         self.flat, self.fresh = flat, fresh
+        self.first, self.ticks, self.anew = counts
+        self.count = self.first
         self.case, self.make, self.look, self.kept, self.late = case, make, look, kept, late
         self.factor = 1 - decay * (case.hyper["eta_l"] if rated else 1)
         self.slow: list[Any] = []
@@ -92,7 +95,8 @@ class Steps:
 
     def begin(self, x: Blocks) -> None:
         self.parts = {n: torch.nn.Parameter(torch.tensor(a)) for n, a in x.items()}
-        self.optimiser, self.count = self.make([*self.parts.values()], self.case.hyper), 0
+        self.optimiser = self.make([*self.parts.values()], self.case.hyper)
+        self.count = self.first if self.anew else self.count
         if not (self.kept and self.slow):
             self.slow = [p.detach().clone() for p in self.parts.values()]
 
@@ -101,12 +105,12 @@ class Steps:
             self.begin(event.x)
             return self.shown()
         for name, g in event.g.items():
-            self.parts[name].grad = torch.tensor(g)
+            self.parts[name].grad = torch.tensor(g.mean(0) if g.ndim > self.parts[name].ndim else g)
         with torch.no_grad():
             for p in self.parts.values():
                 p.mul_(1 if self.late or not (self.flat or p.ndim > 1) else self.factor)
             self.optimiser.step()
-            self.count += 1
+            self.count += self.ticks
             for p, slow in zip(self.parts.values(), self.slow, strict=True):
                 p.mul_(self.factor if self.late else 1)
                 if self.look[0] and self.count % self.look[0] == 0:
@@ -178,6 +182,14 @@ def test_a_solver_with_the_steps_that_it_claims_conforms(subject: Local) -> None
             "the slow model of lookahead is kept from round to round, not set to the round's first model",
         ),
         (Local(momentum(DECAY, LOOK), decay=0.25), "no lookahead 3 0.75 at a step"),
+        (Local(momentum(LOOK), look=(3, 0.75), counts=(-1, 1, True)), "lookahead counts steps from 0"),
+        (Local(momentum(LOOK), look=(3, 0.75), counts=(0, 1, False)), "lookahead counts all steps, not those of"),
+        (
+            Local(
+                momentum("lookahead 4 0.75", gradients=("accumulate-batches 2",)), look=(4, 0.75), counts=(0, 2, True)
+            ),
+            "lookahead counts micro-batches, not steps",
+        ),
     ],
 )
 def test_another_change_of_the_model_gets_a_name(subject: Local, words: str) -> None:

@@ -126,6 +126,9 @@ def _of_models(setting: Setting) -> Iterator[Defect]:
             if setting.level == "client":
                 words = "the slow model of lookahead is kept from round to round, not set to the round's first model"
                 yield Defect(words=words, session=outlives("slow"))
+                for words, count in _COUNTS.items():
+                    if setting.micro or "micro" not in words:
+                        yield Defect(words=words, session=partial(_recounted, count, setting.micro))
                 words = "the slow model of lookahead begins at a round's first synchronisation, not at its first model"
                 yield stepping(words, partial(_slow_late, int(float(numbers[0]))))
             continue
@@ -160,6 +163,35 @@ def _synchronised(setting: Setting, period: int) -> Iterator[Defect]:
 
     for n in state_fields(setting) if setting.level == "client" else ():
         yield Defect(words=f"{n} begins again at each synchronisation of lookahead", session=partial(session, n))
+
+
+_COUNTS: Mapping[str, Callable[[int, int, int], int]] = {
+    "lookahead counts micro-batches, not steps": lambda k, all_steps, micro: k * micro,
+    "lookahead counts steps from 0, so that it synchronises after the first": lambda k, all_steps, micro: k - 1,
+    "lookahead counts all steps, not those of the round": lambda k, all_steps, micro: all_steps,
+}
+"""Other counts by which lookahead synchronises: of the steps of the round, of all rounds, and micro-batches a step."""
+
+
+def _recounted(count: Callable[[int, int, int], int], micro: int, inner: Running, s: Scenario) -> Running:
+    steps = 0
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        nonlocal steps
+        claimed = inner.steps
+        if isinstance(event, Gradient):
+            steps += 1
+            due = count(inner.k + 1, steps, micro) % claimed.k == 0
+            inner.steps = replace(claimed, k=1 if due else NEVER)
+        answer = inner.step(event)
+        inner.steps = claimed
+        return answer
+
+    return Stepping(inner, take)
+
+
+NEVER = 10**9
+"""Period of lookahead that no round is long enough for."""
 
 
 def _slow_late(period: int, inner: Running, event: Event, k: int) -> Any:

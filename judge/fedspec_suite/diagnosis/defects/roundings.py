@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from functools import partial, reduce
+from itertools import product
 from types import FunctionType
 from typing import Any, TypeAlias, cast
 
@@ -14,7 +16,7 @@ from fedspec.averaging import Sent, at_random, counts, delivered, drawn, noisy
 from fedspec.chain import Word, as_number
 from fedspec.contract import Event
 from fedspec.plan import Messages
-from fedspec.rounding import CLIPS, FIXED, TYPES, in_bits, on_grid, passage, passed
+from fedspec.rounding import CLIPS, FIXED, TYPES, Grid, in_bits, on_grid, passage, passed
 from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, with_x
 from fedspec_suite.diagnosis.defects.limits import MEAN, around_mean
 from fedspec_suite.measure.function_copies import Around
@@ -68,6 +70,9 @@ def of(setting: Setting) -> Iterator[Defect]:
         if setting.level == "server" and name in (*TYPES, *FIXED, "fixed-random"):
             words = f"each client's model is {DONE[name].format(name, number)}, not its change"
             yield _passing(words, partial(_of_models_sent, name))
+        if name in FIXED:
+            for words, change in _codes(name, float(number)):
+                yield _passing(words, partial(_of_codes, name, change))
         for words, made in _DRAWN.items() if name == "fixed-random" else ():
             yield _passing(words.format(number), partial(_of_draws, made))
         for words, again in _REUSED.items() if name == "fixed-random" else ():
@@ -101,6 +106,47 @@ _DRAWN: Mapping[str, Callable[[Any, Any, float], Any]] = {
     ),
 }
 """Other uses of the draws of a random rounding: what is made of a change, its draws and the number of bits."""
+
+
+_HALF = Fraction(1, 2)
+
+_WHOLES: Mapping[str, Callable[[Fraction], int]] = {
+    "{1} Delta rounded to the nearest whole number": round,
+    "{1} Delta rounded down": math.floor,
+    "{1} Delta cut off towards zero": math.trunc,
+    "{1} Delta rounded up": math.ceil,
+    "{1} Delta rounded away from zero": lambda v: int(math.copysign(math.ceil(abs(v)), v)),
+    "{1} Delta + 1/2 cut off towards zero": lambda v: math.trunc(v + _HALF),
+    "{1} Delta - 1/2 cut off towards zero": lambda v: math.trunc(v - _HALF),
+}
+"""Whole numbers that a change is sent as; {1} is the number of levels."""
+
+
+def _codes(name: str, k: float) -> Iterator[tuple[str, Callable[[Any], Any]]]:
+    """Yield other codes in whole numbers: the words, and the change that the server reads."""
+    step = 2.0**-k
+    levels = {
+        f"2^{k:g}": 1.0,
+        f"(2^{k:g} - 1)": 1 - step,
+        f"(2^{k:g} + 1)": 1 + step,
+    }
+    for (many, sent), (few, read) in product(levels.items(), repeat=2):
+        for words, whole in _WHOLES.items():
+            if sent == read == 1 and whole in FIXED.values():
+                continue
+            said = f"a message is {words.format(name, many)}, and read by / {few}"
+            yield said, partial(_decoded, in_bits(name, k, whole), sent, read)
+
+
+def _decoded(grid: Grid, sent: float, read: float, d: Any) -> Any:
+    return on_grid(d * as_number(sent, d), grid) / as_number(read, d)
+
+
+def _of_codes(name: str, change: Callable[[Any], Any], inner: Running) -> Around:
+    def each(there: Any) -> Any:
+        return lambda link, delta, n, blocks: change(delta) if link.name == name else there(link, delta, n, blocks)
+
+    return {_PASSED: each}
 
 
 def _whole(d: Any, u: Any, k: float, whole: Callable[[Any], int]) -> Any:

@@ -12,7 +12,7 @@ from types import FunctionType
 from typing import Any, cast
 
 from fedspec import population
-from fedspec.contract import Event
+from fedspec.contract import Event, Gradient, Messages
 from fedspec.schedules import SHAPES, Clock, Every, Factor, Schedule, Schedules, read, schedule_of, timed
 from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, around_clients
 from fedspec_suite.measure.scenario import Scenario
@@ -79,6 +79,15 @@ def _of_cases(name: str, right: Schedule, claimed: Schedules) -> Iterator[tuple[
 
         yield f"the floor of the schedule of {name} is the rate {floor[0]:g} itself, not {floor[0]:g} {name}", absolute
 
+    def scaled(s: Scenario) -> Scenario:
+        rate, others = float(s.case.hyper[name]), {n: v for n, v in claimed.items() if n != name}
+        factors = [_rate_of(e, name, rate) / rate for e in told(s, claimed).events]
+        under = told(s, others)
+        return replace(under, events=tuple(map(_scaled, under.events, factors)))
+
+    if name in ("eta", "eta_l"):
+        yield f"the schedule of {name} multiplies {'Delta' if name == 'eta' else 'g'}, not {name}", scaled
+
     def each(s: Scenario) -> Scenario:
         # Before event k, the number of messages so far.
         counts = [len(getattr(e, "messages", getattr(e, "participants", ()))) for e in s.events]
@@ -87,6 +96,24 @@ def _of_cases(name: str, right: Schedule, claimed: Schedules) -> Iterator[tuple[
 
     if right.every is Every.ROUND and right.shape != "table":
         yield f"the schedule of {name} moves once a message, not once a round", each
+
+
+def _rate_of(e: Event, name: str, rate: float) -> float:
+    """A rate that an event says, else the case's."""
+    said = getattr(e, name, None) if isinstance(e, Gradient) else dict(getattr(e, "hyper", None) or {}).get(name)
+    return rate if said is None else float(said)
+
+
+def _scaled(e: Event, factor: float) -> Event:
+    """The event with its gradient, or its messages' changes, multiplied by a number."""
+    match e:
+        case Gradient(g=g):
+            return replace(e, g={n: a * factor for n, a in g.items()})
+        case Messages(messages=some):
+            return replace(
+                e, messages=tuple(replace(m, delta={n: a * factor for n, a in m.delta.items()}) for m in some)
+            )
+    return e
 
 
 def _of_clients(name: str, right: Schedule, setting: Setting) -> Iterator[Defect]:

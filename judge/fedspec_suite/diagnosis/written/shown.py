@@ -88,7 +88,7 @@ def several(bench: Bench, setting: Setting, readings: Sequence[Mapping[str, str]
     plays = [*taken(bench, generic_cases(setting))]
     shown = {"x", *bench.offer.intermediates}
     names = shown.intersection(*({*a} for p in plays for a in p.answers)) if plays else set[str]()
-    others_of_mean = chain(averaged(plays, setting), weighted(plays, setting)) if "delta" in names else ()
+    others_of_mean = chain(averaged(plays, setting), weighted(plays, setting)) if names - {"x"} else ()
     means = [*islice(others_of_mean, TRIED)]
     halves: list[Variant] = []
     others = [other for options in readings for other in boxes(replace(setting, options=options))]

@@ -203,12 +203,14 @@ def _rounds(play: Play) -> Iterator[Round]:
 def mean_of(
     session: Any, answer: Shown, claimed: Mapping[str, Any], taken: Callable[[Array], Array], made: Array, plain: Array
 ) -> Array:
-    """Return the mean that a subject took in an event: the one that it shows, else the one that leads to its model.
+    """Return the mean that a subject took in an event: the one that leads to a quantity that it shows, or to its model.
+
+    What is shown comes first: two means may lead to one model, as in FedYogi, whose v goes up or down.
 
     Args:
         session: the claimed rule's session after the event; it goes on from what the subject shows.
         answer: the subject's answer.
-        claimed: the session's.
+        claimed: the session's, made anew by ``taken``.
         taken: the model for what the mean is.
         made: the claimed mean.
         plain: the model that this leads to.
@@ -216,9 +218,26 @@ def mean_of(
     Raises:
         KeyError: no mean leads to the model.
     """
-    if "delta" in answer and np.array_equal(np.asarray(claimed.get("delta"), float), made):
+    first = {n: np.asarray(v, float) for n, v in claimed.items() if n != "x" and n in answer}
+    for n, want in first.items():
+        if want.shape != made.shape:
+            continue
+
+        def through(y: Array, n: str = n) -> Array:
+            taken(y)
+            return np.asarray(claimed[n], float)
+
+        # A quantity of the mean in which each coordinate moves its own, in proportion.
+        if not np.allclose(through(made + 1) - want, want - through(made - 1)) or np.array_equal(
+            through(made + 1), want
+        ):
+            continue
+        try:
+            y = reach(through, np.asarray(answer[n], float), made, want)
+        except KeyError:
+            continue
         session.state = as_shown(session.state, answer)
-        return np.asarray(answer["delta"], float)
+        return y
     return reach(taken, np.asarray(answer["x"], float), made, plain)
 
 
