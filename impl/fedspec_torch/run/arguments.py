@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 import torch
@@ -11,6 +12,7 @@ from fedspec.catalogue import Algorithm, LocalSolver, find
 from fedspec.composed import BETWEEN
 from fedspec.errors import ParameterError, PlanError, UnknownNameError
 from fedspec.usual import needed
+from fedspec_torch.federation.federation import Federation
 
 
 def trainer(algorithm: str | Algorithm) -> Algorithm:
@@ -34,11 +36,14 @@ def with_own_solver(row: Algorithm, given: Mapping[str, Any]) -> tuple[Algorithm
 
     Raises:
         UnknownNameError: no local solver has that name.
-        ParameterError: the algorithm doesn't accept another local solver.
+        ParameterError: ``solver`` is neither an id nor a row, or the algorithm doesn't accept another local solver.
     """
     solver = given.get("solver")
     if solver is None or solver in [*row.options.get("solver", ())]:
         return row, dict(given)
+    if not isinstance(solver, str | Algorithm):
+        got = f"class {solver.__name__}" if isinstance(solver, type) else type(solver).__name__
+        raise ParameterError(f"solver: got {got}; give the id of a local solver, such as adam, or a row of your own")
     return find(f"{row.id}{BETWEEN}{find(solver).id}"), {n: value for n, value in given.items() if n != "solver"}
 
 
@@ -52,7 +57,8 @@ def hyper_of(row: Algorithm, reading: str | None, given: Mapping[str, Any]) -> A
     for name in given:
         if name not in row.parameters:
             known = ", ".join(row.parameters)
-            raise UnknownNameError(f"{name}: {row.id} has no such hyper-parameter or option; known: {known}")
+            place = f"; give it to Federation(..., {name}=...)" if name in {f.name for f in fields(Federation)} else ""
+            raise UnknownNameError(f"{name}: {row.id} has no such hyper-parameter or option; known: {known}{place}")
     options = {n: str(v) for n, v in given.items() if n in row.options}
     resolved = row.resolve(reading or row.readings[0].name, options)
     numbers = {n: v for n, v in given.items() if n in row.numbers}
