@@ -22,6 +22,7 @@ from torch import nn
 from fedspec.catalogue import Algorithm, find
 from fedspec.errors import FedspecError, ParameterError, PlanError, UnknownNameError
 from fedspec.facts import Fact
+from fedspec.plan import Arrival, Exchange, Plan
 from fedspec_torch import CheckpointError, DivergedError, Federation, arrivals, cohorts, exchanges, resume, simulate
 from fedspec_torch.run import checkpoints
 
@@ -457,3 +458,22 @@ def test_a_file_in_which_anything_was_edited_is_refused_or_goes_on_the_same(tmp_
             assert (found.h, found.plan, found.rounds, found.history) == (want.h, want.plan, want.rounds, want.history)
             assert torch.equal(found.x, want.x)
     assert refused > 500
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "events", "who"),
+    [
+        ("fedavg", [Plan((2, 0), (1, 3), (4, 4)), Plan((1,), (1,), (4,))], [(2, 0), (1,)]),
+        (
+            "afga",
+            [Exchange((4,), ((0, 2), (2,)), torch.eye(6).double()), Exchange((4,), ((1,),), torch.eye(6).double())],
+            [(0, 2), (1,)],
+        ),
+        ("fedasync", [Arrival(2, 1, 0), Arrival(0, 1, 1)], [(2,), (0,)]),
+    ],
+)
+def test_a_run_tells_who_took_part(algorithm: str, events: list[Any], who: list[tuple[int, ...]]) -> None:
+    plan: Any = SimpleNamespace(events=lambda *given: (events[given[-1]],), largest_delay=1)
+    fed, *_ = quadratic(3)
+    run = simulate(algorithm, fed, plan=plan, rounds=2, **hyper(find(algorithm)))
+    assert [run.took for _ in run] == who

@@ -44,7 +44,7 @@ from fedspec_torch.run.metrics import Metric, Told, measured
 from fedspec_torch.run.per_client import ByClient, evaluate_each, models_of
 from fedspec_torch.run.rates import Rated
 from fedspec_torch.run.rounds import run_round, run_step
-from fedspec_torch.run.schedules import Event, Schedule, check_events, steps_in
+from fedspec_torch.run.schedules import Event, Schedule, check_events, steps_in, took_part
 
 Moved: TypeAlias = tuple[Vector | None, dict[int, Vector], tuple[int, ...]]
 """Running statistics of the server and of the clients, and the participants of the last round."""
@@ -97,7 +97,7 @@ class Run:
         shards: the division of the clients over ranks; None: one process.
         b: the server's running statistics after the last finished round; None: the initial ones.
         own_b: the running statistics that clients keep.
-        took: the participants of the last round.
+        took: the participants of the last round, or the clients whose late updates the server took last.
         metrics: functions of output and targets of the test set, by name.
         client_tests: each client's own test set; None for a client without one.
         told: callbacks, called with the run and each finished round; if one raises an error, the run stays in the state
@@ -349,19 +349,13 @@ class Run:
 
     def _statistics(self, moving: Moving | None, events: tuple[Event, ...]) -> Moved:
         """Running statistics after a round, of the server and of the clients that keep theirs; equal on all ranks."""
+        took = took_part(events)
         if moving is None:
-            return None, {}, ()
+            return None, {}, took
         now = moving.now
         if self.ranks.size > 1:
             told = self.ranks.told({i: row.cpu() for i, row in now.items()})
             now = {i: row.to(moving.begun.device) for some in told for i, row in some.items()}
-        match events[0]:
-            case Plan(participants=who):
-                took = tuple(who)
-            case Arrival():
-                took = tuple(arrival.client for arrival in cast("tuple[Arrival, ...]", events))
-            case _:
-                took = tuple(sorted(now))
         reading, n = check_reading(self.federation.statistics), self.federation.pool.examples
         return *after(reading, moving.begun, moving.own, now, took, n), took
 

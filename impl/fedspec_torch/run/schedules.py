@@ -272,6 +272,16 @@ def steps_in(events: tuple[Event, ...]) -> int:
     return sum(arrival.steps for arrival in cast("tuple[Arrival, ...]", events))
 
 
+def took_part(events: tuple[Event, ...]) -> tuple[int, ...]:
+    """Return the clients that trained in a round; of late updates one for each, in the order of their arrival."""
+    match events[0]:
+        case Plan(participants=who):
+            return tuple(who)
+        case Exchange(computing=sets):
+            return tuple(sorted({i for some in sets for i in some}))
+    return tuple(arrival.client for arrival in cast("tuple[Arrival, ...]", events))
+
+
 def check_events(events: Any, algorithm: Algorithm, round: int) -> None:
     """Raise an error if a user's schedule returns events that the algorithm doesn't take.
 
