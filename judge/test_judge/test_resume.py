@@ -69,6 +69,7 @@ def test_a_right_one_is_the_same_run(name: str) -> None:
         ("no_begun", "after a restore that follows Begin, x is at its initial value"),
         ("no_count", "t is at its initial value"),
         ("scaffold", "after restore, c_i is at its initial value"),
+        ("as_text", "after restore, c_i are restored to clients in the order of their numbers as text, 10 before 2"),
         ("seen_mean", "after restore, c is the mean over the clients seen so far of c_i"),
         ("rejoined", "after restore, c_i of every client is c"),
         ("half_model", "after restore, x went through float16"),

@@ -187,6 +187,8 @@ def spoils(s: Scenario) -> Iterator[tuple[str, set[str], Spoil]]:
     if own:
         words = f"{', '.join(own)} are restored to clients in the order in which these first took part"
         yield words, set(), partial(_in_order, own)
+        words = f"{', '.join(own)} are restored to clients in the order of their numbers as text, 10 before 2"
+        yield words, set(), partial(_as_text, own)
         yield f"{', '.join(own)} of clients that sat out: the initial value", set(), partial(_absent, own)
     vectors = [n for n in names if isinstance(start[n], np.ndarray) and start[n].ndim]
     for kind, grid in TYPES.items():
@@ -194,7 +196,7 @@ def spoils(s: Scenario) -> Iterator[tuple[str, set[str], Spoil]]:
             for some in [(n,) for n in vectors] + [tuple(vectors)] * (len(vectors) > 1):
                 words = f"{', '.join(some)} went through {kind}"
                 yield words, set(), partial(_only, some, partial(_short, grid))
-    yield from _counts(names, start)
+    yield from _counts(names, start, s.case.level)
     yield from _swapped(s, vectors)
     for n in names:
         if n != "clock":
@@ -203,7 +205,7 @@ def spoils(s: Scenario) -> Iterator[tuple[str, set[str], Spoil]]:
     yield "the last event is taken twice", set(), lambda seen: seen.again()
 
 
-def _counts(names: Sequence[str], start: State) -> Iterator[tuple[str, set[str], Spoil]]:
+def _counts(names: Sequence[str], start: State, level: str) -> Iterator[tuple[str, set[str], Spoil]]:
     """Losses of a whole number, or of each client's: another count has its place."""
     for n in names:
         kinds = {type(v) for v in (start[n] if isinstance(start[n], tuple) else (start[n],))}
@@ -211,7 +213,7 @@ def _counts(names: Sequence[str], start: State) -> Iterator[tuple[str, set[str],
             continue
         counts: dict[str, Callable[[Seen], int]] = {
             "number of events so far": lambda seen: len(seen.past) - 1,
-            "number of rounds so far": lambda seen: seen.rounds,
+            **({"number of rounds so far": lambda seen: seen.rounds} if level == "client" else {}),
             "number of local steps so far": lambda seen: seen.steps,
             "number of clients seen so far": lambda seen: len(seen.order),
         }
@@ -283,6 +285,17 @@ def _in_order(names: Sequence[str], seen: Seen) -> State:
         own, known = seen.now[n], [*seen.order]
         found = [own[i] for i in known] + [*seen.start[n][len(known) :]]
         return np.array(found, dtype=own.dtype) if isinstance(own, np.ndarray) else tuple(found)
+
+    return {n: rows(n) for n in names}
+
+
+def _as_text(names: Sequence[str], seen: Seen) -> State:
+    """Fields with a row for each client, in the order in which text sorts the clients' numbers."""
+
+    def rows(n: str) -> Any:
+        own = seen.now[n]
+        order = sorted(range(len(own)), key=str)
+        return own[order] if isinstance(own, np.ndarray) else tuple(own[i] for i in order)
 
     return {n: rows(n) for n in names}
 

@@ -19,7 +19,7 @@ from fedspec_suite.laws.relations import same_bits
 from fedspec_suite.measure.bench import Bench, Shown
 from fedspec_suite.measure.portable_rng import PortableRng
 from fedspec_suite.measure.process import SubjectError, SubjectHangs
-from fedspec_suite.measure.scenario import Scenario, arranged, describe, with_dtype
+from fedspec_suite.measure.scenario import Scenario, arranged, describe, picked, with_dtype
 from fedspec_suite.measure.seeded_cases import Draws, draw_case
 from fedspec_suite.measure.setting import Setting, setting_of
 from fedspec_suite.measure.verdict import Deviates, Deviation
@@ -47,7 +47,7 @@ def _dealt(setting: Setting, number: int) -> Scenario:
     s = _past_counts(setting, next((s for s in chain([first], drawn) if s.case.hyper.get("buffer", 2) > 1), first))
     if "everyone" not in setting.takes:
         s = _sitting_out(_in_reverse(s))
-        s = _coming_late(s) if number % 2 else s
+        s = _renumbered(_coming_late(s) if number % 2 else s)
     return with_dtype(s, setting.dtype)
 
 
@@ -97,6 +97,28 @@ def _sitting_out(s: Scenario) -> Scenario:
         return s
     there = [k for k, i in enumerate(absent.participants) if i != last.participants[0]]
     return replace(s, events=(*before, arranged(absent, there), last))
+
+
+def _renumbered(s: Scenario) -> Scenario:
+    """The case with other numbers of its clients, some of two digits: as text, 10 comes before 2."""
+    problem = s.case.problem
+    if problem is None or not all(isinstance(e, Round) for e in s.events):
+        return s
+    count = len(problem.e)
+    total = max(CLIENTS, count)
+    # 5 and 12 have no common factor, so that no two clients get one number.
+    numbers = [(2 + 5 * i) % total if total == CLIENTS else i for i in range(count)]
+    old = dict(zip(numbers, range(count), strict=True))
+    there = picked(problem, [old.get(k, 0) for k in range(total)])
+    events = (
+        replace(e, participants=tuple(numbers[i] for i in e.participants)) if isinstance(e, Round) else e
+        for e in s.events
+    )
+    return replace(s, case=replace(s.case, problem=there), events=tuple(events))
+
+
+CLIENTS = 12
+"""Number of clients of such a case."""
 
 
 def _coming_late(s: Scenario) -> Scenario:

@@ -246,6 +246,7 @@ class Program:
 
 
 scaffold = Program("scaffold", "round", lambda now, first: {"c_i": first.c_i})
+as_text = Program("scaffold", "round", lambda now, first: {"c_i": now.c_i[sorted(range(len(now.c_i)), key=str)]})
 outer = Program("diloco", "round", lambda now, first: {"v": first.v})
 inner_moments = Program("diloco", "round", lambda now, first: {"m_i": first.m_i, "v_i": first.v_i})
 inner_count = Program("diloco", "round", lambda now, first: {"t": first.t})
