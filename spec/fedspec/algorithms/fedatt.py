@@ -46,7 +46,7 @@ class LayerLength(StrEnum):
     FROBENIUS = "frobenius"
     """The root of the sum of the squares of all its numbers, however many axes it has."""
     SPECTRAL = "spectral"
-    """Of a matrix its largest singular value; of a layer with any other number of axes, as frobenius."""
+    """Largest singular value of a matrix; of a layer with any other number of axes, as frobenius."""
 
 
 @dataclass(frozen=True)
