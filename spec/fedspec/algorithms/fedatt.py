@@ -76,9 +76,9 @@ def layer_lengths(deltas: Stack, shape: Sequence[int], *, length: LayerLength = 
 
     External: Ji et al. (2019); the authors' code opened.
     """
-    spectral = length is LayerLength.SPECTRAL and len(shape) == 2
-    s = singular(matrix(deltas, (shape[0], shape[1]))) if spectral else norm(deltas)
-    return s
+    if length is LayerLength.SPECTRAL and len(shape) == 2:
+        return singular(matrix(deltas, (shape[0], shape[1])))
+    return norm(deltas)
 
 
 @rule
