@@ -21,7 +21,7 @@ from fedspec.domains import check_steps
 from fedspec.errors import ParameterError, PlanError, ShapeError, UnknownNameError
 from fedspec.facts import Fact
 from fedspec.functions import Served
-from fedspec.params import flatten, unflatten
+from fedspec.params import flatten, shapes, unflatten
 from fedspec.plan import Messages
 from fedspec.reference import shown
 
@@ -51,14 +51,14 @@ class Chosen:
     run: Method | Served
     clients: int = 0
 
-    def init(self, x: Vector) -> Any:
-        """Return the server's state before the first round.
+    def init(self, x: Vector, blocks: Mapping[str, Sequence[int]] | None = None) -> Any:
+        """Return the server's state before the first round, of a model of one block or of blocks of these shapes.
 
         Raises:
             ParameterError: the server needs the number of all clients, which is unknown.
         """
         if isinstance(self.run, Method):
-            return self.run.init(self.h, x)
+            return self.run.begin(self.h, x, {"x": x.shape} if blocks is None else blocks)
         if self.counts and not self.clients:
             raise ParameterError(
                 f"clients: not given, but the server of {self.algorithm.id} divides by the number of all clients, also "
@@ -241,7 +241,7 @@ def begun(chosen: Chosen, state: Any, arrays: Arrays) -> Any:
     """
     x = flatten(trained(arrays))
     if state is None:
-        return chosen.init(x)
+        return chosen.init(x, shapes(trained(arrays)))
     was = model(state)
     if (was.shape, was.dtype) != (x.shape, x.dtype):
         raise ShapeError(
@@ -387,7 +387,7 @@ def loaded(chosen: Chosen, told: Mapping[str, Any]) -> tuple[Any, dict[str, Arra
 
 
 def _parts(state: Any) -> dict[str, Any]:
-    """Fields of a state beside the model."""
+    """Fields of a state beside the model and the places of its blocks, which the arrays tell."""
     if not is_dataclass(state):
         return {}
-    return {f.name: getattr(state, f.name) for f in fields(state) if f.name != "x"}
+    return {f.name: getattr(state, f.name) for f in fields(state) if f.name not in ("x", "layers", "shapes")}

@@ -89,7 +89,7 @@ def played(row: Algorithm, h: Any, clients: Any, x: Any, setup: Any, rounds: Ite
     """The model after rounds of events by the specification in NumPy, one client after another."""
     m: Any = row.run
     x = np.tile(x, len(clients)) if "peers" in row.takes else x
-    state = m.init(h, x) if isinstance(m, Method) else m.init(h, x, setup)
+    state = m.begin(h, x, setup.shapes) if isinstance(m, Method) else m.init(h, x, setup)
     for event in chain.from_iterable(rounds):
         if isinstance(m, Method):
             made = synchronous.run_round(h, state, clients, event, local=m.local, norm=m.norm, server=m.server)

@@ -131,7 +131,7 @@ def test_on_layers_and_by_gradients_as_the_text_has_it(
             monkeypatch.setattr(population, least, 2**62 if by_text else 0)
         fed = federation(way, dtype)
         begin, setup = fed.x0.clone(), fed.setup
-        state = run.init(h, begin) if isinstance(run, Method) else run.init(h, begin, setup)
+        state = run.begin(h, begin, setup.shapes) if isinstance(run, Method) else run.init(h, begin, setup)
         shown: dict[str, Any] = {}
         # Blocks of three and two, those of unequal steps in one.
         for number, plan in enumerate(plans(name, len(begin))):

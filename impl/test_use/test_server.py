@@ -50,6 +50,13 @@ def test_names_shapes_types_and_what_is_no_float_stay() -> None:
     assert after["w"].dtype == state.m.dtype == np.float32
 
 
+def test_the_layers_of_fedatt_are_the_arrays() -> None:
+    """Each array has a length of its own: ln 2 in one client and 0 in the other, whose shares are 2/3 and 1/3."""
+    sent = [Reply({**X, "b": X["b"] - np.log(2)}, 5), Reply({**X, "w": X["w"] + [[0.0, np.log(2)]]}, 1)]
+    _, _, x, _ = rounds("fedatt", [sent], eta=3.0)
+    assert x["w"] == pytest.approx(X["w"] + [[0.0, 2 * np.log(2)]]) and x["b"] == pytest.approx(0.5 - 2 * np.log(2))
+
+
 @pytest.mark.parametrize("name", servers())
 def test_saved_and_loaded_it_goes_on_as_if_nothing_had_been(name: str) -> None:
     row = CATALOGUE[name]

@@ -189,7 +189,7 @@ def test_the_graph_for_graphviz() -> None:
 
 
 def test_what_the_graph_refuses() -> None:
-    inside("graph", "--of", "fedbest").refused("'fedbest'", "nearest: fedsam, fedexp, fedams", "`fedspec list`")
+    inside("graph", "--of", "fedbest").refused("'fedbest'", "nearest: fedsam, fedexp, fedatt", "`fedspec list`")
     inside("graph", "fednova", "--of", "fedavg").refused("fednova and fedavg")
     ran = inside("graph", "--format", "gif")
     assert ran.code == 2 and "mermaid" in ran.err and "Traceback" not in ran.err

@@ -15,7 +15,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from fedspec.arith import digits, norm
+from fedspec.arith import digits, norm, singular
 from fedspec.contract import Offer
 from fedspec.reference import SUBJECT
 from fedspec_suite.measure.bench import THRESHOLD, Bench, bench_of
@@ -271,6 +271,14 @@ OPERATIONS = {
         lambda a, b: root(2 * a * a + b * b),
         lambda a, b: np.sqrt(a * a + b * b + a * a),
         2,
+    ),
+    "largest singular value": Operation(
+        lambda a, b, c, d: singular(np.array([[a, b], [c, d]], dtype=object)),
+        lambda a, b, c, d: root(
+            (a * a + b * b + c * c + d * d + root((a * a + b * b - c * c - d * d) ** 2 + 4 * (a * c + b * d) ** 2)) / 2
+        ),
+        lambda a, b, c, d: np.linalg.norm(np.array([[a, b], [c, d]]), 2),
+        4,
     ),
     "exp": Operation(lambda a: a.exp(), by_mpmath(mpmath.exp), np.exp, 1),
     "log": Operation(lambda a: abs(a).log(), lambda a: by_mpmath(mpmath.log)(abs(a)), lambda a: np.log(abs(a)), 1),

@@ -101,6 +101,7 @@ __all__ = [
     "ratio",
     "repeated",
     "sign",
+    "singular",
     "slack",
     "smallest",
     "sqrt",
@@ -233,6 +234,24 @@ def norm(x: Vector) -> Scalar:
     s, u = at_scale(x)
     length: Any = s * xp.sqrt(xp.sum(u**2, axis=-1, keepdims=True))
     return length[0] if x.ndim == 1 else length  # type: ignore[no-any-return]
+
+
+def singular(X: Array) -> Any:
+    """Largest singular value of a matrix, or of each client's matrix as a column; rationals raise InexactError.
+
+    A matrix that holds NaN or infinity has no finite one, and raises no error.
+    """
+    if is_object(X):
+        if X.ndim == 2:
+            return scalars.largest_singular(X.tolist())
+        return np.array([[scalars.largest_singular(rows)] for rows in X.tolist()], dtype=object)
+    xp: Any = namespace(X)
+    length: Any = norm(flat(X))
+    finite = xp.isfinite(length)
+    known = xp.where(finite if X.ndim == 2 else finite[..., None], X, xp.zeros_like(X))
+    # NumPy has matrix_norm from version 2 on.
+    found = np.linalg.norm(known, 2, axis=(-2, -1)) if xp is np else xp.linalg.matrix_norm(known, ord=2)
+    return xp.where(finite, found if X.ndim == 2 else found[:, None], length)
 
 
 def where_shorter(u: Vector, length: Scalar, x: Vector, y: Vector) -> Vector:

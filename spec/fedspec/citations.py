@@ -23,6 +23,7 @@ ARXIV: dict[str, tuple[str, ...]] = {
     "1803.01498": ("Yin et al. (2018)",),
     "1803.07068": ("Tang, Lian, Yan, Zhang and Liu (2018)", "Tang et al. (2018)"),
     "1812.06127": ("Li et al. (2020)",),
+    "1812.07108": ("Ji et al. (2019)",),
     "1901.09109": ("Nazari et al. (2019)",),
     "1902.00340": ("Koloskova, Stich and Jaggi (2019)",),
     "1903.03934": ("Xie, Koyejo and Gupta (2019)", "Xie et al. (2019)"),

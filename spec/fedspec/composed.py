@@ -81,6 +81,7 @@ def with_solver(server: Algorithm, solver: Algorithm) -> Algorithm:
             whole=run.whole,
             losses=run.losses,
             reads=run.reads,
+            takes=run.takes,
         ),
         costs=Costs(**{**vars(server.costs), "working": solver.costs.working}),
         traps=(*server.traps, *solver.traps),

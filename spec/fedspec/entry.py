@@ -160,8 +160,8 @@ class Algorithm:
 
     @property
     def takes(self) -> tuple[str, ...]:
-        """Names of the extra case fields that a ``Program`` needs; empty for other algorithms."""
-        return self.run.takes if isinstance(self.run, Program) else ()
+        """Names of the extra case fields that a ``Program`` or ``Method`` needs; empty for a local solver."""
+        return () if isinstance(self.run, LocalSolver) else self.run.takes
 
     @property
     def served(self) -> Served | None:

@@ -10,7 +10,7 @@ text of one reading.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -47,7 +47,8 @@ class Method:
     """Functions of an algorithm with separate client and server functions."""
 
     hyper: type[Hyper]
-    init: Callable[[Any, Vector], Any]
+    init: Callable[..., Any]
+    """Function from the model, and its blocks' shapes if ``takes`` has layers, to the state before the first round."""
     server: Callable[[Any, Any, Inbox], tuple[Any, dict[str, Any]]]
     local: Callable[[Any, Vector, Oracle, int], Vector]
     norm: Callable[[Any, int], Scalar]
@@ -60,6 +61,12 @@ class Method:
     """
     reads: tuple[str, ...] = ()
     """Hyper-parameters of the clients that the server reads too, also at level server."""
+    takes: tuple[str, ...] = ()
+    """``layers`` if the server's steps look at the blocks of a model, whose shapes ``init`` then takes."""
+
+    def begin(self, h: Any, x: Vector, shapes: Mapping[str, Sequence[int]]) -> Any:
+        """State before the first round, of a model with blocks of these shapes."""
+        return self.init(h, x, tuple(map(tuple, shapes.values()))) if "layers" in self.takes else self.init(h, x)
 
     @property
     def steps(self) -> tuple[Callable[..., Any], ...]:

@@ -184,12 +184,13 @@ class MethodSession(Timed):
         """Reset the session to its start, with the functions of the row."""
         case, self.clock, self.local_blocks = self.case, Clock(), dict[int, Vector]()
         self.clients = own_clients(self.problem, case) if self.problem else ()
-        self.blocks, x = layers(shapes(shared(case))), flatten(shared(case))
+        of_blocks, x = shapes(shared(case)), flatten(shared(case))
+        self.blocks = layers(of_blocks)
         alone = self.algorithm.served if case.level == "server" else None
         run = alone or self.algorithm.run
         assert isinstance(run, Method | Served)
         self.run = run
-        begun = run.init(self.h, x) if isinstance(run, Method) else run.init(self.h, x, population(case))
+        begun = run.begin(self.h, x, of_blocks) if isinstance(run, Method) else run.init(self.h, x, population(case))
         self.state = check_state(begun, run.init)
 
     def take(self, event: Event) -> dict[str, Any]:

@@ -10,13 +10,16 @@ import math
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 from numbers import Rational
 from typing import Any
 
 import numpy as np
 
 from fedspec.errors import InexactError
+
+SWEEPS = 16
+"""Number of times that each two rows of a matrix are made orthogonal: many more than 50 digits need."""
 
 
 @functools.cache
@@ -130,6 +133,35 @@ def _transcendental(name: str, x: Any, at: int, value: int) -> Any:
     if isinstance(x, np.floating):
         return getattr(np, name)(x)
     return getattr(x, name)() if hasattr(x, name) else getattr(math, name)(x)
+
+
+def largest_singular(rows: Sequence[Sequence[Any]]) -> Any:
+    """Largest singular value of a matrix of decimals, by Jacobi's rotations, or of numbers that bring it as a method.
+
+    Raises:
+        InexactError: the numbers are of another type.
+    """
+    first = rows[0][0]
+    if hasattr(first, "largest_singular"):
+        return first.largest_singular(rows)
+    if not isinstance(first, Decimal):
+        raise InexactError(
+            f"singular: the largest singular value of {type(first).__name__} numbers is not computed; run the rule on "
+            f"decimals (fedspec.arith.digits) or floats"
+        )
+    # The rows are turned, two at a time, until they are orthogonal: the longest is then as long as the matrix.
+    turned = min(([*map(list, rows)], [*map(list, zip(*rows, strict=True))]), key=len)
+    for _ in range(SWEEPS):
+        for i, j in combinations(range(len(turned)), 2):
+            a, b = turned[i], turned[j]
+            apart = sum(q * q - p * p for p, q in zip(a, b, strict=True))
+            along = 2 * sum(p * q for p, q in zip(a, b, strict=True))
+            if along:
+                t = along / (apart + (apart * apart + along * along).sqrt().copy_sign(apart))
+                c = 1 / (1 + t * t).sqrt()
+                turned[i] = [c * (p - t * q) for p, q in zip(a, b, strict=True)]
+                turned[j] = [c * (q + t * p) for p, q in zip(a, b, strict=True)]
+    return max(sum((p * p for p in row), Decimal(0)) for row in turned).sqrt()
 
 
 def maximum(a: Any, b: Any) -> Any:

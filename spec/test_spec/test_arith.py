@@ -13,7 +13,7 @@ import sympy
 import torch
 import z3
 
-from fedspec.arith import ascending, digits, exp, log, norm, ratio, sqrt, where_less
+from fedspec.arith import ascending, digits, exp, log, norm, ratio, singular, sqrt, where_less
 from fedspec.errors import InexactError
 from fedspec_proofs.engines.reals import Real
 from fedspec_suite.measure.running_error import Running, Running64
@@ -73,6 +73,24 @@ def test_a_norm_is_exact_or_refused() -> None:
     assert norm(np.array([3.0, -4.0])) == 5.0
     with pytest.raises(InexactError):
         norm(np.array([Fraction(1), Fraction(1)]))
+
+
+def test_the_largest_singular_value_is_of_decimals_and_floats() -> None:
+    """Beside LAPACK, of wide, tall, equal and zero matrices; as a column of a stack, and of what is not finite."""
+    dice = np.random.default_rng(1)
+    some = [dice.integers(-9, 10, shape) / 4 for shape in ((1, 1), (1, 4), (3, 1), (2, 3), (5, 4), (3, 7))]
+    for X in (*some, np.ones((3, 3)), np.eye(4), np.zeros((2, 2)), np.array([[0.0, 2.0], [-2.0, 0.0]])):
+        want = np.linalg.norm(X, 2)
+        with digits():
+            exact = singular(np.array([[Decimal(a) for a in row] for row in X.tolist()], dtype=object))
+        bounded = singular(np.array([[Running64(a) for a in row] for row in X.tolist()], dtype=object))
+        stacked = singular(torch.tensor(np.stack([X, 2 * X, -X])))
+        assert [float(v) for v in (exact, bounded.value, singular(X))] == pytest.approx([want] * 3)
+        assert stacked.tolist() == pytest.approx(np.array([[want], [2 * want], [want]]))
+    some[3][0, 0] = np.inf
+    assert singular(some[3]) == np.inf
+    with pytest.raises(InexactError, match="largest singular value of Fraction"):
+        singular(np.array([[Fraction(1)]], dtype=object))
 
 
 def test_exp_and_log_in_every_number_type_that_can() -> None:

@@ -148,7 +148,7 @@ def _held(row: Algorithm, run: Method) -> str:
         found: tuple[Any, Any] = run.server(h, state, messages)
         return found
 
-    begun = run.init(h, x)  # type: ignore[arg-type]
+    begun = run.init(h, x)
     return SUM if sums_of(text, begun, (0, 1), 0, x[None], looked_at=False) else STACK
 
 

@@ -149,8 +149,10 @@ class MethodSession(CaseSession):
         assert isinstance(record, Method | Program)
         # A server does not see the clients' own hyper-parameters; any value will do.
         self.h = record.hyper(**{**algorithm.unseen(case.level), **numbers, **case.options})
-        x = self.vector(case.x0)
-        self.state = method.init(self.h, x) if isinstance(method, Method) else method.init(self.h, x, population(case))
+        x, own = self.vector(case.x0), shapes(case.x0)
+        self.state = (
+            method.init(self.h, x, population(case)) if isinstance(method, Served) else method.begin(self.h, x, own)
+        )
         problem = case.problem
         self.problem = problem and QuadraticClients(
             self.tensor(problem.H), self.tensor(problem.e), None if problem.f is None else self.tensor(problem.f)

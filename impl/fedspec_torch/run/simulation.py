@@ -177,7 +177,7 @@ def begun(
         if served and shards is None:
             entered.enter_context(client_memory.Alike(setup.clients))
         entered.enter_context(sharded.population(federation, block, shards))
-        state = row.run.init(h, x) if isinstance(row.run, Method) else row.run.init(h, x, setup)
+        state = row.run.begin(h, x, setup.shapes) if isinstance(row.run, Method) else row.run.init(h, x, setup)
         state = sharded.spread(state, shards) if shards else state
     return held(row, state, setup.clients, client_state)
 

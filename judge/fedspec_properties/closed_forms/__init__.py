@@ -3,6 +3,7 @@
 ==================  =================================================================================================
 ``servers``         FedAvg, FedProx, FedAvgM, FedNova, FedNova with momentum, FedAdagrad, FedAdam, FedYogi, FedAMSGrad,
                     FedAMS; FedExP, median, trimmed mean, Krum, Multi-Krum, geometric median, centred clipping
+``fedatt``          FedAtt
 ``solvers``         the local solvers: SGD, proximal, momentum, AdaGrad, Adam, AdamW, Yogi, AMSGrad, SM3, normalised,
                     LAMB
 ``delayed_solvers``  FedAda2's local solvers, whose preconditioner waits z steps

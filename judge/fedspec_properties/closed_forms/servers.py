@@ -19,7 +19,7 @@ from fedspec.arith import Array, maximum, minimum, sqrt
 from fedspec.contract import Messages
 from fedspec.discovered import said
 from fedspec.params import flatten
-from fedspec_properties.closed_forms import plugin_tables
+from fedspec_properties.closed_forms import fedatt, plugin_tables
 from fedspec_properties.closed_forms.adaptive import Numbers, Options, direction
 from fedspec_properties.closed_forms.sums import average, counts, decayed, largest, total
 from fedspec_suite.measure.scenario import Scenario
@@ -216,7 +216,7 @@ def _moves() -> dict[str, Move]:
 
 def known() -> frozenset[str]:
     """Return the algorithms whose server has a closed form here."""
-    return frozenset({*NOVA, *_moves(), *_steps(), *ADAPTIVE, "centred-clipping", "feddyn", "fedams"})
+    return frozenset({*NOVA, *_moves(), *_steps(), *ADAPTIVE, "centred-clipping", "fedatt", "feddyn", "fedams"})
 
 
 def last_move(s: Scenario, rounds: Sequence[Messages]) -> Array:
@@ -228,6 +228,8 @@ def last_move(s: Scenario, rounds: Sequence[Messages]) -> Array:
     if name in _moves():
         e = rounds[-1]
         return _moves()[name](_shares(e, o), [flatten(m.delta) for m in e.messages], h, o)
+    if name == "fedatt":
+        return fedatt.moved(s.case, rounds[-1], o)
     if name == "centred-clipping":
         move = h["eta"] * centred([[flatten(m.delta) for m in e.messages] for e in rounds], h)
         return move

@@ -48,6 +48,9 @@ EDGES = (
     reduces("fedexp", "fedavg", "its definition: the rate is max(1, 1/2 or less)", undecided=True).under(
         "one client takes part in a round", **ALONE
     ),
+    rooted("fedatt", "fedavg", "its definition: the share of one is 1").under(
+        "one client takes part in a round", **ALONE
+    ),
     rooted("geometric-median", "fedavg", "its definition: all distances count as nu").under(smooth=BEYOND),
     rooted(
         "centred-clipping",

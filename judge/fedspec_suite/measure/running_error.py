@@ -13,13 +13,14 @@ There is one arithmetic for each floating-point type, since what rounding can hi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 
+from fedspec import scalars
 from fedspec.arith import Array
 from fedspec.rounding import Grid
 
@@ -247,6 +248,16 @@ class Running:
             return self._unsure(Decimal(0))
         found = self.value.ln()
         return self._rounded(found, self.bound / lowest + 4 * abs(float(found)))
+
+    def largest_singular(self, rows: Sequence[Sequence[Running]]) -> Running:
+        """Return the largest singular value of a matrix; its bound is the length of the numbers' bounds, and more."""
+        numbers = [x for row in rows for x in row]
+        length: Running = sum((x * x for x in numbers), start=type(self)(0)).sqrt()
+        if not length.value:
+            return length
+        share = scalars.largest_singular([[x.value for x in row] for row in rows]) / length.value
+        found: Running = length * share
+        return found.blurred(math.hypot(*(x.bound for x in numbers)) + len(numbers) * length.size)
 
     def maximum(self, other: Any) -> Running:
         """Return the larger number; if rounding may swap the two, its bound is the larger of their bounds."""

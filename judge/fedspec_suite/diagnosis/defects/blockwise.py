@@ -79,7 +79,7 @@ def _by_itself(inner: Running, s: Scenario) -> Running:
 def of(setting: Setting) -> Iterator[Defect]:
     """Yield the defect in which a rule that reads the whole model is applied to each block separately."""
     run = setting.algorithm.run
-    if setting.algorithm.has(Fact.MATRICES) or "phi" in setting.algorithm.options:
+    if setting.algorithm.has(Fact.MATRICES) or "layers" in setting.takes or "phi" in setting.algorithm.options:
         # These rules are of layers themselves.
         return
     if setting.level not in {"client", "server"} and not isinstance(run, Method):
