@@ -530,3 +530,18 @@ def test_a_row_of_exponentials_and_logarithms_conforms_in_float64_and_float32() 
     more = ("--only", "attended", "--plugin", str(SUBJECTS / "softmax.py"), "--profile", "quick", "--jobs", "1")
     ran = with_own("check", "spec", *more, "--json", cwd=SUBJECTS.parent)
     assert {row["verdict"] for row in json.loads(ran.out)} == {"conforms"}, ran.out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "yours"),
+    [
+        ("plain", "w_i = a / sum(exp(-d))"),
+        ("longest", "w_i = a / sum(a) / max(exp(-d))"),
+    ],
+)
+def test_weights_of_an_own_rule_are_written_out(name: str, yours: str) -> None:
+    file = SUBJECTS / "softmax.py"
+    more = ("--plugin", str(file), "--profile", "quick", "--jobs", "1", "--json")
+    (row,) = json.loads(with_own("check", f"{file}:{name}", *more, cwd=SUBJECTS.parent).out)
+    assert f"yours: {yours}, wanted: w_i = a_i / sum_j a_j at attended.w" in row["nearest"], row["nearest"]

@@ -221,7 +221,7 @@ class Reach:
 
 
 def functions(algorithm: Algorithm, level: Level) -> list[FunctionType]:
-    """List the functions of the specification that an algorithm may call at a level, found from its row."""
+    """List the functions that an algorithm may call at a level, found from its row."""
     return called_by(held(algorithm, level))
 
 
@@ -237,12 +237,12 @@ def held(algorithm: Algorithm, level: Level) -> list[Any]:
 
 
 def called_by(held: Sequence[Any]) -> list[FunctionType]:
-    """List the given functions and the specification's functions that they may call."""
+    """List the given functions and the functions of the specification or an own algorithm that they may call."""
     found: list[FunctionType] = []
     waiting = [f for f in held if isinstance(f, FunctionType)]
     while waiting:
         function = waiting.pop(0)
-        if function in found or not function.__module__.startswith(EDITED):
+        if function in found or not (function.__module__.startswith(EDITED) or is_own(function.__module__)):
             continue
         found.append(function)
         space = inspect.unwrap(function).__globals__

@@ -10,7 +10,7 @@ import numpy as np
 
 from fedspec.algorithms.local import local_sgd, sgd_norm
 from fedspec.algorithms.synchronous import stacked
-from fedspec.arith import Scalar, Stack, Vector, exp, log, norm
+from fedspec.arith import Scalar, Stack, Vector, exp, log, sqrt
 from fedspec.contract import Claim, Info
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Method, Reading
@@ -39,16 +39,21 @@ class State:
 
 
 @rule
-def attended(x: Vector, deltas: Stack, *, eta: Scalar) -> Vector:
+def attended(x: Vector, deltas: Stack, *, eta: Scalar) -> tuple[Vector, Vector]:
     """Step along the changes, of which longer ones count less.
 
-        x = x + eta sum_i a_i Delta_i / sum_i a_i, a_i = exp(-||Delta_i||) log(2 + ||Delta_i||)    attended.step
+        a_i = exp(-||Delta_i||) log(2 + ||Delta_i||)    attended.a
+        w_i = a_i / sum_j a_j                           attended.w
+        Delta = sum_i w_i Delta_i                       attended.delta
+        x = x + eta Delta                               attended.step
 
     External: nowhere.
     """
-    a = exp(-norm(deltas)) * log(2 + norm(deltas))
-    x = x + eta * (a * deltas).sum(axis=0) / a.sum(axis=0)
-    return x
+    d = sqrt((deltas**2).sum(axis=1))
+    a = exp(-d) * log(2 + d)
+    w = a / a.sum()
+    delta = w @ deltas
+    return x + eta * delta, delta
 
 
 def init(h: Attentive, x: Vector) -> State:
@@ -59,7 +64,8 @@ def init(h: Attentive, x: Vector) -> State:
 def server(h: Attentive, state: State, messages: Inbox) -> tuple[State, dict[str, Any]]:
     """Take one step."""
     _, deltas = stacked(messages, Weighting.UNIFORM, state.x)
-    return State(x=attended(state.x, deltas, eta=h.eta)), {}
+    x, delta = attended(state.x, deltas, eta=h.eta)
+    return State(x=x), {"delta": delta}
 
 
 ROW = Algorithm(
@@ -84,7 +90,8 @@ class Server:
     """The server in NumPy; ``how`` has one deviation."""
 
     def __init__(self, how: str = "") -> None:
-        self.info, self.how = Info("softmax", "1", (Claim("attended", "server", "made-up"),)), how
+        claim = Claim("attended", "server", "made-up", intermediates=("delta",))
+        self.info, self.how = Info("softmax", "1", (claim,)), how
 
     def start(self, case):
         x = [flatten(case.x0)]
@@ -94,10 +101,18 @@ class Server:
             d = np.linalg.norm(rows, axis=1)
             a = np.exp(-d) * np.log({"log1p": 1.0}.get(self.how, 2.0) + d)
             a = np.exp(-(d**2)) * np.log(2 + d) if self.how == "squares" else a
-            x[0] = (x[0] + case.hyper["eta"] * (a @ rows) / a.sum()).astype(case.dtype)
-            return {"x": unflatten(x[0], case.x0)}
+            by = {
+                "undivided": 1,
+                "halved": 2 * a.sum(),
+                "plain": np.exp(-d).sum(),
+                "longest": a.sum() * np.exp(-d).max(),
+            }
+            delta = ((a @ rows) / by.get(self.how, a.sum())).astype(case.dtype)
+            x[0] = (x[0] + case.hyper["eta"] * delta).astype(case.dtype)
+            return {"x": unflatten(x[0], case.x0), "delta": unflatten(delta, case.x0)}
 
         return SimpleNamespace(step=step)
 
 
 right, log1p, squares = Server(), Server("log1p"), Server("squares")
+plain, longest = Server("plain"), Server("longest")

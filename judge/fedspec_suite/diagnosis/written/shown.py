@@ -25,6 +25,7 @@ from fedspec_suite.diagnosis.edits.memory import Memory
 from fedspec_suite.diagnosis.variants import CANNOT, Variant
 from fedspec_suite.diagnosis.written.averages import averaged
 from fedspec_suite.diagnosis.written.box import Box, boxes, read_in, rows, solved, value_of
+from fedspec_suite.diagnosis.written.own_weights import own_weighted
 from fedspec_suite.diagnosis.written.plays import Play, generic_cases, taken
 from fedspec_suite.diagnosis.written.replay import (
     NUDGE,
@@ -88,7 +89,9 @@ def several(bench: Bench, setting: Setting, readings: Sequence[Mapping[str, str]
     plays = [*taken(bench, generic_cases(setting))]
     shown = {"x", *bench.offer.intermediates}
     names = shown.intersection(*({*a} for p in plays for a in p.answers)) if plays else set[str]()
-    others_of_mean = chain(averaged(plays, setting), weighted(plays, setting)) if names - {"x"} else ()
+    others_of_mean = (
+        chain(averaged(plays, setting), weighted(plays, setting), own_weighted(plays, setting)) if names - {"x"} else ()
+    )
     means = [*islice(others_of_mean, TRIED)]
     halves: list[Variant] = []
     others = [other for options in readings for other in boxes(replace(setting, options=options))]
