@@ -105,6 +105,8 @@ def in_symbols(value: ast.expr, newer: Collection[str]) -> str:
                 | ast.BinOp(left=ast.Constant(value=-1), op=ast.Mult(), right=a)
             ):
                 return _in(f"-{text(a, 3)}", level > 1)
+            case ast.BinOp(left=ast.UnaryOp(op=ast.USub(), operand=a), op=ast.Mult(), right=b):
+                return _in(f"-{text(ast.BinOp(a, ast.Mult(), b), 2)}", level > 1)
             case ast.BinOp(left=a, op=op, right=b):
                 own = LEVELS[type(op)]
                 match op:
