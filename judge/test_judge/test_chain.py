@@ -112,6 +112,11 @@ def by_block(parts: list[torch.nn.Parameter], optimiser: Any) -> None:
         clip_grad_norm_([p], 0.75)
 
 
+def by_share(parts: list[torch.nn.Parameter], optimiser: Any) -> None:
+    for p in parts:
+        clip_grad_norm_([p], 0.75 / len(parts) ** 0.5)
+
+
 def nothing(parts: list[torch.nn.Parameter], optimiser: Any) -> None:
     pass
 
@@ -148,6 +153,7 @@ def test_a_solver_with_the_chain_that_it_claims_conforms(subject: Local) -> None
     [
         (Local(CLIPPED, nothing), "no clip-norm-eps 0.75 of gradients"),
         (Local(CLIPPED, by_block), "clip-block-norm-eps 0.75 of gradients, not clip-norm-eps 0.75"),
+        (Local(CLIPPED, by_share), "each block is clipped to 0.75 / sqrt(number of blocks), not all together to 0.75"),
         (Local(CLIPPED, at_length), "scale-norm-eps 0.75 of gradients, not clip-norm-eps 0.75"),
         (Local(CLIPPED, at_value), "clip-value 0.75 of gradients, not clip-norm-eps 0.75"),
         (Local(("clip-norm 0.75",), at_norm), "clip-norm-eps 0.75 of gradients, not clip-norm 0.75"),

@@ -132,6 +132,11 @@ def shortened(c: float) -> OfBlocks:
     return clip
 
 
+def shared_out(c: float) -> OfBlocks:
+    """Each block clipped to its share of the length."""
+    return lambda delta: {n: shortened(c / len(delta) ** 0.5)({n: a})[n] for n, a in delta.items()}
+
+
 class Server:
     """FedAvg by hand: changes pass ``routes``, their weighed ones, sums and mean the routes of those names."""
 
@@ -265,6 +270,7 @@ def test_no_precision_hides_another_rounding_or_mean(word: str, other: str) -> N
         (Server(CLIPPED, shortened(0.5)), "messages are not rounded to bfloat16"),
         (Server(CLIPPED, each(bfloat16)), "messages are not passed through clip-norm 0.5"),
         (Server(CLIPPED, each(bfloat16), shortened(0.5)), "passed through clip-norm 0.5 after they are rounded"),
+        (Server(("clip-norm 0.5",), shared_out(0.5)), "each block is clipped to 0.5 / sqrt(number of blocks)"),
         (Server(CLIPPED, shortened(0.25), each(bfloat16)), "passed through clip-norm 0.25, not clip-norm 0.5"),
     ],
 )

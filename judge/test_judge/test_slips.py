@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 from types import FunctionType
 from typing import Any, cast
@@ -17,6 +18,7 @@ from fedspec.schedules import FACTORS
 from fedspec_suite.diagnosis.defects.defect import with_x
 from fedspec_suite.diagnosis.diagnosis import Diagnosis, in_words, unrepeated
 from fedspec_suite.diagnosis.edits.claimed import KNOWN
+from fedspec_suite.diagnosis.edits.rewrites import rewritten
 from fedspec_suite.diagnosis.edits.systematic import edits
 from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.measure.bench import specified
@@ -262,6 +264,13 @@ def test_every_edit_of_every_rule_and_of_every_word_of_a_claim_is_a_text() -> No
     for found in (words, *(functions(a, level) for a in CATALOGUE.values() for level in a.levels)):
         for e in edits(found):
             compile(e.mutant.new, e.words, "exec")
+
+
+def test_a_mean_and_a_function_change_places() -> None:
+    words = [
+        said for said, *_ in rewritten(ast.parse("def f(w, a):\n    x = log(1 + w @ a)\n    return w @ sqrt(a) + x"))
+    ]
+    assert {"w @ log(1 + a) stands for log(1 + w @ a)", "sqrt(w @ a) stands for w @ sqrt(a)"} <= {*words}
 
 
 def of_first_round(k: int, e: Any, there: list[int] = []) -> Any:  # noqa: B006 - it is what the subject remembers

@@ -256,11 +256,40 @@ def with_both(steps: tuple[str, ...], gradients: tuple[str, ...]) -> Callable[[S
 _DECAYED, _DECAYED_ALONE = (cast(FunctionType, f) for f in (decayed, decayed_alone))
 
 
+WHOLE = ("clip-norm", "clip-norm-eps")
+"""Clips of all blocks together."""
+
+
+def _shared_clips(setting: Setting) -> Iterator[Defect]:
+    """Yield the clips of blocks that share out the claimed length, as McMahan et al. (2018) clip layers."""
+
+    def given(s: Scenario) -> Scenario:
+        root = len(s.case.x0) ** 0.5
+
+        def shared(link: str) -> str:
+            name, _, number = link.partition(" ")
+            return f"{name.replace('norm', 'block-norm')} {float(number) / root!r}" if name in WHOLE else link
+
+        return with_gradients(s, *map(shared, setting.gradients))
+
+    for field, found in (("gradients", given), ("messages", None)):
+        for link in getattr(setting, field):
+            name, _, number = link.partition(" ")
+            if name in WHOLE:
+                words = f"each block is clipped to {number} / sqrt(number of blocks), not all together to {number}"
+                yield Defect(words=words, given=found) if found else roundings.of_each(words, name, _by_block)
+
+
+def _by_block(there: Callable[..., Any], link: Any, delta: Any, n: int, blocks: Any) -> Any:
+    return there(replace(link, name="clip-block-norm", c=link.c / len(blocks) ** 0.5), delta, n, blocks)
+
+
 def of(setting: Setting) -> Iterator[Defect]:
     """Yield a defect for each other chain of gradients, steps and messages, and for roundings of the mean instead."""
     yield from _of_models(setting)
     if setting.micro:
         yield from _of_batches(setting)
+    yield from _shared_clips(setting)
     for words, links in _others(setting.gradients, _of_gradients, GRADIENTS, {}):
         yield chained(words, "gradients", links)
     for words, links in _others(setting.messages, _of_messages, MESSAGES, DONE):

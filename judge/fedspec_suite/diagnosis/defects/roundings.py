@@ -72,7 +72,7 @@ def of(setting: Setting) -> Iterator[Defect]:
             yield _passing(words, partial(_of_models_sent, name))
         if name in FIXED:
             for words, change in _codes(name, float(number)):
-                yield _passing(words, partial(_of_codes, name, change))
+                yield of_each(words, name, lambda there, link, delta, *given, change=change: change(delta))
         for words, made in _DRAWN.items() if name == "fixed-random" else ():
             yield _passing(words.format(number), partial(_of_draws, made))
         for words, again in _REUSED.items() if name == "fixed-random" else ():
@@ -142,11 +142,19 @@ def _decoded(grid: Grid, sent: float, read: float, d: Any) -> Any:
     return on_grid(d * as_number(sent, d), grid) / as_number(read, d)
 
 
-def _of_codes(name: str, change: Callable[[Any], Any], inner: Running) -> Around:
-    def each(there: Any) -> Any:
-        return lambda link, delta, n, blocks: change(delta) if link.name == name else there(link, delta, n, blocks)
+def of_each(words: str, name: str, pass_on: Callable[..., Any]) -> Defect:
+    """Return the defect in which ``pass_on`` makes what a change becomes at the links of a name.
 
-    return {_PASSED: each}
+    Args:
+        words: the words of the defect.
+        name: the name of the links.
+        pass_on: function of the claimed function and its arguments: link, change, number of messages, blocks.
+    """
+
+    def each(there: Any) -> Any:
+        return lambda link, *given: pass_on(there, link, *given) if link.name == name else there(link, *given)
+
+    return _passing(words, lambda inner: {_PASSED: each})
 
 
 def _whole(d: Any, u: Any, k: float, whole: Callable[[Any], int]) -> Any:

@@ -1,4 +1,4 @@
-"""Edits of a whole function: the state that it returns, and statements that run once instead of in a loop."""
+"""Edits of a whole function: the state that it returns, statements behind their loop, means and functions in turn."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from fedspec.source_text import copied
+from fedspec_suite.diagnosis.edits.edit import swapped
 from fedspec_suite.diagnosis.edits.slips import said
 
 STABILISERS = ("eps", "tau")
@@ -15,6 +16,27 @@ def rewritten(tree: ast.Module) -> Iterator[tuple[str, str, ast.Module]]:
     """Yield edits of a whole function: the words, the symbol that is affected, and the new tree."""
     yield from _kept_otherwise(tree)
     yield from _behind_its_loop(tree)
+    yield from _inside_out(tree)
+
+
+def _inside_out(tree: ast.Module) -> Iterator[tuple[str, str, ast.Module]]:
+    """The mean of a function stands for the function of a mean, or the other way about: w @ log(1 + a)."""
+    for statement in (s for way in bodies(tree) for s in at(tree, way)):
+        for node in ast.walk(statement):
+            turned: list[ast.expr]
+            match node:
+                case ast.Call(func=ast.Name(), args=[arg], keywords=[]):
+                    means = [n for n in ast.walk(arg) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.MatMult)]
+                    turned = [
+                        ast.BinOp(m.left, ast.MatMult(), ast.Call(node.func, [swapped(arg, m, m.right)], []))
+                        for m in means
+                    ]
+                case ast.BinOp(left=w, op=ast.MatMult(), right=ast.Call(func=ast.Name() as f, args=[arg], keywords=[])):
+                    turned = [ast.Call(f, [ast.BinOp(w, ast.MatMult(), arg)], [])]
+                case _:
+                    continue
+            for new in turned if len(turned) == 1 else ():
+                yield f"{said(new)} stands for {said(node)}", _target(statement), swapped(tree, node, new)
 
 
 def _kept_otherwise(tree: ast.Module) -> Iterator[tuple[str, str, ast.Module]]:
