@@ -130,7 +130,7 @@ ERRORS = [
     (py("wrong:quits"), "exited (code 0)"),
     (py("wrong:nothing"), "returned NoneType"),
     (py("wrong:no_x"), "the key 'x'"),
-    (py("wrong:awkward"), "complex is not JSON"),
+    (py("wrong:awkward"), "return real numbers"),
 ]
 
 

@@ -232,7 +232,7 @@ SAID: dict[str, tuple[tuple[str, ...], str]] = {
     "every round twice": (ALL, "taken twice|every step is doubled"),
     "halved": (ALL, "0.5|halved"),
     "over the round": (ALL, "inverse/round period=1|t\\^-1|m is divided by the number of steps|\\(eta / t\\)"),
-    "weight decay": (ALL, "0.0078125 x"),
+    "weight decay": (ALL, r"\(127 / 128\) x"),
     "float32": (ALL, "float32|single precision"),
     "one too many": (ALL[:1], "p_i = n_i / \\(1 \\+ sum\\(n_j\\)\\)"),
     "clipped": (DECAYING[:1], "every change is clipped to \\[-0.3, 0.3\\]"),
