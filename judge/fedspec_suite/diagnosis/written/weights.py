@@ -227,10 +227,9 @@ def mean_of(
             taken(y)
             return np.asarray(claimed[n], float)
 
-        # A quantity of the mean in which each coordinate moves its own, in proportion.
-        if not np.allclose(through(made + 1) - want, want - through(made - 1)) or np.array_equal(
-            through(made + 1), want
-        ):
+        up, down = through(made + 1), through(made - 1)
+        if np.array_equal(up, want) or not np.allclose(up - want, want - down):
+            # It doesn't move with the mean, or not in proportion to it.
             continue
         try:
             y = reach(through, np.asarray(answer[n], float), made, want)
