@@ -1,4 +1,4 @@
-"""Recurrent layers and norms with running statistics in stacks of clients: as torch computes them one by one."""
+"""Recurrent layers, norms with running statistics and dropout in stacks of clients: as torch has them one by one."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from fedspec_torch import Federation, ModuleError, cohorts, simulate
 from fedspec_torch.gradients import methods
+from fedspec_torch.gradients.dropout import Masks
 from fedspec_torch.gradients.recurrent import Steps
 
 SWITCHES = ("bidirectional", "batch_first", "bias")
@@ -95,3 +96,45 @@ def test_a_cumulative_mean_trains_one_after_another() -> None:
     fed = Federation(module, F.cross_entropy, data, batch_size=4)
     list(simulate("fedavg", fed, plan=cohorts(3, steps=2), rounds=2, eta_l=0.1, eta=1.0))
     assert [choice.name for choice in fed.choices.values()] == ["looped"]
+
+
+def dropping(inplace: bool) -> nn.Module:
+    torch.manual_seed(4)
+    drops = nn.Dropout(0.25), nn.Dropout(0.5, inplace), nn.Dropout(0.0)
+    parts = (nn.Linear(3, 16), drops[0], nn.ReLU(), nn.BatchNorm1d(16), nn.Linear(16, 8), drops[1], drops[2])
+    return nn.Sequential(*parts, nn.Linear(8, 2)).double()
+
+
+@pytest.mark.parametrize("inplace", [False, True])
+def test_clients_that_drop_entries_lose_the_same_ones_together(inplace: bool) -> None:
+    torch.manual_seed(6)
+    data = [(torch.randn(9 + i, 3).double(), torch.arange(9 + i) % 2) for i in range(5)]
+    ends = []
+    for way in ("stacked", "looped"):
+        fed = Federation(dropping(inplace), F.cross_entropy, data, batch_size=4, way=way)
+        run = simulate("fedavg", fed, plan=cohorts(3, steps=(1, 4), seed=2), rounds=3, eta_l=0.3, eta=1.0)
+        before = torch.get_rng_state()
+        list(run)
+        assert torch.equal(before, torch.get_rng_state())
+        ends.append((run.x, run.b))
+    torch.testing.assert_close(*ends, rtol=1e-12, atol=1e-13)
+
+
+def test_clients_that_drop_the_same_entries_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def alike(self: Masks, device: torch.device, seeds: list[int]) -> None:
+        made(self, device, [seeds[0]] * len(seeds))
+
+    made = Masks.__init__
+    monkeypatch.setattr(Masks, "__init__", alike)
+    data = [(torch.randn(8, 3).double(), torch.arange(8) % 2) for _ in range(3)]
+    fed = Federation(dropping(False), F.cross_entropy, data, batch_size=4, way="stacked")
+    with pytest.raises(ModuleError, match="comes to other gradients"):
+        list(simulate("fedavg", fed, plan=cohorts(3, steps=2), rounds=1, eta_l=0.3, eta=1.0))
+
+
+@pytest.mark.parametrize("name", ["AlphaDropout", "RReLU", "FractionalMaxPool2d"])
+def test_other_draws_train_one_after_another(name: str) -> None:
+    module, loss, data = LAYERS[name].made()
+    fed = Federation(module, loss, data, batch_size=2)
+    list(simulate("fedavg", fed, plan=cohorts(len(data), steps=2), rounds=1, eta_l=0.1, eta=1.0))
+    assert {choice.name for choice in fed.choices.values()} == {"looped"}

@@ -83,7 +83,7 @@ CASES: list[tuple[str, Callable[[], object], type[FedspecError], tuple[str, ...]
     ("rate of a record", lambda: FedAvg(eta_l=math.nan), ParameterError, ("eta_l", "nan", "> 0")),
     ("decay", lambda: FedAdam(**{**ADAM, "beta1": 1.0}), ParameterError, ("beta1", "1.0", "[0, 1)")),
     ("solver", lambda: FedNova(eta_l=0.1, solver="adam"), UnknownNameError, ("solver", "'adam'", "momentum")),  # type: ignore[arg-type]
-    ("algorithm", lambda: find("fedbest"), UnknownNameError, ("algorithm", "'fedbest'", "fedams", "fedspec list")),
+    ("algorithm", lambda: find("fedbest"), UnknownNameError, ("algorithm", "'fedbest'", "fedsam", "fedspec list")),
     ("claim", lambda: find("adam").reading("mine"), UnknownNameError, ("reading", "'mine'", "kingma-2015")),
     ("cover", lambda: Cover(((0,), (2,)), 3), CoverError, ("cover", "1", "every coordinate")),
     ("cover range", lambda: Cover(((0, 3),), 2), CoverError, ("cover", "(0, 3)", "0..1")),

@@ -115,7 +115,7 @@ class Ways:
                 self._look(name, here, plain, advised=False)
 
             found = choose(self.network, x, batch, agrees)
-            words = filter(None, [self.network.by_itself, found.why])
+            words = filter(None, [self.network.by_itself if found.name in ALONE else "", found.why])
             self.choices[size] = replace(found, why="; ".join(words))
         elif self.choices[size].name not in self._agreed:
             self._look(self.choices[size].name, here, plain)

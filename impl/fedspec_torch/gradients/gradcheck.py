@@ -212,7 +212,7 @@ def refusal(network: Network, name: str) -> str:
     """Return why a method isn't compared with autograd: the comparison couldn't show its fault; "" if it is."""
     if name == CHANNELS_LAST and name not in network.ways:
         return network.by_itself or f"it {Reason.NO_IMAGES}, as convolutions of images have"
-    if name not in ALONE and network.by_itself:
+    if name not in (*ALONE, "stacked") and network.by_itself:
         return network.by_itself
     if name in WRITTEN_OUT or name in ALONE:
         return ""

@@ -36,6 +36,7 @@ from fedspec_torch.data.examples import Examples, Minibatch
 from fedspec_torch.data.structures import PAIR, Structure
 from fedspec_torch.gradients import heap, module_state
 from fedspec_torch.gradients.calls import Call, Loss, call_of
+from fedspec_torch.gradients.dropout import masking
 from fedspec_torch.gradients.graphs import Recordings
 from fedspec_torch.gradients.recurrent import stepping
 from fedspec_torch.gradients.vmap_guard import guard
@@ -113,7 +114,7 @@ class Network:
 
     @property
     def by_itself(self) -> str:
-        """Reason why clients need plain autograd one by one; "" if none."""
+        """Reason why clients need plain autograd one by one, or masks of their own in a stack; "" if none."""
         return f"it {Reason.DRAWS}, and each client has draws of its own" if self.draws else ""
 
     @property
@@ -124,7 +125,9 @@ class Network:
         """
         images = not self.draws and any(len(shape) == IMAGES for shape in self.shapes.values())
         alone = [name for name in ALONE if images or name != CHANNELS_LAST]
-        return alone if self.by_itself or self.is_large else [*(name for name in WAYS if name not in ALONE), *alone]
+        if self.is_large:
+            return alone
+        return [*(["stacked"] if self.draws else (name for name in WAYS if name not in ALONE)), *alone]
 
     @cached_property
     def is_large(self) -> bool:
@@ -385,8 +388,17 @@ def stacked(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weight
     torch's own rule for a norm under vmap takes clients as further channels, so each has its own statistics.
     """
     leaf = x.detach().requires_grad_()
-    with torch.enable_grad(), network.turn, guard(network.asked), attending(), stepping(network.module):
-        losses, after = vmap(network.value)(network.named(leaf), network.running_of(batch), *batch.leaves)
+    masks = masking(network.draws, x.device, batch.seeds)
+
+    def one(client: Tensor, *given: Any) -> tuple[Tensor, dict[str, Tensor]]:
+        if drawn is not None:
+            drawn.client = client
+        return network.value(*given)
+
+    with torch.enable_grad(), network.turn, guard(network.asked), attending(), stepping(network.module), masks as drawn:
+        who, same = torch.arange(len(x), device=x.device), "error" if drawn is None else "same"
+        run = vmap(one, randomness=same)
+        losses, after = run(who, network.named(leaf), network.running_of(batch), *batch.leaves)
         (g,) = torch.autograd.grad(losses.sum(), leaf)
     _keep(batch, after)
     return g, losses.detach()

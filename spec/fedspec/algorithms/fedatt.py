@@ -68,7 +68,7 @@ class State:
 
 
 @rule
-def layer_lengths(deltas: Stack, shape: Sequence[int], *, length: LayerLength = LayerLength.FROBENIUS) -> Any:
+def layer_lengths(deltas: Stack, shape: tuple[int, ...], *, length: LayerLength = LayerLength.FROBENIUS) -> Any:
     """Length of each client's change of one layer.
 
         s_i = ||Delta_i^l||                        fedatt.s
