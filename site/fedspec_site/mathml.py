@@ -27,6 +27,10 @@ PRODUCTS = {"IL", "IM", "JW", "Km", "Kn", "RIM", "WJ", "WX"}
 ACCENTED = re.compile(r"(?![Ww]hat|[Tt]hat|chat)([A-Za-z]|Delta)(hat|tilde|bar)")
 
 
+SUMS = ("sum", "int", "prod")
+"""Words for signs that apply to the whole product behind them."""
+
+
 @dataclass
 class Token:
     text: str
@@ -59,7 +63,7 @@ class Reader:
                 self.k += 1
                 # "a b / c" divides all of the product, "a b/c" its last factor.
                 since = product if one.spaced else len(parts) - 1
-                above, below = "".join(parts[since:]), self.factor() if self.k < self.end else ""
+                above, below = "".join(parts[since:]), self.divisor() if self.k < self.end else ""
                 parts[since:] = [f"<mfrac><mrow>{_bare(above)}</mrow><mrow>{_bare(below)}</mrow></mfrac>"]
             elif one.mate < 0 and one.kind == "sign" and one.text not in ("'", "..."):
                 self.k += 1
@@ -67,9 +71,16 @@ class Reader:
                 product = len(parts) if one.text in LOOSE else product
             else:
                 parts.append(self.factor())
-                product = len(parts) if one.text in ("sum", "int", "prod") else product
+                product = len(parts) if one.text in SUMS else product
         self.k, self.end = kept
         return "".join(parts)
+
+    def divisor(self) -> str:
+        """Return what divides: one factor, or a sum with all factors that it adds up."""
+        adds, text = self.tokens[self.k].text in SUMS, self.factor()
+        while adds and self.k < self.end and (self.tokens[self.k].kind != "sign" or self.tokens[self.k].mate > self.k):
+            text += self.factor()
+        return text
 
     def factor(self) -> str:
         """Return a name, number or group with its scripts and arguments."""

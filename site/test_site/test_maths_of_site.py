@@ -198,3 +198,12 @@ def test_a_row_shows_its_rules_under_what_it_decides_of_them(site: Site) -> None
     assert "x = state.x + eta * m_hat / (sqrt(v_step) + eps)" in code["fadas"]
     assert any("return change" in words for words in code["fedbuff"])
     assert not any("change / steps" in words for words in code["fedbuff"])
+
+
+@pytest.mark.parametrize(
+    ("name", "equation", "below"),
+    [("fedatt", "fedatt.a", "∑jexp(sj)"), ("geometric-median", "geometric-median.delta", "∑iβi")],
+)
+def test_a_sum_divides_with_all_that_it_adds_up(site: Site, name: str, equation: str, below: str) -> None:
+    (fraction,) = (one for one in right(formulas(site, name)[equation]) if one.tag == "mfrac")
+    assert "".join(leaves(fraction.within[1])).replace("\u2061", "").replace("\u2062", "") == below
