@@ -106,7 +106,8 @@ def beside() -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
         torch.manual_seed(2)
         module = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Dropout(0.3), nn.Linear(4, 2))
         data = [(torch.randn(n, 3), torch.randint(2, (n,))) for n in (5, 6, 7, 5, 6, 7)]
-        fed = Federation(module, nn.functional.cross_entropy, data, batch_size=3, statistics=reading)
+        # A measured way may be another one in each process.
+        fed = Federation(module, nn.functional.cross_entropy, data, batch_size=3, statistics=reading, way="looped")
         run = simulate("fedavg", fed, plan=cohorts(4, steps=2), rounds=3, shards=SHARDS, eta_l=0.1, eta=1.0)
         list(run)
         found[reading] = (run.x.clone(), torch.cat([b.reshape(-1).double() for b in run.module().buffers()]))

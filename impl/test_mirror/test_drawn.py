@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
@@ -56,7 +56,10 @@ def test_torchs_generator_is_left_as_it_was() -> None:
 
 
 def test_ways_that_pass_clients_together_say_why_not() -> None:
-    fed = federation(dropped())
+    # Masks of dropout alone are drawn for a stack too, so that seconds decide there.
+    module = cast(nn.Sequential, dropped())
+    module[2] = nn.AlphaDropout(0.5)
+    fed = federation(module)
     list(simulate("fedavg", fed, plan=cohorts(None, steps=1), rounds=1, eta_l=0.2, eta=1.0))
     (choice,) = fed.choices.values()
     assert choice.name == "looped"

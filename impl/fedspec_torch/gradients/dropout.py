@@ -6,12 +6,13 @@ client with that seed draws the same masks, in the same order of calls, so that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.func import vmap
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
@@ -30,6 +31,16 @@ class Masks(TorchFunctionMode):
         super().__init__()
         self.generators = [torch.Generator(device).manual_seed(seed) for seed in seeds]
         self.client: Tensor | None = None
+
+    def over(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the function vmapped over the clients, each with its own masks."""
+
+        def one(client: Tensor, *given: Any) -> Any:
+            self.client = client
+            return f(*given)
+
+        who = torch.arange(len(self.generators), device=self.generators[0].device)
+        return lambda *given: vmap(one, randomness="same")(who, *given)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run a call; dropout takes the clients' masks."""

@@ -38,7 +38,7 @@ from fedspec_torch.gradients import heap, module_state
 from fedspec_torch.gradients.calls import Call, Loss, call_of
 from fedspec_torch.gradients.dropout import masking
 from fedspec_torch.gradients.graphs import Recordings
-from fedspec_torch.gradients.recurrent import stepping
+from fedspec_torch.gradients.recurrent import stepping_of
 from fedspec_torch.gradients.vmap_guard import guard
 from fedspec_torch.layers import chains as layers
 from fedspec_torch.layers.descent import gradients
@@ -111,6 +111,11 @@ class Network:
     def draws(self) -> bool:
         """True if module or loss drew random numbers at the first call."""
         return module_state.RANDOM in self.asked
+
+    @cached_property
+    def stepping(self) -> Callable[[], AbstractContextManager[Any]]:
+        """Context of vmapped calls: recurrent layers step by step, if the module has any."""
+        return stepping_of(self.module)
 
     @property
     def by_itself(self) -> str:
@@ -389,16 +394,9 @@ def stacked(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weight
     """
     leaf = x.detach().requires_grad_()
     masks = masking(network.draws, x.device, batch.seeds)
-
-    def one(client: Tensor, *given: Any) -> tuple[Tensor, dict[str, Tensor]]:
-        if drawn is not None:
-            drawn.client = client
-        return network.value(*given)
-
-    with torch.enable_grad(), network.turn, guard(network.asked), attending(), stepping(network.module), masks as drawn:
-        who, same = torch.arange(len(x), device=x.device), "error" if drawn is None else "same"
-        run = vmap(one, randomness=same)
-        losses, after = run(who, network.named(leaf), network.running_of(batch), *batch.leaves)
+    with torch.enable_grad(), network.turn, guard(network.asked), attending(), network.stepping(), masks as drawn:
+        run = vmap(network.value) if drawn is None else drawn.over(network.value)
+        losses, after = run(network.named(leaf), network.running_of(batch), *batch.leaves)
         (g,) = torch.autograd.grad(losses.sum(), leaf)
     _keep(batch, after)
     return g, losses.detach()
@@ -426,7 +424,7 @@ def vmapped(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weight
     def one(row: Vector, running: Mapping[str, Tensor], *leaves: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         return network.value(network.named(row), running, *leaves)
 
-    with network.turn, guard(network.asked), attending(), stepping(network.module):
+    with network.turn, guard(network.asked), attending(), network.stepping():
         g, (losses, after) = vmap(grad_and_value(one, has_aux=True))(
             x.detach(), network.running_of(batch), *batch.leaves
         )

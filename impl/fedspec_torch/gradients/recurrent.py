@@ -82,6 +82,6 @@ def _layer(cell: Cell, x: Tensor, state: State, weights: Sequence[Tensor], *, ba
     return torch.stack(hs[::-1] if back else hs), state
 
 
-def stepping(module: nn.Module) -> AbstractContextManager[Any]:
-    """Return the context for a vmapped call: recurrent layers step by step, if the module has any."""
-    return Steps() if any(isinstance(part, nn.RNNBase) for part in module.modules()) else nullcontext()
+def stepping_of(module: nn.Module) -> Callable[[], AbstractContextManager[Any]]:
+    """Return what makes the context of a vmapped call: recurrent layers step by step, if the module has any."""
+    return Steps if any(isinstance(part, nn.RNNBase) for part in module.modules()) else nullcontext

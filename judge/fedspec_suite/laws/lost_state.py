@@ -17,6 +17,7 @@ import numpy as np
 
 from fedspec.contract import Begin, Event, Session
 from fedspec.errors import FedspecError
+from fedspec.params import layers, shapes
 from fedspec.reference import SUBJECT
 from fedspec.rounding import TYPES, Grid, on_grid
 from fedspec_suite.measure.bench import WORDS, Bench, Measured, Shown, reference, specified
@@ -110,7 +111,7 @@ class Interrupted:
 
     def __init__(self, session: Any, spoil: Spoil, places: Container[int]) -> None:
         self.session, self.spoil, self.places = session, spoil, places
-        self.taken = self.steps = self.rounds = 0
+        self.steps = self.rounds = 0
         self.first = held(session)
         self.past = [self.first]
         self.last: Event | None = None
@@ -119,7 +120,7 @@ class Interrupted:
 
     def step(self, event: Event) -> Any:
         """Corrupt the state if a restore is due; then take the event."""
-        if self.taken - 1 in self.places:
+        if len(self.past) - 2 in self.places:
             there = getattr(self.last, "participants", ())
             seen = Seen(
                 self.first, (*self.past,), self._again, there, (*self.order,), self.shown, self.steps, self.rounds
@@ -129,9 +130,8 @@ class Interrupted:
         self.order |= dict.fromkeys(getattr(event, "participants", ()))
         self.steps += int(np.sum(getattr(event, "steps", 0)))
         # The first round of all begins by itself.
-        self.rounds += isinstance(event, Begin) or not self.taken
+        self.rounds += isinstance(event, Begin) or self.last is None
         self.last = event
-        self.taken += 1
         self.shown = answer = self.session.step(event)
         self.past.append(held(self.session))
         if isinstance(event, Begin):
@@ -234,11 +234,10 @@ def _counted(n: str, count: Callable[[Seen], int], more: int, seen: Seen) -> Sta
 
 def _swapped(s: Scenario, vectors: Sequence[str]) -> Iterator[tuple[str, set[str], Spoil]]:
     """Losses of the blocks' order: vectors are saved in one order of blocks and read in the other."""
-    places, at = dict[str, np.ndarray[Any, Any]](), 0
-    for name, a in s.case.x0.items():
-        places[name] = np.arange(at, at := at + a.size)
-    if len(places) < 2:
+    of_blocks = shapes(s.case.x0)
+    if len(of_blocks) < 2:
         return
+    places = {name: np.arange(b.start, b.stop) for name, b in zip(of_blocks, layers(of_blocks), strict=True)}
     orders = {"of their names": sorted(places), "that is reversed": [*places][::-1]}
     for words, order in orders.items():
         saved = np.concatenate([places[name] for name in order])
@@ -278,13 +277,18 @@ def _largest(n: str, seen: Seen) -> State:
     return {n: type(seen.now[n])([max(seen.now[n])] * len(seen.now[n]))}
 
 
+def _like(own: Any, rows: Sequence[Any]) -> Any:
+    """Rows of clients as a field has its own: in an array, or in a tuple."""
+    return np.array(rows, dtype=own.dtype) if isinstance(own, np.ndarray) else tuple(rows)
+
+
 def _in_order(names: Sequence[str], seen: Seen) -> State:
     """Fields with a row for each client: row k is that of the k-th client to take part."""
 
     def rows(n: str) -> Any:
         own, known = seen.now[n], [*seen.order]
         found = [own[i] for i in known] + [*seen.start[n][len(known) :]]
-        return np.array(found, dtype=own.dtype) if isinstance(own, np.ndarray) else tuple(found)
+        return _like(own, found)
 
     return {n: rows(n) for n in names}
 
@@ -294,8 +298,7 @@ def _as_text(names: Sequence[str], seen: Seen) -> State:
 
     def rows(n: str) -> Any:
         own = seen.now[n]
-        order = sorted(range(len(own)), key=str)
-        return own[order] if isinstance(own, np.ndarray) else tuple(own[i] for i in order)
+        return _like(own, [own[i] for i in sorted(range(len(own)), key=str)])
 
     return {n: rows(n) for n in names}
 
@@ -306,7 +309,7 @@ def _absent(names: Sequence[str], seen: Seen) -> State:
     def rows(n: str) -> Any:
         pairs = enumerate(zip(seen.first[n], seen.now[n], strict=True))
         found = [first if seen.there and i not in seen.there else now for i, (first, now) in pairs]
-        return np.array(found, dtype=seen.now[n].dtype) if isinstance(seen.now[n], np.ndarray) else tuple(found)
+        return _like(seen.now[n], found)
 
     return {n: rows(n) for n in names}
 

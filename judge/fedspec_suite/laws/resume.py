@@ -102,19 +102,14 @@ def _sitting_out(s: Scenario) -> Scenario:
 def _renumbered(s: Scenario) -> Scenario:
     """The case with other numbers of its clients, some of two digits: as text, 10 comes before 2."""
     problem = s.case.problem
-    if problem is None or not all(isinstance(e, Round) for e in s.events):
+    rounds = [e for e in s.events if isinstance(e, Round)]
+    if problem is None or len(rounds) < len(s.events) or len(problem.e) > CLIENTS:
         return s
-    count = len(problem.e)
-    total = max(CLIENTS, count)
     # 5 and 12 have no common factor, so that no two clients get one number.
-    numbers = [(2 + 5 * i) % total if total == CLIENTS else i for i in range(count)]
-    old = dict(zip(numbers, range(count), strict=True))
-    there = picked(problem, [old.get(k, 0) for k in range(total)])
-    events = (
-        replace(e, participants=tuple(numbers[i] for i in e.participants)) if isinstance(e, Round) else e
-        for e in s.events
-    )
-    return replace(s, case=replace(s.case, problem=there), events=tuple(events))
+    old = {(2 + 5 * i) % CLIENTS: i for i in range(len(problem.e))}
+    numbers, there = [*old], picked(problem, [old.get(k, 0) for k in range(CLIENTS)])
+    events = tuple(replace(e, participants=tuple(numbers[i] for i in e.participants)) for e in rounds)
+    return replace(s, case=replace(s.case, problem=there), events=events)
 
 
 CLIENTS = 12

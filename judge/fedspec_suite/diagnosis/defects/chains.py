@@ -178,14 +178,11 @@ def _recounted(count: Callable[[int, int, int], int], micro: int, inner: Running
 
     def take(inner: Running, event: Event, k: int) -> Any:
         nonlocal steps
-        claimed = inner.steps
-        if isinstance(event, Gradient):
-            steps += 1
-            due = count(inner.k + 1, steps, micro) % claimed.k == 0
-            inner.steps = replace(claimed, k=1 if due else NEVER)
-        answer = inner.step(event)
-        inner.steps = claimed
-        return answer
+        if not isinstance(event, Gradient):
+            return inner.step(event)
+        steps += 1
+        due = count(inner.k + 1, steps, micro) % inner.steps.k == 0
+        return _under(inner, event, k=1 if due else NEVER)
 
     return Stepping(inner, take)
 
@@ -196,9 +193,14 @@ NEVER = 10**9
 
 def _slow_late(period: int, inner: Running, event: Event, k: int) -> Any:
     """The first synchronisation of a round moves nothing: the slow model is the fast one there."""
+    first = isinstance(event, Gradient) and inner.k + 1 == period
+    return _under(inner, event, alpha=1.0) if first else inner.step(event)
+
+
+def _under(inner: Running, event: Event, **changed: float) -> Any:
+    """The answer to an event under other numbers of the claimed changes of the model."""
     claimed = inner.steps
-    if isinstance(event, Gradient) and inner.k + 1 == period:
-        inner.steps = replace(claimed, alpha=1.0)
+    inner.steps = replace(claimed, **changed)
     answer = inner.step(event)
     inner.steps = claimed
     return answer
@@ -272,12 +274,15 @@ def _shared_clips(setting: Setting) -> Iterator[Defect]:
 
         return with_gradients(s, *map(shared, setting.gradients))
 
-    for field, found in (("gradients", given), ("messages", None)):
-        for link in getattr(setting, field):
-            name, _, number = link.partition(" ")
-            if name in WHOLE:
-                words = f"each block is clipped to {number} / sqrt(number of blocks), not all together to {number}"
-                yield Defect(words=words, given=found) if found else roundings.of_each(words, name, _by_block)
+    def words(link: str) -> str:
+        _, _, number = link.partition(" ")
+        return f"each block is clipped to {number} / sqrt(number of blocks), not all together to {number}"
+
+    of_gradients, of_messages = (
+        [k for k in links if k.split()[0] in WHOLE] for links in (setting.gradients, setting.messages)
+    )
+    yield from (Defect(words=words(link), given=given) for link in of_gradients)
+    yield from (roundings.of_each(words(link), link.split()[0], _by_block) for link in of_messages)
 
 
 def _by_block(there: Callable[..., Any], link: Any, delta: Any, n: int, blocks: Any) -> Any:

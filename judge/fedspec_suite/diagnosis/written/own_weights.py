@@ -28,7 +28,7 @@ from fedspec_suite.diagnosis.written.notation import in_symbols
 from fedspec_suite.diagnosis.written.plays import Play
 from fedspec_suite.diagnosis.written.replay import code_of, in_place_of
 from fedspec_suite.diagnosis.written.synthesis import rule_with
-from fedspec_suite.diagnosis.written.weights import CONDITION, SLACK, mean_of
+from fedspec_suite.diagnosis.written.weights import SLACK, WORDS, mean_of, near, weights_of
 from fedspec_suite.measure.formulas import ROWS, evaluated, smallest, terms_of
 from fedspec_suite.measure.reaching import flat_model
 from fedspec_suite.measure.setting import Setting
@@ -71,7 +71,7 @@ def _formulas(box: Box, name: str, plays: Sequence[Play]) -> Iterator[tuple[ast.
         rounds = [one for play in plays for one in _rounds(box, name, play)]
     except (KeyError, *CANNOT):
         return
-    if not rounds or all(_near(b, w).all() for b, w, _ in rounds):
+    if not rounds or all(near(b, w).all() for b, w, _ in rounds):
         return
     there = [text for text in rounds[0][2] if all(text in values for *_, values in rounds)]
     # Of two texts with the same values the shorter one is taken: a name.
@@ -91,7 +91,7 @@ def _formulas(box: Box, name: str, plays: Sequence[Play]) -> Iterator[tuple[ast.
     written = {"F": "({})", "S": "({}).sum()", "X": "max(({}).tolist())"}
     for answer in smallest(terms, want[rows], (SLACK * (np.abs(want) + 1))[rows]):
         formula, said = copied(answer.expression), _in_words(answer.expression, box, texts)
-        if _near(evaluated(ast.unparse(formula), found), want).all():
+        if near(evaluated(ast.unparse(formula), found), want).all():
             for symbol in loaded(formula) & found.keys():
                 text = written[symbol[0]].format(texts[f"F{symbol[1:]}"])
                 formula = Put(ast.Name(symbol, ast.Load()), ast.parse(text, mode="eval").body).visit(formula)
@@ -104,7 +104,7 @@ def _in_words(formula: ast.expr, box: Box, texts: Mapping[str, str]) -> str:
     def put(found: re.Match[str]) -> str:
         part = box.written_out(ast.parse(texts[f"F{found[2]}"], mode="eval").body, _once(box))
         text = in_symbols(_Sums().visit(part), ())
-        return f"{WORDS[found[1]]}({text})" if found[1] in "SX" or re.search(r" [+-] ", text) else text
+        return f"{WORDS.get(found[1], '')}({text})" if found[1] in WORDS or re.search(r" [+-] ", text) else text
 
     return re.sub(r"\b([FSX])(\d+)\b", put, in_symbols(formula, ()))
 
@@ -123,15 +123,6 @@ class _Sums(ast.NodeTransformer):
             case ast.Call(func=ast.Attribute(value=v, attr="sum"), args=[]):
                 return ast.Call(ast.Name("sum", ast.Load()), [v], [])
         return node
-
-
-WORDS = {"F": "", "S": "sum", "X": "max"}
-"""Names of what is made of an expression over the clients, by the first letter of its symbol."""
-
-
-def _near(a: Array, b: Array) -> Array:
-    near: Array = np.abs(a - b) <= SLACK * (np.abs(b) + 1)
-    return near
 
 
 def _rounds(box: Box, name: str, play: Play) -> Iterator[tuple[Array, Array, Mapping[str, Array]]]:
@@ -181,10 +172,7 @@ def _rounds(box: Box, name: str, play: Play) -> Iterator[tuple[Array, Array, Map
         env = {**envs[0]}
         weights, stack = np.asarray(eval(w, space, env), float), np.asarray(eval(rows, space, env), float)
         y = mean_of(session, answer, last, taken, weights @ stack, plain)
-        if len(weights) < stack.shape[1] and np.linalg.cond(stack) < CONDITION:
-            b = np.linalg.lstsq(stack.T, y, rcond=None)[0]
-            if not _near(b @ stack, y).all():
-                raise KeyError("no weighted sum of the rows")
+        if (b := weights_of(y, stack)) is not None:
             yield b, weights, {text: v for text in before_mean for v in _numbers(text, space, env, len(weights))}
 
 

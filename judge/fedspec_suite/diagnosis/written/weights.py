@@ -95,9 +95,9 @@ class Round:
 def weighted(plays: Sequence[Play], setting: Setting) -> Iterator[Variant]:
     """The claimed rule with the subject's weights, if one formula gives them in all plays."""
     rounds = _solved(plays, everywhere=False)
-    if not rounds or all(_near(r.b, r.w).all() for r in rounds):
+    if not rounds or all(near(r.b, r.w).all() for r in rounds):
         return
-    lone = all(len(r.w) == 1 or _near(r.b, r.w).all() for r in rounds)
+    lone = all(len(r.w) == 1 or near(r.b, r.w).all() for r in rounds)
     forms = (*LEAVES, *FORMS, *_own_forms(rounds))
     bracketed = (k for k, form in enumerate(forms) if form == FLOOR or any(name in form for name in BRACKETS))
     conditions = {"M", *BRACKETS, *(f"{which}{k}" for k in bracketed for which in "FSX")}
@@ -117,7 +117,7 @@ def observed(plays: Sequence[Play], *, alike: bool = True) -> str:
         alike: True: also count weights that are the claimed ones times one factor, which may be a factor of the rate.
     """
     for r in _solved(plays, everywhere=True):
-        if len(r.w) > 1 and not _near(r.b, r.w).all() and (alike or np.ptp(r.b / r.w) > SLACK):
+        if len(r.w) > 1 and not near(r.b, r.w).all() and (alike or np.ptp(r.b / r.w) > SLACK):
             columns = ([float(k.size) for k in r.rows], r.b, r.w)
             n, b, w = (", ".join(f"{v if abs(v) > NEAR_0 else 0:.4g}" for v in column) for column in columns)
             return f"clients with {n} examples weigh {b}, not {w}"
@@ -145,9 +145,25 @@ def _numbers(family: str, n: float, m: float, b: float, d: float) -> tuple[float
         return ((b * m - d * n) / (d - b),) if "+" in family and b != d else (n * d / b, m * b / d)
 
 
-def _near(a: Array, b: Array) -> Array:
-    near: Array = np.abs(a - b) <= SLACK * (np.abs(b) + 1)
-    return near
+def near(a: Array, b: Array) -> Array:
+    """Tell of each number whether it is the wanted one, but for roundings."""
+    found: Array = np.abs(a - b) <= SLACK * (np.abs(b) + 1)
+    return found
+
+
+def weights_of(y: Array, rows: Array) -> Array | None:
+    """Return the weights of the sum of rows that a vector is; None if the rows don't determine them.
+
+    Raises:
+        KeyError: the vector is no such sum.
+    """
+    # With one coordinate more than clients, a vector that is no weighted sum of the rows shows.
+    if len(rows) >= rows.shape[1] or np.linalg.cond(rows) >= CONDITION:
+        return None
+    b: Array = np.linalg.lstsq(rows.T, y, rcond=None)[0]
+    if not near(b @ rows, y).all():
+        raise KeyError("no weighted sum of the rows")
+    return b
 
 
 def _solved(plays: Sequence[Play], *, everywhere: bool) -> list[Round]:
@@ -191,11 +207,7 @@ def _rounds(play: Play) -> Iterator[Round]:
             continue
         w, rows = mean.calls[0]
         y = mean_of(session, answer, last, taken, w @ rows, plain)
-        # With one coordinate more than clients, a vector that is no weighted sum of the rows shows.
-        if len(w) < rows.shape[1] and np.linalg.cond(rows) < CONDITION:
-            b = np.linalg.lstsq(rows.T, y, rcond=None)[0]
-            if not _near(b @ rows, y).all():
-                raise KeyError("no weighted sum of the rows")
+        if (b := weights_of(y, rows)) is not None:
             yield Round(b, w, [*waits], play.s)
         waits.clear()
 
@@ -223,6 +235,10 @@ def mean_of(
     for n, want in sorted(first.items(), key=lambda one: not np.array_equal(one[1], made)):
         if want.shape != made.shape:
             continue
+        if np.array_equal(want, made):
+            taken(y := np.asarray(answer[n], float))
+            session.state = as_shown(session.state, answer)
+            return y
 
         def through(y: Array, n: str = n) -> Array:
             taken(y)
@@ -278,7 +294,7 @@ def _formulas(
     rows = np.resize(np.random.default_rng(3).permutation(len(want)), ROWS)
     sizes = {n: 2 if n[0] in "SX" or n in {f"F{k}" for k in range(len(LEAVES), len(forms))} else 1 for n in columns}
     for answer in smallest(terms_of(columns, rows, sizes), want[rows], (SLACK * (np.abs(want) + 1))[rows]):
-        if _near(evaluated(ast.unparse(answer.expression), columns), want).all():
+        if near(evaluated(ast.unparse(answer.expression), columns), want).all():
             yield answer.expression
 
 
