@@ -116,15 +116,15 @@ def test_an_entry_about_a_law_that_is_asked_no_more_is_left_alone() -> None:
     """A file of yesterday still works: nothing is asked of it, and nothing is said of it until it expires."""
     old = entry(law="unanimous")
     assert not complaints([old], [judged(PASSED)], DAY, only=(), law="*")
-    assert patterns_of("*", [old], itself=False) == "*"
+    assert patterns_of("*", [old]) == "*"
     expired = entry(law="unanimous", until=date(2020, 1, 1))
     assert not complaints([expired], [judged(PASSED)], DAY, only=(), law="*")
 
 
 def test_an_entry_about_a_property_has_it_asked() -> None:
-    assert patterns_of("*", [entry(law="follows-x"), entry(2, law="client-*")], itself=False) == "*,client-*"
-    assert patterns_of("follows-x", [entry(law="client-*")], itself=False) == "follows-x"
-    assert patterns_of("*", [], itself=True) == "*,properties"
+    assert patterns_of("*", [entry(law="follows-x"), entry(2, law="client-*")]) == "*,client-*"
+    assert patterns_of("follows-x", [entry(law="client-*")]) == "follows-x"
+    assert patterns_of("*", [], "properties") == "*,properties"
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,8 @@ import numpy as np
 import pytest
 from test_judge.support import FEW, SUBJECTS, with_own
 
+from fedspec_suite.laws import LAWS
+
 pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
 
 HOME = Path(__file__).resolve().parents[2]
@@ -40,6 +42,12 @@ def test_what_is_written_is_shown_judged_and_drawn(written: Path) -> None:
     plugin = ("--plugin", "fed_mean.py")
     shown = with_own("show", "fed-mean", "--all", *plugin, cwd=written)
     assert "m = beta m + (1 - beta) Delta" in shown.out and "fed-mean.step" in shown.out
+    # Weights are code of fedspec: the properties are asked once.
+    checked = with_own(
+        "check", "spec", "--only", "fed-mean/server", "--profile", "quick", "--json", *plugin, cwd=written
+    )
+    asked = [{o["law"] for o in row["obligations"]} for row in json.loads(checked.out)]
+    assert "unrolled" in asked[0] and asked[1] == asked[2] == {law for law in asked[1] if law in LAWS}
     listed = with_own(*plugin, "list", "--json", cwd=written)
     assert "fed-mean" in {row["id"] for row in json.loads(listed.out)}
     drawn = with_own("graph", "--of", "fed-mean", "--format", "json", *plugin, cwd=written)

@@ -101,9 +101,16 @@ def test_an_offer_that_cannot_be_judged_is_a_line_beside_the_others() -> None:
 
 
 def test_offers_that_shrink_between_two_handshakes(tmp_path: Path) -> None:
-    ran = inside("check", hostile("shrinks", str(tmp_path / "times")), GOOD, *SOME, "--json")
-    assert [r["verdict"] for r in ran.rows] == ["asked in part", "error", "asked in part"]
-    assert "not the same as when it was first started" in ran.rows[1]["first_deviation"]
+    others = GOOD, hostile("dtype-sometimes")
+    ran = inside("check", *others, hostile("shrinks", str(tmp_path / "times")), *SOME, "--json")
+    assert [r["verdict"] for r in ran.rows] == ["asked in part"] * 3 + ["error"]
+    assert "not the same as when it was first started" in ran.rows[3]["first_deviation"]
+
+
+def test_the_first_subjects_are_started_once(tmp_path: Path) -> None:
+    started = tmp_path / "times"
+    ran = inside("check", hostile("shrinks", str(started)), *SOME, "--json")
+    assert "error" not in {r["verdict"] for r in ran.rows} and started.read_text() == "x"
 
 
 @pytest.mark.parametrize("fault", ["dtype-sometimes", "stderr-flood"])

@@ -14,15 +14,16 @@ from fedspec_suite.judge.capsules.writer import capsule
 from fedspec_suite.judge.equation_coverage import compared_quantities, with_coverage
 from fedspec_suite.judge.expected_failures import Complaint, Expectation, complaints, excused
 from fedspec_suite.judge.first_play import first_play, is_nowhere_finite
-from fedspec_suite.judge.plan import Budgeted, Planned, Task, Turns, opened, planned
+from fedspec_suite.judge.plan import Budgeted, Planned, Started, Task, Turns, planned
 from fedspec_suite.judge.refused_zeros import obligations as refusals
 from fedspec_suite.judge.refused_zeros import refused_by
-from fedspec_suite.judge.request import Request, chosen, command, failed, is_itself, is_own, reason_of
+from fedspec_suite.judge.request import Request, chosen, command, failed, is_itself, reason_of
 from fedspec_suite.judge.runner import (
     asks,
     judge_offer,
     laws_named,
     not_asked,
+    own_properties,
     patterns_of,
     profile_named,
     result_of,
@@ -60,13 +61,25 @@ def check(request: Request, progress: Callable[[str], None] = lambda text: None)
     names = [n for i in request.implementations for n in ((i,) if i in request.given else locate.expand(i))]
     missing = environments.missing(name for name in names if name not in request.given)
     with environments.made(missing.values(), progress) as making:
-        plan = planned(request, names, {name: making[e] for name, e in missing.items()}, progress)
-        # Where nothing is made, all is known before anything is judged.
-        yield from _in_turn(request, plan if missing else list(plan), len(names), progress)
+        started = Started(WAITING)
+        plan = planned(request, names, {name: making[e] for name, e in missing.items()}, progress, started)
+        try:
+            # Where nothing is made, all is known before anything is judged.
+            yield from _in_turn(request, plan if missing else list(plan), len(names), progress, started)
+        finally:
+            started.end()
+
+
+WAITING = 2
+"""Number of subjects that wait for their task instead of being started again; each holds its imports in memory."""
 
 
 def _in_turn(
-    request: Request, plan: Iterable[Planned | None], subjects: int, progress: Callable[[str], None]
+    request: Request,
+    plan: Iterable[Planned | None],
+    subjects: int,
+    progress: Callable[[str], None],
+    started: Started,
 ) -> Iterator[Result]:
     """Judge what is planned as it becomes known; the results come in the order of the subjects."""
 
@@ -85,8 +98,10 @@ def _in_turn(
 
     known: Iterable[Task | None] = list(tasks()) if isinstance(plan, list) else tasks()
     alone = request.jobs == 1 or (isinstance(known, list) and len(known) == 1)
+    if not alone:
+        started.end()
     try:
-        for place, result in (_alone if alone else _shared)(request, known, progress):
+        for place, result in _alone(request, known, progress, started) if alone else _shared(request, known):
             turns.came.setdefault(place, []).append(result)
             progress(f"judged {turns.far()}, {_verdict(result)}")
             for ready in turns.ready():
@@ -103,20 +118,22 @@ Placed = tuple[tuple[int, int], Result]
 """Result with the position of its task."""
 
 
-def _alone(request: Request, tasks: Iterable[Task | None], progress: Callable[[str], None]) -> Iterator[Placed]:
+def _alone(
+    request: Request, tasks: Iterable[Task | None], progress: Callable[[str], None], started: Started
+) -> Iterator[Placed]:
     for task in tasks:
         if task is None:
             time.sleep(BEAT)
         else:
-            yield from _placed(request, task, progress)
+            yield from ((task.place, result) for result in judge(request, task, progress, started))
 
 
-def _shared(request: Request, tasks: Iterable[Task | None], progress: Callable[[str], None]) -> Iterator[Placed]:
+def _shared(request: Request, tasks: Iterable[Task | None]) -> Iterator[Placed]:
     return run_tasks(partial(_placed, request), partial(_missed, request), tasks, request.jobs)
 
 
-def _placed(request: Request, task: Task, progress: Callable[[str], None] = lambda text: None) -> Iterator[Placed]:
-    return ((task.place, result) for result in judge(request, task, progress))
+def _placed(request: Request, task: Task) -> Iterator[Placed]:
+    return ((task.place, result) for result in judge(request, task))
 
 
 def _missed(request: Request, task: Task, done: int, reason: str) -> Iterator[Placed]:
@@ -139,11 +156,16 @@ def _entries(request: Request, task: Task, number: int) -> list[Expectation]:
     return [e for e in request.expect if number in chosen(task.among, [e.offer])]
 
 
-def judge(request: Request, task: Task, progress: Callable[[str], None] = lambda text: None) -> Iterator[Result]:
+def judge(
+    request: Request,
+    task: Task,
+    progress: Callable[[str], None] = lambda text: None,
+    started: Started | None = None,
+) -> Iterator[Result]:
     """Check some offers of a subject and yield their results; an error becomes the result of its offer."""
     done = 0
     try:
-        with opened(request, task.name, progress) as answering:
+        with (started or Started(0)).taken(request, task.name, progress) as answering:
             subject = Budgeted(answering, task.budget)
             for number, offer in task.offers:
                 yield _judged(request, task, subject, number, offer, progress)
@@ -167,7 +189,7 @@ def _judged(
             subject,
             profile=request.profile,
             seed=request.seed,
-            law=patterns_of(request.law, entries, itself=is_itself(subject) and is_own(offer.algorithm)),
+            law=patterns_of(request.law, entries, own_properties(subject, offer)),
             reach=request.reach,
             progress=partial(_below, progress, f"{offer.algorithm}/{offer.level} of {task.name}"),
             stop=request.stop,

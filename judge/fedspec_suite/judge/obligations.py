@@ -10,12 +10,13 @@ from fedspec.contract import Offer, Subject
 from fedspec_suite.judge.equation_coverage import compared_quantities
 from fedspec_suite.judge.expected_failures import Expectation, excused
 from fedspec_suite.judge.refused_zeros import refused_by
-from fedspec_suite.judge.request import Request, chosen, command, is_itself, is_own
+from fedspec_suite.judge.request import Request, chosen, command
 from fedspec_suite.judge.runner import (
     PROFILES,
     REQUIREMENT,
     asked_of,
     asks,
+    own_properties,
     patterns_of,
     requirement_obligations,
     result_of,
@@ -59,7 +60,7 @@ class OneByOne:
         self._ask_of(self.offer)
         self._known: dict[tuple[str, str], Obligation] = {}
         self.rows: list[tuple[str, str]] = []
-        patterns = patterns_of(request.law, self.entries, itself=is_itself(subject) and is_own(self.offer.algorithm))
+        patterns = patterns_of(request.law, self.entries, own_properties(subject, self.offer))
         for dtype, setting in self._settings.items():
             for law, reason in asked_of(setting, self.offer, subject.info.concurrent, patterns):
                 self.rows.append((law.id, dtype))

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -59,6 +59,7 @@ def planned(
     names: Sequence[str],
     awaited: Mapping[str, Future[Path]],
     progress: Callable[[str], None],
+    started: Started,
 ) -> Iterator[Planned | None]:
     """Yield the plan of each subject as soon as the subject can be started; None while none can be started.
 
@@ -67,6 +68,7 @@ def planned(
         names: names of single subjects.
         awaited: subjects whose environments are being made.
         progress: told what takes time.
+        started: receives the first subjects, still running.
 
     Raises:
         FedspecError: after all were asked, there is nothing that can be judged.
@@ -84,10 +86,12 @@ def planned(
         try:
             if name in awaited:
                 awaited[name].result()
-            with opened(request, name, progress) as subject:
+            with ExitStack() as stack:
+                subject = stack.enter_context(opened(request, name, progress))
                 offers = tuple(subject.info.offers)
-            if not offers:
-                raise ContractError(f"adapter: {name} claims nothing; list its claims in `info`")
+                if not offers:
+                    raise ContractError(f"adapter: {name} claims nothing; list its claims in `info`")
+                started.keep(name, subject, stack)
         except (ContractError, SubjectError) as error:
             unusable.append((place, error))
             yield Planned(place, (failed(request, name, None, (), str(error)),))
@@ -103,6 +107,39 @@ def planned(
         told = [one for _, some in sorted(offered.items()) for one in some]
         first = min(unusable, key=lambda one: one[0])[1] if unusable else None
         raise first or unmatched(request.implementations, request.only, told)
+
+
+class Started:
+    """Subjects that were started for the plan and wait for their first task in this process; starting torch takes 2 s.
+
+    Attributes:
+        most: largest number of subjects that wait at a time.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._waiting: dict[str, tuple[Subject, ExitStack]] = {}
+
+    def keep(self, name: str, subject: Subject, stack: ExitStack) -> None:
+        """Take over what ends a subject, unless enough subjects wait."""
+        if name not in self._waiting and len(self._waiting) < self.most:
+            self._waiting[name] = subject, stack.pop_all()
+
+    @contextmanager
+    def taken(self, request: Request, name: str, progress: Callable[[str], None]) -> Iterator[Subject]:
+        """Context manager of the waiting subject called ``name``, or of a new one; it ends the subject."""
+        if name in self._waiting:
+            subject, stack = self._waiting.pop(name)
+            with stack:
+                yield subject
+        else:
+            with opened(request, name, progress) as subject:
+                yield subject
+
+    def end(self) -> None:
+        """End the subjects that still wait."""
+        while self._waiting:
+            self._waiting.popitem()[1][1].close()
 
 
 def _able(place: int, offer: Offer, unusable: list[tuple[int, FedspecError]]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import pickle
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -18,6 +18,7 @@ from fedspec.contract import Offer, Subject
 from fedspec.errors import PluginError, UnknownNameError, none_called
 from fedspec_suite.judge.case_search import Trial, once, paired, replayed, search
 from fedspec_suite.judge.expected_failures import Expectation
+from fedspec_suite.judge.request import is_itself, is_own
 from fedspec_suite.laws import ALL, LAWS, PROPERTIES, Law, all_laws, follows_rule, matching, properties, retired
 from fedspec_suite.laws.applicability import NEEDS, SKIPPED
 from fedspec_suite.laws.common import pairs
@@ -70,6 +71,9 @@ ITSELF = "the specification breaks laws that its row does not deny"
 UNDECIDED = "rounding decides what laws ask of its rule, and its row does not deny these laws"
 """Finding about an own row for which rounding decides laws that do not run the rule, as for a rule that takes a sign.
 """
+
+WEIGHTS = "weights"
+"""Name of the option of an averaging server that :func:`fedspec.mixing.weighted.shares` reads."""
 
 PATIENCE = 3
 """Number of laws without an answer after which the runner skips the rest of an offer."""
@@ -415,19 +419,36 @@ def laws_named(patterns: str) -> str:
     return patterns
 
 
-def patterns_of(law: str, entries: Sequence[Expectation], *, itself: bool) -> str:
+def patterns_of(law: str, entries: Sequence[Expectation], own: str = "") -> str:
     """Return the patterns of the laws to run on an offer.
 
-    Without ``--law`` they also name the properties that an expected failure is about, and every property of an own
-    algorithm's row: no test of ours holds its specification to anything.
+    Without ``--law`` they also name the properties that an expected failure is about, and :func:`own_properties`.
 
     Args:
         law: the patterns of the request.
         entries: the expected failures that are about the offer.
-        itself: True if the offer is the specification's, of an own algorithm.
+        own: patterns of properties that the offer is asked without ``--properties``.
     """
     named = [e.law for e in entries if not matching(e.law).keys() <= LAWS.keys()]
-    return ",".join([law, *named, *([PROPERTIES] if itself else [])]) if law == ALL else law
+    return ",".join([law, *named, *filter(None, [own])]) if law == ALL else law
+
+
+def own_properties(subject: Subject, offer: Offer) -> str:
+    """Return patterns of the properties of an own algorithm's specification, which no test of ours checks; else "".
+
+    The weights are fedspec's code. So weights other than the default are asked only what the default isn't asked.
+    """
+    if not (is_itself(subject) and is_own(offer.algorithm)):
+        return ""
+    if WEIGHTS not in offer.options:
+        return PROPERTIES
+
+    def asked(options: Mapping[str, str]) -> set[str]:
+        one = replace(offer, options=options)
+        settings = [setting_of(one, dtype) for dtype in offer.dtypes]
+        return {law.id for s in settings for law, _ in asked_of(s, one, subject.info.concurrent, PROPERTIES)}
+
+    return ",".join(sorted(asked(offer.options) - asked({k: v for k, v in offer.options.items() if k != WEIGHTS})))
 
 
 def asks(patterns: str, law: str) -> bool:
