@@ -16,14 +16,15 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.internal.conjecture import providers
 
+from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Case, Event
 from fedspec.reference import SUBJECT
 from fedspec_suite.judge import runner
 from fedspec_suite.judge.case_search import Drawn, Trial, once, search
-from fedspec_suite.measure import bench
+from fedspec_suite.measure import bench, setting
 from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.seeded_draws import draw_cases, not_local
-from fedspec_suite.measure.setting import setting_of
+from fedspec_suite.measure.setting import SETTINGS, setting_of
 from fedspec_suite.measure.verdict import Deviates, Deviation, Status, Undecided
 
 CASES = st.lists(st.integers(0, 1000), min_size=3, max_size=3).map(np.array)
@@ -93,7 +94,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Note the searches."""
     searched: list[Any] = []
     monkeypatch.setattr(runner, "search", lambda *given: searched.append(given) or search(*given))
-    monkeypatch.setattr(bench, "_shared", {})
+    bench.shared_of.cache_clear()
     return searched
 
 
@@ -148,13 +149,19 @@ class Disturbed:
         self.subject.open.discard(id(self))
 
 
-def test_what_is_known_of_settings_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench, "_shared", {})
-    settings = [setting_of(o) for o in SUBJECT.info.offers[: bench.SETTINGS + 2]]
-    known = [*map(bench.shared_of, settings)]
-    assert bench.shared_of(setting_of(SUBJECT.info.offers[3])) is known[3]
-    assert bench.shared_of(settings[0]) is not known[0]
-    assert len(bench._shared) == bench.SETTINGS
+def test_what_is_known_of_settings_is_bounded() -> None:
+    settings = [setting_of(o) for o in SUBJECT.info.offers[: SETTINGS + 2]]
+    assert setting_of(replace(SUBJECT.info.offers[3])) is settings[3]
+    assert setting_of(SUBJECT.info.offers[3], "float32") is not settings[3]
+    assert setting_of(SUBJECT.info.offers[0]) is not settings[0]
+    assert len(setting._settings) == SETTINGS
+
+
+def test_a_row_that_another_file_brings_has_settings_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    offer = SUBJECT.info.offers[3]
+    before = setting_of(offer)
+    monkeypatch.setitem(CATALOGUE, offer.algorithm, replace(before.algorithm, title="another"))
+    assert setting_of(offer) is not before and setting_of(offer).algorithm.title == "another"
 
 
 def test_no_case_has_a_number_of_somebodys_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,8 @@ import math
 import pickle
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from fedspec_suite.measure.input_ranges import Extent, extent_of, widen
 from fedspec_suite.measure.process import SubjectError, SubjectRaised
 from fedspec_suite.measure.running_error import RUNNING, Running, bounds_of
 from fedspec_suite.measure.scenario import Scenario, describe, running
-from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.setting import SETTINGS, Setting
 from fedspec_suite.measure.tagged_numbers import SHORT
 from fedspec_suite.measure.verdict import ADAPTER, Beyond, Deviates, Deviation, Undecided
 
@@ -286,31 +287,18 @@ class Shared:
     """Cache of what does not depend on the subject, for all offers that come to one setting.
 
     Attributes:
-        algorithm: algorithm of the setting.
         drawn: as in ``Bench``.
         wanted: as in ``Bench``.
     """
 
-    algorithm: Algorithm
     drawn: dict[Hashable, list[tuple[bytes, bool]]] = field(default_factory=dict)
     wanted: dict[bytes, list[Shown]] = field(default_factory=dict)
 
 
-SETTINGS = 16
-"""Number of settings whose cases are kept at a time."""
-
-_shared: dict[Hashable, Shared] = {}
-
-
+@lru_cache(maxsize=SETTINGS)
 def shared_of(setting: Setting) -> Shared:
-    """Return what offers of settings with these values share, and forget the oldest of the others."""
-    # No number of an algorithm is used again while it is held here.
-    key = id(setting.algorithm), *(str(getattr(setting, f.name)) for f in fields(setting) if f.name != "algorithm")
-    shared = _shared.pop(key, None) or Shared(setting.algorithm)
-    _shared[key] = shared
-    if len(_shared) > SETTINGS:
-        del _shared[next(iter(_shared))]
-    return shared
+    """Return what offers of a setting share."""
+    return Shared()
 
 
 def bench_of(subject: Subject, offer: Offer, setting: Setting) -> Bench:

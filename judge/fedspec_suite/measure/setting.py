@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from fedspec import buffers
@@ -422,7 +422,9 @@ def _copied(field: Any) -> Any:
 
 
 def setting_of(offer: Offer, dtype: str = "", reach: Reach = USUAL_REACH) -> Setting:
-    """Resolve an offer to its setting; the floating-point type is the offer's first by default.
+    """Resolve an offer to its setting, the same object for offers with equal fields.
+
+    The floating-point type is the offer's first by default.
 
     Raises:
         UnknownNameError: algorithm, level, reading or option is not in the catalogue.
@@ -447,7 +449,7 @@ def setting_of(offer: Offer, dtype: str = "", reach: Reach = USUAL_REACH) -> Set
     tied, options = untied(algorithm, offer.options)
     resolved = algorithm.resolve(offer.reading, {**unclaimed(algorithm, offer), **options})
     check_average(offer, algorithm, resolved.get("weights", ""))
-    return Setting(
+    setting = Setting(
         algorithm=algorithm,
         level=offer.level,
         reading=offer.reading,
@@ -469,3 +471,16 @@ def setting_of(offer: Offer, dtype: str = "", reach: Reach = USUAL_REACH) -> Set
         **{name: _copied(getattr(offer, name)) for name in BESIDE},
         varies=offer.rates if offer.rates in RATES_AT else "",
     )
+    # The algorithm by its object, which the kept setting holds: a file may bring another of that id.
+    key = id(algorithm), *(str(getattr(setting, f.name)) for f in fields(setting) if f.name != "algorithm")
+    kept = _settings.pop(key, setting)
+    _settings[key] = kept
+    if len(_settings) > SETTINGS:
+        del _settings[next(iter(_settings))]
+    return kept
+
+
+SETTINGS = 16
+"""Number of settings that are kept at a time, with what is known of each."""
+
+_settings: dict[Hashable, Setting] = {}
