@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 from fedspec_proofs.claim import Finding
-from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.draw import Draw, curried
+from fedspec_proofs.engines.identities import identities
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,8 @@ def _not_negative(value: Any) -> bool:
     return bool(value >= 0) if isinstance(value, Fraction | int) else bool(value.is_nonnegative)
 
 
-def adds_up(make: Callable[[Draw], Sum], *but: str, shares: Mapping[str, Any] | None = None) -> Body:
+@curried
+def adds_up(draw: Draw, make: Callable[[Draw], Sum], *but: str, shares: Mapping[str, Any] | None = None) -> list[Any]:
     """Identity to check: right - left - spare - steps (all except those named in ``but``); zero if they add up.
 
     Args:
@@ -46,19 +47,15 @@ def adds_up(make: Callable[[Draw], Sum], *but: str, shares: Mapping[str, Any] | 
     Raises:
         ValueError: a multiplier or the slack may be negative.
     """
-
-    def body(draw: Draw) -> list[Any]:
-        whole = make(draw)
-        used = {name: step for name, step in whole.steps.items() if name not in but}
-        signs = {**{name: step.multiplier for name, step in used.items()}, "the slack": whole.spare}
-        negative = [name for name, value in signs.items() if not _not_negative(value)]
-        if negative:
-            raise ValueError(f"adds_up: {', '.join(negative)} may be negative; multipliers and slack must be >= 0")
-        share = shares or {}
-        total = sum(share.get(name, 1) * s.multiplier * (s.high - s.low) for name, s in used.items())
-        return [whole.right - whole.left - total - whole.spare]
-
-    return body
+    whole = make(draw)
+    used = {name: step for name, step in whole.steps.items() if name not in but}
+    signs = {**{name: step.multiplier for name, step in used.items()}, "the slack": whole.spare}
+    negative = [name for name, value in signs.items() if not _not_negative(value)]
+    if negative:
+        raise ValueError(f"adds_up: {', '.join(negative)} may be negative; multipliers and slack must be >= 0")
+    share = shares or {}
+    total = sum(share.get(name, 1) * s.multiplier * (s.high - s.low) for name, s in used.items())
+    return [whole.right - whole.left - total - whole.spare]
 
 
 def added(make: Callable[[Draw], Sum], names: Mapping[str, str]) -> Finding:

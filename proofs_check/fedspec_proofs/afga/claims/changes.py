@@ -27,8 +27,8 @@ from fedspec_proofs.afga.kit.server_inductions import rootless
 from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Severity, Source, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decided
-from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.draw import Draw, curried
+from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.kit.adding import confirmed
@@ -44,18 +44,15 @@ F8_WORDS = {
 }
 
 
-def _within(bound: Callable[[Path], Any]) -> Callable[[Path], Iterable[Sides]]:
+@curried
+def _within(path: Path, bound: Callable[[Path], Any]) -> Iterable[Sides]:
     """|Delta|^2, |m|^2 and v_hat_j at most B^2, |v|^2 at most B^4."""
-
-    def sides(path: Path) -> Iterable[Sides]:
-        B2 = bound(path) ** 2
-        for delta, state in run(path):
-            yield delta @ delta, {"Delta": B2}
-            yield state.m @ state.m, {"m": B2}
-            yield max(state.v_hat), {"v_hat": B2}
-            yield state.v @ state.v, {"v": B2**2}
-
-    return sides
+    B2 = bound(path) ** 2
+    for delta, state in run(path):
+        yield delta @ delta, {"Delta": B2}
+        yield state.m @ state.m, {"m": B2}
+        yield max(state.v_hat), {"v_hat": B2}
+        yield state.v @ state.v, {"v": B2**2}
 
 
 PATH_HOLDS: dict[str, Callable[[Path], bool]] = {
@@ -152,22 +149,19 @@ def lemma_f_8_repaired() -> Finding:
     return confirmed(reach_lines(), searched(Inequality(any_path, PATH_HOLDS, _within(reach)), 500, drop=120), 500)
 
 
-def _split(n: int, m: int, steps: int) -> Body:
+@curried
+def _split(draw: Draw, n: int, m: int, steps: int) -> list[Any]:
     """1_S' W^s 1_T less m p + rest_S' (W - J)^s rest_T, through the exchange, for all S and T of m; |rest_S|^2."""
-
-    def body(draw: Draw) -> list[Any]:
-        W, p, found = doubly(draw, n), F(m, n), []
-        J = topology.complete(n, EXACT)
-        sets = [exact.vector(*(int(i in S) for i in range(n))) for S in combinations(range(n), m)]
-        for one in sets:
-            x, rest = one[:, None], (one - p)[:, None]
-            for _ in range(steps):
-                x, rest = gossip(x, W), (W - J) @ rest
-            found += [other @ x[:, 0] - m * p - (other - p) @ rest[:, 0] for other in sets]
-            found.append((one - p) @ (one - p) - m * (1 - p))
-        return found
-
-    return body
+    W, p, found = doubly(draw, n), F(m, n), []
+    J = topology.complete(n, EXACT)
+    sets = [exact.vector(*(int(i in S) for i in range(n))) for S in combinations(range(n), m)]
+    for one in sets:
+        x, rest = one[:, None], (one - p)[:, None]
+        for _ in range(steps):
+            x, rest = gossip(x, W), (W - J) @ rest
+        found += [other @ x[:, 0] - m * p - (other - p) @ rest[:, 0] for other in sets]
+        found.append((one - p) @ (one - p) - m * (1 - p))
+    return found
 
 
 @claim(

@@ -18,21 +18,18 @@ from fedspec_proofs.afga.kit.networks import blended_permutation, opposed
 from fedspec_proofs.afga.kit.rounds import clients
 from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.draw import Draw, curried
+from fedspec_proofs.engines.identities import identities
 
 
-def _contracts(n: int, order: Callable[[Draw, int], Mixing]) -> Body:
+@curried
+def _contracts(draw: Draw, n: int, order: Callable[[Draw, int], Mixing]) -> list[Any]:
     """Identities of an exchange: WX minus its mean is (W - J) times X minus its mean, and the mean stays."""
-
-    def body(draw: Draw) -> list[Any]:
-        W, X = order(draw, n), draw("X", n, 2)
-        J = topology.complete(n, EXACT)
-        after = gossip(X, W)
-        shrunk = after - J @ after - (W - J) @ (X - J @ X)
-        return [*shrunk.ravel(), *(J @ after - J @ X).ravel()]
-
-    return body
+    W, X = order(draw, n), draw("X", n, 2)
+    J = topology.complete(n, EXACT)
+    after = gossip(X, W)
+    shrunk = after - J @ after - (W - J) @ (X - J @ X)
+    return [*shrunk.ravel(), *(J @ after - J @ X).ravel()]
 
 
 @claim(
@@ -96,16 +93,14 @@ def assumption_d_1() -> Finding:
 def anova() -> Finding:
     """For K = 2 clusters of n = 2 and 3, with gradients as free numbers."""
 
-    def body(n: int) -> Any:
-        def one(draw: Draw) -> list[Any]:
-            g = draw("g", 2, n)
-            centres = [sum(row) / F(n) for row in g]
-            whole = sum(centres) / F(2)
-            left = sum((v - whole) ** 2 for v in g.ravel()) / F(2 * n)
-            inner = sum((g[k, i] - centres[k]) ** 2 for k in (0, 1) for i in range(n)) / F(2 * n)
-            return [left - inner - sum((c - whole) ** 2 for c in centres) / F(2)]
-
-        return one
+    @curried
+    def body(draw: Draw, n: int) -> list[Any]:
+        g = draw("g", 2, n)
+        centres = [sum(row) / F(n) for row in g]
+        whole = sum(centres) / F(2)
+        left = sum((v - whole) ** 2 for v in g.ravel()) / F(2 * n)
+        inner = sum((g[k, i] - centres[k]) ** 2 for k in (0, 1) for i in range(n)) / F(2 * n)
+        return [left - inner - sum((c - whole) ** 2 for c in centres) / F(2)]
 
     return identities({"n = 2": body(2), "n = 3": body(3)})
 

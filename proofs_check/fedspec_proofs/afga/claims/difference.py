@@ -34,9 +34,9 @@ from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import decide
 from fedspec_proofs.engines.certificate import Step, Sum
 from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw, several
+from fedspec_proofs.engines.draw import Draw, curried, several
 from fedspec_proofs.engines.expectation import mean, signs
-from fedspec_proofs.engines.identities import Body, identities, identity
+from fedspec_proofs.engines.identities import identities, identity
 from fedspec_proofs.kit.adding import confirmed, in_setting, summed
 from fedspec_proofs.refutation import refutation
 
@@ -67,24 +67,21 @@ def lemma_f_5() -> Finding:
     )
 
 
-def senders_vary(K: int, n: int, m: int, clusters: Any) -> Body:
+@curried
+def senders_vary(draw: Draw, K: int, n: int, m: int, clusters: Any) -> list[Any]:
     """E over senders of Delta_r^2, minus Deltabar_r^2 and the claimed variance; zero if the identity holds."""
-
-    def body(draw: Draw) -> list[Any]:
-        X = draw("X", K * n, 1)
-        zero = X[0] * 0
-        share = exact.vector(*[F(1, K)] * K)
-        sets = list(combinations(range(n), m))
-        parts = [[mean_change(X[k * n : (k + 1) * n], zero, S) for S in sets] for k in range(K)]
-        draws = list(product(range(len(sets)), repeat=K))
-        total = sum(cluster_mean(np.stack([parts[k][s] for k, s in enumerate(at)]), share)[0] ** 2 for at in draws)
-        centres = [sum(X[k * n : (k + 1) * n, 0]) / F(n) for k in range(K)]
-        spread = sum((X[k * n + i, 0] - centres[k]) ** 2 for k in range(K) for i in range(n)) / F(K * n)
-        whole = sum(centres) / F(K)
-        left = F(n - m, clusters * m * (n - 1))
-        return [total / F(len(draws)) - whole**2 - left * spread]
-
-    return body
+    X = draw("X", K * n, 1)
+    zero = X[0] * 0
+    share = exact.vector(*[F(1, K)] * K)
+    sets = list(combinations(range(n), m))
+    parts = [[mean_change(X[k * n : (k + 1) * n], zero, S) for S in sets] for k in range(K)]
+    draws = list(product(range(len(sets)), repeat=K))
+    total = sum(cluster_mean(np.stack([parts[k][s] for k, s in enumerate(at)]), share)[0] ** 2 for at in draws)
+    centres = [sum(X[k * n : (k + 1) * n, 0]) / F(n) for k in range(K)]
+    spread = sum((X[k * n + i, 0] - centres[k]) ** 2 for k in range(K) for i in range(n)) / F(K * n)
+    whole = sum(centres) / F(K)
+    left = F(n - m, clusters * m * (n - 1))
+    return [total / F(len(draws)) - whole**2 - left * spread]
 
 
 SIZES = [(1, 2, 1), (1, 2, 2), (1, 3, 1), (1, 3, 2), (1, 4, 2), (2, 2, 1), (2, 2, 2), (2, 3, 2), (3, 2, 1)]

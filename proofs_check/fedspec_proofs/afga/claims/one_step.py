@@ -25,8 +25,8 @@ from fedspec_proofs.afga.kit.rounds import given
 from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Source, claim
 from fedspec_proofs.engines.algebra import Statement, decided
 from fedspec_proofs.engines.certificate import Step, Sum
-from fedspec_proofs.engines.draw import Draw, several
-from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.draw import Draw, curried, several
+from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.kit.adding import summed
 
@@ -114,40 +114,36 @@ def sizes(draw: Draw) -> Statement:
     return Statement({"m": every(m >= 1, m <= n), "n": n >= 2}, shown)
 
 
-def _drawn(n: int, m: int, matrix: Callable[[Draw, int], Mixing] = doubly, only: int | None = None) -> Body:
+@curried
+def _drawn(
+    draw: Draw, n: int, m: int, matrix: Callable[[Draw, int], Mixing] = doubly, only: int | None = None
+) -> list[Any]:
     """Mean over all sets of clients (or ``only`` some of them), through the rule, of |xbar_(t+1) - x_r|^2, minus its
     claimed value; no noise.
     """
-
-    def body(draw: Draw) -> list[Any]:
-        eta_l, g, X, W = draw("eta_l", positive=True), draw("g", n), draw("X", n, 1), matrix(draw, n)
-        x, oracles = draw("x"), given(g.reshape(1, n, 1))
-        sets = list(combinations(range(n), m))[:only]
-        moved = []
-        for S in map(list, sets):
-            stepped = sgd(X[S], gradients(oracles, S, 0, X[S]), eta_l=eta_l)
-            moved.append(gossip(put(X, S, stepped), W)[:, 0])
-        mean = sum((sum(models) / F(n) - x) ** 2 for models in moved) / F(len(sets))
-        h, u = sum(g) / F(n), sum(X[:, 0]) / F(n) - x
-        variance = sum((g_i - h) ** 2 for g_i in g) / F(n)
-        fac = F(m * (n - m), n * (n - 1))
-        return [mean - (u - eta_l * F(m, n) * h) ** 2 - eta_l**2 * fac / F(n) * variance]
-
-    return body
+    eta_l, g, X, W = draw("eta_l", positive=True), draw("g", n), draw("X", n, 1), matrix(draw, n)
+    x, oracles = draw("x"), given(g.reshape(1, n, 1))
+    sets = list(combinations(range(n), m))[:only]
+    moved = []
+    for S in map(list, sets):
+        stepped = sgd(X[S], gradients(oracles, S, 0, X[S]), eta_l=eta_l)
+        moved.append(gossip(put(X, S, stepped), W)[:, 0])
+    mean = sum((sum(models) / F(n) - x) ** 2 for models in moved) / F(len(sets))
+    h, u = sum(g) / F(n), sum(X[:, 0]) / F(n) - x
+    variance = sum((g_i - h) ** 2 for g_i in g) / F(n)
+    fac = F(m * (n - m), n * (n - 1))
+    return [mean - (u - eta_l * F(m, n) * h) ** 2 - eta_l**2 * fac / F(n) * variance]
 
 
-def _noise(biased: bool = False, correlated: bool = False) -> Body:
+@curried
+def _noise(draw: Draw, biased: bool = False, correlated: bool = False) -> list[Any]:
     """A step with noise, one client's noise more at a time; E of products of noises and with the rest are numbers."""
-
-    def body(draw: Draw) -> list[Any]:
-        rest2, noise2, variance, share = several(draw, "rest^2, noise^2, variance, eta_l/n")
-        with_rest, together = (draw(name) if kept else 0 for name, kept in (("bias", biased), ("joint", correlated)))
-        so_far = rest2 + share**2 * noise2
-        # (rest - share (noise + one more))^2, multiplied out; so far the noise goes with nothing.
-        after = rest2 - 2 * share * with_rest + share**2 * (noise2 + 2 * together + variance)
-        return [after - so_far - share**2 * variance]
-
-    return body
+    rest2, noise2, variance, share = several(draw, "rest^2, noise^2, variance, eta_l/n")
+    with_rest, together = (draw(name) if kept else 0 for name, kept in (("bias", biased), ("joint", correlated)))
+    so_far = rest2 + share**2 * noise2
+    # (rest - share (noise + one more))^2, multiplied out; so far the noise goes with nothing.
+    after = rest2 - 2 * share * with_rest + share**2 * (noise2 + 2 * together + variance)
+    return [after - so_far - share**2 * variance]
 
 
 @claim(

@@ -19,8 +19,8 @@ from fedspec_proofs.afga.kit.network import EXACT
 from fedspec_proofs.afga.kit.networks import blended_permutation
 from fedspec_proofs.claim import AFGA, Engine, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.draw import Draw, curried
+from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.refutation import refutation
 
 APPENDIX = "Appendix C"
@@ -59,13 +59,11 @@ def eq_7() -> Finding:
 def eq_7_repaired() -> Finding:
     """Proof for n = 2 and n = 3, for every doubly stochastic matrix."""
 
-    def body(n: int, make: Callable[[Draw, int], Mixing]) -> Body:
-        def one(draw: Draw) -> list[Any]:
-            W, J = make(draw, n), topology.complete(n, EXACT)
-            gap = W - J
-            return [*(gap @ gap - (W @ W - J)).ravel(), *(W @ J - J).ravel(), *(J @ W - J).ravel()]
-
-        return one
+    @curried
+    def body(draw: Draw, n: int, make: Callable[[Draw, int], Mixing]) -> list[Any]:
+        W, J = make(draw, n), topology.complete(n, EXACT)
+        gap = W - J
+        return [*(gap @ gap - (W @ W - J)).ravel(), *(W @ J - J).ravel(), *(J @ W - J).ravel()]
 
     weaker = {"n = 2, rows only": body(2, row_stochastic)}
     return identities(
@@ -73,18 +71,15 @@ def eq_7_repaired() -> Finding:
     )
 
 
-def _shrinks(n: int, weight: Any = 1, make: Callable[[Draw, int], Mixing] = doubly) -> Body:
+@curried
+def _shrinks(draw: Draw, n: int, weight: Any = 1, make: Callable[[Draw, int], Mixing] = doubly) -> list[Any]:
     """|x|^2 - |(W - J) x|^2 less n xbar^2 + 1/2 sum (W'W)_jk (x_j - x_k)^2, (W - J) x = Wx - J Wx by the rule."""
-
-    def body(draw: Draw) -> list[Any]:
-        W, x = make(draw, n), draw("x", n, 1)
-        J = topology.complete(n, EXACT)
-        image = gossip(x, W) - J @ gossip(x, W)
-        gram, centre = W.T @ W, sum(x[:, 0]) / F(n)
-        pairs = sum(gram[j, k] * (x[j, 0] - x[k, 0]) ** 2 for j in range(n) for k in range(j))
-        return [sum(x[:, 0] ** 2) - sum(image[:, 0] ** 2) - n * centre**2 - weight * pairs]
-
-    return body
+    W, x = make(draw, n), draw("x", n, 1)
+    J = topology.complete(n, EXACT)
+    image = gossip(x, W) - J @ gossip(x, W)
+    gram, centre = W.T @ W, sum(x[:, 0]) / F(n)
+    pairs = sum(gram[j, k] * (x[j, 0] - x[k, 0]) ** 2 for j in range(n) for k in range(j))
+    return [sum(x[:, 0] ** 2) - sum(image[:, 0] ** 2) - n * centre**2 - weight * pairs]
 
 
 @claim(

@@ -23,8 +23,8 @@ from fedspec_proofs.afga.kit.constants import between, dissimilar
 from fedspec_proofs.afga.kit.network import EXACT, Network, hyper
 from fedspec_proofs.afga.kit.networks import conditions, two_tilts
 from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Sharpness, Source, Verdict, claim, false
-from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.draw import Draw, curried
+from fedspec_proofs.engines.identities import identities
 
 Sets = Sequence[tuple[int, ...]]
 
@@ -51,13 +51,11 @@ def _fedamsgrad(x: Vector, clients: Sequence[Oracle], S: tuple[int, ...], steps:
     return aggregate(messages, Weighting.UNIFORM, messages[0].delta)
 
 
-def _against_fedamsgrad(n: int, S: tuple[int, ...], computing: Sets, mixing: Mixing) -> Body:
-    def body(draw: Draw) -> list[Any]:
-        x, eta_l, clients = draw("x", 1), draw("eta_l", positive=True), affine(draw, n)
-        ours = afga.change(hyper(eta_l), x, clients, Exchange(S, tuple(computing), mixing))
-        return list(ours - _fedamsgrad(x, clients, S, len(computing), eta_l))
-
-    return body
+@curried
+def _against_fedamsgrad(draw: Draw, n: int, S: tuple[int, ...], computing: Sets, mixing: Mixing) -> list[Any]:
+    x, eta_l, clients = draw("x", 1), draw("eta_l", positive=True), affine(draw, n)
+    ours = afga.change(hyper(eta_l), x, clients, Exchange(S, tuple(computing), mixing))
+    return list(ours - _fedamsgrad(x, clients, S, len(computing), eta_l))
 
 
 def _servers(draw: Draw) -> list[Any]:
@@ -104,15 +102,13 @@ def reduction() -> Finding:
     )
 
 
-def _one_cluster(n: int, S: tuple[int, ...], computing: Sets, clusters: Any) -> Body:
-    def body(draw: Draw) -> list[Any]:
-        x, eta_l, clients, W = draw("x", 1), draw("eta_l", positive=True), affine(draw, n), doubly(draw, n)
-        plan = Exchange(S, tuple(computing), W, clusters)
-        h = hyper(eta_l)
-        delta, _ = cafga.change(h, x, np.stack([x] * n), clients, plan)
-        return list(delta - afga.change(hyper(eta_l), x, clients, Exchange(S, tuple(computing), W)))
-
-    return body
+@curried
+def _one_cluster(draw: Draw, n: int, S: tuple[int, ...], computing: Sets, clusters: Any) -> list[Any]:
+    x, eta_l, clients, W = draw("x", 1), draw("eta_l", positive=True), affine(draw, n), doubly(draw, n)
+    plan = Exchange(S, tuple(computing), W, clusters)
+    h = hyper(eta_l)
+    delta, _ = cafga.change(h, x, np.stack([x] * n), clients, plan)
+    return list(delta - afga.change(hyper(eta_l), x, clients, Exchange(S, tuple(computing), W)))
 
 
 @claim(

@@ -24,7 +24,7 @@ from fedspec_proofs.afga.kit.networks import blended_permutation
 from fedspec_proofs.afga.kit.rounds import given, models
 from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Source, claim
 from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, curried
 from fedspec_proofs.engines.identities import Body, identities
 
 
@@ -46,19 +46,18 @@ def row_stochastic(draw: Draw, n: int) -> Mixing:
     return out
 
 
-def _mean_moves(n: int, sets: tuple[tuple[int, ...], ...], matrix: Callable[[Draw, int], Mixing]) -> Body:
+@curried
+def _mean_moves(
+    draw: Draw, n: int, sets: tuple[tuple[int, ...], ...], matrix: Callable[[Draw, int], Mixing]
+) -> list[Any]:
     """xbar_t - x_r + eta_l/n sum of the gradients of the sets, after each local step."""
-
-    def body(draw: Draw) -> list[Any]:
-        x, eta_l, g = draw("x", 2), draw("eta_l", positive=True), draw("g", len(sets), n, 2)
-        W, found = matrix(draw, n), []
-        for t in range(1, len(sets) + 1):
-            X = models(eta_l, x, given(g), sets[:t], W)
-            taken = sum(g[s, i] for s, S in enumerate(sets[:t]) for i in S)
-            found.append(X.sum(axis=0) / n - x + eta_l * taken / n)
-        return list(np.ravel(found))
-
-    return body
+    x, eta_l, g = draw("x", 2), draw("eta_l", positive=True), draw("g", len(sets), n, 2)
+    W, found = matrix(draw, n), []
+    for t in range(1, len(sets) + 1):
+        X = models(eta_l, x, given(g), sets[:t], W)
+        taken = sum(g[s, i] for s, S in enumerate(sets[:t]) for i in S)
+        found.append(X.sum(axis=0) / n - x + eta_l * taken / n)
+    return list(np.ravel(found))
 
 
 SETS: dict[str, tuple[int, tuple[tuple[int, ...], ...]]] = {
@@ -87,18 +86,15 @@ def eq_9() -> Finding:
     return identities(bodies, without={"columns of W sum to one": rows}, instances=8)
 
 
-def _drawn(K: int, n: int, m: int, weight: Any = 1, only: int | None = None) -> Body:
+@curried
+def _drawn(draw: Draw, K: int, n: int, m: int, weight: Any = 1, only: int | None = None) -> list[Any]:
     """The mean of Delta_r over the senders (or ``only`` some sets of them) less the mean change of all clients."""
-
-    def body(draw: Draw) -> list[Any]:
-        X, x = draw("X", K * n, 1), draw("x", 1)
-        sets = list(combinations(range(n), m))[:only]
-        one = [mean_change(X[k * n : (k + 1) * n], x, S) for k in range(K) for S in sets]
-        means: list[Any] = [sum(one[k * len(sets) : (k + 1) * len(sets)]) / F(len(sets)) for k in range(K)]
-        share = exact.vector(*[F(1, K)] * K)
-        return list(cluster_mean(np.stack(means), share) * weight - (X.sum(axis=0) / F(K * n) - x))
-
-    return body
+    X, x = draw("X", K * n, 1), draw("x", 1)
+    sets = list(combinations(range(n), m))[:only]
+    one = [mean_change(X[k * n : (k + 1) * n], x, S) for k in range(K) for S in sets]
+    means: list[Any] = [sum(one[k * len(sets) : (k + 1) * len(sets)]) / F(len(sets)) for k in range(K)]
+    share = exact.vector(*[F(1, K)] * K)
+    return list(cluster_mean(np.stack(means), share) * weight - (X.sum(axis=0) / F(K * n) - x))
 
 
 SIZES = [(1, 2, 1), (1, 3, 2), (1, 4, 2), (2, 2, 1), (2, 3, 2), (3, 2, 1)]

@@ -23,8 +23,8 @@ from fedspec_proofs.client_centric.claims.algorithms import SETUP
 from fedspec_proofs.client_centric.kit.steps import rooted
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.draw import Draw, curried
+from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.refutation import refutation
 
 RATE = exact.number("1/10")
@@ -143,24 +143,21 @@ def _weight(a: Any, K: int) -> Any:
 SERVERS = ("adagrad", "adam", "ams")
 
 
-def _moves(server: str, *, C: str = "beta / (1 - beta)", sign: int = 1, fresh: bool = False) -> Body:
+@curried
+def _moves(draw: Draw, server: str, *, C: str = "beta / (1 - beta)", sign: int = 1, fresh: bool = False) -> Any:
     """Difference of z_(t+1) - z_t over two steps of a server's rule and the paper's expression; two coordinates."""
-
-    def body(draw: Draw) -> Any:
-        x, m, now, then = draw("x", 2), draw("m", 2), draw("Delta", 2), draw("Delta_before", 2)
-        p, q = draw("p", 2, positive=True), draw("q", 2, positive=True)
-        eta, eps = draw("eta", positive=True), draw("eps", positive=True)
-        beta, other = (b / (1 + b) for b in (draw("b", positive=True), draw("c", positive=True)))
-        own = {"eta": eta, "eps": eps}
-        first = rooted(server, x, m, then, p, beta=beta, **own)
-        # Another momentum in the second step is what "the same beta" excludes.
-        second = rooted(server, first.x, first.m, now, q, beta=other if fresh else beta, **own)
-        c = beta / (1 - beta) if C == "beta / (1 - beta)" else beta
-        z, z_next = first.x + c * (first.x - x), second.x + c * (second.x - first.x)
-        a, a_next = 1 / (p + eps), 1 / (q + eps)
-        return z_next - z - eta * a_next * now + sign * eta * c * (a - a_next) * first.m
-
-    return body
+    x, m, now, then = draw("x", 2), draw("m", 2), draw("Delta", 2), draw("Delta_before", 2)
+    p, q = draw("p", 2, positive=True), draw("q", 2, positive=True)
+    eta, eps = draw("eta", positive=True), draw("eps", positive=True)
+    beta, other = (b / (1 + b) for b in (draw("b", positive=True), draw("c", positive=True)))
+    own = {"eta": eta, "eps": eps}
+    first = rooted(server, x, m, then, p, beta=beta, **own)
+    # Another momentum in the second step is what "the same beta" excludes.
+    second = rooted(server, first.x, first.m, now, q, beta=other if fresh else beta, **own)
+    c = beta / (1 - beta) if C == "beta / (1 - beta)" else beta
+    z, z_next = first.x + c * (first.x - x), second.x + c * (second.x - first.x)
+    a, a_next = 1 / (p + eps), 1 / (q + eps)
+    return z_next - z - eta * a_next * now + sign * eta * c * (a - a_next) * first.m
 
 
 @claim(

@@ -23,8 +23,8 @@ from fedspec_proofs.claim import Engine, Extent, Finding, Severity, Verdict, cla
 from fedspec_proofs.engines import algebra
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved, all_refuted
-from fedspec_proofs.engines.draw import Draw, several
-from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.draw import Draw, curried, several
+from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.reals import roots
 from fedspec_proofs.engines.search import Inequality, Sides, hunt
 from fedspec_proofs.engines.smt import every
@@ -235,15 +235,12 @@ def spread() -> Finding:
     return _proved(farther, layers, around_mean, looked=checked(Inequality(walk, HOLDS, _spread), TRIES, WITHOUT))
 
 
-def _alike(n: int, moved: int = 0) -> Body:
+@curried
+def _alike(draw: Draw, n: int, moved: int = 0) -> Iterable[Any]:
     """Round of the server with n equal rows."""
-
-    def body(draw: Draw) -> Iterable[Any]:
-        x = draw("x", 2)
-        rows = np.stack([x + moved * draw("other", 2), *[x] * (n - 1)])
-        return list(model_mean(rows, clients=n) - x)
-
-    return body
+    x = draw("x", 2)
+    rows = np.stack([x + moved * draw("other", 2), *[x] * (n - 1)])
+    return list(model_mean(rows, clients=n) - x)
 
 
 @claim(

@@ -16,7 +16,7 @@ from fedspec.plan import Oracle
 from fedspec.readings import Normalisation, Phi
 from fedspec_proofs.claim import Engine, Extent, Finding, Severity, Verdict, claim, false
 from fedspec_proofs.engines.combine import all_refuted
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, curried
 from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.search import Inequality, Sides, hunt
 from fedspec_proofs.fed_lamb.claims import lemma_1
@@ -50,12 +50,10 @@ def at_locals(problem: Problem, models: Iterable[Vector]) -> Vector:
     return mean
 
 
-def _young(factor: int = 1) -> Any:
-    def body(draw: Draw) -> Iterable[Any]:
-        x, y = draw("x", 1), draw("y", 1)
-        return [squared(x) - squared(y) / 2 + factor * squared(x - y) - 2 * squared(x - y / 2)]
-
-    return body
+@curried
+def _young(draw: Draw, factor: int = 1) -> Iterable[Any]:
+    x, y = draw("x", 1), draw("y", 1)
+    return [squared(x) - squared(y) / 2 + factor * squared(x - y) - 2 * squared(x - y / 2)]
 
 
 @claim(

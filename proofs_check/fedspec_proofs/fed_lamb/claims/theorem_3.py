@@ -18,9 +18,9 @@ from fedspec.arith import sqrt
 from fedspec.readings import Normalisation, Phi
 from fedspec_proofs.claim import Engine, Extent, Finding, Severity, Verdict, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide, decided
-from fedspec_proofs.engines.draw import Draw, several
+from fedspec_proofs.engines.draw import Draw, curried, several
 from fedspec_proofs.engines.exact import vector
-from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.search import Inequality, Sides
 from fedspec_proofs.fed_lamb.claims.lemma_1 import LENGTHS
 from fedspec_proofs.fed_lamb.claims.lemma_2 import HOLDS
@@ -89,17 +89,14 @@ def theorem_3() -> Finding:
     )
 
 
-def _balance(power: int = 5) -> Body:
+@curried
+def _balance(draw: Draw, power: int = 5) -> Iterable[Any]:
     """tau = a^2, L = b^4, n = u^4, p = w^4, T - 1 = sqrt(tau) L^(5/4)/(n p)^(1/4), so that no root occurs."""
-
-    def body(draw: Draw) -> Iterable[Any]:
-        a, b, u, w = several(draw, "a, b, u, w", positive=True)
-        more = a * b**power / (u * w)
-        last = more**2 * w**4 / (a**3 * b**12)
-        first = w**2 / u**2 / (b**2 * a)
-        return [last - first]
-
-    return body
+    a, b, u, w = several(draw, "a, b, u, w", positive=True)
+    more = a * b**power / (u * w)
+    last = more**2 * w**4 / (a**3 * b**12)
+    first = w**2 / u**2 / (b**2 * a)
+    return [last - first]
 
 
 @claim(
@@ -143,23 +140,20 @@ def order() -> Finding:
     )
 
 
-def _in_rounds(power: int = 1, sigma: Any = 0, zeta: Any = 0) -> Body:
+@curried
+def _in_rounds(draw: Draw, power: int = 1, sigma: Any = 0, zeta: Any = 0) -> Iterable[Any]:
     """Repaired bound times s = sqrt(R), with alpha = a/s^power, minus its claimed value."""
-
-    def body(draw: Draw) -> Iterable[Any]:
-        names = "gap, L_bar, phi_m, phi_M, T, a, s, w, side, Lam, roots"
-        gap, L_bar, phi_m, phi_M, T, a, s, w, side, Lam, roots = several(draw, names, positive=True)
-        rate = a / s**power
-        # v0 = w^2 and Lay = side^2 have roots.
-        k = Constants(
-            gap=gap, L_bar=L_bar, phi_m=phi_m, phi_M=phi_M, T=T, R=s**2, Lay=side**2, alpha=rate, least_alpha=rate,
-            sigma=sigma, v0=w**2,
-        )  # fmt: skip
-        terms = bounds.per_layer_terms(k, bounds.errors(k, zeta, roots, (Lam,)))
-        fixed = gap / (a * T) + a * T * phi_M**2 * L_bar / 2 + phi_M**2 * a * (T - 1) * side * Lam
-        return [s * sum(terms.values()) - fixed / (phi_m * w)]
-
-    return body
+    names = "gap, L_bar, phi_m, phi_M, T, a, s, w, side, Lam, roots"
+    gap, L_bar, phi_m, phi_M, T, a, s, w, side, Lam, roots = several(draw, names, positive=True)
+    rate = a / s**power
+    # v0 = w^2 and Lay = side^2 have roots.
+    k = Constants(
+        gap=gap, L_bar=L_bar, phi_m=phi_m, phi_M=phi_M, T=T, R=s**2, Lay=side**2, alpha=rate, least_alpha=rate,
+        sigma=sigma, v0=w**2,
+    )  # fmt: skip
+    terms = bounds.per_layer_terms(k, bounds.errors(k, zeta, roots, (Lam,)))
+    fixed = gap / (a * T) + a * T * phi_M**2 * L_bar / 2 + phi_M**2 * a * (T - 1) * side * Lam
+    return [s * sum(terms.values()) - fixed / (phi_m * w)]
 
 
 @claim(

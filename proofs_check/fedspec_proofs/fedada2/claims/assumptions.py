@@ -11,7 +11,7 @@ from fedspec.problems.quadratic import QuadraticClients
 from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide, decided
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, curried
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fedada2.kit.problems import Huber
 from fedspec_proofs.fedada2.kit.rational import F
@@ -70,24 +70,22 @@ def boundedness(draw: Draw) -> Statement:
     )
 
 
-def _apart(d: int) -> Callable[[Draw], Statement]:
-    def body(draw: Draw) -> Statement:
-        a, b, z = draw("a", d), draw("b", d), draw("z", d)
-        G, near = draw("G"), draw("near")
-        distance, change = sum(z * z), sum((a - b) ** 2)
-        given = {
-            "Assumption 2": every(*[v <= G for v in (*a, *b)], *[-v <= G for v in (*a, *b)]),
-            "|x - y| >= eta_l eps_s": distance >= near * near,
-            "eta_l eps_s > 0": near > 0,
-        }
-        # Ltilde^2 |x - y|^2 = 4 d G^2 |x - y|^2/near^2, whose last factor is at least 1.
-        shown = {
-            "|a - b|^2 <= 4 d G^2": change <= 4 * d * G * G,
-            "|x - y|^2/(eta_l eps_s)^2 >= 1": distance / (near * near) >= 1,
-        }
-        return Statement(given, shown)
-
-    return body
+@curried
+def _apart(draw: Draw, d: int) -> Statement:
+    a, b, z = draw("a", d), draw("b", d), draw("z", d)
+    G, near = draw("G"), draw("near")
+    distance, change = sum(z * z), sum((a - b) ** 2)
+    given = {
+        "Assumption 2": every(*[v <= G for v in (*a, *b)], *[-v <= G for v in (*a, *b)]),
+        "|x - y| >= eta_l eps_s": distance >= near * near,
+        "eta_l eps_s > 0": near > 0,
+    }
+    # Ltilde^2 |x - y|^2 = 4 d G^2 |x - y|^2/near^2, whose last factor is at least 1.
+    shown = {
+        "|a - b|^2 <= 4 d G^2": change <= 4 * d * G * G,
+        "|x - y|^2/(eta_l eps_s)^2 >= 1": distance / (near * near) >= 1,
+    }
+    return Statement(given, shown)
 
 
 @claim(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 
@@ -13,7 +13,7 @@ from fedspec.client.sgd import sgd
 from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, curried
 from fedspec_proofs.engines.reals import roots
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fedada2.claims.normalised import positive
@@ -25,17 +25,14 @@ SIZES = "the length of a step through the rule for d <= 3; the ball from it for 
 NORMALISED = {"normalised": "a step is the gradient over its own length and eps, as App. A has AdaGrad (eq. (2))"}
 
 
-def _length(d: int) -> Callable[[Draw], Statement]:
+@curried
+def _length(draw: Draw, d: int) -> Statement:
     """|x' - x| <= eta for a step of the rule with any gradient."""
-
-    def body(draw: Draw) -> Statement:
-        x, g, eta, eps = draw("x", d), draw("g", d), positive(draw, "eta"), positive(draw, "eps")
-        with roots() as known:
-            moved = normalised_sgd(x, g, eta_l=eta, eps=eps) - x
-        given = {"eta, eps > 0": every(eta > 0, eps > 0), "roots": every(*known)}
-        return Statement(given, {f"|x' - x| <= eta, d = {d}": (moved * moved).sum() <= eta**2})
-
-    return body
+    x, g, eta, eps = draw("x", d), draw("g", d), positive(draw, "eta"), positive(draw, "eps")
+    with roots() as known:
+        moved = normalised_sgd(x, g, eta_l=eta, eps=eps) - x
+    given = {"eta, eps > 0": every(eta > 0, eps > 0), "roots": every(*known)}
+    return Statement(given, {f"|x' - x| <= eta, d = {d}": (moved * moved).sum() <= eta**2})
 
 
 def _products(rng: np.random.Generator) -> Mapping[str, Fraction]:

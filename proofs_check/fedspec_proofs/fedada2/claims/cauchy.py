@@ -11,10 +11,10 @@ from fedspec.scalars import maximum
 from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Second, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, curried
 from fedspec_proofs.engines.enclosure import exp, log, sqrt_above, sqrt_below
 from fedspec_proofs.engines.exact import generator
-from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.fedada2.claims.normalised import RATES, START, limit
 from fedspec_proofs.fedada2.claims.student_t import fedavg_round
 from fedspec_proofs.fedada2.kit.rational import F
@@ -27,14 +27,12 @@ PI_ABOVE, PI_BELOW = F(22, 7), F(333, 106)
 """Rational upper and lower bound of pi."""
 
 
-def _one_step(N: int) -> Body:
-    def body(draw: Draw) -> Iterable[Any]:
-        eta_l, x = draw("eta_l", positive=True), draw("x", 1)
-        noise = [[draw(f"xi{i}", 1)] for i in range(N)]
-        rest = sum(row[0][0] for row in noise[1:])
-        return [fedavg_round(x, eta_l, noise)[0] - (1 - eta_l) * x[0] + eta_l / N * (noise[0][0][0] + rest)]
-
-    return body
+@curried
+def _one_step(draw: Draw, N: int) -> Iterable[Any]:
+    eta_l, x = draw("eta_l", positive=True), draw("x", 1)
+    noise = [[draw(f"xi{i}", 1)] for i in range(N)]
+    rest = sum(row[0][0] for row in noise[1:])
+    return [fedavg_round(x, eta_l, noise)[0] - (1 - eta_l) * x[0] + eta_l / N * (noise[0][0][0] + rest)]
 
 
 @claim(

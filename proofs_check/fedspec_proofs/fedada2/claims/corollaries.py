@@ -7,7 +7,7 @@ What is said of the algorithm falls with Theorem 20.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -17,7 +17,7 @@ from fedspec.plan import Setup
 from fedspec_proofs.claim import FEDADA2, Engine, Extent, Finding, Severity, Source, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide, decided
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, curried
 from fedspec_proofs.engines.reals import real
 from fedspec_proofs.engines.smt import every, prove
 from fedspec_proofs.fedada2.claims.theorem_20 import hyper
@@ -128,13 +128,11 @@ def range_a(draw: Draw) -> Statement:
     return Statement(given, _negative(bounded_case(p1, p2)))
 
 
-def _range_b(top: Fraction) -> Callable[[Draw], Statement]:
-    def body(draw: Draw) -> Statement:
-        p1, p2 = draw("p1"), draw("p2")
-        given = {"p2 = -49/100": p2 == F(-49, 100), "-1/2 < p1": p1 > F(-1, 2), "p1 < 12/25": p1 < top}
-        return Statement(given, _negative(growing_case(p1, p2)))
-
-    return body
+@curried
+def _range_b(draw: Draw, top: Fraction) -> Statement:
+    p1, p2 = draw("p1"), draw("p2")
+    given = {"p2 = -49/100": p2 == F(-49, 100), "-1/2 < p1": p1 > F(-1, 2), "p1 < 12/25": p1 < top}
+    return Statement(given, _negative(growing_case(p1, p2)))
 
 
 def _in_b(rng: Any) -> dict[str, Fraction]:

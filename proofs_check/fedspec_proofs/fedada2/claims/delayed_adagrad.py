@@ -19,8 +19,8 @@ from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw, several
-from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.draw import Draw, curried, several
+from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.reals import constants as numerals
 from fedspec_proofs.engines.reals import roots
 from fedspec_proofs.engines.search import Inequality, Sides, searched
@@ -56,15 +56,13 @@ TRIES = 600
 SIZES = tuple((t, z) for z in (1, 2, 3) for t in (1, 2, 4, 6))
 
 
-def _unrolled(t: int, z: int) -> Body:
-    def body(draw: Draw) -> Iterable[Any]:
-        g, v0 = [draw(f"g{r}", 1) for r in range(1, t + 1)], draw("v0")
-        state = Agdu(x=g[0] * 0, v=g[0] * 0 + v0, t=0)
-        for row in g:
-            state = _accumulated(state, row, z)
-        return [state.v[0] - v0 - sum(g[(r - 1) * z][0] ** 2 for r in range(1, -(-t // z) + 1))]
-
-    return body
+@curried
+def _unrolled(draw: Draw, t: int, z: int) -> Iterable[Any]:
+    g, v0 = [draw(f"g{r}", 1) for r in range(1, t + 1)], draw("v0")
+    state = Agdu(x=g[0] * 0, v=g[0] * 0 + v0, t=0)
+    for row in g:
+        state = _accumulated(state, row, z)
+    return [state.v[0] - v0 - sum(g[(r - 1) * z][0] ** 2 for r in range(1, -(-t // z) + 1))]
 
 
 def _accumulated(state: Agdu, g: Any, z: int) -> Agdu:

@@ -17,7 +17,7 @@ from fedspec.problems.heavy_tailed import noisy
 from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines import enclosure
 from fedspec_proofs.engines.algebra import Statement, decide, decided
-from fedspec_proofs.engines.draw import Draw, several
+from fedspec_proofs.engines.draw import Draw, curried, several
 from fedspec_proofs.engines.reals import roots
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fedada2.kit.rational import F
@@ -33,24 +33,21 @@ def step(x: Any, xi: Any, eta: Any, eps: Any) -> Any:
     return after
 
 
-def _pair(bound: Callable[[Any, Any, Any], Any], words: str) -> Callable[[Draw], Statement]:
+@curried
+def _pair(draw: Draw, bound: Callable[[Any, Any, Any], Any], words: str) -> Statement:
     """The mean of the squares after a step with noise xi and one with -xi, over x^2 + bound."""
-
-    def body(draw: Draw) -> Statement:
-        x, xi, other = draw("x", 1), draw("xi", 1), draw("other", 1)
-        eta, eps = positive(draw, "eta"), positive(draw, "eps")
-        up, down = step(x, xi, eta, eps), step(x, other, eta, eps)
-        given = {
-            "eps > 0": eps > 0,
-            "eta > 0": eta > 0,
-            "symmetric": other[0] == -xi[0],
-        }
-        return Statement(
-            given,
-            {words: (up**2 + down**2) / 2 <= x[0] ** 2 + bound(eta, eps, x[0])},
-        )
-
-    return body
+    x, xi, other = draw("x", 1), draw("xi", 1), draw("other", 1)
+    eta, eps = positive(draw, "eta"), positive(draw, "eps")
+    up, down = step(x, xi, eta, eps), step(x, other, eta, eps)
+    given = {
+        "eps > 0": eps > 0,
+        "eta > 0": eta > 0,
+        "symmetric": other[0] == -xi[0],
+    }
+    return Statement(
+        given,
+        {words: (up**2 + down**2) / 2 <= x[0] ** 2 + bound(eta, eps, x[0])},
+    )
 
 
 def positive(draw: Draw, name: str) -> Any:
@@ -125,19 +122,16 @@ def recursion(draw: Draw) -> Statement:
     return Statement(given, {"after it": (t + t0) * later <= (t0 - 1) * first + (t + 1) * b})
 
 
-def limit(top: Fraction, start: Fraction) -> Callable[[Draw], Statement]:
+@curried
+def limit(draw: Draw, top: Fraction, start: Fraction) -> Statement:
     """Statement x_0^2 + sum eta_t^2 <= top/(1 - ehat)^2 with eta_t = 1/((t + t_0)(1 - ehat)), |x_0| <= start."""
-
-    def body(draw: Draw) -> Statement:
-        x0, s, kept = draw("x0"), draw("S"), draw("kept")
-        given = {
-            "|x_0| <= start": every(x0 <= start, -x0 <= start),
-            "0 < 1 - ehat <= 1": every(kept > 0, kept <= 1),
-            "S <= 2": every(s >= 0, s <= 2),
-        }
-        return Statement(given, {"x_0^2 + S/(1 - ehat)^2 <= top/(1 - ehat)^2": x0 * x0 * kept * kept + s <= top})
-
-    return body
+    x0, s, kept = draw("x0"), draw("S"), draw("kept")
+    given = {
+        "|x_0| <= start": every(x0 <= start, -x0 <= start),
+        "0 < 1 - ehat <= 1": every(kept > 0, kept <= 1),
+        "S <= 2": every(s >= 0, s <= 2),
+    }
+    return Statement(given, {"x_0^2 + S/(1 - ehat)^2 <= top/(1 - ehat)^2": x0 * x0 * kept * kept + s <= top})
 
 
 START = {"|x_0| <= start": "the problem's first model, at most 3", "0 < 1 - ehat <= 1": "ehat of the schedule"}

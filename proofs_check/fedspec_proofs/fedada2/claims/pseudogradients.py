@@ -13,13 +13,13 @@ from fedspec.readings import Idle
 from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, curried
 from fedspec_proofs.engines.enclosure import log, sqrt_above
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.engines.smt import Induction, every
 from fedspec_proofs.fedada2.claims.logarithms import sharper_22
 from fedspec_proofs.fedada2.kit.conditions import LOCAL, lipschitz, ramp
-from fedspec_proofs.fedada2.kit.inductive import Build, inductive
+from fedspec_proofs.fedada2.kit.inductive import inductive
 from fedspec_proofs.fedada2.kit.lemma_15 import parts
 from fedspec_proofs.fedada2.kit.local_runs import (
     HELD,
@@ -70,40 +70,35 @@ def literal_sum() -> Finding:
     )
 
 
-def _delayed(cover: Cover, z: int = 2) -> Build:
+@curried
+def _delayed(draw: Draw, cover: Cover, z: int = 2) -> Induction[Any]:
     """SM3-II: a step at an update and the z - 1 steps to the next one, from any state in which an update is due."""
+    g, v0 = draw("g", cover.d), draw("v0")
 
-    def build(draw: Draw) -> Induction[Any]:
-        g, v0 = draw("g", cover.d), draw("v0")
+    def step(state: dict[str, Any]) -> dict[str, Any]:
+        due = sm3_ii_delayed(
+            DelayedSm3(x=g * 0, mu=state["mu"], nu=state["nu"], t=0), g, cover, eta_l=F(1), eps=F(1), z=z
+        )
+        idle = due
+        for k in range(1, z):
+            idle = sm3_ii_delayed(idle, draw(f"h{k}", cover.d), cover, eta_l=F(1), eps=F(1), z=z)
+        return {"mu": idle.mu, "nu": idle.nu, "at": due.nu, "s": state["s"] + g**2, "v0": state["v0"]}
 
-        def step(state: dict[str, Any]) -> dict[str, Any]:
-            due = sm3_ii_delayed(
-                DelayedSm3(x=g * 0, mu=state["mu"], nu=state["nu"], t=0), g, cover, eta_l=F(1), eps=F(1), z=z
-            )
-            idle = due
-            for k in range(1, z):
-                idle = sm3_ii_delayed(idle, draw(f"h{k}", cover.d), cover, eta_l=F(1), eps=F(1), z=z)
-            return {"mu": idle.mu, "nu": idle.nu, "at": due.nu, "s": state["s"] + g**2, "v0": state["v0"]}
+    def invariant(state: dict[str, Any]) -> dict[str, Any]:
+        held = (state["mu"][r] >= state["v0"] + state["s"][j] for r, S in enumerate(cover.sets) for j in S)
+        return {"mu(r) >= v_0 + s(j) for j in S_r": every(*held)}
 
-        def invariant(state: dict[str, Any]) -> dict[str, Any]:
-            held = (state["mu"][r] >= state["v0"] + state["s"][j] for r, S in enumerate(cover.sets) for j in S)
-            return {"mu(r) >= v_0 + s(j) for j in S_r": every(*held)}
+    def bound(_: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+        sums = [after["v0"] + s for s in after["s"]]
+        return {
+            "v_k(j) >= v_0 + s(j) at the update": every(*(v >= s for v, s in zip(after["at"], sums, strict=True))),
+            "and at the last step before the next": every(*(v >= s for v, s in zip(after["nu"], sums, strict=True))),
+        }
 
-        def bound(_: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-            sums = [after["v0"] + s for s in after["s"]]
-            return {
-                "v_k(j) >= v_0 + s(j) at the update": every(*(v >= s for v, s in zip(after["at"], sums, strict=True))),
-                "and at the last step before the next": every(
-                    *(v >= s for v, s in zip(after["nu"], sums, strict=True))
-                ),
-            }
-
-        start, q = begin(draw("x", cover.d), cover, v0=v0), len(cover.sets)
-        initial = {"mu": start.mu, "nu": start.nu, "s": start.nu, "v0": v0}
-        arbitrary = {"mu": draw("mu", q), "nu": draw("nu", cover.d), "s": draw("s", cover.d), "v0": v0}
-        return Induction(initial, arbitrary, step, {}, invariant, bound)
-
-    return build
+    start, q = begin(draw("x", cover.d), cover, v0=v0), len(cover.sets)
+    initial = {"mu": start.mu, "nu": start.nu, "s": start.nu, "v0": v0}
+    arbitrary = {"mu": draw("mu", q), "nu": draw("nu", cover.d), "s": draw("s", cover.d), "v0": v0}
+    return Induction(initial, arbitrary, step, {}, invariant, bound)
 
 
 @claim(

@@ -15,8 +15,8 @@ from fedspec.plan import Oracle
 from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide, decided
-from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.draw import Draw, curried
+from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fedada2.claims.normalised import step
 from fedspec_proofs.fedada2.claims.student_t import fedavg_clients, fedavg_round
@@ -26,21 +26,18 @@ from fedspec_proofs.refutation import refutation
 THEOREM = Source(FEDADA2, "Theorem 13 (L544), Theorem 4 (L72)")
 
 
-def _signs(N: int, K: int) -> Body:
+@curried
+def _signs(draw: Draw, N: int, K: int) -> Iterable[Any]:
     """Difference of E f(x_1) on x^2/2, with last noise s or -s of client 1 and all else given, and its closed form."""
-
-    def body(draw: Draw) -> Iterable[Any]:
-        eta_l, x, s = draw("eta_l", positive=True), draw("x", 1), draw("s")
-        mean = total = 0
-        for sign in (1, -1):
-            noise = [[draw(f"xi{i}_{p}", 1) for p in range(K)] for i in range(N)]
-            noise[0][K - 1] = noise[0][K - 1] * 0 + sign * s
-            total = total + fedavg_round(x, eta_l, noise)[0] ** 2 / 2
-        noise[0][K - 1] = noise[0][K - 1] * 0
-        mean = fedavg_round(x, eta_l, noise)[0]
-        return [total / 2 - mean**2 / 2 - eta_l**2 * s**2 / (2 * N**2)]
-
-    return body
+    eta_l, x, s = draw("eta_l", positive=True), draw("x", 1), draw("s")
+    mean = total = 0
+    for sign in (1, -1):
+        noise = [[draw(f"xi{i}_{p}", 1) for p in range(K)] for i in range(N)]
+        noise[0][K - 1] = noise[0][K - 1] * 0 + sign * s
+        total = total + fedavg_round(x, eta_l, noise)[0] ** 2 / 2
+    noise[0][K - 1] = noise[0][K - 1] * 0
+    mean = fedavg_round(x, eta_l, noise)[0]
+    return [total / 2 - mean**2 / 2 - eta_l**2 * s**2 / (2 * N**2)]
 
 
 @claim(
@@ -83,24 +80,21 @@ def energy(H: Array, x: Vector, eta_l: Any, noise: Vector, N: int) -> Any:
     return end @ H @ end / 2
 
 
-def _affine(d: int, N: int, K: int) -> Body:
+@curried
+def _affine(draw: Draw, d: int, N: int, K: int) -> Iterable[Any]:
     """Round of FedAvg with any gradients, minus the same round without client 1's last noise and its effect."""
+    eta_l, x, xi = draw("eta_l", positive=True), draw("x", d), draw("xi", d)
+    # The last noise comes after every model at which a gradient is taken, so that these do not depend on it.
+    g = [[draw(f"g{i}_{k}", d) for k in range(K)] for i in range(N)]
 
-    def body(draw: Draw) -> Iterable[Any]:
-        eta_l, x, xi = draw("eta_l", positive=True), draw("x", d), draw("xi", d)
-        # The last noise comes after every model at which a gradient is taken, so that these do not depend on it.
-        g = [[draw(f"g{i}_{k}", d) for k in range(K)] for i in range(N)]
+    def after(noise: Vector) -> Vector:
+        def client(own: list[Vector]) -> Oracle:
+            return lambda k, at: own[k]
 
-        def after(noise: Vector) -> Vector:
-            def client(own: list[Vector]) -> Oracle:
-                return lambda k, at: own[k]
+        first = [*g[0][:-1], g[0][-1] + noise]
+        return fedavg_clients(x, eta_l, [client(own) for own in (first, *g[1:])], K)
 
-            first = [*g[0][:-1], g[0][-1] + noise]
-            return fedavg_clients(x, eta_l, [client(own) for own in (first, *g[1:])], K)
-
-        return list(after(xi) - after(xi * 0) + eta_l * xi / N)
-
-    return body
+    return list(after(xi) - after(xi * 0) + eta_l * xi / N)
 
 
 @claim(

@@ -20,10 +20,10 @@ from fedspec.server.adam import adam
 from fedspec_proofs.claim import FEDADA2, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decided
-from fedspec_proofs.engines.draw import Draw, several
+from fedspec_proofs.engines.draw import Draw, curried, several
 from fedspec_proofs.engines.smt import Induction, every
 from fedspec_proofs.fedada2.kit.conditions import bounded, smooth
-from fedspec_proofs.fedada2.kit.inductive import Build, inductive
+from fedspec_proofs.fedada2.kit.inductive import inductive
 from fedspec_proofs.fedada2.kit.problems import problem
 from fedspec_proofs.fedada2.kit.rational import F, second_moment
 from fedspec_proofs.fedada2.kit.sm3_inductions import small_covers
@@ -54,29 +54,26 @@ def sum_of_squares() -> Finding:
     )
 
 
-def _means(cover: Cover) -> Build:
+@curried
+def _means(draw: Draw, cover: Cover) -> Induction[Any]:
     """Difference of SM3's means and the unapproximated mean of squares s, with the same decay."""
+    g, beta2 = draw("g", cover.d), draw("beta2")
 
-    def build(draw: Draw) -> Induction[Any]:
-        g, beta2 = draw("g", cover.d), draw("beta2")
+    def stepped(state: dict[str, Any]) -> dict[str, Any]:
+        mu, nu = average_ii(state["mu"], g**2, cover, beta2=beta2)
+        return {"mu": mu, "nu": nu, "s": beta2 * state["s"] + (1 - beta2) * g**2}
 
-        def stepped(state: dict[str, Any]) -> dict[str, Any]:
-            mu, nu = average_ii(state["mu"], g**2, cover, beta2=beta2)
-            return {"mu": mu, "nu": nu, "s": beta2 * state["s"] + (1 - beta2) * g**2}
+    def invariant(state: dict[str, Any]) -> dict[str, Any]:
+        held = [state["mu"][r] >= state["s"][j] for r, S in enumerate(cover.sets) for j in S]
+        return {"mu(r) >= s(j) for j in S_r": every(*held)}
 
-        def invariant(state: dict[str, Any]) -> dict[str, Any]:
-            held = [state["mu"][r] >= state["s"][j] for r, S in enumerate(cover.sets) for j in S]
-            return {"mu(r) >= s(j) for j in S_r": every(*held)}
+    def above(_: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+        return {"nu(j) >= s(j)": every(*[n >= s for n, s in zip(after["nu"], after["s"], strict=True)])}
 
-        def above(_: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-            return {"nu(j) >= s(j)": every(*[n >= s for n, s in zip(after["nu"], after["s"], strict=True)])}
-
-        start = begin(g, cover)
-        arbitrary = {"mu": draw("mu", len(cover.sets)), "nu": draw("nu", cover.d), "s": draw("s", cover.d)}
-        inputs = {"0 <= beta2 < 1": every(beta2 >= 0, beta2 < 1)}
-        return Induction({"mu": start.mu, "nu": start.nu, "s": start.nu}, arbitrary, stepped, inputs, invariant, above)
-
-    return build
+    start = begin(g, cover)
+    arbitrary = {"mu": draw("mu", len(cover.sets)), "nu": draw("nu", cover.d), "s": draw("s", cover.d)}
+    inputs = {"0 <= beta2 < 1": every(beta2 >= 0, beta2 < 1)}
+    return Induction({"mu": start.mu, "nu": start.nu, "s": start.nu}, arbitrary, stepped, inputs, invariant, above)
 
 
 @claim(

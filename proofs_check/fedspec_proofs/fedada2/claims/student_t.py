@@ -21,8 +21,8 @@ from fedspec.problems.heavy_tailed import noisy, student_2
 from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim, false
 from fedspec_proofs.engines import enclosure, exact
 from fedspec_proofs.engines.algebra import Statement, decide, decided
-from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.draw import Draw, curried
+from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.fedada2.kit.rational import F
 from fedspec_proofs.refutation import refutation
 from fedspec_proofs.solvers import mpmath, sympy
@@ -151,14 +151,12 @@ def fedavg_round(x: Vector, eta_l: Any, noise: list[list[Vector]]) -> Vector:
     return fedavg_clients(x, eta_l, [noisy(own) for own in noise], len(noise[0]))
 
 
-def _unrolled(N: int, K: int, sign: int = -1) -> Body:
-    def body(draw: Draw) -> Iterable[Any]:
-        eta_l, x = draw("eta_l", positive=True), draw("x", 1)
-        noise = [[draw(f"xi{i}_{p}", 1) for p in range(K)] for i in range(N)]
-        total = sum((1 - eta_l) ** (K - 1 - p) * row[p][0] for row in noise for p in range(K))
-        return [fedavg_round(x, eta_l, noise)[0] - (1 - eta_l) ** K * x[0] - sign * eta_l * total / N]
-
-    return body
+@curried
+def _unrolled(draw: Draw, N: int, K: int, sign: int = -1) -> Iterable[Any]:
+    eta_l, x = draw("eta_l", positive=True), draw("x", 1)
+    noise = [[draw(f"xi{i}_{p}", 1) for p in range(K)] for i in range(N)]
+    total = sum((1 - eta_l) ** (K - 1 - p) * row[p][0] for row in noise for p in range(K))
+    return [fedavg_round(x, eta_l, noise)[0] - (1 - eta_l) ** K * x[0] - sign * eta_l * total / N]
 
 
 @claim(

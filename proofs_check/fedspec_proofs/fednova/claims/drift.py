@@ -14,7 +14,7 @@ from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Extent, Finding, Seve
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import At, Draw, several
+from fedspec_proofs.engines.draw import At, Draw, curried, several
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fednova.kit.bounds import rational
@@ -122,17 +122,14 @@ def momentum_bound() -> Finding:
     return all_proved(parts, ("rho",))
 
 
-def _weighted(tau: int, power: int) -> Any:
+@curried
+def _weighted(draw: Draw, tau: int, power: int) -> Statement:
     """(76) or (78) for a vector of tau entries."""
-
-    def body(draw: Draw) -> Statement:
-        a = draw("a", tau)
-        left, norm, before, _ = _sums(list(a), power)
-        signs = [*(a_k >= 0 for a_k in a), norm > 0]
-        # Times ||a||_1 > 0, which spares z3 a division.
-        return Statement({"positive": every(*signs)}, {"bound": left <= before * norm})
-
-    return body
+    a = draw("a", tau)
+    left, norm, before, _ = _sums(list(a), power)
+    signs = [*(a_k >= 0 for a_k in a), norm > 0]
+    # Times ||a||_1 > 0, which spares z3 a division.
+    return Statement({"positive": every(*signs)}, {"bound": left <= before * norm})
 
 
 def _sums(a: list[Any], power: int) -> tuple[Any, Any, Any, Any]:
@@ -142,21 +139,18 @@ def _sums(a: list[Any], power: int) -> tuple[Any, Any, Any, Any]:
     return left, sum(a), before, before + a[-1] ** power
 
 
-def _one_more(power: int) -> Any:
+@curried
+def _one_more(draw: Draw, power: int) -> Statement:
     """Step from a vector to a vector with a further entry a: the bound, with the needed facts about the sums."""
-
-    def body(draw: Draw) -> Statement:
-        left, norm, before, whole, a = several(draw, "left, norm, before, whole, a")
-        so_far = [left <= norm * before, norm >= 0, before >= 0, whole >= before]
-        return Statement(
-            {"positive": a >= 0, "so far": every(*so_far)},
-            {
-                "bound": left + a * whole <= (norm + a) * whole,
-                "again": every(norm + a >= 0, whole >= 0, whole + a**power >= whole),
-            },
-        )
-
-    return body
+    left, norm, before, whole, a = several(draw, "left, norm, before, whole, a")
+    so_far = [left <= norm * before, norm >= 0, before >= 0, whole >= before]
+    return Statement(
+        {"positive": a >= 0, "so far": every(*so_far)},
+        {
+            "bound": left + a * whole <= (norm + a) * whole,
+            "again": every(norm + a >= 0, whole >= 0, whole + a**power >= whole),
+        },
+    )
 
 
 def _vectors(power: int, **negative: int) -> Finding:

@@ -15,6 +15,7 @@ from fedspec.readings import NovaWeights, Solver
 from fedspec_proofs.claim import FEDNOVA, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
+from fedspec_proofs.engines.draw import curried
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.fednova.claims.theorem_1 import two_unlike
 from fedspec_proofs.fednova.kit.bounds import Constants, gap, least_kappa, rational, repaired, theorem_1_terms, weights
@@ -70,13 +71,10 @@ def _slow(choose: Choose) -> Slow:
     return Slow(tau, T, eta, alpha, L)
 
 
-def _sides(first: Callable[[Slow], Fraction]) -> Callable[[Slow], Iterable[Sides]]:
+@curried
+def _sides(x: Slow, first: Callable[[Slow], Fraction]) -> Iterable[Sides]:
     """The least gradient, and 4 gap (first term) for sigma^2 = kappa^2 = 0; s = sqrt(m tau_bar T) is 1 / eta."""
-
-    def sides(x: Slow) -> Iterable[Sides]:
-        yield x.lower, 4 * (x.L / 2) * first(x) * x.eta
-
-    return sides
+    yield x.lower, 4 * (x.L / 2) * first(x) * x.eta
 
 
 def _best_alpha(x: Slow) -> bool:

@@ -20,7 +20,7 @@ from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verd
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw, several
+from fedspec_proofs.engines.draw import Draw, curried, several
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fednova.claims.limits import blank
@@ -31,23 +31,20 @@ from fedspec_proofs.refutation import refutation
 from fedspec_proofs.solvers import sympy
 
 
-def _unequal(steps: tuple[int, ...], *, mixed: bool = False) -> Body:
+@curried
+def _unequal(draw: Draw, steps: tuple[int, ...], *, mixed: bool = False) -> Iterable[Any]:
     """Eq. (29) as a fixed point of FedAvg's round, and its difference from eq. (30), times their denominators."""
-
-    def body(draw: Draw) -> Iterable[Any]:
-        e = draw("e", 2)
-        drawn = draw("eta", positive=True)
-        eta: Any = drawn / 97 if isinstance(drawn, Fraction) else drawn
-        first, *_ = blank()
-        H = first.H + 0 * eta
-        if mixed:
-            H[1, 0, 0] = H[1, 0, 0] * 2
-        s = Setting(FedAvg(eta_l=eta), replace(first, H=H, e=e.reshape(2, 1)), steps, (1, 1))
-        r = [1 - (1 - eta) ** tau for tau in steps]
-        limit = (r[0] * e[0] + r[1] * e[1]) / (r[0] + r[1])
-        yield s.round(e[:1] * 0 + limit)[0] - limit
-
-    return body
+    e = draw("e", 2)
+    drawn = draw("eta", positive=True)
+    eta: Any = drawn / 97 if isinstance(drawn, Fraction) else drawn
+    first, *_ = blank()
+    H = first.H + 0 * eta
+    if mixed:
+        H[1, 0, 0] = H[1, 0, 0] * 2
+    s = Setting(FedAvg(eta_l=eta), replace(first, H=H, e=e.reshape(2, 1)), steps, (1, 1))
+    r = [1 - (1 - eta) ** tau for tau in steps]
+    limit = (r[0] * e[0] + r[1] * e[1]) / (r[0] + r[1])
+    yield s.round(e[:1] * 0 + limit)[0] - limit
 
 
 @claim(

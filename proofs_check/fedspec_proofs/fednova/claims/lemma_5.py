@@ -14,32 +14,29 @@ from fedspec_proofs.claim import FEDNOVA, Engine, Extent, Finding, Source, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw, several
+from fedspec_proofs.engines.draw import Draw, curried, several
 from fedspec_proofs.engines.expectation import with_replacement
-from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fednova.claims.sampling import SIZES
 from fedspec_proofs.fednova.kit.bounds import rational
 from fedspec_proofs.fednova.kit.responses import shares
 
 
-def _moments(m: int, q: int, *, independent: bool = True) -> Body:
+@curried
+def _moments(draw: Draw, m: int, q: int, *, independent: bool = True) -> Iterable[Any]:
     """(165), and E|mean z|^2 = (1 - 1/q) |z_p|^2 + (1/q) sum p_i |z_i|^2."""
-
-    def body(draw: Draw) -> Iterable[Any]:
-        p, z = shares(draw, m), draw("z", m)
-        drawn = with_replacement(p, q) if independent else ((p_i, (i,) * q) for i, p_i in enumerate(p))
-        first = second = 0
-        for chance, who in drawn:
-            centre = (
-                sampled_weights(p[list(who)], clients=m, sampled_weights=SampledWeights.WITH_REPLACEMENT) @ z[list(who)]
-            )
-            first, second = first + chance * centre, second + chance * centre**2
-        yield first - sum(p * z)
-        share = rational(1, q)
-        yield second - (1 - share) * sum(p * z) ** 2 - share * sum(p * z**2)
-
-    return body
+    p, z = shares(draw, m), draw("z", m)
+    drawn = with_replacement(p, q) if independent else ((p_i, (i,) * q) for i, p_i in enumerate(p))
+    first = second = 0
+    for chance, who in drawn:
+        centre = (
+            sampled_weights(p[list(who)], clients=m, sampled_weights=SampledWeights.WITH_REPLACEMENT) @ z[list(who)]
+        )
+        first, second = first + chance * centre, second + chance * centre**2
+    yield first - sum(p * z)
+    share = rational(1, q)
+    yield second - (1 - share) * sum(p * z) ** 2 - share * sum(p * z**2)
 
 
 @claim(

@@ -22,9 +22,9 @@ from fedspec.readings import NovaWeights, Solver
 from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Extent, Finding, Sharpness, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.draw import Draw, several
+from fedspec_proofs.engines.draw import Draw, curried, several
 from fedspec_proofs.engines.exact import generator
-from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.engines.symbolic import normal_form
 from fedspec_proofs.fednova.kit.bounds import rational, tau_eff
@@ -132,19 +132,16 @@ def _settings(draw: Draw, steps: tuple[int, ...]) -> list[Setting]:
     return list(algorithms(blank.problem, steps, blank.examples, **h))
 
 
-def _fixed(steps: tuple[int, ...], number: int, *, plain: bool = False) -> Body:
+@curried
+def _fixed(draw: Draw, steps: tuple[int, ...], number: int, *, plain: bool = False) -> Iterable[Any]:
     """R(x) = M x + b for any x, and (M - 1) N + b D = 0 where x~ = N / D."""
-
-    def body(draw: Draw) -> Iterable[Any]:
-        s, x = _settings(draw, steps)[number], draw("x", 1)
-        M, b = s.linear_part(x * 0), s.round(x * 0)
-        W = s.shares() if plain else s.client_weights()
-        (value,) = limit(W, s.local_matrices(), s.problem)
-        above, below = sympy.fraction(normal_form(value)) if isinstance(value, sympy.Expr) else (value, 1)
-        yield from s.round(x) - M @ x - b
-        yield (M[0, 0] - 1) * above + b[0] * below
-
-    return body
+    s, x = _settings(draw, steps)[number], draw("x", 1)
+    M, b = s.linear_part(x * 0), s.round(x * 0)
+    W = s.shares() if plain else s.client_weights()
+    (value,) = limit(W, s.local_matrices(), s.problem)
+    above, below = sympy.fraction(normal_form(value)) if isinstance(value, sympy.Expr) else (value, 1)
+    yield from s.round(x) - M @ x - b
+    yield (M[0, 0] - 1) * above + b[0] * below
 
 
 @claim(
@@ -219,15 +216,13 @@ def proximal_matrix() -> Finding:
     Beside it the specification's K, by its recursion, for tau = 1..4; without the assumption mu = 0 in K.
     """
 
-    def body(tau: int, keep: int = 1) -> Body:
-        def run(draw: Draw) -> Iterable[Any]:
-            a, b, c, eta, mu = draw("a"), draw("b"), draw("c"), draw("eta", positive=True), draw("mu", positive=True)
-            H = np.array([[a, b], [b, c]], dtype=object)
-            one = eye(H)
-            K = local_matrix(Solver.PROXIMAL, H, tau, eta_l=eta, mu=keep * mu)
-            yield from np.ravel(K @ (H + mu * one) - one + exact.power(one - eta * mu * one - eta * H, tau))
-
-        return run
+    @curried
+    def body(draw: Draw, tau: int, keep: int = 1) -> Iterable[Any]:
+        a, b, c, eta, mu = draw("a"), draw("b"), draw("c"), draw("eta", positive=True), draw("mu", positive=True)
+        H = np.array([[a, b], [b, c]], dtype=object)
+        one = eye(H)
+        K = local_matrix(Solver.PROXIMAL, H, tau, eta_l=eta, mu=keep * mu)
+        yield from np.ravel(K @ (H + mu * one) - one + exact.power(one - eta * mu * one - eta * H, tau))
 
     bodies = {"from n to n + 1 steps": _one_more} | {f"tau = {tau}": body(tau) for tau in (1, 2, 3, 4)}
     return identities(bodies, without={"pull": {"tau = 2": body(2, keep=0)}})
@@ -257,25 +252,21 @@ def contraction() -> Finding:
     return Finding(verdict, words, dropped, whole.second)
 
 
-def _factor(steps: tuple[int, ...]) -> Body:
-    def body(draw: Draw) -> Iterable[Any]:
-        eta = draw("eta", positive=True)
-        s = scalar(draw, FedAvg(eta_l=eta), steps)
-        M = s.linear_part(draw("x", 1) * 0)[0, 0]
-        h = s.problem.H[:, 0, 0]
-        yield M - sum(p_i * (1 - eta * h_i) ** tau for p_i, h_i, tau in zip(s.shares(), h, steps, strict=True))
-
-    return body
+@curried
+def _factor(draw: Draw, steps: tuple[int, ...]) -> Iterable[Any]:
+    eta = draw("eta", positive=True)
+    s = scalar(draw, FedAvg(eta_l=eta), steps)
+    M = s.linear_part(draw("x", 1) * 0)[0, 0]
+    h = s.problem.H[:, 0, 0]
+    yield M - sum(p_i * (1 - eta * h_i) ** tau for p_i, h_i, tau in zip(s.shares(), h, steps, strict=True))
 
 
-def _power(tau: int) -> Any:
-    def body(draw: Draw) -> Statement:
-        eta, h = draw("eta"), draw("h")
-        power = (1 - eta * h) ** tau
-        given = {"rate": eta > 0, "stable": every(h > 0, eta * h < 2)}
-        return Statement(given, {f"power {tau} < 1": power < 1, f"power {tau} > -1": power > -1})
-
-    return body
+@curried
+def _power(draw: Draw, tau: int) -> Statement:
+    eta, h = draw("eta"), draw("h")
+    power = (1 - eta * h) ** tau
+    given = {"rate": eta > 0, "stable": every(h > 0, eta * h < 2)}
+    return Statement(given, {f"power {tau} < 1": power < 1, f"power {tau} > -1": power > -1})
 
 
 def _mean(draw: Draw) -> Statement:

@@ -14,7 +14,7 @@ from fedspec.problems.quadratic import given
 from fedspec.readings import SampledSteps, SampledWeights
 from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, curried
 from fedspec_proofs.engines.expectation import mean, subsets, with_replacement
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.fednova.kit.bounds import rational
@@ -25,19 +25,16 @@ SIZES = ((2, 1), (2, 2), (3, 1), (3, 2), (3, 3))
 """Pairs of the number of clients and the number of draws."""
 
 
-def _unbiased(m: int, q: int, weights: SampledWeights, *, replace: bool) -> Body:
+@curried
+def _unbiased(draw: Draw, m: int, q: int, weights: SampledWeights, *, replace: bool) -> Iterable[Any]:
     """Mean of the new model, minus the update with all clients; tau_eff is a constant."""
-
-    def body(draw: Draw) -> Iterable[Any]:
-        p, d, x = shares(draw, m), draw("d", m, 1), draw("x", 1)
-        tau_eff, eta = draw("tau_eff", positive=True), draw("eta", positive=True)
-        total = 0
-        for chance, who in with_replacement(p, q) if replace else subsets(m, q):
-            w = sampled_weights(p[list(who)], clients=m, sampled_weights=weights)
-            total = total + chance * sampled_update(x, d[list(who)], w, tau_eff=tau_eff, eta_l=eta)
-        yield from total - sampled_update(x, d, p, tau_eff=tau_eff, eta_l=eta)
-
-    return body
+    p, d, x = shares(draw, m), draw("d", m, 1), draw("x", 1)
+    tau_eff, eta = draw("tau_eff", positive=True), draw("eta", positive=True)
+    total = 0
+    for chance, who in with_replacement(p, q) if replace else subsets(m, q):
+        w = sampled_weights(p[list(who)], clients=m, sampled_weights=weights)
+        total = total + chance * sampled_update(x, d[list(who)], w, tau_eff=tau_eff, eta_l=eta)
+    yield from total - sampled_update(x, d, p, tau_eff=tau_eff, eta_l=eta)
 
 
 def _scheme(weights: SampledWeights, *, replace: bool) -> Mapping[str, Body]:

@@ -23,9 +23,9 @@ from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights, TauEff
 from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Second, Source, Verdict, claim
 from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.draw import Draw, Rationals
+from fedspec_proofs.engines.draw import Draw, Rationals, curried
 from fedspec_proofs.engines.exact import generator
-from fedspec_proofs.engines.identities import Body, identities, symbolic
+from fedspec_proofs.engines.identities import identities, symbolic
 from fedspec_proofs.engines.symbolic import normal_form, vanishes
 from fedspec_proofs.fednova.claims.limits import STEPS, blank, hyper, own_weights, scalar
 from fedspec_proofs.fednova.kit.bounds import rational
@@ -144,17 +144,15 @@ def small_rate() -> Finding:
 def alpha_one() -> Finding:
     """Proof for one coordinate, two clients, tau = (1, 2) and (2, 3); counterexample: alpha = 1/2."""
 
-    def body(steps: tuple[int, ...], alpha: Any = 1) -> Body:
-        def run(draw: Draw) -> Iterable[Any]:
-            eta = small() if draw is symbolic else draw("eta", positive=True) / 97
-            s = scalar(draw, FedProx(eta_l=eta, mu=alpha / eta), steps)
-            p, norms = s.shares(), s.norms()
-            yield from norms - 1
-            yield from general_weights(p, norms, NovaWeights.IMPLIED) - p
-            if draw is symbolic:
-                yield _tends(("", s, s.problem.minimiser(p)))
-
-        return run
+    @curried
+    def body(draw: Draw, steps: tuple[int, ...], alpha: Any = 1) -> Iterable[Any]:
+        eta = small() if draw is symbolic else draw("eta", positive=True) / 97
+        s = scalar(draw, FedProx(eta_l=eta, mu=alpha / eta), steps)
+        p, norms = s.shares(), s.norms()
+        yield from norms - 1
+        yield from general_weights(p, norms, NovaWeights.IMPLIED) - p
+        if draw is symbolic:
+            yield _tends(("", s, s.problem.minimiser(p)))
 
     half = sympy.Rational(1, 2)
     return identities(

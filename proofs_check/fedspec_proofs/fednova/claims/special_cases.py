@@ -16,8 +16,8 @@ from fedspec.readings import NovaWeights, Solver, TauEff
 from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.draw import Draw, several
-from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.draw import Draw, curried, several
+from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.fednova.kit.bounds import drift, printed, rational, reach, spread, squares
 from fedspec_proofs.fednova.kit.responses import below_one, shares
 from fedspec_proofs.fednova.kit.settings import Setting
@@ -33,20 +33,17 @@ def _made(p: Any, steps: tuple[int, ...], solver: Solver, **rates: Any) -> tuple
     return a, w, effective_steps(p, norms, steps, TauEff.WEIGHTED_NORM)
 
 
-def _fedavg(steps: tuple[int, ...], solver: Solver = Solver.SGD) -> Body:
+@curried
+def _fedavg(draw: Draw, steps: tuple[int, ...], solver: Solver = Solver.SGD) -> Iterable[Any]:
     """(121)-(124) minus the values from the accumulation vectors."""
-
-    def body(draw: Draw) -> Iterable[Any]:
-        p = shares(draw, len(steps))
-        a, w, length = _made(p, steps, solver, rho=rational(1, 2))
-        mean = sum(p_i * tau for p_i, tau in zip(p, steps, strict=True))
-        variance = sum(p_i * tau**2 for p_i, tau in zip(p, steps, strict=True)) - mean**2
-        yield length - mean
-        yield spread(a, w, length) - len(steps) * sum(p_i**2 * tau for p_i, tau in zip(p, steps, strict=True)) / mean
-        yield drift(a, w) - (mean - 1 + variance / mean)
-        yield max(map(reach, a)) - max(steps) * (max(steps) - 1)
-
-    return body
+    p = shares(draw, len(steps))
+    a, w, length = _made(p, steps, solver, rho=rational(1, 2))
+    mean = sum(p_i * tau for p_i, tau in zip(p, steps, strict=True))
+    variance = sum(p_i * tau**2 for p_i, tau in zip(p, steps, strict=True)) - mean**2
+    yield length - mean
+    yield spread(a, w, length) - len(steps) * sum(p_i**2 * tau for p_i, tau in zip(p, steps, strict=True)) / mean
+    yield drift(a, w) - (mean - 1 + variance / mean)
+    yield max(map(reach, a)) - max(steps) * (max(steps) - 1)
 
 
 @claim(
@@ -67,27 +64,24 @@ def fedavg_constants() -> Finding:
     return identities(bodies, without={"sgd": {"momentum, tau = (1, 2)": _fedavg((1, 2), Solver.MOMENTUM)}})
 
 
-def _fedprox(steps: tuple[int, ...], solver: Solver = Solver.PROXIMAL) -> Body:
+@curried
+def _fedprox(draw: Draw, steps: tuple[int, ...], solver: Solver = Solver.PROXIMAL) -> Iterable[Any]:
     """(127)-(131) minus the values from the accumulation vectors."""
-
-    def body(draw: Draw) -> Iterable[Any]:
-        p, alpha = shares(draw, len(steps)), below_one(draw("alpha", positive=True))
-        b = 1 - alpha
-        a, w, length = _made(p, steps, solver, alpha=alpha)
-        r = [1 - b**tau for tau in steps]
-        total = sum(p_i * r_i for p_i, r_i in zip(p, r, strict=True))
-        second = [(1 - b ** (2 * tau)) / (1 - b**2) for tau in steps]
-        for a_i, s_i, w_i, p_i, r_i in zip(a, second, w, p, r, strict=True):
-            yield squares(a_i) - s_i
-            yield w_i - p_i * r_i / total
-        yield length - total / alpha
-        yield spread(a, w, length) - len(steps) * alpha / total * sum(
-            p_i**2 * s_i for p_i, s_i in zip(p, second, strict=True)
-        )
-        yield drift(a, w) - sum(p_i * r_i / total * (s_i - 1) for p_i, r_i, s_i in zip(p, r, second, strict=True))
-        yield from (reach(a_i) - r_i / alpha * (r_i / alpha - 1) for a_i, r_i in zip(a, r, strict=True))
-
-    return body
+    p, alpha = shares(draw, len(steps)), below_one(draw("alpha", positive=True))
+    b = 1 - alpha
+    a, w, length = _made(p, steps, solver, alpha=alpha)
+    r = [1 - b**tau for tau in steps]
+    total = sum(p_i * r_i for p_i, r_i in zip(p, r, strict=True))
+    second = [(1 - b ** (2 * tau)) / (1 - b**2) for tau in steps]
+    for a_i, s_i, w_i, p_i, r_i in zip(a, second, w, p, r, strict=True):
+        yield squares(a_i) - s_i
+        yield w_i - p_i * r_i / total
+    yield length - total / alpha
+    yield spread(a, w, length) - len(steps) * alpha / total * sum(
+        p_i**2 * s_i for p_i, s_i in zip(p, second, strict=True)
+    )
+    yield drift(a, w) - sum(p_i * r_i / total * (s_i - 1) for p_i, r_i, s_i in zip(p, r, second, strict=True))
+    yield from (reach(a_i) - r_i / alpha * (r_i / alpha - 1) for a_i, r_i in zip(a, r, strict=True))
 
 
 @claim(
@@ -106,18 +100,15 @@ def fedprox_constants() -> Finding:
     return identities(bodies, without={"proximal": {"SGD, tau = (1, 2)": _fedprox((1, 2), Solver.SGD)}}, instances=10)
 
 
-def _no_pull(steps: tuple[int, ...], alpha: Any = 0) -> Body:
+@curried
+def _no_pull(draw: Draw, steps: tuple[int, ...], alpha: Any = 0) -> Iterable[Any]:
     """FedProx's constants at alpha = 0 less FedAvg's."""
-
-    def body(draw: Draw) -> Iterable[Any]:
-        p = shares(draw, len(steps))
-        both = []
-        for solver, pull in ((Solver.PROXIMAL, alpha), (Solver.SGD, 0)):
-            a, w, length = _made(p, steps, solver, alpha=p[0] * 0 + pull)
-            both.append((length, spread(a, w, length), drift(a, w), *map(reach, a)))
-        yield from (x - y for x, y in zip(*both, strict=True))
-
-    return body
+    p = shares(draw, len(steps))
+    both = []
+    for solver, pull in ((Solver.PROXIMAL, alpha), (Solver.SGD, 0)):
+        a, w, length = _made(p, steps, solver, alpha=p[0] * 0 + pull)
+        both.append((length, spread(a, w, length), drift(a, w), *map(reach, a)))
+    yield from (x - y for x, y in zip(*both, strict=True))
 
 
 @claim(

@@ -18,8 +18,8 @@ from fedspec_proofs.claim import FEDNOVA, Engine, Extent, Finding, Severity, Sou
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw, several
-from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.draw import Draw, curried, several
+from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fednova.kit.bounds import chi_squared, rational
 from fedspec_proofs.fednova.kit.settings import Setting
@@ -42,18 +42,15 @@ def _parts(p: Any, w: Any, g: Any) -> tuple[Any, Any, Any, Any, Any]:
     return sum((p - w) * g) ** 2, chi_squared(p, w), sum(w * v**2), squares, mean
 
 
-def _lagrange(m: int, *, sums: bool = True) -> Body:
+@curried
+def _lagrange(draw: Draw, m: int, *, sums: bool = True) -> Iterable[Any]:
     """chi^2 V = |grad F - grad F~|^2 + squares, and V = sum w_i g_i^2 - mean^2, for gradients of one coordinate."""
-
-    def body(draw: Draw) -> Iterable[Any]:
-        p, w, g = draw("p", m, positive=True), draw("w", m, positive=True), draw("g", m)
-        if sums:
-            p[-1], w[-1] = 1 - sum(p[:-1]), 1 - sum(w[:-1])
-        difference, chi2, V, squares, mean = _parts(p, w, g)
-        yield chi2 * V - difference - squares
-        yield V - (sum(w * g**2) - mean**2)
-
-    return body
+    p, w, g = draw("p", m, positive=True), draw("w", m, positive=True), draw("g", m)
+    if sums:
+        p[-1], w[-1] = 1 - sum(p[:-1]), 1 - sum(w[:-1])
+    difference, chi2, V, squares, mean = _parts(p, w, g)
+    yield chi2 * V - difference - squares
+    yield V - (sum(w * g**2) - mean**2)
 
 
 def _one_client(draw: Draw) -> Iterable[Any]:

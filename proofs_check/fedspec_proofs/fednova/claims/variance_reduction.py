@@ -19,8 +19,8 @@ from fedspec.problems.quadratic import QuadraticClients, given
 from fedspec.readings import Loop, Solver, Stored
 from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.draw import Draw, curried
+from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.fednova.claims.lower_bound import half_of
 from fedspec_proofs.fednova.kit.bounds import rational
 from fedspec_proofs.fednova.kit.responses import Hyper, hyper
@@ -97,22 +97,18 @@ def _kept(algorithm: Any, own: Any, h: Hyper, solver: Solver, tau: int, draw: Dr
     return difference
 
 
-def _stored(solver: Solver, tau: int) -> Body:
-    def body(draw: Draw) -> Iterable[Any]:
-        h = hyper(draw)
-        own = record_of(FedNovaVR, eta_l=h.eta, mu=h.mu, rho=h.rho, gamma=h.gamma, solver=solver)
-        yield from _kept(fednova_vr, own, h, solver, tau, draw)
-
-    return body
+@curried
+def _stored(draw: Draw, solver: Solver, tau: int) -> Iterable[Any]:
+    h = hyper(draw)
+    own = record_of(FedNovaVR, eta_l=h.eta, mu=h.mu, rho=h.rho, gamma=h.gamma, solver=solver)
+    yield from _kept(fednova_vr, own, h, solver, tau, draw)
 
 
-def _stored_as_printed(tau: int) -> Body:
-    def body(draw: Draw) -> Iterable[Any]:
-        h = hyper(draw)
-        own = FedNovaAlg2(eta_l=h.eta, rho=h.rho, stored=Stored.CORRECTED)
-        yield from _kept(fednova_alg2, own, h, Solver.MOMENTUM, tau, draw)
-
-    return body
+@curried
+def _stored_as_printed(draw: Draw, tau: int) -> Iterable[Any]:
+    h = hyper(draw)
+    own = FedNovaAlg2(eta_l=h.eta, rho=h.rho, stored=Stored.CORRECTED)
+    yield from _kept(fednova_alg2, own, h, Solver.MOMENTUM, tau, draw)
 
 
 @claim(
@@ -159,15 +155,12 @@ def one_step_short() -> Finding:
     )
 
 
-def _cancel(m: int, *, sums: bool = True) -> Body:
+@curried
+def _cancel(draw: Draw, m: int, *, sums: bool = True) -> Iterable[Any]:
     """sum p_i c_i."""
-
-    def body(draw: Draw) -> Iterable[Any]:
-        n, d = draw("n", m, positive=True), draw("d", m, 2)
-        p = n / sum(n) if sums else n
-        yield from p @ cross_client(d, p)
-
-    return body
+    n, d = draw("n", m, positive=True), draw("d", m, 2)
+    p = n / sum(n) if sums else n
+    yield from p @ cross_client(d, p)
 
 
 @claim(

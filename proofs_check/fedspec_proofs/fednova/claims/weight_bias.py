@@ -15,7 +15,7 @@ from fedspec.readings import NovaWeights, Solver
 from fedspec_proofs.claim import FEDNOVA, Engine, Extent, Finding, Source, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw, several
+from fedspec_proofs.engines.draw import Draw, curried, several
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fednova.kit.bounds import chi_squared, rational
@@ -44,18 +44,15 @@ def by_pairs() -> Finding:
     return identities(bodies, without={"sums": {"m = 2": lambda draw: _pairs(draw, 2, sums=False)}}, instances=10)
 
 
-def _ratios(longest: int) -> Any:
+@curried
+def _ratios(draw: Draw, longest: int) -> Statement:
     """The ratio of the norms for more and for fewer steps falls with alpha, and is at least one."""
-
-    def body(draw: Draw) -> Statement:
-        small, large = draw("small"), draw("large")
-        shown = {}
-        for n in range(2, longest + 1):
-            for m in range(1, n):
-                shown[f"tau = {n} over {m}"] = _prox(n, small) * _prox(m, large) >= _prox(n, large) * _prox(m, small)
-        return Statement({"order": every(small >= 0, small <= large), "one": large <= 1}, shown)
-
-    return body
+    small, large = draw("small"), draw("large")
+    shown = {}
+    for n in range(2, longest + 1):
+        for m in range(1, n):
+            shown[f"tau = {n} over {m}"] = _prox(n, small) * _prox(m, large) >= _prox(n, large) * _prox(m, small)
+    return Statement({"order": every(small >= 0, small <= large), "one": large <= 1}, shown)
 
 
 def _prox(n: int, alpha: Any) -> Any:
