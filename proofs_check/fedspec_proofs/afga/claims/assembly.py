@@ -18,7 +18,7 @@ import numpy as np
 from fedspec_proofs.afga.kit.bounds import change_by_drawing, change_terms
 from fedspec_proofs.afga.kit.explicit import changes, conditions, local, senders, terms
 from fedspec_proofs.afga.kit.mixed import slope_lines
-from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Source, claim, false
+from fedspec_proofs.claim import Extent, Finding, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.certificate import Step, Sum
 from fedspec_proofs.engines.combine import all_proved
@@ -141,8 +141,7 @@ def sum_of_steps(draw: Draw, halved: str = "") -> Sum:
     "afga.theorem-4-6-assembly",
     statement="The 24 steps that are assumed here, each times a multiplier that is not negative, add up to the bound "
     "of theorem-4-6 and theorem-d-3, for all K, n, m, I, R, d, alpha and constants",
-    source=Source(AFGA, "ours, for the proof of Theorems 4.6 and D.3 (L1123-2621)"),
-    engine=Engine.SYMBOLIC,
+    source="ours, for the proof of Theorems 4.6 and D.3 (L1123-2621)",
     extent=Extent.PART,
     assumptions=STEPS,
     chain="eq-13 theorem-4-6-lines lemma-f-7 lemma-f-9 eq-12 eq-9 eq-17 eq-17-eps-repaired theorem-4-6-slopes "
@@ -163,8 +162,7 @@ def half_of_e_0() -> Finding:
     "afga.theorem-4-6-lines",
     statement="The steps 'V with Delta', 'V with m', 'z beside x' and 'dz' of theorem-4-6-assembly: the first, second "
     "and last coordinate by coordinate, the third for the lengths of its vectors",
-    source=Source(AFGA, "ours, for eqs. (19) to (23) (L1560-1830)"),
-    engine=Engine.SMT,
+    source="ours, for eqs. (19) to (23) (L1560-1830)",
     extent=Extent.PART,
     assumptions={
         "signs": "G, B, eta, kappa, L, lengths and D = V_(r-1)^(-1/2) - V_r^(-1/2) are not negative, as v_hat never "
@@ -244,8 +242,7 @@ def _slopes(draw: Draw, n: int) -> Statement:
 @claim(
     "afga.theorem-4-6-slopes",
     statement="The steps 'x - y', 'x - z' and 'y - z' of theorem-4-6-assembly",
-    source=Source(AFGA, "ours, for eq. (18) (L1475-1558)"),
-    engine=Engine.SMT,
+    source="ours, for eq. (18) (L1475-1558)",
     extent=Extent.PART,
     assumptions={
         "4.1, x_r and x_i": "the clients' slopes change by at most L |x_r - x_i|",

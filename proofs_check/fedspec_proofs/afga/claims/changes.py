@@ -24,7 +24,7 @@ from fedspec_proofs.afga.kit.network import EXACT, hyper
 from fedspec_proofs.afga.kit.networks import blended_permutation
 from fedspec_proofs.afga.kit.paths import ETA_L, Path, any_path, reach, run
 from fedspec_proofs.afga.kit.server_inductions import rootless
-from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Severity, Source, claim
+from fedspec_proofs.claim import Dropped, Extent, Finding, Severity, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decided
 from fedspec_proofs.engines.draw import Draw, curried
@@ -68,8 +68,7 @@ PATH_WORDS = {
 @claim(
     "afga.lemma-f-8-gradient",
     statement="|grad f_i(x)| <= G, and so |grad f(x)| <= G, since stochastic gradients are unbiased",
-    source=Source(AFGA, F8 + ", first part"),
-    engine=Engine.SYMBOLIC,
+    source=F8 + ", first part",
     extent=Extent.PART,
     assumptions={"4.3": "every stochastic gradient is at most G long", "unbiased": "grad f_i is the mean of them"},
 )
@@ -93,7 +92,7 @@ def lemma_f_8_gradient() -> Finding:
 @claim(
     "afga.lemma-f-8",
     statement="|Delta_r| <= (m/n) eta_l I G, whatever is drawn",
-    source=Source(AFGA, F8 + ", second part"),
+    source=F8 + ", second part",
     severity=Severity.FALSE_RESULT,
     assumptions=F8_WORDS,
 )
@@ -136,8 +135,7 @@ def lemma_f_8() -> Finding:
     "afga.lemma-f-8-repaired",
     statement="|Delta_r| and |m_r| <= B = eta_l G sum_(s=1)^I [p + (1 - p) rho^s], |v_r| <= B^2 and every coordinate "
     "of v_hat_r <= B^2, on every path",
-    source=Source(AFGA, "ours, for " + F8),
-    engine=Engine.SMT,
+    source="ours, for " + F8,
     extent=Extent.PART,
     assumptions=PATH_WORDS,
 )
@@ -168,8 +166,7 @@ def _split(draw: Draw, n: int, m: int, steps: int) -> list[Any]:
     "afga.lemma-f-8-split",
     statement="1_S' W^s 1_T = m p + rest_S' (W - J)^s rest_T with rest_S = 1_S - p 1 and |rest_S|^2 = m (1 - p): the "
     "last term is at most m (1 - p) rho^s by what a norm is, so that S has at most p + (1 - p) rho^s of T, over m",
-    source=Source(AFGA, "ours, for " + F8),
-    engine=Engine.SYMBOLIC,
+    source="ours, for " + F8,
     sizes="n = 2 and 3, s <= 2, every doubly stochastic W",
 )
 def lemma_f_8_split() -> Finding:
@@ -198,7 +195,7 @@ def _rounds(beta2: Any, noise: Sequence[Vector]) -> list[AmsGrad]:
 @claim(
     "afga.lemma-f-8-v-hat",
     statement="|v_hat_r| <= (m/n)^2 eta_l^2 I^2 G^2, whatever is drawn",
-    source=Source(AFGA, F8 + ", eq. (94) (L4818)"),
+    source=F8 + ", eq. (94) (L4818)",
     severity=Severity.FALSE_RESULT,
     assumptions=F8_WORDS,
 )
@@ -227,7 +224,7 @@ def lemma_f_8_v_hat() -> Finding:
 @claim(
     "afga.lemma-f-8-v-hat-repaired",
     statement="|v_hat_r| <= sqrt(d) B^2 where every coordinate of v_hat_r is at most B^2, as lemma-f-8-repaired has it",
-    source=Source(AFGA, "ours, for " + F8 + ", eq. (94) (L4818)"),
+    source="ours, for " + F8 + ", eq. (94) (L4818)",
     sizes="d = 3",
     assumptions={"v_hat >= 0": "a maximum of means of squares", "v_hat <= B^2": "in every coordinate"},
 )

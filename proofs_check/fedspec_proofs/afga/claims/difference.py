@@ -29,7 +29,7 @@ from fedspec_proofs.afga.kit.mixed import one_more_slope, senders_by_clusters
 from fedspec_proofs.afga.kit.network import EXACT, hyper
 from fedspec_proofs.afga.kit.networks import ASSUMPTIONS, DRAWN, PRINTED, conditions, some, two_tilts
 from fedspec_proofs.afga.kit.rounds import enumerated
-from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Severity, Source, claim, false
+from fedspec_proofs.claim import Engine, Extent, Finding, Severity, claim, false
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import decide
 from fedspec_proofs.engines.certificate import Step, Sum
@@ -48,7 +48,7 @@ OURS = "ours, for Lemma F.5"
     statement="E|Delta_r|^2 <= 2 eta_l^2 I sigma^2/N + 2 eta_l^2 (I - 1) sum_t E|1/N sum grad f_i(x^i_t)|^2 + 4 "
     "eta_l^2 E|1/K sum grad fbar_k(xbar^k_(I-1))|^2 + 8 ((n-m)/(m(n-1)) + eta_l^2 L^2) consensus error at I - 1 + 2 "
     "eta_l^2 sigma^2/N (n-m)/m rho_max^2",
-    source=Source(AFGA, "Lemma F.5, eq. (73) (L3729)"),
+    source="Lemma F.5, eq. (73) (L3729)",
     severity=Severity.FALSE_RESULT,
     assumptions=PRINTED,
 )
@@ -91,8 +91,7 @@ SIZES = [(1, 2, 1), (1, 2, 2), (1, 3, 1), (1, 3, 2), (1, 4, 2), (2, 2, 1), (2, 2
     "afga.eq-75-exact",
     statement="Over the senders, E|Delta_r|^2 = |Deltabar_r|^2 + (n-m)/(Km(n-1)) 1/N sum_k |Xperp^k|^2 exactly, the "
     "clients' models given",
-    source=Source(AFGA, OURS + ", eqs. (74) and (75) (L3766-3819)"),
-    engine=Engine.SYMBOLIC,
+    source=OURS + ", eqs. (74) and (75) (L3766-3819)",
     assumptions=DRAWS,
     chain="lemma-f-6-exact",
 )
@@ -153,7 +152,7 @@ def tight(draw: Draw) -> Sum:
 @claim(
     "afga.eq-86-assembly",
     statement="The six steps that are assumed here add up to the bound of eq-86-tight for all K, n, m, I and constants",
-    source=Source(AFGA, "ours, for Lemma F.5 (L3729-4536)"),
+    source="ours, for Lemma F.5 (L3729-4536)",
     engine=Engine.SYMBOLIC,
     extent=Extent.PART,
     assumptions=TIGHT,
@@ -170,7 +169,7 @@ def eq_86() -> Finding:
     statement="E|Delta_r|^2 <= (n-m)/(Km(n-1)) consensus error at I + eta_l^2 {2 I M sigma^2/N^2 + 4 I/N fac sbar_l^2 "
     "+ 4 L^2/N fac sum_t consensus error at t + 2 p^2 I sum_t E|1/N sum grad f_i(x^i_t)|^2}, fac = m(n-m)/(n(n-1)); "
     "the braces bound E|Deltabar_r|^2",
-    source=Source(AFGA, OURS + " (L3729)"),
+    source=OURS + " (L3729)",
     engine=Engine.SYMBOLIC,
     extent=Extent.WHOLE,
     assumptions={**some(ASSUMPTIONS, "4.1", "4.2", "D.1 within"), **DRAWN},
@@ -216,7 +215,7 @@ def _split(one: Alone) -> tuple[Any, Any]:
 @claim(
     "afga.eq-76",
     statement="E|sum_t (noise_t + grad f_i(x^i_t))|^2 = E|sum_t noise_t|^2 + E|sum_t grad f_i(x^i_t)|^2",
-    source=Source(AFGA, "Lemma F.5, eq. (76), third equality (L3821-3859)"),
+    source="Lemma F.5, eq. (76), third equality (L3821-3859)",
     severity=Severity.CONSTANT,
 )
 def eq_76() -> Finding:
@@ -245,7 +244,7 @@ def eq_76() -> Finding:
     "afga.eq-76-repaired",
     statement="E|sum_t (noise_t + grad_t)|^2 <= 2 E|sum_t noise_t|^2 + 2 E|sum_t grad_t|^2, in every outcome and "
     "coordinate by coordinate: the difference is |sum_t noise_t - sum_t grad_t|^2",
-    source=Source(AFGA, "ours, for eq. (76) (L3821-3859); eq. (74) has a factor of 2 in front of it already"),
+    source="ours, for eq. (76) (L3821-3859); eq. (74) has a factor of 2 in front of it already",
     extent=Extent.WHOLE,
 )
 @identity("one coordinate")

@@ -22,7 +22,7 @@ from fedspec_proofs.afga.kit.bounds import consensus_terms, drift_terms, printed
 from fedspec_proofs.afga.kit.mixed import one_draw, variances
 from fedspec_proofs.afga.kit.networks import DRAWN
 from fedspec_proofs.afga.kit.rounds import given
-from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Source, claim
+from fedspec_proofs.claim import Extent, Finding, claim
 from fedspec_proofs.engines.algebra import Statement, decided
 from fedspec_proofs.engines.certificate import Step, Sum
 from fedspec_proofs.engines.draw import Draw, curried, several
@@ -85,8 +85,7 @@ def drift_step(draw: Draw) -> Sum:
     "afga.lemma-f-1-assembly",
     statement="The ten steps that are assumed here add up to eq. (41) with the printed C_I = 1 + (3/2)/(4I-1), and "
     "so to Lemma F.1 as repaired, for all K, n, m, I and constants",
-    source=Source(AFGA, "ours, for Lemma F.1 and eq. (41) (L2624-2845)"),
-    engine=Engine.SYMBOLIC,
+    source="ours, for Lemma F.1 and eq. (41) (L2624-2845)",
     extent=Extent.PART,
     assumptions=F1_STEPS,
     chain="lemma-f-1-step lemma-f-1-lines lemma-f-1-sizes",
@@ -101,7 +100,7 @@ def f_1() -> Finding:
 @claim(
     "afga.lemma-f-1-sizes",
     statement="p^2 <= 1 and fac/n + p^2 <= 1 for p = m/n and fac = m(n-m)/(n(n-1))",
-    source=Source(AFGA, "ours, for Lemma F.1 (L2624-2845)"),
+    source="ours, for Lemma F.1 (L2624-2845)",
     extent=Extent.PART,
     assumptions={"m": "1 <= m <= n", "n": "n >= 2; for n = 1 fac is 0 and p is 1"},
 )
@@ -150,8 +149,7 @@ def _noise(draw: Draw, biased: bool = False, correlated: bool = False) -> list[A
     "afga.lemma-f-1-step",
     statement="E|xbar_(t+1) - x_r|^2 = |u - eta_l p h|^2 + eta_l^2 fac V/n over the draws of who computes, u = xbar_t "
     "- x_r; noise adds eta_l^2/n^2 times the sum of the m variances",
-    source=Source(AFGA, "ours, for Lemma F.1, eqs. (39) and (40) (L2640-2793)"),
-    engine=Engine.SYMBOLIC,
+    source="ours, for Lemma F.1, eqs. (39) and (40) (L2640-2793)",
     extent=Extent.PART,
     assumptions={
         "draws": "m different ones of the cluster's n >= 2 clients compute, all sets as likely whatever came before; "
@@ -206,8 +204,7 @@ def _parts(draw: Draw) -> list[Any]:
     "2|b|^2 + 4|c|^2; |mean a_i|^2 + the variance of a_i = mean |a_i|^2; the variance of a_i + b_i is at most 16 "
     "times that of a_i and 16/15 times that of b_i, or twice each; |a + b + c + d|^2 <= 4 (|a|^2 + |b|^2 + |c|^2 + "
     "|d|^2): the differences are sums of squares",
-    source=Source(AFGA, "ours, for Lemmas F.1 and F.2 (L2624-3077)"),
-    engine=Engine.SYMBOLIC,
+    source="ours, for Lemmas F.1 and F.2 (L2624-3077)",
     extent=Extent.PART,
 )
 def lines() -> Finding:
@@ -246,8 +243,7 @@ def consensus_step(draw: Draw) -> Sum:
     "afga.lemma-f-2-assembly",
     statement="The three steps that are assumed here add up to Lemma F.2, eq. (42) averaged over the clusters, for "
     "every zeta > 0 and all K, n, m and constants",
-    source=Source(AFGA, "ours, for Lemma F.2 (L2850-3077)"),
-    engine=Engine.SYMBOLIC,
+    source="ours, for Lemma F.2 (L2850-3077)",
     extent=Extent.PART,
     assumptions=F2_STEPS,
     chain="eq-44-repaired lemma-f-1-lines",

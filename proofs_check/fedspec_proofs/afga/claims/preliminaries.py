@@ -17,7 +17,7 @@ from fedspec_proofs.afga.claims.sequences import doubly, row_stochastic
 from fedspec_proofs.afga.kit.constants import doubly_stochastic, keeps, mixes, only_consensus_is_fixed
 from fedspec_proofs.afga.kit.network import EXACT
 from fedspec_proofs.afga.kit.networks import blended_permutation
-from fedspec_proofs.claim import AFGA, Engine, Finding, Severity, Source, Verdict, claim
+from fedspec_proofs.claim import Engine, Finding, Severity, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw, curried
 from fedspec_proofs.engines.identities import identities
@@ -29,7 +29,7 @@ APPENDIX = "Appendix C"
 @claim(
     "afga.eq-7",
     statement="(W - J)(W - J) = W - J for doubly stochastic W, so that its eigenvalues are 0 and 1",
-    source=Source(AFGA, f"{APPENDIX}, eq. (7) (L1045-1049)"),
+    source=f"{APPENDIX}, eq. (7) (L1045-1049)",
     severity=Severity.PROOF_BREAKS,
 )
 def eq_7() -> Finding:
@@ -51,8 +51,7 @@ def eq_7() -> Finding:
 @claim(
     "afga.eq-7-repaired",
     statement="(W - J)^2 = W^2 - J for doubly stochastic W, and WJ = JW = J",
-    source=Source(AFGA, f"ours, for {APPENDIX}, eq. (7) (L1045)"),
-    engine=Engine.SYMBOLIC,
+    source=f"ours, for {APPENDIX}, eq. (7) (L1045)",
     sizes="n = 2 and 3",
     assumptions={"columns of W sum to one": "1'W = 1'; the rows are meant to as well"},
 )
@@ -85,8 +84,7 @@ def _shrinks(draw: Draw, n: int, weight: Any = 1, make: Callable[[Draw, int], Mi
 @claim(
     "afga.appendix-c",
     statement="||W - J||_2 <= 1: |x|^2 - |(W - J)x|^2 = n xbar^2 + 1/2 sum_jk (W'W)_jk (x_j - x_k)^2 >= 0",
-    source=Source(AFGA, f"{APPENDIX} (L1051-1052), footnote 2 and L277"),
-    engine=Engine.SYMBOLIC,
+    source=f"{APPENDIX} (L1051-1052), footnote 2 and L277",
     sizes="n = 2 and 3",
     assumptions={"columns of W sum to one": "with rows that do; W'W is then doubly stochastic"},
 )
@@ -103,7 +101,7 @@ def appendix_c() -> Finding:
 @claim(
     "afga.appendix-c-maximum",
     statement="||W - J||_2 attains its bound 1 (claim appendix-c) at W = I; at permutations and parted matrices too",
-    source=Source(AFGA, f"{APPENDIX} (L1051)"),
+    source=f"{APPENDIX} (L1051)",
     engine=Engine.EXACT,
     sizes="I and a cyclic permutation for n = 2..5, two parted pairs",
 )

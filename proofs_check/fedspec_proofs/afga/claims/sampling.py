@@ -10,7 +10,7 @@ import numpy as np
 
 from fedspec.algorithms.afga import mean_change
 from fedspec.mixing.gossip import cluster_mean
-from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Source, claim, false
+from fedspec_proofs.claim import Dropped, Extent, Finding, claim, false
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw, curried, several
 from fedspec_proofs.engines.expectation import independent, mean, subsets
@@ -158,8 +158,7 @@ def _not_between() -> Dropped:
     statement="E|sum_k sum_i 1{i in S^k} y_(k,i)|^2 <= m(m-1)/(n(n-1)) |sum y|^2 + K m(n-m)/(n(n-1)) sum |y|^2, S^k "
     "the clients of cluster k that are drawn; the difference is m(n-m)/(n(n-1)) {(K-1) sum |y - ybar_k|^2 + n "
     "sum_(k<l) |ybar_k - ybar_l|^2}",
-    source=Source(AFGA, L),
-    engine=Engine.SYMBOLIC,
+    source=L,
     extent=Extent.WHOLE,
     assumptions=DRAWS,
 )
@@ -180,8 +179,7 @@ def lemma_f_6() -> Finding:
     "afga.lemma-f-6-exact",
     statement="E|sum_k sum_i 1{i in S^k} y_(k,i)|^2 = (m/n)^2 |sum y|^2 + m(n-m)/(n(n-1)) sum_k sum_i |y_(k,i) - "
     "ybar_k|^2, S^k the clients of cluster k that are drawn",
-    source=Source(AFGA, "ours, about " + L),
-    engine=Engine.SYMBOLIC,
+    source="ours, about " + L,
     assumptions=DRAWS,
 )
 def lemma_f_6_exact() -> Finding:
@@ -212,8 +210,7 @@ def _around(draw: Draw) -> list[Any]:
     "afga.eq-39",
     statement="(1/n) sum over S^k_t of grad f_i(xbar^k) has the variance m(n-m)/(n(n-1)) 1/n^2 sum_i |grad f_i - grad "
     "fbar_k|^2 <= m(n-m)/(n(n-1)) sigma_k^2/n",
-    source=Source(AFGA, "Lemma F.1, the display after eq. (39) (L2722-2756), which drops the last 1/n"),
-    engine=Engine.SYMBOLIC,
+    source="Lemma F.1, the display after eq. (39) (L2722-2756), which drops the last 1/n",
     extent=Extent.WHOLE,
     assumptions={
         "without replacement": DRAWS["without replacement"],

@@ -22,7 +22,7 @@ from fedspec_proofs.afga.kit.mixed import mean_after_exchange, mean_of_senders
 from fedspec_proofs.afga.kit.network import hyper
 from fedspec_proofs.afga.kit.networks import blended_permutation
 from fedspec_proofs.afga.kit.rounds import given, models
-from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Source, claim
+from fedspec_proofs.claim import Dropped, Extent, Finding, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw, curried
 from fedspec_proofs.engines.identities import Body, identities
@@ -70,8 +70,7 @@ SETS: dict[str, tuple[int, tuple[tuple[int, ...], ...]]] = {
     "afga.eq-9",
     statement="The mean model moves by -(eta_l/n) sum of the gradients of those who compute, whatever the mixing "
     "does: xbar_(t+1) = xbar_t - eta_l gbar_t and Deltabar = -eta_l sum_t gbar_t",
-    source=Source(AFGA, "eqs. (9)-(11) (L1130-1177)"),
-    engine=Engine.SYMBOLIC,
+    source="eqs. (9)-(11) (L1130-1177)",
     extent=Extent.WHOLE,
     assumptions={"columns of W sum to one": "1'W = 1', the half of Assumption 4.5 that the mean needs"},
 )
@@ -113,8 +112,7 @@ def _dependent() -> Dropped:
 @claim(
     "afga.eq-12",
     statement="Given the local runs, the mean of Delta_r over the senders is Deltabar_r, the one of all clients",
-    source=Source(AFGA, "eq. (12) (L1180-1239), whose words have it the other way round"),
-    engine=Engine.SYMBOLIC,
+    source="eq. (12) (L1180-1239), whose words have it the other way round",
     extent=Extent.WHOLE,
     assumptions={
         "S_r independent": "the senders are drawn without regard to who computed",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Second, Source, Verdict, claim
+from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Second, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide, decided
 from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.reals import real
@@ -46,7 +46,7 @@ def _sample_roots(rng: np.random.Generator) -> dict[str, F]:
 @claim(
     "afga.eigenvalues-of-g",
     statement="0 <= lambda_1 <= min(a, C_I) and lambda_2 >= max(a, C_I)",
-    source=Source(AFGA, "Lemma F.3, used for eqs. (54)-(57) (L3165-3262)"),
+    source="Lemma F.3, used for eqs. (54)-(57) (L3165-3262)",
     extent=Extent.WHOLE,
     assumptions=ROOTS,
 )
@@ -71,8 +71,7 @@ def _sample_step(rng: np.random.Generator) -> dict[str, F]:
     "afga.eq-60",
     statement="In both cases the other disc lies below 1 + 3/(4I - 1): max rho_k^2 (1 + 1/zeta) + 8 eta_l^2 rho_L L^2 "
     "<= 1 in case 1, and <= 1 + 3/(4I - 1) in case 2",
-    source=Source(AFGA, "Lemma F.3, eqs. (60) and (67), last bounds (L3324, L3546)"),
-    engine=Engine.SMT,
+    source="Lemma F.3, eqs. (60) and (67), last bounds (L3324, L3546)",
     extent=Extent.WHOLE,
     assumptions={
         "I >= 1": "there is a local step",
@@ -109,8 +108,7 @@ def eq_60() -> Finding:
 @claim(
     "afga.eq-61",
     statement="(1 + 3/(4I - 1))^j <= 3 for j <= I, I >= 1, hence lambda_2^j <= 3, and (1 + 2/(4I - 1))^j <= 3",
-    source=Source(AFGA, "Lemma F.3, eqs. (61) and (64) (L3338, L3421)"),
-    engine=Engine.SMT,
+    source="Lemma F.3, eqs. (61) and (64) (L3338, L3421)",
     extent=Extent.WHOLE,
     assumptions={"j <= I": "I >= 1, and j is a whole number from 0 to I"},
 )

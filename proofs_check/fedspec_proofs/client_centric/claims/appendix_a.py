@@ -18,7 +18,7 @@ from fedspec.mixing.arrivals import local_change
 from fedspec.plan import Arrival
 from fedspec.problems.quadratic import QuadraticClients, limit, local_matrix
 from fedspec.readings import Normalise, Solver
-from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Extent, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Verdict, claim, false
 from fedspec_proofs.client_centric.claims.algorithms import SETUP
 from fedspec_proofs.client_centric.kit.steps import rooted
 from fedspec_proofs.engines import exact
@@ -52,7 +52,7 @@ def _stationary(normalise: Normalise, steps: tuple[int, int] = STEPS) -> tuple[V
     "client-centric.appendix-a-unnormalised",
     statement="Without line 9 the clients with more local steps pull the fixed point towards their own optimum: in the "
     "two-client picture with K = 2 and 5 it is farther from x* than with line 9, on the second client's side",
-    source=Source(CLIENT_CENTRIC, "App. A (a), Figure 4 (L528-541)"),
+    source="App. A (a), Figure 4 (L528-541)",
     engine=Engine.EXACT,
     sizes="curvature 1, optima -1 and 2, K = 2 and 5, eta_l = 1/10",
     assumptions={"unequal": "the clients take unequally many steps"},
@@ -78,7 +78,7 @@ def normalised() -> Finding:
 @claim(
     "client-centric.appendix-a-debiased",
     statement="The de-biasing of line 9, were it meant to the letter, would be: with unequal K_i the fixed point is x*",
-    source=Source(CLIENT_CENTRIC, "ours, about L185 and App. A (a) (L528-542)"),
+    source="ours, about L185 and App. A (a) (L528-542)",
     verdict=Verdict.REFUTED,
 )
 def debiased() -> Finding:
@@ -100,8 +100,7 @@ def debiased() -> Finding:
     statement="With line 9 client i sends w_i (c_i - x), w_i = (1 - (1 - eta_l h)^K_i) / K_i > 0, from every x, where "
     "all have the curvature h. So the mean of any number of changes is zero at sum w_i c_i / sum w_i alone, and "
     "w_i / (eta_l h) lies between 1 - (K_i - 1) eta_l h / 2 and 1, so that this tends to x* as eta_l -> 0",
-    source=Source(CLIENT_CENTRIC, "ours: L185 and App. A (a), corrected"),
-    engine=Engine.SMT,
+    source="ours: L185 and App. A (a), corrected",
     sizes="K_i <= 5",
     assumptions={"small": "eta_l h <= 1", "positive": "0 < eta_l h"},
 )
@@ -164,8 +163,7 @@ def _moves(draw: Draw, server: str, *, C: str = "beta / (1 - beta)", sign: int =
     "client-centric.eq-4",
     statement="z_(t+1) - z_t = eta a_(t+1) Delta_t - eta C (a_t - a_(t+1)) d_t, a_t = 1 / (sqrt(v_hat_t) + eps) and "
     "C = beta / (1 - beta), coordinate by coordinate",
-    source=Source(CLIENT_CENTRIC, "eq. (4) (L560-583)"),
-    engine=Engine.SYMBOLIC,
+    source="eq. (4) (L560-583)",
     extent=Extent.WHOLE,
     assumptions={"one beta": "beta does not change"},
 )

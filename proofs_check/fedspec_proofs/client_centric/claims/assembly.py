@@ -12,7 +12,7 @@ from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
-from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Extent, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import Extent, Finding, Verdict, claim, false
 from fedspec_proofs.client_centric.kit.regimes import B, corrected_terms, start_factors
 from fedspec_proofs.engines.certificate import Step, Sum
 from fedspec_proofs.engines.combine import all_proved
@@ -87,8 +87,7 @@ def one_round(draw: Draw) -> Sum:
     statement="E f(z_(t+1)) <= f(z_t) - (eta eta_l/(2 H)) (|grad f(x_t)|^2 + |u_t|^2) + (eta eta_l L^2/E) (delays + "
     "drift) + (eta^2 L C^2/(2 E^2)) |d_t|^2 + (eta/E^2) (3 eta L/2 + G) |Delta_t|^2 + eta eta_l G^2 C |a_t - "
     "a_(t+1)|_1 + L eta^2 eta_l^2 G^2 C^2 |a_t - a_(t+1)|^2: the ten steps that are assumed here add up to it",
-    source=Source(CLIENT_CENTRIC, f"ours: the round of {PLACE}"),
-    engine=Engine.SYMBOLIC,
+    source=f"ours: the round of {PLACE}",
     assumptions=ROUND,
     chain="eq-4 a-2 terms participation-mean a-7 v-0-repaired a-8",
 )
@@ -178,8 +177,7 @@ STARTS = {"v_0 = 0": 0, "v_0 = eps^2": 1}
     "client-centric.theorem-4-1-assembly",
     statement="The steps that are assumed here add up to the bound of theorem-4-1-repaired, for all n, m, d, K, T, tau "
     "and constants, at v_0 = 0 and at v_0 = eps^2",
-    source=Source(CLIENT_CENTRIC, f"ours: the sum of {PLACE}"),
-    engine=Engine.SYMBOLIC,
+    source=f"ours: the sum of {PLACE}",
     extent=Extent.PART,
     assumptions=ROUNDS,
     chain="round-assembly telescoping d-t-squares delays drift-every-k delta-square-repaired participation-mean "

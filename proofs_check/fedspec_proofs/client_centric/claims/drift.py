@@ -14,7 +14,7 @@ from typing import Any
 from fedspec.algorithms.cc_fedsgd import CCFedSGD
 from fedspec.algorithms.local import local_sgd
 from fedspec.arith import Vector
-from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Finding, Severity, Source, Verdict, claim
+from fedspec_proofs.claim import Dropped, Finding, Severity, Verdict, claim
 from fedspec_proofs.client_centric.kit.local_runs import ASSUMED, AVERAGE, EVERY, WORDS, Local, local_run
 from fedspec_proofs.client_centric.kit.problems import Clients, flat, through
 from fedspec_proofs.engines import exact
@@ -84,7 +84,7 @@ def _crowd(n: int, K: int) -> Local:
     "client-centric.drift",
     statement="For every client (no mean over clients is printed), E |x_(t - tau) - x^i_k|^2 <= 5 K eta_l^2 (sigma_l^2 "
     "+ 6 K sigma_g^2) + 30 K^2 eta_l^2 |grad f(x_(t - tau))|^2",
-    source=Source(CLIENT_CENTRIC, "local drift, step of A_8 (L735-739)"),
+    source="local drift, step of A_8 (L735-739)",
     severity=Severity.PROOF_BREAKS,
     assumptions={
         **WORDS,
@@ -140,7 +140,7 @@ drift_repaired = claim(
     DRIFT,
     statement="The same at the last local point, after K - 1 steps, if every client deviates by at most sigma_g^2 from "
     "the mean gradient; in every dimension, for any number of clients and any noise. It is used at x_(t - tau) alone",
-    source=Source(CLIENT_CENTRIC, "ours: local drift, step of A_8 (L735-739), corrected"),
+    source="ours: local drift, step of A_8 (L735-739), corrected",
     verdict=Verdict.CERTIFIED,
     assumptions={**WORDS, "variance": "|grad f_i - grad f|^2 <= sigma_g^2 for every client"},
     sizes="; ".join(CASES) + "; L = 1, which is no restriction; any sigma_l^2 and sigma_g^2",

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fedspec_proofs.claim import Engine, Extent, Finding, claim, false
+from fedspec_proofs.claim import Extent, Finding, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide, decided
 from fedspec_proofs.engines.certificate import Step, Sum, added
 from fedspec_proofs.engines.combine import all_proved
@@ -21,7 +21,6 @@ from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fed_lamb.kit import bounds
 from fedspec_proofs.fed_lamb.kit.bounds import Constants
-from fedspec_proofs.fed_lamb.kit.shared import at
 from fedspec_proofs.kit.adding import spoiled, summed
 
 F = Fraction
@@ -59,8 +58,7 @@ def at_rest(draw: Draw) -> Sum:
     "fed-lamb.key-inequality-assembly",
     statement="<h, D g>/||D g|| >= s ||D h|| - 2 ||h - g|| in layers of any size, from the five steps that are "
     "assumed; where D g = 0 the layer stays, and the left side is 0",
-    source=at("ours, in place of L598-612"),
-    engine=Engine.SYMBOLIC,
+    source="ours, in place of L598-612",
     assumptions=KEY,
     chain="key-inequality-lines",
 )
@@ -73,7 +71,7 @@ def key_inequality() -> Finding:
 @claim(
     "fed-lamb.key-inequality-lines",
     statement="s ||D g||^2 <= <g, D g> and s ||D d|| <= ||d||, coordinate by coordinate",
-    source=at("ours, in place of L598-612"),
+    source="ours, in place of L598-612",
     assumptions={"s D <= 1": "v_hat >= v0: fed-lamb.v-hat-floor"},
     chain="v-hat-floor",
 )
@@ -105,8 +103,7 @@ def _clipped(rng: np.random.Generator) -> Mapping[str, F]:
     "fed-lamb.key-inequality-scaled",
     statement="phi <h, D g>/||D g|| >= phi_m s ||D h|| - 2 phi_M ||h - g||: the lower bound of phi goes with what is "
     "gained, the upper one with what is lost",
-    source=at("ours, in place of L598-612"),
-    engine=Engine.SMT,
+    source="ours, in place of L598-612",
     assumptions={
         "key inequality": "fed-lamb.key-inequality-assembly; 0 in place of <h, D g>/||D g|| where D g = 0",
         "lengths": "s ||D h|| and ||h - g|| are not negative",
@@ -161,8 +158,7 @@ def errors_and_rate(draw: Draw) -> dict[str, Any]:
 @claim(
     "fed-lamb.round-assembly",
     statement="The four steps that are assumed here add up to round-repaired, for all n, T, layers and constants",
-    source=at("ours, in place of (16)-(21)"),
-    engine=Engine.SYMBOLIC,
+    source="ours, in place of (16)-(21)",
     assumptions=ROUND,
     chain="key-inequality-scaled lemma-1-repaired",
 )
@@ -213,8 +209,7 @@ def rounds(draw: Draw, halved: str = "") -> Sum:
     "fed-lamb.theorem-3-assembly",
     statement="The four steps that are assumed here add up to the bound of theorem-3-repaired, and with T = 1 to "
     "that of theorem-1-repaired, for all n, R, T, layers and constants",
-    source=at("ours, for Theorems 1 and 3 (L250-254, L706-716)"),
-    engine=Engine.SYMBOLIC,
+    source="ours, for Theorems 1 and 3 (L250-254, L706-716)",
     extent=Extent.PART,
     assumptions=ROUNDS,
     chain="round-assembly errors",

@@ -19,7 +19,7 @@ from fedspec.arith import norm
 from fedspec.client.lamb import layer_step
 from fedspec.mixing.periodic import model_mean
 from fedspec.readings import Normalisation, Phi
-from fedspec_proofs.claim import Engine, Extent, Finding, Severity, Verdict, claim
+from fedspec_proofs.claim import Extent, Finding, Severity, Verdict, claim
 from fedspec_proofs.engines import algebra
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved, all_refuted
@@ -34,7 +34,7 @@ from fedspec_proofs.fed_lamb.kit.bounds import Constants
 from fedspec_proofs.fed_lamb.kit.problems import Problem
 from fedspec_proofs.fed_lamb.kit.problems import vector as of
 from fedspec_proofs.fed_lamb.kit.rounds import F, begin, lamb, local_models, noiseless, noisy, one_round, squared
-from fedspec_proofs.fed_lamb.kit.shared import H2, H4, SETTING, at, constant
+from fedspec_proofs.fed_lamb.kit.shared import H2, H4, SETTING, constant
 from fedspec_proofs.fed_lamb.kit.walks import Walk, checked, plain, walk
 from fedspec_proofs.kit.adding import confirmed
 from fedspec_proofs.kit.balls import farther, mean_inside
@@ -66,8 +66,7 @@ def _whole_lengths(rng: np.random.Generator) -> dict[str, F]:
     statement="A local step moves a layer by alpha phi exactly, whatever p is: "
     "after T = 1 step the square of the gap to the round's start is alpha^2 times the sum of phi^2 over the layers "
     "that move",
-    source=at("ours, about the first display of the proof (L527)"),
-    engine=Engine.SMT,
+    source="ours, about the first display of the proof (L527)",
     assumptions=NONZERO,
 )
 def length() -> Finding:
@@ -90,7 +89,7 @@ ONE_D = Problem(((huber(F(1)),),), (1,))
     "fed-lamb.lemma-1",
     statement="||x_r - x_(r,i)||^2 <= alpha^2 M^2 phi_M^2 (1 - beta2) p / v0, T = 1, with x_r the model that the round "
     "begins with (as in the proof, L529); and with x_r the mean that it ends with",
-    source=at("Lemma 1, eq. (2) (L198) and L523"),
+    source="Lemma 1, eq. (2) (L198) and L523",
     severity=Severity.FALSE_RESULT,
     assumptions={"H2": H2, "H4": H4, "setting": SETTING},
 )
@@ -190,8 +189,7 @@ def around_mean(draw: Draw) -> Statement:
     "fed-lamb.lemma-1-repaired",
     statement="||x_(r,i)^t - x_(r-1)||^2 <= alpha^2 phi_M^2 Lay t^2 after t = 1..T local steps from the round's start, "
     "any lam, beta1, v0; and layer by layer ||.|| <= alpha phi_M t; so too of the mean of the clients' models",
-    source=at("Lemma 1, eq. (2) (L198)"),
-    engine=Engine.SMT,
+    source="Lemma 1, eq. (2) (L198)",
     extent=Extent.WHOLE,
     assumptions=LENGTHS,
 )
@@ -207,8 +205,7 @@ def from_start() -> Finding:
 @claim(
     "fed-lamb.lemma-1-average-repaired",
     statement="||x_(r,i) - x_r||^2 <= 4 (1 - 1/n)^2 alpha^2 phi_M^2 Lay T^2 with x_r the mean that the round ends with",
-    source=at("Lemma 1, eq. (2) (L198)"),
-    engine=Engine.SMT,
+    source="Lemma 1, eq. (2) (L198)",
     extent=Extent.WHOLE,
     assumptions=LENGTHS,
     repairs="fed-lamb.lemma-1",
@@ -224,8 +221,7 @@ def from_mean() -> Finding:
 @claim(
     "fed-lamb.lemma-1-variance-repaired",
     statement="1/n sum_i ||x_(r,i) - x_r||^2 <= alpha^2 phi_M^2 Lay T^2",
-    source=at("Lemma 1, eq. (2) (L198)"),
-    engine=Engine.SMT,
+    source="Lemma 1, eq. (2) (L198)",
     extent=Extent.WHOLE,
     assumptions=LENGTHS,
     repairs="fed-lamb.lemma-1",
@@ -247,8 +243,7 @@ def _alike(draw: Draw, n: int, moved: int = 0) -> Iterable[Any]:
     "fed-lamb.clients-alike",
     statement="n clients that end alike leave the server the model of one: no bound all of whose terms "
     "vanish as n grows holds of something that is not 0 for clients alike with exact gradients",
-    source=at("ours, about eq. (6) and L716"),
-    engine=Engine.SYMBOLIC,
+    source="ours, about eq. (6) and L716",
     sizes="n = 2..5, d = 2",
     assumptions={"alike": "all participants end at one model"},
 )

@@ -14,7 +14,7 @@ from fedspec.algorithms.local_ams import State
 from fedspec.arith import Stack, Vector
 from fedspec.plan import Oracle
 from fedspec.readings import Normalisation, Phi
-from fedspec_proofs.claim import Engine, Extent, Finding, Severity, Verdict, claim, false
+from fedspec_proofs.claim import Extent, Finding, Severity, Verdict, claim, false
 from fedspec_proofs.engines.combine import all_refuted
 from fedspec_proofs.engines.draw import Draw, curried
 from fedspec_proofs.engines.identities import identities
@@ -34,7 +34,7 @@ from fedspec_proofs.fed_lamb.kit.rounds import (
     one_round,
     squared,
 )
-from fedspec_proofs.fed_lamb.kit.shared import H1, H2, H4, SETTING, at
+from fedspec_proofs.fed_lamb.kit.shared import H1, H2, H4, SETTING
 from fedspec_proofs.fed_lamb.kit.walks import Walk, checked, plain, pulled
 from fedspec_proofs.kit.piecewise import Piecewise, huber
 from fedspec_proofs.refutation import refutation
@@ -60,8 +60,7 @@ def _young(draw: Draw, factor: int = 1) -> Iterable[Any]:
     "fed-lamb.l-546",
     statement="||x||^2 - ||y||^2/2 + ||x - y||^2 = 2 ||x - y/2||^2, so that ||x||^2 >= ||y||^2/2 - ||x - y||^2, by "
     "coordinate",
-    source=at("Lemma 2, first display of its proof (L546)"),
-    engine=Engine.SYMBOLIC,
+    source="Lemma 2, first display of its proof (L546)",
     extent=Extent.WHOLE,
 )
 def young() -> Finding:
@@ -135,7 +134,7 @@ def forked() -> Forked:
     statement="||mean of f_i'(x_(r,i)) / sqrt(v)||^2 >= ||f'(x_r)/sqrt(v)||^2 / 2 - L_bar alpha^2 M^2 phi_M^2 (1 - "
     "beta2) p / v0, T = 1, with x_r the model that the round begins with (as in the proof of Lemma 1); and with x_r "
     "the mean that it ends with",
-    source=at("Lemma 2, eq. (3) (L213) and L540"),
+    source="Lemma 2, eq. (3) (L213) and L540",
     severity=Severity.FALSE_RESULT,
     assumptions={"H1": H1, "H2": H2, "H4": H4, "setting": SETTING},
 )
@@ -225,7 +224,7 @@ WITHOUT = {
     "fed-lamb.lemma-2-repaired",
     statement="The same, in both readings of x_r, with (Lam^2 / v0) 1/n sum_i ||x_(r,i) - x_r||^2 taken off, hence "
     "with Lam^2 alpha^2 phi_M^2 Lay T^2 / v0; any T, lam, beta1",
-    source=at("Lemma 2, eq. (3) (L213)"),
+    source="Lemma 2, eq. (3) (L213)",
     verdict=Verdict.CHECKED,
     extent=Extent.WHOLE,
     assumptions=MET,

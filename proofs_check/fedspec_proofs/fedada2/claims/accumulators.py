@@ -7,7 +7,7 @@ from typing import Any
 
 from fedspec.client.sm3_delayed import DelayedSm3, begin, sm3_ii_delayed
 from fedspec.covers import Cover
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import Dropped, Extent, Finding, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw, curried
 from fedspec_proofs.engines.smt import Induction, every
@@ -15,7 +15,7 @@ from fedspec_proofs.fedada2.kit.inductive import inductive
 from fedspec_proofs.fedada2.kit.rational import F
 from fedspec_proofs.fedada2.kit.sm3_inductions import any_cover, small_covers
 
-SOURCE = Source(FEDADA2, "Lemma 17 (L796)")
+SOURCE = "Lemma 17 (L796)"
 ASSUMED = {"|g(j)| <= G": "Assumption 2 for every draw"}
 START = {"v_0 = 0": "the accumulators start at 0"}
 
@@ -75,7 +75,6 @@ def _bounded(factor: int | None, clock: str) -> Finding:
     "fedada2.lemma-17",
     statement="0 <= mu_k(b) <= d k G^2 and 0 <= v_k(j) <= d k G^2 after k steps of Algorithm 2",
     source=SOURCE,
-    engine=Engine.SMT,
     extent=Extent.WHOLE,
     assumptions={**ASSUMED, **START},
 )
@@ -91,8 +90,7 @@ def lemma() -> Finding:
 @claim(
     "fedada2.lemma-17-sharper",
     statement="mu_k(b), v_k(j) <= ceil(k/z) G^2: neither d nor the steps between updates count",
-    source=Source(FEDADA2, "ours, about Lemma 17 (L796)"),
-    engine=Engine.SMT,
+    source="ours, about Lemma 17 (L796)",
     assumptions={**ASSUMED, **START},
 )
 def sharper() -> Finding:

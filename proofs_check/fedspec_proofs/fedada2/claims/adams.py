@@ -10,7 +10,7 @@ from typing import Any
 
 from fedspec.client.adam import Adam, adam
 from fedspec.client.admu import Admu, admu
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Sharpness, Source, Verdict, claim, false
+from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Sharpness, Verdict, claim, false
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw, Rationals, curried
 from fedspec_proofs.engines.exact import generator
@@ -51,7 +51,7 @@ def _unlike(z: int) -> int:
 @claim(
     "fedada2.algorithm-6",
     statement="Without delay Algorithm 7 is Algorithm 6: from any state, a step leaves the same model and moments",
-    source=Source(FEDADA2, "Algorithms 6 and 7 (L1335, L1357)"),
+    source="Algorithms 6 and 7 (L1335, L1357)",
     engine=Engine.EXACT,
     verdict=Verdict.CHECKED,
     extent=Extent.PART,
@@ -68,7 +68,7 @@ def without_delay() -> Finding:
     )
 
 
-EQ_19 = Source(FEDADA2, "eq. (19) (L1386)")
+EQ_19 = "eq. (19) (L1386)"
 
 SIZES = tuple((t, z) for z in (1, 2, 3) for t in (1, 2, 3, 4, 5))
 
@@ -110,7 +110,6 @@ def _moments(state: Admu, g: Any, beta1: Any, beta2: Any, z: int) -> Admu:
     statement="m_t and v_t of Adam with delayed updates in closed form: v_t = beta2^n v_0 + (1 - beta2) sum_(r <= n) "
     "beta2^(n-r) g_((r-1)z+1)^2, n = ceil(t/z) = floor((t-1)/z) + 1",
     source=EQ_19,
-    engine=Engine.SYMBOLIC,
     sizes="t <= 5, z <= 3, d = 1, as every coordinate is by itself",
 )
 def closed_form() -> Finding:

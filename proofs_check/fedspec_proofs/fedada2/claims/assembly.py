@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
-from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, claim, false
+from fedspec_proofs.claim import Finding, claim, false
 from fedspec_proofs.engines.certificate import Step, Sum
 from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.fedada2.kit.bounds import Constants, Functions, terms
@@ -68,8 +68,7 @@ def _round_terms(draw: Draw) -> Mapping[str, Any]:
     "fedada2.round-assembly",
     statement="f(x_t) <= f(x_(t-1)) + (L/2) d (eta Phi1/tau)^2 + (eta G Phi1/tau) shares + eta rate Z (L^2 |Phi2|^2 "
     "lags + D weights) - (3/4) plain: the five steps that are assumed here add up to it, in every dimension",
-    source=Source(FEDADA2, "ours: eq. (11) (L948), repaired"),
-    engine=Engine.SYMBOLIC,
+    source="ours: eq. (11) (L948), repaired",
     assumptions=ROUND,
     chain="round-lines lemma-16",
 )
@@ -143,8 +142,7 @@ def rounds(draw: Draw, halved: str = "") -> Sum:
     "fedada2.theorem-20-assembly",
     statement="The steps that are assumed here add up to (Psi1 + ... + Psi5)/Psi6 with D and L^2, for every d, T and b "
     "and all constants Phi1, gamma1, W and n, where alpha1 = gamma1/(2 eta_l n)",
-    source=Source(FEDADA2, "ours: Theorem 20 (L842), repaired"),
-    engine=Engine.SYMBOLIC,
+    source="ours: Theorem 20 (L842), repaired",
     assumptions=ROUNDS,
     chain="round-assembly round-lines lemma-21 lemma-22",
 )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fedspec.algorithms import fedblended
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Severity, Source, claim
+from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Severity, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.choose import Choose
@@ -40,8 +40,8 @@ from fedspec_proofs.fedada2.kit.three_clients import rates, setting, unmoved
 from fedspec_proofs.fedada2.kit.typed import Typed
 from fedspec_proofs.kit.adding import confirmed, in_setting
 
-THEOREM = Source(FEDADA2, "Theorem 25 (L1189)")
-LEMMA = Source(FEDADA2, "Lemma 26 (L1213)")
+THEOREM = "Theorem 25 (L1189)"
+LEMMA = "Lemma 26 (L1213)"
 
 
 @claim(
@@ -49,7 +49,6 @@ LEMMA = Source(FEDADA2, "Lemma 26 (L1213)")
     statement="|Delta_i| <= eta_l Xi+ K (K + 1) A G/(2 m) in every coordinate, for every strategy of the (relaxed) "
     "rule",
     source=LEMMA,
-    engine=Engine.SMT,
     extent=Extent.WHOLE,
     assumptions={"bounded": "Assumption 2: |g| <= G"},
 )
@@ -213,8 +212,7 @@ RULE = {
     "fedada2.gamma-lower",
     statement="gamma_r, eta_l times the mean over clients of w sum_p sum_(l <= p) a_(p,l)/theta_p, is at least eta_l "
     "K^- Xi- a/M in every coordinate, K^- >= 1 the fewest steps of anybody drawn: at least eta_l Xi- a/M",
-    source=Source(FEDADA2, "ours: gamma_1 of Theorem 25 (L1189) and of Corollaries 27 and 29 (L1435, L1547)"),
-    engine=Engine.SMT,
+    source="ours: gamma_1 of Theorem 25 (L1189) and of Corollaries 27 and 29 (L1435, L1547)",
     assumptions=RULE,
 )
 def gamma_lower() -> Finding:

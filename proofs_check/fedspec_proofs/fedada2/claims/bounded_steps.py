@@ -10,7 +10,7 @@ import numpy as np
 
 from fedspec.client.normalised import normalised_sgd
 from fedspec.client.sgd import sgd
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import Dropped, Finding, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw, curried
@@ -20,7 +20,7 @@ from fedspec_proofs.fedada2.claims.normalised import positive
 from fedspec_proofs.fedada2.kit.rational import F
 from fedspec_proofs.kit.balls import farther, mean_inside
 
-PROPOSITION = Source(FEDADA2, "Proposition 14 (L651), Proposition 5 (L78)")
+PROPOSITION = "Proposition 14 (L651), Proposition 5 (L78)"
 SIZES = "the length of a step through the rule for d <= 3; the ball from it for every d, K, t and number of clients"
 NORMALISED = {"normalised": "a step is the gradient over its own length and eps, as App. A has AdaGrad (eq. (2))"}
 
@@ -60,7 +60,6 @@ def _ball() -> Finding:
     statement="Under client AdaGrad x_t stays in a ball about x_0 that does not depend on the noise, on which f "
     "in C(R^d) is bounded: the expected regret and the variance are finite",
     source=PROPOSITION,
-    engine=Engine.SMT,
     assumptions=NORMALISED,
     sizes=SIZES,
 )

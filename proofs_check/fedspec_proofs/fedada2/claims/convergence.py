@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from fedspec.arith import least
-from fedspec_proofs.claim import FEDADA2, Engine, Extent, Finding, Source, claim
+from fedspec_proofs.claim import Extent, Finding, claim
 from fedspec_proofs.engines.algebra import Statement, decide, decided
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.fedada2.kit.rational import F
@@ -17,8 +17,7 @@ from fedspec_proofs.fedada2.kit.rational import F
     "fedada2.lemma-18",
     statement="If min over t <= T of |grad f(x_t)| is at most r(T), an algorithm that outputs the best model so far "
     "has |grad f| <= r(T) at its T-th output; with r(T) = C T^(-alpha) this falls to 0",
-    source=Source(FEDADA2, "Lemma 18 (L826)"),
-    engine=Engine.SMT,
+    source="Lemma 18 (L826)",
     extent=Extent.WHOLE,
     assumptions={
         "least <= r": "the bound on the smallest gradient so far",
@@ -56,7 +55,7 @@ def _so_far(rng: np.random.Generator) -> dict[str, Fraction]:
     "fedada2.definition-19",
     statement="Precompact convergence asks for some phi: N -> N, which need not rise: every sequence converges so to "
     "each of its own elements, by a constant phi",
-    source=Source(FEDADA2, "Definition 19 (L836), admitted after it (L840)"),
+    source="Definition 19 (L836), admitted after it (L840)",
     extent=Extent.PART,
     assumptions={"phi": "phi may take one value for ever, as printed; a subsequence needs phi to rise"},
 )

@@ -14,7 +14,7 @@ import numpy as np
 from fedspec.algorithms import fedadaadagrad
 from fedspec.client.agdu import Agdu, agdu, begin
 from fedspec.readings import Idle
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
+from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Severity, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.choose import Choose
@@ -49,9 +49,9 @@ from fedspec_proofs.fedada2.kit.three_clients import rates, setting, unmoved
 from fedspec_proofs.fedada2.kit.typed import Typed
 from fedspec_proofs.kit.adding import confirmed, in_setting
 
-REMARK = Source(FEDADA2, "after Algorithm 9 (L1510)")
-LEMMA = Source(FEDADA2, "Lemma 30 (L1557)")
-COROLLARY = Source(FEDADA2, "Corollary 29 (L1547)")
+REMARK = "after Algorithm 9 (L1510)"
+LEMMA = "Lemma 30 (L1557)"
+COROLLARY = "Corollary 29 (L1547)"
 TRIES = 600
 SIZES = tuple((t, z) for z in (1, 2, 3) for t in (1, 2, 4, 6))
 
@@ -79,7 +79,6 @@ def _accumulated(state: Agdu, g: Any, z: int) -> Agdu:
     "fedada2.agdu-closed-form",
     statement="v_t of AdaGrad with delayed updates is v_0 + sum_(r <= ceil(t/z)) g_((r-1)z+1)^2",
     source=REMARK,
-    engine=Engine.SYMBOLIC,
     sizes="t in 1, 2, 4, 6 and z <= 3, d = 1, as every coordinate is by itself",
 )
 def closed_form() -> Finding:
@@ -147,7 +146,6 @@ def _proved(*, update: bool) -> list[Finding]:
     "fedada2.l1510",
     statement="Without delay no local step is longer than eta_l in a coordinate; with delay some are",
     source=REMARK,
-    engine=Engine.SMT,
     extent=Extent.WHOLE,
     assumptions={"z = 1": "the preconditioner is updated at every step"},
 )
@@ -268,7 +266,6 @@ LENGTHS = {
     "fedada2.lemma-30",
     statement="|Delta_i| <= eta_l B (floor((K-1)/z) + 1 + K G/(sqrt(v_0) + eps)) for Algorithm 10",
     source=LEMMA,
-    engine=Engine.SMT,
     extent=Extent.WHOLE,
     assumptions=LENGTHS,
 )
@@ -288,8 +285,7 @@ def lemma() -> Finding:
 @claim(
     "fedada2.lemma-30-sharper",
     statement="|Delta_i| <= eta_l B (ceil(K/z) + (K - ceil(K/z)) G/(sqrt(v_0) + eps)) for Algorithm 10",
-    source=Source(FEDADA2, "ours, about Lemma 30 (L1557)"),
-    engine=Engine.SMT,
+    source="ours, about Lemma 30 (L1557)",
     assumptions=LENGTHS,
 )
 def sharper() -> Finding:
@@ -375,8 +371,7 @@ def _in_reach(rng: np.random.Generator) -> dict[str, F]:
     "fedada2.agdu-ceiling",
     statement="v <= v_0 + ceil(k/z) G^2 after k steps of AdaGrad with delayed updates, so that 1/(sqrt(v) + eps) >= "
     "1/(sqrt(v_0 + ceil(K/z) G^2) + eps) at every step k <= K",
-    source=Source(FEDADA2, "ours: gamma_1 of Corollary 29 (L1547)"),
-    engine=Engine.SMT,
+    source="ours: gamma_1 of Corollary 29 (L1547)",
     assumptions=WORDS,
 )
 def ceiling() -> Finding:

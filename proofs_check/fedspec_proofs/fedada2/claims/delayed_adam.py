@@ -9,7 +9,7 @@ from typing import Any
 
 from fedspec.algorithms import fedadaadam
 from fedspec.client.admu import admu, begin
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
+from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Severity, Verdict, claim
 from fedspec_proofs.engines import enclosure, exact
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.search import Inequality, Sides, searched
@@ -36,8 +36,8 @@ from fedspec_proofs.fedada2.kit.typed import Typed
 from fedspec_proofs.kit.adding import confirmed, in_setting
 from fedspec_proofs.refutation import refutation
 
-LEMMA = Source(FEDADA2, "Lemma 28 (L1448)")
-COROLLARY = Source(FEDADA2, "Corollary 27 (L1435)")
+LEMMA = "Lemma 28 (L1448)"
+COROLLARY = "Corollary 27 (L1435)"
 
 
 def _run(gradient: Callable[[Any], Any], K: int, **more: Any) -> tuple[list[Any], list[Any]]:

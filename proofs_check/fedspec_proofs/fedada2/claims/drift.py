@@ -11,7 +11,7 @@ import numpy as np
 from fedspec.algorithms import fedada2
 from fedspec.client.sm3_delayed import begin, sm3_ii_delayed
 from fedspec.plan import Plan, Setup
-from fedspec_proofs.claim import FEDADA2, Engine, Extent, Finding, Severity, Source, Verdict, claim
+from fedspec_proofs.claim import Extent, Finding, Severity, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import decide
 from fedspec_proofs.engines.search import Inequality, Sides, searched
@@ -37,15 +37,15 @@ from fedspec_proofs.fedada2.kit.runs import (
 from fedspec_proofs.kit.adding import confirmed, in_setting
 from fedspec_proofs.refutation import refutation
 
-STEP = Source(FEDADA2, "proof of Theorem 20 (L922-925)")
-EQ_11 = Source(FEDADA2, "eq. (11) (L948)")
+STEP = "proof of Theorem 20 (L922-925)"
+EQ_11 = "eq. (11) (L948)"
 PAIR = problem((1, 1), (1, -1))
 
 
 @claim(
     "fedada2.l922-smooth",
     statement="|grad F_i(x) - grad F_i(y)|^2 <= L |x - y|^2 for an L-smooth F_i, by which L922 bounds its first sum",
-    source=Source(FEDADA2, "ours, about the proof of Theorem 20 (L922)"),
+    source="ours, about the proof of Theorem 20 (L922)",
     verdict=Verdict.REFUTED,
 )
 def lost_square() -> Finding:
@@ -130,7 +130,6 @@ def _drift(*, as_printed: bool) -> Inequality[Case]:
     "fedada2.l922-repaired",
     statement="|grad f(x_(t-1)) - grad F_i(x^r_(i,p-1))|^2 <= 2 L^2 (t - r)^2 |Phi2|^2 + 2 D",
     source=STEP,
-    engine=Engine.SMT,
     extent=Extent.WHOLE,
     assumptions={**WORDS, **DRIFT_WORDS, **ALGORITHM_2},
     chain="round-lines lemma-16",
@@ -252,7 +251,6 @@ def _descent(*, as_printed: bool) -> Inequality[Case]:
     statement="Eq. (11) with Phi1 as the proof has it, L^2 in place of L in its third sum and D in place of "
     "Ltilde |Phi1|^2",
     source=EQ_11,
-    engine=Engine.SYMBOLIC,
     extent=Extent.WHOLE,
     assumptions={**WORDS, **DRIFT_WORDS, **ALGORITHM_2},
     chain="round-assembly lemma-15-repaired",

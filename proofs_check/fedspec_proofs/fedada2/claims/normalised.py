@@ -14,7 +14,7 @@ import numpy as np
 
 from fedspec.client.normalised import normalised_sgd
 from fedspec.problems.heavy_tailed import noisy
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import Dropped, Extent, Finding, Verdict, claim, false
 from fedspec_proofs.engines import enclosure
 from fedspec_proofs.engines.algebra import Statement, decide, decided
 from fedspec_proofs.engines.draw import Draw, curried, several
@@ -86,8 +86,7 @@ SQUARE = _pair(lambda eta, eps, x: eta * eta, "(x_+^2 + x_-^2)/2 <= x^2 + eta^2"
 @claim(
     "fedada2.proposition-9-square",
     statement="Under noise symmetric about 0 a step of client AdaGrad (K = 1) never raises E x^2 by more than eta^2",
-    source=Source(FEDADA2, "ours, about eq. (2) (L377)"),
-    engine=Engine.SMT,
+    source="ours, about eq. (2) (L377)",
     assumptions={**STEPS, **SYMMETRIC},
 )
 def second_moment() -> Finding:
@@ -103,7 +102,7 @@ def second_moment() -> Finding:
     "fedada2.proposition-9-ii-recursion",
     statement="From E_(t+1) <= ((t + t_0 - 1) E_t + b)/(t + t_0) follows E_t <= ((t_0 - 1) E_0 + t b)/(t + t_0 - 1) "
     "for all t",
-    source=Source(FEDADA2, "proof of Proposition 9 (ii) (L419-422)"),
+    source="proof of Proposition 9 (ii) (L419-422)",
     extent=Extent.WHOLE,
     assumptions={
         "the step": "the recursion, b = B/(1 - ehat)",
@@ -148,8 +147,7 @@ def _sum_of_squares(draw: Draw) -> Statement:
 @claim(
     "fedada2.proposition-9-ii",
     statement="With the printed schedule E|x_t| <= 2 sqrt(3)/(1 - ehat) for every t, for |x_0| <= 3 (K = 1)",
-    source=Source(FEDADA2, "Proposition 9 (ii) (L316), Proposition 2 (ii) (L48)"),
-    engine=Engine.SMT,
+    source="Proposition 9 (ii) (L316), Proposition 2 (ii) (L48)",
     extent=Extent.PART,
     assumptions={**START, **RATES},
 )
@@ -177,8 +175,7 @@ def bounded_error_half() -> Finding:
     "fedada2.proposition-9-iii",
     statement="Once |x_t| <= delta, |x_(t+1)| <= delta + eta for K = 1: with delta, eta <= c T^(-1/2), f'(x)^2 <= 4 "
     "c^2/T",
-    source=Source(FEDADA2, "Proposition 9 (iii) (L316)"),
-    engine=Engine.SMT,
+    source="Proposition 9 (iii) (L316)",
     extent=Extent.PART,
     assumptions={**STEPS, "|x| <= delta": "the region"},
 )
@@ -204,8 +201,7 @@ def region() -> Finding:
 @claim(
     "fedada2.proposition-9-iv",
     statement="With eta_t = 1/t^2 and K = 1, E f'(x_t)^2 <= x_0^2 + sum 1/t^4 <= 2 x_0^2 + 2 for every t",
-    source=Source(FEDADA2, "Proposition 9 (iv) (L316)"),
-    engine=Engine.SMT,
+    source="Proposition 9 (iv) (L316)",
     extent=Extent.PART,
     assumptions={**STEPS, **SYMMETRIC},
 )

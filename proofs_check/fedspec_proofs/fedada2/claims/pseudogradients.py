@@ -10,7 +10,7 @@ from typing import Any
 from fedspec.client.sm3_delayed import DelayedSm3, begin, sm3_ii_delayed
 from fedspec.covers import Cover
 from fedspec.readings import Idle
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
+from fedspec_proofs.claim import Dropped, Extent, Finding, Severity, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw, curried
@@ -21,25 +21,16 @@ from fedspec_proofs.fedada2.claims.logarithms import sharper_22
 from fedspec_proofs.fedada2.kit.conditions import LOCAL, lipschitz, ramp
 from fedspec_proofs.fedada2.kit.inductive import inductive
 from fedspec_proofs.fedada2.kit.lemma_15 import parts
-from fedspec_proofs.fedada2.kit.local_runs import (
-    HELD,
-    HELD_WORDS,
-    MET,
-    WORDS,
-    Local,
-    drawn,
-    lemma_15,
-    sm3_change,
-)
+from fedspec_proofs.fedada2.kit.local_runs import HELD, HELD_WORDS, MET, WORDS, Local, drawn, lemma_15, sm3_change
 from fedspec_proofs.fedada2.kit.rational import F
 from fedspec_proofs.fedada2.kit.sm3_inductions import any_cover, small_covers
 from fedspec_proofs.kit.adding import confirmed
 from fedspec_proofs.refutation import refutation
 
 TRIES = 1500
-L752 = Source(FEDADA2, "proof of Lemma 15 (L752)")
-SLIP = Source(FEDADA2, "Lemma 15 (L741), a slip of print: eta_l stands twice, in the proof once (L766)")
-REPAIRED = Source(FEDADA2, "ours, Lemma 15 (L741) with eta_l once, as the proof has it (L766)")
+L752 = "proof of Lemma 15 (L752)"
+SLIP = "Lemma 15 (L741), a slip of print: eta_l stands twice, in the proof once (L766)"
+REPAIRED = "ours, Lemma 15 (L741) with eta_l once, as the proof has it (L766)"
 BOUND = "|Delta_i| <= Phi_1^K in every coordinate, for Algorithm 2"
 
 
@@ -105,7 +96,6 @@ def _delayed(draw: Draw, cover: Cover, z: int = 2) -> Induction[Any]:
     "fedada2.l752-carried",
     statement="v_k >= v_0 + the sum of the squares at the updates up to step k, where mu is carried and starts at v_0",
     source=L752,
-    engine=Engine.SMT,
     extent=Extent.WHOLE,
     assumptions=HELD_WORDS,
     repairs="fedada2.l752",
@@ -140,8 +130,7 @@ def _begun_at_0() -> Any:
 @claim(
     "fedada2.log-step",
     statement="log(1 + x) >= x / (1 + x) for x >= 0",
-    source=Source(FEDADA2, "proof of Theorem 20, before eq. (14) (L972); used for Lemma 15 (L774)"),
-    engine=Engine.SMT,
+    source="proof of Theorem 20, before eq. (14) (L972); used for Lemma 15 (L774)",
     extent=Extent.WHOLE,
     assumptions={"x >= 0": "what is added is a square over a positive number"},
 )
@@ -233,7 +222,6 @@ def _inequality() -> Inequality[Local]:
     statement="|Delta_i| <= eta_l (sqrt(n log(1 + n G^2/eps^2)) + (K - n) G / (sqrt(v_0) + eps)), n = ceil(K/z), in "
     "every coordinate",
     source=REPAIRED,
-    engine=Engine.SMT,
     extent=Extent.WHOLE,
     assumptions={**WORDS, **HELD_WORDS},
     chain="l752-carried lemma-22-sharper log-step",

@@ -8,7 +8,7 @@ from typing import Any
 
 from fedspec.server.adagrad import Adaptive, adagrad
 from fedspec.server.adam import adam
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import Dropped, Extent, Finding, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.reals import real, reals, roots
@@ -16,7 +16,7 @@ from fedspec_proofs.engines.smt import Induction, every
 from fedspec_proofs.fedada2.kit.inductive import inductive, patient
 from fedspec_proofs.fedada2.kit.rational import F
 
-SOURCE = Source(FEDADA2, "Lemma 16 (L778)")
+SOURCE = "Lemma 16 (L778)"
 LOGIC = "QF_NRA"
 
 RATE = {"0 <= b < 1": "the server's beta1"}
@@ -178,7 +178,6 @@ def _by_hand() -> dict[str, Dropped]:
     "fedada2.lemma-16",
     statement="eta |m_t| / (sqrt(v_t) + tau) <= min(eta sqrt((1 - b) (1 - b^(2t))), eta Phi_1 / tau) in every round t",
     source=SOURCE,
-    engine=Engine.SMT,
     extent=Extent.WHOLE,
     assumptions={**RATE, **CLIENTS, **STARTS, **MOMENTUM, **ADAGRAD},
 )

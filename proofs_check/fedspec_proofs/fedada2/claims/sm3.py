@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import partial
 
 from fedspec.covers import Cover
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, claim
+from fedspec_proofs.claim import Dropped, Finding, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.fedada2.kit.inductive import inductive
 from fedspec_proofs.fedada2.kit.sm3_inductions import BOTH, covers, upper_bound_induction
@@ -27,8 +27,7 @@ SIZES = "any number of steps; every cover of at most three coordinates and eight
 @claim(
     "fedada2.sm3-upper-bound",
     statement="nu(j) of SM3-I and of SM3-II is at least AdaGrad's accumulator s(j)",
-    source=Source(FEDADA2, "Algs. 3 and 4 with z = 1 (L701, L717); used in the proof of Lemma 15 (L752)"),
-    engine=Engine.SMT,
+    source="Algs. 3 and 4 with z = 1 (L701, L717); used in the proof of Lemma 15 (L752)",
     sizes=SIZES,
     assumptions={
         "g2(j) >= 0": "the accumulators are fed squares",

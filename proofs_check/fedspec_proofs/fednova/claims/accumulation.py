@@ -13,7 +13,7 @@ from fedspec.client.momentum import Momentum
 from fedspec.client.sgd import decayed_sgd
 from fedspec.mixing.accumulation import a_norm, accumulation
 from fedspec.readings import Solver
-from fedspec_proofs.claim import FEDNOVA, Engine, Extent, Finding, Source, claim
+from fedspec_proofs.claim import Extent, Finding, claim
 from fedspec_proofs.engines.draw import Draw, curried, several
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.fednova.kit.responses import CLOSED, Hyper, Step, hyper, inside_buffer, left_over, responses
@@ -30,8 +30,7 @@ def _change(solver: Solver, tau: int, vector: Solver | None = None) -> Body:
     "fednova.accumulation",
     statement="After tau local steps Delta = -eta_l sum_k a_k g_k for any gradients g_k, with a the accumulation "
     "vector of the solver",
-    source=Source(FEDNOVA, "App. B, eqs. (31)-(43) (L397-434); the last four solvers are ours"),
-    engine=Engine.SYMBOLIC,
+    source="App. B, eqs. (31)-(43) (L397-434); the last four solvers are ours",
     sizes="tau <= 4, d = 2",
     assumptions={"own": "a is the vector of the solver that takes the steps"},
 )
@@ -131,8 +130,7 @@ def _every_tau() -> Mapping[str, Body]:
 @claim(
     "fednova.accumulation-every-tau",
     statement="The accumulation vectors hold for every number of local steps tau, in the closed forms of App. B",
-    source=Source(FEDNOVA, "App. B, eqs. (34), (43) (L406, L434); four of the solvers are ours"),
-    engine=Engine.SYMBOLIC,
+    source="App. B, eqs. (34), (43) (L406, L434); four of the solvers are ours",
     sizes="d = 2; decayed rates up to k = 5",
     assumptions={"own": "the closed form is that of the solver that takes the steps"},
 )
@@ -176,8 +174,7 @@ def _norm(draw: Draw, solver: Solver, of: Solver | None = None) -> Iterable[Any]
 @claim(
     "fednova.a-norm",
     statement="The closed forms of ||a||_1 in App. B equal the sums of the accumulation vectors, for every tau",
-    source=Source(FEDNOVA, "eq. (7) and App. B, eq. (45) (L120-130, L439)"),
-    engine=Engine.SYMBOLIC,
+    source="eq. (7) and App. B, eq. (45) (L120-130, L439)",
     extent=Extent.WHOLE,
     assumptions={"own": "the closed form is that of the solver"},
 )

@@ -13,7 +13,7 @@ from fractions import Fraction as F
 from types import SimpleNamespace
 from typing import Any
 
-from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, claim, false
+from fedspec_proofs.claim import Finding, claim, false
 from fedspec_proofs.engines.certificate import Step, Sum
 from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.fednova.kit.bounds import Constants, theorem_1_terms
@@ -89,8 +89,7 @@ def one_round(draw: Draw, halved: str = "") -> Sum:
     "fednova.round-assembly",
     statement="E F~(x') <= E F~(x) + eta tau_eff (-E|grad F~(x)|^2/4 + eta L sigma^2 A/m + 3/2 eta^2 L^2 sigma^2 B + "
     "3 eta^2 L^2 kappa^2 C): the steps that are assumed here add up to it, for any clients, steps, w and dimension",
-    source=Source(FEDNOVA, "ours: a round of the proof of Theorem 1, eqs. (54)-(96) (L470-612)"),
-    engine=Engine.SYMBOLIC,
+    source="ours: a round of the proof of Theorem 1, eqs. (54)-(96) (L470-612)",
     assumptions=ROUND,
     chain="eq-56 drift-lines lemma-2 drift-assembly eq-90",
 )
@@ -146,8 +145,7 @@ def rounds(draw: Draw) -> Sum:
     statement="Over any T rounds, whose steps and tau_eff may change, the average of E|grad F~|^2 is at most 4 gap / "
     "(eta tau_eff T) + 4 eta L sigma^2 A / m + 6 eta^2 L^2 sigma^2 B + 12 eta^2 L^2 kappa^2 C: A, B, C and the left "
     "side averaged with weights tau_eff^(t), tau_eff their plain average",
-    source=Source(FEDNOVA, "ours: the sums of Theorems 1 and 3, eqs. (97) and (147) (L616, L817)"),
-    engine=Engine.SYMBOLIC,
+    source="ours: the sums of Theorems 1 and 3, eqs. (97) and (147) (L616, L817)",
     assumptions=ROUNDS,
     chain="round-assembly",
 )

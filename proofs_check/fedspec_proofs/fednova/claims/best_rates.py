@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from fedspec_proofs.claim import FEDNOVA, Claim, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import Claim, Finding, Verdict, claim
 from fedspec_proofs.engines.worst_case.certificates import attained_of, numbers_of
 from fedspec_proofs.fednova.claims import round_numbers
 from fedspec_proofs.fednova.claims.strongly_convex import SERVER, UNLIKE, without
@@ -132,7 +132,7 @@ def _best_rates(
     @claim(
         id,
         statement=statement,
-        source=Source(FEDNOVA, f"ours, about {about}"),
+        source=f"ours, about {about}",
         verdict=Verdict.CERTIFIED,
         assumptions=STRONG | SERVER if kind == "kept" else UNLIKE,
         sizes=sizes,

@@ -16,7 +16,7 @@ import numpy as np
 from fedspec.client.momentum import Momentum, momentum
 from fedspec.client.proximal import proximal_sgd
 from fedspec.client.sgd import sgd
-from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, claim, false
+from fedspec_proofs.claim import Dropped, Finding, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.certificate import Step, Sum
 from fedspec_proofs.engines.combine import all_proved
@@ -67,8 +67,7 @@ def _proximal() -> Dropped:
     "fednova.eq-69-every-k",
     statement="For SGD at any rates, decay among them, and for momentum: x_0 - x_k = eta sum_(s<k) a^(k)_s g_s after "
     "every number k <= tau of steps, with 0 <= a^(k)_s <= a_s",
-    source=Source(FEDNOVA, "ours, about eqs. (69)-(75) (L526-545)"),
-    engine=Engine.SMT,
+    source="ours, about eqs. (69)-(75) (L526-545)",
     assumptions={
         "rho": "rho >= 0; rates are not negative",
         "solver": "the solver is SGD at rates that depend on k alone, or momentum",
@@ -127,8 +126,7 @@ def _numbers(rng: np.random.Generator) -> dict[str, Fraction]:
     "fednova.drift-lines",
     statement="The lines 'Young', 'Cauchy', 'Jensen' and 'slopes' of the assemblies: |u + v|^2 <= 2 |u|^2 + 2 |v|^2; "
     "|sum a_s g_s|^2 <= (sum a_s) sum a_s |g_s|^2; |grad F(y)|^2 <= 2 L^2 |y - x|^2 + 2 |grad F(x)|^2",
-    source=Source(FEDNOVA, "ours, for eqs. (60), (64) and (70)-(84) (L493-575)"),
-    engine=Engine.SMT,
+    source="ours, for eqs. (60), (64) and (70)-(84) (L493-575)",
     assumptions={
         "positive": "weights are not negative",
         "smooth": "gradients change by at most L |y - x| (Assumption 1)",
@@ -192,8 +190,7 @@ def client_terms(draw: Draw) -> Mapping[str, Any]:
     "fednova.drift-assembly",
     statement="S <= 2 eta^2 sigma^2 (||a_i||_2^2 - a_(i,-1)^2) + 4 eta^2 C (L^2 S + |grad F_i(x)|^2) for S = sum_k a_k "
     "E|x - x_k|^2/||a_i||_1 of a client: the steps that are assumed here add up to it, for every tau and dimension",
-    source=Source(FEDNOVA, "ours: eqs. (69)-(86) (L526-585)"),
-    engine=Engine.SYMBOLIC,
+    source="ours: eqs. (69)-(86) (L526-585)",
     assumptions=DRIFT,
     chain="eq-69-every-k drift-lines lemma-2 eq-76 eq-78",
 )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fedspec.arith import Vector
-from fedspec_proofs.claim import FEDNOVA, Engine, Extent, Finding, Source, claim, false
+from fedspec_proofs.claim import Extent, Finding, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw, curried
 from fedspec_proofs.engines.identities import identities
@@ -49,8 +49,7 @@ def _outcome(draw: Draw) -> Iterable[Any]:
 @claim(
     "fednova.lemma-2",
     statement="E|sum A_k|_F^2 = sum E|A_k|_F^2 where E[A_k | A_(k-1), ..., A_1] = 0",
-    source=Source(FEDNOVA, "Lemma 2 (L461), eqs. (50)-(53)"),
-    engine=Engine.SYMBOLIC,
+    source="Lemma 2 (L461), eqs. (50)-(53)",
     extent=Extent.WHOLE,
     assumptions={"martingale": "the mean of A_k is zero, given those before"},
 )
@@ -74,8 +73,7 @@ def _polar(draw: Draw) -> Iterable[Any]:
 @claim(
     "fednova.eq-56",
     statement="<grad F~, sum w_i h_i> = |grad F~|^2 / 2 + |sum w_i h_i|^2 / 2 - |grad F~ - sum w_i h_i|^2 / 2",
-    source=Source(FEDNOVA, "eq. (56) (L480)"),
-    engine=Engine.SYMBOLIC,
+    source="eq. (56) (L480)",
     extent=Extent.WHOLE,
 )
 def polarisation() -> Finding:
@@ -113,8 +111,7 @@ DRIFT = {"drift": "D <= 1 / (2 beta^2 + 1)", "beta": "beta^2 >= 1"}
 @claim(
     "fednova.eq-90",
     statement="D <= 1 / (2 beta^2 + 1) gives 1/(1-D) <= 1 + 1/(2 beta^2) <= 3/2 and D beta^2 / (1-D) <= 1/2",
-    source=Source(FEDNOVA, "the words above eq. (90), and (91) (L589-596)"),
-    engine=Engine.SMT,
+    source="the words above eq. (90), and (91) (L589-596)",
     extent=Extent.WHOLE,
     assumptions=DRIFT,
 )

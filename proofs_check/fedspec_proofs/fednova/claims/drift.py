@@ -10,7 +10,7 @@ from fedspec.algorithms.local import local_solve
 from fedspec.mixing.accumulation import accumulation
 from fedspec.problems.quadratic import given
 from fedspec.readings import Solver
-from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Extent, Finding, Severity, Source, claim
+from fedspec_proofs.claim import Dropped, Extent, Finding, Severity, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
@@ -52,7 +52,7 @@ def _distance(solver: Solver) -> Finding:
 @claim(
     "fednova.eq-69",
     statement="E|x_0 - x_k|^2 = eta^2 E|sum_(s<k) a_s g_s|^2 for proximal SGD",
-    source=Source(FEDNOVA, "eq. (69) (L526)"),
+    source="eq. (69) (L526)",
     severity=Severity.PROOF_BREAKS,
 )
 def not_proximal() -> Finding:
@@ -63,8 +63,7 @@ def not_proximal() -> Finding:
 @claim(
     "fednova.eq-69-repaired",
     statement="x_0 - x_k = eta sum_(s<k) a^(k)_s g_s for every solver, a^(k) the accumulation vector of k steps",
-    source=Source(FEDNOVA, "ours, in place of eq. (69) (L526)"),
-    engine=Engine.SYMBOLIC,
+    source="ours, in place of eq. (69) (L526)",
     sizes="k <= 3, d = 2",
     assumptions={"own": "the vector is that of k steps, not the first k entries of that of tau steps"},
 )
@@ -82,8 +81,7 @@ def own_vector() -> Finding:
     "fednova.eq-69-momentum-bound",
     statement="For momentum a^(k)_s <= a_s for s < k <= tau: where (69) fails its right side is the larger one, entry "
     "by entry",
-    source=Source(FEDNOVA, "ours, about eqs. (69)-(75) (L526-545)"),
-    engine=Engine.SMT,
+    source="ours, about eqs. (69)-(75) (L526-545)",
     assumptions={"rho": "rho >= 0"},
 )
 def momentum_bound() -> Finding:
@@ -179,8 +177,7 @@ POSITIVE = {"positive": "a_k >= 0, not all of them 0"}
 @claim(
     "fednova.eq-76",
     statement="sum_k a_k sum_(s<k) a_s^2 / ||a||_1 <= ||a||_2^2 - a_(-1)^2",
-    source=Source(FEDNOVA, "eqs. (76)-(77) (L540-541)"),
-    engine=Engine.SMT,
+    source="eqs. (76)-(77) (L540-541)",
     extent=Extent.WHOLE,
     assumptions=POSITIVE,
 )
@@ -192,8 +189,7 @@ def squares_before() -> Finding:
 @claim(
     "fednova.eq-78",
     statement="sum_k a_k sum_(s<k) a_s / ||a||_1 <= ||a||_1 - a_(-1)",
-    source=Source(FEDNOVA, "eqs. (78)-(79) (L542-543)"),
-    engine=Engine.SMT,
+    source="eqs. (78)-(79) (L542-543)",
     extent=Extent.WHOLE,
     assumptions=POSITIVE,
 )

@@ -10,7 +10,7 @@ import numpy as np
 
 from fedspec.mixing.sampling import sampled_weights
 from fedspec.readings import SampledWeights
-from fedspec_proofs.claim import FEDNOVA, Engine, Extent, Finding, Source, claim
+from fedspec_proofs.claim import Extent, Finding, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
@@ -43,8 +43,7 @@ def _moments(draw: Draw, m: int, q: int, *, independent: bool = True) -> Iterabl
     "fednova.lemma-5-moments",
     statement="E[mean of z_(l_j)] = sum p_i z_i, and E|mean of z_(l_j)|^2 = (1 - 1/q) |sum p_i z_i|^2 + (1/q) sum p_i "
     "|z_i|^2",
-    source=Source(FEDNOVA, "Lemma 5, eq. (165) (L883); the second moment is ours"),
-    engine=Engine.SYMBOLIC,
+    source="Lemma 5, eq. (165) (L883); the second moment is ours",
     extent=Extent.PART,
     assumptions={"independent": "the q draws are independent, each l_j is i with chance p_i"},
 )
@@ -120,8 +119,7 @@ LEMMA_5 = {
     "fednova.lemma-5",
     statement="E|mean of z_(l_j)|^2 <= 3 sum p_i |z_i - grad F_i|^2 + 3 |grad F|^2 + (3/q) (beta^2 |grad F|^2 + "
     "kappa^2)",
-    source=Source(FEDNOVA, "Lemma 5, eq. (166) (L883)"),
-    engine=Engine.SMT,
+    source="Lemma 5, eq. (166) (L883)",
     extent=Extent.PART,
     assumptions=LEMMA_5,
 )

@@ -19,7 +19,7 @@ from fedspec.hyper import Hyper
 from fedspec.linear import eye
 from fedspec.problems.quadratic import QuadraticClients, limit, local_matrix
 from fedspec.readings import NovaWeights, Solver
-from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Extent, Finding, Sharpness, Source, Verdict, claim
+from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Sharpness, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw, curried, several
@@ -64,7 +64,7 @@ def own_weights(s: Setting) -> bool:
     "fednova.limit-instances",
     statement="The closed-form limit is a fixed point of one round, and x_T - x~ = M^T (x_0 - x~), with M = I - c sum "
     "W_i K_i H_i: W_i = p_i where changes are averaged (c = 1), p_i / ||a_i||_1 for FedNova (c = tau_eff)",
-    source=Source(FEDNOVA, "eqs. (24)-(28) (L357-373); FedNova and the solvers beyond proximal SGD are ours"),
+    source="eqs. (24)-(28) (L357-373); FedNova and the solvers beyond proximal SGD are ours",
     engine=Engine.EXACT,
     verdict=Verdict.CHECKED,
     extent=Extent.WHOLE,
@@ -148,8 +148,7 @@ def _fixed(draw: Draw, steps: tuple[int, ...], number: int, *, plain: bool = Fal
     "fednova.limit-symbolic",
     statement="The closed-form limit is a fixed point of one round and x' - x~ = M (x - x~), for every curvature, "
     "minimiser, weight, rate and hyper-parameter",
-    source=Source(FEDNOVA, "eqs. (24)-(28) (L357-373); FedNova and the solvers beyond proximal SGD are ours"),
-    engine=Engine.SYMBOLIC,
+    source="eqs. (24)-(28) (L357-373); FedNova and the solvers beyond proximal SGD are ours",
     sizes="d = 1, two clients, tau = (1, 2); FedAvg, FedProx and FedNova with momentum also at tau = (2, 3)",
     assumptions={"weights": "W_i is p_i / ||a_i||_1 where FedNova's own weights are used"},
 )
@@ -204,8 +203,7 @@ def _one_more(draw: Draw) -> Iterable[Any]:
     "fednova.eq-21",
     statement="x_tau - x_0 = K_i (e_i - H_i x_0), K_i (H_i + mu I) = I - (I - eta mu I - eta H_i)^tau, after any "
     "number tau of proximal steps",
-    source=Source(FEDNOVA, "eqs. (15)-(21) (L330-344)"),
-    engine=Engine.SYMBOLIC,
+    source="eqs. (15)-(21) (L330-344)",
     sizes="d = 2",
     assumptions={"pull": "mu is the same on both sides"},
 )
@@ -232,8 +230,7 @@ def proximal_matrix() -> Finding:
     "fednova.limit-contraction",
     statement="FedAvg's round contracts, |M| < 1, wherever 0 < eta_l h_i < 2, so that the fixed point is the limit "
     "from every start",
-    source=Source(FEDNOVA, "the condition above eq. (28) (L371); the sufficient condition is ours"),
-    engine=Engine.SMT,
+    source="the condition above eq. (28) (L371); the sufficient condition is ours",
     sizes="d = 1, two clients, tau = (1, 2), (2, 3)",
     assumptions={"rate": "eta_l > 0", "stable": "h_i > 0 and eta_l h_i < 2", "sizes": "n_i > 0"},
 )

@@ -19,7 +19,7 @@ from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Message
 from fedspec.readings import NovaWeights, TauEff
 from fedspec.server.average import average
-from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, claim
+from fedspec_proofs.claim import Finding, claim
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.fednova.kit.bounds import chi_squared
@@ -59,8 +59,7 @@ def _rewritten(draw: Draw, m: int, w: NovaWeights = NovaWeights.IMPLIED) -> Iter
     "fednova.general-rule",
     statement="Averaging the changes is the general rule with tau_eff = sum p_i ||a_i||_1 and w_i = p_i ||a_i||_1 / "
     "tau_eff, and these w_i sum to one",
-    source=Source(FEDNOVA, "eqs. (4)-(6) (L93-116)"),
-    engine=Engine.SYMBOLIC,
+    source="eqs. (4)-(6) (L93-116)",
     sizes="up to three clients, d = 2",
     assumptions={"implied": "w_i = p_i ||a_i||_1 / tau_eff"},
 )
@@ -91,8 +90,7 @@ def _steps(draw: Draw, norms: Sequence[Any] | Vector, w: NovaWeights) -> Iterabl
 @claim(
     "fednova.implied-weights-are-fedavg",
     statement="The server of FedNova with the implied weights of eq. (6) is the server of FedAvg",
-    source=Source(FEDNOVA, "eq. (6) (L116)"),
-    engine=Engine.SYMBOLIC,
+    source="eq. (6) (L116)",
     sizes="up to three clients, d = 2",
     assumptions={"implied": "w_i = p_i ||a_i||_1 / tau_eff"},
 )
@@ -108,8 +106,7 @@ def implied_weights() -> Finding:
 @claim(
     "fednova.equal-norms-are-fedavg",
     statement="With equal ||a_i||_1 the server of FedNova is the server of FedAvg",
-    source=Source(FEDNOVA, "ours, from eqs. (6) and (12) (L116, L198)"),
-    engine=Engine.SYMBOLIC,
+    source="ours, from eqs. (6) and (12) (L116, L198)",
     sizes="up to three clients, d = 2",
     assumptions={"equal": "||a_i||_1 is the same for all clients"},
 )
@@ -142,8 +139,7 @@ def _coefficients(draw: Draw, m: int, w: NovaWeights = NovaWeights.IMPLIED) -> I
     "fednova.coefficients",
     statement="FedNova's coefficients on the changes sum to 1 + chi^2(p||w), w the implied weights, and chi^2(p||w) = "
     "E_p[||a||_1] E_p[1/||a||_1] - 1",
-    source=Source(FEDNOVA, "ours, from eqs. (6), (12) and the chi^2 of Theorem 2 (L116, L198, L175)"),
-    engine=Engine.SYMBOLIC,
+    source="ours, from eqs. (6), (12) and the chi^2 of Theorem 2 (L116, L198, L175)",
     sizes="up to three clients",
     assumptions={"implied": "w_i = p_i ||a_i||_1 / tau_eff in chi^2"},
 )
@@ -178,8 +174,7 @@ def _accumulated(G: Any, a: Vector, n: Any, eta: Any) -> Message:
     "fednova.local-scale",
     statement="For fixed tau_eff FedNova does not change when a client rescales its accumulation vector by "
     "c_i > 0: a_i -> c_i a_i, for the same gradients",
-    source=Source(FEDNOVA, "ours, from eq. (4) and d_i = G_i a_i / ||a_i||_1 (L93-99)"),
-    engine=Engine.SYMBOLIC,
+    source="ours, from eq. (4) and d_i = G_i a_i / ||a_i||_1 (L93-99)",
     sizes="up to three clients, two local steps each, d = 2",
     assumptions={"fixed": "tau_eff does not depend on the a_i"},
 )

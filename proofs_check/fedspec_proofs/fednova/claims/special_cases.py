@@ -13,7 +13,7 @@ from fedspec.mixing.accumulation import accumulation
 from fedspec.mixing.nova import effective_steps, general_weights
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights, Solver, TauEff
-from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Extent, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw, curried, several
@@ -50,8 +50,7 @@ def _fedavg(draw: Draw, steps: tuple[int, ...], solver: Solver = Solver.SGD) -> 
     "fednova.eq-11",
     statement="FedAvg has tau_eff = E_p tau, A = m sum p_i^2 tau_i / E_p tau, B = E_p tau - 1 + var_p tau / E_p tau, "
     "C = tau_max (tau_max - 1)",
-    source=Source(FEDNOVA, "eq. (11) (L181), eqs. (121)-(125) (L719-726)"),
-    engine=Engine.SYMBOLIC,
+    source="eq. (11) (L181), eqs. (121)-(125) (L719-726)",
     sizes="tau = (1, 1), (1, 2), (2, 3), (4, 2), (1, 2, 3)",
     assumptions={"sgd": "the local solver is SGD: a_i is a vector of ones"},
 )
@@ -87,8 +86,7 @@ def _fedprox(draw: Draw, steps: tuple[int, ...], solver: Solver = Solver.PROXIMA
 @claim(
     "fednova.eq-127",
     statement="The closed forms of w, tau_eff, A, B and of ||a_i||_1 (||a_i||_1 - 1), whose largest is C, for FedProx",
-    source=Source(FEDNOVA, "eqs. (127)-(131) (L744-751)"),
-    engine=Engine.SYMBOLIC,
+    source="eqs. (127)-(131) (L744-751)",
     sizes="tau = (1, 1), (1, 2), (2, 3), (4, 2), (1, 2, 3)",
     assumptions={"proximal": "the local solver is proximal SGD"},
 )
@@ -114,8 +112,7 @@ def _no_pull(draw: Draw, steps: tuple[int, ...], alpha: Any = 0) -> Iterable[Any
 @claim(
     "fednova.eq-132",
     statement="As alpha -> 0 the constants A, B, C of FedProx tend to those of FedAvg",
-    source=Source(FEDNOVA, "eq. (132) (L757)"),
-    engine=Engine.SYMBOLIC,
+    source="eq. (132) (L757)",
     sizes="tau = (1, 1), (1, 2), (2, 3), (4, 2), (1, 2, 3)",
     assumptions={"alpha": "alpha -> 0"},
 )
@@ -142,7 +139,7 @@ def _as_in_126(steps: tuple[int, ...], examples: tuple[int, ...]) -> bool:
     statement="For FedAvg with p = 1/m tau_eff = tau_bar, A = 1, B = tau_bar - 1 + var tau / tau_bar and C = tau_max "
     "(tau_max - 1), so that (97) at eta = sqrt(m / (tau_bar T)) is (126), and its rounds those of "
     "fednova.theorem-1-round for SGD",
-    source=Source(FEDNOVA, "Corollary 1 (L730): from (97) to (126)"),
+    source="Corollary 1 (L730): from (97) to (126)",
     engine=Engine.EXACT,
     sizes="m <= 3, tau_i <= 4",
     assumptions={"equal": "p = 1/m"},
@@ -173,7 +170,7 @@ def _best(draw: Draw, *, cube: bool = True) -> Iterable[Any]:
     "fednova.eq-139",
     statement="alpha tau_bar / sqrt(m tau_bar T) + m / (alpha^2 tau_bar T) is smallest at alpha = 2^(1/3) (m / "
     "tau_bar)^(1/2) T^(-1/6), where it is (3/2) 2^(1/3) T^(-2/3)",
-    source=Source(FEDNOVA, "eqs. (139)-(141) (L786-794), with the factor that O() swallows"),
+    source="eqs. (139)-(141) (L786-794), with the factor that O() swallows",
     engine=Engine.SYMBOLIC,
     extent=Extent.WHOLE,
     assumptions={"cube": "c^3 = 2"},

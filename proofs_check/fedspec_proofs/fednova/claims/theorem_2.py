@@ -14,7 +14,7 @@ from fedspec.mixing.accumulation import a_norm
 from fedspec.mixing.nova import general_weights
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights, Solver
-from fedspec_proofs.claim import FEDNOVA, Engine, Extent, Finding, Severity, Source, claim
+from fedspec_proofs.claim import Extent, Finding, Severity, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
@@ -88,8 +88,7 @@ def _concludes(draw: Draw) -> Statement:
 @claim(
     "fednova.lemma-3",
     statement="|grad F - grad F~|^2 <= chi^2(p||w) [(beta^2 - 1) |grad F~|^2 + kappa^2]",
-    source=Source(FEDNOVA, "Lemma 3 (L643)"),
-    engine=Engine.SMT,
+    source="Lemma 3 (L643)",
     extent=Extent.WHOLE,
     assumptions=LEMMA,
 )
@@ -140,8 +139,7 @@ def _passes(draw: Draw) -> Statement:
 @claim(
     "fednova.eq-110",
     statement="|grad F|^2 <= 2 [chi^2 (beta^2 - 1) + 1] |grad F~|^2 + 2 chi^2 kappa^2 follows from Lemma 3",
-    source=Source(FEDNOVA, "eqs. (109)-(110) (L668-669)"),
-    engine=Engine.SMT,
+    source="eqs. (109)-(110) (L668-669)",
     extent=Extent.WHOLE,
     assumptions={
         "Lemma 3": "|grad F - grad F~|^2 <= chi^2 [(beta^2 - 1) |grad F~|^2 + kappa^2], beta^2 >= 1 and kappa^2 >= 0"
@@ -172,8 +170,7 @@ def _averages(draw: Draw) -> Statement:
     "fednova.theorem-2",
     statement="min_t E|grad F|^2 <= (1/T) sum E|grad F|^2 <= 2 [chi^2(p||w) (beta^2 - 1) + 1] eps_opt + 2 chi^2(p||w) "
     "kappa^2, eps_opt = (1/T) sum E|grad F~|^2",
-    source=Source(FEDNOVA, "Theorem 2 (L169), with the expectation that its left side lacks, and eqs. (111)-(113)"),
-    engine=Engine.SMT,
+    source="Theorem 2 (L169), with the expectation that its left side lacks, and eqs. (111)-(113)",
     extent=Extent.PART,
     assumptions=DISSIMILAR,
 )
@@ -194,7 +191,7 @@ def by_lemma_3() -> Finding:
     "fednova.only-two-cases",
     statement="Taken literally: there is no objective inconsistency only where all clients take the same steps with "
     "the same solver or have the same function",
-    source=Source(FEDNOVA, "discussion of Theorem 2 (L177), with the decayed rates of L128"),
+    source="discussion of Theorem 2 (L177), with the decayed rates of L128",
     severity=Severity.FALSE_RESULT,
 )
 def a_third_case() -> Finding:

@@ -17,7 +17,7 @@ from fedspec.mixing.control_variates import cross_client
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.problems.quadratic import QuadraticClients, given
 from fedspec.readings import Loop, Solver, Stored
-from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Severity, Source, Verdict, claim
+from fedspec_proofs.claim import Finding, Severity, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw, curried
 from fedspec_proofs.engines.identities import identities
@@ -52,7 +52,7 @@ class Watched:
     "fednova.algorithm-2",
     statement="Algorithm 2, line 13: d_i = (x - x_i) / (eta ||a_i||_1) is the normalised gradient G_i a_i / "
     "||a_i||_1 of eq. (12), G_i the gradients g_i of L99 without the correction",
-    source=Source(FEDNOVA, "Algorithm 2, lines 5 and 13 (L977, L985), against eq. (12) (L198) with the G_i of L99"),
+    source="Algorithm 2, lines 5 and 13 (L977, L985), against eq. (12) (L198) with the G_i of L99",
     severity=Severity.FALSE_RESULT,
 )
 def holds_the_correction() -> Finding:
@@ -114,8 +114,7 @@ def _stored_as_printed(draw: Draw, tau: int) -> Iterable[Any]:
 @claim(
     "fednova.algorithm-2-repaired",
     statement="d_i = (x - x_i) / (eta ||a_i||_1) - c_i is G_i a_i / ||a_i||_1 over the gradients themselves",
-    source=Source(FEDNOVA, "ours, in place of Algorithm 2, line 13 (L985); the text (L204) with eq. (12) (L198)"),
-    engine=Engine.SYMBOLIC,
+    source="ours, in place of Algorithm 2, line 13 (L985); the text (L204) with eq. (12) (L198)",
     sizes="tau <= 3, d = 2",
     assumptions={"uncorrected": "c_i is taken off what is stored"},
 )
@@ -130,9 +129,7 @@ def without_the_correction() -> Finding:
     "fednova.algorithm-2-loop",
     statement="Index by index as printed, the loop of lines 6-10 for k = 0..tau-1, from the u^(0) = 0 and x^(0) of "
     "lines 2 and 3, makes tau steps, so that line 12 normalises by ||a_i||_1",
-    source=Source(
-        FEDNOVA, "ours, about the indices of Algorithm 2, lines 6-12 (L978-984), against eqs. (35)-(36) (L414-415)"
-    ),
+    source="ours, about the indices of Algorithm 2, lines 6-12 (L978-984), against eqs. (35)-(36) (L414-415)",
     verdict=Verdict.REFUTED,
 )
 def one_step_short() -> Finding:
@@ -167,8 +164,7 @@ def _cancel(draw: Draw, m: int, *, sums: bool = True) -> Iterable[Any]:
     "fednova.corrections-cancel",
     statement="sum p_i c_i = 0 for the corrections of L204, so that the server's step is the same with d_i or d_i "
     "+ c_i",
-    source=Source(FEDNOVA, "ours, about L204 and Algorithm 2, line 5 (L977)"),
-    engine=Engine.SYMBOLIC,
+    source="ours, about L204 and Algorithm 2, line 5 (L977)",
     sizes="two, three, four clients, d = 2",
     assumptions={"sums": "the p_i sum to one"},
 )
