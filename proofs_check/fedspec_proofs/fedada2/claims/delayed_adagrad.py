@@ -28,23 +28,11 @@ from fedspec_proofs.engines.smt import every, number
 from fedspec_proofs.fedada2.claims.blended import gamma_lower
 from fedspec_proofs.fedada2.claims.derivation import derived, fits_gamma, symbols
 from fedspec_proofs.fedada2.claims.descent import ends
+from fedspec_proofs.fedada2.kit import runs
 from fedspec_proofs.fedada2.kit.bounds import ABOVE, FLOAT, Constants, Functions, Setting
 from fedspec_proofs.fedada2.kit.conditions import PRINTED
 from fedspec_proofs.fedada2.kit.local_runs import COVERS, MET, WORDS, Local, agdu_change, drawn
 from fedspec_proofs.fedada2.kit.rational import F
-from fedspec_proofs.fedada2.kit.runs import (
-    DRIFT_WORDS,
-    SETTING_WORDS,
-    SLOW,
-    TIRED,
-    Case,
-    astray,
-    dawdling,
-    inequality,
-    steps_of,
-)
-from fedspec_proofs.fedada2.kit.runs import WORDS as ROUND_WORDS
-from fedspec_proofs.fedada2.kit.runs import drawn as drawn_rounds
 from fedspec_proofs.fedada2.kit.three_clients import rates, setting, unmoved
 from fedspec_proofs.fedada2.kit.typed import Typed
 from fedspec_proofs.kit.adding import confirmed, in_setting
@@ -338,14 +326,14 @@ def _agdu_clients(choose: Choose, common: dict[str, Any]) -> tuple[Any, dict[str
     return fedadaadagrad.FedAdaAdagrad(**common), {"scales": choose.of(F(1), F(1, 2), F(3))}
 
 
-def _agdu_constants(case: Case, s: Setting) -> Constants:
+def _agdu_constants(case: runs.Case, s: Setting) -> Constants:
     w = case.who.scales[0]
     return corollary_29(s, FLOAT, low=float(w), B=float(w), carried=True, fewest=min(case.who.steps))
 
 
-def _unequal(choose: Choose) -> Case:
+def _unequal(choose: Choose) -> runs.Case:
     """Instance in which one client takes fewer steps than the others."""
-    case = drawn_rounds(_agdu_clients)(choose)
+    case = runs.drawn(_agdu_clients)(choose)
     steps = (choose.whole(1, case.K), *case.who.steps[1:])
     return replace(case, who=replace(case.who, steps=steps))
 
@@ -397,8 +385,8 @@ def _gamma_1(draw: Draw, s: Any) -> Any:
 SETTING = {
     "weights": "eps_w < Xi_i <= B for the weights of the clients' changes, eps_w > 0",
     "start": "v_0 >= 0 on the clients, in every round",
-    **steps_of("K^- to K steps"),
-    **SETTING_WORDS,
+    **runs.steps_of("K^- to K steps"),
+    **runs.SETTING_WORDS,
 }
 
 
@@ -409,12 +397,12 @@ SETTING = {
     source=COROLLARY,
     engine=Engine.SYMBOLIC,
     extent=Extent.WHOLE,
-    assumptions={**ROUND_WORDS, **DRIFT_WORDS, **SETTING},
+    assumptions={**runs.WORDS, **runs.DRIFT_WORDS, **SETTING},
     chain="theorem-20-assembly lemma-30 agdu-ceiling gamma-lower",
 )
 def corollary_repaired() -> Finding:
     """The drift contains the squared weights, as in Corollary 27; one gradient a step, W is B times Theorem 20's."""
-    looked = searched(inequality(_unequal, _agdu_constants, printed=False), 400, drop=250)
+    looked = searched(runs.inequality(_unequal, _agdu_constants, printed=False), 400, drop=250)
     looked = replace(looked, dropped={**looked.dropped, **_broken()})
     parts = [*derived(of_corollary_29), ceiling.body(), gamma_lower.body(), fits_gamma(of_corollary_29, _gamma_1)]
     return confirmed(parts, in_setting(looked, SETTING), 400)
@@ -423,13 +411,13 @@ def corollary_repaired() -> Finding:
 def _broken() -> dict[str, Dropped]:
     """Small weight; one step although the bound claims at least a hundred; a rate that warms up."""
 
-    def own(case: Case, s: Setting) -> Constants:
+    def own(case: runs.Case, s: Setting) -> Constants:
         return corollary_29(s, FLOAT, low=1, B=1, carried=True, fewest=s.K)
 
-    h, one = fedadaadagrad.FedAdaAdagrad(**SLOW), (F(1),)
-    tired, few = fedadaadagrad.FedAdaAdagrad(**TIRED), "it takes one step in a round, K^- = 100, eps = z = 100"
+    h, one = fedadaadagrad.FedAdaAdagrad(**runs.SLOW), (F(1),)
+    tired, few = fedadaadagrad.FedAdaAdagrad(**runs.TIRED), "it takes one step in a round, K^- = 100, eps = z = 100"
     return {
-        **dawdling(h, own, scales=one),
-        "steps": astray(tired, few, own, K=100, scales=one),
-        "weights": astray(h, "the client's weight is 10^-6, eps_w = B = 1", own, scales=(F(1, 10**6),)),
+        **runs.dawdling(h, own, scales=one),
+        "steps": runs.astray(tired, few, own, K=100, scales=one),
+        "weights": runs.astray(h, "the client's weight is 10^-6, eps_w = B = 1", own, scales=(F(1, 10**6),)),
     }
