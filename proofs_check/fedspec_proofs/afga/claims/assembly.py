@@ -8,7 +8,6 @@ The steps that are a line each (Cauchy, Young and Jensen with the proof's consta
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from fractions import Fraction as F
 from types import SimpleNamespace
 from typing import Any
@@ -73,13 +72,8 @@ def setting(draw: Draw) -> Any:
     return v
 
 
-def right(draw: Draw) -> Mapping[str, Any]:
-    """Right side, term by term, by the same function that checks the runs."""
-    return terms(setting(draw))
-
-
-def sum_of_steps(draw: Draw, halved: str = "") -> Sum:
-    """Steps over named variables; for a false variant, the named term of the bound is halved."""
+def sum_of_steps(draw: Draw) -> Sum:
+    """Steps over named variables; the right side is by the same function that checks the runs."""
     v = setting(draw)
     slope2, g2 = draw("sum_slope2", positive=True), draw("sum_g2", positive=True)
     f_end, A, A_bar, a_delta, a_m, a_z, dz2, M2, D2, l_1, l_2 = several(
@@ -131,10 +125,9 @@ def sum_of_steps(draw: Draw, halved: str = "") -> Sum:
         "third condition": Step(slope2, *rates["third condition"]),
     }
     scaled = {name: Step(one * taken.multiplier, taken.low, taken.high) for name, taken in steps.items()}
-    whole = terms(v)
     # Eq. (18) has 3/4 of L^2, of which 1/2 is used.
     spare = one * local(v) / 3 * (v.a_1 * (v.alpha2 * slope2 + v.R * v.sigma2_c) + v.R * v.s_1)
-    return Sum(scaled, slope2 / v.R, sum(whole.values()) - (whole[halved] / 2 if halved else 0), spare)
+    return Sum(scaled, slope2 / v.R, terms(v), spare)
 
 
 @claim(
@@ -149,13 +142,13 @@ def sum_of_steps(draw: Draw, halved: str = "") -> Sum:
 )
 def assembly() -> Finding:
     """Expectations, summed over the rounds, are free variables. A third of the terms of eq. (18) is slack."""
-    return summed(sum_of_steps, STEPS, right)
+    return summed(sum_of_steps, STEPS)
 
 
 @false("afga.theorem-4-6-half-e-0", of=assembly, statement="They add up to the bound with half of e_0")
 def half_of_e_0() -> Finding:
     """Refuted: half of e_0 covers sampling and noise as one square; the proof needs two."""
-    return spoiled(lambda draw: sum_of_steps(draw, "e_0"))
+    return spoiled(sum_of_steps, "e_0")
 
 
 @claim(

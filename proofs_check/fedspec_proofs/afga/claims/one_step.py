@@ -7,7 +7,7 @@ Every expectation is a variable, a mean over the clusters: drift and consensus e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from fractions import Fraction as F
 from itertools import combinations
 from types import SimpleNamespace
@@ -53,14 +53,8 @@ def _step(draw: Draw, *more: str) -> Any:
     return v
 
 
-def drift_right(draw: Draw) -> Mapping[str, Any]:
-    """Terms of eq. (41) with the printed C_I = 1 + (3/2)/(4I-1), as the search uses them."""
-    v = _step(draw)
-    return drift_terms(v, printed_growth(v.I), v.away, v.inner)
-
-
 def drift_step(draw: Draw) -> Sum:
-    """Steps that add up to eq. (41) with the printed C_I."""
+    """Steps that add up to eq. (41) with the printed C_I = 1 + (3/2)/(4I-1), in the terms that the search uses."""
     v = _step(draw)
     after, U, H2, G2, V = several(draw, "after, U, H2, G2, V")
     I, n, L, fac, het, p, e2 = v.I, v.n, v.L, v.fac, v.heterogeneous, v.m / v.n, v.eta_l**2
@@ -78,7 +72,7 @@ def drift_step(draw: Draw) -> Sum:
     }
     spare = v.away / (8 * I * (4 * I - 1)) + 16 * v.more * e2 * L**2 * fac / n * v.inner
     spare += F(224, 15) * I * e2 * fac * v.sbar2
-    return Sum(steps, after, sum(drift_right(draw).values()), spare)
+    return Sum(steps, after, drift_terms(v, printed_growth(I), v.away, v.inner), spare)
 
 
 @claim(
@@ -94,7 +88,7 @@ def f_1() -> Finding:
     """Young's inequality for three summands with weights 4, 2, 4, and the sampling variance; the paper's split in
     four does not give this C_I (afga.eq-41-step).
     """
-    return summed(drift_step, F1_STEPS, drift_right)
+    return summed(drift_step, F1_STEPS)
 
 
 @claim(
@@ -221,14 +215,8 @@ F2_STEPS = {
 }
 
 
-def consensus_right(draw: Draw) -> Mapping[str, Any]:
-    """Terms of eq. (42), as the search uses them."""
-    v = _step(draw, "rho_max", "keep", "rho_L", "own")
-    return consensus_terms(v, v.keep, v.rho_L, v.own, v.inner, v.away)
-
-
 def consensus_step(draw: Draw) -> Sum:
-    """Steps that add up to eq. (42)."""
+    """Steps that add up to eq. (42), in the terms that the search uses."""
     v = _step(draw, "rho_max", "keep", "rho_L", "own")
     after, slopes, G2, e2 = draw("after"), draw("slopes"), draw("G2"), v.eta_l**2
     steps = {
@@ -236,7 +224,7 @@ def consensus_step(draw: Draw) -> Sum:
         "four parts": Step(e2, slopes, 4 * (v.rho_L * v.L**2 * (v.inner + v.away) + v.own + v.rho_L * G2)),
         "D.1 between": Step(4 * e2 * v.rho_L, G2, v.heterogeneous),
     }
-    return Sum(steps, after, sum(consensus_right(draw).values()))
+    return Sum(steps, after, consensus_terms(v, v.keep, v.rho_L, v.own, v.inner, v.away))
 
 
 @claim(
@@ -250,4 +238,4 @@ def consensus_step(draw: Draw) -> Sum:
 )
 def f_2() -> Finding:
     """The sum has no slack, which explains the paper's constants."""
-    return summed(consensus_step, F2_STEPS, consensus_right)
+    return summed(consensus_step, F2_STEPS)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -145,14 +144,8 @@ def one_round(draw: Draw) -> Sum:
         "key inequality": Step(alpha, T * phi_m * s * gain - 2 * phi_M * errors, along),
         "lengths": Step(1, square, L_bar / 2 * (alpha * phi_M * T) ** 2),
     }
-    right = f - alpha * T * phi_m * s * gain + 2 * alpha * phi_M * errors + alpha**2 * T**2 * phi_M**2 / 2 * L_bar
-    return Sum(steps, f_1, right)
-
-
-def errors_and_rate(draw: Draw) -> dict[str, Any]:
-    """Terms of a round that increase f."""
-    alpha, T, phi_M, L_bar = several(draw, "alpha, T, phi_M, L_bar", positive=True)
-    return {"errors": 2 * alpha * phi_M * draw("errors"), "rate": alpha**2 * T**2 * phi_M**2 / 2 * L_bar}
+    risen = {"errors": 2 * alpha * phi_M * errors, "rate": alpha**2 * T**2 * phi_M**2 / 2 * L_bar}
+    return Sum(steps, f_1, {"": f - alpha * T * phi_m * s * gain, **risen})
 
 
 @claim(
@@ -164,7 +157,7 @@ def errors_and_rate(draw: Draw) -> dict[str, Any]:
 )
 def round_falls() -> Finding:
     """The sum holds in every outcome of the noise."""
-    return summed(one_round, ROUND, errors_and_rate)
+    return summed(one_round, ROUND)
 
 
 ROUNDS = {
@@ -176,24 +169,15 @@ ROUNDS = {
 }
 
 
-OVER_ROUNDS = "alpha, T, R, phi_m, phi_M, w, side, L_bar, sigma, roots, zeta, Lam"
-
-
-def right(draw: Draw) -> dict[str, Any]:
-    """Terms of :func:`.bounds.per_layer_terms`, the right side; v0 = w^2 and Lay = side^2 have rational roots."""
-    alpha, T, R, phi_m, phi_M, w, side, L_bar, sigma, roots, zeta, Lam = several(draw, OVER_ROUNDS, positive=True)
-    own = {"sigma": sigma, "R": R, "T": T, "phi_m": phi_m, "phi_M": phi_M, "L_bar": L_bar}
-    gap = draw("f_0") - draw("f_star")
-    k = Constants(gap=gap, Lay=side**2, alpha=alpha, least_alpha=alpha, v0=w**2, **own)
-    return bounds.per_layer_terms(k, bounds.errors(k, zeta, roots, (Lam,)))
-
-
-def rounds(draw: Draw, halved: str = "") -> Sum:
-    """Steps over the sums of all rounds; for a false variant, the named term of the right side is halved."""
-    alpha, T, R, phi_m, phi_M, w, side, L_bar, sigma, roots, zeta, Lam = several(draw, OVER_ROUNDS, positive=True)
+def rounds(draw: Draw) -> Sum:
+    """Steps over the sums of all rounds, to :func:`.bounds.per_layer_terms`; v0 = w^2 and Lay = side^2 have rational
+    roots.
+    """
+    names = "alpha, T, R, phi_m, phi_M, w, side, L_bar, sigma, roots, zeta, Lam"
+    alpha, T, R, phi_m, phi_M, w, side, L_bar, sigma, roots, zeta, Lam = several(draw, names, positive=True)
     f_0, f_R, f_star, mean, error, drift = several(draw, "f_0, f_R, f_star, mean, error, drift")
-    terms = right(draw)
-    whole: Any = sum(terms.values()) - (terms[halved] / 2 if halved else 0)
+    own = {"sigma": sigma, "R": R, "T": T, "phi_m": phi_m, "phi_M": phi_M, "L_bar": L_bar}
+    k = Constants(gap=f_0 - f_star, Lay=side**2, alpha=alpha, least_alpha=alpha, v0=w**2, **own)
     gain = alpha * T * phi_m * w * R
     square = R * alpha**2 * T**2 * phi_M**2 * L_bar / 2
     steps = {
@@ -202,7 +186,7 @@ def rounds(draw: Draw, halved: str = "") -> Sum:
         "error": Step(2 * phi_M / (phi_m * w), error, zeta + sigma * roots + drift),
         "drift": Step(2 * phi_M / (phi_m * w), drift, alpha * (T - 1) / 2 * phi_M * side * Lam),
     }
-    return Sum(steps, mean, whole)
+    return Sum(steps, mean, bounds.per_layer_terms(k, bounds.errors(k, zeta, roots, (Lam,))))
 
 
 @claim(
@@ -216,7 +200,7 @@ def rounds(draw: Draw, halved: str = "") -> Sum:
 )
 def theorems() -> Finding:
     """The sum gives the bound for lengths; that for squares follows from ||D f'|| <= M/s and ||f'|| <= M."""
-    return summed(rounds, ROUNDS, right)
+    return summed(rounds, ROUNDS)
 
 
 @false(
@@ -226,7 +210,7 @@ def theorems() -> Finding:
 )
 def half_of_rate() -> Finding:
     """Refuted: the coefficient 1/4 in place of 1/2."""
-    return spoiled(lambda draw: rounds(draw, "rate"))
+    return spoiled(rounds, "rate")
 
 
 @false(
@@ -236,4 +220,4 @@ def half_of_rate() -> Finding:
 )
 def half_of_heterogeneity() -> Finding:
     """Refuted: the factor 2 is needed, by the inequality per layer."""
-    return spoiled(lambda draw: rounds(draw, "heterogeneity"))
+    return spoiled(rounds, "heterogeneity")

@@ -7,7 +7,7 @@ the paper hold; those of proximal SGD do, since a_s falls as steps are added.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
@@ -157,13 +157,13 @@ DRIFT = {
 }
 
 
-def _client(draw: Draw) -> Any:
-    return [draw(name, positive=True) for name in ("eta", "L", "sigma2", "C", "b", "before", "last", "S", "G", "P")]
+def client(draw: Draw) -> Sum:
+    """Steps (82)-(86), not solved for S; b is ||a||_2^2 - a_(-1)^2, before ||a||_1 - a_(-1), G |grad F_i(x)|^2.
 
-
-def client(draw: Draw, halved: str = "") -> Sum:
-    """Steps (82)-(86), not solved for S; b is ||a||_2^2 - a_(-1)^2, before ||a||_1 - a_(-1), G |grad F_i(x)|^2."""
-    eta, L, sigma2, C, b, before, last, S, G, P = _client(draw)
+    The right side is that of (86) times the divisor of (87).
+    """
+    eta, L, sigma2, C, b = several(draw, "eta, L, sigma2, C, b", positive=True)
+    before, last, S, G, P = several(draw, "before, last, S, G, P", positive=True)
     M, V, U, N1, N2 = several(draw, "M, V, U, N1, N2")
     norm = before + last
     steps = {
@@ -176,14 +176,8 @@ def client(draw: Draw, halved: str = "") -> Sum:
         "slopes": Step(2 * eta**2 * before, P, 2 * norm * (L**2 * S + G)),
         "C": Step(4 * eta**2 * (L**2 * S + G), norm * before, C),
     }
-    right = client_terms(draw)
-    return Sum(steps, S, sum(right.values()) - (right[halved] / 2 if halved else 0))
-
-
-def client_terms(draw: Draw) -> Mapping[str, Any]:
-    """Terms on the right side of (86) times the divisor of (87)."""
-    eta, L, sigma2, C, b, _, _, S, G, _ = _client(draw)
-    return {"noise": 2 * eta**2 * sigma2 * b, "drift": 4 * eta**2 * L**2 * C * S, "slope": 4 * eta**2 * C * G}
+    right = {"noise": 2 * eta**2 * sigma2 * b, "drift": 4 * eta**2 * L**2 * C * S, "slope": 4 * eta**2 * C * G}
+    return Sum(steps, S, right)
 
 
 @claim(
@@ -196,10 +190,10 @@ def client_terms(draw: Draw) -> Mapping[str, Any]:
 )
 def assembly() -> Finding:
     """Proof by adding the steps. Summed over clients with weights w_i, B is in the first term; C bounds all."""
-    return summed(client, DRIFT, client_terms)
+    return summed(client, DRIFT)
 
 
 @false("fednova.drift-half-slope", of=assembly, statement="They add up with 2 eta^2 C |grad F_i(x)|^2")
 def half_of_the_slope() -> Finding:
     """Refuted: Young's inequality is used twice, for the noise and for the gradients at later models."""
-    return spoiled(lambda draw: client(draw, "slope"))
+    return spoiled(client, "slope")
