@@ -18,7 +18,7 @@ from fedspec_proofs.afga.kit.bounds import change_by_drawing, change_terms
 from fedspec_proofs.afga.kit.explicit import changes, conditions, local, senders, terms
 from fedspec_proofs.afga.kit.mixed import slope_lines
 from fedspec_proofs.claim import Extent, Finding, claim, false
-from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.algebra import Statement, decide, decided
 from fedspec_proofs.engines.certificate import Step, Sum
 from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw, several
@@ -151,6 +151,20 @@ def half_of_e_0() -> Finding:
     return spoiled(sum_of_steps, "e_0")
 
 
+def _some_lines(rng: np.random.Generator) -> dict[str, F]:
+    """Values that meet the assumptions: free ones in quarters, bounded ones as shares of their bounds."""
+
+    def quarters(low: int, high: int) -> F:
+        return F(int(rng.integers(low, high)), 4)
+
+    free = {name: quarters(0, 9) for name in ("G", "B", "L", "eta", "kappa", "D", "length_m", "length_delta")}
+    root = quarters(1, 9)
+    shares = {"slope": free["G"], "delta": free["B"], "m": free["B"]}
+    bounded = {name: bound * quarters(-4, 5) for name, bound in shares.items()}
+    change = free["L"] * free["kappa"] * free["eta"] * free["length_m"] / root * quarters(0, 5)
+    return {**free, **bounded, "root": root, "v": quarters(0, 5) / root, "change": change}
+
+
 @claim(
     "afga.theorem-4-6-lines",
     statement="The steps 'V with Delta', 'V with m', 'z beside x' and 'dz' of theorem-4-6-assembly: the first, second "
@@ -168,45 +182,28 @@ def half_of_e_0() -> Finding:
     },
     chain="amsgrad-order lemma-f-8-gradient lemma-f-8-repaired",
 )
-def lines() -> Finding:
+@decided(sample=_some_lines)
+def lines(draw: Draw) -> Statement:
     """Variables: slope, delta, m, D and v are one coordinate; change and the lengths are norms of vectors."""
-
-    def body(draw: Draw) -> Statement:
-        slope, delta, m, D, v = several(draw, "slope, delta, m, D, v")
-        G, B, L, eta, kappa, root = several(draw, "G, B, L, eta, kappa, root")
-        change, length_m, length_delta = several(draw, "change, length_m, length_delta")
-        step = eta * v * delta - eta * kappa * D * m
-        given = {
-            "signs": every(*(a >= 0 for a in (G, B, L, eta, kappa, D, change, length_m, length_delta)), root > 0),
-            "G": every(slope <= G, -slope <= G),
-            "B": every(delta <= B, -delta <= B, m <= B, -m <= B),
-            "smooth": change * root <= L * kappa * eta * length_m,
-            "v": every(v >= 0, v * root <= 1),
-        }
-        shown = {
-            "V with Delta": -slope * D * delta <= G * B * D,
-            "V with m": -slope * D * m <= G * B * D,
-            "z beside x": 2 * root * change * length_delta
-            <= eta * L * (kappa * length_m * kappa * length_m + length_delta * length_delta),
-            "dz": step * step * root**2 <= 2 * eta * eta * (delta * delta + root**2 * kappa * kappa * B * B * D * D),
-        }
-        return Statement(given, shown)
-
-    return decide(body, sample=_some_lines)
-
-
-def _some_lines(rng: np.random.Generator) -> dict[str, F]:
-    """Values that meet the assumptions: free ones in quarters, bounded ones as shares of their bounds."""
-
-    def quarters(low: int, high: int) -> F:
-        return F(int(rng.integers(low, high)), 4)
-
-    free = {name: quarters(0, 9) for name in ("G", "B", "L", "eta", "kappa", "D", "length_m", "length_delta")}
-    root = quarters(1, 9)
-    shares = {"slope": free["G"], "delta": free["B"], "m": free["B"]}
-    bounded = {name: bound * quarters(-4, 5) for name, bound in shares.items()}
-    change = free["L"] * free["kappa"] * free["eta"] * free["length_m"] / root * quarters(0, 5)
-    return {**free, **bounded, "root": root, "v": quarters(0, 5) / root, "change": change}
+    slope, delta, m, D, v = several(draw, "slope, delta, m, D, v")
+    G, B, L, eta, kappa, root = several(draw, "G, B, L, eta, kappa, root")
+    change, length_m, length_delta = several(draw, "change, length_m, length_delta")
+    step = eta * v * delta - eta * kappa * D * m
+    given = {
+        "signs": every(*(a >= 0 for a in (G, B, L, eta, kappa, D, change, length_m, length_delta)), root > 0),
+        "G": every(slope <= G, -slope <= G),
+        "B": every(delta <= B, -delta <= B, m <= B, -m <= B),
+        "smooth": change * root <= L * kappa * eta * length_m,
+        "v": every(v >= 0, v * root <= 1),
+    }
+    shown = {
+        "V with Delta": -slope * D * delta <= G * B * D,
+        "V with m": -slope * D * m <= G * B * D,
+        "z beside x": 2 * root * change * length_delta
+        <= eta * L * (kappa * length_m * kappa * length_m + length_delta * length_delta),
+        "dz": step * step * root**2 <= 2 * eta * eta * (delta * delta + root**2 * kappa * kappa * B * B * D * D),
+    }
+    return Statement(given, shown)
 
 
 def _slopes(draw: Draw, n: int) -> Statement:

@@ -19,7 +19,7 @@ from fedspec_proofs.afga.kit.networks import ASSUMPTIONS, DRAWN, PRINTED, condit
 from fedspec_proofs.afga.kit.one_local_step import Step, consensus_of, drift_of
 from fedspec_proofs.afga.kit.rounds import enumerated
 from fedspec_proofs.claim import Engine, Extent, Finding, Severity, Verdict, claim, false
-from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.algebra import Statement, decided
 from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import identities
@@ -175,6 +175,11 @@ def eq_41_step() -> Finding:
     )
 
 
+def _eq_41_step_repaired_at(rng: np.random.Generator) -> dict[str, F]:
+    steps = int(rng.integers(1, 9))
+    return {"I": F(steps), "e": F(int(rng.integers(1, 9)), 64 * steps)}
+
+
 @claim(
     "afga.eq-41-step-repaired",
     statement="eta_l <= 1/(8IL) gives 16 I eta_l^2 L^2 <= 1/(4I)",
@@ -182,19 +187,12 @@ def eq_41_step() -> Finding:
     extent=Extent.WHOLE,
     assumptions={"I >= 1": "there is a local step", "0 < eta_l <= 1/(8IL)": "the lemma's condition, in e = eta_l L"},
 )
-def eq_41_step_repaired() -> Finding:
+@decided(sample=_eq_41_step_repaired_at)
+def eq_41_step_repaired(draw: Draw) -> Statement:
     """Proof by real algebra, for every real I >= 1."""
-
-    def body(draw: Draw) -> Statement:
-        steps, e = draw("I", positive=True), draw("e", positive=True)
-        given = {"I >= 1": steps >= 1, "0 < eta_l <= 1/(8IL)": every(e > 0, 8 * steps * e <= 1)}
-        return Statement(given, {"16 I eta_l^2 L^2 <= 1/(4I)": 64 * steps**2 * e**2 <= 1})
-
-    def sample(rng: np.random.Generator) -> dict[str, F]:
-        steps = int(rng.integers(1, 9))
-        return {"I": F(steps), "e": F(int(rng.integers(1, 9)), 64 * steps)}
-
-    return decide(body, sample=sample)
+    steps, e = draw("I", positive=True), draw("e", positive=True)
+    given = {"I >= 1": steps >= 1, "0 < eta_l <= 1/(8IL)": every(e > 0, 8 * steps * e <= 1)}
+    return Statement(given, {"16 I eta_l^2 L^2 <= 1/(4I)": 64 * steps**2 * e**2 <= 1})
 
 
 ZETAS = ((STEPS[0], "1/3"), (STEPS[0], "1"), (STEPS[0], "3"), (STEPS[1], "1"), (STEPS[2], "1"), (STEPS[3], "1"))

@@ -16,6 +16,13 @@ from fedspec_proofs.engines.smt import every
 from fedspec_proofs.refutation import refutation
 
 
+def _eq_30_at(rng: np.random.Generator) -> dict[str, F]:
+    n = int(rng.integers(2, 9))
+    m = int(rng.integers(1, n + 1))
+    rho = F(m, m + n) * F(int(rng.integers(0, 5)), 4)
+    return {"n": F(n), "m": F(m), "rho": rho, "H": 1 / (1 - rho) * F(int(rng.integers(0, 3)), 2)}
+
+
 @claim(
     "afga.eq-30",
     statement="Eq. (31), rho^2/(1 - rho) <= m^2/n^2, gives eq. (30), n(n-m)/(m^2 (n-1)) H rho^2 <= 1/n",
@@ -28,25 +35,16 @@ from fedspec_proofs.refutation import refutation
     },
     repairs="afga.eq-31",
 )
-def eq_30() -> Finding:
+@decided(sample=_eq_30_at, timeout_ms=5000)
+def eq_30(draw: Draw) -> Statement:
     """Proof for all real m, n and rho, not only whole numbers."""
-
-    def body(draw: Draw) -> Statement:
-        n, m, rho, H = several(draw, "n, m, rho, H")
-        given = {
-            "sizes": every(m >= 1, m <= n, n > 1),
-            "eq. (31)": every(rho >= 0, rho < 1, rho**2 * n**2 <= m**2 * (1 - rho)),
-            "H": every(H >= 0, H * (1 - rho) <= 1),
-        }
-        return Statement(given, {"eq. (30)": n**2 * (n - m) * H * rho**2 <= m**2 * (n - 1)})
-
-    def sample(rng: np.random.Generator) -> dict[str, F]:
-        n = int(rng.integers(2, 9))
-        m = int(rng.integers(1, n + 1))
-        rho = F(m, m + n) * F(int(rng.integers(0, 5)), 4)
-        return {"n": F(n), "m": F(m), "rho": rho, "H": 1 / (1 - rho) * F(int(rng.integers(0, 3)), 2)}
-
-    return decide(body, sample=sample, timeout_ms=5000)
+    n, m, rho, H = several(draw, "n, m, rho, H")
+    given = {
+        "sizes": every(m >= 1, m <= n, n > 1),
+        "eq. (31)": every(rho >= 0, rho < 1, rho**2 * n**2 <= m**2 * (1 - rho)),
+        "H": every(H >= 0, H * (1 - rho) <= 1),
+    }
+    return Statement(given, {"eq. (30)": n**2 * (n - m) * H * rho**2 <= m**2 * (n - 1)})
 
 
 @claim(

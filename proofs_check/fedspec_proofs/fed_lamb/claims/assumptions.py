@@ -69,13 +69,10 @@ NOISE = {
 }
 
 
-def _variance(draw: Draw) -> Statement:
-    a, b, M, sigma = draw("a"), draw("b"), draw("M"), draw("sigma")
-    q = draw("q")
-    mean = q * a + (1 - q) * b
-    variance = q * (a - mean) * (a - mean) + (1 - q) * (b - mean) * (b - mean)
-    holds = (every(within(a, M), within(b, M)), every(q >= 0, q <= 1), sigma > M, M >= 0)
-    return Statement(dict(zip(NOISE, holds, strict=True)), {"H3": variance < sigma * sigma})
+def _outcomes(rng: np.random.Generator) -> dict[str, F]:
+    M, q = F(int(rng.integers(1, 9))), F(int(rng.integers(0, 9)), 8)
+    a, b = (F(int(rng.integers(-8, 9)), 8) * M for _ in range(2))
+    return {"M": M, "q": q, "a": a, "b": b, "sigma": M + F(1, int(rng.integers(1, 9)))}
 
 
 @claim(
@@ -85,15 +82,15 @@ def _variance(draw: Draw) -> Statement:
     sizes="gradients of two outcomes, with any probabilities; one coordinate, as H3 is about each",
     assumptions=NOISE,
 )
-def bounded_variance() -> Finding:
+@decided(sample=_outcomes)
+def bounded_variance(draw: Draw) -> Statement:
     """Proof for one coordinate. For any distribution, the variance is at most E g^2 <= M^2 < sigma^2, in words."""
-    return decide(_variance, sample=_outcomes)
-
-
-def _outcomes(rng: np.random.Generator) -> dict[str, F]:
-    M, q = F(int(rng.integers(1, 9))), F(int(rng.integers(0, 9)), 8)
-    a, b = (F(int(rng.integers(-8, 9)), 8) * M for _ in range(2))
-    return {"M": M, "q": q, "a": a, "b": b, "sigma": M + F(1, int(rng.integers(1, 9)))}
+    a, b, M, sigma = draw("a"), draw("b"), draw("M"), draw("sigma")
+    q = draw("q")
+    mean = q * a + (1 - q) * b
+    variance = q * (a - mean) * (a - mean) + (1 - q) * (b - mean) * (b - mean)
+    holds = (every(within(a, M), within(b, M)), every(q >= 0, q <= 1), sigma > M, M >= 0)
+    return Statement(dict(zip(NOISE, holds, strict=True)), {"H3": variance < sigma * sigma})
 
 
 @claim(

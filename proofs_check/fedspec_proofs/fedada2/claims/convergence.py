@@ -7,10 +7,15 @@ from fractions import Fraction
 import numpy as np
 
 from fedspec.arith import least
-from fedspec_proofs.claim import Extent, Finding, claim
-from fedspec_proofs.engines.algebra import Statement, decide, decided
+from fedspec_proofs.claim import Extent, claim
+from fedspec_proofs.engines.algebra import Statement, decided
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.fedada2.kit.rational import F
+
+
+def _so_far(rng: np.random.Generator) -> dict[str, Fraction]:
+    shortest = F(int(rng.integers(0, 9)), 4)
+    return {"least": shortest, "output": shortest, "r": shortest}
 
 
 @claim(
@@ -24,31 +29,23 @@ from fedspec_proofs.fedada2.kit.rational import F
         "so far": "the induction hypothesis, true at T = 1: the last output has the least length so far",
     },
 )
-def lemma() -> Finding:
+@decided(sample=_so_far)
+def lemma(draw: Draw) -> Statement:
     """Induction over T, where a is the length of the next gradient.
 
     In Corollaries 23 and 24 the client rate depends on T, so that bounds for different T are about different runs: to
     them the lemma does not apply as it stands.
     """
-
-    def body(draw: Draw) -> Statement:
-        a, r, shortest, output = draw("a"), draw("r"), draw("least"), draw("output")
-        later, after = least([shortest, a]), least([output, a])
-        return Statement(
-            {"least <= r": later <= r, "so far": output == shortest},
-            {
-                "so far, again": after == later,
-                "the output is at most r": after <= r,
-                "it does not rise": after <= output,
-            },
-        )
-
-    return decide(body, sample=_so_far)
-
-
-def _so_far(rng: np.random.Generator) -> dict[str, Fraction]:
-    shortest = F(int(rng.integers(0, 9)), 4)
-    return {"least": shortest, "output": shortest, "r": shortest}
+    a, r, shortest, output = draw("a"), draw("r"), draw("least"), draw("output")
+    later, after = least([shortest, a]), least([output, a])
+    return Statement(
+        {"least <= r": later <= r, "so far": output == shortest},
+        {
+            "so far, again": after == later,
+            "the output is at most r": after <= r,
+            "it does not rise": after <= output,
+        },
+    )
 
 
 @claim(

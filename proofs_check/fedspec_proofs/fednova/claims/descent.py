@@ -13,7 +13,7 @@ from fedspec.arith import Vector
 from fedspec_proofs.claim import Extent, Finding, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw, curried
-from fedspec_proofs.engines.identities import identities
+from fedspec_proofs.engines.identities import identities, identity
 from fedspec_proofs.fednova.kit.bounds import rational
 
 
@@ -64,21 +64,17 @@ def martingale() -> Finding:
     return identities(bodies, without={"martingale": {"T = 2": _tree(2, fair=False)}}, instances=5)
 
 
-def _polar(draw: Draw) -> Iterable[Any]:
-    """A coordinate's share of both sides."""
-    g, h = draw("g"), draw("h")
-    yield g * h - (g**2 + h**2 - (g - h) ** 2) / 2
-
-
 @claim(
     "fednova.eq-56",
     statement="<grad F~, sum w_i h_i> = |grad F~|^2 / 2 + |sum w_i h_i|^2 / 2 - |grad F~ - sum w_i h_i|^2 / 2",
     source="eq. (56) (L480)",
     extent=Extent.WHOLE,
 )
-def polarisation() -> Finding:
+@identity("one coordinate")
+def polarisation(draw: Draw) -> Iterable[Any]:
     """Proof per coordinate; both sides are sums over coordinates."""
-    return identities({"one coordinate": _polar})
+    g, h = draw("g"), draw("h")
+    yield g * h - (g**2 + h**2 - (g - h) ** 2) / 2
 
 
 @curried
