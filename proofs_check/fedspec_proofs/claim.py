@@ -341,6 +341,7 @@ class Claim:
 
 SHOWN_BY = {
     Verdict.REFUTED: Engine.EXACT,
+    Verdict.UNDECIDABLE: Engine.EXACT,
     Verdict.CHECKED: Engine.SEARCH,
     Verdict.NOT_CONTRADICTED: Engine.SEARCH,
     Verdict.CERTIFIED: Engine.WORST_CASE,

@@ -52,6 +52,14 @@ def spoiled(make: Callable[[Draw], Sum], term: str = "") -> Finding:
     return identities({"all sizes and constants": adds_up(make, halved=term)})
 
 
+def followed(proof: Finding, looked: Finding, instances: int) -> Finding:
+    """Finding of a proof that adds up the steps of other claims, with its own second engine, confirmed by a search."""
+    found = confirmed((proof,), looked, instances)
+    if found.verdict is not Verdict.PROVED:
+        return found
+    return replace(found, evidence=f"{proof.evidence}\n{looked.evidence}", second=proof.second)
+
+
 def in_setting(found: Finding, *settings: Mapping[str, str]) -> Finding:
     """Mark assumptions as never dropped in a finding, since every instance of its search meets them by construction."""
     kept = Dropped(False, "part of the setting: every instance that is looked at has it, and none without it was made")

@@ -19,7 +19,7 @@ from fedspec_proofs.afga.kit.networks import DRAWN
 from fedspec_proofs.claim import SUMMED, Dropped, Extent, Finding, Verdict, claim
 from fedspec_proofs.engines.certificate import adds_up
 from fedspec_proofs.engines.identities import identities
-from fedspec_proofs.kit.adding import confirmed, in_setting
+from fedspec_proofs.kit.adding import followed, in_setting
 
 SETTING = {
     "box": "K clusters of n clients, of which m are drawn; all clients begin every round at x_r; W_k is the same in "
@@ -128,10 +128,7 @@ CAFGA_RUNS = [
 def _shown(runs: list[Setting]) -> Finding:
     proof = identities({SUMMED.format("afga.theorem-4-6-assembly"): adds_up(sum_of_steps)})
     looked = replace(_held(runs), dropped=_without())
-    found = confirmed((proof,), in_setting(looked, SETTING), len(runs))
-    if found.verdict is not Verdict.PROVED:
-        return found
-    return replace(found, evidence=f"{proof.evidence}\n{looked.evidence}", second=proof.second)
+    return followed(proof, in_setting(looked, SETTING), len(runs))
 
 
 @claim(

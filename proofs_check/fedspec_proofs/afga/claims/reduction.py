@@ -152,7 +152,6 @@ def at_k_1() -> Finding:
     "afga.remark-3-1",
     statement="Re-sampling and gossip reduce the impact of heterogeneity and accelerate convergence in practice",
     source="Remark 3.1 (L226)",
-    engine=Engine.EXACT,
     verdict=Verdict.UNDECIDABLE,
 )
 def remark_3_1() -> Finding:

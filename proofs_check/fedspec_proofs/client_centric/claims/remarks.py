@@ -106,7 +106,6 @@ def arbitrary_participation() -> Finding:
     "client-centric.remark-4-1-2-rate",
     statement="For any participation the rate is O(1 / sqrt(m K T)) + O(tau^2 / T) + O(K^2 / T) + Omega(sigma_g^2)",
     source="Remark 4.1.2 (L270), the rate",
-    engine=Engine.EXACT,
     verdict=Verdict.UNDECIDABLE,
 )
 def arbitrary_rate() -> Finding:

@@ -9,7 +9,7 @@ from fedspec.algorithms.local_ams import FedAms
 from fedspec.arith import sqrt
 from fedspec.plan import Plan, Setup
 from fedspec.readings import ClientMemory, LocalCorrection
-from fedspec_proofs.claim import Engine, Finding, Verdict, claim
+from fedspec_proofs.claim import Finding, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decided
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.smt import every
@@ -68,7 +68,6 @@ def intended() -> Finding:
     "fed-lamb.remark-lamb",
     statement="The rate has the order 1/R of LAMB's Theorem 3 in You et al., for a criterion of similar order",
     source="comparison with LAMB (L262-268)",
-    engine=Engine.EXACT,
     verdict=Verdict.UNDECIDABLE,
 )
 def remark_lamb() -> Finding:
@@ -82,7 +81,6 @@ def remark_lamb() -> Finding:
     statement="Local-AMS: (1/R) sum_r E||f'(x_r)/sqrt(v_hat_r)||^2 <= 8 sqrt(p/(R n)) (gap) + 8 L_s sqrt(p/(R n)) "
     "sigma^2/eps + cst",
     source="Theorem 2, eq. (5) (L272-276)",
-    engine=Engine.EXACT,
     verdict=Verdict.UNDECIDABLE,
 )
 def theorem_2() -> Finding:

@@ -16,7 +16,7 @@ import numpy as np
 
 from fedspec.arith import sqrt
 from fedspec.readings import Normalisation, Phi
-from fedspec_proofs.claim import Engine, Extent, Finding, Severity, Verdict, claim, false
+from fedspec_proofs.claim import Extent, Finding, Severity, Verdict, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide, decided
 from fedspec_proofs.engines.draw import Draw, curried, several
 from fedspec_proofs.engines.exact import vector
@@ -56,7 +56,6 @@ def eq_10() -> Finding:
     "fed-lamb.theorem-3-printed",
     statement="(1/tau) sum_t E||f'(x_t)/v_hat_t^(1/4)||^2 is at most the right side of (22), cst included",
     source="Theorem 3, eq. (22) (L706-712)",
-    engine=Engine.EXACT,
     verdict=Verdict.UNDECIDABLE,
 )
 def printed() -> Finding:

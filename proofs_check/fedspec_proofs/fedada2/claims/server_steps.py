@@ -10,6 +10,7 @@ from fedspec.server.adagrad import Adaptive, adagrad
 from fedspec.server.adam import adam
 from fedspec_proofs.claim import Dropped, Extent, Finding, Verdict, claim
 from fedspec_proofs.engines import exact
+from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.reals import real, reals, roots
 from fedspec_proofs.engines.smt import Induction, every
@@ -133,22 +134,9 @@ def _step_length() -> bool:
 
 def _all() -> Finding:
     """The three inductions as one finding."""
-    kept = ("b", "v0", "phi")
-    parts = [
-        inductive({words: build}, kept=kept, numerals=True, logic=LOGIC)
-        for words, build in (("share", _share), ("closed form", _closed), ("size", _size))
-    ]
-    for part in parts:
-        if part.verdict is not Verdict.PROVED:
-            return part
-    dropped: dict[str, Dropped] = {}
-    for part in parts:
-        for words, one in part.dropped.items():
-            # An input of several of them matters if it does to one.
-            dropped[words] = one if words not in dropped or one.matters else dropped[words]
-    seconds = [part.second for part in parts if part.second]
-    both = replace(seconds[0], instances=sum(second.instances for second in seconds))
-    return Finding(Verdict.PROVED, "\n".join(part.evidence for part in parts), dropped, both)
+    builds = {"share": _share, "closed form": _closed, "size": _size}
+    how: dict[str, Any] = {"kept": ("b", "v0", "phi"), "numerals": True, "logic": LOGIC}
+    return all_proved({words: inductive({words: build}, **how) for words, build in builds.items()})
 
 
 def _by_hand() -> dict[str, Dropped]:
