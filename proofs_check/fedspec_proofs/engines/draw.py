@@ -55,10 +55,7 @@ def filled(name: str, shape: tuple[int, ...], make: Any) -> Any:
     """Array of ``make(name)`` for each variable's name; for an empty shape, ``make(name)`` itself."""
     if not shape:
         return make(name)
-    out = np.empty(shape, dtype=object)
-    for place, one in names(name, shape):
-        out[place] = make(one)
-    return out
+    return exact.objects(make(one) for _, one in names(name, shape)).reshape(shape)
 
 
 class Rationals:

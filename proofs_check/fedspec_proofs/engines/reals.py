@@ -14,10 +14,9 @@ from contextvars import ContextVar
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 import fedspec.arith as arith
 from fedspec.arith import Array, Vector
+from fedspec_proofs.engines.exact import objects
 from fedspec_proofs.solvers import z3
 
 
@@ -139,15 +138,9 @@ def real(name: str) -> Any:
 
 def reals(name: str, n: int) -> Vector:
     """A vector of n real variables, called name_0, name_1, ..."""
-    out = np.empty(n, dtype=object)
-    for j in range(n):
-        out[j] = real(f"{name}_{j}")
-    return out
+    return objects(real(f"{name}_{j}") for j in range(n))
 
 
 def constants(values: Array) -> Array:
     """Convert an array of exact numbers to z3 reals."""
-    out = np.empty(values.shape, dtype=object)
-    for place in np.ndindex(values.shape):
-        out[place] = Real(values[place])
-    return out
+    return objects(map(Real, values.flat)).reshape(values.shape)

@@ -30,6 +30,7 @@ import numpy as np
 from fedspec.arith import Vector
 from fedspec.errors import ParameterError
 from fedspec.plan import Oracle
+from fedspec_proofs.engines.exact import objects
 from fedspec_proofs.engines.worst_case.falling import Matrix
 from fedspec_proofs.engines.worst_case.forms import ORIGIN, Form, basis
 from fedspec_proofs.engines.worst_case.plays import Play, Start, play
@@ -55,10 +56,7 @@ class Unknown(np.ndarray[Any, Any]):
         left = [basis(f"W{len(self.mixed)}.{i}") for i in range(n - 1)]
         left.append(-sum(left, ORIGIN))
         self.mixed.append(([row - mean for row in rows], left))
-        out = np.empty((n, 1), dtype=object)
-        for i, b in enumerate(left):
-            out[i, 0] = mean + b
-        return out
+        return objects(mean + b for b in left)[:, None]
 
 
 def unknown(n: int) -> Unknown:

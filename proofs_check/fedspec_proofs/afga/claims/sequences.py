@@ -33,9 +33,8 @@ def doubly(draw: Draw, n: int) -> Mixing:
     orders = list(permutations(range(n)))
     share = draw("p", len(orders), positive=True)
     total = sum(share[1:], start=share[0])
-    W = np.empty((n, n), dtype=object)
-    for i, j in np.ndindex(n, n):
-        W[i, j] = sum(s for s, order in zip(share, orders, strict=True) if order[i] == j) / total
+    shares = [sum(s for s, order in zip(share, orders, strict=True) if order[i] == j) for i, j in np.ndindex(n, n)]
+    W: Mixing = exact.objects(shares).reshape(n, n) / total
     return W
 
 

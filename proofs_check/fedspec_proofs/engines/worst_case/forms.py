@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from fedspec.arith import Vector
+from fedspec_proofs.engines.exact import objects
 from fedspec_proofs.engines.worst_case.open_rate import Powers
 
 
@@ -118,9 +119,7 @@ ORIGIN = form({})
 
 def vector(x: Form) -> Vector:
     """Wrap a form as an array with one entry, which rules accept as a vector."""
-    out = np.empty(1, dtype=object)
-    out[0] = x
-    return out
+    return objects([x])
 
 
 def _form(value: Any) -> Form:

@@ -15,7 +15,7 @@ import numpy as np
 from fedspec.client.normalised import normalised_sgd
 from fedspec.problems.heavy_tailed import noisy
 from fedspec_proofs.claim import Dropped, Extent, Finding, Verdict, claim, false
-from fedspec_proofs.engines import enclosure
+from fedspec_proofs.engines import enclosure, exact
 from fedspec_proofs.engines.algebra import Statement, decide, decided
 from fedspec_proofs.engines.draw import Draw, curried, several
 from fedspec_proofs.engines.reals import roots
@@ -68,16 +68,10 @@ def _by_hand(found: Finding) -> Finding:
     dropped = dict(found.dropped)
     dropped["eta > 0"] = Dropped(False, "the rule refuses it")
     dropped["eps > 0"] = Dropped(False, "with eps = 0 the rule is 0/0 where the gradient is 0")
-    end = step(_one(1), _one(-1000), F(1), F(1))
+    end = step(exact.vector(1), exact.vector(-1000), F(1), F(1))
     words = f"noise -1000 alone at x = eta = eps = 1: x' = {end}, x'^2 > x^2 + eta^2 = 2"
     dropped["symmetric"] = Dropped(bool(end**2 > 2), words)
     return Finding(found.verdict, found.evidence, dropped, found.second)
-
-
-def _one(value: Any) -> Any:
-    out = np.empty(1, dtype=object)
-    out[0] = F(value)
-    return out
 
 
 SQUARE = _pair(lambda eta, eps, x: eta * eta, "(x_+^2 + x_-^2)/2 <= x^2 + eta^2")
@@ -190,7 +184,7 @@ def region() -> Finding:
         return Statement(given, {"|x'| <= delta + eta": every(after <= delta + eta, -after <= delta + eta)})
 
     found = decide(body, ablate=False)
-    after = step(_one(2), _one(0), F(1, 10), F(1))
+    after = step(exact.vector(2), exact.vector(0), F(1, 10), F(1))
     dropped = {
         **{name: Dropped(False, "the rule refuses it") for name in STEPS},
         "|x| <= delta": Dropped(bool(after > 1), f"x = 2, delta = 1/2, eta = 1/10: x' = {after}"),

@@ -10,8 +10,6 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
 from fedspec.algorithms import fedavg
 from fedspec.algorithms.local import local_sgd, sgd_norm
 from fedspec.algorithms.synchronous import run_round
@@ -38,9 +36,7 @@ def _point(draw: Draw) -> Any:
 
 def quantile(u: Any) -> Any:
     """Quantile of t_2 in the specification, at one u of any number type."""
-    at = np.empty(1, dtype=object)
-    at[0] = u
-    return student_2(at)[0]
+    return student_2(exact.objects([u]))[0]
 
 
 def squared(u: Any) -> Any:

@@ -13,6 +13,7 @@ from fedspec.arith import Array, Vector
 from fedspec.client import admu, agdu, sm3_delayed
 from fedspec.covers import Cover
 from fedspec.readings import Idle
+from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.draw import curried
 from fedspec_proofs.fedada2.kit.rational import F
@@ -89,10 +90,7 @@ def drawn(choose: Choose, *, longest: int = 16, v0: bool = True) -> Local:
     G = choose.of(F(1), F(2), F(1, 2))
     # What the extremes are made of: 0 where the preconditioner is updated, the same sign elsewhere.
     kind = choose.of("any", "late", "same", "beyond")
-    g = np.empty((K, d), dtype=object)
-    for k in range(K):
-        for j in range(d):
-            g[k, j] = _unit(choose, kind, k % z == 0) * G
+    g = exact.vector(*(_unit(choose, kind, k % z == 0) * G for k in range(K) for _ in range(d))).reshape(K, d)
     if choose.of(True, True, False):
         g = np.where(abs(g) > G, g / 2, g)
     return Local(

@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from fedspec.algorithms import fedada2, fedadaadagrad, fedadaadam, fedblended
 from fedspec.arith import Vector
 from fedspec.plan import Plan
@@ -69,10 +67,9 @@ def drawn(choose: Choose, make: Callable[[Choose, dict[str, Any]], tuple[Any, di
             plan, which have one value for each participant.
     """
     N = choose.whole(1, 3)
-    centres = np.empty((N, 1), dtype=object)
     # Far from them f falls in a straight line, which is where its fall from the start is all that counts.
     far = choose.of(1, 8, 64)
-    centres[:, 0] = [-choose.rational(-1, 1, 3) * far for _ in range(N)]
+    centres = exact.vector(*(-choose.rational(-1, 1, 3) * far for _ in range(N)))[:, None]
     scales = exact.vector(*(choose.of(F(1), F(1, 2)) for _ in range(N)))
     T, K = choose.of(1, 8, LONG, 10**6, 10**10, 10**14), choose.of(1, 1, 2, 3)
     tau = choose.of(F(1), F(1, 2), F(2))
