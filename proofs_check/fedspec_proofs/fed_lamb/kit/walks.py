@@ -20,9 +20,9 @@ from fedspec.arith import Stack, Vector
 from fedspec.client.lamb import scaling
 from fedspec.plan import Oracle
 from fedspec.readings import Normalisation, Phi
-from fedspec_proofs.claim import Dropped, Finding
+from fedspec_proofs.claim import Dropped, Finding, Verdict
 from fedspec_proofs.engines.choose import Choose
-from fedspec_proofs.engines.search import Inequality, broken, searched
+from fedspec_proofs.engines.search import Inequality, broken, hunt, searched
 from fedspec_proofs.fed_lamb.kit.bounds import Constants
 from fedspec_proofs.fed_lamb.kit.problems import Problem, vector
 from fedspec_proofs.fed_lamb.kit.rounds import F, begin, lamb, local_models, run
@@ -242,6 +242,25 @@ def checked(inequality: Inequality[P], tries: int, without: Mapping[str, P]) -> 
         left, right = sides[0]
         dropped[name] = Dropped(True, f"{as_text(instance)}: left side {short(left)}, right side {short(right)}")
     return replace(found, dropped=dropped)
+
+
+def beside(
+    finding: Finding,
+    printed: Inequality[P],
+    tries: int,
+    fails: str = "a search of the printed inequality breaks it too",
+    stands: str = "the search does not break it",
+    *,
+    shown: bool = False,
+) -> Finding:
+    """Finding with the result of a search for what is printed, and the worst instance if ``shown``; unknown if that
+    stands.
+    """
+    found = hunt(printed, tries)
+    if not found.violated:
+        return replace(finding, verdict=Verdict.UNKNOWN, evidence=f"{finding.evidence}\n{stands}")
+    words = f"{fails}, at worst by a factor of {found.ratio:.4g}" + f": {as_text(found.worst)}" * shown
+    return replace(finding, evidence=f"{finding.evidence}\n{words}")
 
 
 def plain(**changes: Any) -> Walk:
