@@ -230,7 +230,7 @@ def _constants(scale: Any) -> Inequality[tuple[Clients, Vector, Vector]]:
             yield max(g @ g for g in noisy), G2 * clients.bound**2
             centre = clients.oracle(i)(0, x)
             yield (
-                mean(_square, [(p, clients.oracle(i, s)(0, x) - centre) for p, s in signs(1)]),
+                mean(lambda v: v @ v, [(p, clients.oracle(i, s)(0, x) - centre) for p, s in signs(1)]),
                 noise * clients.local_variance,
             )
         yield sum(clients.deviations(x)) / clients.n, apart2 * clients.global_variance
@@ -240,10 +240,6 @@ def _constants(scale: Any) -> Inequality[tuple[Clients, Vector, Vector]]:
         return lambda instance: sides(instance, name)
 
     return Inequality(_clients, {"kinks": lambda i: True}, sides, {f"{n} less a tenth": smaller(n) for n in CONSTANTS})
-
-
-def _square(v: Vector) -> Any:
-    return v @ v
 
 
 @claim(

@@ -58,10 +58,6 @@ def _proof(name: str) -> list[Finding]:
     return [*lines, added_up(**{name: getattr(term_sums, name)})]
 
 
-def _squares(r: Round) -> tuple[Any, Any]:
-    return r.d @ r.d, r.delta @ r.delta
-
-
 @claim(
     "client-centric.a-1",
     statement="A_1 <= (eta^2 L / (2 eps^2)) (C^2 |d_t|^2 + |Delta_t|^2)",
@@ -78,7 +74,7 @@ def a_1() -> Finding:
 
 
 def _a_1(r: Round) -> Sides:
-    d, delta = _squares(r)
+    d, delta = r.d @ r.d, r.delta @ r.delta
     scale = r.eta**2 * r.L / (2 * r.eps**2)
     return r.u @ (r.eta * r.a * r.delta), {"C^2 |d_t|^2": scale * r.C**2 * d, "|Delta_t|^2": scale * delta}
 

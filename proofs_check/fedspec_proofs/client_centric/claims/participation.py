@@ -67,11 +67,6 @@ def each(form: str) -> Any:
     }
 
 
-def _chances(draw: Draw, n: Any, m: Any) -> tuple[Any, Any]:
-    """P(i in S) and P(i and j in S): equal by symmetry, with sums E |S| = m and m (m - 1)."""
-    return m / n, m * (m - 1) / (n * (n - 1))
-
-
 def _any_size(draw: Draw, form: str) -> Any:
     """Mean and square for symbols n and m, from Q = sum |v_i|^2, P = |sum v_i|^2 and the chances of being drawn.
 
@@ -79,7 +74,8 @@ def _any_size(draw: Draw, form: str) -> Any:
     """
     N, m, Q, P = draw("N", positive=True), draw("m", positive=True), draw("Q"), draw("P")
     n = N + 1
-    alone, both = _chances(draw, n, m)
+    # P(i in S) and P(i and j in S): equal by symmetry, with sums E |S| = m and m (m - 1).
+    alone, both = m / n, m * (m - 1) / (n * (n - 1))
     square, centre, G_2 = (alone * Q + both * (P - Q)) / m**2, P / n**2, 2 * (n * Q - P)
     s2 = Q / n - centre
     excess = (n - m) / (m * N)

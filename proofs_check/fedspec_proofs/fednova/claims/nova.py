@@ -34,18 +34,14 @@ def _sizes(body: Any) -> Mapping[str, Body]:
     return {f"m = {m}": partial(body, m=m) for m in CLIENTS}
 
 
-def _round(draw: Draw, m: int) -> tuple[Vector, Vector, Vector, Any]:
-    """P, ||a||_1, the model and the changes of m clients."""
-    return shares(draw, m), draw("A", m, positive=True), draw("x", 2), draw("Delta", m, 2)
-
-
 def _normalised(deltas: Any, a: Vector, eta: Any) -> Any:
     return np.stack([normalised_gradient(d, eta_l=eta, a_norm=a_i) for d, a_i in zip(deltas, a, strict=True)])
 
 
 def _rewritten(draw: Draw, m: int, w: NovaWeights = NovaWeights.IMPLIED) -> Iterable[Any]:
     """The average of the changes less the general rule; that w sums to one; tau_eff w_i = p_i ||a_i||_1."""
-    (p, a, x, deltas), eta = _round(draw, m), draw("eta", positive=True)
+    p, a = shares(draw, m), draw("A", m, positive=True)
+    x, deltas, eta = draw("x", 2), draw("Delta", m, 2), draw("eta", positive=True)
     weights = general_weights(p, a, w)
     tau_eff = effective_steps(p, a, [1] * m, TauEff.WEIGHTED_NORM)
     averaged = average(x, weighted_mean(deltas, p))

@@ -143,10 +143,6 @@ NEARER = (
 )
 
 
-def _cases(all_listed: Sequence[Listed], claimed: Callable[[Round, Any], Problem]) -> dict[str, Case]:
-    return {str(one): one.case(claimed) for one in all_listed}
-
-
 def _claim(
     id: str,
     statement: str,
@@ -165,7 +161,7 @@ def _claim(
         verdict=verdict,
         assumptions=assumptions,
         sizes="; ".join(map(str, listed)) + f"; {listed[0].letter} in units of 1/L",
-    )(certified(id, _cases(listed, claimed), without))
+    )(certified(id, {str(one): one.case(claimed) for one in listed}, without))
 
 
 def _fixed(r: Round, parabolas: Sequence[Parabola]) -> Fraction:

@@ -30,11 +30,6 @@ from fedspec_proofs.refutation import refutation
 HALF = rational(1, 2)
 
 
-def _two(e: tuple[int, int]) -> QuadraticClients:
-    """F_i = (x - e_i)^2 / 2."""
-    return QuadraticClients(exact.vector(1, 1).reshape(2, 1, 1), exact.vector(*e).reshape(2, 1))
-
-
 @dataclass
 class Watched:
     """Oracle of a client that records the gradients it returns."""
@@ -63,7 +58,8 @@ def holds_the_correction() -> Finding:
     about 0 where -grad F_1(x*) = 1 is wanted.
     """
     h, steps = FedNovaAlg2(eta_l=rational(1, 1000), rho=HALF, stored=Stored.CORRECTED), (5, 5)
-    problem = _two((1, -1))
+    # F_i = (x - e_i)^2 / 2.
+    problem = QuadraticClients(exact.vector(1, 1).reshape(2, 1, 1), exact.vector(1, -1).reshape(2, 1))
     state = fednova_alg2.init(h, exact.vector(0), Setup((1, 1), {"x": (1,)}))
     a = accumulation(Solver.MOMENTUM, 5, rho=HALF)
     swings, d = [], rational(0)
