@@ -17,10 +17,10 @@ from typing import Any
 from fedspec_proofs.fednova.claims import best_coefficients, best_rates, round_numbers
 from fedspec_proofs.fednova.claims.round_numbers import by_round
 from fedspec_proofs.worst_cases.coefficients import Weighed
-from fedspec_proofs.worst_cases.one_round import HELD, Round, method_of
+from fedspec_proofs.worst_cases.one_round import HELD, Round
 from fedspec_proofs.worst_cases.search.coefficients import best, proved
-from fedspec_proofs.worst_cases.search.following_rates import cover, refined
-from fedspec_proofs.worst_cases.search.one_round import certified, largest
+from fedspec_proofs.worst_cases.search.following_rates import PART, cover, refined
+from fedspec_proofs.worst_cases.search.one_round import certified
 from fedspec_proofs.worst_cases.tabled import Row, markdown, three, write_sections
 from fedspec_suite.report import line_labels
 from fedspec_suite.report.styles import style_of
@@ -29,12 +29,6 @@ PICTURE = Path(__file__).resolve().parents[1] / "docs" / "pictures" / "worst-cas
 
 RATES = ("1/8", "1/4", "1/2", "1")
 STEPS = ((1, 1), (2, 2), (4, 4), (1, 3), (1, 1, 3, 3))
-TRIED = ("1/32", "1/16", "1/8", "1/4", "1/2", "1", "3/2", "2")
-"""Rates to try first; the best rate is then searched between the neighbours of the best of these."""
-
-PART = Fraction(99, 100)
-"""Share of the number at the best rate that must be proved at every other rate; all of it if parabolas suffice."""
-
 UNEQUAL = (1, 1, 3, 3)
 """Steps for which the best server coefficients are certified; APART lists the values of zeta^2."""
 
@@ -55,9 +49,7 @@ def table_rounds() -> Iterator[Round]:
 
 def best_of(asked: Round) -> tuple[Row, list[Row]]:
     """Return the worst case at the best rate, and the proof that every other rate is hardly better."""
-    tried = [replace(asked, eta_l=eta_l) for eta_l in TRIED]
-    k = min(range(1, len(TRIED) - 1), key=lambda k: largest(tried[k]))
-    row = row_of(refined(tried[k], tried[k - 1].rate, tried[k + 1].rate))
+    row = row_of(refined(asked))
     plain = asked.steps == (1, 1) or not asked.zeta2
     part = Fraction(row["worst"]) if plain else PART * Fraction(row["bound"])
     least = Fraction(math.floor(part * 1000), 1000)
@@ -135,14 +127,7 @@ def tables(rows: list[Row]) -> dict[str, str]:
             lines.append([", ".join(map(str, steps)), eta_l, *cells])
         said = [f"`{a}`, zeta^2 = {z}" if name == "distance" else f"`{a}`" for a, z in columns]
         out[name] = markdown(["steps", "eta_l", *said], lines)
-    there = {one.asked: one for one in best_rates.averaged(numbers=rows)}
-    heads = [head for z in best_rates.APART for head in (f"zeta^2 = {z}", "at least")]
-    lines = []
-    for steps in best_rates.KEPT:
-        ones = [there[Round(method_of(steps), steps, "", z)] for z in best_rates.APART]
-        words = [word for one in ones for word in (f"{one.round.eta_l}: {three(one.bound)}", three(one.least))]
-        lines.append([", ".join(map(str, steps)), *words])
-    out["best"] = markdown(["steps", *heads], lines)
+    out["best"] = best_rates.table("averaged", best_rates.averaged(numbers=rows))
     out["coefficients"] = of_coefficients(best_coefficients.TABLE.rows())
     return out
 

@@ -14,7 +14,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from functools import reduce
+from functools import partial, reduce
 from importlib import import_module
 from operator import add
 from pathlib import Path
@@ -27,6 +27,8 @@ BELOW, EXACT = 4e-3, 2e-5
 """Allowed excess of the page's number over PEPit's, and allowed shortfall, which is the solver's error."""
 AT_ONCE = 4
 """Largest number of rounds in one program; a program of eight takes minutes."""
+Check = tuple[str, float, Callable[[], float]]
+"""A number of the page: its name, the number, and a function that recomputes it."""
 
 
 def total(terms: Sequence[Any]) -> Any:
@@ -116,33 +118,46 @@ def nova(steps: Sequence[int], tau_eff: float | None = None) -> list[float]:
     return [(sum(steps) / n if tau_eff is None else tau_eff) / (n * k) for k in steps]
 
 
-def table_checks(page: str) -> Iterator[tuple[str, float, Callable[[], float]]]:
-    """Yield every number of the page's round tables: its name, the number, and a function that recomputes it."""
-    tables = {
-        worst or "rounds": [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
-        for worst, text in re.findall(
-            r"<!-- (?:worst: (\w+)|rounds: distance) -->\n(.*?)\n<!-- end -->", page, re.DOTALL
-        )
+def own(head: str, steps: Sequence[int]) -> list[float]:
+    """Return the coefficients of the method that a column is of: FedNova's, or 1/n."""
+    return nova(steps) if "fednova" in head else [1 / len(steps)] * len(steps)
+
+
+def number(text: str) -> float:
+    """Read a number or a fraction, after its name if it has one."""
+    return float(Fraction(text.rsplit(" = ", maxsplit=1)[-1]))
+
+
+def whole(text: str) -> list[int]:
+    """Read the numbers of local steps."""
+    return [*map(int, text.split(","))]
+
+
+def forms(name: str) -> dict[tuple[str, ...], list[list[float]]]:
+    """Return the stored matrices of the forms that fall, by algorithm, steps and rate."""
+    stored = json.loads((STORED / f"{name}.json").read_text(encoding="utf-8"))
+    return {
+        (one["algorithm"], ", ".join(map(str, one["steps"])), one["eta_l"]): [[*map(number, r)] for r in one["form"]]
+        for one in (row.get("best", row) for row in stored)
     }
-    yield from of_rounds(tables["rounds"])
-    yield from of_rates(page)
-    for words, *cells in tables["best"][2:]:
-        steps = [*map(int, words.split(","))]
-        # What is shown at other rates stands in every second column.
-        for head, cell in zip(tables["best"][0][1::2], cells[::2], strict=True):
-            eta_l, number = cell.split(": ")
-            # Where steps are equal, these are FedAvg's.
-            how = (steps, float(Fraction(eta_l)), float(Fraction(head.split(" = ")[1])), nova(steps))
-            yield f"best, steps {words}, {cell}, {head}", float(number), lambda how=how: distance(*how)
-    for words, eta_l, *cells in tables["distance"][2:]:
-        steps, rate = [*map(int, words.split(","))], float(Fraction(eta_l))
-        for head, cell in zip(tables["distance"][0][2:], cells, strict=True):
-            if cell.startswith("as"):
-                continue
-            w = nova(steps) if "fednova" in head else [1 / len(steps)] * len(steps)
-            last = (steps, rate, float(head[-1]), w, float("fedprox" in head))
-            yield f"{head}, {words}, {eta_l}", float(cell), lambda last=last: distance(*last)
-    for zeta2, eta_l, *cells in tables["coefficients"][2:]:
+
+
+def table_checks(page: str) -> Iterator[Check]:
+    """Yield every number of the page's round tables."""
+    tables = {
+        name: [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
+        for name, text in re.findall(r"<!-- (\w+: \w+) -->\n(.*?)\n<!-- end -->", page, re.DOTALL)
+    }
+    yield from of_rounds(tables["rounds: distance"])
+    for name, pull in (("rates: factors", 0.0), ("rates: fedprox", 1.0), ("worst: best", 0.0)):
+        yield from of_rates(name, tables[name], pull)
+    head, _, *lines = tables["worst: distance"]
+    for words, eta_l, *cells in lines:
+        for name, cell in zip(head[2:], cells, strict=True):
+            if not cell.startswith("as"):
+                last = (number(name), own(name, whole(words)), float("fedprox" in name))
+                yield f"{name}, {words}, {eta_l}", float(cell), partial(distance, whole(words), number(eta_l), *last)
+    for zeta2, eta_l, *cells in tables["worst: coefficients"][2:]:
         steps, avg, fednova, one, _, two, _ = ([1, 1, 3, 3], *cells)
         ways = (
             (avg, [0.25] * 4),
@@ -151,58 +166,41 @@ def table_checks(page: str) -> Iterator[tuple[str, float, Callable[[], float]]]:
             (two, [float(c) / 4 for c in two.split(":")[0].split(";") for _ in range(2)]),
         )
         for cell, w in ways:
-            of = (steps, float(Fraction(eta_l)), float(Fraction(zeta2)), w)
             name = f"coefficients {[round(c, 4) for c in w]}, eta_l = {eta_l}, zeta^2 = {zeta2}"
-            yield name, float(cell.split(": ")[-1]), lambda of=of: distance(*of)
-    stored = json.loads((STORED / "one_round.json").read_text(encoding="utf-8"))
-    P = {
-        (row["algorithm"], ", ".join(map(str, row["steps"])), row["eta_l"]): [
-            [float(Fraction(c)) for c in line] for line in row["form"]
-        ]
-        for row in stored
-    }
-    for words, eta_l, *cells in tables["factor"][2:]:
+            yield name, float(cell.split(": ")[-1]), partial(distance, steps, number(eta_l), number(zeta2), w)
+    P = forms("one_round")
+    for words, eta_l, *cells in tables["worst: factor"][2:]:
         for algorithm, cell in zip(("scaffold", "feddyn"), cells, strict=True):
-            form = (algorithm, [*map(int, words.split(","))], float(Fraction(eta_l)), P[algorithm, words, eta_l])
-            yield f"{algorithm}, {words}, {eta_l}", float(cell), lambda form=form: factor(*form)
+            form = (algorithm, whole(words), number(eta_l), P[algorithm, words, eta_l])
+            yield f"{algorithm}, {words}, {eta_l}", float(cell), partial(factor, *form)
 
 
-def of_rates(page: str) -> Iterator[tuple[str, float, Callable[[], float]]]:
-    """Yield the numbers at the best rates of SCAFFOLD, FedDyn and FedProx, with functions that recompute them."""
-    stored = json.loads((STORED / "following_rates.json").read_text(encoding="utf-8"))
-    there = {(row["best"]["algorithm"], tuple(row["best"]["steps"])): row["best"] for row in stored}
-    for table, text in re.findall(r"<!-- rates: (\w+) -->\n(.*?)\n<!-- end -->", page, re.DOTALL):
-        head, _, *lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
-        for words, *cells in lines:
-            steps = [*map(int, words.split(","))]
-            for name, cell in zip(head[1::2], cells[::2], strict=True):
-                rate, number = cell.split(": ")
-                eta_l, said = float(Fraction(rate)), f"rates, {name}, steps {words}, {cell}"
-                if table == "factors":
-                    algorithm = name.strip("`")
-                    P = [[float(Fraction(c)) for c in line] for line in there[algorithm, tuple(steps)]["form"]]
-                    how = (algorithm, steps, eta_l, P)
-                    yield said, float(number), lambda how=how: factor(*how)
-                else:
-                    last = (steps, eta_l, float(Fraction(name.split(" = ")[1])), nova(steps), 1.0)
-                    yield said, float(number), lambda last=last: distance(*last)
+def of_rates(kind: str, table: Sequence[Sequence[str]], pull: float) -> Iterator[Check]:
+    """Yield the numbers at the best rates; every second column has what is shown at other rates."""
+    P = forms("following_rates")
+    head, _, *lines = table
+    for words, *cells in lines:
+        steps = whole(words)
+        for name, cell in zip(head[1::2], cells[::2], strict=True):
+            rate, bound = cell.split(": ")
+            if (method := name.strip("`")) == name:
+                # Where steps are equal, these coefficients are FedAvg's.
+                again = partial(distance, steps, number(rate), number(name), nova(steps), pull)
+            else:
+                again = partial(factor, method, steps, number(rate), P[method, words, rate])
+            yield f"{kind}, {name}, steps {words}, {cell}", float(bound), again
 
 
-def of_rounds(table: Sequence[Sequence[str]]) -> Iterator[tuple[str, float, Callable[[], float]]]:
-    """Yield the numbers of several rounds, with functions that recompute them: at once up to :data:`AT_ONCE` rounds,
-    or by chains.
-    """
+def of_rounds(table: Sequence[Sequence[str]]) -> Iterator[Check]:
+    """Yield the numbers of several rounds: at once up to :data:`AT_ONCE` rounds, or by chains."""
     for zeta2, eta_l, R, *cells in table[2:]:
         for k, cell in enumerate(cells):
             head = table[0][3 + k - k % 2]
-            steps = [*map(int, head.split("` ")[1].split(","))]
-            w = nova(steps) if "fednova" in head else [1 / len(steps)] * len(steps)
-            of = (steps, float(Fraction(eta_l)), float(Fraction(zeta2)), w)
+            steps = whole(head.split("` ")[1])
+            how = (steps, number(eta_l), number(zeta2), own(head, steps))
             name = f"{head}, {R} rounds, {eta_l}, zeta^2 = {zeta2}, {'chain' if k % 2 else 'at once'}"
-            if k % 2:
-                yield name, float(cell), lambda of=of, R=R: chained(*of, int(R))
-            elif int(R) <= AT_ONCE:
-                yield name, float(cell), lambda of=of, R=R: distance(*of, rounds=int(R))
+            if k % 2 or int(R) <= AT_ONCE:
+                yield name, float(cell), partial(chained if k % 2 else distance, *how, rounds=int(R))
 
 
 def main() -> int:

@@ -6,18 +6,16 @@ came out, and the ledger is wrong wherever the two differ.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from functools import cached_property
+from types import CodeType, FunctionType
+from typing import Any, TypeVar
 
 from fedspec.papers import PAPERS
 
-FEDADA2 = PAPERS["fedada2"].title
-FED_LAMB = PAPERS["fed-lamb"].title
-AFGA = PAPERS["afga"].title
-CLIENT_CENTRIC = PAPERS["client-centric"].title
-FEDNOVA = PAPERS["fednova"].title
+Check = TypeVar("Check", bound=Callable[..., Any])
 
 
 class Verdict(StrEnum):
@@ -90,6 +88,43 @@ class Engine(StrEnum):
     """A semidefinite program over the rule's runs on linear forms; its dual solution is the proof."""
     MOMENTS = "moments"
     """Exact means and covariances of a linear recursion with noise."""
+
+
+def by(engine: Engine) -> Callable[[Check], Check]:
+    """Decorator that marks a check with its engine, which is then the engine of the claims that call the check."""
+
+    def mark(check: Check) -> Check:
+        check.engine = engine  # type: ignore[attr-defined]
+        return check
+
+    return mark
+
+
+def engines_of(named: Any, seen: set[Any]) -> set[Engine]:
+    """Engines of a claim or check; of another function, those of all that its code names in this package.
+
+    Args:
+        named: any value; one that is neither a claim nor a function has no engines.
+        seen: functions whose code has been read.
+    """
+    if isinstance(named, Claim):
+        return engines_of(named.body, seen)
+    if isinstance(engine := getattr(named, "engine", None), Engine):
+        return {engine}
+    elsewhere = seen and not getattr(named, "__module__", "").startswith("fedspec_proofs.")
+    if not isinstance(named, FunctionType) or named in seen or elsewhere:
+        return set()
+    seen.add(named)
+    names = {name for code in _codes(named.__code__) for name in code.co_names}
+    return {engine for name in names for engine in engines_of(named.__globals__.get(name), seen)}
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """Code of a function and of the functions inside it."""
+    yield code
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _codes(inner)
 
 
 @dataclass(frozen=True)
@@ -235,7 +270,8 @@ class Claim:
         id: stable slug, ``paper.statement``.
         statement: statement of the claim, in our words.
         source: place where the statement is printed.
-        engine: engine of the evidence.
+        given: engine of the evidence, or a claim that has the same; None if it is that of :data:`SHOWN_BY` or of the
+            checks that the body calls.
         verdict: the recorded verdict.
         body: the function that runs the evidence.
         assumptions: descriptions of the assumptions, by a short name.
@@ -252,7 +288,7 @@ class Claim:
     id: str
     statement: str
     source: Source
-    engine: Engine
+    given: Engine | Claim | None
     verdict: Verdict
     body: Callable[[], Finding]
     assumptions: Mapping[str, str] = field(default_factory=dict)
@@ -262,6 +298,20 @@ class Claim:
     chain: tuple[str, ...] = ()
     extent: Extent | None = None
     severity: Severity | None = None
+
+    @cached_property
+    def engine(self) -> Engine:
+        """Engine of the evidence; of a proof with several checks, z3 if z3 decides one of them.
+
+        Raises:
+            ValueError: the claim names no engine, and nothing that its body calls has one.
+        """
+        if engine := self.given or SHOWN_BY.get(self.verdict):
+            return engine.engine if isinstance(engine, Claim) else engine
+        called = engines_of(self.body, set())
+        if not called:
+            raise ValueError(f"claim: {self.id} is {self.verdict}, but has no engine; pass engine=, which decides it")
+        return next(engine for engine in (Engine.SMT, Engine.SYMBOLIC, *called) if engine in called)
 
     @property
     def paper(self) -> str:
@@ -291,12 +341,13 @@ class Claim:
 
 SHOWN_BY = {
     Verdict.REFUTED: Engine.EXACT,
+    Verdict.UNDECIDABLE: Engine.EXACT,
     Verdict.CHECKED: Engine.SEARCH,
     Verdict.NOT_CONTRADICTED: Engine.SEARCH,
     Verdict.CERTIFIED: Engine.WORST_CASE,
     Verdict.TIGHT: Engine.WORST_CASE,
 }
-"""Default engine for each verdict, used if a claim names no engine."""
+"""Engine for each verdict, used if a claim names no engine; for a proof, the body tells it."""
 
 
 REPAIRED = "-repaired"
@@ -307,7 +358,7 @@ def claim(
     id: str,
     *,
     statement: str,
-    source: Source,
+    source: str,
     engine: Engine | None = None,
     verdict: Verdict | None = None,
     assumptions: Mapping[str, str] | None = None,
@@ -317,17 +368,16 @@ def claim(
     extent: Extent | None = None,
     severity: Severity | None = None,
 ) -> Callable[[Callable[[], Finding]], Claim]:
-    """Turn a function that returns a finding into a claim.
+    """Turn a function that returns a finding into a claim of the paper that its id begins with.
 
-    A claim with a severity is refuted, one with sizes proved at these, any other one proved, if it names no verdict.
-    The engine is that of :data:`SHOWN_BY`, or the one on which the function runs, if it names none. If nothing is said
-    of its extent, what is shown at sizes is part of a printed statement, and what is ours a remark. A chain names links
-    without the paper: ``"lemma-2 eq-90"``. A claim named ``...-repaired`` repairs the one of the name before that,
-    if it does not say.
+    ``source`` is the place in that paper, as in :class:`Source`. A claim with a severity is refuted, one with sizes
+    proved at these, any other one proved, if it names no verdict. If nothing is said of its extent, what is shown at
+    sizes is part of a printed statement, and what is ours a remark. A chain names links without the paper: ``"lemma-2
+    eq-90"``. A claim named ``...-repaired`` repairs the one of the name before that, if it does not say.
 
     Raises:
         ValueError: the claim is proved at sizes or certified but has no sizes, or has sizes without such a verdict; its
-            extent and severity contradict its verdict; or it is proved and names no engine.
+            extent and severity contradict its verdict.
     """
     stands = verdict or (Verdict.REFUTED if severity else Verdict.PROVED_AT_SIZES if sizes else Verdict.PROVED)
     if bool(sizes) != (stands in SIZED):
@@ -336,13 +386,11 @@ def claim(
         )
 
     def decorate(body: Callable[[], Finding]) -> Claim:
-        by = engine or SHOWN_BY.get(stands) or getattr(body, "engine", None)
-        if by is None:
-            raise ValueError(f"claim: {id} is {stands}, but has no engine; pass engine=, the one that decides it")
-        named = id.removesuffix(REPAIRED) * id.endswith(REPAIRED)
+        paper, named = id.partition(".")[0], id.removesuffix(REPAIRED) * id.endswith(REPAIRED)
         mended = named if repairs is None else repairs
-        shown, links = assumptions or {}, tuple(f"{id.partition('.')[0]}.{link}" for link in chain.split())
-        one = Claim(id, statement, source, by, stands, body, shown, sizes, mended, "", links, extent, severity)
+        shown, links = assumptions or {}, tuple(f"{paper}.{link}" for link in chain.split())
+        printed = Source(PAPERS[paper].title, source)
+        one = Claim(id, statement, printed, engine, stands, body, shown, sizes, mended, "", links, extent, severity)
         return _placed(one)
 
     return decorate
@@ -378,6 +426,6 @@ def false(
 
     def decorate(body: Callable[[], Finding]) -> Claim:
         source = Source(of.source.paper, f"ours: a false variant of {of.id}")
-        return Claim(id, statement, source, engine or of.engine, Verdict.REFUTED, body, false_of=of.id)
+        return Claim(id, statement, source, engine or of, Verdict.REFUTED, body, false_of=of.id)
 
     return decorate

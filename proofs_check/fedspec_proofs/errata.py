@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import Any
 
 from fedspec.papers import Paper
-from fedspec_proofs.claim import Claim, Finding, Severity, Source, Verdict, claim
+from fedspec_proofs.claim import Claim, Finding, Severity, Verdict, claim
 from fedspec_proofs.words import both
 
 SIGNS = (" <= ", " >= ", " < ", " = ")
@@ -101,7 +101,7 @@ def filed(paper: Paper) -> Claim:
         f"{paper.key}.errata",
         statement=f"The {len(rows)} lines of the table of errata hold as printed; of each, numbers at which it fails "
         "and holds as mended, where it is arithmetic",
-        source=Source(paper.title, "ours: the misprints of single lines"),
+        source="ours: the misprints of single lines",
         verdict=Verdict.REFUTED,
     )
     return decorate(lambda: judged(rows))

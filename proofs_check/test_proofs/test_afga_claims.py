@@ -155,10 +155,10 @@ def test_eq_41_is_proved_by_its_steps_not_by_its_certificates(claim: Claim, monk
     assert run_evidence(claim).verdict is not Verdict.PROVED
 
 
-@pytest.mark.parametrize("term", assembly.right(symbolic))
+@pytest.mark.parametrize("term", assembly.sum_of_steps(symbolic).right)
 def test_the_steps_do_not_add_up_to_less(term: str) -> None:
     """Half of a term of the bound, or another one for the steps than for the runs, is noticed."""
-    assert spoiled(lambda draw: assembly.sum_of_steps(draw, term)).verdict is Verdict.REFUTED
+    assert spoiled(assembly.sum_of_steps, term).verdict is Verdict.REFUTED
 
 
 @pytest.mark.parametrize("condition", ["second condition", "third condition"])

@@ -308,7 +308,7 @@ def test_the_rule_is_asked_where_it_was_at_another_rate() -> None:
 
 def test_the_page_prints_what_is_certified_and_another_program_is_asked_for_it() -> None:
     assert all(table in PAGE for table in script("worst_rates").tables(ROWS).values())
-    asked = [number for name, number, _ in script("worst_cases_again").table_checks(PAGE) if name.startswith("rates, ")]
+    asked = [number for name, number, _ in script("worst_cases_again").table_checks(PAGE) if name.startswith("rates: ")]
     assert sorted(asked) == sorted(float(best_of(row).bound) for row in ROWS)
 
 

@@ -211,11 +211,7 @@ def test_average_over_rounds_is_that_over_all_coins() -> None:
         first = [r.s.round(r.x, c) for c in coins]
         total = sum(g @ g for x in first for g in [bounds.gradient(r.s.problem, r.w, x)])
         begin = bounds.gradient(r.s.problem, r.w, r.x)
-        assert average(_rounds(r, 2), r.w) == (begin @ begin + Fraction(total) / len(coins)) / 2
-
-
-def _rounds(r: Run, T: int) -> Run:
-    return Run(**{**vars(r), "T": T})
+        assert average(Run(**{**vars(r), "T": 2}), r.w) == (begin @ begin + Fraction(total) / len(coins)) / 2
 
 
 def test_average_over_draws_is_that_over_all_samples_and_coins() -> None:

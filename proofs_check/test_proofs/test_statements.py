@@ -12,7 +12,7 @@ import pytest
 
 from fedspec.client.sgd import sgd
 from fedspec_proofs.chain import run_evidence
-from fedspec_proofs.claim import Claim, Engine, Extent, Finding, Severity, Sharpness, Source, Verdict, claim, false
+from fedspec_proofs.claim import Claim, Engine, Extent, Finding, Severity, Sharpness, Verdict, claim, false
 from fedspec_proofs.engines import enclosure, exact, expectation, moments
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import At, Draw, Rationals
@@ -64,11 +64,11 @@ def test_algebra_needs_instances_that_meet_the_assumptions() -> None:
     assert some.second is not None and some.second.instances == 100
 
 
-SOURCE, OURS = Source("A paper", "Lemma 1 (L1)"), Source("A paper", "ours, about Lemma 1 (L1)")
+SOURCE, OURS = "Lemma 1 (L1)", "ours, about Lemma 1 (L1)"
 
 
 def a_claim(finding: Finding, engine: Engine = Engine.SMT) -> Claim:
-    made = claim("paper.a", statement="a", source=SOURCE, engine=engine, verdict=Verdict.PROVED, extent=Extent.WHOLE)
+    made = claim("afga.a", statement="a", source=SOURCE, engine=engine, verdict=Verdict.PROVED, extent=Extent.WHOLE)
     return made(lambda: finding)
 
 
@@ -96,16 +96,16 @@ def test_nothing_is_checked_that_does_not_say_what_it_sees(engine: Engine, sharp
 
 def test_a_proof_at_sizes_names_them_and_no_other_claim_does() -> None:
     def at(verdict: Verdict, sizes: str) -> Claim:
-        made = claim("paper.a", statement="a", source=OURS, engine=Engine.EXACT, verdict=verdict, sizes=sizes)
+        made = claim("afga.a", statement="a", source=OURS, engine=Engine.EXACT, verdict=verdict, sizes=sizes)
         return made(lambda: Finding(Verdict.PROVED, "every case"))
 
     assert run_evidence(at(Verdict.PROVED_AT_SIZES, "d = 1")).verdict is Verdict.PROVED_AT_SIZES
     for verdict, sizes in ((Verdict.PROVED_AT_SIZES, ""), (Verdict.PROVED, "d = 1"), (Verdict.CHECKED, "d = 1")):
-        with pytest.raises(ValueError, match=r"paper\.a"):
+        with pytest.raises(ValueError, match=r"afga\.a"):
             at(verdict, sizes)
 
 
-WORTH: list[tuple[Source, Verdict, str, Any, Any, str]] = [
+WORTH: list[tuple[str, Verdict, str, Any, Any, str]] = [
     (SOURCE, Verdict.PROVED, "", Extent.WHOLE, None, "whole"),
     (SOURCE, Verdict.PROVED_AT_SIZES, "d = 1", None, None, "part"),
     (SOURCE, Verdict.REFUTED, "", None, Severity.SLIP, "slip"),
@@ -116,12 +116,12 @@ WORTH: list[tuple[Source, Verdict, str, Any, Any, str]] = [
 ]
 
 
-of = partial(claim, "paper.a", statement="a", engine=Engine.EXACT)
+of = partial(claim, "afga.a", statement="a", engine=Engine.EXACT)
 
 
 @pytest.mark.parametrize(("source", "verdict", "sizes", "extent", "severity", "share"), WORTH)
 def test_a_claim_says_what_it_is_of_the_statement(
-    source: Source, verdict: Verdict, sizes: str, extent: Any, severity: Any, share: str
+    source: str, verdict: Verdict, sizes: str, extent: Any, severity: Any, share: str
 ) -> None:
     made = of(source=source, verdict=verdict, sizes=sizes, extent=extent, severity=severity)
     assert made(lambda: Finding(verdict, "")).share == share
@@ -140,17 +140,28 @@ WORTHLESS = [
 
 @pytest.mark.parametrize(("source", "verdict", "sizes", "extent", "severity"), WORTHLESS)
 def test_a_claim_that_does_not_say_it_is_refused(
-    source: Source, verdict: Verdict, sizes: str, extent: Any, severity: Any
+    source: str, verdict: Verdict, sizes: str, extent: Any, severity: Any
 ) -> None:
     made = of(source=source, verdict=verdict, sizes=sizes, extent=extent, severity=severity)
-    with pytest.raises(ValueError, match=r"paper\.a"):
+    with pytest.raises(ValueError, match=r"afga\.a"):
         made(lambda: Finding(verdict, ""))
+
+
+def test_a_claims_engine_is_that_of_what_its_body_calls() -> None:
+    """z3 if any check of a proof asks it; a false variant has the engine of its claim; calling nothing is no proof."""
+    proved = partial(claim, "afga.a", statement="a", source=OURS)
+    by_sympy = proved()(lambda: identities({}))
+    by_both = proved()(lambda: by_sympy.body() and decide(lambda draw: Statement({}, {})))
+    assert by_sympy.engine is Engine.SYMBOLIC and by_both.engine is Engine.SMT
+    assert false("afga.b", of=by_both, statement="b")(lambda: identities({})).engine is Engine.SMT
+    with pytest.raises(ValueError, match="has no engine; pass engine="):
+        _ = proved()(lambda: Finding(Verdict.PROVED, "")).engine
 
 
 def test_a_false_variant_knows_what_it_spoils() -> None:
     true = a_claim(Finding(Verdict.PROVED, ""), Engine.EXACT)
-    spoiled = false("paper.b", of=true, statement="b")(lambda: Finding(Verdict.REFUTED, "1 > 0"))
-    assert spoiled.false_of == "paper.a" and spoiled.verdict is Verdict.REFUTED and run_evidence(spoiled).seconds >= 0
+    spoiled = false("afga.b", of=true, statement="b")(lambda: Finding(Verdict.REFUTED, "1 > 0"))
+    assert spoiled.false_of == "afga.a" and spoiled.verdict is Verdict.REFUTED and run_evidence(spoiled).seconds >= 0
 
 
 def test_identities_hold_twice() -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from fedspec.errors import FedspecError
-from fedspec_proofs.claim import Dropped, Engine, Finding, Second, Verdict
+from fedspec_proofs.claim import Dropped, Engine, Finding, Second, Verdict, by
 from fedspec_proofs.engines.draw import At, Draw, Rationals, filled
 from fedspec_proofs.engines.exact import generator
 from fedspec_proofs.engines.reals import real
@@ -53,6 +53,7 @@ def true(formula: Any) -> bool:
     return bool(z3.is_true(z3.simplify(formula))) if isinstance(formula, z3.ExprRef) else bool(formula)
 
 
+@by(Engine.SMT)
 def decide(
     body: Body,
     *,
@@ -99,7 +100,6 @@ def decided(**how: Any) -> Callable[[Body], Callable[[], Finding]]:
         def found() -> Finding:
             return decide(body, **how)
 
-        found.engine = Engine.SMT  # type: ignore[attr-defined]
         return found
 
     return decorate

@@ -6,13 +6,18 @@ the check at single ones run the same lines, through the same rules.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any, Protocol
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
 from fedspec_proofs.engines import exact
+
+P = ParamSpec("P")
+X = TypeVar("X")
+Y = TypeVar("Y")
 
 
 class Draw(Protocol):
@@ -21,6 +26,19 @@ class Draw(Protocol):
     def __call__(self, name: str, *shape: int, positive: bool = False) -> Any:
         """Return a variable, or an array of variables of the given shape; the same name gives the same variable."""
         ...
+
+
+def curried(body: Callable[Concatenate[X, P], Y]) -> Callable[P, Callable[[X], Y]]:
+    """Decorator that takes the first argument last: ``body(draw, t, z)`` becomes ``body(t, z)(draw)``.
+
+    So a statement at sizes is written like one without: for example, ``identities({"t = 2": body(2, z=1)})``.
+    """
+
+    @wraps(body)
+    def at(*args: P.args, **named: P.kwargs) -> Callable[[X], Y]:
+        return lambda first: body(first, *args, **named)
+
+    return at
 
 
 def several(draw: Draw, names: str, *, positive: bool = False) -> list[Any]:
@@ -37,10 +55,7 @@ def filled(name: str, shape: tuple[int, ...], make: Any) -> Any:
     """Array of ``make(name)`` for each variable's name; for an empty shape, ``make(name)`` itself."""
     if not shape:
         return make(name)
-    out = np.empty(shape, dtype=object)
-    for place, one in names(name, shape):
-        out[place] = make(one)
-    return out
+    return exact.objects(make(one) for _, one in names(name, shape)).reshape(shape)
 
 
 class Rationals:

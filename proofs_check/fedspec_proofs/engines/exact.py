@@ -28,10 +28,12 @@ def number(value: int | str) -> Any:
 
 def vector(*values: int | str | Fraction) -> Vector:
     """Object array of the given rationals, as numbers or strings such as ``"1/3"``."""
-    out = np.empty(len(values), dtype=object)
-    for j, value in enumerate(values):
-        out[j] = Fraction(value)
-    return out
+    return objects(Fraction(value) for value in values)
+
+
+def objects(values: Iterable[Any]) -> Vector:
+    """Object array of any numbers or forms."""
+    return np.array(list(values), dtype=object)
 
 
 def rationals(
@@ -39,10 +41,8 @@ def rationals(
 ) -> Array:
     """Random rationals: an integer of [low, high] over one of the denominators."""
     choices = list(denominators)
-    out = np.empty(shape, dtype=object)
-    for place in np.ndindex(*shape):
-        out[place] = Fraction(int(rng.integers(low, high + 1)), int(rng.choice(choices)))
-    return out
+    drawn = (Fraction(int(rng.integers(low, high + 1)), int(rng.choice(choices))) for _ in np.ndindex(*shape))
+    return objects(drawn).reshape(shape)
 
 
 def symmetric_positive(rng: np.random.Generator, d: int) -> Array:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fedspec_proofs.claim import Dropped, Engine, Finding, Second, Verdict
+from fedspec_proofs.claim import Dropped, Engine, Finding, Second, Verdict, by
 from fedspec_proofs.engines.draw import Draw, Rationals, filled
 from fedspec_proofs.engines.exact import generator
 from fedspec_proofs.engines.symbolic import ZeroTest, vanishes
@@ -30,6 +30,7 @@ def _flat(expressions: Iterable[Any]) -> list[Any]:
     return list(np.ravel(np.asarray(list(expressions), dtype=object)))
 
 
+@by(Engine.SYMBOLIC)
 def identities(
     bodies: Mapping[str, Body],
     *,
@@ -70,7 +71,6 @@ def identity(label: str, **how: Any) -> Callable[[Body], Callable[[], Finding]]:
         def found() -> Finding:
             return identities({label: body}, **how)
 
-        found.engine = Engine.SYMBOLIC  # type: ignore[attr-defined]
         return found
 
     return decorate

@@ -7,16 +7,16 @@ NumPy. Comparisons give z3 formulas. Roots, maxima, minima and signs are those o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import operator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 import fedspec.arith as arith
 from fedspec.arith import Array, Vector
+from fedspec_proofs.engines.exact import objects
 from fedspec_proofs.solvers import z3
 
 
@@ -49,6 +49,15 @@ def _foreign(x: Any) -> bool:
     return not isinstance(x, Real | z3.ArithRef | int | Fraction)
 
 
+def _by(operation: Callable[[Any, Any], Any]) -> Callable[[Real, Any], Any]:
+    """Operation on terms, as an operation of a real with another number; arrays are left to NumPy."""
+    return lambda self, other: NotImplemented if _foreign(other) else Real(operation(self.term, term(other)))
+
+
+def _compared(comparison: Callable[[Any, Any], Any]) -> Callable[[Real, Any], Any]:
+    return lambda self, other: comparison(self.term, term(other))
+
+
 class Real:
     """A z3 real term with the operations that rules use."""
 
@@ -61,29 +70,18 @@ class Real:
     def __repr__(self) -> str:
         return str(self.term)
 
-    def __add__(self, other: Any) -> Any:
-        return NotImplemented if _foreign(other) else Real(self.term + term(other))
-
-    def __sub__(self, other: Any) -> Any:
-        return NotImplemented if _foreign(other) else Real(self.term - term(other))
-
-    def __mul__(self, other: Any) -> Any:
-        return NotImplemented if _foreign(other) else Real(self.term * term(other))
-
-    def __truediv__(self, other: Any) -> Any:
-        return NotImplemented if _foreign(other) else Real(self.term / term(other))
-
-    def __radd__(self, other: Any) -> Any:
-        return NotImplemented if _foreign(other) else Real(term(other) + self.term)
-
-    def __rsub__(self, other: Any) -> Any:
-        return NotImplemented if _foreign(other) else Real(term(other) - self.term)
-
-    def __rmul__(self, other: Any) -> Any:
-        return NotImplemented if _foreign(other) else Real(term(other) * self.term)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return NotImplemented if _foreign(other) else Real(term(other) / self.term)
+    __add__ = _by(operator.add)
+    __sub__ = _by(operator.sub)
+    __mul__ = _by(operator.mul)
+    __truediv__ = _by(operator.truediv)
+    __radd__ = _by(lambda a, b: b + a)
+    __rsub__ = _by(lambda a, b: b - a)
+    __rmul__ = _by(lambda a, b: b * a)
+    __rtruediv__ = _by(lambda a, b: b / a)
+    __le__ = _compared(operator.le)
+    __lt__ = _compared(operator.lt)
+    __ge__ = _compared(operator.ge)
+    __gt__ = _compared(operator.gt)
 
     def __neg__(self) -> Real:
         return Real(-self.term)
@@ -93,18 +91,6 @@ class Real:
         for k in range(n):
             out = out * self.term if k else self.term
         return Real(out)
-
-    def __le__(self, other: Any) -> Any:
-        return self.term <= term(other)
-
-    def __lt__(self, other: Any) -> Any:
-        return self.term < term(other)
-
-    def __ge__(self, other: Any) -> Any:
-        return self.term >= term(other)
-
-    def __gt__(self, other: Any) -> Any:
-        return self.term > term(other)
 
     def __eq__(self, other: object) -> Any:
         return self.term == term(other)
@@ -152,15 +138,9 @@ def real(name: str) -> Any:
 
 def reals(name: str, n: int) -> Vector:
     """A vector of n real variables, called name_0, name_1, ..."""
-    out = np.empty(n, dtype=object)
-    for j in range(n):
-        out[j] = real(f"{name}_{j}")
-    return out
+    return objects(real(f"{name}_{j}") for j in range(n))
 
 
 def constants(values: Array) -> Array:
     """Convert an array of exact numbers to z3 reals."""
-    out = np.empty(values.shape, dtype=object)
-    for place in np.ndindex(values.shape):
-        out[place] = Real(values[place])
-    return out
+    return objects(map(Real, values.flat)).reshape(values.shape)

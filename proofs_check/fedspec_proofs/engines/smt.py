@@ -13,6 +13,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any, Generic, TypeAlias, TypeVar
 
+from fedspec_proofs.claim import Engine, by
 from fedspec_proofs.engines.reals import term
 from fedspec_proofs.solvers import z3
 
@@ -85,6 +86,7 @@ def _alone(formula: Any, context: z3.Context) -> Any:
     return formula.translate(context) if isinstance(formula, z3.ExprRef) else z3.BoolVal(bool(formula), ctx=context)
 
 
+@by(Engine.SMT)
 def prove(
     claim: Formulas, assumptions: Formulas | None = None, *, timeout_ms: int = TIMEOUT_MS, logic: str | None = None
 ) -> Proof:

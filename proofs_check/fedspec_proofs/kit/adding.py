@@ -16,26 +16,23 @@ from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import identities, symbolic
 from fedspec_proofs.solvers import sympy
 
-Terms = Callable[[Draw], Mapping[str, Any]]
-"""Right side of a bound, term by term, as a function of the variables of a draw."""
 
-
-def summed(make: Callable[[Draw], Sum], names: Mapping[str, str], terms: Terms) -> Finding:
+def summed(make: Callable[[Draw], Sum], names: Mapping[str, str]) -> Finding:
     """Proved if the steps add up, no step can be left out, and halving at least one term of the bound breaks the sum.
 
     Args:
-        make: function that makes the links and the bound that is their sum.
+        make: function that makes the links and the bound that is their sum; each of its terms is halved in turn.
         names: description of each link, by its name.
-        terms: the terms of the bound; each is halved in turn.
     """
     found = added(make, names)
     if found.verdict is not Verdict.PROVED:
         return found
-    spare = make(symbolic).spare
+    whole = make(symbolic)
     noticed: list[str] = []
     enough: list[str] = []
-    for name, term in terms(symbolic).items():
-        (enough if _never_negative(spare - term / 2) else noticed).append(name)
+    for name, term in whole.right.items():
+        if name:
+            (enough if _never_negative(whole.spare - term / 2) else noticed).append(name)
     words = [f"from these links half of it is too little: {', '.join(noticed)}"] if noticed else []
     words += [f"half of it would do: {', '.join(enough)}"] if enough else []
     lost = [name for name, one in found.dropped.items() if not one.matters]
@@ -50,9 +47,17 @@ def _never_negative(value: Any) -> bool:
     return bool(sympy.expand(above).is_nonnegative and sympy.expand(below).is_positive)
 
 
-def spoiled(make: Callable[[Draw], Sum]) -> Finding:
-    """Finding on whether the proof steps of a false variant add up."""
-    return identities({"all sizes and constants": adds_up(make)})
+def spoiled(make: Callable[[Draw], Sum], term: str = "") -> Finding:
+    """Finding on whether the proof steps of a false variant add up: to the bound with half of a term."""
+    return identities({"all sizes and constants": adds_up(make, halved=term)})
+
+
+def followed(proof: Finding, looked: Finding, instances: int) -> Finding:
+    """Finding of a proof that adds up the steps of other claims, with its own second engine, confirmed by a search."""
+    found = confirmed((proof,), looked, instances)
+    if found.verdict is not Verdict.PROVED:
+        return found
+    return replace(found, evidence=f"{proof.evidence}\n{looked.evidence}", second=proof.second)
 
 
 def in_setting(found: Finding, *settings: Mapping[str, str]) -> Finding:

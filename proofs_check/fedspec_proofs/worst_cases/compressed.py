@@ -29,9 +29,9 @@ from fedspec.plan import Oracle
 from fedspec_proofs.engines.worst_case.forms import Form, basis
 from fedspec_proofs.engines.worst_case.plays import Start, play
 from fedspec_proofs.engines.worst_case.values import square
-from fedspec_proofs.worst_cases.falls import Falls, State, Words
+from fedspec_proofs.worst_cases.falls import Falls, State
 from fedspec_proofs.worst_cases.more_clients import divided, spread
-from fedspec_proofs.worst_cases.one_round import MU, clients_of, obeyed
+from fedspec_proofs.worst_cases.one_round import clients_of, obeyed
 
 Compress = Callable[[int, Vector], Vector]
 """Function of (i, v): the message that client i sends for the vector v."""
@@ -48,15 +48,11 @@ class Compressed(Falls):
         alpha: alpha of the compressor, as text.
         eta: the server's rate, in units of 1/L, as text.
         n: number of clients.
-        form: matrix P of the Lyapunov function, as text; empty before one is found.
-        mu: strong convexity of the clients, in units of L.
     """
 
     alpha: str
     eta: str
     n: int = 2
-    form: Words = ()
-    mu: str = str(MU)
 
     def __str__(self) -> str:
         return f"ef21, alpha = {self.alpha}, eta = {self.eta}"

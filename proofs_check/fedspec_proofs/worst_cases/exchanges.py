@@ -34,7 +34,7 @@ from fedspec.plan import Exchange, Oracle
 from fedspec_proofs.engines.worst_case.forms import ORIGIN, Form, basis
 from fedspec_proofs.engines.worst_case.plays import play
 from fedspec_proofs.worst_cases.falls import Falls, State, Words
-from fedspec_proofs.worst_cases.one_round import MU, clients_of, obeyed
+from fedspec_proofs.worst_cases.one_round import clients_of, obeyed
 
 Begin = Callable[[Any, Stack, Stack, Sequence[Oracle], int], Any]
 """Builds an algorithm's state from its hyper-parameters, X, c, the clients and tau."""
@@ -107,8 +107,6 @@ class Exchanged(Peers):
         tau: number of local steps of each peer; k-gt and led exchange after the last step, diging and d2 after each
             step.
         eta_l: the peers' learning rate, in units of 1/L.
-        form: matrix P of the Lyapunov function, as text; empty before one is found.
-        mu: strong convexity of the clients, in units of L.
         numbers: hyper-parameters with values other than in :data:`OTHERS`.
     """
 
@@ -116,8 +114,6 @@ class Exchanged(Peers):
     W: Words
     tau: int
     eta_l: str
-    form: Words = ()
-    mu: str = str(MU)
     numbers: tuple[tuple[str, str], ...] = ()
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -10,6 +11,7 @@ from fedspec_proofs.engines.worst_case.forms import Form
 from fedspec_proofs.engines.worst_case.plays import Play
 from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.values import Value
+from fedspec_proofs.worst_cases.one_round import MU
 
 Words = tuple[tuple[str, ...], ...]
 """A matrix with entries such as ``"1/4"``."""
@@ -18,14 +20,17 @@ State = tuple[list[Form], list[Form], dict[str, Value], Play]
 """Vectors of the form before and after a round, inequalities of functions and rule, and the recorded round."""
 
 
+@dataclass(frozen=True, kw_only=True)
 class Falls:
     """Base class of records of such rounds.
 
     Attributes:
         form: matrix P of the quadratic form, as text; empty before one is found.
+        mu: strong convexity of the clients, in units of L.
     """
 
-    form: Words
+    form: Words = ()
+    mu: str = str(MU)
 
     @property
     def n(self) -> int:

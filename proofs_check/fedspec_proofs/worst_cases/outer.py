@@ -32,8 +32,7 @@ from fedspec.server.momentum import ServerMomentum
 from fedspec_proofs.engines.worst_case.classes import Function, Point, strongly_convex
 from fedspec_proofs.engines.worst_case.forms import ORIGIN, Form, basis
 from fedspec_proofs.engines.worst_case.plays import Start, play
-from fedspec_proofs.worst_cases.falls import Falls, State, Words
-from fedspec_proofs.worst_cases.one_round import MU
+from fedspec_proofs.worst_cases.falls import Falls, State
 
 MOMENTA = ("fedavgm", "slowmo")
 """Algorithms whose server keeps a momentum buffer v."""
@@ -56,8 +55,6 @@ class Outer(Falls):
         numbers: all other hyper-parameters and options, as text.
         delay: delay D of the changes, in versions; 0 without late changes.
         n: number of clients; a proof for two holds for more (:mod:`fedspec_proofs.worst_cases.more_clients`).
-        form: matrix P of the quadratic form, as text; empty before one is found.
-        mu: strong convexity of the clients, in units of L.
     """
 
     algorithm: str
@@ -66,8 +63,6 @@ class Outer(Falls):
     numbers: tuple[tuple[str, str], ...] = ()
     delay: int = 0
     n: int = 2
-    form: Words = ()
-    mu: str = str(MU)
 
     @property
     def names(self) -> tuple[str, ...]:

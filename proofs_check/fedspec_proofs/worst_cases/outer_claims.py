@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from fedspec_proofs.claim import Claim, Dropped, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import Claim, Dropped, Finding, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.worst_cases import tabled
 from fedspec_proofs.worst_cases.more_clients import shared
@@ -39,7 +39,7 @@ def _without(row: Row) -> dict[str, Dropped]:
     }
 
 
-def factors(id: str, statement: str, source: Source, which: Sequence[str]) -> Claim:
+def factors(id: str, statement: str, source: str, which: Sequence[str]) -> Claim:
     """Make the claim about the tabled rounds of some algorithms; its assumptions are dropped at one of the rounds."""
     found = [row for row in TABLE.rows() if row["algorithm"] in which]
 

@@ -30,14 +30,15 @@ import numpy as np
 from fedspec.arith import Vector
 from fedspec.errors import ParameterError
 from fedspec.plan import Oracle
+from fedspec_proofs.engines.exact import objects
 from fedspec_proofs.engines.worst_case.falling import Matrix
 from fedspec_proofs.engines.worst_case.forms import ORIGIN, Form, basis
 from fedspec_proofs.engines.worst_case.plays import Play, Start, play
 from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.values import Value, inner, square
 from fedspec_proofs.worst_cases.exchanges import Peers
-from fedspec_proofs.worst_cases.falls import State, Words
-from fedspec_proofs.worst_cases.one_round import MU, clients_of, mean_of, obeyed
+from fedspec_proofs.worst_cases.falls import State
+from fedspec_proofs.worst_cases.one_round import clients_of, mean_of, obeyed
 
 FARTHEST = 6
 """Largest absolute value of an entry of a direction."""
@@ -55,10 +56,7 @@ class Unknown(np.ndarray[Any, Any]):
         left = [basis(f"W{len(self.mixed)}.{i}") for i in range(n - 1)]
         left.append(-sum(left, ORIGIN))
         self.mixed.append(([row - mean for row in rows], left))
-        out = np.empty((n, 1), dtype=object)
-        for i, b in enumerate(left):
-            out[i, 0] = mean + b
-        return out
+        return objects(mean + b for b in left)[:, None]
 
 
 def unknown(n: int) -> Unknown:
@@ -70,7 +68,7 @@ def unknown(n: int) -> Unknown:
 
 @dataclass(frozen=True)
 class Mixed(Peers):
-    """An exchange with any mixing matrix of a class.
+    """An exchange with any mixing matrix of a class; the form is A, B, C, D: its matrix in x, X_i - x and k_i.
 
     Attributes:
         algorithm: the algorithm's id, one of :data:`fedspec_proofs.worst_cases.exchanges.KEPT`.
@@ -79,9 +77,7 @@ class Mixed(Peers):
         tau: number of local steps of each peer; k-gt and led exchange after the last step, diging and d2 after each
             step.
         eta_l: the peers' learning rate, in units of 1/L.
-        form: A, B, C, D: the matrix of the Lyapunov function in x, X_i - x and k_i, as text; empty before one is found.
         n: number of clients.
-        mu: strong convexity of the clients, in units of L.
         numbers: hyper-parameters with values other than in :data:`fedspec_proofs.worst_cases.exchanges.OTHERS`.
     """
 
@@ -90,9 +86,7 @@ class Mixed(Peers):
     high: str
     tau: int
     eta_l: str
-    form: Words = ()
     n: int = 2
-    mu: str = str(MU)
     numbers: tuple[tuple[str, str], ...] = ()
 
     @property

@@ -22,7 +22,7 @@ from fedspec_proofs.afga.kit.constants import Well, doubly_stochastic, mixes, or
 from fedspec_proofs.afga.kit.network import hyper
 from fedspec_proofs.afga.kit.networks import DRAWN, blended_permutation
 from fedspec_proofs.afga.kit.rounds import models
-from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Severity, Source, claim, false
+from fedspec_proofs.claim import Extent, Finding, Severity, claim, false
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.certificate import Step, Sum, added
 from fedspec_proofs.engines.choose import Choose
@@ -61,8 +61,7 @@ def _z_identity(draw: Draw, kappa: Callable[[Any], Any]) -> list[Any]:
     "afga.eq-13",
     statement="With z_r = x_r + beta1/(1 - beta1) (x_r - x_(r-1)): z_(r+1) - z_r = eta V_r^(-1/2) Delta_r - eta "
     "beta1/(1 - beta1) (V_(r-1)^(-1/2) - V_r^(-1/2)) m_(r-1)",
-    source=Source(AFGA, "eq. (13) and the last line of the display after it (L1243-1268)"),
-    engine=Engine.SYMBOLIC,
+    source="eq. (13) and the last line of the display after it (L1243-1268)",
     extent=Extent.WHOLE,
 )
 def eq_13() -> Finding:
@@ -157,7 +156,7 @@ STEEP = Round(
     "afga.eq-15",
     statement="E<grad f(x_r), V_r^(-1/2) Delta_r> = -eta_l (m/n) sum_t E<grad f(x_r) V_r^(-1/2), 1/N sum_i grad "
     "f_i(x^i_t)>",
-    source=Source(AFGA, EQ15),
+    source=EQ15,
     severity=Severity.PROOF_BREAKS,
 )
 def eq_15() -> Finding:
@@ -250,8 +249,7 @@ def term_one(draw: Draw) -> Sum:
     "afga.eq-15-repaired",
     statement="E<grad f(x_r), V_r^(-1/2) Delta_r> <= -eta_l (m/n) sum_t E<grad f(x_r) V_(r-1)^(-1/2), 1/N sum_i grad "
     "f_i(x^i_t)> + G max|Delta_r| E||V_(r-1)^(-1/2) - V_r^(-1/2)||_1, the last sum being bounded by Lemma F.9",
-    source=Source(AFGA, "ours, for eq. (15) (L1320-1352)"),
-    engine=Engine.SYMBOLIC,
+    source="ours, for eq. (15) (L1320-1352)",
     extent=Extent.WHOLE,
     assumptions={"4.3": "|f_i'| <= G", **DRAWN},
     chain="eq-12 eq-9 theorem-4-6-lines",

@@ -8,7 +8,6 @@ The steps that are a line each (Cauchy, Young and Jensen with the proof's consta
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from fractions import Fraction as F
 from types import SimpleNamespace
 from typing import Any
@@ -18,8 +17,8 @@ import numpy as np
 from fedspec_proofs.afga.kit.bounds import change_by_drawing, change_terms
 from fedspec_proofs.afga.kit.explicit import changes, conditions, local, senders, terms
 from fedspec_proofs.afga.kit.mixed import slope_lines
-from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Source, claim, false
-from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.claim import Extent, Finding, claim, false
+from fedspec_proofs.engines.algebra import Statement, decide, decided
 from fedspec_proofs.engines.certificate import Step, Sum
 from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw, several
@@ -73,13 +72,8 @@ def setting(draw: Draw) -> Any:
     return v
 
 
-def right(draw: Draw) -> Mapping[str, Any]:
-    """Right side, term by term, by the same function that checks the runs."""
-    return terms(setting(draw))
-
-
-def sum_of_steps(draw: Draw, halved: str = "") -> Sum:
-    """Steps over named variables; for a false variant, the named term of the bound is halved."""
+def sum_of_steps(draw: Draw) -> Sum:
+    """Steps over named variables; the right side is by the same function that checks the runs."""
     v = setting(draw)
     slope2, g2 = draw("sum_slope2", positive=True), draw("sum_g2", positive=True)
     f_end, A, A_bar, a_delta, a_m, a_z, dz2, M2, D2, l_1, l_2 = several(
@@ -131,18 +125,16 @@ def sum_of_steps(draw: Draw, halved: str = "") -> Sum:
         "third condition": Step(slope2, *rates["third condition"]),
     }
     scaled = {name: Step(one * taken.multiplier, taken.low, taken.high) for name, taken in steps.items()}
-    whole = terms(v)
     # Eq. (18) has 3/4 of L^2, of which 1/2 is used.
     spare = one * local(v) / 3 * (v.a_1 * (v.alpha2 * slope2 + v.R * v.sigma2_c) + v.R * v.s_1)
-    return Sum(scaled, slope2 / v.R, sum(whole.values()) - (whole[halved] / 2 if halved else 0), spare)
+    return Sum(scaled, slope2 / v.R, terms(v), spare)
 
 
 @claim(
     "afga.theorem-4-6-assembly",
     statement="The 24 steps that are assumed here, each times a multiplier that is not negative, add up to the bound "
     "of theorem-4-6 and theorem-d-3, for all K, n, m, I, R, d, alpha and constants",
-    source=Source(AFGA, "ours, for the proof of Theorems 4.6 and D.3 (L1123-2621)"),
-    engine=Engine.SYMBOLIC,
+    source="ours, for the proof of Theorems 4.6 and D.3 (L1123-2621)",
     extent=Extent.PART,
     assumptions=STEPS,
     chain="eq-13 theorem-4-6-lines lemma-f-7 lemma-f-9 eq-12 eq-9 eq-17 eq-17-eps-repaired theorem-4-6-slopes "
@@ -150,58 +142,13 @@ def sum_of_steps(draw: Draw, halved: str = "") -> Sum:
 )
 def assembly() -> Finding:
     """Expectations, summed over the rounds, are free variables. A third of the terms of eq. (18) is slack."""
-    return summed(sum_of_steps, STEPS, right)
+    return summed(sum_of_steps, STEPS)
 
 
 @false("afga.theorem-4-6-half-e-0", of=assembly, statement="They add up to the bound with half of e_0")
 def half_of_e_0() -> Finding:
     """Refuted: half of e_0 covers sampling and noise as one square; the proof needs two."""
-    return spoiled(lambda draw: sum_of_steps(draw, "e_0"))
-
-
-@claim(
-    "afga.theorem-4-6-lines",
-    statement="The steps 'V with Delta', 'V with m', 'z beside x' and 'dz' of theorem-4-6-assembly: the first, second "
-    "and last coordinate by coordinate, the third for the lengths of its vectors",
-    source=Source(AFGA, "ours, for eqs. (19) to (23) (L1560-1830)"),
-    engine=Engine.SMT,
-    extent=Extent.PART,
-    assumptions={
-        "signs": "G, B, eta, kappa, L, lengths and D = V_(r-1)^(-1/2) - V_r^(-1/2) are not negative, as v_hat never "
-        "falls: afga.amsgrad-order; sqrt(eps) > 0",
-        "G": "|grad f| <= G in the coordinate: afga.lemma-f-8-gradient",
-        "B": "|Delta_r|, |m_(r-1)| <= B in the coordinate: afga.lemma-f-8-repaired",
-        "smooth": "|grad f(z_r) - grad f(x_r)| <= L |z_r - x_r| = L kappa eta |V_(r-1)^(-1/2) m_(r-1)| <= L kappa eta "
-        "|m_(r-1)|/sqrt(eps)",
-        "v": "0 <= V_r^(-1/2) <= 1/sqrt(eps) in the coordinate",
-    },
-    chain="amsgrad-order lemma-f-8-gradient lemma-f-8-repaired",
-)
-def lines() -> Finding:
-    """Variables: slope, delta, m, D and v are one coordinate; change and the lengths are norms of vectors."""
-
-    def body(draw: Draw) -> Statement:
-        slope, delta, m, D, v = several(draw, "slope, delta, m, D, v")
-        G, B, L, eta, kappa, root = several(draw, "G, B, L, eta, kappa, root")
-        change, length_m, length_delta = several(draw, "change, length_m, length_delta")
-        step = eta * v * delta - eta * kappa * D * m
-        given = {
-            "signs": every(*(a >= 0 for a in (G, B, L, eta, kappa, D, change, length_m, length_delta)), root > 0),
-            "G": every(slope <= G, -slope <= G),
-            "B": every(delta <= B, -delta <= B, m <= B, -m <= B),
-            "smooth": change * root <= L * kappa * eta * length_m,
-            "v": every(v >= 0, v * root <= 1),
-        }
-        shown = {
-            "V with Delta": -slope * D * delta <= G * B * D,
-            "V with m": -slope * D * m <= G * B * D,
-            "z beside x": 2 * root * change * length_delta
-            <= eta * L * (kappa * length_m * kappa * length_m + length_delta * length_delta),
-            "dz": step * step * root**2 <= 2 * eta * eta * (delta * delta + root**2 * kappa * kappa * B * B * D * D),
-        }
-        return Statement(given, shown)
-
-    return decide(body, sample=_some_lines)
+    return spoiled(sum_of_steps, "e_0")
 
 
 def _some_lines(rng: np.random.Generator) -> dict[str, F]:
@@ -216,6 +163,47 @@ def _some_lines(rng: np.random.Generator) -> dict[str, F]:
     bounded = {name: bound * quarters(-4, 5) for name, bound in shares.items()}
     change = free["L"] * free["kappa"] * free["eta"] * free["length_m"] / root * quarters(0, 5)
     return {**free, **bounded, "root": root, "v": quarters(0, 5) / root, "change": change}
+
+
+@claim(
+    "afga.theorem-4-6-lines",
+    statement="The steps 'V with Delta', 'V with m', 'z beside x' and 'dz' of theorem-4-6-assembly: the first, second "
+    "and last coordinate by coordinate, the third for the lengths of its vectors",
+    source="ours, for eqs. (19) to (23) (L1560-1830)",
+    extent=Extent.PART,
+    assumptions={
+        "signs": "G, B, eta, kappa, L, lengths and D = V_(r-1)^(-1/2) - V_r^(-1/2) are not negative, as v_hat never "
+        "falls: afga.amsgrad-order; sqrt(eps) > 0",
+        "G": "|grad f| <= G in the coordinate: afga.lemma-f-8-gradient",
+        "B": "|Delta_r|, |m_(r-1)| <= B in the coordinate: afga.lemma-f-8-repaired",
+        "smooth": "|grad f(z_r) - grad f(x_r)| <= L |z_r - x_r| = L kappa eta |V_(r-1)^(-1/2) m_(r-1)| <= L kappa eta "
+        "|m_(r-1)|/sqrt(eps)",
+        "v": "0 <= V_r^(-1/2) <= 1/sqrt(eps) in the coordinate",
+    },
+    chain="amsgrad-order lemma-f-8-gradient lemma-f-8-repaired",
+)
+@decided(sample=_some_lines)
+def lines(draw: Draw) -> Statement:
+    """Variables: slope, delta, m, D and v are one coordinate; change and the lengths are norms of vectors."""
+    slope, delta, m, D, v = several(draw, "slope, delta, m, D, v")
+    G, B, L, eta, kappa, root = several(draw, "G, B, L, eta, kappa, root")
+    change, length_m, length_delta = several(draw, "change, length_m, length_delta")
+    step = eta * v * delta - eta * kappa * D * m
+    given = {
+        "signs": every(*(a >= 0 for a in (G, B, L, eta, kappa, D, change, length_m, length_delta)), root > 0),
+        "G": every(slope <= G, -slope <= G),
+        "B": every(delta <= B, -delta <= B, m <= B, -m <= B),
+        "smooth": change * root <= L * kappa * eta * length_m,
+        "v": every(v >= 0, v * root <= 1),
+    }
+    shown = {
+        "V with Delta": -slope * D * delta <= G * B * D,
+        "V with m": -slope * D * m <= G * B * D,
+        "z beside x": 2 * root * change * length_delta
+        <= eta * L * (kappa * length_m * kappa * length_m + length_delta * length_delta),
+        "dz": step * step * root**2 <= 2 * eta * eta * (delta * delta + root**2 * kappa * kappa * B * B * D * D),
+    }
+    return Statement(given, shown)
 
 
 def _slopes(draw: Draw, n: int) -> Statement:
@@ -244,8 +232,7 @@ def _slopes(draw: Draw, n: int) -> Statement:
 @claim(
     "afga.theorem-4-6-slopes",
     statement="The steps 'x - y', 'x - z' and 'y - z' of theorem-4-6-assembly",
-    source=Source(AFGA, "ours, for eq. (18) (L1475-1558)"),
-    engine=Engine.SMT,
+    source="ours, for eq. (18) (L1475-1558)",
     extent=Extent.PART,
     assumptions={
         "4.1, x_r and x_i": "the clients' slopes change by at most L |x_r - x_i|",

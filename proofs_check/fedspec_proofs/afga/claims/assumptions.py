@@ -11,7 +11,7 @@ from fedspec_proofs.afga.kit.constants import Bump, Well, doubly_stochastic, kee
 from fedspec_proofs.afga.kit.network import EXACT
 from fedspec_proofs.afga.kit.networks import two_tilts
 from fedspec_proofs.afga.kit.rounds import clients, tossed
-from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import Engine, Finding, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide, decided
 from fedspec_proofs.engines.draw import Draw
@@ -30,8 +30,7 @@ def all_checked(checks: dict[str, bool], verdict: Verdict = Verdict.CHECKED) -> 
     "afga.assumption-4-1",
     statement="Wells s log(1 + (x - b)^2)/2 with 0 <= s <= 1 are 1-smooth; the slopes of a x^2/2 change by exactly "
     "|a| |x - y|",
-    source=Source(AFGA, "ours, objectives for Assumption 4.1 (L245)"),
-    engine=Engine.SMT,
+    source="ours, objectives for Assumption 4.1 (L245)",
     assumptions={"s": "0 <= s <= 1"},
 )
 def assumption_4_1() -> Finding:
@@ -58,7 +57,7 @@ def assumption_4_1() -> Finding:
     "afga.assumption-4-2",
     statement="Noise of plus or minus nu by a fair coin has mean zero and variance nu^2, so that sigma = nu is the "
     "smallest",
-    source=Source(AFGA, "ours, noise for Assumption 4.2 (L249)"),
+    source="ours, noise for Assumption 4.2 (L249)",
 )
 @identity("both outcomes")
 def assumption_4_2(draw: Draw) -> list[Any]:
@@ -74,7 +73,7 @@ def assumption_4_2(draw: Draw) -> list[Any]:
     "afga.assumption-4-3",
     statement="Wells have slopes of at most |s|/2 and bumps (x-b)^2/(1 + (x-b)^2) of at most 13/20; quadratics have "
     "no bound",
-    source=Source(AFGA, "ours, objectives for Assumption 4.3 (L255)"),
+    source="ours, objectives for Assumption 4.3 (L255)",
 )
 @decided()
 def assumption_4_3(draw: Draw) -> Statement:
@@ -116,8 +115,7 @@ def _curved(draw: Draw) -> list[Any]:
     statement="1/N sum |grad f_i - grad f|^2 is constant for a common function tilted by c_i x, so that sigma_g^2 is "
     "the variance of the c_i; for two quadratics it is ((a_1 - a_2) x + c_1 - c_2)^2/4, without a bound where their "
     "curvatures differ",
-    source=Source(AFGA, "ours, objectives for Assumption 4.4 (L260)"),
-    engine=Engine.SYMBOLIC,
+    source="ours, objectives for Assumption 4.4 (L260)",
     sizes="N = 2 and 3 clients for the first, N = 2 for the second, d = 1",
 )
 def assumption_4_4() -> Finding:
@@ -131,7 +129,7 @@ def assumption_4_4() -> Finding:
     "afga.assumption-4-5",
     statement="Of four clients: the ring meets Assumption 4.5 with rho = 1/3 exactly, J with 0; I and two parted pairs "
     "fix more than consensus; the cyclic permutation fixes consensus only, and still has rho = 1",
-    source=Source(AFGA, "ours, matrices for Assumption 4.5 (L269)"),
+    source="ours, matrices for Assumption 4.5 (L269)",
     engine=Engine.EXACT,
 )
 def assumption_4_5() -> Finding:

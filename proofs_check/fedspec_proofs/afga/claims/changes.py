@@ -24,11 +24,11 @@ from fedspec_proofs.afga.kit.network import EXACT, hyper
 from fedspec_proofs.afga.kit.networks import blended_permutation
 from fedspec_proofs.afga.kit.paths import ETA_L, Path, any_path, reach, run
 from fedspec_proofs.afga.kit.server_inductions import rootless
-from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Severity, Source, claim
+from fedspec_proofs.claim import Dropped, Extent, Finding, Severity, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decided
-from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.draw import Draw, curried
+from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.kit.adding import confirmed
@@ -44,18 +44,15 @@ F8_WORDS = {
 }
 
 
-def _within(bound: Callable[[Path], Any]) -> Callable[[Path], Iterable[Sides]]:
+@curried
+def _within(path: Path, bound: Callable[[Path], Any]) -> Iterable[Sides]:
     """|Delta|^2, |m|^2 and v_hat_j at most B^2, |v|^2 at most B^4."""
-
-    def sides(path: Path) -> Iterable[Sides]:
-        B2 = bound(path) ** 2
-        for delta, state in run(path):
-            yield delta @ delta, {"Delta": B2}
-            yield state.m @ state.m, {"m": B2}
-            yield max(state.v_hat), {"v_hat": B2}
-            yield state.v @ state.v, {"v": B2**2}
-
-    return sides
+    B2 = bound(path) ** 2
+    for delta, state in run(path):
+        yield delta @ delta, {"Delta": B2}
+        yield state.m @ state.m, {"m": B2}
+        yield max(state.v_hat), {"v_hat": B2}
+        yield state.v @ state.v, {"v": B2**2}
 
 
 PATH_HOLDS: dict[str, Callable[[Path], bool]] = {
@@ -71,8 +68,7 @@ PATH_WORDS = {
 @claim(
     "afga.lemma-f-8-gradient",
     statement="|grad f_i(x)| <= G, and so |grad f(x)| <= G, since stochastic gradients are unbiased",
-    source=Source(AFGA, F8 + ", first part"),
-    engine=Engine.SYMBOLIC,
+    source=F8 + ", first part",
     extent=Extent.PART,
     assumptions={"4.3": "every stochastic gradient is at most G long", "unbiased": "grad f_i is the mean of them"},
 )
@@ -96,7 +92,7 @@ def lemma_f_8_gradient() -> Finding:
 @claim(
     "afga.lemma-f-8",
     statement="|Delta_r| <= (m/n) eta_l I G, whatever is drawn",
-    source=Source(AFGA, F8 + ", second part"),
+    source=F8 + ", second part",
     severity=Severity.FALSE_RESULT,
     assumptions=F8_WORDS,
 )
@@ -139,8 +135,7 @@ def lemma_f_8() -> Finding:
     "afga.lemma-f-8-repaired",
     statement="|Delta_r| and |m_r| <= B = eta_l G sum_(s=1)^I [p + (1 - p) rho^s], |v_r| <= B^2 and every coordinate "
     "of v_hat_r <= B^2, on every path",
-    source=Source(AFGA, "ours, for " + F8),
-    engine=Engine.SMT,
+    source="ours, for " + F8,
     extent=Extent.PART,
     assumptions=PATH_WORDS,
 )
@@ -152,30 +147,26 @@ def lemma_f_8_repaired() -> Finding:
     return confirmed(reach_lines(), searched(Inequality(any_path, PATH_HOLDS, _within(reach)), 500, drop=120), 500)
 
 
-def _split(n: int, m: int, steps: int) -> Body:
+@curried
+def _split(draw: Draw, n: int, m: int, steps: int) -> list[Any]:
     """1_S' W^s 1_T less m p + rest_S' (W - J)^s rest_T, through the exchange, for all S and T of m; |rest_S|^2."""
-
-    def body(draw: Draw) -> list[Any]:
-        W, p, found = doubly(draw, n), F(m, n), []
-        J = topology.complete(n, EXACT)
-        sets = [exact.vector(*(int(i in S) for i in range(n))) for S in combinations(range(n), m)]
-        for one in sets:
-            x, rest = one[:, None], (one - p)[:, None]
-            for _ in range(steps):
-                x, rest = gossip(x, W), (W - J) @ rest
-            found += [other @ x[:, 0] - m * p - (other - p) @ rest[:, 0] for other in sets]
-            found.append((one - p) @ (one - p) - m * (1 - p))
-        return found
-
-    return body
+    W, p, found = doubly(draw, n), F(m, n), []
+    J = topology.complete(n, EXACT)
+    sets = [exact.vector(*(int(i in S) for i in range(n))) for S in combinations(range(n), m)]
+    for one in sets:
+        x, rest = one[:, None], (one - p)[:, None]
+        for _ in range(steps):
+            x, rest = gossip(x, W), (W - J) @ rest
+        found += [other @ x[:, 0] - m * p - (other - p) @ rest[:, 0] for other in sets]
+        found.append((one - p) @ (one - p) - m * (1 - p))
+    return found
 
 
 @claim(
     "afga.lemma-f-8-split",
     statement="1_S' W^s 1_T = m p + rest_S' (W - J)^s rest_T with rest_S = 1_S - p 1 and |rest_S|^2 = m (1 - p): the "
     "last term is at most m (1 - p) rho^s by what a norm is, so that S has at most p + (1 - p) rho^s of T, over m",
-    source=Source(AFGA, "ours, for " + F8),
-    engine=Engine.SYMBOLIC,
+    source="ours, for " + F8,
     sizes="n = 2 and 3, s <= 2, every doubly stochastic W",
 )
 def lemma_f_8_split() -> Finding:
@@ -204,7 +195,7 @@ def _rounds(beta2: Any, noise: Sequence[Vector]) -> list[AmsGrad]:
 @claim(
     "afga.lemma-f-8-v-hat",
     statement="|v_hat_r| <= (m/n)^2 eta_l^2 I^2 G^2, whatever is drawn",
-    source=Source(AFGA, F8 + ", eq. (94) (L4818)"),
+    source=F8 + ", eq. (94) (L4818)",
     severity=Severity.FALSE_RESULT,
     assumptions=F8_WORDS,
 )
@@ -233,7 +224,7 @@ def lemma_f_8_v_hat() -> Finding:
 @claim(
     "afga.lemma-f-8-v-hat-repaired",
     statement="|v_hat_r| <= sqrt(d) B^2 where every coordinate of v_hat_r is at most B^2, as lemma-f-8-repaired has it",
-    source=Source(AFGA, "ours, for " + F8 + ", eq. (94) (L4818)"),
+    source="ours, for " + F8 + ", eq. (94) (L4818)",
     sizes="d = 3",
     assumptions={"v_hat >= 0": "a maximum of means of squares", "v_hat <= B^2": "in every coordinate"},
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from fedspec_proofs.claim import AFGA, Dropped, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import Dropped, Finding, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.worst_cases.exchanges import circulant, mixing_of
 from fedspec_proofs.worst_cases.falls import Words
@@ -52,7 +52,7 @@ _FOUND = TABLE.rows()
     statement="When peers exchange models by symmetric matrices with eigenvalues in the interval of the table, others "
     "at every exchange, a positive definite quadratic form in the mean of X_i - x*, all X_i less it and all c_i + grad "
     "F_i(x*) changes by at most the number of the table, however unlike they are; c_i as in afga.exchange-factors",
-    source=Source(AFGA, "ours, about gossip (L182-185) that comes to x* itself; K-GT, DIGing, D2, LED are external"),
+    source="ours, about gossip (L182-185) that comes to x* itself; K-GT, DIGing, D2, LED are external",
     verdict=Verdict.CERTIFIED,
     assumptions=STRONG
     | {

@@ -16,30 +16,26 @@ from fedspec_proofs.afga.kit.constants import between, keeps, mixes, only_consen
 from fedspec_proofs.afga.kit.network import EXACT
 from fedspec_proofs.afga.kit.networks import blended_permutation, opposed
 from fedspec_proofs.afga.kit.rounds import clients
-from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import Engine, Finding, Verdict, claim
 from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.draw import Draw, curried
+from fedspec_proofs.engines.identities import identities
 
 
-def _contracts(n: int, order: Callable[[Draw, int], Mixing]) -> Body:
+@curried
+def _contracts(draw: Draw, n: int, order: Callable[[Draw, int], Mixing]) -> list[Any]:
     """Identities of an exchange: WX minus its mean is (W - J) times X minus its mean, and the mean stays."""
-
-    def body(draw: Draw) -> list[Any]:
-        W, X = order(draw, n), draw("X", n, 2)
-        J = topology.complete(n, EXACT)
-        after = gossip(X, W)
-        shrunk = after - J @ after - (W - J) @ (X - J @ X)
-        return [*shrunk.ravel(), *(J @ after - J @ X).ravel()]
-
-    return body
+    W, X = order(draw, n), draw("X", n, 2)
+    J = topology.complete(n, EXACT)
+    after = gossip(X, W)
+    shrunk = after - J @ after - (W - J) @ (X - J @ X)
+    return [*shrunk.ravel(), *(J @ after - J @ X).ravel()]
 
 
 @claim(
     "afga.gossip-contracts",
     statement="(I - J)WX = (W - J)(I - J)X, so that an exchange shrinks the consensus error by rho^2; the mean stays",
-    source=Source(AFGA, "ours, about Assumption 4.5 and Lemma F.2 (L269, L2920)"),
-    engine=Engine.SYMBOLIC,
+    source="ours, about Assumption 4.5 and Lemma F.2 (L269, L2920)",
     sizes="n = 2 and 3, d = 2",
     assumptions={"columns of W sum to one": "1'W = 1'"},
 )
@@ -71,8 +67,7 @@ def _tilted(draw: Draw, alike: bool) -> list[Any]:
     statement="Clusters of clients on one parabola with tilts c_i meet Assumption D.1 with sigma_k^2 = variance of c "
     "in the cluster, alpha = 1 and sigma_c^2 = variance of the cluster means, all equalities; where the clusters' "
     "curvatures differ, 1/K sum |fbar_k'|^2 - |f'|^2 = ((a_1 - a_2) x/2 + const)^2, so that alpha = 1 will not do",
-    source=Source(AFGA, "ours, objectives for Assumption D.1 (L1059)"),
-    engine=Engine.SYMBOLIC,
+    source="ours, objectives for Assumption D.1 (L1059)",
     sizes="K = n = 2, d = 1",
 )
 def assumption_d_1() -> Finding:
@@ -89,23 +84,20 @@ def assumption_d_1() -> Finding:
     "afga.anova",
     statement="1/N sum |grad f_i - grad f|^2 = mean over clusters of the variance in them + 1/K sum |grad fbar_k - "
     "grad f|^2",
-    source=Source(AFGA, "ours, about Assumptions 4.4 and D.1 (L260, L1059)"),
-    engine=Engine.SYMBOLIC,
+    source="ours, about Assumptions 4.4 and D.1 (L260, L1059)",
     sizes="K = 2 clusters of n = 2 and 3, d = 1",
 )
 def anova() -> Finding:
     """For K = 2 clusters of n = 2 and 3, with gradients as free numbers."""
 
-    def body(n: int) -> Any:
-        def one(draw: Draw) -> list[Any]:
-            g = draw("g", 2, n)
-            centres = [sum(row) / F(n) for row in g]
-            whole = sum(centres) / F(2)
-            left = sum((v - whole) ** 2 for v in g.ravel()) / F(2 * n)
-            inner = sum((g[k, i] - centres[k]) ** 2 for k in (0, 1) for i in range(n)) / F(2 * n)
-            return [left - inner - sum((c - whole) ** 2 for c in centres) / F(2)]
-
-        return one
+    @curried
+    def body(draw: Draw, n: int) -> list[Any]:
+        g = draw("g", 2, n)
+        centres = [sum(row) / F(n) for row in g]
+        whole = sum(centres) / F(2)
+        left = sum((v - whole) ** 2 for v in g.ravel()) / F(2 * n)
+        inner = sum((g[k, i] - centres[k]) ** 2 for k in (0, 1) for i in range(n)) / F(2 * n)
+        return [left - inner - sum((c - whole) ** 2 for c in centres) / F(2)]
 
     return identities({"n = 2": body(2), "n = 3": body(3)})
 
@@ -114,7 +106,7 @@ def anova() -> Finding:
     "afga.assumption-d-2",
     statement="Clusters that mix with W_1 = J and W_2 = (I + J)/2 meet Assumption D.2 with rho_1 = 0 and rho_2 = 1/2, "
     "while the whole network, the blocks together, has rho = 1 and does not meet Assumption 4.5",
-    source=Source(AFGA, "ours, matrices for Assumption D.2 (L1069)"),
+    source="ours, matrices for Assumption D.2 (L1069)",
     engine=Engine.EXACT,
     sizes="K = n = 2",
 )

@@ -26,7 +26,7 @@ from fedspec_proofs.afga.kit.mixed import consensus_lines
 from fedspec_proofs.afga.kit.network import EXACT, Network
 from fedspec_proofs.afga.kit.networks import ASSUMPTIONS, DRAWN, conditions, some, two_tilts
 from fedspec_proofs.afga.kit.rounds import consensus, enumerated, path, whole
-from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Second, Severity, Source, Verdict, claim
+from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Second, Severity, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.identities import identity
@@ -68,7 +68,7 @@ def _last_line(net: Network) -> Iterable[Sides]:
     "afga.eq-44",
     statement="E|Xperp_(t+1)|^2 <= E|(W - J)(Xperp_t - eta_l grad F(X_t))|^2 + eta_l^2 rho^2 n sigma^2, the "
     "fourth line; the last one holds",
-    source=Source(AFGA, "Lemma F.2, eq. (44), fourth line (L2920-2953)"),
+    source="Lemma F.2, eq. (44), fourth line (L2920-2953)",
     severity=Severity.SLIP,
 )
 def eq_44() -> Finding:
@@ -86,7 +86,7 @@ def eq_44() -> Finding:
     "afga.eq-44-repaired",
     statement="The last line of eq. (44) holds all the same: E|Xperp_(t+1)|^2 <= rho^2 (1 + 1/zeta) E|Xperp_t|^2 + "
     "rho^2 (1 + zeta) eta_l^2 E|grad F(X_t)|^2 + eta_l^2 rho^2 n sigma^2",
-    source=Source(AFGA, "ours, for eq. (44): its last line (L2953), without the fourth"),
+    source="ours, for eq. (44): its last line (L2953), without the fourth",
     engine=Engine.SYMBOLIC,
     extent=Extent.WHOLE,
     assumptions={**some(ASSUMPTIONS, "4.2", "D.2"), **some(DRAWN, "unbiased")},
@@ -112,7 +112,7 @@ def _from(draw: Draw) -> tuple[Array, Any, Any]:
 @claim(
     "afga.eq-52",
     statement="G = P diag(lambda_1, lambda_2) P^-1 with the printed P and its inverse",
-    source=Source(AFGA, "Lemma F.3, eq. (52) (L3152-3165)"),
+    source="Lemma F.3, eq. (52) (L3152-3165)",
     extent=Extent.WHOLE,
 )
 @identity("all G with g > 0 and lambda_1 < lambda_2")
@@ -140,8 +140,7 @@ class Powers:
     "afga.eq-56",
     statement="s_j <= lambda_2^(j-1) min(lambda_2/(lambda_2 - lambda_1), j) <= lambda_2^j min(1/(lambda_2 - "
     "lambda_1), j) for every j >= 1",
-    source=Source(AFGA, "Lemma F.3, eq. (56) (L3232-3246)"),
-    engine=Engine.SMT,
+    source="Lemma F.3, eq. (56) (L3232-3246)",
     extent=Extent.WHOLE,
     assumptions={
         "lambda_1 >= 0": "the determinant of G is not negative",

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from fedspec_proofs.afga.kit.bounds import C_1
-from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import Extent, Finding, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.smt import every
@@ -86,7 +86,7 @@ class Rates:
     "afga.eq-25",
     statement="Eq. (25) is enough for the last term of eq. (24) to be outweighed by the negative one: C_D 8 eta_l^2 I "
     "m/n <= eta eta_l/(4 C_0)",
-    source=Source(AFGA, "ours, about eqs. (24) and (25) (L1925-1961): what the constraint is for"),
+    source="ours, about eqs. (24) and (25) (L1925-1961): what the constraint is for",
     verdict=Verdict.REFUTED,
 )
 def eq_25() -> Finding:
@@ -125,8 +125,7 @@ def _sample_needed(rng: np.random.Generator) -> dict[str, F]:
     "afga.eq-25-repaired",
     statement="eta_l <= 1/(4 C_0 c) [16 (m-1)/(n-1) + 8 I m/n]^(-1) with c = C_D/eta outweighs both last terms of eq. "
     "(24)",
-    source=Source(AFGA, "ours, for eq. (25) (L1947-1961)"),
-    engine=Engine.SMT,
+    source="ours, for eq. (25) (L1947-1961)",
     extent=Extent.WHOLE,
     assumptions={
         "signs": "c, eta_l, C_0 > 0, I >= 1, u = (m-1)/(n-1) and p = m/n in [0, 1]",

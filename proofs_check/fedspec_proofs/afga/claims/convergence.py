@@ -16,10 +16,10 @@ import numpy as np
 from fedspec_proofs.afga.claims.assembly import sum_of_steps
 from fedspec_proofs.afga.kit.explicit import Setting, sampled
 from fedspec_proofs.afga.kit.networks import DRAWN
-from fedspec_proofs.claim import AFGA, SUMMED, Dropped, Engine, Extent, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import SUMMED, Dropped, Extent, Finding, Verdict, claim
 from fedspec_proofs.engines.certificate import adds_up
 from fedspec_proofs.engines.identities import identities
-from fedspec_proofs.kit.adding import confirmed, in_setting
+from fedspec_proofs.kit.adding import followed, in_setting
 
 SETTING = {
     "box": "K clusters of n clients, of which m are drawn; all clients begin every round at x_r; W_k is the same in "
@@ -128,10 +128,7 @@ CAFGA_RUNS = [
 def _shown(runs: list[Setting]) -> Finding:
     proof = identities({SUMMED.format("afga.theorem-4-6-assembly"): adds_up(sum_of_steps)})
     looked = replace(_held(runs), dropped=_without())
-    found = confirmed((proof,), in_setting(looked, SETTING), len(runs))
-    if found.verdict is not Verdict.PROVED:
-        return found
-    return replace(found, evidence=f"{proof.evidence}\n{looked.evidence}", second=proof.second)
+    return followed(proof, in_setting(looked, SETTING), len(runs))
 
 
 @claim(
@@ -145,8 +142,7 @@ def _shown(runs: list[Setting]) -> Finding:
     "sigma^2 + H^2/I^2 tail), e_0 = eta_l^2 (2 I M sigma^2/N^2 + 4 I fac sbar^2/N), e_1 = 2 p^2 I eta_l^2, e_2 = C_1 "
     "eta_l^2 (4 L^2 eta_l^2 fac/N T + I (n-m)/(K m (n-1))), fac and (n-m)/(K m (n-1)) both 0 for n = 1, sbar^2 the "
     "mean of the sigma_k^2; rho_max <= m/(m + n) is not needed; the rate of eq. (8) for K > 1 is not shown here",
-    source=Source(AFGA, "ours, for Theorem D.3, eq. (8) (L1093), printed in O(): the explicit form of its proof"),
-    engine=Engine.SYMBOLIC,
+    source="ours, for Theorem D.3, eq. (8) (L1093), printed in O(): the explicit form of its proof",
     extent=Extent.PART,
     assumptions=THEOREM,
     chain="theorem-4-6-assembly",
@@ -167,8 +163,7 @@ def theorem_d_3() -> Finding:
     statement="The bound of theorem-d-3 with K = 1, alpha = 1 and sigma_c = 0: n = N, m = M and sbar = sigma_g. That "
     "its first term is O(1/sqrt(RIM)) for the theorem's step sizes is claim theorem-4-6-rate; rho <= M/(M+N) is used "
     "there alone, to free the constant of I, M and N; the other two terms of (3) are not derived",
-    source=Source(AFGA, "ours, for Theorem 4.6, eq. (3) (L291), printed in O(): the explicit form of its proof"),
-    engine=Engine.SYMBOLIC,
+    source="ours, for Theorem 4.6, eq. (3) (L291), printed in O(): the explicit form of its proof",
     extent=Extent.PART,
     assumptions=THEOREM,
     chain="theorem-4-6-assembly",

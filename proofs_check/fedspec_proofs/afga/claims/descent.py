@@ -10,7 +10,7 @@ import numpy as np
 
 from fedspec.arith import sqrt
 from fedspec.server.amsgrad import init
-from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Severity, Source, claim
+from fedspec_proofs.claim import Dropped, Extent, Finding, Severity, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw, several
@@ -23,7 +23,7 @@ from fedspec_proofs.refutation import refutation
     "afga.eq-17",
     statement="-<x, y> <= -(|x|^2 + |y|^2 - |x - y|^2)/4 - (|x|^2 + |z|^2 - |x - z|^2)/4 + |x|^2/4 + |y - z|^2/4; the "
     "difference is |x + y - z|^2/4, coordinate by coordinate",
-    source=Source(AFGA, "eq. (17), first inequality (L1397-1440)"),
+    source="eq. (17), first inequality (L1397-1440)",
     extent=Extent.WHOLE,
 )
 @identity("one coordinate")
@@ -39,7 +39,7 @@ def eq_17(draw: Draw) -> list[Any]:
 @claim(
     "afga.eq-17-eps",
     statement="|x|^2 (v_hat + eps)^(-1/2) <= |x|^2 eps^(1/2); a slip of the exponent, eq. (17) has eps^(-1/2)",
-    source=Source(AFGA, "after eq. (17) (L1473), as converted"),
+    source="after eq. (17) (L1473), as converted",
     severity=Severity.SLIP,
 )
 def eq_17_eps() -> Finding:
@@ -58,8 +58,7 @@ def eq_17_eps() -> Finding:
     "afga.eq-17-eps-repaired",
     statement="|x|^2/C_0 <= |x|^2 (v_hat + eps)^(-1/2) <= |x|^2 eps^(-1/2) with C_0^2 = B^2 + eps, if no coordinate "
     "of v_hat is above B^2, coordinate by coordinate",
-    source=Source(AFGA, "ours, for the bounds after eq. (17) (L1473), where B = eta_l I G"),
-    engine=Engine.SMT,
+    source="ours, for the bounds after eq. (17) (L1473), where B = eta_l I G",
     extent=Extent.WHOLE,
     assumptions={
         "v_hat >= 0": "a maximum of means of squares",

@@ -7,7 +7,6 @@ fac = m(n-m)/(n(n-1)).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction as F
 from itertools import combinations, product
@@ -29,14 +28,14 @@ from fedspec_proofs.afga.kit.mixed import one_more_slope, senders_by_clusters
 from fedspec_proofs.afga.kit.network import EXACT, hyper
 from fedspec_proofs.afga.kit.networks import ASSUMPTIONS, DRAWN, PRINTED, conditions, some, two_tilts
 from fedspec_proofs.afga.kit.rounds import enumerated
-from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Severity, Source, claim, false
+from fedspec_proofs.claim import Engine, Extent, Finding, Severity, claim, false
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import decide
 from fedspec_proofs.engines.certificate import Step, Sum
 from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw, several
+from fedspec_proofs.engines.draw import Draw, curried, several
 from fedspec_proofs.engines.expectation import mean, signs
-from fedspec_proofs.engines.identities import Body, identities, identity
+from fedspec_proofs.engines.identities import identities, identity
 from fedspec_proofs.kit.adding import confirmed, in_setting, summed
 from fedspec_proofs.refutation import refutation
 
@@ -48,7 +47,7 @@ OURS = "ours, for Lemma F.5"
     statement="E|Delta_r|^2 <= 2 eta_l^2 I sigma^2/N + 2 eta_l^2 (I - 1) sum_t E|1/N sum grad f_i(x^i_t)|^2 + 4 "
     "eta_l^2 E|1/K sum grad fbar_k(xbar^k_(I-1))|^2 + 8 ((n-m)/(m(n-1)) + eta_l^2 L^2) consensus error at I - 1 + 2 "
     "eta_l^2 sigma^2/N (n-m)/m rho_max^2",
-    source=Source(AFGA, "Lemma F.5, eq. (73) (L3729)"),
+    source="Lemma F.5, eq. (73) (L3729)",
     severity=Severity.FALSE_RESULT,
     assumptions=PRINTED,
 )
@@ -67,24 +66,21 @@ def lemma_f_5() -> Finding:
     )
 
 
-def senders_vary(K: int, n: int, m: int, clusters: Any) -> Body:
+@curried
+def senders_vary(draw: Draw, K: int, n: int, m: int, clusters: Any) -> list[Any]:
     """E over senders of Delta_r^2, minus Deltabar_r^2 and the claimed variance; zero if the identity holds."""
-
-    def body(draw: Draw) -> list[Any]:
-        X = draw("X", K * n, 1)
-        zero = X[0] * 0
-        share = exact.vector(*[F(1, K)] * K)
-        sets = list(combinations(range(n), m))
-        parts = [[mean_change(X[k * n : (k + 1) * n], zero, S) for S in sets] for k in range(K)]
-        draws = list(product(range(len(sets)), repeat=K))
-        total = sum(cluster_mean(np.stack([parts[k][s] for k, s in enumerate(at)]), share)[0] ** 2 for at in draws)
-        centres = [sum(X[k * n : (k + 1) * n, 0]) / F(n) for k in range(K)]
-        spread = sum((X[k * n + i, 0] - centres[k]) ** 2 for k in range(K) for i in range(n)) / F(K * n)
-        whole = sum(centres) / F(K)
-        left = F(n - m, clusters * m * (n - 1))
-        return [total / F(len(draws)) - whole**2 - left * spread]
-
-    return body
+    X = draw("X", K * n, 1)
+    zero = X[0] * 0
+    share = exact.vector(*[F(1, K)] * K)
+    sets = list(combinations(range(n), m))
+    parts = [[mean_change(X[k * n : (k + 1) * n], zero, S) for S in sets] for k in range(K)]
+    draws = list(product(range(len(sets)), repeat=K))
+    total = sum(cluster_mean(np.stack([parts[k][s] for k, s in enumerate(at)]), share)[0] ** 2 for at in draws)
+    centres = [sum(X[k * n : (k + 1) * n, 0]) / F(n) for k in range(K)]
+    spread = sum((X[k * n + i, 0] - centres[k]) ** 2 for k in range(K) for i in range(n)) / F(K * n)
+    whole = sum(centres) / F(K)
+    left = F(n - m, clusters * m * (n - 1))
+    return [total / F(len(draws)) - whole**2 - left * spread]
 
 
 SIZES = [(1, 2, 1), (1, 2, 2), (1, 3, 1), (1, 3, 2), (1, 4, 2), (2, 2, 1), (2, 2, 2), (2, 3, 2), (3, 2, 1)]
@@ -94,8 +90,7 @@ SIZES = [(1, 2, 1), (1, 2, 2), (1, 3, 1), (1, 3, 2), (1, 4, 2), (2, 2, 1), (2, 2
     "afga.eq-75-exact",
     statement="Over the senders, E|Delta_r|^2 = |Deltabar_r|^2 + (n-m)/(Km(n-1)) 1/N sum_k |Xperp^k|^2 exactly, the "
     "clients' models given",
-    source=Source(AFGA, OURS + ", eqs. (74) and (75) (L3766-3819)"),
-    engine=Engine.SYMBOLIC,
+    source=OURS + ", eqs. (74) and (75) (L3766-3819)",
     assumptions=DRAWS,
     chain="lemma-f-6-exact",
 )
@@ -125,20 +120,10 @@ TIGHT = {
 }
 
 
-def _round(draw: Draw) -> Any:
-    names = ("K", "n", "m", "I", "L", "eta_l", "fac", "sigma2", "sbar2", "inner", "at_models")
-    return SimpleNamespace(**{name: draw(name, positive=True) for name in names})
-
-
-def tight_right(draw: Draw) -> Mapping[str, Any]:
-    """Terms of the bound of E|Deltabar_r|^2, as the search uses them."""
-    v = _round(draw)
-    return bounds.change_terms(v, v.inner, v.at_models)
-
-
 def tight(draw: Draw) -> Sum:
-    """Steps that add up to the corrected eq. (73)."""
-    v = _round(draw)
+    """Steps that add up to the corrected eq. (73), in the terms that the search uses."""
+    names = ("K", "n", "m", "I", "L", "eta_l", "fac", "sigma2", "sbar2", "inner", "at_models")
+    v = SimpleNamespace(**{name: draw(name, positive=True) for name in names})
     D2, Db2, P, Q, V, spread, cons_I = several(draw, "D2, Db2, P, Q, V, spread, cons_I")
     p, e2, N = v.m / v.n, v.eta_l**2, v.K * v.n
     by_drawing = bounds.change_by_drawing(v, cons_I)
@@ -150,13 +135,13 @@ def tight(draw: Draw) -> Sum:
         "draws": Step(2 * e2, V, v.fac / N * spread),
         "variance": Step(2 * e2 * v.fac / N, spread, 2 * v.L**2 * v.inner + 2 * v.I * v.sbar2),
     }
-    return Sum(steps, D2, by_drawing + sum(tight_right(draw).values()))
+    return Sum(steps, D2, {"": by_drawing, **bounds.change_terms(v, v.inner, v.at_models)})
 
 
 @claim(
     "afga.eq-86-assembly",
     statement="The six steps that are assumed here add up to the bound of eq-86-tight for all K, n, m, I and constants",
-    source=Source(AFGA, "ours, for Lemma F.5 (L3729-4536)"),
+    source="ours, for Lemma F.5 (L3729-4536)",
     engine=Engine.SYMBOLIC,
     extent=Extent.PART,
     assumptions=TIGHT,
@@ -165,7 +150,7 @@ def tight(draw: Draw) -> Sum:
 def eq_86() -> Finding:
     """The sum has no slack."""
     jensen = decide(one_more_slope, ablate=False, instances=20)
-    return all_proved({"sum": summed(tight, TIGHT, tight_right), "Jensen": jensen})
+    return all_proved({"sum": summed(tight, TIGHT), "Jensen": jensen})
 
 
 @claim(
@@ -173,7 +158,7 @@ def eq_86() -> Finding:
     statement="E|Delta_r|^2 <= (n-m)/(Km(n-1)) consensus error at I + eta_l^2 {2 I M sigma^2/N^2 + 4 I/N fac sbar_l^2 "
     "+ 4 L^2/N fac sum_t consensus error at t + 2 p^2 I sum_t E|1/N sum grad f_i(x^i_t)|^2}, fac = m(n-m)/(n(n-1)); "
     "the braces bound E|Deltabar_r|^2",
-    source=Source(AFGA, OURS + " (L3729)"),
+    source=OURS + " (L3729)",
     engine=Engine.SYMBOLIC,
     extent=Extent.WHOLE,
     assumptions={**some(ASSUMPTIONS, "4.1", "4.2", "D.1 within"), **DRAWN},
@@ -219,7 +204,7 @@ def _split(one: Alone) -> tuple[Any, Any]:
 @claim(
     "afga.eq-76",
     statement="E|sum_t (noise_t + grad f_i(x^i_t))|^2 = E|sum_t noise_t|^2 + E|sum_t grad f_i(x^i_t)|^2",
-    source=Source(AFGA, "Lemma F.5, eq. (76), third equality (L3821-3859)"),
+    source="Lemma F.5, eq. (76), third equality (L3821-3859)",
     severity=Severity.CONSTANT,
 )
 def eq_76() -> Finding:
@@ -248,7 +233,7 @@ def eq_76() -> Finding:
     "afga.eq-76-repaired",
     statement="E|sum_t (noise_t + grad_t)|^2 <= 2 E|sum_t noise_t|^2 + 2 E|sum_t grad_t|^2, in every outcome and "
     "coordinate by coordinate: the difference is |sum_t noise_t - sum_t grad_t|^2",
-    source=Source(AFGA, "ours, for eq. (76) (L3821-3859); eq. (74) has a factor of 2 in front of it already"),
+    source="ours, for eq. (76) (L3821-3859); eq. (74) has a factor of 2 in front of it already",
     extent=Extent.WHOLE,
 )
 @identity("one coordinate")

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from fedspec_proofs.afga.kit.bounds import C_1, consensus_factors, error_factors, printed_growth
-from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Source, claim
+from fedspec_proofs.claim import Extent, Finding, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw, several
@@ -103,8 +103,7 @@ def _sample(rng: np.random.Generator, case: str) -> dict[str, F]:
     "afga.lemma-f-3-assembly",
     statement=f"Lemmas F.3 and F.4 with t in place of t + 1 and C_1 = {LEAST_C_1}, so with {C_1} as well, follow from "
     "Lemma F.1, as repaired, and from F.2, for all real I, H and rho and whole t <= I",
-    source=Source(AFGA, "ours, for Lemmas F.3 and F.4 (L3080-3725)"),
-    engine=Engine.SMT,
+    source="ours, for Lemmas F.3 and F.4 (L3080-3725)",
     extent=Extent.PART,
     assumptions=GIVEN,
     chain="lemma-f-1-assembly lemma-f-2-assembly",

@@ -20,7 +20,7 @@ from fedspec_proofs.afga.claims.assembly import setting
 from fedspec_proofs.afga.kit.bounds import C_1
 from fedspec_proofs.afga.kit.explicit import terms
 from fedspec_proofs.afga.kit.network import EXACT
-from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Second, Source, Verdict, claim
+from fedspec_proofs.claim import Engine, Extent, Finding, Second, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide, decided
 from fedspec_proofs.engines.draw import Draw, Rationals, several
@@ -92,8 +92,7 @@ def _sample(rng: np.random.Generator) -> dict[str, F]:
     "grows, to 8 sqrt(eps) times f_1 - f_* + L (kappa^2 + 3)/(2 eps) [2 sigma^2 + 4 (N-M)/(N-1) sigma_g^2 + C_1 N^2 "
     "(N-M)/(M^2 (N-1)) s_2]; where eq. (30) holds, the bracket is at most (2 + 2 C_1) sigma^2 + (4 + 3/2 C_1) "
     "sigma_g^2, whatever I, M and N",
-    source=Source(AFGA, "ours, for Theorem 4.6, eq. (3) (L291-314): the term O(1/sqrt(RIM)) of the explicit bound"),
-    engine=Engine.SMT,
+    source="ours, for Theorem 4.6, eq. (3) (L291-314): the term O(1/sqrt(RIM)) of the explicit bound",
     extent=Extent.PART,
     assumptions={
         "variances": "sigma^2 and sigma_g^2 are not negative",
@@ -115,7 +114,7 @@ def theorem_4_6_rate() -> Finding:
     statement="In the limit of theorem-4-6-rate sigma_g^2 has the factor L (kappa^2 + 3)/(2 eps) [4 (N-M)/(N-1) + "
     "C_1 N^2 (N-M)/(M^2 (N-1)) rho^2 (H + H^2 fac/I)], which vanishes for M = N alone and, where eq. (30) holds, has "
     "a bound without I: sigma_g enters the dominant term",
-    source=Source(AFGA, "ours, about Remark 4.9 (L326)"),
+    source="ours, about Remark 4.9 (L326)",
     extent=Extent.PART,
 )
 @identity("all sizes")
@@ -158,7 +157,7 @@ def _growth(draw: Draw) -> Any:
     "afga.remark-4-10",
     statement="The explicit bound of theorem-4-6 and theorem-d-3 grows with rho: it does not fall where C_0, B, a_1, "
     "s_1, a_2 or s_2 grow, and none of these falls where rho grows",
-    source=Source(AFGA, "ours, about Remark 4.10 (L340)"),
+    source="ours, about Remark 4.10 (L340)",
     engine=Engine.SYMBOLIC,
     extent=Extent.PART,
 )
@@ -187,8 +186,7 @@ def _dominated(draw: Draw, factor: Any) -> Statement:
     "afga.corollary-4-7",
     statement="For R >= IM: 1/R <= 1/sqrt(RIM), the orders of the second and the first term of eq. (3), without what "
     "stands in their brackets, and without the third term, whose order hides I and M",
-    source=Source(AFGA, "ours, the step of Corollary 4.7 (L315) from eq. (3)"),
-    engine=Engine.SMT,
+    source="ours, the step of Corollary 4.7 (L315) from eq. (3)",
     extent=Extent.PART,
     assumptions={"positive": "R, I, M > 0", "R >= IM": "enough rounds"},
 )
@@ -200,7 +198,7 @@ def corollary_4_7() -> Finding:
 @claim(
     "afga.remark-4-8",
     statement="R >= IM is exactly when 1/R <= 1/sqrt(RIM)",
-    source=Source(AFGA, "ours, about Remark 4.8 (L323); whether the condition is practical is left open"),
+    source="ours, about Remark 4.8 (L323); whether the condition is practical is left open",
     extent=Extent.PART,
     assumptions={"positive": "R, I, M > 0"},
 )
@@ -216,7 +214,7 @@ def remark_4_8(draw: Draw) -> Statement:
     "afga.theorem-4-6-rings",
     statement="No ring of Settings 1 and 2 meets rho <= m/(m + n): not those of 100 and 50 clients with 5 drawn, nor "
     "those of 20 and 10 with 1 drawn",
-    source=Source(AFGA, "ours, about Theorem 4.6 and D.3 (L291, L1093) and the settings of Section 6 (L473-508)"),
+    source="ours, about Theorem 4.6 and D.3 (L291, L1093) and the settings of Section 6 (L473-508)",
     engine=Engine.EXACT,
 )
 def rings() -> Finding:

@@ -18,8 +18,8 @@ from fedspec_proofs.afga.kit import bounds
 from fedspec_proofs.afga.kit.networks import ASSUMPTIONS, DRAWN, PRINTED, conditions, some, two_tilts
 from fedspec_proofs.afga.kit.one_local_step import Step, consensus_of, drift_of
 from fedspec_proofs.afga.kit.rounds import enumerated
-from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Severity, Source, Verdict, claim, false
-from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.claim import Engine, Extent, Finding, Severity, Verdict, claim, false
+from fedspec_proofs.engines.algebra import Statement, decided
 from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import identities
@@ -28,7 +28,7 @@ from fedspec_proofs.engines.worst_case.certificates import Case, certified, with
 from fedspec_proofs.kit.adding import in_setting
 from fedspec_proofs.refutation import refutation
 
-F1 = Source(AFGA, "Lemma F.1, eq. (38) (L2624)")
+F1 = "Lemma F.1, eq. (38) (L2624)"
 ONE_STEP = ("4.1", "4.2", "D.1 within", "D.1 between", "step")
 CONSENSUS = ("4.1", "4.2", "D.1 within", "D.1 between", "D.2")
 
@@ -112,7 +112,7 @@ def _larger(draw: Draw) -> list[Any]:
     statement="Eq. (38) holds with the terms that its proof ends with, eq. (41): 16 I eta_l^2 (L^2 consensus error + "
     "alpha^2 E|grad f|^2 + sigma_c^2 + m(n-m)/(n(n-1)) sbar_l^2), and C_I = 1 + 1/(4I-1) + 1/(4I); from eq. (41) with "
     "the smaller C_I that is printed",
-    source=Source(AFGA, "ours, for Lemma F.1: eq. (41) (L2845) with the C_I that eta_l <= 1/(8IL) gives"),
+    source="ours, for Lemma F.1: eq. (41) (L2845) with the C_I that eta_l <= 1/(8IL) gives",
     engine=Engine.SYMBOLIC,
     extent=Extent.WHOLE,
     assumptions={**_used(*ONE_STEP), **DRAWN},
@@ -134,7 +134,7 @@ def lemma_f_1_repaired() -> Finding:
     PRINTED_41,
     statement="Eq. (41) with the printed C_I = 1 + (3/2)/(4I - 1); how it follows, though not as printed, is claim "
     "lemma-f-1-assembly",
-    source=Source(AFGA, "eq. (41) (L2798-2845)"),
+    source="eq. (41) (L2798-2845)",
     engine=Engine.SYMBOLIC,
     extent=Extent.WHOLE,
     assumptions={**_used(*ONE_STEP), **DRAWN},
@@ -161,7 +161,7 @@ def half_of_41() -> Finding:
 @claim(
     "afga.eq-41-step",
     statement="eta_l <= 1/(8IL) gives 16 I eta_l^2 L^2 <= (1/2)/(4I - 1), the last part of C_I",
-    source=Source(AFGA, "ours, about Lemma F.1, from eq. (40) to eq. (41) (L2793-2845)"),
+    source="ours, about Lemma F.1, from eq. (40) to eq. (41) (L2793-2845)",
     verdict=Verdict.REFUTED,
 )
 def eq_41_step() -> Finding:
@@ -175,27 +175,24 @@ def eq_41_step() -> Finding:
     )
 
 
+def _eq_41_step_repaired_at(rng: np.random.Generator) -> dict[str, F]:
+    steps = int(rng.integers(1, 9))
+    return {"I": F(steps), "e": F(int(rng.integers(1, 9)), 64 * steps)}
+
+
 @claim(
     "afga.eq-41-step-repaired",
     statement="eta_l <= 1/(8IL) gives 16 I eta_l^2 L^2 <= 1/(4I)",
-    source=Source(AFGA, "ours, for the step from eq. (40) to eq. (41) (L2793-2845)"),
-    engine=Engine.SMT,
+    source="ours, for the step from eq. (40) to eq. (41) (L2793-2845)",
     extent=Extent.WHOLE,
     assumptions={"I >= 1": "there is a local step", "0 < eta_l <= 1/(8IL)": "the lemma's condition, in e = eta_l L"},
 )
-def eq_41_step_repaired() -> Finding:
+@decided(sample=_eq_41_step_repaired_at)
+def eq_41_step_repaired(draw: Draw) -> Statement:
     """Proof by real algebra, for every real I >= 1."""
-
-    def body(draw: Draw) -> Statement:
-        steps, e = draw("I", positive=True), draw("e", positive=True)
-        given = {"I >= 1": steps >= 1, "0 < eta_l <= 1/(8IL)": every(e > 0, 8 * steps * e <= 1)}
-        return Statement(given, {"16 I eta_l^2 L^2 <= 1/(4I)": 64 * steps**2 * e**2 <= 1})
-
-    def sample(rng: np.random.Generator) -> dict[str, F]:
-        steps = int(rng.integers(1, 9))
-        return {"I": F(steps), "e": F(int(rng.integers(1, 9)), 64 * steps)}
-
-    return decide(body, sample=sample)
+    steps, e = draw("I", positive=True), draw("e", positive=True)
+    given = {"I >= 1": steps >= 1, "0 < eta_l <= 1/(8IL)": every(e > 0, 8 * steps * e <= 1)}
+    return Statement(given, {"16 I eta_l^2 L^2 <= 1/(4I)": 64 * steps**2 * e**2 <= 1})
 
 
 ZETAS = ((STEPS[0], "1/3"), (STEPS[0], "1"), (STEPS[0], "3"), (STEPS[1], "1"), (STEPS[2], "1"), (STEPS[3], "1"))
@@ -216,7 +213,7 @@ _certified_f_2 = certified(F2, FOR_F2, lambda: bounds.by_hand(bounds.consensus_o
     "over the clusters as in the line before eq. (46): consensus error after a local step <= (max rho_k^2 (1 + "
     "1/zeta) + 4 L^2 eta_l^2 rho_L) consensus error + eta_l^2 rho_L (4 L^2 drift + 4 (alpha^2 E|grad f|^2 + "
     "sigma_c^2)) + 4 eta_l^2 avg rho_k^2 (1 + zeta) sigma_k^2 + eta_l^2 sigma^2 rho_max^2",
-    source=Source(AFGA, "Lemma F.2, eq. (42) (L2850)"),
+    source="Lemma F.2, eq. (42) (L2850)",
     engine=Engine.SYMBOLIC,
     extent=Extent.WHOLE,
     assumptions={**_used(*CONSENSUS), **DRAWN},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from fedspec_proofs.claim import AFGA, Dropped, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import Dropped, Finding, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.worst_case.replay import Parabola, dropped
 from fedspec_proofs.worst_cases.exchanges import Exchanged
@@ -37,7 +37,7 @@ _FOUND = TABLE.rows()
     statement="When peers exchange models by the matrix of the table, a positive definite quadratic form in all X_i - "
     "x* and all c_i + grad F_i(x*) changes by at most the number of the table, however unlike they are; c_i is what "
     "K-GT, DIGing, D2 and LED keep in the place of -grad F_i(x*)",
-    source=Source(AFGA, "ours, about gossip (L182-185) that comes to x* itself; K-GT, DIGing, D2, LED are external"),
+    source="ours, about gossip (L182-185) that comes to x* itself; K-GT, DIGing, D2, LED are external",
     verdict=Verdict.CERTIFIED,
     assumptions=STRONG
     | {

@@ -7,7 +7,7 @@ Every expectation is a variable, a mean over the clusters: drift and consensus e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from fractions import Fraction as F
 from itertools import combinations
 from types import SimpleNamespace
@@ -22,11 +22,11 @@ from fedspec_proofs.afga.kit.bounds import consensus_terms, drift_terms, printed
 from fedspec_proofs.afga.kit.mixed import one_draw, variances
 from fedspec_proofs.afga.kit.networks import DRAWN
 from fedspec_proofs.afga.kit.rounds import given
-from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Source, claim
+from fedspec_proofs.claim import Extent, Finding, claim
 from fedspec_proofs.engines.algebra import Statement, decided
 from fedspec_proofs.engines.certificate import Step, Sum
-from fedspec_proofs.engines.draw import Draw, several
-from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.draw import Draw, curried, several
+from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.kit.adding import summed
 
@@ -53,14 +53,8 @@ def _step(draw: Draw, *more: str) -> Any:
     return v
 
 
-def drift_right(draw: Draw) -> Mapping[str, Any]:
-    """Terms of eq. (41) with the printed C_I = 1 + (3/2)/(4I-1), as the search uses them."""
-    v = _step(draw)
-    return drift_terms(v, printed_growth(v.I), v.away, v.inner)
-
-
 def drift_step(draw: Draw) -> Sum:
-    """Steps that add up to eq. (41) with the printed C_I."""
+    """Steps that add up to eq. (41) with the printed C_I = 1 + (3/2)/(4I-1), in the terms that the search uses."""
     v = _step(draw)
     after, U, H2, G2, V = several(draw, "after, U, H2, G2, V")
     I, n, L, fac, het, p, e2 = v.I, v.n, v.L, v.fac, v.heterogeneous, v.m / v.n, v.eta_l**2
@@ -78,15 +72,14 @@ def drift_step(draw: Draw) -> Sum:
     }
     spare = v.away / (8 * I * (4 * I - 1)) + 16 * v.more * e2 * L**2 * fac / n * v.inner
     spare += F(224, 15) * I * e2 * fac * v.sbar2
-    return Sum(steps, after, sum(drift_right(draw).values()), spare)
+    return Sum(steps, after, drift_terms(v, printed_growth(I), v.away, v.inner), spare)
 
 
 @claim(
     "afga.lemma-f-1-assembly",
     statement="The ten steps that are assumed here add up to eq. (41) with the printed C_I = 1 + (3/2)/(4I-1), and "
     "so to Lemma F.1 as repaired, for all K, n, m, I and constants",
-    source=Source(AFGA, "ours, for Lemma F.1 and eq. (41) (L2624-2845)"),
-    engine=Engine.SYMBOLIC,
+    source="ours, for Lemma F.1 and eq. (41) (L2624-2845)",
     extent=Extent.PART,
     assumptions=F1_STEPS,
     chain="lemma-f-1-step lemma-f-1-lines lemma-f-1-sizes",
@@ -95,13 +88,13 @@ def f_1() -> Finding:
     """Young's inequality for three summands with weights 4, 2, 4, and the sampling variance; the paper's split in
     four does not give this C_I (afga.eq-41-step).
     """
-    return summed(drift_step, F1_STEPS, drift_right)
+    return summed(drift_step, F1_STEPS)
 
 
 @claim(
     "afga.lemma-f-1-sizes",
     statement="p^2 <= 1 and fac/n + p^2 <= 1 for p = m/n and fac = m(n-m)/(n(n-1))",
-    source=Source(AFGA, "ours, for Lemma F.1 (L2624-2845)"),
+    source="ours, for Lemma F.1 (L2624-2845)",
     extent=Extent.PART,
     assumptions={"m": "1 <= m <= n", "n": "n >= 2; for n = 1 fac is 0 and p is 1"},
 )
@@ -114,48 +107,43 @@ def sizes(draw: Draw) -> Statement:
     return Statement({"m": every(m >= 1, m <= n), "n": n >= 2}, shown)
 
 
-def _drawn(n: int, m: int, matrix: Callable[[Draw, int], Mixing] = doubly, only: int | None = None) -> Body:
+@curried
+def _drawn(
+    draw: Draw, n: int, m: int, matrix: Callable[[Draw, int], Mixing] = doubly, only: int | None = None
+) -> list[Any]:
     """Mean over all sets of clients (or ``only`` some of them), through the rule, of |xbar_(t+1) - x_r|^2, minus its
     claimed value; no noise.
     """
-
-    def body(draw: Draw) -> list[Any]:
-        eta_l, g, X, W = draw("eta_l", positive=True), draw("g", n), draw("X", n, 1), matrix(draw, n)
-        x, oracles = draw("x"), given(g.reshape(1, n, 1))
-        sets = list(combinations(range(n), m))[:only]
-        moved = []
-        for S in map(list, sets):
-            stepped = sgd(X[S], gradients(oracles, S, 0, X[S]), eta_l=eta_l)
-            moved.append(gossip(put(X, S, stepped), W)[:, 0])
-        mean = sum((sum(models) / F(n) - x) ** 2 for models in moved) / F(len(sets))
-        h, u = sum(g) / F(n), sum(X[:, 0]) / F(n) - x
-        variance = sum((g_i - h) ** 2 for g_i in g) / F(n)
-        fac = F(m * (n - m), n * (n - 1))
-        return [mean - (u - eta_l * F(m, n) * h) ** 2 - eta_l**2 * fac / F(n) * variance]
-
-    return body
+    eta_l, g, X, W = draw("eta_l", positive=True), draw("g", n), draw("X", n, 1), matrix(draw, n)
+    x, oracles = draw("x"), given(g.reshape(1, n, 1))
+    sets = list(combinations(range(n), m))[:only]
+    moved = []
+    for S in map(list, sets):
+        stepped = sgd(X[S], gradients(oracles, S, 0, X[S]), eta_l=eta_l)
+        moved.append(gossip(put(X, S, stepped), W)[:, 0])
+    mean = sum((sum(models) / F(n) - x) ** 2 for models in moved) / F(len(sets))
+    h, u = sum(g) / F(n), sum(X[:, 0]) / F(n) - x
+    variance = sum((g_i - h) ** 2 for g_i in g) / F(n)
+    fac = F(m * (n - m), n * (n - 1))
+    return [mean - (u - eta_l * F(m, n) * h) ** 2 - eta_l**2 * fac / F(n) * variance]
 
 
-def _noise(biased: bool = False, correlated: bool = False) -> Body:
+@curried
+def _noise(draw: Draw, biased: bool = False, correlated: bool = False) -> list[Any]:
     """A step with noise, one client's noise more at a time; E of products of noises and with the rest are numbers."""
-
-    def body(draw: Draw) -> list[Any]:
-        rest2, noise2, variance, share = several(draw, "rest^2, noise^2, variance, eta_l/n")
-        with_rest, together = (draw(name) if kept else 0 for name, kept in (("bias", biased), ("joint", correlated)))
-        so_far = rest2 + share**2 * noise2
-        # (rest - share (noise + one more))^2, multiplied out; so far the noise goes with nothing.
-        after = rest2 - 2 * share * with_rest + share**2 * (noise2 + 2 * together + variance)
-        return [after - so_far - share**2 * variance]
-
-    return body
+    rest2, noise2, variance, share = several(draw, "rest^2, noise^2, variance, eta_l/n")
+    with_rest, together = (draw(name) if kept else 0 for name, kept in (("bias", biased), ("joint", correlated)))
+    so_far = rest2 + share**2 * noise2
+    # (rest - share (noise + one more))^2, multiplied out; so far the noise goes with nothing.
+    after = rest2 - 2 * share * with_rest + share**2 * (noise2 + 2 * together + variance)
+    return [after - so_far - share**2 * variance]
 
 
 @claim(
     "afga.lemma-f-1-step",
     statement="E|xbar_(t+1) - x_r|^2 = |u - eta_l p h|^2 + eta_l^2 fac V/n over the draws of who computes, u = xbar_t "
     "- x_r; noise adds eta_l^2/n^2 times the sum of the m variances",
-    source=Source(AFGA, "ours, for Lemma F.1, eqs. (39) and (40) (L2640-2793)"),
-    engine=Engine.SYMBOLIC,
+    source="ours, for Lemma F.1, eqs. (39) and (40) (L2640-2793)",
     extent=Extent.PART,
     assumptions={
         "draws": "m different ones of the cluster's n >= 2 clients compute, all sets as likely whatever came before; "
@@ -210,8 +198,7 @@ def _parts(draw: Draw) -> list[Any]:
     "2|b|^2 + 4|c|^2; |mean a_i|^2 + the variance of a_i = mean |a_i|^2; the variance of a_i + b_i is at most 16 "
     "times that of a_i and 16/15 times that of b_i, or twice each; |a + b + c + d|^2 <= 4 (|a|^2 + |b|^2 + |c|^2 + "
     "|d|^2): the differences are sums of squares",
-    source=Source(AFGA, "ours, for Lemmas F.1 and F.2 (L2624-3077)"),
-    engine=Engine.SYMBOLIC,
+    source="ours, for Lemmas F.1 and F.2 (L2624-3077)",
     extent=Extent.PART,
 )
 def lines() -> Finding:
@@ -228,14 +215,8 @@ F2_STEPS = {
 }
 
 
-def consensus_right(draw: Draw) -> Mapping[str, Any]:
-    """Terms of eq. (42), as the search uses them."""
-    v = _step(draw, "rho_max", "keep", "rho_L", "own")
-    return consensus_terms(v, v.keep, v.rho_L, v.own, v.inner, v.away)
-
-
 def consensus_step(draw: Draw) -> Sum:
-    """Steps that add up to eq. (42)."""
+    """Steps that add up to eq. (42), in the terms that the search uses."""
     v = _step(draw, "rho_max", "keep", "rho_L", "own")
     after, slopes, G2, e2 = draw("after"), draw("slopes"), draw("G2"), v.eta_l**2
     steps = {
@@ -243,19 +224,18 @@ def consensus_step(draw: Draw) -> Sum:
         "four parts": Step(e2, slopes, 4 * (v.rho_L * v.L**2 * (v.inner + v.away) + v.own + v.rho_L * G2)),
         "D.1 between": Step(4 * e2 * v.rho_L, G2, v.heterogeneous),
     }
-    return Sum(steps, after, sum(consensus_right(draw).values()))
+    return Sum(steps, after, consensus_terms(v, v.keep, v.rho_L, v.own, v.inner, v.away))
 
 
 @claim(
     "afga.lemma-f-2-assembly",
     statement="The three steps that are assumed here add up to Lemma F.2, eq. (42) averaged over the clusters, for "
     "every zeta > 0 and all K, n, m and constants",
-    source=Source(AFGA, "ours, for Lemma F.2 (L2850-3077)"),
-    engine=Engine.SYMBOLIC,
+    source="ours, for Lemma F.2 (L2850-3077)",
     extent=Extent.PART,
     assumptions=F2_STEPS,
     chain="eq-44-repaired lemma-f-1-lines",
 )
 def f_2() -> Finding:
     """The sum has no slack, which explains the paper's constants."""
-    return summed(consensus_step, F2_STEPS, consensus_right)
+    return summed(consensus_step, F2_STEPS)

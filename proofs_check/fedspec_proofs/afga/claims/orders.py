@@ -24,7 +24,7 @@ from fedspec_proofs.afga.kit.server_inductions import (
     simulated,
     system,
 )
-from fedspec_proofs.claim import AFGA, Engine, Finding, Source, claim
+from fedspec_proofs.claim import Engine, Finding, claim
 from fedspec_proofs.engines.smt import Formulas, some
 
 WANG = "ours, about FedAMS beside eq. (2) (L112-130); external: Wang, Lin and Chen (2022), named in footnote 5"
@@ -51,7 +51,7 @@ def below_P(v_hat: Any, P: Any, eps: Any) -> Any:
     "afga.amsgrad-order",
     statement="For FedAMSGrad's server, at every round and in every coordinate: 0 <= v <= v_hat <= the largest "
     "Delta^2 so far, |m| <= the largest |Delta| so far, and v_hat never falls",
-    source=Source(AFGA, "ours, about eq. (2) (L112-130)"),
+    source="ours, about eq. (2) (L112-130)",
     engine=Engine.SMT,
     assumptions=WORDS,
 )
@@ -68,7 +68,7 @@ def fedams(state: AmsGrad, delta: Vector, **numbers: Any) -> AmsGrad:
 @claim(
     "afga.fedams-order",
     statement="For FedAMS, option 1, the same with v_hat <= max(largest Delta^2 so far, eps), and v_hat >= eps",
-    source=Source(AFGA, WANG),
+    source=WANG,
     engine=Engine.SMT,
     assumptions=WORDS,
 )

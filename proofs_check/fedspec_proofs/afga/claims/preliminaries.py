@@ -17,10 +17,10 @@ from fedspec_proofs.afga.claims.sequences import doubly, row_stochastic
 from fedspec_proofs.afga.kit.constants import doubly_stochastic, keeps, mixes, only_consensus_is_fixed
 from fedspec_proofs.afga.kit.network import EXACT
 from fedspec_proofs.afga.kit.networks import blended_permutation
-from fedspec_proofs.claim import AFGA, Engine, Finding, Severity, Source, Verdict, claim
+from fedspec_proofs.claim import Engine, Finding, Severity, Verdict, claim
 from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.draw import Draw, curried
+from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.refutation import refutation
 
 APPENDIX = "Appendix C"
@@ -29,7 +29,7 @@ APPENDIX = "Appendix C"
 @claim(
     "afga.eq-7",
     statement="(W - J)(W - J) = W - J for doubly stochastic W, so that its eigenvalues are 0 and 1",
-    source=Source(AFGA, f"{APPENDIX}, eq. (7) (L1045-1049)"),
+    source=f"{APPENDIX}, eq. (7) (L1045-1049)",
     severity=Severity.PROOF_BREAKS,
 )
 def eq_7() -> Finding:
@@ -51,21 +51,18 @@ def eq_7() -> Finding:
 @claim(
     "afga.eq-7-repaired",
     statement="(W - J)^2 = W^2 - J for doubly stochastic W, and WJ = JW = J",
-    source=Source(AFGA, f"ours, for {APPENDIX}, eq. (7) (L1045)"),
-    engine=Engine.SYMBOLIC,
+    source=f"ours, for {APPENDIX}, eq. (7) (L1045)",
     sizes="n = 2 and 3",
     assumptions={"columns of W sum to one": "1'W = 1'; the rows are meant to as well"},
 )
 def eq_7_repaired() -> Finding:
     """Proof for n = 2 and n = 3, for every doubly stochastic matrix."""
 
-    def body(n: int, make: Callable[[Draw, int], Mixing]) -> Body:
-        def one(draw: Draw) -> list[Any]:
-            W, J = make(draw, n), topology.complete(n, EXACT)
-            gap = W - J
-            return [*(gap @ gap - (W @ W - J)).ravel(), *(W @ J - J).ravel(), *(J @ W - J).ravel()]
-
-        return one
+    @curried
+    def body(draw: Draw, n: int, make: Callable[[Draw, int], Mixing]) -> list[Any]:
+        W, J = make(draw, n), topology.complete(n, EXACT)
+        gap = W - J
+        return [*(gap @ gap - (W @ W - J)).ravel(), *(W @ J - J).ravel(), *(J @ W - J).ravel()]
 
     weaker = {"n = 2, rows only": body(2, row_stochastic)}
     return identities(
@@ -73,25 +70,21 @@ def eq_7_repaired() -> Finding:
     )
 
 
-def _shrinks(n: int, weight: Any = 1, make: Callable[[Draw, int], Mixing] = doubly) -> Body:
+@curried
+def _shrinks(draw: Draw, n: int, weight: Any = 1, make: Callable[[Draw, int], Mixing] = doubly) -> list[Any]:
     """|x|^2 - |(W - J) x|^2 less n xbar^2 + 1/2 sum (W'W)_jk (x_j - x_k)^2, (W - J) x = Wx - J Wx by the rule."""
-
-    def body(draw: Draw) -> list[Any]:
-        W, x = make(draw, n), draw("x", n, 1)
-        J = topology.complete(n, EXACT)
-        image = gossip(x, W) - J @ gossip(x, W)
-        gram, centre = W.T @ W, sum(x[:, 0]) / F(n)
-        pairs = sum(gram[j, k] * (x[j, 0] - x[k, 0]) ** 2 for j in range(n) for k in range(j))
-        return [sum(x[:, 0] ** 2) - sum(image[:, 0] ** 2) - n * centre**2 - weight * pairs]
-
-    return body
+    W, x = make(draw, n), draw("x", n, 1)
+    J = topology.complete(n, EXACT)
+    image = gossip(x, W) - J @ gossip(x, W)
+    gram, centre = W.T @ W, sum(x[:, 0]) / F(n)
+    pairs = sum(gram[j, k] * (x[j, 0] - x[k, 0]) ** 2 for j in range(n) for k in range(j))
+    return [sum(x[:, 0] ** 2) - sum(image[:, 0] ** 2) - n * centre**2 - weight * pairs]
 
 
 @claim(
     "afga.appendix-c",
     statement="||W - J||_2 <= 1: |x|^2 - |(W - J)x|^2 = n xbar^2 + 1/2 sum_jk (W'W)_jk (x_j - x_k)^2 >= 0",
-    source=Source(AFGA, f"{APPENDIX} (L1051-1052), footnote 2 and L277"),
-    engine=Engine.SYMBOLIC,
+    source=f"{APPENDIX} (L1051-1052), footnote 2 and L277",
     sizes="n = 2 and 3",
     assumptions={"columns of W sum to one": "with rows that do; W'W is then doubly stochastic"},
 )
@@ -108,7 +101,7 @@ def appendix_c() -> Finding:
 @claim(
     "afga.appendix-c-maximum",
     statement="||W - J||_2 attains its bound 1 (claim appendix-c) at W = I; at permutations and parted matrices too",
-    source=Source(AFGA, f"{APPENDIX} (L1051)"),
+    source=f"{APPENDIX} (L1051)",
     engine=Engine.EXACT,
     sizes="I and a cyclic permutation for n = 2..5, two parted pairs",
 )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fedspec.arith import minimum
-from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Severity, Source, claim, false
+from fedspec_proofs.claim import Extent, Finding, Severity, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide, decided
 from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw, several
@@ -16,11 +16,17 @@ from fedspec_proofs.engines.smt import every
 from fedspec_proofs.refutation import refutation
 
 
+def _eq_30_at(rng: np.random.Generator) -> dict[str, F]:
+    n = int(rng.integers(2, 9))
+    m = int(rng.integers(1, n + 1))
+    rho = F(m, m + n) * F(int(rng.integers(0, 5)), 4)
+    return {"n": F(n), "m": F(m), "rho": rho, "H": 1 / (1 - rho) * F(int(rng.integers(0, 3)), 2)}
+
+
 @claim(
     "afga.eq-30",
     statement="Eq. (31), rho^2/(1 - rho) <= m^2/n^2, gives eq. (30), n(n-m)/(m^2 (n-1)) H rho^2 <= 1/n",
-    source=Source(AFGA, "ours, for eqs. (30) and (31) (L2161-2166), in the direction that the proof uses"),
-    engine=Engine.SMT,
+    source="ours, for eqs. (30) and (31) (L2161-2166), in the direction that the proof uses",
     extent=Extent.WHOLE,
     assumptions={
         "sizes": "1 <= m <= n, n > 1",
@@ -29,31 +35,22 @@ from fedspec_proofs.refutation import refutation
     },
     repairs="afga.eq-31",
 )
-def eq_30() -> Finding:
+@decided(sample=_eq_30_at, timeout_ms=5000)
+def eq_30(draw: Draw) -> Statement:
     """Proof for all real m, n and rho, not only whole numbers."""
-
-    def body(draw: Draw) -> Statement:
-        n, m, rho, H = several(draw, "n, m, rho, H")
-        given = {
-            "sizes": every(m >= 1, m <= n, n > 1),
-            "eq. (31)": every(rho >= 0, rho < 1, rho**2 * n**2 <= m**2 * (1 - rho)),
-            "H": every(H >= 0, H * (1 - rho) <= 1),
-        }
-        return Statement(given, {"eq. (30)": n**2 * (n - m) * H * rho**2 <= m**2 * (n - 1)})
-
-    def sample(rng: np.random.Generator) -> dict[str, F]:
-        n = int(rng.integers(2, 9))
-        m = int(rng.integers(1, n + 1))
-        rho = F(m, m + n) * F(int(rng.integers(0, 5)), 4)
-        return {"n": F(n), "m": F(m), "rho": rho, "H": 1 / (1 - rho) * F(int(rng.integers(0, 3)), 2)}
-
-    return decide(body, sample=sample, timeout_ms=5000)
+    n, m, rho, H = several(draw, "n, m, rho, H")
+    given = {
+        "sizes": every(m >= 1, m <= n, n > 1),
+        "eq. (31)": every(rho >= 0, rho < 1, rho**2 * n**2 <= m**2 * (1 - rho)),
+        "H": every(H >= 0, H * (1 - rho) <= 1),
+    }
+    return Statement(given, {"eq. (30)": n**2 * (n - m) * H * rho**2 <= m**2 * (n - 1)})
 
 
 @claim(
     "afga.eq-31",
     statement="Eq. (30), n(n-m)/(m^2 (n-1)) H rho^2 <= 1/n, implies eq. (31), rho^2/(1 - rho) <= m^2/n^2",
-    source=Source(AFGA, "eqs. (30) and (31), as worded (L2161-2166)"),
+    source="eqs. (30) and (31), as worded (L2161-2166)",
     severity=Severity.SLIP,
 )
 def eq_31() -> Finding:
@@ -113,8 +110,7 @@ def _sample_steps(rng: np.random.Generator) -> dict[str, F]:
     "afga.eq-32",
     statement="rho <= m/(m + n) gives H rho^2 <= rho^2/(1 - rho) <= m^2/((m + n) n) <= m^2/n^2, H = min{1/(1 - rho), "
     "I}, and (n - m)/((n - 1)(m + n)) <= 1/n; the first is = for I >= 2",
-    source=Source(AFGA, "eq. (32) (L2177), but for its first sign, an erratum"),
-    engine=Engine.SMT,
+    source="eq. (32) (L2177), but for its first sign, an erratum",
     extent=Extent.PART,
     assumptions={
         "sizes": "1 <= m <= n, n > 1",
@@ -147,7 +143,7 @@ def _noise_of_t_2(steps: Any, n: Any, rho: Any, H: Any) -> Any:
     "afga.eq-29",
     statement="What the first bracket of eq. (28) has of sigma^2, over eta eta_l I, is at most that of eq. (29), C L^2 "
     "eta_l^2 I rho^2 (1 + 1/n) sigma^2, for a C that is irrelevant to the parameters",
-    source=Source(AFGA, "from eq. (28) to eq. (29) (L2081-2147), and so T2 of eq. (33) (L2299)"),
+    source="from eq. (28) to eq. (29) (L2081-2147), and so T2 of eq. (33) (L2299)",
     severity=Severity.PROOF_BREAKS,
 )
 def eq_29() -> Finding:
@@ -168,7 +164,7 @@ def eq_29() -> Finding:
 @claim(
     "afga.eq-29-repaired",
     statement="The same with I {rho^2 (1 + 1/n) + 1/n} sigma^2 in eq. (29), C = 3 C_1",
-    source=Source(AFGA, "ours, for eq. (29) (L2147)"),
+    source="ours, for eq. (29) (L2147)",
     extent=Extent.WHOLE,
     assumptions={"sizes": "n >= 1, I >= 1", "H": "0 <= H <= I"},
 )

@@ -22,9 +22,9 @@ from fedspec_proofs.afga.claims.sequences import doubly
 from fedspec_proofs.afga.kit.constants import between, dissimilar
 from fedspec_proofs.afga.kit.network import EXACT, Network, hyper
 from fedspec_proofs.afga.kit.networks import conditions, two_tilts
-from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Sharpness, Source, Verdict, claim, false
-from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.claim import Engine, Extent, Finding, Sharpness, Verdict, claim, false
+from fedspec_proofs.engines.draw import Draw, curried
+from fedspec_proofs.engines.identities import identities
 
 Sets = Sequence[tuple[int, ...]]
 
@@ -51,13 +51,11 @@ def _fedamsgrad(x: Vector, clients: Sequence[Oracle], S: tuple[int, ...], steps:
     return aggregate(messages, Weighting.UNIFORM, messages[0].delta)
 
 
-def _against_fedamsgrad(n: int, S: tuple[int, ...], computing: Sets, mixing: Mixing) -> Body:
-    def body(draw: Draw) -> list[Any]:
-        x, eta_l, clients = draw("x", 1), draw("eta_l", positive=True), affine(draw, n)
-        ours = afga.change(hyper(eta_l), x, clients, Exchange(S, tuple(computing), mixing))
-        return list(ours - _fedamsgrad(x, clients, S, len(computing), eta_l))
-
-    return body
+@curried
+def _against_fedamsgrad(draw: Draw, n: int, S: tuple[int, ...], computing: Sets, mixing: Mixing) -> list[Any]:
+    x, eta_l, clients = draw("x", 1), draw("eta_l", positive=True), affine(draw, n)
+    ours = afga.change(hyper(eta_l), x, clients, Exchange(S, tuple(computing), mixing))
+    return list(ours - _fedamsgrad(x, clients, S, len(computing), eta_l))
 
 
 def _servers(draw: Draw) -> list[Any]:
@@ -78,8 +76,7 @@ def _servers(draw: Draw) -> list[Any]:
     "afga.reduction",
     statement="With W = I and S_(r,t) = S_r for every t, the Delta of AFGA is that of FedAMSGrad, and so is the "
     "server's step",
-    source=Source(AFGA, "Section 3 (L221-223), which prints S_t and x^j for S_r and x^i"),
-    engine=Engine.SYMBOLIC,
+    source="Section 3 (L221-223), which prints S_t and x^j for S_r and x^i",
     sizes="n = 3 clients, I = 2, d = 1, gradients a_i x + c_i, S_r of one and of two clients",
     assumptions={
         "no mixing": "W = I, which Assumption 4.5 excludes",
@@ -104,22 +101,19 @@ def reduction() -> Finding:
     )
 
 
-def _one_cluster(n: int, S: tuple[int, ...], computing: Sets, clusters: Any) -> Body:
-    def body(draw: Draw) -> list[Any]:
-        x, eta_l, clients, W = draw("x", 1), draw("eta_l", positive=True), affine(draw, n), doubly(draw, n)
-        plan = Exchange(S, tuple(computing), W, clusters)
-        h = hyper(eta_l)
-        delta, _ = cafga.change(h, x, np.stack([x] * n), clients, plan)
-        return list(delta - afga.change(hyper(eta_l), x, clients, Exchange(S, tuple(computing), W)))
-
-    return body
+@curried
+def _one_cluster(draw: Draw, n: int, S: tuple[int, ...], computing: Sets, clusters: Any) -> list[Any]:
+    x, eta_l, clients, W = draw("x", 1), draw("eta_l", positive=True), affine(draw, n), doubly(draw, n)
+    plan = Exchange(S, tuple(computing), W, clusters)
+    h = hyper(eta_l)
+    delta, _ = cafga.change(h, x, np.stack([x] * n), clients, plan)
+    return list(delta - afga.change(hyper(eta_l), x, clients, Exchange(S, tuple(computing), W)))
 
 
 @claim(
     "afga.one-cluster",
     statement="CAFGA with one cluster is AFGA: the same Delta for the same sets and the same W",
-    source=Source(AFGA, "Section 5 (L355-410) and after Assumption D.2 (L1079)"),
-    engine=Engine.SYMBOLIC,
+    source="Section 5 (L355-410) and after Assumption D.2 (L1079)",
     sizes="n = 2 clients, I = 2, d = 1, gradients a_i x + c_i, every doubly stochastic W",
     assumptions={"K = 1": "one cluster of all clients"},
 )
@@ -133,7 +127,7 @@ def one_cluster() -> Finding:
 @claim(
     "afga.assumptions-at-k-1",
     statement="At K = 1 Assumption D.1 is Assumption 4.4 with alpha = 1 and sigma_c = 0, and D.2 is 4.5",
-    source=Source(AFGA, "after Assumption D.2 (L1079-1092)"),
+    source="after Assumption D.2 (L1079-1092)",
     engine=Engine.EXACT,
     verdict=Verdict.CHECKED,
     extent=Extent.WHOLE,
@@ -157,8 +151,7 @@ def at_k_1() -> Finding:
 @claim(
     "afga.remark-3-1",
     statement="Re-sampling and gossip reduce the impact of heterogeneity and accelerate convergence in practice",
-    source=Source(AFGA, "Remark 3.1 (L226)"),
-    engine=Engine.EXACT,
+    source="Remark 3.1 (L226)",
     verdict=Verdict.UNDECIDABLE,
 )
 def remark_3_1() -> Finding:

@@ -10,11 +10,11 @@ import numpy as np
 
 from fedspec.algorithms.afga import mean_change
 from fedspec.mixing.gossip import cluster_mean
-from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Source, claim, false
+from fedspec_proofs.claim import Dropped, Extent, Finding, claim, false
 from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.draw import Draw, several
+from fedspec_proofs.engines.draw import Draw, curried, several
 from fedspec_proofs.engines.expectation import independent, mean, subsets
-from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.identities import identities
 
 SIZES = [(1, 2, 1), (1, 2, 2), (1, 3, 1), (1, 3, 2), (1, 4, 2), (1, 4, 3), (2, 2, 1), (2, 2, 2), (2, 3, 2), (3, 2, 1)]
 L = "Lemma F.6, eq. (87) (L4539)"
@@ -48,14 +48,11 @@ def moment(y: Any, K: int, n: int, m: int, chance: Any = None) -> Any:
     return p**2 * sum(y[:, 0]) ** 2 + F(m * (n - m), n * (n - 1)) * _spread(y, K, n)
 
 
-def exactly(K: int, n: int, m: int, chance: Any = None) -> Body:
+@curried
+def exactly(draw: Draw, K: int, n: int, m: int, chance: Any = None) -> list[Any]:
     """Identity between the enumerated second moment and the exact formula."""
-
-    def body(draw: Draw) -> list[Any]:
-        y = draw("y", K * n, 1)
-        return [expected(y, K, n, m) - moment(y, K, n, m, chance)]
-
-    return body
+    y = draw("y", K * n, 1)
+    return [expected(y, K, n, m) - moment(y, K, n, m, chance)]
 
 
 def bound(y: Any, K: int, n: int, m: int) -> Any:
@@ -70,14 +67,11 @@ def slack(y: Any, K: int, n: int, m: int) -> Any:
     return F(m * (n - m), n * (n - 1)) * ((K - 1) * _spread(y, K, n) + n * apart)
 
 
-def gap(K: int, n: int, m: int) -> Body:
+@curried
+def gap(draw: Draw, K: int, n: int, m: int) -> list[Any]:
     """Right side of eq. (87) minus its left side and the stated difference; zero if the difference is exact."""
-
-    def body(draw: Draw) -> list[Any]:
-        y = draw("y", K * n, 1)
-        return [bound(y, K, n, m) - expected(y, K, n, m) - slack(y, K, n, m)]
-
-    return body
+    y = draw("y", K * n, 1)
+    return [bound(y, K, n, m) - expected(y, K, n, m) - slack(y, K, n, m)]
 
 
 def _chances(draw: Draw) -> tuple[Any, Any, Any, Any]:
@@ -164,8 +158,7 @@ def _not_between() -> Dropped:
     statement="E|sum_k sum_i 1{i in S^k} y_(k,i)|^2 <= m(m-1)/(n(n-1)) |sum y|^2 + K m(n-m)/(n(n-1)) sum |y|^2, S^k "
     "the clients of cluster k that are drawn; the difference is m(n-m)/(n(n-1)) {(K-1) sum |y - ybar_k|^2 + n "
     "sum_(k<l) |ybar_k - ybar_l|^2}",
-    source=Source(AFGA, L),
-    engine=Engine.SYMBOLIC,
+    source=L,
     extent=Extent.WHOLE,
     assumptions=DRAWS,
 )
@@ -186,8 +179,7 @@ def lemma_f_6() -> Finding:
     "afga.lemma-f-6-exact",
     statement="E|sum_k sum_i 1{i in S^k} y_(k,i)|^2 = (m/n)^2 |sum y|^2 + m(n-m)/(n(n-1)) sum_k sum_i |y_(k,i) - "
     "ybar_k|^2, S^k the clients of cluster k that are drawn",
-    source=Source(AFGA, "ours, about " + L),
-    engine=Engine.SYMBOLIC,
+    source="ours, about " + L,
     assumptions=DRAWS,
 )
 def lemma_f_6_exact() -> Finding:
@@ -218,8 +210,7 @@ def _around(draw: Draw) -> list[Any]:
     "afga.eq-39",
     statement="(1/n) sum over S^k_t of grad f_i(xbar^k) has the variance m(n-m)/(n(n-1)) 1/n^2 sum_i |grad f_i - grad "
     "fbar_k|^2 <= m(n-m)/(n(n-1)) sigma_k^2/n",
-    source=Source(AFGA, "Lemma F.1, the display after eq. (39) (L2722-2756), which drops the last 1/n"),
-    engine=Engine.SYMBOLIC,
+    source="Lemma F.1, the display after eq. (39) (L2722-2756), which drops the last 1/n",
     extent=Extent.WHOLE,
     assumptions={
         "without replacement": DRAWS["without replacement"],
@@ -230,13 +221,11 @@ def _around(draw: Draw) -> list[Any]:
 def eq_39() -> Finding:
     """Lemma F.6 for y_i = grad f_i - grad fbar_k, with sum zero; then at n <= 4, d = 1, by enumerating every draw."""
 
-    def body(n: int, m: int) -> Body:
-        def one(draw: Draw) -> list[Any]:
-            g = draw("g", n, 1)
-            y = g - sum(g[:, 0]) / F(n)
-            return [expected(y / F(n), 1, n, m) - F(m * (n - m), n * (n - 1)) / F(n**2) * sum(y[:, 0] ** 2)]
-
-        return one
+    @curried
+    def body(draw: Draw, n: int, m: int) -> list[Any]:
+        g = draw("g", n, 1)
+        y = g - sum(g[:, 0]) / F(n)
+        return [expected(y / F(n), 1, n, m) - F(m * (n - m), n * (n - 1)) / F(n**2) * sum(y[:, 0] ** 2)]
 
     sizes = {f"n = {n}, m = {m}": body(n, m) for n, m in ((2, 1), (2, 2), (3, 1), (3, 2), (4, 2))}
     found = identities({"any n": _around, **sizes}, instances=8)

@@ -22,9 +22,9 @@ from fedspec_proofs.afga.kit.mixed import mean_after_exchange, mean_of_senders
 from fedspec_proofs.afga.kit.network import hyper
 from fedspec_proofs.afga.kit.networks import blended_permutation
 from fedspec_proofs.afga.kit.rounds import given, models
-from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Source, claim
+from fedspec_proofs.claim import Dropped, Extent, Finding, claim
 from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, curried
 from fedspec_proofs.engines.identities import Body, identities
 
 
@@ -33,9 +33,8 @@ def doubly(draw: Draw, n: int) -> Mixing:
     orders = list(permutations(range(n)))
     share = draw("p", len(orders), positive=True)
     total = sum(share[1:], start=share[0])
-    W = np.empty((n, n), dtype=object)
-    for i, j in np.ndindex(n, n):
-        W[i, j] = sum(s for s, order in zip(share, orders, strict=True) if order[i] == j) / total
+    shares = [sum(s for s, order in zip(share, orders, strict=True) if order[i] == j) for i, j in np.ndindex(n, n)]
+    W: Mixing = exact.objects(shares).reshape(n, n) / total
     return W
 
 
@@ -46,19 +45,18 @@ def row_stochastic(draw: Draw, n: int) -> Mixing:
     return out
 
 
-def _mean_moves(n: int, sets: tuple[tuple[int, ...], ...], matrix: Callable[[Draw, int], Mixing]) -> Body:
+@curried
+def _mean_moves(
+    draw: Draw, n: int, sets: tuple[tuple[int, ...], ...], matrix: Callable[[Draw, int], Mixing]
+) -> list[Any]:
     """xbar_t - x_r + eta_l/n sum of the gradients of the sets, after each local step."""
-
-    def body(draw: Draw) -> list[Any]:
-        x, eta_l, g = draw("x", 2), draw("eta_l", positive=True), draw("g", len(sets), n, 2)
-        W, found = matrix(draw, n), []
-        for t in range(1, len(sets) + 1):
-            X = models(eta_l, x, given(g), sets[:t], W)
-            taken = sum(g[s, i] for s, S in enumerate(sets[:t]) for i in S)
-            found.append(X.sum(axis=0) / n - x + eta_l * taken / n)
-        return list(np.ravel(found))
-
-    return body
+    x, eta_l, g = draw("x", 2), draw("eta_l", positive=True), draw("g", len(sets), n, 2)
+    W, found = matrix(draw, n), []
+    for t in range(1, len(sets) + 1):
+        X = models(eta_l, x, given(g), sets[:t], W)
+        taken = sum(g[s, i] for s, S in enumerate(sets[:t]) for i in S)
+        found.append(X.sum(axis=0) / n - x + eta_l * taken / n)
+    return list(np.ravel(found))
 
 
 SETS: dict[str, tuple[int, tuple[tuple[int, ...], ...]]] = {
@@ -71,8 +69,7 @@ SETS: dict[str, tuple[int, tuple[tuple[int, ...], ...]]] = {
     "afga.eq-9",
     statement="The mean model moves by -(eta_l/n) sum of the gradients of those who compute, whatever the mixing "
     "does: xbar_(t+1) = xbar_t - eta_l gbar_t and Deltabar = -eta_l sum_t gbar_t",
-    source=Source(AFGA, "eqs. (9)-(11) (L1130-1177)"),
-    engine=Engine.SYMBOLIC,
+    source="eqs. (9)-(11) (L1130-1177)",
     extent=Extent.WHOLE,
     assumptions={"columns of W sum to one": "1'W = 1', the half of Assumption 4.5 that the mean needs"},
 )
@@ -87,18 +84,15 @@ def eq_9() -> Finding:
     return identities(bodies, without={"columns of W sum to one": rows}, instances=8)
 
 
-def _drawn(K: int, n: int, m: int, weight: Any = 1, only: int | None = None) -> Body:
+@curried
+def _drawn(draw: Draw, K: int, n: int, m: int, weight: Any = 1, only: int | None = None) -> list[Any]:
     """The mean of Delta_r over the senders (or ``only`` some sets of them) less the mean change of all clients."""
-
-    def body(draw: Draw) -> list[Any]:
-        X, x = draw("X", K * n, 1), draw("x", 1)
-        sets = list(combinations(range(n), m))[:only]
-        one = [mean_change(X[k * n : (k + 1) * n], x, S) for k in range(K) for S in sets]
-        means: list[Any] = [sum(one[k * len(sets) : (k + 1) * len(sets)]) / F(len(sets)) for k in range(K)]
-        share = exact.vector(*[F(1, K)] * K)
-        return list(cluster_mean(np.stack(means), share) * weight - (X.sum(axis=0) / F(K * n) - x))
-
-    return body
+    X, x = draw("X", K * n, 1), draw("x", 1)
+    sets = list(combinations(range(n), m))[:only]
+    one = [mean_change(X[k * n : (k + 1) * n], x, S) for k in range(K) for S in sets]
+    means: list[Any] = [sum(one[k * len(sets) : (k + 1) * len(sets)]) / F(len(sets)) for k in range(K)]
+    share = exact.vector(*[F(1, K)] * K)
+    return list(cluster_mean(np.stack(means), share) * weight - (X.sum(axis=0) / F(K * n) - x))
 
 
 SIZES = [(1, 2, 1), (1, 3, 2), (1, 4, 2), (2, 2, 1), (2, 3, 2), (3, 2, 1)]
@@ -117,8 +111,7 @@ def _dependent() -> Dropped:
 @claim(
     "afga.eq-12",
     statement="Given the local runs, the mean of Delta_r over the senders is Deltabar_r, the one of all clients",
-    source=Source(AFGA, "eq. (12) (L1180-1239), whose words have it the other way round"),
-    engine=Engine.SYMBOLIC,
+    source="eq. (12) (L1180-1239), whose words have it the other way round",
     extent=Extent.WHOLE,
     assumptions={
         "S_r independent": "the senders are drawn without regard to who computed",

@@ -8,15 +8,8 @@ from fractions import Fraction as F
 from typing import Any
 
 from fedspec.server.amsgrad import AmsGrad, amsgrad, init
-from fedspec_proofs.afga.kit.server_inductions import (
-    broken_by,
-    domain,
-    finding,
-    fresh,
-    numbers,
-    simulated,
-)
-from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Source, claim, false
+from fedspec_proofs.afga.kit.server_inductions import broken_by, domain, finding, fresh, numbers, simulated
+from fedspec_proofs.claim import Extent, Finding, claim, false
 from fedspec_proofs.engines.enclosure import sqrt_above, sqrt_below
 from fedspec_proofs.engines.reals import Real, real, reals
 from fedspec_proofs.engines.smt import Formulas, Induction, prove
@@ -63,8 +56,7 @@ def _momentum(factor: int) -> Finding:
 @claim(
     "afga.lemma-f-7",
     statement="sum_r |m_r|^2 <= sum_r |Delta_r|^2 on every path, so in expectation",
-    source=Source(AFGA, "Lemma F.7, eq. (91) (L4724)"),
-    engine=Engine.SMT,
+    source="Lemma F.7, eq. (91) (L4724)",
     extent=Extent.WHOLE,
     assumptions={"0 <= beta1 < 1": "decay of the first moment"},
 )
@@ -147,8 +139,7 @@ def _without_start(bound: Callable[[Any], Any]) -> Mapping[str, Any]:
     "afga.lemma-f-9",
     statement="sum_r ||V_(r-1)^(-1/2) - V_r^(-1/2)||_1 = d/sqrt(eps) - sum_j (v_hat_(R,j) + eps)^(-1/2) <= "
     "d/sqrt(eps), and sum_r ||.||^2 <= d/eps",
-    source=Source(AFGA, "Lemma F.9, eq. (95) (L4821)"),
-    engine=Engine.SMT,
+    source="Lemma F.9, eq. (95) (L4821)",
     extent=Extent.WHOLE,
     assumptions={"v_hat_0 = 0": "the start, which the paper does not print"},
 )

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Second, Source, Verdict, claim
-from fedspec_proofs.engines.algebra import Statement, decide, decided
+from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Second, Verdict, claim
+from fedspec_proofs.engines.algebra import Statement, decided
 from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.reals import real
 from fedspec_proofs.engines.smt import every, prove
@@ -46,7 +46,7 @@ def _sample_roots(rng: np.random.Generator) -> dict[str, F]:
 @claim(
     "afga.eigenvalues-of-g",
     statement="0 <= lambda_1 <= min(a, C_I) and lambda_2 >= max(a, C_I)",
-    source=Source(AFGA, "Lemma F.3, used for eqs. (54)-(57) (L3165-3262)"),
+    source="Lemma F.3, used for eqs. (54)-(57) (L3165-3262)",
     extent=Extent.WHOLE,
     assumptions=ROOTS,
 )
@@ -67,12 +67,17 @@ def _sample_step(rng: np.random.Generator) -> dict[str, F]:
     return {"I": steps, "e": F(int(rng.integers(0, 9)), 8 * 64) / steps**2}
 
 
+def _eq_60_at(rng: np.random.Generator) -> dict[str, F]:
+    found = _sample_step(rng)
+    rho = (1 - 1 / found["I"]) * F(int(rng.integers(0, 5)), 4)
+    return {**found, "rho": rho, "w": F(int(rng.integers(0, 8)), 8), "q": rho**2 / (1 - rho)}
+
+
 @claim(
     "afga.eq-60",
     statement="In both cases the other disc lies below 1 + 3/(4I - 1): max rho_k^2 (1 + 1/zeta) + 8 eta_l^2 rho_L L^2 "
     "<= 1 in case 1, and <= 1 + 3/(4I - 1) in case 2",
-    source=Source(AFGA, "Lemma F.3, eqs. (60) and (67), last bounds (L3324, L3546)"),
-    engine=Engine.SMT,
+    source="Lemma F.3, eqs. (60) and (67), last bounds (L3324, L3546)",
     extent=Extent.WHOLE,
     assumptions={
         "I >= 1": "there is a local step",
@@ -81,36 +86,27 @@ def _sample_step(rng: np.random.Generator) -> dict[str, F]:
         "case 2": "0 <= w < 1 in place of rho, zeta = 4I - 1, rho_L = 4 I w^2",
     },
 )
-def eq_60() -> Finding:
+@decided(sample=_eq_60_at, timeout_ms=5000)
+def eq_60(draw: Draw) -> Statement:
     """Proof for every real I >= 1; the printed terms in between have wrong denominators and are not needed."""
-
-    def body(draw: Draw) -> Statement:
-        steps, e, rho, w, q = several(draw, "I, e, rho, w, q")
-        given = {
-            "I >= 1": steps >= 1,
-            "step": every(e >= 0, 64 * steps**2 * e <= 1),
-            "case 1": every(rho >= 0, steps * rho <= steps - 1, q * (1 - rho) == rho**2),
-            "case 2": every(w >= 0, w < 1),
-        }
-        shown = {
-            "case 1": rho + 8 * e * q <= 1,
-            "case 2": w**2 * 4 * steps + 32 * steps * e * w**2 * (4 * steps - 1) <= 4 * steps + 2,
-        }
-        return Statement(given, shown)
-
-    def sample(rng: np.random.Generator) -> dict[str, F]:
-        found = _sample_step(rng)
-        rho = (1 - 1 / found["I"]) * F(int(rng.integers(0, 5)), 4)
-        return {**found, "rho": rho, "w": F(int(rng.integers(0, 8)), 8), "q": rho**2 / (1 - rho)}
-
-    return decide(body, sample=sample, timeout_ms=5000)
+    steps, e, rho, w, q = several(draw, "I, e, rho, w, q")
+    given = {
+        "I >= 1": steps >= 1,
+        "step": every(e >= 0, 64 * steps**2 * e <= 1),
+        "case 1": every(rho >= 0, steps * rho <= steps - 1, q * (1 - rho) == rho**2),
+        "case 2": every(w >= 0, w < 1),
+    }
+    shown = {
+        "case 1": rho + 8 * e * q <= 1,
+        "case 2": w**2 * 4 * steps + 32 * steps * e * w**2 * (4 * steps - 1) <= 4 * steps + 2,
+    }
+    return Statement(given, shown)
 
 
 @claim(
     "afga.eq-61",
     statement="(1 + 3/(4I - 1))^j <= 3 for j <= I, I >= 1, hence lambda_2^j <= 3, and (1 + 2/(4I - 1))^j <= 3",
-    source=Source(AFGA, "Lemma F.3, eqs. (61) and (64) (L3338, L3421)"),
-    engine=Engine.SMT,
+    source="Lemma F.3, eqs. (61) and (64) (L3338, L3421)",
     extent=Extent.WHOLE,
     assumptions={"j <= I": "I >= 1, and j is a whole number from 0 to I"},
 )

@@ -20,8 +20,9 @@ from fedspec_proofs.afga.kit.rounds import (
     slopes_at_models,
 )
 from fedspec_proofs.claim import Dropped, Finding
-from fedspec_proofs.engines.search import Inequality, Sides, broken, searched
-from fedspec_proofs.words import as_text, short
+from fedspec_proofs.engines import combine
+from fedspec_proofs.engines.search import Inequality, Sides, searched
+from fedspec_proofs.words import as_text
 
 F = Fraction
 
@@ -189,9 +190,6 @@ def by_hand(sides: Callable[[Network], Iterable[Sides]], *names: str) -> dict[st
     inequality = Inequality(network, some(HOLDS, *names), sides)
     dropped = dict.fromkeys(names, Dropped(False, "none of the networks that break it alone is a counterexample"))
     for name, net in BREAKING:
-        if name in dropped and inequality.met(net, (name,)):
-            bad = next((s for s in inequality.summed(net) if broken(s)), None)
-            if bad:
-                words = f"by hand: {as_text(net)}: left side {short(bad[0])}, right side {short(bad[1])}"
-                dropped[name] = Dropped(True, words)
+        if name in dropped and (shown := combine.by_hand(inequality, name, f"by hand: {as_text(net)}", net)):
+            dropped[name] = shown
     return dropped

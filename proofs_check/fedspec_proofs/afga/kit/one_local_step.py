@@ -19,6 +19,7 @@ import numpy as np
 from fedspec.arith import Vector
 from fedspec.plan import Oracle
 from fedspec_proofs.afga.kit.rounds import adapt, draws
+from fedspec_proofs.engines.draw import curried
 from fedspec_proofs.engines.worst_case.classes import Function, smooth
 from fedspec_proofs.engines.worst_case.forms import ORIGIN, Form, basis, vector
 from fedspec_proofs.engines.worst_case.proof import Problem
@@ -129,18 +130,15 @@ def made(s: Step, eta: Any) -> Made:
     return Made(drift, consensus, after[0], after[1], between, within, noise, given)
 
 
+@curried
 def _within(
-    s: Step, left: Callable[[Made], Value], terms: Callable[[Made, Any], dict[str, Value]]
-) -> Callable[[Any], Problem]:
+    eta: Any, s: Step, left: Callable[[Made], Value], terms: Callable[[Made, Any], dict[str, Value]]
+) -> Problem:
     """Problem that a quantity after a step is at most the sum of some terms, at a rate."""
-
-    def problem(eta: Any) -> Problem:
-        v = made(s, eta)
-        parts = terms(v, eta * eta)
-        right = sum(parts.values(), Value())
-        return Problem(left(v) - right, v.given, right, terms=parts)
-
-    return problem
+    v = made(s, eta)
+    parts = terms(v, eta * eta)
+    right = sum(parts.values(), Value())
+    return Problem(left(v) - right, v.given, right, terms=parts)
 
 
 def drift_of(s: Step, I: int, growth: Fraction) -> Callable[[Any], Problem]:

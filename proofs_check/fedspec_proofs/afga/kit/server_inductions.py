@@ -15,6 +15,7 @@ from fedspec.arith import Vector
 from fedspec.server.amsgrad import AmsGrad, init
 from fedspec_proofs.claim import Dropped, Engine, Finding, Second, Verdict
 from fedspec_proofs.engines import exact
+from fedspec_proofs.engines.draw import curried
 from fedspec_proofs.engines.mutation import mutate
 from fedspec_proofs.engines.reals import real, reals
 from fedspec_proofs.engines.smt import Formulas, Induction, Proof, every
@@ -59,19 +60,16 @@ def _largest(new: Any, old: Any, candidate: Any) -> Any:
     return z3.And(new >= old, new >= candidate, z3.Or(new == old, new == candidate))
 
 
-def order(ceiling: Callable[[Any, Any], Any]) -> Invariant:
+@curried
+def order(w: Watched, ceiling: Callable[[Any, Any], Any]) -> Mapping[str, Any]:
     """Invariant 0 <= v <= v_hat <= ceiling(P) and |m| <= A, on formulas or on numbers."""
-
-    def invariant(w: Watched) -> Mapping[str, Any]:
-        (m,), (v,), (v_hat,) = w.state.m, w.state.v, w.state.v_hat
-        return {
-            "0 <= v <= v_hat": every(v >= 0, v <= v_hat),
-            "v <= P": v <= w.P,
-            "v_hat <= its ceiling": ceiling(v_hat, w.P),
-            "|m| <= A": every(m <= w.A, -m <= w.A),
-        }
-
-    return invariant
+    (m,), (v,), (v_hat,) = w.state.m, w.state.v, w.state.v_hat
+    return {
+        "0 <= v <= v_hat": every(v >= 0, v <= v_hat),
+        "v <= P": v <= w.P,
+        "v_hat <= its ceiling": ceiling(v_hat, w.P),
+        "|m| <= A": every(m <= w.A, -m <= w.A),
+    }
 
 
 def system(step: Step, invariant: Invariant, given: Formulas) -> Induction[Watched]:

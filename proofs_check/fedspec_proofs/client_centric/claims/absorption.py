@@ -13,7 +13,7 @@ import numpy as np
 from fedspec.algorithms.cc_fedsgd import CCFedSGD, cc_fedsgd, init
 from fedspec.plan import Arrival, Setup
 from fedspec.population import downloaded
-from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
+from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Severity, Verdict, claim
 from fedspec_proofs.client_centric.kit import every_size, term_sums
 from fedspec_proofs.client_centric.kit.every_size import prove_each
 from fedspec_proofs.client_centric.kit.problems import Clients, huber
@@ -37,7 +37,7 @@ def _hits(delays: tuple[int, ...]) -> int:
     "client-centric.hits",
     statement="sum_t |grad f(x_(t - tau_t))|^2 <= tau sum_t |grad f(x_t)|^2 over t < T, as if every version were begun "
     "from in at most tau rounds",
-    source=Source(CLIENT_CENTRIC, "absorbing the delayed gradients (L1072, second inequality)"),
+    source="absorbing the delayed gradients (L1072, second inequality)",
     severity=Severity.CONSTANT,
 )
 def hits() -> Finding:
@@ -68,7 +68,7 @@ def hits() -> Finding:
     "client-centric.hits-repaired",
     statement="Every version x_s is begun from in at most tau + 1 rounds, so that tau + 1 stands in the place of tau, "
     "and in as many as that for some delays: all plans of six rounds with tau <= 3",
-    source=Source(CLIENT_CENTRIC, "ours: absorbing the delayed gradients (L1072), corrected"),
+    source="ours: absorbing the delayed gradients (L1072), corrected",
     engine=Engine.EXACT,
     sizes="six rounds, tau <= 3, one client",
     assumptions={"delays": "tau_t <= tau"},
@@ -154,7 +154,7 @@ def _absorbing(repaired: bool) -> Inequality[Absorption]:
     statement="If eta_l <= 1 / (sqrt(120 eps tau) K_max L), the term with the delayed gradients is absorbed: the sum "
     "of (30 eta eta_l^3 L^2 / eps) K^2 |grad f(x_(t - tau))|^2 - (eta eta_l / 2) a_t |grad f(x_t)|^2 is at most "
     "-(eta eta_l / (8 eps)) sum |grad f(x_t)|^2",
-    source=Source(CLIENT_CENTRIC, "second condition on eta_l (L228, L1066-1073)"),
+    source="second condition on eta_l (L228, L1066-1073)",
     severity=Severity.CONSTANT,
     assumptions={
         "delays": "tau_(t,i) <= tau",
@@ -190,8 +190,7 @@ def delay_rate() -> Finding:
 @claim(
     "client-centric.delay-rate-repaired",
     statement="It is absorbed if 240 (tau + 1) L^2 K_max^2 eta_l^2 <= 1",
-    source=Source(CLIENT_CENTRIC, "ours: second condition on eta_l (L228, L1066-1073), corrected"),
-    engine=Engine.SMT,
+    source="ours: second condition on eta_l (L228, L1066-1073), corrected",
     extent=Extent.WHOLE,
     assumptions={
         "delays": "tau_(t,i) <= tau",

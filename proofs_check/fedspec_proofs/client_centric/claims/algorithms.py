@@ -23,7 +23,7 @@ from fedspec.problems.quadratic import constant as affine
 from fedspec.readings import Normalise
 from fedspec.server.average import average
 from fedspec.server.client_centric import Maxima, Moments, cc_adam, cc_ams
-from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Extent, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import Dropped, Extent, Finding, Verdict, claim, false
 from fedspec_proofs.client_centric.kit.problems import Clients, flat, huber, through
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
@@ -46,8 +46,7 @@ def _mean(draw: Draw, n: int) -> Any:
 @claim(
     "client-centric.eq-1",
     statement="A buffer that hears every client once averages with the weights 1/n of f = (1/n) sum_i f_i",
-    source=Source(CLIENT_CENTRIC, "eq. (1) (L83)"),
-    engine=Engine.SYMBOLIC,
+    source="eq. (1) (L83)",
     sizes="n <= 4, d = 2",
     assumptions={"equal": "every client counts alike, however many examples it has"},
 )
@@ -74,8 +73,7 @@ def _fedavg(draw: Draw, K: int, n: int, eta: Any) -> Any:
 @claim(
     "client-centric.algorithm-1",
     statement="FedAvg with eta = 1 replaces the model by the mean of the local models",
-    source=Source(CLIENT_CENTRIC, "Algorithm 1, text (L95-97)"),
-    engine=Engine.SYMBOLIC,
+    source="Algorithm 1, text (L95-97)",
     sizes="n <= 3, K = 1 and 3, d = 2",
     assumptions={"eta = 1": "the server's rate is one"},
 )
@@ -106,8 +104,7 @@ def _buffered(draw: Draw, m: int, arrivals: int, equal: bool) -> Any:
     statement="The server steps once for every m arrivals, on the plain mean of the buffer; with the plain server of "
     "CC-FedSGD (L334), on affine clients, the model is x_0 - (eta eta_l / m) sum of the gradients in the full buffers, "
     "whatever the delays and the K_(t,i)",
-    source=Source(CLIENT_CENTRIC, "Algorithm 2, text (L183-189, L543-548)"),
-    engine=Engine.SYMBOLIC,
+    source="Algorithm 2, text (L183-189, L543-548)",
     sizes="three clients, d = 2, m <= 3, 5 and 7 arrivals, K_(t,i) <= 2, delays <= 1",
     assumptions={
         "per step": "clients divide their change by K_(t,i)",
@@ -153,8 +150,7 @@ def _ams(draw: Draw) -> Statement:
 @claim(
     "client-centric.algorithm-2-maximum",
     statement="CC-FedAMS's v_hat never falls",
-    source=Source(CLIENT_CENTRIC, "Algorithm 2, text (L187-189)"),
-    engine=Engine.SMT,
+    source="Algorithm 2, text (L187-189)",
     extent=Extent.WHOLE,
     assumptions={"maximum": "v_hat_t = max(v_hat_(t-1), v_t)"},
 )
@@ -178,8 +174,7 @@ def _local(draw: Draw, K: int, normalise: Normalise) -> Any:
     "client-centric.algorithm-3",
     statement="What CC-Local sends is the mean of its K gradients times eta_l (with the sign of the descent; "
     "K <= 5, d = 2)",
-    source=Source(CLIENT_CENTRIC, "Algorithm 3 (L149-181)"),
-    engine=Engine.SYMBOLIC,
+    source="Algorithm 3 (L149-181)",
     sizes="K <= 5, d = 2",
     assumptions={"line 9": "the change is divided by K"},
 )
@@ -235,7 +230,7 @@ def _constants(scale: Any) -> Inequality[tuple[Clients, Vector, Vector]]:
             yield max(g @ g for g in noisy), G2 * clients.bound**2
             centre = clients.oracle(i)(0, x)
             yield (
-                mean(_square, [(p, clients.oracle(i, s)(0, x) - centre) for p, s in signs(1)]),
+                mean(lambda v: v @ v, [(p, clients.oracle(i, s)(0, x) - centre) for p, s in signs(1)]),
                 noise * clients.local_variance,
             )
         yield sum(clients.deviations(x)) / clients.n, apart2 * clients.global_variance
@@ -247,15 +242,11 @@ def _constants(scale: Any) -> Inequality[tuple[Clients, Vector, Vector]]:
     return Inequality(_clients, {"kinks": lambda i: True}, sides, {f"{n} less a tenth": smaller(n) for n in CONSTANTS})
 
 
-def _square(v: Vector) -> Any:
-    return v @ v
-
-
 @claim(
     "client-centric.assumption-2",
     statement="The piecewise linear clients of this ledger meet assumptions 1 to 4 everywhere, with constants read off "
     "their kinks",
-    source=Source(CLIENT_CENTRIC, "ours, instances of Assumptions 1 to 4 (L203-211)"),
+    source="ours, instances of Assumptions 1 to 4 (L203-211)",
     verdict=Verdict.CHECKED,
     assumptions={"cut off": "gradients are constant far out"},
 )

@@ -18,13 +18,13 @@ from fedspec.mixing.arrivals import local_change
 from fedspec.plan import Arrival
 from fedspec.problems.quadratic import QuadraticClients, limit, local_matrix
 from fedspec.readings import Normalise, Solver
-from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Extent, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Verdict, claim, false
 from fedspec_proofs.client_centric.claims.algorithms import SETUP
 from fedspec_proofs.client_centric.kit.steps import rooted
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.draw import Draw, curried
+from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.refutation import refutation
 
 RATE = exact.number("1/10")
@@ -52,7 +52,7 @@ def _stationary(normalise: Normalise, steps: tuple[int, int] = STEPS) -> tuple[V
     "client-centric.appendix-a-unnormalised",
     statement="Without line 9 the clients with more local steps pull the fixed point towards their own optimum: in the "
     "two-client picture with K = 2 and 5 it is farther from x* than with line 9, on the second client's side",
-    source=Source(CLIENT_CENTRIC, "App. A (a), Figure 4 (L528-541)"),
+    source="App. A (a), Figure 4 (L528-541)",
     engine=Engine.EXACT,
     sizes="curvature 1, optima -1 and 2, K = 2 and 5, eta_l = 1/10",
     assumptions={"unequal": "the clients take unequally many steps"},
@@ -78,7 +78,7 @@ def normalised() -> Finding:
 @claim(
     "client-centric.appendix-a-debiased",
     statement="The de-biasing of line 9, were it meant to the letter, would be: with unequal K_i the fixed point is x*",
-    source=Source(CLIENT_CENTRIC, "ours, about L185 and App. A (a) (L528-542)"),
+    source="ours, about L185 and App. A (a) (L528-542)",
     verdict=Verdict.REFUTED,
 )
 def debiased() -> Finding:
@@ -100,8 +100,7 @@ def debiased() -> Finding:
     statement="With line 9 client i sends w_i (c_i - x), w_i = (1 - (1 - eta_l h)^K_i) / K_i > 0, from every x, where "
     "all have the curvature h. So the mean of any number of changes is zero at sum w_i c_i / sum w_i alone, and "
     "w_i / (eta_l h) lies between 1 - (K_i - 1) eta_l h / 2 and 1, so that this tends to x* as eta_l -> 0",
-    source=Source(CLIENT_CENTRIC, "ours: L185 and App. A (a), corrected"),
-    engine=Engine.SMT,
+    source="ours: L185 and App. A (a), corrected",
     sizes="K_i <= 5",
     assumptions={"small": "eta_l h <= 1", "positive": "0 < eta_l h"},
 )
@@ -143,32 +142,28 @@ def _weight(a: Any, K: int) -> Any:
 SERVERS = ("adagrad", "adam", "ams")
 
 
-def _moves(server: str, *, C: str = "beta / (1 - beta)", sign: int = 1, fresh: bool = False) -> Body:
+@curried
+def _moves(draw: Draw, server: str, *, C: str = "beta / (1 - beta)", sign: int = 1, fresh: bool = False) -> Any:
     """Difference of z_(t+1) - z_t over two steps of a server's rule and the paper's expression; two coordinates."""
-
-    def body(draw: Draw) -> Any:
-        x, m, now, then = draw("x", 2), draw("m", 2), draw("Delta", 2), draw("Delta_before", 2)
-        p, q = draw("p", 2, positive=True), draw("q", 2, positive=True)
-        eta, eps = draw("eta", positive=True), draw("eps", positive=True)
-        beta, other = (b / (1 + b) for b in (draw("b", positive=True), draw("c", positive=True)))
-        own = {"eta": eta, "eps": eps}
-        first = rooted(server, x, m, then, p, beta=beta, **own)
-        # Another momentum in the second step is what "the same beta" excludes.
-        second = rooted(server, first.x, first.m, now, q, beta=other if fresh else beta, **own)
-        c = beta / (1 - beta) if C == "beta / (1 - beta)" else beta
-        z, z_next = first.x + c * (first.x - x), second.x + c * (second.x - first.x)
-        a, a_next = 1 / (p + eps), 1 / (q + eps)
-        return z_next - z - eta * a_next * now + sign * eta * c * (a - a_next) * first.m
-
-    return body
+    x, m, now, then = draw("x", 2), draw("m", 2), draw("Delta", 2), draw("Delta_before", 2)
+    p, q = draw("p", 2, positive=True), draw("q", 2, positive=True)
+    eta, eps = draw("eta", positive=True), draw("eps", positive=True)
+    beta, other = (b / (1 + b) for b in (draw("b", positive=True), draw("c", positive=True)))
+    own = {"eta": eta, "eps": eps}
+    first = rooted(server, x, m, then, p, beta=beta, **own)
+    # Another momentum in the second step is what "the same beta" excludes.
+    second = rooted(server, first.x, first.m, now, q, beta=other if fresh else beta, **own)
+    c = beta / (1 - beta) if C == "beta / (1 - beta)" else beta
+    z, z_next = first.x + c * (first.x - x), second.x + c * (second.x - first.x)
+    a, a_next = 1 / (p + eps), 1 / (q + eps)
+    return z_next - z - eta * a_next * now + sign * eta * c * (a - a_next) * first.m
 
 
 @claim(
     "client-centric.eq-4",
     statement="z_(t+1) - z_t = eta a_(t+1) Delta_t - eta C (a_t - a_(t+1)) d_t, a_t = 1 / (sqrt(v_hat_t) + eps) and "
     "C = beta / (1 - beta), coordinate by coordinate",
-    source=Source(CLIENT_CENTRIC, "eq. (4) (L560-583)"),
-    engine=Engine.SYMBOLIC,
+    source="eq. (4) (L560-583)",
     extent=Extent.WHOLE,
     assumptions={"one beta": "beta does not change"},
 )

@@ -6,17 +6,16 @@ in expectation over the noise and the draws; so are their sums over t < T in the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
-from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Extent, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import Extent, Finding, Verdict, claim, false
 from fedspec_proofs.client_centric.kit.regimes import B, corrected_terms, start_factors
 from fedspec_proofs.engines.certificate import Step, Sum
 from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw, several
+from fedspec_proofs.engines.draw import Draw, curried, several
 from fedspec_proofs.kit.adding import spoiled, summed
 
 PLACE = "Theorem 4.1 (L223-246), corrected"
@@ -39,16 +38,11 @@ ROUND = {
 }
 
 
-def _constants(draw: Draw) -> Any:
-    names = ("eta", "eta_l", "L", "G", "C", "E", "H")
-    return SimpleNamespace(**{name: draw(name, positive=True) for name in names})
-
-
-def _risen(k: Any, v: Any) -> Mapping[str, Any]:
+def _risen(k: Any, v: Any) -> dict[str, Any]:
     """Terms that bound f(z_(t+1)) - f(z_t), of one round or of the sum of the rounds."""
     length = k.eta * k.eta_l
     return {
-        "falls of f": -length / (2 * k.H) * (v.gradient + v.u),
+        "": -length / (2 * k.H) * (v.gradient + v.u),
         "delays and drift": length * k.L**2 / k.E * (v.late + v.drift),
         "momentum": k.eta**2 * k.L * k.C**2 / (2 * k.E**2) * v.d,
         "changes": k.eta / k.E**2 * (k.eta * k.L * Fraction(3, 2) + k.G) * v.delta,
@@ -64,7 +58,9 @@ def _sums(draw: Draw) -> Any:
 
 def one_round(draw: Draw) -> Sum:
     """Steps that add up to the bound of f(z_(t+1)), in terms of squared lengths."""
-    k, v, f, after = _constants(draw), _sums(draw), draw("f"), draw("f'")
+    names = ("eta", "eta_l", "L", "G", "C", "E", "H")
+    k = SimpleNamespace(**{name: draw(name, positive=True) for name in names})
+    v, f, after = _sums(draw), draw("f"), draw("f'")
     A_1, A_3, A_4, A_5, A_6, along, g_a, u_a, apart = several(draw, "A_1, A_3, A_4, A_5, A_6, along, g_a, u_a, apart")
     length = k.eta * k.eta_l
     steps = {
@@ -79,7 +75,8 @@ def one_round(draw: Draw) -> Sum:
         "u_t": Step(length / 2, v.u / k.H, u_a),
         "A_8": Step(length / 2, apart, 2 * k.L**2 / k.E * (v.late + v.drift)),
     }
-    return Sum(steps, after, f + sum(_risen(k, v).values()))
+    right = _risen(k, v)
+    return Sum(steps, after, right | {"": f + right[""]})
 
 
 @claim(
@@ -87,14 +84,13 @@ def one_round(draw: Draw) -> Sum:
     statement="E f(z_(t+1)) <= f(z_t) - (eta eta_l/(2 H)) (|grad f(x_t)|^2 + |u_t|^2) + (eta eta_l L^2/E) (delays + "
     "drift) + (eta^2 L C^2/(2 E^2)) |d_t|^2 + (eta/E^2) (3 eta L/2 + G) |Delta_t|^2 + eta eta_l G^2 C |a_t - "
     "a_(t+1)|_1 + L eta^2 eta_l^2 G^2 C^2 |a_t - a_(t+1)|^2: the ten steps that are assumed here add up to it",
-    source=Source(CLIENT_CENTRIC, f"ours: the round of {PLACE}"),
-    engine=Engine.SYMBOLIC,
+    source=f"ours: the round of {PLACE}",
     assumptions=ROUND,
     chain="eq-4 a-2 terms participation-mean a-7 v-0-repaired a-8",
 )
 def round_falls() -> Finding:
     """Here delays is the mean over clients of |x_t - x_(t - tau_i)|^2, drift that of E |x_(t - tau_i) - x^i_k|^2."""
-    return summed(one_round, ROUND, lambda draw: dict(list(_risen(_constants(draw), _sums(draw)).items())[1:]))
+    return summed(one_round, ROUND)
 
 
 ROUNDS = {
@@ -130,13 +126,9 @@ def _regime(draw: Draw, start: int) -> Any:
     return SimpleNamespace(**own, n=N + 1, v0=start, x0=None, clients=clients, phi=lambda p: phi[p])
 
 
-def right(draw: Draw, start: int) -> Mapping[str, Any]:
-    """Right side of the theorem, term by term, as its search uses it."""
-    return corrected_terms(_regime(draw, start), draw("s2", positive=True))
-
-
-def rounds(draw: Draw, start: int, halved: str = "") -> Sum:
-    """Steps that add up to the theorem for v_0 = 0 or eps^2; for a false variant, one term is halved."""
+@curried
+def rounds(draw: Draw, start: int) -> Sum:
+    """Steps that add up to the theorem for v_0 = 0 or eps^2; its right side is the one that the search uses."""
     r, v = _regime(draw, start), _sums(draw)
     c_1, c_2 = start_factors(r)
     E, H, length = c_1 * r.eps, c_2 * r.eps, r.eta * r.eta_l
@@ -165,9 +157,7 @@ def rounds(draw: Draw, start: int, halved: str = "") -> Sum:
     }
     # The theorem pays twice for the squared falls, once by way of A_3, where a bounded gradient at z_t needs no L.
     spare = M * r.L * length**2 * r.G**2 * r.C**2 * r.clients.d / E**2
-    terms = right(draw, start)
-    whole = sum(terms.values()) - (terms[halved] / 2 if halved else 0)
-    return Sum(steps, v.gradient / r.T, whole, spare)
+    return Sum(steps, v.gradient / r.T, corrected_terms(r, s2), spare)
 
 
 STARTS = {"v_0 = 0": 0, "v_0 = eps^2": 1}
@@ -178,8 +168,7 @@ STARTS = {"v_0 = 0": 0, "v_0 = eps^2": 1}
     "client-centric.theorem-4-1-assembly",
     statement="The steps that are assumed here add up to the bound of theorem-4-1-repaired, for all n, m, d, K, T, tau "
     "and constants, at v_0 = 0 and at v_0 = eps^2",
-    source=Source(CLIENT_CENTRIC, f"ours: the sum of {PLACE}"),
-    engine=Engine.SYMBOLIC,
+    source=f"ours: the sum of {PLACE}",
     extent=Extent.PART,
     assumptions=ROUNDS,
     chain="round-assembly telescoping d-t-squares delays drift-every-k delta-square-repaired participation-mean "
@@ -187,15 +176,11 @@ STARTS = {"v_0 = 0": 0, "v_0 = eps^2": 1}
 )
 def theorem_adds_up() -> Finding:
     """The bound is the same function that the search of theorem-4-1-repaired uses, evaluated on symbols."""
-    parts = {
-        words: summed(lambda draw, s=s: rounds(draw, s), ROUNDS, lambda draw, s=s: right(draw, s))  # type: ignore[misc]
-        for words, s in STARTS.items()
-    }
-    return all_proved(parts)
+    return all_proved({words: summed(rounds(start), ROUNDS) for words, start in STARTS.items()})
 
 
 def _halved(term: str) -> Finding:
-    parts = [spoiled(lambda draw, s=s: rounds(draw, s, term)) for s in STARTS.values()]  # type: ignore[misc]
+    parts = [spoiled(rounds(start), term) for start in STARTS.values()]
     off = all(part.verdict is Verdict.REFUTED for part in parts)
     return parts[0] if off else replace(parts[0], verdict=Verdict.UNKNOWN)
 

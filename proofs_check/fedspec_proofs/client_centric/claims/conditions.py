@@ -6,7 +6,7 @@ from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
-from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Extent, Finding, Severity, Source, claim
+from fedspec_proofs.claim import Extent, Finding, Severity, claim
 from fedspec_proofs.client_centric.kit.regimes import H, printed
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_refuted
@@ -42,7 +42,7 @@ def _absorbed(draw: Draw, repaired: bool) -> Statement:
     "client-centric.h",
     statement="H_1 eta_l^2 + H_2 eta_l <= eps^2 makes the coefficient of E |sum over S_t|^2 at most eta "
     "eta_l / (8 eps m^2)",
-    source=Source(CLIENT_CENTRIC, "H_1 and H_2 (L231, L1035-1038)"),
+    source="H_1 and H_2 (L231, L1035-1038)",
     severity=Severity.CONSTANT,
     assumptions={
         "H": "H_1 eta_l^2 + H_2 eta_l <= eps^2",
@@ -75,8 +75,7 @@ def h_printed() -> Finding:
 @claim(
     "client-centric.h-repaired",
     statement="With H_2 = 4 eta L C^2 eps + 6 eta L eps + 2 G eps it does, and the two are the same inequality",
-    source=Source(CLIENT_CENTRIC, "ours: H_1 and H_2 (L231, L1035-1038), corrected"),
-    engine=Engine.SMT,
+    source="ours: H_1 and H_2 (L231, L1035-1038), corrected",
     extent=Extent.WHOLE,
     assumptions={
         "eta_l > 0": "rates are positive",
@@ -99,8 +98,7 @@ def _merged(draw: Draw, half: bool) -> Any:
 @claim(
     "client-centric.merge",
     statement="The terms in |Delta_t|^2 of the bounds of A_1, A_5 and A_4 add up to (3 L eta^2 + eta G) / (4 eps^2)",
-    source=Source(CLIENT_CENTRIC, "merging (L966-1006)"),
-    engine=Engine.SYMBOLIC,
+    source="merging (L966-1006)",
     extent=Extent.WHOLE,
     assumptions={"A_1": "A_1's term is eta^2 L / (2 eps^2)"},
 )
@@ -131,8 +129,7 @@ def _averaged(draw: Draw, eight: int) -> Any:
 @claim(
     "client-centric.phi",
     statement="8 eps / (eta eta_l T) times the last inequality gives Phi, Phi_g and Phi_l as the theorem defines them",
-    source=Source(CLIENT_CENTRIC, "averaging (L1078-1100)"),
-    engine=Engine.SYMBOLIC,
+    source="averaging (L1078-1100)",
     extent=Extent.WHOLE,
     assumptions={"factor": "the factor is 8 eps / (eta eta_l T)"},
 )

@@ -9,7 +9,7 @@ from math import isqrt
 from types import SimpleNamespace
 from typing import Any
 
-from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
+from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Severity, Verdict, claim
 from fedspec_proofs.client_centric.claims.theorem import ASSUMED_PRINTED
 from fedspec_proofs.client_centric.kit.family import EPS, Schedule
 from fedspec_proofs.client_centric.kit.regimes import corrected, printed, start_factors
@@ -50,8 +50,7 @@ def _rates(draw: Draw, power: int) -> Any:
     "client-centric.corollary-4-1-1-terms",
     statement="With eta_l = 1 / sqrt(T), eta = sqrt(m K) and one K the right side of Theorem 4.1 is a multiple of "
     "1 / sqrt(m K T), one of K^2 / T, K / T, tau^2 / T and 1 / T, of 1 / (m K sqrt(T)) and of sqrt(m K / T^3)",
-    source=Source(CLIENT_CENTRIC, "proof of " + PLACE),
-    engine=Engine.SYMBOLIC,
+    source="proof of " + PLACE,
     extent=Extent.PART,
     assumptions={"eta": "eta = sqrt(m K)"},
 )
@@ -107,8 +106,7 @@ EXPONENTS = {
 @claim(
     "client-centric.corollary-4-1-1-exponents",
     statement="If T >= m K^5 and tau <= (T / (m K))^(1/4), each of these terms is at most 1 / sqrt(m K T)",
-    source=Source(CLIENT_CENTRIC, "Corollary 4.1.1 (L257-262)"),
-    engine=Engine.SMT,
+    source="Corollary 4.1.1 (L257-262)",
     extent=Extent.PART,
     assumptions=EXPONENTS,
 )
@@ -154,7 +152,7 @@ def members() -> list[Schedule]:
     statement="With these rates the mean squared gradient is O(1 / sqrt(m K T)) + O(K^2 / T) + O(tau^2 / T), and "
     "O(1 / sqrt(m K T)) if T >= m K^5 and tau <= (T / (m K))^(1/4): at most a multiple of it that K, T and m "
     "do not enter; 50 is tried here",
-    source=Source(CLIENT_CENTRIC, PLACE),
+    source=PLACE,
     engine=Engine.MOMENTS,
     severity=Severity.FALSE_RESULT,
     assumptions={
@@ -215,7 +213,7 @@ def _unbounded(name: str, quotients: list[Any], conditions: dict[str, bool]) -> 
     statement="With these rates the right side of the corrected theorem is O(1 / sqrt(m K T)) for m = n and "
     "O(sqrt(K / (m T))) for m < n, if T >= m K^5 and tau <= (T / (m K))^(1/4); for the two clients above and CC-FedAMS "
     "the mean squared gradient lies between 1/10 and 1/4 of sqrt(K / (m T)), at all members of the family",
-    source=Source(CLIENT_CENTRIC, "ours: " + PLACE + ", corrected"),
+    source="ours: " + PLACE + ", corrected",
     engine=Engine.MOMENTS,
     sizes="the orders for all n, m, K, T and tau; the two clients at K = 4^j, T = 4 K^5, j <= 5",
     assumptions={**EXPONENTS, "one of two": "n = 2 and m = 1, for the second half"},

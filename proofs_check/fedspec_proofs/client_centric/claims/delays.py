@@ -12,7 +12,7 @@ from fedspec.algorithms.cc_fedsgd import CCFedSGD, cc_fedsgd, init
 from fedspec.arith import Vector
 from fedspec.plan import Arrival, Setup
 from fedspec.problems.quadratic import constant as affine
-from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Extent, Finding, Source, claim
+from fedspec_proofs.claim import Extent, Finding, claim
 from fedspec_proofs.client_centric.kit import every_size, term_sums
 from fedspec_proofs.client_centric.kit.every_size import prove_each
 from fedspec_proofs.client_centric.kit.local_runs import ASSUMED, Local, local_run
@@ -48,8 +48,7 @@ def _a_8() -> Inequality[Local]:
     "client-centric.a-8",
     statement="A_8 = (eta eta_l/2) |grad f(x_t) - u_t|^2, weighted by a_t, is at most (eta eta_l L^2 / eps) times the "
     "mean over clients of |x_t - x_(t - tau)|^2 and of the mean drift; with E for eps where sqrt(v_hat_t) + eps >= E",
-    source=Source(CLIENT_CENTRIC, "bound of A_8 (L711-732)"),
-    engine=Engine.SMT,
+    source="bound of A_8 (L711-732)",
     extent=Extent.WHOLE,
     assumptions={"smooth": "assumption 1"},
 )
@@ -96,8 +95,7 @@ def _one_more_step(draw: Draw) -> Any:
     "client-centric.delay",
     statement="|x_t - x_(t-s)|^2 = s eta^2 sum |y_k|^2 less a sum of squares, y_k = (x_(k+1) - x_k) / eta: at most "
     "tau eta^2 sum |y_k|^2 for s <= tau",
-    source=Source(CLIENT_CENTRIC, "delay term (L741-748), with y_k as L748 and L957 use it"),
-    engine=Engine.SYMBOLIC,
+    source="delay term (L741-748), with y_k as L748 and L957 use it",
     extent=Extent.WHOLE,
     assumptions={"s": "the number of rounds between is in front"},
 )
@@ -132,8 +130,7 @@ def _waits(choose: Choose) -> Waits:
 @claim(
     "client-centric.delay-sum",
     statement="sum_t tau sum_(k = t - tau_t)^(t-1) |y_k|^2 <= tau^2 sum_t |y_t|^2",
-    source=Source(CLIENT_CENTRIC, "sum of the delay terms, step from L992 to L1006"),
-    engine=Engine.SMT,
+    source="sum of the delay terms, step from L992 to L1006",
     extent=Extent.WHOLE,
     assumptions={"delays": "tau_(t,i) <= tau"},
 )

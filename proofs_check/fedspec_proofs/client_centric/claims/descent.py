@@ -13,7 +13,7 @@ from fedspec.plan import Arrival, Setup
 from fedspec.problems.quadratic import given
 from fedspec.server.averaged_momentum import averaged_momentum
 from fedspec.server.momentum import ServerMomentum
-from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Extent, Finding, Source, claim
+from fedspec_proofs.claim import Extent, Finding, claim
 from fedspec_proofs.client_centric.kit import every_size, term_sums
 from fedspec_proofs.client_centric.kit.every_size import prove_each
 from fedspec_proofs.client_centric.kit.steps import Round, a_round, rooted
@@ -58,15 +58,10 @@ def _proof(name: str) -> list[Finding]:
     return [*lines, added_up(**{name: getattr(term_sums, name)})]
 
 
-def _squares(r: Round) -> tuple[Any, Any]:
-    return r.d @ r.d, r.delta @ r.delta
-
-
 @claim(
     "client-centric.a-1",
     statement="A_1 <= (eta^2 L / (2 eps^2)) (C^2 |d_t|^2 + |Delta_t|^2)",
-    source=Source(CLIENT_CENTRIC, "bound of A_1 (L595-616)"),
-    engine=Engine.SMT,
+    source="bound of A_1 (L595-616)",
     extent=Extent.WHOLE,
     assumptions=assumed("Lipschitz"),
 )
@@ -79,7 +74,7 @@ def a_1() -> Finding:
 
 
 def _a_1(r: Round) -> Sides:
-    d, delta = _squares(r)
+    d, delta = r.d @ r.d, r.delta @ r.delta
     scale = r.eta**2 * r.L / (2 * r.eps**2)
     return r.u @ (r.eta * r.a * r.delta), {"C^2 |d_t|^2": scale * r.C**2 * d, "|Delta_t|^2": scale * delta}
 
@@ -100,8 +95,7 @@ def _split(draw: Draw, sign: int = 1, d: int = 2) -> Any:
     "client-centric.a-2",
     statement="A_2 = A_5 + A_6, and A_6 = -eta eta_l |grad f(x_t)|^2 weighted by a_t, plus A_7 with "
     "(sqrt(a_t))^2 = a_t",
-    source=Source(CLIENT_CENTRIC, "A_2, A_5 and A_6 (L618-673)"),
-    engine=Engine.SYMBOLIC,
+    source="A_2, A_5 and A_6 (L618-673)",
     extent=Extent.WHOLE,
     assumptions={"descent": "Delta_t points downhill: the proof's sign"},
 )
@@ -128,8 +122,7 @@ def _polarised(draw: Draw, half: bool, d: int = 2) -> Any:
     statement="The second expression of A_7 (after the step client-centric.participation-mean) is (eta eta_l / 2) "
     "(|grad f|^2 - |u_t|^2 + |grad f - u_t|^2), all weighted by a_t, with u_t the mean over all clients of their mean "
     "local gradients",
-    source=Source(CLIENT_CENTRIC, "A_7 (L675-708)"),
-    engine=Engine.SYMBOLIC,
+    source="A_7 (L675-708)",
     extent=Extent.WHOLE,
     assumptions={"|u_t|^2": "the middle term"},
 )
@@ -151,8 +144,7 @@ def a_7() -> Finding:
     "client-centric.a-3",
     statement="A_3 <= (eta^2 eta_l^2 G^2 L C^2 / (2 eps) + eta eta_l G^2 C) |a_t - a_(t+1)|, in the sum of "
     "absolute values",
-    source=Source(CLIENT_CENTRIC, "bound of A_3 (L773-826), 2 eps where the conversion has 1 - beta"),
-    engine=Engine.SMT,
+    source="bound of A_3 (L773-826), 2 eps where the conversion has 1 - beta",
     extent=Extent.WHOLE,
     assumptions=assumed("v_0, Lipschitz, gradient, changes"),
 )
@@ -174,8 +166,7 @@ def _a_3(r: Round) -> Sides:
 @claim(
     "client-centric.a-4",
     statement="A_4 <= (L eta^2 / (4 eps^2)) |Delta_t|^2 + L eta^2 eta_l^2 G^2 C^2 |a_t - a_(t+1)|^2",
-    source=Source(CLIENT_CENTRIC, "bound of A_4 (L828-842)"),
-    engine=Engine.SMT,
+    source="bound of A_4 (L828-842)",
     extent=Extent.WHOLE,
     assumptions=assumed("v_0, changes"),
 )
@@ -231,8 +222,7 @@ def _small(rng: np.random.Generator) -> dict[str, Fraction]:
 @claim(
     "client-centric.bounds",
     statement="|Delta_t| <= eta_l G and |d_t| <= eta_l G",
-    source=Source(CLIENT_CENTRIC, "step of A_3 and A_4 (L826)"),
-    engine=Engine.SMT,
+    source="step of A_3 and A_4 (L826)",
     extent=Extent.WHOLE,
     assumptions={
         "gradients": "no gradient is longer than G",

@@ -7,7 +7,6 @@ vectors whose products are the means of theirs, at right angles to all that came
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -15,11 +14,12 @@ from typing import Any
 from fedspec.algorithms.cc_fedsgd import CCFedSGD
 from fedspec.algorithms.local import local_sgd
 from fedspec.arith import Vector
-from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Finding, Severity, Source, Verdict, claim
+from fedspec_proofs.claim import Dropped, Finding, Severity, Verdict, claim
 from fedspec_proofs.client_centric.kit.local_runs import ASSUMED, AVERAGE, EVERY, WORDS, Local, local_run
 from fedspec_proofs.client_centric.kit.problems import Clients, flat, through
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.combine import by_hand
+from fedspec_proofs.engines.draw import curried
 from fedspec_proofs.engines.search import Inequality
 from fedspec_proofs.engines.worst_case.certificates import Case, certified
 from fedspec_proofs.engines.worst_case.classes import Function, smooth
@@ -29,37 +29,34 @@ from fedspec_proofs.engines.worst_case.values import Value, function_value, inne
 from fedspec_proofs.refutation import refutation
 
 
-def run_of(K: int) -> Callable[[Any], Problem]:
+@curried
+def run_of(eta: Any, K: int) -> Problem:
     """Problem E|x_(K-1) - x|^2 <= 5 K eta_l^2 (sigma_l^2 + 6 K sigma_g^2) + 30 K^2 eta_l^2 |grad f(x)|^2, x = 0."""
+    f, slope = Function("F", smooth(1)), basis("grad")
+    # Both times eta_l^2, so that their multipliers need not depend on the rate.
+    noise, deviation = (function_value(name) for name in ("sigma_l^2", "sigma_g^2"))
+    given = {"sigma_l^2 >= 0": -noise, "sigma_g^2 >= 0": -deviation}
 
-    def problem(eta: Any) -> Problem:
-        f, slope = Function("F", smooth(1)), basis("grad")
-        # Both times eta_l^2, so that their multipliers need not depend on the rate.
-        noise, deviation = (function_value(name) for name in ("sigma_l^2", "sigma_g^2"))
-        given = {"sigma_l^2 >= 0": -noise, "sigma_g^2 >= 0": -deviation}
+    def gradient(k: int, x: Vector) -> Vector:
+        xi = basis(f"noise{k}")
+        given[f"variance {k}"] = eta**2 * square(xi) - noise
+        before = [slope, f.at(x[0]).g, *(p.g for p in f.points.values()), *(basis(f"noise{j}") for j in range(k))]
+        for number, other in enumerate(before):
+            product = inner(xi, other)
+            given[f"noise {k}, {number}"], given[f"noise {k}, {number}, less"] = product, -product
+        return f.oracle(k, x) + vector(xi)
 
-        def gradient(k: int, x: Vector) -> Vector:
-            xi = basis(f"noise{k}")
-            given[f"variance {k}"] = eta**2 * square(xi) - noise
-            before = [slope, f.at(x[0]).g, *(p.g for p in f.points.values()), *(basis(f"noise{j}") for j in range(k))]
-            for number, other in enumerate(before):
-                product = inner(xi, other)
-                given[f"noise {k}, {number}"], given[f"noise {k}, {number}, less"] = product, -product
-            return f.oracle(k, x) + vector(xi)
-
-        h = CCFedSGD(buffer=1, eta_l=eta, eta=exact.number(1))
-        end = local_sgd(h, vector(ORIGIN), gradient, K - 1)[0]
-        given["deviation"] = eta**2 * square(f.at(ORIGIN).g - slope) - deviation
-        given |= f.obeys()
-        terms = {
-            "noise": 5 * K * noise,
-            "deviation": 30 * K**2 * deviation,
-            "gradient": 30 * K**2 * eta**2 * square(slope),
-        }
-        right = sum(terms.values(), Value())
-        return Problem(square(end) - right, given, right, terms=terms, relaxed=True)
-
-    return problem
+    h = CCFedSGD(buffer=1, eta_l=eta, eta=exact.number(1))
+    end = local_sgd(h, vector(ORIGIN), gradient, K - 1)[0]
+    given["deviation"] = eta**2 * square(f.at(ORIGIN).g - slope) - deviation
+    given |= f.obeys()
+    terms = {
+        "noise": 5 * K * noise,
+        "deviation": 30 * K**2 * deviation,
+        "gradient": 30 * K**2 * eta**2 * square(slope),
+    }
+    right = sum(terms.values(), Value())
+    return Problem(square(end) - right, given, right, terms=terms, relaxed=True)
 
 
 CASES = {
@@ -87,7 +84,7 @@ def _crowd(n: int, K: int) -> Local:
     "client-centric.drift",
     statement="For every client (no mean over clients is printed), E |x_(t - tau) - x^i_k|^2 <= 5 K eta_l^2 (sigma_l^2 "
     "+ 6 K sigma_g^2) + 30 K^2 eta_l^2 |grad f(x_(t - tau))|^2",
-    source=Source(CLIENT_CENTRIC, "local drift, step of A_8 (L735-739)"),
+    source="local drift, step of A_8 (L735-739)",
     severity=Severity.PROOF_BREAKS,
     assumptions={
         **WORDS,
@@ -143,7 +140,7 @@ drift_repaired = claim(
     DRIFT,
     statement="The same at the last local point, after K - 1 steps, if every client deviates by at most sigma_g^2 from "
     "the mean gradient; in every dimension, for any number of clients and any noise. It is used at x_(t - tau) alone",
-    source=Source(CLIENT_CENTRIC, "ours: local drift, step of A_8 (L735-739), corrected"),
+    source="ours: local drift, step of A_8 (L735-739), corrected",
     verdict=Verdict.CERTIFIED,
     assumptions={**WORDS, "variance": "|grad f_i - grad f|^2 <= sigma_g^2 for every client"},
     sizes="; ".join(CASES) + "; L = 1, which is no restriction; any sigma_l^2 and sigma_g^2",

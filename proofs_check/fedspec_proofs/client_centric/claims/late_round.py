@@ -18,7 +18,7 @@ from fedspec.algorithms.buffered import Waiting
 from fedspec.algorithms.cc_fedsgd import CCFedSGD, cc_fedsgd
 from fedspec.arith import Vector
 from fedspec.plan import Arrival, Oracle
-from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Source, Verdict, claim
+from fedspec_proofs.claim import Dropped, Verdict, claim
 from fedspec_proofs.engines.worst_case.certificates import Case, certified
 from fedspec_proofs.engines.worst_case.classes import Function, mean, smooth
 from fedspec_proofs.engines.worst_case.forms import ORIGIN, Form, basis
@@ -146,7 +146,7 @@ late_round = claim(
     statement="CC-FedSGD, every client heard: E f(x_(t+1)) - f(x_t) <= -(eta eta_l/2) |grad f(x_t)|^2 + eta eta_l L^2 "
     "times the mean over clients of |x_t - y_i|^2 + 5 K_i eta_l^2 (sigma_l^2 + 6 K_i sigma_g^2) + 30 K_i^2 eta_l^2 "
     "|grad f(y_i)|^2, y_i = x_(t - tau_i) and any points, + eta^2 eta_l^2 L sigma_l^2 times the mean of 1/(n K_i)",
-    source=Source(CLIENT_CENTRIC, "ours: the round that the proof of Theorem 4.1 sums (L585-590, L699-770)"),
+    source="ours: the round that the proof of Theorem 4.1 sums (L585-590, L699-770)",
     verdict=Verdict.CERTIFIED,
     assumptions={
         "smooth": "assumption 1",
@@ -163,6 +163,6 @@ late = factors(
     "Where the buffer of CC-FedAvg takes a change of every client, each begun D versions ago, a positive definite "
     "quadratic form in the difference of two runs' last D + 1 models changes by at most the number of the table in a "
     "step of the server, whatever the clients",
-    Source(CLIENT_CENTRIC, "ours, about Alg. 3 (L149-181) at one delay of all"),
+    "ours, about Alg. 3 (L149-181) at one delay of all",
     ("cc-fedavg",),
 )

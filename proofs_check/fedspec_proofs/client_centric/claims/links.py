@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, claim
+from fedspec_proofs.claim import Engine, Finding, claim
 from fedspec_proofs.client_centric.kit import every_size as each
 from fedspec_proofs.client_centric.kit import term_sums
 from fedspec_proofs.client_centric.kit.term_sums import added_up
@@ -28,8 +28,7 @@ BOUNDS = {
     "G^2 C |a_t - a_(t+1)|_1, A_4 <= (L eta^2/E^2) |Delta_t|^2 + L eta^2 eta_l^2 G^2 C^2 |a_t - a_(t+1)|^2 and A_5 <= "
     "(eta G/E^2) |Delta_t|^2; here A_1 = eta <grad f(z_t) - grad f(x_t), a_(t+1) Delta_t>, A_3 = -eta C <grad f(z_t), "
     "(a_t - a_(t+1)) d_t>, A_4 = (L/2) |z_(t+1) - z_t|^2 and A_5 = eta <grad f(x_t), (a_(t+1) - a_t) Delta_t>",
-    source=Source(CLIENT_CENTRIC, "ours: bounds of A_1 (L595-616), A_5 (L635-659), A_3 and A_4 (L773-842) for any E"),
-    engine=Engine.SMT,
+    source="ours: bounds of A_1 (L595-616), A_5 (L635-659), A_3 and A_4 (L773-842) for any E",
     assumptions=BOUNDS,
     chain="a-5-roots bounds v-0-repaired",
 )
@@ -77,7 +76,7 @@ def one_local_step(draw: Draw) -> Sum:
     statement="E |y - x_k|^2 <= 5 k eta_l^2 (sigma_l^2 + 6 K sigma_g^2 + 6 K |grad f(y)|^2) after k < K local steps "
     "from y, for every K, n and d, if every client deviates by at most sigma_g^2 from the mean gradient; k <= K gives "
     "the lemma",
-    source=Source(CLIENT_CENTRIC, "ours: local drift, step of A_8 (L735-739), corrected, for every K"),
+    source="ours: local drift, step of A_8 (L735-739), corrected, for every K",
     engine=Engine.SYMBOLIC,
     assumptions={**DRIFT, "rate": "eta_l <= 1/(8 K L), so that 64 K^2 eta_l^2 L^2 <= 1"},
 )
@@ -96,8 +95,7 @@ def drift_every_k() -> Finding:
     "client-centric.delays",
     statement="For delays of at most tau, any T: sum_t |x_t - x_(t - tau_t)|^2 <= (tau^2 eta^2/E^2) sum_t |Delta_t|^2, "
     "and sum_t |grad f(x_(t - tau_t))|^2 <= (tau + 1) sum_t |grad f(x_t)|^2; so it is for means over clients",
-    source=Source(CLIENT_CENTRIC, "ours: delay terms (L741-748, L992-1006) and L1072, corrected, for every tau and T"),
-    engine=Engine.SMT,
+    source="ours: delay terms (L741-748, L992-1006) and L1072, corrected, for every tau and T",
     assumptions={
         "root >= E": "a step is eta |y_k|, y_k = d_(k+1)/(sqrt(v_hat_(k+1)) + eps) and sqrt(v_hat) + eps >= E, "
         "which is eps for v_0 = 0 and 2 eps for v_0 = eps^2: client-centric.v-0-repaired",

@@ -9,7 +9,7 @@ from typing import Any
 from fedspec.arith import Vector
 from fedspec.server.averaged_momentum import averaged_momentum
 from fedspec.server.momentum import ServerMomentum
-from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import Finding, Verdict, claim
 from fedspec_proofs.client_centric.claims.second_moments import Buffer
 from fedspec_proofs.client_centric.kit.problems import Clients, flat
 from fedspec_proofs.client_centric.kit.steps import rooted
@@ -34,8 +34,7 @@ def _harmonic(draw: Draw, reading: str) -> Any:
     "client-centric.footnote-5",
     statement="With 1 / K_t = (1 / m) sum over S_t of 1 / K_(t,i), (1 / m^2) sum 1 / K_(t,i) = (1 / m) (1 / K_t): "
     "the noise of the buffer's mean, as L907 has it",
-    source=Source(CLIENT_CENTRIC, "footnote 5 (L282) and L914, as L907 and L1094 need it"),
-    engine=Engine.SYMBOLIC,
+    source="footnote 5 (L282) and L914, as L907 and L1094 need it",
     sizes="m = 3",
     assumptions={"harmonic": "1 / K_t is the mean of the 1 / K_(t,i)"},
 )
@@ -109,8 +108,7 @@ def _sum(draw: Draw, T: int, late: bool) -> Any:
     "client-centric.d-t",
     statement="d_(t+1) = sum_(p <= t) a_(t,p) Delta_p with a_(t,p) = (1 - beta_p) prod_(q = p+1)^t beta_q, and these "
     "weights sum to 1 - prod_(q <= t) beta_q (t <= 3, d = 2)",
-    source=Source(CLIENT_CENTRIC, "d_t as a sum (L917-921), in the index of L579"),
-    engine=Engine.SYMBOLIC,
+    source="d_t as a sum (L917-921), in the index of L579",
     sizes="t <= 3, d = 2",
     assumptions={"index": "the momentum that holds Delta_t is d_(t+1)"},
 )

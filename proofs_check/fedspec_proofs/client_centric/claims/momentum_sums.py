@@ -10,18 +10,7 @@ import numpy as np
 
 from fedspec.server.averaged_momentum import averaged_momentum
 from fedspec.server.momentum import ServerMomentum
-from fedspec_proofs.claim import (
-    CLIENT_CENTRIC,
-    Dropped,
-    Engine,
-    Extent,
-    Finding,
-    Second,
-    Severity,
-    Source,
-    Verdict,
-    claim,
-)
+from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Second, Severity, Verdict, claim
 from fedspec_proofs.client_centric.claims.momentum import momenta, weights
 from fedspec_proofs.client_centric.kit import every_size
 from fedspec_proofs.client_centric.kit.every_size import prove_each
@@ -106,7 +95,7 @@ def _total(constant: bool) -> Inequality[Path]:
     statement="With one beta, |d_(t+1)|^2 <= (1 - beta^(t+1)) sum_p a_(t,p) |Delta_p|^2, and sum_t "
     "|d_(t+1)|^2 <= sum_t "
     "|Delta_t|^2",
-    source=Source(CLIENT_CENTRIC, "|d_t|^2 and its sum (L923-952), for the one beta of the algorithms"),
+    source="|d_t|^2 and its sum (L923-952), for the one beta of the algorithms",
     engine=Engine.SMT,
     extent=Extent.WHOLE,
     assumptions={"one beta": "beta does not change"},
@@ -131,7 +120,7 @@ def squares() -> Finding:
     "client-centric.d-t-varying",
     statement="If the beta_q of L917 may differ from round to round (the algorithms and C_beta have one beta), "
     "sum_(t >= p) a_(t,p) <= 1 and sum_t |d_(t+1)|^2 <= sum_t |Delta_t|^2",
-    source=Source(CLIENT_CENTRIC, "ours, about the sum over t (L943-952) and the beta_q of L917"),
+    source="ours, about the sum over t (L943-952) and the beta_q of L917",
     verdict=Verdict.REFUTED,
 )
 def varying() -> Finding:
@@ -159,7 +148,7 @@ def varying() -> Finding:
     "client-centric.y-t",
     statement="sum_(t < T) |y_t|^2 <= (1 / (4 eps^2)) sum_(t < T) |d_t|^2 with y_t = d_(t+1) / (sqrt(v_(t+1)) + eps), "
     "in either index of d_t (that of L579 and that of L917); the line after it is right",
-    source=Source(CLIENT_CENTRIC, "sum of the |y_t|^2 (L954-962)"),
+    source="sum of the |y_t|^2 (L954-962)",
     severity=Severity.SLIP,
 )
 def steps_taken() -> Finding:
@@ -221,8 +210,7 @@ def _rounds(index: int) -> Inequality[Path]:
 @claim(
     "client-centric.y-t-repaired",
     statement="sum_(t < T) |y_t|^2 <= (1 / (4 eps^2)) sum_(t < T) |d_(t+1)|^2",
-    source=Source(CLIENT_CENTRIC, "ours: sum of the |y_t|^2 (L954-962), corrected"),
-    engine=Engine.SMT,
+    source="ours: sum of the |y_t|^2 (L954-962), corrected",
     extent=Extent.WHOLE,
     assumptions={"v_0": "v_0 >= eps^2"},
 )

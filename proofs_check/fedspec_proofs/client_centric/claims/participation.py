@@ -12,7 +12,7 @@ from fedspec.algorithms.cc_fedsgd import CCFedSGD, cc_fedsgd, init
 from fedspec.arith import Array
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Arrival, Setup
-from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Extent, Finding, Severity, Source, Verdict, claim
+from fedspec_proofs.claim import Extent, Finding, Severity, Verdict, claim
 from fedspec_proofs.client_centric.kit.problems import Clients, huber
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
@@ -67,11 +67,6 @@ def each(form: str) -> Any:
     }
 
 
-def _chances(draw: Draw, n: Any, m: Any) -> tuple[Any, Any]:
-    """P(i in S) and P(i and j in S): equal by symmetry, with sums E |S| = m and m (m - 1)."""
-    return m / n, m * (m - 1) / (n * (n - 1))
-
-
 def _any_size(draw: Draw, form: str) -> Any:
     """Mean and square for symbols n and m, from Q = sum |v_i|^2, P = |sum v_i|^2 and the chances of being drawn.
 
@@ -79,7 +74,8 @@ def _any_size(draw: Draw, form: str) -> Any:
     """
     N, m, Q, P = draw("N", positive=True), draw("m", positive=True), draw("Q"), draw("P")
     n = N + 1
-    alone, both = _chances(draw, n, m)
+    # P(i in S) and P(i and j in S): equal by symmetry, with sums E |S| = m and m (m - 1).
+    alone, both = m / n, m * (m - 1) / (n * (n - 1))
     square, centre, G_2 = (alone * Q + both * (P - Q)) / m**2, P / n**2, 2 * (n * Q - P)
     s2 = Q / n - centre
     excess = (n - m) / (m * N)
@@ -116,8 +112,7 @@ def one(form: str) -> Any:
 @claim(
     "client-centric.participation-mean",
     statement="Over a uniform draw of m of n clients the mean of the buffer is the mean of all n",
-    source=Source(CLIENT_CENTRIC, "step of A_7 (L681-684)"),
-    engine=Engine.SYMBOLIC,
+    source="step of A_7 (L681-684)",
     extent=Extent.WHOLE,
     assumptions={"uniform": "every set of m clients is equally likely"},
 )
@@ -132,8 +127,7 @@ def unbiased() -> Finding:
 @claim(
     "client-centric.participation-all",
     statement="|sum v_i|^2 = n sum |v_i|^2 - (1/2) sum_(i != j) |v_i - v_j|^2",
-    source=Source(CLIENT_CENTRIC, "first identity (L1009-1015)"),
-    engine=Engine.SYMBOLIC,
+    source="first identity (L1009-1015)",
     extent=Extent.WHOLE,
     assumptions={"ordered": "the sum runs over ordered pairs"},
 )
@@ -145,8 +139,7 @@ def everybody() -> Finding:
 @claim(
     "client-centric.participation-drawn",
     statement="E |sum over S v_i|^2 = (m^2 / n) sum |v_i|^2 - (m (m-1) / (2 n (n-1))) sum_(i != j) |v_i - v_j|^2",
-    source=Source(CLIENT_CENTRIC, "second identity (L1018-1032), where the conversion runs its last line together"),
-    engine=Engine.SYMBOLIC,
+    source="second identity (L1018-1032), where the conversion runs its last line together",
     extent=Extent.WHOLE,
     assumptions={"without replacement": "P(i in S) = m/n and P(i and j in S) = m (m-1) / (n (n-1))"},
 )
@@ -175,7 +168,7 @@ def drawn() -> Finding:
     "client-centric.participation-independent",
     statement="If the theorem's 'uniformly and independently' is read of the clients of one round, the second "
     "identity, whose pairs have the probabilities of draws without replacement, holds",
-    source=Source(CLIENT_CENTRIC, "ours, about Theorem 4.1 (L231) against L1028"),
+    source="ours, about Theorem 4.1 (L231) against L1028",
     verdict=Verdict.REFUTED,
 )
 def independently() -> Finding:
@@ -202,8 +195,7 @@ def independently() -> Finding:
     "client-centric.participation-centred",
     statement="E |mean over S of v_i|^2 = |mean v|^2 + ((n - m) / (m (n - 1))) s^2, s^2 = (1/n) sum |v_i - mean v|^2, "
     "S m of n >= 2 clients",
-    source=Source(CLIENT_CENTRIC, "ours: second identity (L1018-1032), centred"),
-    engine=Engine.SYMBOLIC,
+    source="ours: second identity (L1018-1032), centred",
     extent=Extent.WHOLE,
     assumptions={"without replacement": "no client is drawn twice, and every set of m is equally likely"},
     repairs="client-centric.participation-independent",
@@ -255,7 +247,7 @@ def _opposed() -> Vectors:
 @claim(
     "client-centric.bracket",
     statement="(1/(8 m^2)) E |sum over S_t v_i|^2 - (1/(4 n^2)) |sum v_i|^2 is not positive",
-    source=Source(CLIENT_CENTRIC, "L1041-1057"),
+    source="L1041-1057",
     severity=Severity.PROOF_BREAKS,
 )
 def bracket() -> Finding:
@@ -282,8 +274,7 @@ def _combination(v: Vectors) -> Any:
     "client-centric.bracket-repaired",
     statement="The bracket is ((n - m) / (8 m (n - 1))) s^2 - (1/(8 n^2)) |sum v_i|^2, s^2 = (1/n) sum |v_i - mean|^2, "
     "hence at most the first of the two",
-    source=Source(CLIENT_CENTRIC, "ours: L1041-1057, corrected"),
-    engine=Engine.SYMBOLIC,
+    source="ours: L1041-1057, corrected",
     extent=Extent.WHOLE,
     assumptions={"uniform": "every set of m clients is equally likely"},
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 from fedspec.algorithms.cc_fedsgd import CCFedSGD, cc_fedsgd, init
 from fedspec.plan import Arrival, Oracle, Setup
-from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Extent, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import Engine, Extent, Finding, Verdict, claim
 from fedspec_proofs.client_centric.kit.family import Schedule
 from fedspec_proofs.engines.algebra import Statement, decided
 from fedspec_proofs.engines.draw import Draw, several
@@ -20,7 +20,7 @@ TWO = Setup((1, 1), {"w": (1,)})
     "client-centric.footnote-4",
     statement="For any other constants there is an eta_l > 0 that meets H_1 eta_l^2 + H_2 eta_l <= eps^2: every one up "
     "to 1 and eps^2 / (H_1 + H_2)",
-    source=Source(CLIENT_CENTRIC, "footnote 4 (L266)"),
+    source="footnote 4 (L266)",
     extent=Extent.WHOLE,
     assumptions={
         "eta_l >= 0": "rates are not negative",
@@ -47,7 +47,7 @@ def footnote_4(draw: Draw) -> Statement:
 @claim(
     "client-centric.remark-4-1-1",
     statement="The delay term tau^2 / T is at most 1 / sqrt(m K T) if and only if tau <= (T / (m K))^(1/4)",
-    source=Source(CLIENT_CENTRIC, "Remark 4.1.1 (L268)"),
+    source="Remark 4.1.1 (L268)",
     extent=Extent.WHOLE,
     assumptions={"s > 0": "s = sqrt(T)", "r > 0": "r = sqrt(m K)", "tau >= 0": "delays are not negative"},
 )
@@ -90,8 +90,7 @@ def _stranded(draw: Draw) -> Any:
     statement="With f_1 = (x + G)^2, f_2 = (x - G)^2 (the remark prints f_1 for both) and a first client that never "
     "comes, every round multiplies x - G by 1 - eta (1 - (1 - 2 eta_l)^K) / K, K <= 4, and at G the squared gradient "
     "of f is 4 G^2 = sigma_g^2",
-    source=Source(CLIENT_CENTRIC, "Remark 4.1.2 (L270)"),
-    engine=Engine.SYMBOLIC,
+    source="Remark 4.1.2 (L270)",
     sizes="K <= 4",
     assumptions={"never": "client 1 never comes"},
 )
@@ -106,8 +105,7 @@ def arbitrary_participation() -> Finding:
 @claim(
     "client-centric.remark-4-1-2-rate",
     statement="For any participation the rate is O(1 / sqrt(m K T)) + O(tau^2 / T) + O(K^2 / T) + Omega(sigma_g^2)",
-    source=Source(CLIENT_CENTRIC, "Remark 4.1.2 (L270), the rate"),
-    engine=Engine.EXACT,
+    source="Remark 4.1.2 (L270), the rate",
     verdict=Verdict.UNDECIDABLE,
 )
 def arbitrary_rate() -> Finding:
@@ -123,7 +121,7 @@ def arbitrary_rate() -> Finding:
     "client-centric.remark-4-1-3",
     statement="Read of runs and not of the bound, the speed-up in K says: with the rates of Corollary 4.1.1, at one "
     "T >= m K^5, the mean squared gradient with K = 4 is at most that with K = 1",
-    source=Source(CLIENT_CENTRIC, "ours, about Remark 4.1.3 (L272): a reading of the speed-up in K"),
+    source="ours, about Remark 4.1.3 (L272): a reading of the speed-up in K",
     engine=Engine.MOMENTS,
     verdict=Verdict.REFUTED,
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Extent, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import Extent, Finding, Verdict, claim
 from fedspec_proofs.client_centric.kit.steps import increments
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
@@ -86,8 +86,7 @@ ROOTS = {
     "client-centric.a-5-roots",
     statement="0 <= sqrt(v_hat_(t+1)) - sqrt(v_hat_t) <= |Delta_t| for CC-FedAdagrad and CC-FedAMS (there even <= "
     "sqrt(1 - gamma) |Delta_t|), so that a_t - a_(t+1) <= |Delta_t| / eps^2",
-    source=Source(CLIENT_CENTRIC, "step of A_5 (L641-652)"),
-    engine=Engine.SMT,
+    source="step of A_5 (L641-652)",
     extent=Extent.WHOLE,
     assumptions=ROOTS,
 )
@@ -189,8 +188,7 @@ def bounded_fall(server: str) -> Finding:
     "client-centric.a-5",
     statement="A_5 = eta <grad f(x_t), (a_(t+1) - a_t) Delta_t> <= (eta G / (4 eps^2)) |Delta_t|^2 for CC-FedAdagrad "
     "with v_0 >= eps^2, a_t = 1/(sqrt(v_hat_t) + eps): with the G of L765, which L656 leaves out",
-    source=Source(CLIENT_CENTRIC, "bound of A_5 (L635-659, L765)"),
-    engine=Engine.SMT,
+    source="bound of A_5 (L635-659, L765)",
     extent=Extent.WHOLE,
     assumptions=PARTS,
 )
@@ -202,7 +200,7 @@ def a_5() -> Finding:
 @claim(
     "client-centric.footnote-3",
     statement="The bound of A_5 in the proof holds for CC-FedAdam as well: A_5 <= (eta G / (4 eps^2)) |Delta_t|^2",
-    source=Source(CLIENT_CENTRIC, "ours, about footnote 3 (L264), which says that similar results are easily had"),
+    source="ours, about footnote 3 (L264), which says that similar results are easily had",
     verdict=Verdict.REFUTED,
 )
 def footnote_3() -> Finding:
@@ -231,8 +229,7 @@ def footnote_3() -> Finding:
 @claim(
     "client-centric.footnote-3-repaired",
     statement="The bound of A_5 carries over to CC-FedAMS: A_5 <= (eta G / (4 eps^2)) |Delta_t|^2",
-    source=Source(CLIENT_CENTRIC, "ours: footnote 3 (L264), for CC-FedAMS only"),
-    engine=Engine.SMT,
+    source="ours: footnote 3 (L264), for CC-FedAMS only",
     extent=Extent.PART,
     assumptions={**PARTS, **OWN},
 )

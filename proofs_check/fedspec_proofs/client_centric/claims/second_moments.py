@@ -9,7 +9,7 @@ from typing import Any
 from fedspec.algorithms.cc_fedsgd import CCFedSGD, cc_fedsgd, init
 from fedspec.arith import Vector
 from fedspec.plan import Arrival, Setup
-from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Extent, Finding, Severity, Source, claim
+from fedspec_proofs.claim import Dropped, Extent, Finding, Severity, claim
 from fedspec_proofs.client_centric.kit import every_size, term_sums
 from fedspec_proofs.client_centric.kit.every_size import prove_each
 from fedspec_proofs.client_centric.kit.problems import Clients, dip, flat, huber
@@ -112,7 +112,7 @@ HILL = Buffer(Clients(((dip(),),), Fraction(1)), exact.vector(0), (2,), Fraction
     "client-centric.delta-square",
     statement="E |Delta_t|^2 <= (eta_l^2 / m) (1 / K_t) sigma_l^2 + (eta_l^2 / m^2) E |sum over S_t of the mean exact "
     "gradients|^2",
-    source=Source(CLIENT_CENTRIC, "E |Delta_t|^2 (L888-912)"),
+    source="E |Delta_t|^2 (L888-912)",
     severity=Severity.CONSTANT,
     assumptions={
         "smooth": "assumption 1",
@@ -147,8 +147,7 @@ def apart() -> Finding:
     "client-centric.delta-square-repaired",
     statement="E |Delta_t|^2 <= (2 eta_l^2 / m) (1 / K_t) sigma_l^2 + (2 eta_l^2 / m^2) E |sum over S_t of the mean "
     "exact gradients|^2, 1 / K_t the mean of 1 / K_(t,i) over S_t: twice the printed sum",
-    source=Source(CLIENT_CENTRIC, "ours: E |Delta_t|^2 (L888-912), corrected"),
-    engine=Engine.SMT,
+    source="ours: E |Delta_t|^2 (L888-912), corrected",
     extent=Extent.WHOLE,
     assumptions={
         "smooth": "assumption 1",

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Extent, Finding, Second, Source, Verdict, claim
+from fedspec_proofs.claim import Engine, Extent, Finding, Second, Verdict, claim
 from fedspec_proofs.client_centric.claims.telescoping import path
 from fedspec_proofs.client_centric.kit.steps import increments, moments, rooted
 from fedspec_proofs.engines import exact
@@ -24,7 +24,7 @@ from fedspec_proofs.solvers import z3
     "client-centric.v-0",
     statement="The bounds that the proof uses of v_hat go together: with v_hat_0 >= eps^2 (L659) and eta_l <= eps / "
     "(sqrt(T) G), v_hat_t <= T eta_l^2 G^2 (L707, L1063)",
-    source=Source(CLIENT_CENTRIC, "ours, about L659 against L707 and L1063"),
+    source="ours, about L659 against L707 and L1063",
     verdict=Verdict.REFUTED,
 )
 def conflict() -> Finding:
@@ -118,8 +118,7 @@ def _if(a: Any, b: Any) -> Any:
     statement="With eta_l <= eps / (sqrt(T) G), eps <= sqrt(v_hat_t) + eps <= 2 eps for v_0 = 0, and 2 eps "
     "<= sqrt(v_hat_t) "
     "+ eps <= (29/12) eps for v_0 = eps^2, t <= T: all step sizes lie within a factor 2 of each other",
-    source=Source(CLIENT_CENTRIC, "ours: L659, L707 and L1063, corrected"),
-    engine=Engine.SMT,
+    source="ours: L659, L707 and L1063, corrected",
     extent=Extent.WHOLE,
     assumptions={"eps > 0": "eps is positive", "root": "roots are not negative", "horizon": "T eta_l^2 G^2 <= eps^2"},
 )

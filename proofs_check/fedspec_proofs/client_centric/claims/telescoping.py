@@ -10,17 +10,7 @@ from typing import Any
 import numpy as np
 
 from fedspec.arith import sqrt
-from fedspec_proofs.claim import (
-    CLIENT_CENTRIC,
-    Dropped,
-    Engine,
-    Extent,
-    Finding,
-    Second,
-    Source,
-    Verdict,
-    claim,
-)
+from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Second, Verdict, claim
 from fedspec_proofs.client_centric.kit.steps import increments, moments
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.reals import real
@@ -109,7 +99,7 @@ def path(rng: np.random.Generator, rounds: int) -> tuple[list[Fraction], list[Fr
     statement="For CC-FedAdagrad and CC-FedAMS, sum_t |a_t - a_(t+1)|_1 = |a_0|_1 - |a_T|_1 and sum_t |a_t - "
     "a_(t+1)|^2 "
     "<= |a_0|^2 - |a_T|^2, hence at most d / (2 eps) and d / (4 eps^2) if v_0 >= eps^2",
-    source=Source(CLIENT_CENTRIC, "sums of the falls (L844-884)"),
+    source="sums of the falls (L844-884)",
     engine=Engine.SMT,
     extent=Extent.WHOLE,
     assumptions={"monotone": "v_hat never falls", "v_0": "v_0 >= eps^2, for the bounds with eps"},

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
+from fedspec_proofs.claim import Dropped, Extent, Finding, Severity, Verdict, claim
 from fedspec_proofs.client_centric.claims.assembly import theorem_adds_up
 from fedspec_proofs.client_centric.kit.family import Schedule
 from fedspec_proofs.client_centric.kit.problems import Clients, huber
@@ -205,7 +205,7 @@ def _independently(r: Regime) -> Finding:
     "client-centric.theorem-4-1",
     statement="Where every round hears m of the n clients, drawn uniformly, or each client is in with probability m/n, "
     "independently of the others, the mean over t < T of E |grad f(x_t)|^2 is at most " + RIGHT,
-    source=Source(CLIENT_CENTRIC, PLACE),
+    source=PLACE,
     severity=Severity.FALSE_RESULT,
     assumptions=ASSUMED_PRINTED,
     chain=PRINTED_PROOF,
@@ -250,8 +250,7 @@ ALL_ASSUMED = {
     "at most 4 c_2 eps (f(x_0) - f*) / (eta eta_l T) + (4 c_2 d G^2 C / c_1) (1 + 2 L eta eta_l C / (c_1 eps)) / T + "
     "(4 c_2 / c_1) eta_l^2 L^2 (5 phi_1 sigma_l^2 + 30 phi_2 sigma_g^2) + (8 c_2 eta_l / (c_1^2 eps)) B (phi_3 "
     "sigma_l^2 / m + (n - m) s^2 / (m (n - 1)))",
-    source=Source(CLIENT_CENTRIC, f"ours: {PLACE}, corrected"),
-    engine=Engine.SYMBOLIC,
+    source=f"ours: {PLACE}, corrected",
     extent=Extent.PART,
     assumptions=ALL_ASSUMED,
     chain="theorem-4-1-assembly",

@@ -148,14 +148,11 @@ def regime(choose: Choose) -> Regime:
     )
 
 
-def _floats(terms: Mapping[str, Any]) -> dict[str, float]:
-    return {name: float(term) for name, term in terms.items()}
-
-
 def as_corrected() -> Inequality[Regime]:
     """Inequality of the corrected theorem, on random runs."""
 
     def sides(r: Regime) -> Iterable[Sides]:
-        yield r.measured[0], _floats(corrected_terms(r, r.measured[1]))
+        terms = corrected_terms(r, r.measured[1])
+        yield r.measured[0], {name: float(term) for name, term in terms.items()}
 
     return Inequality(regime, CORRECTED, sides)

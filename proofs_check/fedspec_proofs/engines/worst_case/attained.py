@@ -6,14 +6,14 @@ inequality are a function of the class, which :mod:`interpolation` builds; the r
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from fedspec.plan import Oracle
+from fedspec_proofs.engines.exact import objects
 from fedspec_proofs.engines.worst_case.forms import Form
 from fedspec_proofs.engines.worst_case.interpolation import Through, added, dot
 from fedspec_proofs.engines.worst_case.plays import Play
@@ -76,9 +76,9 @@ def replayed(played: Play, found: Attained) -> str:
     ]
 
     def oracle(f: Through) -> Oracle:
-        return lambda k, x: _array(f.at(tuple(x))[0])
+        return lambda k, x: objects(f.at(tuple(x))[0])
 
-    ended = played.run(lambda x: _array(found.at(x)), [oracle(f) for f in built])
+    ended = played.run(lambda x: objects(found.at(x)), [oracle(f) for f in built])
     numbers = [tuple(row) for out in ended for row in np.atleast_2d(np.asarray(out))]
     if numbers != [found.at(x) for x in played.ended]:
         return "the rule ends elsewhere on the functions that are built"
@@ -87,9 +87,3 @@ def replayed(played: Play, found: Attained) -> str:
             if through.at(found.at(p.x)) != (found.at(p.g), found.of(p.f)):
                 return f"what is built for {f.name} is no such function"
     return ""
-
-
-def _array(entries: Sequence[Fraction]) -> Any:
-    out = np.empty(len(entries), dtype=object)
-    out[:] = entries
-    return out

@@ -15,6 +15,7 @@ import numpy as np
 
 from fedspec.arith import Vector
 from fedspec.plan import Oracle
+from fedspec_proofs.engines.exact import objects
 from fedspec_proofs.engines.worst_case.classes import Function
 from fedspec_proofs.engines.worst_case.forms import ORIGIN, Form, form
 from fedspec_proofs.engines.worst_case.whole import form_of, whole
@@ -82,10 +83,7 @@ def _made(ends: Sequence[Form], functions: Sequence[Function]) -> Made:
 
 def _apart(x: Form, entries: int) -> Any:
     """An array of one form in as many names."""
-    out = np.empty(entries, dtype=object)
-    for j in range(entries):
-        out[j] = form({f"{name}@{j}": c for name, c in x.parts})
-    return out
+    return objects(form({f"{name}@{j}": c for name, c in x.parts}) for j in range(entries))
 
 
 def _joined(y: Any, entries: int) -> Form:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from fedspec.arith import Vector
+from fedspec_proofs.engines.exact import objects
 from fedspec_proofs.engines.worst_case.open_rate import Powers
 
 
@@ -21,6 +23,10 @@ def _by_entry(operation: Callable[[Form, Any], Form]) -> Callable[[Form, Any], F
         return NotImplemented if isinstance(other, np.ndarray) else operation(self, other)
 
     return applied
+
+
+def _compared(comparison: Callable[[Fraction, Fraction], bool]) -> Callable[[Form, Any], bool]:
+    return lambda self, other: comparison(_known(self), _known(other))
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,17 +93,10 @@ class Form:
     def __hash__(self) -> int:
         return hash((self.parts, self.constant))
 
-    def __lt__(self, other: Any) -> bool:
-        return _known(self) < _known(other)
-
-    def __le__(self, other: Any) -> bool:
-        return _known(self) <= _known(other)
-
-    def __gt__(self, other: Any) -> bool:
-        return _known(self) > _known(other)
-
-    def __ge__(self, other: Any) -> bool:
-        return _known(self) >= _known(other)
+    __lt__ = _compared(operator.lt)
+    __le__ = _compared(operator.le)
+    __gt__ = _compared(operator.gt)
+    __ge__ = _compared(operator.ge)
 
     def __str__(self) -> str:
         said = [f"{c} {name}" for name, c in self.parts] + [str(self.constant)] * bool(self.constant)
@@ -120,9 +119,7 @@ ORIGIN = form({})
 
 def vector(x: Form) -> Vector:
     """Wrap a form as an array with one entry, which rules accept as a vector."""
-    out = np.empty(1, dtype=object)
-    out[0] = x
-    return out
+    return objects([x])
 
 
 def _form(value: Any) -> Form:

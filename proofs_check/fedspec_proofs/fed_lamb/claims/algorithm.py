@@ -8,14 +8,14 @@ import numpy as np
 
 from fedspec.mixing.periodic import model_mean
 from fedspec.readings import Averaged
-from fedspec_proofs.claim import Dropped, Engine, Finding, Verdict, claim, false
+from fedspec_proofs.claim import Dropped, Finding, Verdict, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.exact import vector
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fed_lamb.kit.problems import Problem
 from fedspec_proofs.fed_lamb.kit.rounds import F, begin, lamb, one_round, run
-from fedspec_proofs.fed_lamb.kit.shared import at, constant
+from fedspec_proofs.fed_lamb.kit.shared import constant
 from fedspec_proofs.kit.piecewise import huber
 from fedspec_proofs.refutation import refutation
 
@@ -23,7 +23,7 @@ from fedspec_proofs.refutation import refutation
 @claim(
     "fed-lamb.eq-1-rest",
     statement="Started at the minimum of the objective (1), Fed-LAMB with exact gradients of the clients stays there",
-    source=at("ours, about eq. (1) (L31) and Alg. 1"),
+    source="ours, about eq. (1) (L31) and Alg. 1",
     verdict=Verdict.REFUTED,
 )
 def rest() -> Finding:
@@ -43,7 +43,7 @@ def rest() -> Finding:
     "fed-lamb.algorithm-1-mean",
     statement="Line 15, which divides by n, read as a sum of the models that arrive, those of D^r alone: it leaves the "
     "model where it is while all gradients are zero",
-    source=at("ours, about Alg. 1, line 15 (L152)"),
+    source="ours, about Alg. 1, line 15 (L152)",
     verdict=Verdict.REFUTED,
 )
 def shrinking() -> Finding:
@@ -82,8 +82,7 @@ def _resting(draw: Draw, more: int = 0) -> Statement:
 @claim(
     "fed-lamb.algorithm-1-mean-repaired",
     statement="With 1/|D^r| in line 15, participants that return the model they were sent leave it as it is",
-    source=at("Alg. 1, line 15 (L152)"),
-    engine=Engine.SMT,
+    source="Alg. 1, line 15 (L152)",
     sizes="two participants, d = 1",
     assumptions=SAME,
 )

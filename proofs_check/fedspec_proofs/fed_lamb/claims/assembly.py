@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
-from fedspec_proofs.claim import Engine, Extent, Finding, claim, false
+from fedspec_proofs.claim import Extent, Finding, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide, decided
 from fedspec_proofs.engines.certificate import Step, Sum, added
 from fedspec_proofs.engines.combine import all_proved
@@ -21,7 +20,6 @@ from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fed_lamb.kit import bounds
 from fedspec_proofs.fed_lamb.kit.bounds import Constants
-from fedspec_proofs.fed_lamb.kit.shared import at
 from fedspec_proofs.kit.adding import spoiled, summed
 
 F = Fraction
@@ -59,8 +57,7 @@ def at_rest(draw: Draw) -> Sum:
     "fed-lamb.key-inequality-assembly",
     statement="<h, D g>/||D g|| >= s ||D h|| - 2 ||h - g|| in layers of any size, from the five steps that are "
     "assumed; where D g = 0 the layer stays, and the left side is 0",
-    source=at("ours, in place of L598-612"),
-    engine=Engine.SYMBOLIC,
+    source="ours, in place of L598-612",
     assumptions=KEY,
     chain="key-inequality-lines",
 )
@@ -73,7 +70,7 @@ def key_inequality() -> Finding:
 @claim(
     "fed-lamb.key-inequality-lines",
     statement="s ||D g||^2 <= <g, D g> and s ||D d|| <= ||d||, coordinate by coordinate",
-    source=at("ours, in place of L598-612"),
+    source="ours, in place of L598-612",
     assumptions={"s D <= 1": "v_hat >= v0: fed-lamb.v-hat-floor"},
     chain="v-hat-floor",
 )
@@ -105,8 +102,7 @@ def _clipped(rng: np.random.Generator) -> Mapping[str, F]:
     "fed-lamb.key-inequality-scaled",
     statement="phi <h, D g>/||D g|| >= phi_m s ||D h|| - 2 phi_M ||h - g||: the lower bound of phi goes with what is "
     "gained, the upper one with what is lost",
-    source=at("ours, in place of L598-612"),
-    engine=Engine.SMT,
+    source="ours, in place of L598-612",
     assumptions={
         "key inequality": "fed-lamb.key-inequality-assembly; 0 in place of <h, D g>/||D g|| where D g = 0",
         "lengths": "s ||D h|| and ||h - g|| are not negative",
@@ -148,27 +144,20 @@ def one_round(draw: Draw) -> Sum:
         "key inequality": Step(alpha, T * phi_m * s * gain - 2 * phi_M * errors, along),
         "lengths": Step(1, square, L_bar / 2 * (alpha * phi_M * T) ** 2),
     }
-    right = f - alpha * T * phi_m * s * gain + 2 * alpha * phi_M * errors + alpha**2 * T**2 * phi_M**2 / 2 * L_bar
-    return Sum(steps, f_1, right)
-
-
-def errors_and_rate(draw: Draw) -> dict[str, Any]:
-    """Terms of a round that increase f."""
-    alpha, T, phi_M, L_bar = several(draw, "alpha, T, phi_M, L_bar", positive=True)
-    return {"errors": 2 * alpha * phi_M * draw("errors"), "rate": alpha**2 * T**2 * phi_M**2 / 2 * L_bar}
+    risen = {"errors": 2 * alpha * phi_M * errors, "rate": alpha**2 * T**2 * phi_M**2 / 2 * L_bar}
+    return Sum(steps, f_1, {"": f - alpha * T * phi_m * s * gain, **risen})
 
 
 @claim(
     "fed-lamb.round-assembly",
     statement="The four steps that are assumed here add up to round-repaired, for all n, T, layers and constants",
-    source=at("ours, in place of (16)-(21)"),
-    engine=Engine.SYMBOLIC,
+    source="ours, in place of (16)-(21)",
     assumptions=ROUND,
     chain="key-inequality-scaled lemma-1-repaired",
 )
 def round_falls() -> Finding:
     """The sum holds in every outcome of the noise."""
-    return summed(one_round, ROUND, errors_and_rate)
+    return summed(one_round, ROUND)
 
 
 ROUNDS = {
@@ -180,24 +169,15 @@ ROUNDS = {
 }
 
 
-OVER_ROUNDS = "alpha, T, R, phi_m, phi_M, w, side, L_bar, sigma, roots, zeta, Lam"
-
-
-def right(draw: Draw) -> dict[str, Any]:
-    """Terms of :func:`.bounds.per_layer_terms`, the right side; v0 = w^2 and Lay = side^2 have rational roots."""
-    alpha, T, R, phi_m, phi_M, w, side, L_bar, sigma, roots, zeta, Lam = several(draw, OVER_ROUNDS, positive=True)
-    own = {"sigma": sigma, "R": R, "T": T, "phi_m": phi_m, "phi_M": phi_M, "L_bar": L_bar}
-    gap = draw("f_0") - draw("f_star")
-    k = Constants(gap=gap, Lay=side**2, alpha=alpha, least_alpha=alpha, v0=w**2, **own)
-    return bounds.per_layer_terms(k, bounds.errors(k, zeta, roots, (Lam,)))
-
-
-def rounds(draw: Draw, halved: str = "") -> Sum:
-    """Steps over the sums of all rounds; for a false variant, the named term of the right side is halved."""
-    alpha, T, R, phi_m, phi_M, w, side, L_bar, sigma, roots, zeta, Lam = several(draw, OVER_ROUNDS, positive=True)
+def rounds(draw: Draw) -> Sum:
+    """Steps over the sums of all rounds, to :func:`.bounds.per_layer_terms`; v0 = w^2 and Lay = side^2 have rational
+    roots.
+    """
+    names = "alpha, T, R, phi_m, phi_M, w, side, L_bar, sigma, roots, zeta, Lam"
+    alpha, T, R, phi_m, phi_M, w, side, L_bar, sigma, roots, zeta, Lam = several(draw, names, positive=True)
     f_0, f_R, f_star, mean, error, drift = several(draw, "f_0, f_R, f_star, mean, error, drift")
-    terms = right(draw)
-    whole: Any = sum(terms.values()) - (terms[halved] / 2 if halved else 0)
+    own = {"sigma": sigma, "R": R, "T": T, "phi_m": phi_m, "phi_M": phi_M, "L_bar": L_bar}
+    k = Constants(gap=f_0 - f_star, Lay=side**2, alpha=alpha, least_alpha=alpha, v0=w**2, **own)
     gain = alpha * T * phi_m * w * R
     square = R * alpha**2 * T**2 * phi_M**2 * L_bar / 2
     steps = {
@@ -206,22 +186,21 @@ def rounds(draw: Draw, halved: str = "") -> Sum:
         "error": Step(2 * phi_M / (phi_m * w), error, zeta + sigma * roots + drift),
         "drift": Step(2 * phi_M / (phi_m * w), drift, alpha * (T - 1) / 2 * phi_M * side * Lam),
     }
-    return Sum(steps, mean, whole)
+    return Sum(steps, mean, bounds.per_layer_terms(k, bounds.errors(k, zeta, roots, (Lam,))))
 
 
 @claim(
     "fed-lamb.theorem-3-assembly",
     statement="The four steps that are assumed here add up to the bound of theorem-3-repaired, and with T = 1 to "
     "that of theorem-1-repaired, for all n, R, T, layers and constants",
-    source=at("ours, for Theorems 1 and 3 (L250-254, L706-716)"),
-    engine=Engine.SYMBOLIC,
+    source="ours, for Theorems 1 and 3 (L250-254, L706-716)",
     extent=Extent.PART,
     assumptions=ROUNDS,
     chain="round-assembly errors",
 )
 def theorems() -> Finding:
     """The sum gives the bound for lengths; that for squares follows from ||D f'|| <= M/s and ||f'|| <= M."""
-    return summed(rounds, ROUNDS, right)
+    return summed(rounds, ROUNDS)
 
 
 @false(
@@ -231,7 +210,7 @@ def theorems() -> Finding:
 )
 def half_of_rate() -> Finding:
     """Refuted: the coefficient 1/4 in place of 1/2."""
-    return spoiled(lambda draw: rounds(draw, "rate"))
+    return spoiled(rounds, "rate")
 
 
 @false(
@@ -241,4 +220,4 @@ def half_of_rate() -> Finding:
 )
 def half_of_heterogeneity() -> Finding:
     """Refuted: the factor 2 is needed, by the inequality per layer."""
-    return spoiled(lambda draw: rounds(draw, "heterogeneity"))
+    return spoiled(rounds, "heterogeneity")

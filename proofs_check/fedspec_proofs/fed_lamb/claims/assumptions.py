@@ -9,14 +9,14 @@ from fedspec.client.lamb import Moments, precondition, scaling
 from fedspec.mixing.periodic import moment_maximum
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import LocalCorrection, Phi
-from fedspec_proofs.claim import Engine, Finding, claim
+from fedspec_proofs.claim import Finding, claim
 from fedspec_proofs.engines.algebra import Statement, decide, decided
 from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.exact import vector
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fed_lamb.kit.rounds import F
-from fedspec_proofs.fed_lamb.kit.shared import at, within
+from fedspec_proofs.fed_lamb.kit.shared import within
 
 COLUMN = {"column": "the column of the Hessian that belongs to the layer is no longer than L_l"}
 
@@ -25,7 +25,7 @@ COLUMN = {"column": "the column of the Hessian that belongs to the layer is no l
     "fed-lamb.assumption-1",
     statement="A quadratic meets H1, read for the whole gradient while one layer moves, with L_l the length of that "
     "layer's column of the Hessian",
-    source=at("ours, an objective for H1 (L180)"),
+    source="ours, an objective for H1 (L180)",
     sizes="two layers of one coordinate",
     assumptions=COLUMN,
 )
@@ -44,7 +44,7 @@ def smooth_quadratic(draw: Draw) -> Statement:
 @claim(
     "fed-lamb.assumption-2",
     statement="The gradient of c x^2/2 on the line is bounded by M = c B where |x| <= B, and by no M on the whole line",
-    source=at("ours, an objective for H2 (L184)"),
+    source="ours, an objective for H2 (L184)",
     assumptions={"|x| <= B": "the model stays in a bounded Theta", "c > 0": "the quadratic is not flat"},
 )
 @decided()
@@ -69,7 +69,22 @@ NOISE = {
 }
 
 
-def _variance(draw: Draw) -> Statement:
+def _outcomes(rng: np.random.Generator) -> dict[str, F]:
+    M, q = F(int(rng.integers(1, 9))), F(int(rng.integers(0, 9)), 8)
+    a, b = (F(int(rng.integers(-8, 9)), 8) * M for _ in range(2))
+    return {"M": M, "q": q, "a": a, "b": b, "sigma": M + F(1, int(rng.integers(1, 9)))}
+
+
+@claim(
+    "fed-lamb.assumption-3",
+    statement="H3 follows from H2 with every sigma > M",
+    source="ours, about H3 (L186) and H2 (L184)",
+    sizes="gradients of two outcomes, with any probabilities; one coordinate, as H3 is about each",
+    assumptions=NOISE,
+)
+@decided(sample=_outcomes)
+def bounded_variance(draw: Draw) -> Statement:
+    """Proof for one coordinate. For any distribution, the variance is at most E g^2 <= M^2 < sigma^2, in words."""
     a, b, M, sigma = draw("a"), draw("b"), draw("M"), draw("sigma")
     q = draw("q")
     mean = q * a + (1 - q) * b
@@ -79,28 +94,9 @@ def _variance(draw: Draw) -> Statement:
 
 
 @claim(
-    "fed-lamb.assumption-3",
-    statement="H3 follows from H2 with every sigma > M",
-    source=at("ours, about H3 (L186) and H2 (L184)"),
-    engine=Engine.SMT,
-    sizes="gradients of two outcomes, with any probabilities; one coordinate, as H3 is about each",
-    assumptions=NOISE,
-)
-def bounded_variance() -> Finding:
-    """Proof for one coordinate. For any distribution, the variance is at most E g^2 <= M^2 < sigma^2, in words."""
-    return decide(_variance, sample=_outcomes)
-
-
-def _outcomes(rng: np.random.Generator) -> dict[str, F]:
-    M, q = F(int(rng.integers(1, 9))), F(int(rng.integers(0, 9)), 8)
-    a, b = (F(int(rng.integers(-8, 9)), 8) * M for _ in range(2))
-    return {"M": M, "q": q, "a": a, "b": b, "sigma": M + F(1, int(rng.integers(1, 9)))}
-
-
-@claim(
     "fed-lamb.assumption-4",
     statement="phi(a) = min(max(a, phi_m), phi_M) meets H4 for every layer",
-    source=at("ours, a phi for H4 (L188)"),
+    source="ours, a phi for H4 (L188)",
     sizes="layers of two coordinates",
     assumptions={"phi_m <= phi_M": "the bounds are in order"},
 )
@@ -126,8 +122,7 @@ def _floor(draw: Draw) -> Statement:
     "fed-lamb.v-hat-floor",
     statement="v0 <= v_hat_r <= v_hat_(r+1) in every coordinate and round, whatever the clients send: their moments "
     "may be corrected for bias or not, and need no bound",
-    source=at("ours, about line 15 of Alg. 1 (L152-154)"),
-    engine=Engine.SMT,
+    source="ours, about line 15 of Alg. 1 (L152-154)",
     assumptions={"so far": "v_hat starts at v0; induction over the rounds"},
 )
 def floor() -> Finding:
@@ -177,8 +172,7 @@ def _small(rng: np.random.Generator) -> dict[str, F]:
     "fed-lamb.assumption-5",
     statement="H5 follows from H2 where no bias is corrected: v0 <= v_hat <= max(v0, largest g^2) in every "
     "coordinate, v_hat never falls, and the clients' v has the same ceiling",
-    source=at("ours, about H5 (L282) and H2 (L184)"),
-    engine=Engine.SMT,
+    source="ours, about H5 (L282) and H2 (L184)",
     assumptions=CEILING,
 )
 def ceiling() -> Finding:

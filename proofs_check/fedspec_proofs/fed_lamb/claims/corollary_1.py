@@ -9,7 +9,7 @@ from fedspec.algorithms.local_ams import FedAms
 from fedspec.arith import sqrt
 from fedspec.plan import Plan, Setup
 from fedspec.readings import ClientMemory, LocalCorrection
-from fedspec_proofs.claim import Engine, Finding, Verdict, claim
+from fedspec_proofs.claim import Finding, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decided
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.smt import every
@@ -17,7 +17,7 @@ from fedspec_proofs.fed_lamb.claims.theorem_1 import THEOREM, hill, instance_of
 from fedspec_proofs.fed_lamb.kit import bounds
 from fedspec_proofs.fed_lamb.kit.problems import Problem, vector
 from fedspec_proofs.fed_lamb.kit.rounds import F, squared
-from fedspec_proofs.fed_lamb.kit.shared import H1, H2, H3, H5, at
+from fedspec_proofs.fed_lamb.kit.shared import H1, H2, H3, H5
 from fedspec_proofs.kit.piecewise import huber
 from fedspec_proofs.refutation import refutation
 
@@ -28,7 +28,7 @@ TYPESET = {"H2": "||f'(x_R)|| <= M", "R >= 1": "there is a round"}
     "fed-lamb.corollary-1",
     statement="A reading in which eq. (6) says nothing of Fed-LAMB: as typeset, with no sum over rounds, and with a "
     "constant that may depend on all but R, it is H2 alone, ||f'(x_R)||^2 / R <= M^2 / R <= M^2 / sqrt(R)",
-    source=at("ours, about Corollary 1, eq. (6) (L286) as typeset"),
+    source="ours, about Corollary 1, eq. (6) (L286) as typeset",
     assumptions=TYPESET,
 )
 @decided()
@@ -43,7 +43,7 @@ def typeset(draw: Draw) -> Statement:
     "fed-lamb.corollary-1-intended",
     statement="With the sum that (6) leaves out, as its proof takes it from Theorem 1 and H5: (1/R) sum_r "
     "||f'(x_r)||^2 is at most V^4 times the right side of (4), alpha of order 1/(L sqrt(R)); no O() is left in it",
-    source=at("ours, about Corollary 1, eq. (6) (L286) and its proof (L694)"),
+    source="ours, about Corollary 1, eq. (6) (L286) and its proof (L694)",
     verdict=Verdict.REFUTED,
     assumptions={**THEOREM, "H5": H5},
 )
@@ -67,8 +67,7 @@ def intended() -> Finding:
 @claim(
     "fed-lamb.remark-lamb",
     statement="The rate has the order 1/R of LAMB's Theorem 3 in You et al., for a criterion of similar order",
-    source=at("comparison with LAMB (L262-268)"),
-    engine=Engine.EXACT,
+    source="comparison with LAMB (L262-268)",
     verdict=Verdict.UNDECIDABLE,
 )
 def remark_lamb() -> Finding:
@@ -81,8 +80,7 @@ def remark_lamb() -> Finding:
     "fed-lamb.theorem-2",
     statement="Local-AMS: (1/R) sum_r E||f'(x_r)/sqrt(v_hat_r)||^2 <= 8 sqrt(p/(R n)) (gap) + 8 L_s sqrt(p/(R n)) "
     "sigma^2/eps + cst",
-    source=at("Theorem 2, eq. (5) (L272-276)"),
-    engine=Engine.EXACT,
+    source="Theorem 2, eq. (5) (L272-276)",
     verdict=Verdict.UNDECIDABLE,
 )
 def theorem_2() -> Finding:
@@ -97,7 +95,7 @@ def theorem_2() -> Finding:
     "fed-lamb.theorem-2-cst",
     statement="The right side of (5) without its cst, which is not specified, is a bound under H1 to H3 (other "
     "conditions are not printed), with the rate sqrt(n/(R p))",
-    source=at("ours, about Theorem 2, eq. (5) (L272-276)"),
+    source="ours, about Theorem 2, eq. (5) (L272-276)",
     verdict=Verdict.REFUTED,
     assumptions={"H1": H1, "H2": H2, "H3": H3},
 )

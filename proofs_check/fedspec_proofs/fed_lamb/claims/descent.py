@@ -8,7 +8,7 @@ from typing import Any
 
 from fedspec.arith import Vector
 from fedspec.problems.quadratic import QuadraticClients
-from fedspec_proofs.claim import Engine, Extent, Finding, Verdict, claim
+from fedspec_proofs.claim import Extent, Finding, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide, decided
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.draw import Draw
@@ -18,7 +18,7 @@ from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fed_lamb.kit.problems import Problem
 from fedspec_proofs.fed_lamb.kit.rounds import HALF, F, begin, lamb, noiseless, one_round, run, shifted, squared
-from fedspec_proofs.fed_lamb.kit.shared import H1, at
+from fedspec_proofs.fed_lamb.kit.shared import H1
 from fedspec_proofs.fed_lamb.kit.walks import bent
 from fedspec_proofs.kit.piecewise import huber
 from fedspec_proofs.refutation import refutation
@@ -57,7 +57,7 @@ def _claimed(p: Pair) -> bool:
     "fed-lamb.eq-7",
     statement="f(y) <= f(x) + <f'(x), y - x> + sum_l L_l/2 ||y^l - x^l||^2, for objectives that are sums over "
     "coordinates, as H1 has it when it is taken by the letter (the gradient of layer l depends on layer l alone)",
-    source=at("eq. (7) (L563-567)"),
+    source="eq. (7) (L563-567)",
     verdict=Verdict.CHECKED,
     extent=Extent.PART,
     assumptions={"H1": H1},
@@ -80,7 +80,7 @@ def _step_of(H: list[list[int]], start: Vector) -> tuple[Any, Any, Any]:
 @claim(
     "fed-lamb.eq-7-blocks",
     statement="Ours: H1, typeset for a layer alone, read for the whole gradient while one layer moves: it gives (7)",
-    source=at("ours, a reading of H1 (L180) in eq. (7) (L563-567)"),
+    source="ours, a reading of H1 (L180) in eq. (7) (L563-567)",
     verdict=Verdict.REFUTED,
     assumptions={"H1": H1},
 )
@@ -119,8 +119,7 @@ def _quadratic(draw: Draw, factor: int = 2) -> Statement:
 @claim(
     "fed-lamb.eq-7-blocks-repaired",
     statement="(7) holds with Lay L_l in place of L_l under H1 for one layer moving at a time, in the whole gradient",
-    source=at("ours, for eq. (7) (L563-567) and H1 (L180)"),
-    engine=Engine.SMT,
+    source="ours, for eq. (7) (L563-567) and H1 (L180)",
     sizes="quadratics, convex or not, with two layers of one coordinate",
     assumptions=COLUMNS,
 )
@@ -133,7 +132,7 @@ def blocks_repaired() -> Finding:
     "fed-lamb.eq-8",
     statement="The auxiliary sequence (8) starts at vartheta_1 = x_1, with the indices of Alg. 1, where x_0 is the "
     "initial model and x_1 the one after round 1",
-    source=at("ours, about eq. (8) (L571) and L687"),
+    source="ours, about eq. (8) (L571) and L687",
     verdict=Verdict.REFUTED,
 )
 def auxiliary_start() -> Finding:
@@ -164,8 +163,7 @@ def _sequence(draw: Draw, *, resting: bool = True) -> Iterable[Any]:
     "fed-lamb.eq-9",
     statement="vartheta_(r+1) - vartheta_r = (x_(r+1) - x_r)/(1 - beta1) - beta1/(1 - beta1) (x_r - x_(r-1)); and "
     "vartheta_1 = x_1 where x_0 = x_1 is the initial model",
-    source=at("eqs. (8)-(9) (L571-575)"),
-    engine=Engine.SYMBOLIC,
+    source="eqs. (8)-(9) (L571-575)",
     extent=Extent.WHOLE,
     assumptions={"x_0 = x_1": "x_1 is the initial model, without another before it"},
 )
@@ -178,7 +176,7 @@ def auxiliary_step() -> Finding:
 @claim(
     "fed-lamb.eq-12",
     statement="(12), which has the norm of the whole model where (7) has that of a layer, is a larger right side",
-    source=at("eq. (12) (L586)"),
+    source="eq. (12) (L586)",
     sizes="two layers of one coordinate",
     assumptions={"L >= 0": "smoothness constants are not negative"},
 )

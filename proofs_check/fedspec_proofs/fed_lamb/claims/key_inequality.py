@@ -27,7 +27,6 @@ from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fed_lamb.claims.assembly import key_inequality, lines
-from fedspec_proofs.fed_lamb.kit.shared import at
 from fedspec_proofs.kit.adding import confirmed
 from fedspec_proofs.kit.balls import squared_mean
 
@@ -72,7 +71,7 @@ def _key(c: Layer) -> Iterator[Sides]:
 @claim(
     "fed-lamb.key-inequality-layers",
     statement="<h, D g>/||D g|| >= s ||D h|| - 2 ||h - g|| in layers of any size, beta1 = 0",
-    source=at("ours, in place of L598-612"),
+    source="ours, in place of L598-612",
     engine=Engine.SYMBOLIC,
     assumptions={"v_hat >= v0": "in every coordinate", "beta1 = 0": "the step is along the gradient, not its momentum"},
     chain="key-inequality-assembly",
@@ -159,7 +158,7 @@ def counted(draw: Draw) -> list[Any]:
     "fed-lamb.errors",
     statement="The mean over clients and local steps of sum_l E||f'(x_(r-1))^l - g^l|| is at most zeta + sigma sum_l "
     "sqrt(p_l) + alpha (T - 1)/2 phi_M sqrt(Lay) sum_l Lam_l: the steps that are assumed here add up to it",
-    source=at("ours, for Theorems 1 and 3 (L250-254, L706-716)"),
+    source="ours, for Theorems 1 and 3 (L250-254, L706-716)",
     engine=Engine.SYMBOLIC,
     assumptions=ERRORS,
     chain="lemma-1-repaired",
@@ -204,8 +203,7 @@ def _lengths(rng: np.random.Generator) -> Mapping[str, F]:
     "fed-lamb.squares",
     statement="With M >= ||f'|| and s D <= 1: ||D f'||^2 <= (M/s) sum_l ||D f'^l||, ||f'/v_hat^(1/4)||^2 <= M sum_l "
     "||D f'^l||, and ||f'||^2 <= V^2 M sum_l ||D f'^l|| where sqrt(v_hat) <= V^2; D = 1/sqrt(v_hat) in the last two",
-    source=at("ours, for Theorems 1 and 3 and Corollary 1 (L250-254, L284-286, L706-716)"),
-    engine=Engine.SMT,
+    source="ours, for Theorems 1 and 3 and Corollary 1 (L250-254, L284-286, L706-716)",
     assumptions={
         "s D <= 1": "v_hat >= v0: fed-lamb.v-hat-floor",
         "M": "no layer's gradient is longer than the whole, hence than M",

@@ -27,7 +27,7 @@ from fedspec_proofs.fed_lamb.kit import bounds
 from fedspec_proofs.fed_lamb.kit.bounds import Constants
 from fedspec_proofs.fed_lamb.kit.problems import Problem, vector
 from fedspec_proofs.fed_lamb.kit.rounds import HUNDREDTH, ZERO, F, as_in_proofs, begin, lamb, one_round, run
-from fedspec_proofs.fed_lamb.kit.shared import FOUR, PROOF_1, V_READ, at
+from fedspec_proofs.fed_lamb.kit.shared import FOUR, PROOF_1, V_READ
 from fedspec_proofs.kit.piecewise import huber
 from fedspec_proofs.refutation import refutation
 
@@ -126,7 +126,7 @@ def typed(c: F, R: int, first: F, last: F) -> F:
     "fed-lamb.theorem-1",
     statement="(1/R) sum_r E||f'(x_r)/sqrt(v_hat_r)||^2 is at most the right side of eq. (4), for T = 1, lam = 0, "
     "x_1 the initial model (as L687 has it); the v of (4) has no hat, and is read as v_hat",
-    source=at("Theorem 1, eq. (4) (L250-254)"),
+    source="Theorem 1, eq. (4) (L250-254)",
     severity=Severity.FALSE_RESULT,
     assumptions=THEOREM,
     chain=PROOF_1,
@@ -165,7 +165,7 @@ def _as_in_the_box() -> Finding:
 @claim(
     "fed-lamb.theorem-1-appendix",
     statement="The same left side is at most the right side of L559, which has three terms more",
-    source=at("Theorem 1 in App. A.2 (L557-559)"),
+    source="Theorem 1 in App. A.2 (L557-559)",
     severity=Severity.FALSE_RESULT,
     assumptions=THEOREM,
     chain=PROOF_1,
@@ -214,7 +214,7 @@ def law_of_walk(x: Fraction, alpha: Fraction, R: int) -> list[dict[Fraction, int
     "fed-lamb.theorem-1-noise",
     statement="(4), whose term of the noise falls as 1/(n R), holds after 200 rounds of one client with noise of mean "
     "zero, at a constant rate",
-    source=at("ours, Theorem 1, eq. (4) (L252) at the constant rate of its proof (L582)"),
+    source="ours, Theorem 1, eq. (4) (L252) at the constant rate of its proof (L582)",
     verdict=Verdict.REFUTED,
     assumptions=THEOREM,
 )

@@ -16,11 +16,11 @@ import numpy as np
 
 from fedspec.arith import sqrt
 from fedspec.readings import Normalisation, Phi
-from fedspec_proofs.claim import Engine, Extent, Finding, Severity, Verdict, claim, false
+from fedspec_proofs.claim import Extent, Finding, Severity, Verdict, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide, decided
-from fedspec_proofs.engines.draw import Draw, several
+from fedspec_proofs.engines.draw import Draw, curried, several
 from fedspec_proofs.engines.exact import vector
-from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.search import Inequality, Sides
 from fedspec_proofs.fed_lamb.claims.lemma_1 import LENGTHS
 from fedspec_proofs.fed_lamb.claims.lemma_2 import HOLDS
@@ -30,7 +30,7 @@ from fedspec_proofs.fed_lamb.kit.audits import INSTANCE, bump, conditions
 from fedspec_proofs.fed_lamb.kit.bounds import Constants
 from fedspec_proofs.fed_lamb.kit.problems import Problem
 from fedspec_proofs.fed_lamb.kit.rounds import F, as_in_proofs, begin, lamb, local_models, squared
-from fedspec_proofs.fed_lamb.kit.shared import FOUR, PROOF_1, PROOF_3, at, constant
+from fedspec_proofs.fed_lamb.kit.shared import FOUR, PROOF_1, PROOF_3, constant
 from fedspec_proofs.fed_lamb.kit.walks import Walk, checked, plain, pulled
 from fedspec_proofs.kit.piecewise import huber
 from fedspec_proofs.refutation import refutation
@@ -40,7 +40,7 @@ from fedspec_proofs.refutation import refutation
     "fed-lamb.eq-10",
     statement="vartheta_(r+1) - vartheta_r = alpha/(1 - beta1) mean(phi p_r/||p_r||) - alpha/(1 - beta1) mean(phi "
     "p_(r-1)/||p_(r-1)||)",
-    source=at("eq. (10) (L577)"),
+    source="eq. (10) (L577)",
     severity=Severity.PROOF_BREAKS,
     assumptions=FOUR,
 )
@@ -55,8 +55,7 @@ def eq_10() -> Finding:
 @claim(
     "fed-lamb.theorem-3-printed",
     statement="(1/tau) sum_t E||f'(x_t)/v_hat_t^(1/4)||^2 is at most the right side of (22), cst included",
-    source=at("Theorem 3, eq. (22) (L706-712)"),
-    engine=Engine.EXACT,
+    source="Theorem 3, eq. (22) (L706-712)",
     verdict=Verdict.UNDECIDABLE,
 )
 def printed() -> Finding:
@@ -72,7 +71,7 @@ def printed() -> Finding:
     "fed-lamb.theorem-3",
     statement="Ours: (1/tau) sum_t E||f'(x_t)/v_hat_t^(1/4)||^2 is at most the right side of (22) with a cst, which "
     "Theorem 3 does not specify, taken from the end of its proof (L808, for M <= 1); here T = 1",
-    source=at("ours, Theorem 3, eq. (22) (L706-712) with the cst of L808"),
+    source="ours, Theorem 3, eq. (22) (L706-712) with the cst of L808",
     verdict=Verdict.REFUTED,
     assumptions=FOUR,
     chain=f"{PROOF_1} {PROOF_3}",
@@ -89,24 +88,20 @@ def theorem_3() -> Finding:
     )
 
 
-def _balance(power: int = 5) -> Body:
+@curried
+def _balance(draw: Draw, power: int = 5) -> Iterable[Any]:
     """tau = a^2, L = b^4, n = u^4, p = w^4, T - 1 = sqrt(tau) L^(5/4)/(n p)^(1/4), so that no root occurs."""
-
-    def body(draw: Draw) -> Iterable[Any]:
-        a, b, u, w = several(draw, "a, b, u, w", positive=True)
-        more = a * b**power / (u * w)
-        last = more**2 * w**4 / (a**3 * b**12)
-        first = w**2 / u**2 / (b**2 * a)
-        return [last - first]
-
-    return body
+    a, b, u, w = several(draw, "a, b, u, w", positive=True)
+    more = a * b**power / (u * w)
+    last = more**2 * w**4 / (a**3 * b**12)
+    first = w**2 / u**2 / (b**2 * a)
+    return [last - first]
 
 
 @claim(
     "fed-lamb.remark-local-steps",
     statement="T - 1 = sqrt(tau) L^(5/4)/(n p)^(1/4) makes the last term of L716 as large as its first one over M",
-    source=at("discussion (L718-720)"),
-    engine=Engine.SYMBOLIC,
+    source="discussion (L718-720)",
     extent=Extent.WHOLE,
     assumptions={"L^(5/4)": "the power of L, which is smoothness in one term and the number of layers in the other"},
 )
@@ -120,7 +115,7 @@ def balance() -> Finding:
     statement="With alpha = O(1/(L sqrt(tau))), and O() read as a constant C that does not depend on n, the left "
     "side of (22) is at most C (sqrt(M^2 p/n)/sqrt(Lay tau) + sigma^2/(tau n sqrt(p)) + (T - 1)^2 p/(tau^(3/2) "
     "L^3)); here C = 5",
-    source=at("ours, a reading of Theorem 3, second display (L716) and L812"),
+    source="ours, a reading of Theorem 3, second display (L716) and L812",
     verdict=Verdict.REFUTED,
     assumptions=FOUR,
 )
@@ -143,23 +138,20 @@ def order() -> Finding:
     )
 
 
-def _in_rounds(power: int = 1, sigma: Any = 0, zeta: Any = 0) -> Body:
+@curried
+def _in_rounds(draw: Draw, power: int = 1, sigma: Any = 0, zeta: Any = 0) -> Iterable[Any]:
     """Repaired bound times s = sqrt(R), with alpha = a/s^power, minus its claimed value."""
-
-    def body(draw: Draw) -> Iterable[Any]:
-        names = "gap, L_bar, phi_m, phi_M, T, a, s, w, side, Lam, roots"
-        gap, L_bar, phi_m, phi_M, T, a, s, w, side, Lam, roots = several(draw, names, positive=True)
-        rate = a / s**power
-        # v0 = w^2 and Lay = side^2 have roots.
-        k = Constants(
-            gap=gap, L_bar=L_bar, phi_m=phi_m, phi_M=phi_M, T=T, R=s**2, Lay=side**2, alpha=rate, least_alpha=rate,
-            sigma=sigma, v0=w**2,
-        )  # fmt: skip
-        terms = bounds.per_layer_terms(k, bounds.errors(k, zeta, roots, (Lam,)))
-        fixed = gap / (a * T) + a * T * phi_M**2 * L_bar / 2 + phi_M**2 * a * (T - 1) * side * Lam
-        return [s * sum(terms.values()) - fixed / (phi_m * w)]
-
-    return body
+    names = "gap, L_bar, phi_m, phi_M, T, a, s, w, side, Lam, roots"
+    gap, L_bar, phi_m, phi_M, T, a, s, w, side, Lam, roots = several(draw, names, positive=True)
+    rate = a / s**power
+    # v0 = w^2 and Lay = side^2 have roots.
+    k = Constants(
+        gap=gap, L_bar=L_bar, phi_m=phi_m, phi_M=phi_M, T=T, R=s**2, Lay=side**2, alpha=rate, least_alpha=rate,
+        sigma=sigma, v0=w**2,
+    )  # fmt: skip
+    terms = bounds.per_layer_terms(k, bounds.errors(k, zeta, roots, (Lam,)))
+    fixed = gap / (a * T) + a * T * phi_M**2 * L_bar / 2 + phi_M**2 * a * (T - 1) * side * Lam
+    return [s * sum(terms.values()) - fixed / (phi_m * w)]
 
 
 @claim(
@@ -168,8 +160,7 @@ def _in_rounds(power: int = 1, sigma: Any = 0, zeta: Any = 0) -> Body:
     "= 0, beta1 = lam = 0) the repaired bound of Theorem 3 is C/sqrt(R) with a C that has no R, the order of the first "
     "term in tau; C does not fall with n, and noise or heterogeneity leave 2 phi_M (zeta + sigma sum_l "
     "sqrt(p_l))/(phi_m s), which no R makes smaller",
-    source=at("ours, for Theorem 3, second display (L716)"),
-    engine=Engine.SYMBOLIC,
+    source="ours, for Theorem 3, second display (L716)",
     extent=Extent.PART,
     assumptions={
         "rate": "alpha = a/sqrt(R)",
@@ -188,7 +179,7 @@ def order_in_rounds() -> Finding:
 @claim(
     "fed-lamb.eq-23-bound",
     statement="(23) holds as >=, which is how it is used, coordinate by coordinate",
-    source=at("ours, about eq. (23) (L739)"),
+    source="ours, about eq. (23) (L739)",
 )
 @decided()
 def looser(draw: Draw) -> Statement:
@@ -210,8 +201,7 @@ def _doubled(draw: Draw, factor: int = 2) -> Statement:
     "fed-lamb.l-744",
     statement="||x - mean g_i||^2 <= (1/n) sum ||x - g_i||^2 <= (2/n) sum (||x - y||^2 + ||y - g_i||^2); (24) is the "
     "same with f' at the local models between",
-    source=at("L744 and eq. (24) (L755)"),
-    engine=Engine.SMT,
+    source="L744 and eq. (24) (L755)",
     sizes="two clients, d = 1",
 )
 def doubled() -> Finding:
@@ -228,7 +218,7 @@ def _false_doubled() -> Finding:
     "fed-lamb.eq-25",
     statement="Going on from Lemma 1: B_1 = sum_i ||(f'(mean of x_(t,i)) - f'(x_(t,i)))/v_hat^(1/4)||^2 <= n "
     "(alpha^2 L/sqrt(v0)) M^2 (T - 1)^2 phi_M^2 (1 - beta2) p",
-    source=at("eq. (25) (L760-766)"),
+    source="eq. (25) (L760-766)",
     severity=Severity.PROOF_BREAKS,
     assumptions=FOUR,
 )
@@ -275,7 +265,7 @@ WITHOUT = {
 @claim(
     "fed-lamb.eq-25-repaired",
     statement="B_1 <= n (Lam^2/sqrt(v0)) alpha^2 phi_M^2 Lay (T - 1)^2 after up to T - 1 local steps",
-    source=at("eq. (25) (L760-766)"),
+    source="eq. (25) (L760-766)",
     verdict=Verdict.CHECKED,
     extent=Extent.WHOLE,
     assumptions={"H1": "f' changes no faster than Lam in any layer", **LENGTHS},

@@ -20,11 +20,7 @@ from fedspec_proofs.kit.piecewise import Piecewise, average
 def vector(values: Iterable[Any]) -> Vector:
     """Vector of numbers: with dtype float if one of them is a float, else object."""
     listed = list(values)
-    if any(isinstance(v, float) for v in listed):
-        return np.array(listed, dtype=float)
-    out = np.empty(len(listed), dtype=object)
-    out[:] = listed
-    return out
+    return np.array(listed, dtype=float if any(isinstance(v, float) for v in listed) else object)
 
 
 @dataclass(frozen=True)

@@ -15,15 +15,7 @@ from fedspec.algorithms.local_ams import State
 from fedspec.arith import Stack, Vector, norm, sqrt
 from fedspec.client.lamb import precondition, scaling
 from fedspec.plan import Oracle, Plan, Setup
-from fedspec.readings import (
-    Averaged,
-    ClientMemory,
-    LocalCorrection,
-    LocalGradient,
-    Normalisation,
-    Phi,
-    Sent,
-)
+from fedspec.readings import Averaged, ClientMemory, LocalCorrection, LocalGradient, Normalisation, Phi, Sent
 from fedspec_proofs.fed_lamb.kit.problems import Problem, vector
 from fedspec_proofs.fed_lamb.kit.shared import constant, quiet
 from fedspec_proofs.words import as_text

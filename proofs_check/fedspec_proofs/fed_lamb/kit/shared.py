@@ -7,7 +7,6 @@ from typing import Any
 
 from fedspec.arith import Vector
 from fedspec.plan import Oracle
-from fedspec_proofs.claim import FED_LAMB, Source
 from fedspec_proofs.engines.exact import vector
 from fedspec_proofs.engines.smt import every
 
@@ -28,11 +27,6 @@ PROOF_1 = "eq-7 eq-9 eq-10 eq-8"
 """Claims of Theorem 1's printed proof down to (10), where it first breaks, and (8), which the proof bounds."""
 PROOF_3 = "eq-23-bound l-744 eq-25"
 """Claims of Theorem 3's proof down to (25), where it breaks again, apart from lines shared with Theorem 1."""
-
-
-def at(place: str) -> Source:
-    """Source at this place in the paper."""
-    return Source(FED_LAMB, place)
 
 
 def within(x: Any, M: Any) -> Any:

@@ -20,14 +20,15 @@ from fedspec.arith import Stack, Vector
 from fedspec.client.lamb import scaling
 from fedspec.plan import Oracle
 from fedspec.readings import Normalisation, Phi
-from fedspec_proofs.claim import Dropped, Finding
+from fedspec_proofs.claim import Finding, Verdict
 from fedspec_proofs.engines.choose import Choose
-from fedspec_proofs.engines.search import Inequality, broken, searched
+from fedspec_proofs.engines.combine import by_hand
+from fedspec_proofs.engines.search import Inequality, hunt, searched
 from fedspec_proofs.fed_lamb.kit.bounds import Constants
 from fedspec_proofs.fed_lamb.kit.problems import Problem, vector
 from fedspec_proofs.fed_lamb.kit.rounds import F, begin, lamb, local_models, run
 from fedspec_proofs.kit.piecewise import Piecewise, huber
-from fedspec_proofs.words import as_text, short
+from fedspec_proofs.words import as_text
 
 
 @dataclass(frozen=True)
@@ -236,12 +237,29 @@ def checked(inequality: Inequality[P], tries: int, without: Mapping[str, P]) -> 
     found = searched(inequality, tries, drop=0)
     dropped = {}
     for name, instance in without.items():
-        sides = [pair for pair in inequality.summed(instance) if broken(pair)]
-        if not inequality.met(instance, but=(name,)) or not sides:
+        if not (shown := by_hand(inequality, name, as_text(instance), instance)):
             raise ValueError(f"without: the instance for {name} must violate {name} alone and break the bound")
-        left, right = sides[0]
-        dropped[name] = Dropped(True, f"{as_text(instance)}: left side {short(left)}, right side {short(right)}")
+        dropped[name] = shown
     return replace(found, dropped=dropped)
+
+
+def beside(
+    finding: Finding,
+    printed: Inequality[P],
+    tries: int,
+    fails: str = "a search of the printed inequality breaks it too",
+    stands: str = "the search does not break it",
+    *,
+    shown: bool = False,
+) -> Finding:
+    """Finding with the result of a search for what is printed, and the worst instance if ``shown``; unknown if that
+    stands.
+    """
+    found = hunt(printed, tries)
+    if not found.violated:
+        return replace(finding, verdict=Verdict.UNKNOWN, evidence=f"{finding.evidence}\n{stands}")
+    words = f"{fails}, at worst by a factor of {found.ratio:.4g}" + f": {as_text(found.worst)}" * shown
+    return replace(finding, evidence=f"{finding.evidence}\n{words}")
 
 
 def plain(**changes: Any) -> Walk:

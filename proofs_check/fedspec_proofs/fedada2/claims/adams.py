@@ -10,36 +10,33 @@ from typing import Any
 
 from fedspec.client.adam import Adam, adam
 from fedspec.client.admu import Admu, admu
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Sharpness, Source, Verdict, claim, false
+from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Sharpness, Verdict, claim, false
 from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.draw import Draw, Rationals
+from fedspec_proofs.engines.draw import Draw, Rationals, curried
 from fedspec_proofs.engines.exact import generator
-from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.reals import constants as numerals
 from fedspec_proofs.engines.smt import number
 from fedspec_proofs.fedada2.kit.rational import F
 
 
-def _apart(t: int, z: int) -> Body:
+@curried
+def _apart(draw: Draw, t: int, z: int) -> Iterable[Any]:
     """The difference of two rules in x, m and v after a step from any state after t - 1 steps."""
-
-    def body(draw: Draw) -> Iterable[Any]:
-        x, m, g, r, odds = (
-            draw("x", 1),
-            draw("m", 1),
-            draw("g", 1),
-            draw("r", 1, positive=True),
-            draw("odds", 2, positive=True),
-        )
-        eta_l, eps, (beta1, beta2) = draw("eta_l", positive=True), draw("eps", positive=True), odds / (1 + odds)
-        # So that the corrected second moment is r^2, whose root is rational.
-        v = (r**2 * (1 - beta2**t) - (1 - beta2) * g**2) / beta2
-        rates = {"eta_l": eta_l, "beta1": beta1, "beta2": beta2, "eps": eps}
-        ours = admu(Admu(x=x, m=m, v=v, v_hat=r**2, t=t - 1), g, **rates, z=z)
-        plain = adam(Adam(x=x, m=m, v=v, t=t - 1), g, **rates)
-        return [*(ours.x - plain.x), *(ours.m - plain.m), *(ours.v - plain.v)]
-
-    return body
+    x, m, g, r, odds = (
+        draw("x", 1),
+        draw("m", 1),
+        draw("g", 1),
+        draw("r", 1, positive=True),
+        draw("odds", 2, positive=True),
+    )
+    eta_l, eps, (beta1, beta2) = draw("eta_l", positive=True), draw("eps", positive=True), odds / (1 + odds)
+    # So that the corrected second moment is r^2, whose root is rational.
+    v = (r**2 * (1 - beta2**t) - (1 - beta2) * g**2) / beta2
+    rates = {"eta_l": eta_l, "beta1": beta1, "beta2": beta2, "eps": eps}
+    ours = admu(Admu(x=x, m=m, v=v, v_hat=r**2, t=t - 1), g, **rates, z=z)
+    plain = adam(Adam(x=x, m=m, v=v, t=t - 1), g, **rates)
+    return [*(ours.x - plain.x), *(ours.m - plain.m), *(ours.v - plain.v)]
 
 
 INSTANCES = 100
@@ -54,7 +51,7 @@ def _unlike(z: int) -> int:
 @claim(
     "fedada2.algorithm-6",
     statement="Without delay Algorithm 7 is Algorithm 6: from any state, a step leaves the same model and moments",
-    source=Source(FEDADA2, "Algorithms 6 and 7 (L1335, L1357)"),
+    source="Algorithms 6 and 7 (L1335, L1357)",
     engine=Engine.EXACT,
     verdict=Verdict.CHECKED,
     extent=Extent.PART,
@@ -71,7 +68,7 @@ def without_delay() -> Finding:
     )
 
 
-EQ_19 = Source(FEDADA2, "eq. (19) (L1386)")
+EQ_19 = "eq. (19) (L1386)"
 
 SIZES = tuple((t, z) for z in (1, 2, 3) for t in (1, 2, 3, 4, 5))
 
@@ -82,23 +79,20 @@ def _decay(draw: Draw, name: str) -> Any:
     return abs(value) / 9 if isinstance(value, F) else value
 
 
-def _unrolled(t: int, z: int, shift: int = 0) -> Body:
+@curried
+def _unrolled(draw: Draw, t: int, z: int, shift: int = 0) -> Iterable[Any]:
     """m_t and v_t of the rule less eq. (19); ``shift`` moves the exponents of beta2, for false variants."""
-
-    def body(draw: Draw) -> Iterable[Any]:
-        beta1, beta2, v0, m0 = _decay(draw, "beta1"), _decay(draw, "beta2"), draw("v0"), draw("m0")
-        g = [draw(f"g{r}", 1) for r in range(1, t + 1)]
-        x = g[0] * 0
-        state = Admu(x=x, m=x + m0, v=x + v0, v_hat=x, t=0)
-        for row in g:
-            # The model is put back to 0 and its denominator's root is of no interest; moments do not depend on them.
-            state = _moments(state, row, beta1, beta2, z)
-        n = -(-t // z)
-        m = beta1**t * m0 + (1 - beta1) * sum(beta1 ** (t - r) * g[r - 1][0] for r in range(1, t + 1))
-        late = sum(beta2 ** (n - r + shift) * g[(r - 1) * z][0] ** 2 for r in range(1, n + 1))
-        return [state.m[0] - m, state.v[0] - beta2**n * v0 - (1 - beta2) * late]
-
-    return body
+    beta1, beta2, v0, m0 = _decay(draw, "beta1"), _decay(draw, "beta2"), draw("v0"), draw("m0")
+    g = [draw(f"g{r}", 1) for r in range(1, t + 1)]
+    x = g[0] * 0
+    state = Admu(x=x, m=x + m0, v=x + v0, v_hat=x, t=0)
+    for row in g:
+        # The model is put back to 0 and its denominator's root is of no interest; moments do not depend on them.
+        state = _moments(state, row, beta1, beta2, z)
+    n = -(-t // z)
+    m = beta1**t * m0 + (1 - beta1) * sum(beta1 ** (t - r) * g[r - 1][0] for r in range(1, t + 1))
+    late = sum(beta2 ** (n - r + shift) * g[(r - 1) * z][0] ** 2 for r in range(1, n + 1))
+    return [state.m[0] - m, state.v[0] - beta2**n * v0 - (1 - beta2) * late]
 
 
 def _moments(state: Admu, g: Any, beta1: Any, beta2: Any, z: int) -> Admu:
@@ -116,7 +110,6 @@ def _moments(state: Admu, g: Any, beta1: Any, beta2: Any, z: int) -> Admu:
     statement="m_t and v_t of Adam with delayed updates in closed form: v_t = beta2^n v_0 + (1 - beta2) sum_(r <= n) "
     "beta2^(n-r) g_((r-1)z+1)^2, n = ceil(t/z) = floor((t-1)/z) + 1",
     source=EQ_19,
-    engine=Engine.SYMBOLIC,
     sizes="t <= 5, z <= 3, d = 1, as every coordinate is by itself",
 )
 def closed_form() -> Finding:

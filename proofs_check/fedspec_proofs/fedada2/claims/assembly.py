@@ -8,11 +8,10 @@ Psi is typed again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
-from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, claim, false
+from fedspec_proofs.claim import Finding, claim, false
 from fedspec_proofs.engines.certificate import Step, Sum
 from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.fedada2.kit.bounds import Constants, Functions, terms
@@ -49,33 +48,27 @@ def one_round(draw: Draw) -> Sum:
         "Young": Step(1, cross, plain / 4 + _risen(k, 0, lags, weights)),
         "Lemma 16": Step(k.L / 2, moved, k.d * (k.eta * k.Phi1 / k.tau) ** 2),
     }
-    step = k.L / 2 * k.d * (k.eta * k.Phi1 / k.tau) ** 2
-    return Sum(steps, after, f + step + _risen(k, shares, lags, weights) - F(3, 4) * plain)
-
-
-def _round_terms(draw: Draw) -> Mapping[str, Any]:
-    k = SimpleNamespace(**{name: draw(name, positive=True) for name in NAMES})
-    shares, lags, weights = several(draw, "shares, lags, weights", positive=True)
-    return {
+    right = {
+        "": f - F(3, 4) * plain,
         "step": k.L / 2 * k.d * (k.eta * k.Phi1 / k.tau) ** 2,
         "T_1": _risen(k, shares, 0, 0),
         "server": _risen(k, 0, lags, 0),
         "clients": _risen(k, 0, 0, weights),
     }
+    return Sum(steps, after, right)
 
 
 @claim(
     "fedada2.round-assembly",
     statement="f(x_t) <= f(x_(t-1)) + (L/2) d (eta Phi1/tau)^2 + (eta G Phi1/tau) shares + eta rate Z (L^2 |Phi2|^2 "
     "lags + D weights) - (3/4) plain: the five steps that are assumed here add up to it, in every dimension",
-    source=Source(FEDADA2, "ours: eq. (11) (L948), repaired"),
-    engine=Engine.SYMBOLIC,
+    source="ours: eq. (11) (L948), repaired",
     assumptions=ROUND,
     chain="round-lines lemma-16",
 )
 def round_falls() -> Finding:
     """The sum holds for any clients, participants, weights b^(t-r) and constants."""
-    return summed(one_round, ROUND, _round_terms)
+    return summed(one_round, ROUND)
 
 
 ROUNDS = {
@@ -107,15 +100,9 @@ def setting(draw: Draw) -> tuple[Any, Constants, Functions, Any]:
     return s, k, by, SimpleNamespace(**vars(v), side=side, top=top, log=log, Phi2=phi2, d=side**2)
 
 
-def right(draw: Draw) -> Mapping[str, Any]:
-    """Terms Psi1/Psi6 to Psi5/Psi6 of the right side."""
-    s, k, by, v = setting(draw)
-    return terms(s, k, by, v.D)
-
-
-def rounds(draw: Draw, halved: str = "") -> Sum:
-    """Steps over the sums of all rounds; for a false variant, the named term is halved."""
-    _, _, _, v = setting(draw)
+def rounds(draw: Draw) -> Sum:
+    """Steps over the sums of all rounds; the right side is Psi1/Psi6 to Psi5/Psi6."""
+    s, bound, by, v = setting(draw)
     f_T, f_0, f_star, least = draw("f_T"), draw("f_0"), draw("f*"), draw("least")
     shares, lags, weights, plain = several(draw, "shares, all_lags, weights, plain")
     Z = 2 * v.rate * v.W**2 / (v.gamma1 * v.tau)
@@ -134,23 +121,21 @@ def rounds(draw: Draw, halved: str = "") -> Sum:
         "Lemma 21": Step(M * drift * v.L**2 * v.d * v.Phi2**2, lags, v.fresh * v.lags * v.T),
         "weights": Step(M * drift * v.D, weights, v.T * v.ends),
     }
-    whole = right(draw)
     # Psi2 is twice what L/2 asks for.
-    return Sum(steps, least, sum(whole.values()) - (whole[halved] / 2 if halved else 0), M * step * v.d)
+    return Sum(steps, least, terms(s, bound, by, v.D), M * step * v.d)
 
 
 @claim(
     "fedada2.theorem-20-assembly",
     statement="The steps that are assumed here add up to (Psi1 + ... + Psi5)/Psi6 with D and L^2, for every d, T and b "
     "and all constants Phi1, gamma1, W and n, where alpha1 = gamma1/(2 eta_l n)",
-    source=Source(FEDADA2, "ours: Theorem 20 (L842), repaired"),
-    engine=Engine.SYMBOLIC,
+    source="ours: Theorem 20 (L842), repaired",
     assumptions=ROUNDS,
     chain="round-assembly round-lines lemma-21 lemma-22",
 )
 def theorem_adds_up() -> Finding:
     """Sum as before, with other constants; it gives the bounds of Theorem 25 and of Corollaries 27 and 29."""
-    return summed(rounds, ROUNDS, right)
+    return summed(rounds, ROUNDS)
 
 
 @false(
@@ -160,7 +145,7 @@ def theorem_adds_up() -> Finding:
 )
 def half_of_psi3() -> Finding:
     """Refuted: the printed line has D in place of 2 D, the factor from |a + b|^2 <= 2 |a|^2 + 2 |b|^2."""
-    return spoiled(lambda draw: rounds(draw, "Psi3/Psi6"))
+    return spoiled(rounds, "Psi3/Psi6")
 
 
 @false(
@@ -170,4 +155,4 @@ def half_of_psi3() -> Finding:
 )
 def half_of_psi5() -> Finding:
     """Refuted: in one coordinate Psi5 has no slack."""
-    return spoiled(lambda draw: rounds(draw, "Psi5/Psi6"))
+    return spoiled(rounds, "Psi5/Psi6")

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from fedspec.problems.quadratic import QuadraticClients
-from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import Finding, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide, decided
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, curried
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fedada2.kit.problems import Huber
 from fedspec_proofs.fedada2.kit.rational import F
 
-L78 = Source(FEDADA2, "after Assumption 2 (L138)")
+L78 = "after Assumption 2 (L138)"
 
 
 def _client(scale: Any, centre: Any) -> Callable[[int, Any], Any]:
@@ -28,8 +28,7 @@ def _client(scale: Any, centre: Any) -> Callable[[int, Any], Any]:
 @claim(
     "fedada2.assumption-1",
     statement="On the line a Huber client of scale s meets Assumption 1 with L = s, for all pairs of points",
-    source=Source(FEDADA2, "ours, an instance of Assumption 1 (L130)"),
-    engine=Engine.SMT,
+    source="ours, an instance of Assumption 1 (L130)",
     assumptions={"s > 0": "the scale", "L >= s": "the constant"},
 )
 def smoothness() -> Finding:
@@ -53,7 +52,7 @@ def smoothness() -> Finding:
     "fedada2.assumption-2",
     statement="On the line a Huber client of scale s meets Assumption 2 with G = s; a quadratic client meets it "
     "with no G",
-    source=Source(FEDADA2, "ours, an instance of Assumption 2 (L134)"),
+    source="ours, an instance of Assumption 2 (L134)",
     assumptions={"s > 0": "the scale", "G >= s": "the constant"},
 )
 @decided()
@@ -70,24 +69,22 @@ def boundedness(draw: Draw) -> Statement:
     )
 
 
-def _apart(d: int) -> Callable[[Draw], Statement]:
-    def body(draw: Draw) -> Statement:
-        a, b, z = draw("a", d), draw("b", d), draw("z", d)
-        G, near = draw("G"), draw("near")
-        distance, change = sum(z * z), sum((a - b) ** 2)
-        given = {
-            "Assumption 2": every(*[v <= G for v in (*a, *b)], *[-v <= G for v in (*a, *b)]),
-            "|x - y| >= eta_l eps_s": distance >= near * near,
-            "eta_l eps_s > 0": near > 0,
-        }
-        # Ltilde^2 |x - y|^2 = 4 d G^2 |x - y|^2/near^2, whose last factor is at least 1.
-        shown = {
-            "|a - b|^2 <= 4 d G^2": change <= 4 * d * G * G,
-            "|x - y|^2/(eta_l eps_s)^2 >= 1": distance / (near * near) >= 1,
-        }
-        return Statement(given, shown)
-
-    return body
+@curried
+def _apart(draw: Draw, d: int) -> Statement:
+    a, b, z = draw("a", d), draw("b", d), draw("z", d)
+    G, near = draw("G"), draw("near")
+    distance, change = sum(z * z), sum((a - b) ** 2)
+    given = {
+        "Assumption 2": every(*[v <= G for v in (*a, *b)], *[-v <= G for v in (*a, *b)]),
+        "|x - y| >= eta_l eps_s": distance >= near * near,
+        "eta_l eps_s > 0": near > 0,
+    }
+    # Ltilde^2 |x - y|^2 = 4 d G^2 |x - y|^2/near^2, whose last factor is at least 1.
+    shown = {
+        "|a - b|^2 <= 4 d G^2": change <= 4 * d * G * G,
+        "|x - y|^2/(eta_l eps_s)^2 >= 1": distance / (near * near) >= 1,
+    }
+    return Statement(given, shown)
 
 
 @claim(
@@ -95,7 +92,6 @@ def _apart(d: int) -> Callable[[Draw], Statement]:
     statement="|grad F_i(x) - grad F_j(y)| <= Ltilde |x - y|, Ltilde = 2 sqrt(d) G/(eta_l eps_s), where |x - y| >= "
     "eta_l eps_s",
     source=L78,
-    engine=Engine.SMT,
     sizes="d = 1, 2",
     assumptions={
         "Assumption 2": "|g_j| <= G for both gradients",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fedspec.algorithms import fedblended
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Severity, Source, claim
+from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Severity, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.choose import Choose
@@ -20,28 +20,17 @@ from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fedada2.claims.derivation import derived, fits_gamma, symbols
 from fedspec_proofs.fedada2.claims.strategies import Local2, bounds, local, steps
+from fedspec_proofs.fedada2.kit import runs
 from fedspec_proofs.fedada2.kit.bounds import Constants, Setting
 from fedspec_proofs.fedada2.kit.conditions import PRINTED
 from fedspec_proofs.fedada2.kit.problems import BALANCED
 from fedspec_proofs.fedada2.kit.rational import F
-from fedspec_proofs.fedada2.kit.runs import (
-    DRIFT_WORDS,
-    SETTING_WORDS,
-    SLOW,
-    WORDS,
-    Case,
-    astray,
-    dawdling,
-    drawn,
-    inequality,
-    steps_of,
-)
 from fedspec_proofs.fedada2.kit.three_clients import rates, setting, unmoved
 from fedspec_proofs.fedada2.kit.typed import Typed
 from fedspec_proofs.kit.adding import confirmed, in_setting
 
-THEOREM = Source(FEDADA2, "Theorem 25 (L1189)")
-LEMMA = Source(FEDADA2, "Lemma 26 (L1213)")
+THEOREM = "Theorem 25 (L1189)"
+LEMMA = "Lemma 26 (L1213)"
 
 
 @claim(
@@ -49,7 +38,6 @@ LEMMA = Source(FEDADA2, "Lemma 26 (L1213)")
     statement="|Delta_i| <= eta_l Xi+ K (K + 1) A G/(2 m) in every coordinate, for every strategy of the (relaxed) "
     "rule",
     source=LEMMA,
-    engine=Engine.SMT,
     extent=Extent.WHOLE,
     assumptions={"bounded": "Assumption 2: |g| <= G"},
 )
@@ -158,7 +146,7 @@ def _strategies(choose: Choose, common: dict[str, Any]) -> tuple[Any, dict[str, 
     return h, {"strategies": choose.of("adagrad", "sgd", "adam"), "scales": choose.of(F(1), F(1, 2))}
 
 
-def blended_constants(case: Case, s: Setting) -> Constants:
+def blended_constants(case: runs.Case, s: Setting) -> Constants:
     """Constants of the strategy that all clients run, with Xi- and Xi+ arbitrarily close to its weight."""
     strategy, w = case.who.strategies[0], case.who.scales[0]
     eps, G = case.h.eps, s.G
@@ -213,8 +201,7 @@ RULE = {
     "fedada2.gamma-lower",
     statement="gamma_r, eta_l times the mean over clients of w sum_p sum_(l <= p) a_(p,l)/theta_p, is at least eta_l "
     "K^- Xi- a/M in every coordinate, K^- >= 1 the fewest steps of anybody drawn: at least eta_l Xi- a/M",
-    source=Source(FEDADA2, "ours: gamma_1 of Theorem 25 (L1189) and of Corollaries 27 and 29 (L1435, L1547)"),
-    engine=Engine.SMT,
+    source="ours: gamma_1 of Theorem 25 (L1189) and of Corollaries 27 and 29 (L1435, L1547)",
     assumptions=RULE,
 )
 def gamma_lower() -> Finding:
@@ -227,8 +214,8 @@ SETTING = {
     "weights": RULE["weights"],
     "theta": RULE["theta"] + "; a, A, m and M are those of fedada2.theorem-25-strategies-relaxed where v_0 = m_0 = 0 "
     "on the clients, with SGD anyhow",
-    **steps_of("1 to K steps"),
-    **SETTING_WORDS,
+    **runs.steps_of("1 to K steps"),
+    **runs.SETTING_WORDS,
 }
 
 
@@ -239,7 +226,7 @@ SETTING = {
     source=THEOREM,
     engine=Engine.SYMBOLIC,
     extent=Extent.PART,
-    assumptions={**WORDS, **DRIFT_WORDS, **SETTING},
+    assumptions={**runs.WORDS, **runs.DRIFT_WORDS, **SETTING},
     chain="theorem-20-assembly lemma-26 theorem-25-strategies-relaxed gamma-lower",
 )
 def theorem_25_repaired() -> Finding:
@@ -247,7 +234,7 @@ def theorem_25_repaired() -> Finding:
 
     Clients with strategies of their own have it too, with a, A, m and M that hold of all.
     """
-    looked = searched(inequality(drawn(_strategies), blended_constants, printed=False), 400, drop=150)
+    looked = searched(runs.inequality(runs.drawn(_strategies), blended_constants, printed=False), 400, drop=150)
     looked = replace(looked, dropped={**looked.dropped, **_broken()})
     return confirmed([*derived(of_theorem_25), *gamma_1()], in_setting(looked, SETTING), 400)
 
@@ -255,16 +242,16 @@ def theorem_25_repaired() -> Finding:
 def _broken() -> dict[str, Dropped]:
     """AdaGrad from a large second moment, and with a small weight; a = A = m = Xi = 1 and M = 2 all the same."""
 
-    def own(case: Case, s: Setting) -> Constants:
+    def own(case: runs.Case, s: Setting) -> Constants:
         return constants(s, a=F(1), A=F(1), m=F(1), M=F(2), low=F(1), high=F(1))
 
-    h = fedblended.FedBlended(**SLOW, beta1_l=F(0), beta2_l=F(0))
+    h = fedblended.FedBlended(**runs.SLOW, beta1_l=F(0), beta2_l=F(0))
     far = replace(h, v0_l=F(10**12))
     who: dict[str, Any] = {"strategies": ("adagrad",)}
     return {
-        **dawdling(h, own, **who, scales=(F(1),)),
-        "theta": astray(far, "the client's v_0 = 10^12, M = 2", own, **who, scales=(F(1),)),
-        "weights": astray(h, "the client's weight is 10^-6, Xi- = 1", own, **who, scales=(F(1, 10**6),)),
+        **runs.dawdling(h, own, **who, scales=(F(1),)),
+        "theta": runs.astray(far, "the client's v_0 = 10^12, M = 2", own, **who, scales=(F(1),)),
+        "weights": runs.astray(h, "the client's weight is 10^-6, Xi- = 1", own, **who, scales=(F(1, 10**6),)),
     }
 
 

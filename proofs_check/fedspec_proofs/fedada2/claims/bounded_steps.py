@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 
@@ -10,32 +10,29 @@ import numpy as np
 
 from fedspec.client.normalised import normalised_sgd
 from fedspec.client.sgd import sgd
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import Dropped, Finding, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, curried
 from fedspec_proofs.engines.reals import roots
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fedada2.claims.normalised import positive
 from fedspec_proofs.fedada2.kit.rational import F
 from fedspec_proofs.kit.balls import farther, mean_inside
 
-PROPOSITION = Source(FEDADA2, "Proposition 14 (L651), Proposition 5 (L78)")
+PROPOSITION = "Proposition 14 (L651), Proposition 5 (L78)"
 SIZES = "the length of a step through the rule for d <= 3; the ball from it for every d, K, t and number of clients"
 NORMALISED = {"normalised": "a step is the gradient over its own length and eps, as App. A has AdaGrad (eq. (2))"}
 
 
-def _length(d: int) -> Callable[[Draw], Statement]:
+@curried
+def _length(draw: Draw, d: int) -> Statement:
     """|x' - x| <= eta for a step of the rule with any gradient."""
-
-    def body(draw: Draw) -> Statement:
-        x, g, eta, eps = draw("x", d), draw("g", d), positive(draw, "eta"), positive(draw, "eps")
-        with roots() as known:
-            moved = normalised_sgd(x, g, eta_l=eta, eps=eps) - x
-        given = {"eta, eps > 0": every(eta > 0, eps > 0), "roots": every(*known)}
-        return Statement(given, {f"|x' - x| <= eta, d = {d}": (moved * moved).sum() <= eta**2})
-
-    return body
+    x, g, eta, eps = draw("x", d), draw("g", d), positive(draw, "eta"), positive(draw, "eps")
+    with roots() as known:
+        moved = normalised_sgd(x, g, eta_l=eta, eps=eps) - x
+    given = {"eta, eps > 0": every(eta > 0, eps > 0), "roots": every(*known)}
+    return Statement(given, {f"|x' - x| <= eta, d = {d}": (moved * moved).sum() <= eta**2})
 
 
 def _products(rng: np.random.Generator) -> Mapping[str, Fraction]:
@@ -63,7 +60,6 @@ def _ball() -> Finding:
     statement="Under client AdaGrad x_t stays in a ball about x_0 that does not depend on the noise, on which f "
     "in C(R^d) is bounded: the expected regret and the variance are finite",
     source=PROPOSITION,
-    engine=Engine.SMT,
     assumptions=NORMALISED,
     sizes=SIZES,
 )

@@ -8,39 +8,37 @@ from typing import Any
 import numpy as np
 
 from fedspec.scalars import maximum
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Second, Source, Verdict, claim
+from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Second, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, curried
 from fedspec_proofs.engines.enclosure import exp, log, sqrt_above, sqrt_below
 from fedspec_proofs.engines.exact import generator
-from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.fedada2.claims.normalised import RATES, START, limit
 from fedspec_proofs.fedada2.claims.student_t import fedavg_round
 from fedspec_proofs.fedada2.kit.rational import F
 from fedspec_proofs.refutation import refutation
 from fedspec_proofs.solvers import sympy
 
-SOURCE = Source(FEDADA2, "Proposition 10 (i) (L475)")
-BOUND = Source(FEDADA2, "proof of Proposition 10 (ii) (L516)")
+SOURCE = "Proposition 10 (i) (L475)"
+BOUND = "proof of Proposition 10 (ii) (L516)"
 PI_ABOVE, PI_BELOW = F(22, 7), F(333, 106)
 """Rational upper and lower bound of pi."""
 
 
-def _one_step(N: int) -> Body:
-    def body(draw: Draw) -> Iterable[Any]:
-        eta_l, x = draw("eta_l", positive=True), draw("x", 1)
-        noise = [[draw(f"xi{i}", 1)] for i in range(N)]
-        rest = sum(row[0][0] for row in noise[1:])
-        return [fedavg_round(x, eta_l, noise)[0] - (1 - eta_l) * x[0] + eta_l / N * (noise[0][0][0] + rest)]
-
-    return body
+@curried
+def _one_step(draw: Draw, N: int) -> Iterable[Any]:
+    eta_l, x = draw("eta_l", positive=True), draw("x", 1)
+    noise = [[draw(f"xi{i}", 1)] for i in range(N)]
+    rest = sum(row[0][0] for row in noise[1:])
+    return [fedavg_round(x, eta_l, noise)[0] - (1 - eta_l) * x[0] + eta_l / N * (noise[0][0][0] + rest)]
 
 
 @claim(
     "fedada2.proposition-10-cauchy",
     statement="E|xi| up to R is (gamma/pi) log(1 + R^2/gamma^2) for the Cauchy law: it has no mean",
-    source=Source(FEDADA2, "Proposition 10 (L475), used in (i)"),
+    source="Proposition 10 (L475), used in (i)",
     engine=Engine.SYMBOLIC,
     extent=Extent.PART,
     assumptions={"Cauchy": "density gamma/(pi (xi^2 + gamma^2))"},
@@ -137,7 +135,7 @@ def _apart(draw: Draw) -> Statement:
     "fedada2.proposition-10-ii-b",
     statement="B, the largest of E|xi_i|/(|x + xi_i| + eps) over clients and x, is at most 2 for gamma < 1/3, whatever "
     "sigma_i, which L487 leaves free, and eps in (0, 1]",
-    source=Source(FEDADA2, "ours, about the proof of Proposition 10 (ii) (L516)"),
+    source="ours, about the proof of Proposition 10 (ii) (L516)",
     verdict=Verdict.REFUTED,
 )
 def constant() -> Finding:
@@ -193,8 +191,7 @@ def constant_repaired() -> Finding:
     "fedada2.proposition-10-ii",
     statement="Under client AdaGrad with the schedule of Proposition 9, E|f'(x_t)| <= 2/(1 - ehat) for every t, for "
     "|x_0| <= 7/5 (K = 1)",
-    source=Source(FEDADA2, "Proposition 10 (ii) (L475)"),
-    engine=Engine.SMT,
+    source="Proposition 10 (ii) (L475)",
     extent=Extent.PART,
     assumptions={**START, **RATES},
 )

@@ -7,44 +7,10 @@ from fractions import Fraction
 import numpy as np
 
 from fedspec.arith import least
-from fedspec_proofs.claim import FEDADA2, Engine, Extent, Finding, Source, claim
-from fedspec_proofs.engines.algebra import Statement, decide, decided
+from fedspec_proofs.claim import Extent, claim
+from fedspec_proofs.engines.algebra import Statement, decided
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.fedada2.kit.rational import F
-
-
-@claim(
-    "fedada2.lemma-18",
-    statement="If min over t <= T of |grad f(x_t)| is at most r(T), an algorithm that outputs the best model so far "
-    "has |grad f| <= r(T) at its T-th output; with r(T) = C T^(-alpha) this falls to 0",
-    source=Source(FEDADA2, "Lemma 18 (L826)"),
-    engine=Engine.SMT,
-    extent=Extent.WHOLE,
-    assumptions={
-        "least <= r": "the bound on the smallest gradient so far",
-        "so far": "the induction hypothesis, true at T = 1: the last output has the least length so far",
-    },
-)
-def lemma() -> Finding:
-    """Induction over T, where a is the length of the next gradient.
-
-    In Corollaries 23 and 24 the client rate depends on T, so that bounds for different T are about different runs: to
-    them the lemma does not apply as it stands.
-    """
-
-    def body(draw: Draw) -> Statement:
-        a, r, shortest, output = draw("a"), draw("r"), draw("least"), draw("output")
-        later, after = least([shortest, a]), least([output, a])
-        return Statement(
-            {"least <= r": later <= r, "so far": output == shortest},
-            {
-                "so far, again": after == later,
-                "the output is at most r": after <= r,
-                "it does not rise": after <= output,
-            },
-        )
-
-    return decide(body, sample=_so_far)
 
 
 def _so_far(rng: np.random.Generator) -> dict[str, Fraction]:
@@ -53,10 +19,40 @@ def _so_far(rng: np.random.Generator) -> dict[str, Fraction]:
 
 
 @claim(
+    "fedada2.lemma-18",
+    statement="If min over t <= T of |grad f(x_t)| is at most r(T), an algorithm that outputs the best model so far "
+    "has |grad f| <= r(T) at its T-th output; with r(T) = C T^(-alpha) this falls to 0",
+    source="Lemma 18 (L826)",
+    extent=Extent.WHOLE,
+    assumptions={
+        "least <= r": "the bound on the smallest gradient so far",
+        "so far": "the induction hypothesis, true at T = 1: the last output has the least length so far",
+    },
+)
+@decided(sample=_so_far)
+def lemma(draw: Draw) -> Statement:
+    """Induction over T, where a is the length of the next gradient.
+
+    In Corollaries 23 and 24 the client rate depends on T, so that bounds for different T are about different runs: to
+    them the lemma does not apply as it stands.
+    """
+    a, r, shortest, output = draw("a"), draw("r"), draw("least"), draw("output")
+    later, after = least([shortest, a]), least([output, a])
+    return Statement(
+        {"least <= r": later <= r, "so far": output == shortest},
+        {
+            "so far, again": after == later,
+            "the output is at most r": after <= r,
+            "it does not rise": after <= output,
+        },
+    )
+
+
+@claim(
     "fedada2.definition-19",
     statement="Precompact convergence asks for some phi: N -> N, which need not rise: every sequence converges so to "
     "each of its own elements, by a constant phi",
-    source=Source(FEDADA2, "Definition 19 (L836), admitted after it (L840)"),
+    source="Definition 19 (L836), admitted after it (L840)",
     extent=Extent.PART,
     assumptions={"phi": "phi may take one value for ever, as printed; a subsequence needs phi to rise"},
 )

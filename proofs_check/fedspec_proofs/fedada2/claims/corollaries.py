@@ -7,17 +7,17 @@ What is said of the algorithm falls with Theorem 20.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from fedspec.algorithms import fedada2
 from fedspec.plan import Setup
-from fedspec_proofs.claim import FEDADA2, Engine, Extent, Finding, Severity, Source, claim
+from fedspec_proofs.claim import Extent, Finding, Severity, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide, decided
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, curried
 from fedspec_proofs.engines.reals import real
 from fedspec_proofs.engines.smt import every, prove
 from fedspec_proofs.fedada2.claims.theorem_20 import hyper
@@ -26,8 +26,8 @@ from fedspec_proofs.fedada2.kit.problems import BALANCED, everybody, rounds
 from fedspec_proofs.fedada2.kit.rational import F
 from fedspec_proofs.refutation import refutation
 
-COROLLARY_23 = Source(FEDADA2, "Corollary 23 (L1075), Corollary 7 (L162)")
-COROLLARY_24 = Source(FEDADA2, "Corollary 24 (L1120), Corollary 8 (L168)")
+COROLLARY_23 = "Corollary 23 (L1075), Corollary 7 (L162)"
+COROLLARY_24 = "Corollary 24 (L1120), Corollary 8 (L168)"
 
 RANGES_A = {"-1 < p1 + p2 < 0": "Omega(1/T) < eta eta_l < O(1)", "p2 <= -1/2": "eta_l <= O(T^(-1/2))"}
 
@@ -128,13 +128,11 @@ def range_a(draw: Draw) -> Statement:
     return Statement(given, _negative(bounded_case(p1, p2)))
 
 
-def _range_b(top: Fraction) -> Callable[[Draw], Statement]:
-    def body(draw: Draw) -> Statement:
-        p1, p2 = draw("p1"), draw("p2")
-        given = {"p2 = -49/100": p2 == F(-49, 100), "-1/2 < p1": p1 > F(-1, 2), "p1 < 12/25": p1 < top}
-        return Statement(given, _negative(growing_case(p1, p2)))
-
-    return body
+@curried
+def _range_b(draw: Draw, top: Fraction) -> Statement:
+    p1, p2 = draw("p1"), draw("p2")
+    given = {"p2 = -49/100": p2 == F(-49, 100), "-1/2 < p1": p1 > F(-1, 2), "p1 < 12/25": p1 < top}
+    return Statement(given, _negative(growing_case(p1, p2)))
 
 
 def _in_b(rng: Any) -> dict[str, Fraction]:
@@ -146,7 +144,6 @@ def _in_b(rng: Any) -> dict[str, Fraction]:
     statement="With eta = T^p1 and eta_l = T^p2 in range (B) all five printed quotients Psi_i/Psi6 fall, a "
     "logarithm in the fifth left out",
     source=COROLLARY_23,
-    engine=Engine.SMT,
     extent=Extent.PART,
     assumptions={
         "p2 = -49/100": "eta_l = Theta(T^(-49/100))",

@@ -14,13 +14,13 @@ import numpy as np
 from fedspec.algorithms import fedadaadagrad
 from fedspec.client.agdu import Agdu, agdu, begin
 from fedspec.readings import Idle
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
+from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Severity, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw, several
-from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.draw import Draw, curried, several
+from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.reals import constants as numerals
 from fedspec_proofs.engines.reals import roots
 from fedspec_proofs.engines.search import Inequality, Sides, searched
@@ -28,43 +28,29 @@ from fedspec_proofs.engines.smt import every, number
 from fedspec_proofs.fedada2.claims.blended import gamma_lower
 from fedspec_proofs.fedada2.claims.derivation import derived, fits_gamma, symbols
 from fedspec_proofs.fedada2.claims.descent import ends
+from fedspec_proofs.fedada2.kit import runs
 from fedspec_proofs.fedada2.kit.bounds import ABOVE, FLOAT, Constants, Functions, Setting
 from fedspec_proofs.fedada2.kit.conditions import PRINTED
 from fedspec_proofs.fedada2.kit.local_runs import COVERS, MET, WORDS, Local, agdu_change, drawn
 from fedspec_proofs.fedada2.kit.rational import F
-from fedspec_proofs.fedada2.kit.runs import (
-    DRIFT_WORDS,
-    SETTING_WORDS,
-    SLOW,
-    TIRED,
-    Case,
-    astray,
-    dawdling,
-    inequality,
-    steps_of,
-)
-from fedspec_proofs.fedada2.kit.runs import WORDS as ROUND_WORDS
-from fedspec_proofs.fedada2.kit.runs import drawn as drawn_rounds
 from fedspec_proofs.fedada2.kit.three_clients import rates, setting, unmoved
 from fedspec_proofs.fedada2.kit.typed import Typed
 from fedspec_proofs.kit.adding import confirmed, in_setting
 
-REMARK = Source(FEDADA2, "after Algorithm 9 (L1510)")
-LEMMA = Source(FEDADA2, "Lemma 30 (L1557)")
-COROLLARY = Source(FEDADA2, "Corollary 29 (L1547)")
+REMARK = "after Algorithm 9 (L1510)"
+LEMMA = "Lemma 30 (L1557)"
+COROLLARY = "Corollary 29 (L1547)"
 TRIES = 600
 SIZES = tuple((t, z) for z in (1, 2, 3) for t in (1, 2, 4, 6))
 
 
-def _unrolled(t: int, z: int) -> Body:
-    def body(draw: Draw) -> Iterable[Any]:
-        g, v0 = [draw(f"g{r}", 1) for r in range(1, t + 1)], draw("v0")
-        state = Agdu(x=g[0] * 0, v=g[0] * 0 + v0, t=0)
-        for row in g:
-            state = _accumulated(state, row, z)
-        return [state.v[0] - v0 - sum(g[(r - 1) * z][0] ** 2 for r in range(1, -(-t // z) + 1))]
-
-    return body
+@curried
+def _unrolled(draw: Draw, t: int, z: int) -> Iterable[Any]:
+    g, v0 = [draw(f"g{r}", 1) for r in range(1, t + 1)], draw("v0")
+    state = Agdu(x=g[0] * 0, v=g[0] * 0 + v0, t=0)
+    for row in g:
+        state = _accumulated(state, row, z)
+    return [state.v[0] - v0 - sum(g[(r - 1) * z][0] ** 2 for r in range(1, -(-t // z) + 1))]
 
 
 def _accumulated(state: Agdu, g: Any, z: int) -> Agdu:
@@ -81,7 +67,6 @@ def _accumulated(state: Agdu, g: Any, z: int) -> Agdu:
     "fedada2.agdu-closed-form",
     statement="v_t of AdaGrad with delayed updates is v_0 + sum_(r <= ceil(t/z)) g_((r-1)z+1)^2",
     source=REMARK,
-    engine=Engine.SYMBOLIC,
     sizes="t in 1, 2, 4, 6 and z <= 3, d = 1, as every coordinate is by itself",
 )
 def closed_form() -> Finding:
@@ -149,7 +134,6 @@ def _proved(*, update: bool) -> list[Finding]:
     "fedada2.l1510",
     statement="Without delay no local step is longer than eta_l in a coordinate; with delay some are",
     source=REMARK,
-    engine=Engine.SMT,
     extent=Extent.WHOLE,
     assumptions={"z = 1": "the preconditioner is updated at every step"},
 )
@@ -270,7 +254,6 @@ LENGTHS = {
     "fedada2.lemma-30",
     statement="|Delta_i| <= eta_l B (floor((K-1)/z) + 1 + K G/(sqrt(v_0) + eps)) for Algorithm 10",
     source=LEMMA,
-    engine=Engine.SMT,
     extent=Extent.WHOLE,
     assumptions=LENGTHS,
 )
@@ -290,8 +273,7 @@ def lemma() -> Finding:
 @claim(
     "fedada2.lemma-30-sharper",
     statement="|Delta_i| <= eta_l B (ceil(K/z) + (K - ceil(K/z)) G/(sqrt(v_0) + eps)) for Algorithm 10",
-    source=Source(FEDADA2, "ours, about Lemma 30 (L1557)"),
-    engine=Engine.SMT,
+    source="ours, about Lemma 30 (L1557)",
     assumptions=LENGTHS,
 )
 def sharper() -> Finding:
@@ -344,14 +326,14 @@ def _agdu_clients(choose: Choose, common: dict[str, Any]) -> tuple[Any, dict[str
     return fedadaadagrad.FedAdaAdagrad(**common), {"scales": choose.of(F(1), F(1, 2), F(3))}
 
 
-def _agdu_constants(case: Case, s: Setting) -> Constants:
+def _agdu_constants(case: runs.Case, s: Setting) -> Constants:
     w = case.who.scales[0]
     return corollary_29(s, FLOAT, low=float(w), B=float(w), carried=True, fewest=min(case.who.steps))
 
 
-def _unequal(choose: Choose) -> Case:
+def _unequal(choose: Choose) -> runs.Case:
     """Instance in which one client takes fewer steps than the others."""
-    case = drawn_rounds(_agdu_clients)(choose)
+    case = runs.drawn(_agdu_clients)(choose)
     steps = (choose.whole(1, case.K), *case.who.steps[1:])
     return replace(case, who=replace(case.who, steps=steps))
 
@@ -377,8 +359,7 @@ def _in_reach(rng: np.random.Generator) -> dict[str, F]:
     "fedada2.agdu-ceiling",
     statement="v <= v_0 + ceil(k/z) G^2 after k steps of AdaGrad with delayed updates, so that 1/(sqrt(v) + eps) >= "
     "1/(sqrt(v_0 + ceil(K/z) G^2) + eps) at every step k <= K",
-    source=Source(FEDADA2, "ours: gamma_1 of Corollary 29 (L1547)"),
-    engine=Engine.SMT,
+    source="ours: gamma_1 of Corollary 29 (L1547)",
     assumptions=WORDS,
 )
 def ceiling() -> Finding:
@@ -404,8 +385,8 @@ def _gamma_1(draw: Draw, s: Any) -> Any:
 SETTING = {
     "weights": "eps_w < Xi_i <= B for the weights of the clients' changes, eps_w > 0",
     "start": "v_0 >= 0 on the clients, in every round",
-    **steps_of("K^- to K steps"),
-    **SETTING_WORDS,
+    **runs.steps_of("K^- to K steps"),
+    **runs.SETTING_WORDS,
 }
 
 
@@ -416,12 +397,12 @@ SETTING = {
     source=COROLLARY,
     engine=Engine.SYMBOLIC,
     extent=Extent.WHOLE,
-    assumptions={**ROUND_WORDS, **DRIFT_WORDS, **SETTING},
+    assumptions={**runs.WORDS, **runs.DRIFT_WORDS, **SETTING},
     chain="theorem-20-assembly lemma-30 agdu-ceiling gamma-lower",
 )
 def corollary_repaired() -> Finding:
     """The drift contains the squared weights, as in Corollary 27; one gradient a step, W is B times Theorem 20's."""
-    looked = searched(inequality(_unequal, _agdu_constants, printed=False), 400, drop=250)
+    looked = searched(runs.inequality(_unequal, _agdu_constants, printed=False), 400, drop=250)
     looked = replace(looked, dropped={**looked.dropped, **_broken()})
     parts = [*derived(of_corollary_29), ceiling.body(), gamma_lower.body(), fits_gamma(of_corollary_29, _gamma_1)]
     return confirmed(parts, in_setting(looked, SETTING), 400)
@@ -430,13 +411,13 @@ def corollary_repaired() -> Finding:
 def _broken() -> dict[str, Dropped]:
     """Small weight; one step although the bound claims at least a hundred; a rate that warms up."""
 
-    def own(case: Case, s: Setting) -> Constants:
+    def own(case: runs.Case, s: Setting) -> Constants:
         return corollary_29(s, FLOAT, low=1, B=1, carried=True, fewest=s.K)
 
-    h, one = fedadaadagrad.FedAdaAdagrad(**SLOW), (F(1),)
-    tired, few = fedadaadagrad.FedAdaAdagrad(**TIRED), "it takes one step in a round, K^- = 100, eps = z = 100"
+    h, one = fedadaadagrad.FedAdaAdagrad(**runs.SLOW), (F(1),)
+    tired, few = fedadaadagrad.FedAdaAdagrad(**runs.TIRED), "it takes one step in a round, K^- = 100, eps = z = 100"
     return {
-        **dawdling(h, own, scales=one),
-        "steps": astray(tired, few, own, K=100, scales=one),
-        "weights": astray(h, "the client's weight is 10^-6, eps_w = B = 1", own, scales=(F(1, 10**6),)),
+        **runs.dawdling(h, own, scales=one),
+        "steps": runs.astray(tired, few, own, K=100, scales=one),
+        "weights": runs.astray(h, "the client's weight is 10^-6, eps_w = B = 1", own, scales=(F(1, 10**6),)),
     }

@@ -9,35 +9,24 @@ from typing import Any
 
 from fedspec.algorithms import fedadaadam
 from fedspec.client.admu import admu, begin
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
+from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Severity, Verdict, claim
 from fedspec_proofs.engines import enclosure, exact
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.fedada2.claims.blended import constants, gamma_1, of_theorem_25
 from fedspec_proofs.fedada2.claims.derivation import derived
+from fedspec_proofs.fedada2.kit import runs
 from fedspec_proofs.fedada2.kit.bounds import Constants, Setting
 from fedspec_proofs.fedada2.kit.conditions import LOCAL, PRINTED, lipschitz, ramp
 from fedspec_proofs.fedada2.kit.local_runs import MET, WORDS, Local, admu_change, drawn
 from fedspec_proofs.fedada2.kit.rational import F
-from fedspec_proofs.fedada2.kit.runs import (
-    DRIFT_WORDS,
-    SETTING_WORDS,
-    SLOW,
-    Case,
-    astray,
-    dawdling,
-    inequality,
-    steps_of,
-)
-from fedspec_proofs.fedada2.kit.runs import WORDS as ROUND_WORDS
-from fedspec_proofs.fedada2.kit.runs import drawn as drawn_rounds
 from fedspec_proofs.fedada2.kit.three_clients import rates, setting, unmoved
 from fedspec_proofs.fedada2.kit.typed import Typed
 from fedspec_proofs.kit.adding import confirmed, in_setting
 from fedspec_proofs.refutation import refutation
 
-LEMMA = Source(FEDADA2, "Lemma 28 (L1448)")
-COROLLARY = Source(FEDADA2, "Corollary 27 (L1435)")
+LEMMA = "Lemma 28 (L1448)"
+COROLLARY = "Corollary 27 (L1435)"
 
 
 def _run(gradient: Callable[[Any], Any], K: int, **more: Any) -> tuple[list[Any], list[Any]]:
@@ -141,7 +130,7 @@ def _adam_clients(choose: Choose, common: dict[str, Any]) -> tuple[Any, dict[str
     return h, {"scales": choose.of(F(1), F(1, 2))}
 
 
-def _adam_constants(case: Case, s: Setting) -> Constants:
+def _adam_constants(case: runs.Case, s: Setting) -> Constants:
     """Adam in the relaxed rule of Theorem 25: a = 1 - beta1, A = 1, m = eps, M = G + eps."""
     w = case.who.scales[0]
     return constants(s, a=1 - case.h.beta1_l, A=F(1), m=s.eps, M=s.G + s.eps, low=w, high=w)
@@ -150,8 +139,8 @@ def _adam_constants(case: Case, s: Setting) -> Constants:
 SETTING = {
     "weights": "Xi- < Xi_i < Xi+ for the weights of the clients' changes, Xi- > 0",
     "start": "m_0 = v_0 = 0 on the clients, corrected moments",
-    **steps_of("1 to K steps"),
-    **SETTING_WORDS,
+    **runs.steps_of("1 to K steps"),
+    **runs.SETTING_WORDS,
 }
 
 
@@ -162,12 +151,12 @@ SETTING = {
     source=COROLLARY,
     engine=Engine.SYMBOLIC,
     extent=Extent.PART,
-    assumptions={**ROUND_WORDS, **DRIFT_WORDS, **SETTING},
+    assumptions={**runs.WORDS, **runs.DRIFT_WORDS, **SETTING},
     chain="theorem-20-assembly lemma-26 theorem-25-strategies-relaxed gamma-lower",
 )
 def corollary_repaired() -> Finding:
     """The constants of Corollary 27 belong to uncorrected moments; those of Theorem 25 apply to corrected ones."""
-    looked = searched(inequality(drawn_rounds(_adam_clients), _adam_constants, printed=False), 400, drop=150)
+    looked = searched(runs.inequality(runs.drawn(_adam_clients), _adam_constants, printed=False), 400, drop=150)
     looked = replace(looked, dropped={**looked.dropped, **_broken()})
     return confirmed([*derived(of_theorem_25), *gamma_1()], in_setting(looked, SETTING), 400)
 
@@ -175,13 +164,13 @@ def corollary_repaired() -> Finding:
 def _broken() -> dict[str, Dropped]:
     """Start at a large second moment, with a small weight; Xi- = Xi+ = 1 all the same."""
 
-    def own(case: Case, s: Setting) -> Constants:
+    def own(case: runs.Case, s: Setting) -> Constants:
         return constants(s, a=F(1), A=F(1), m=s.eps, M=s.G + s.eps, low=F(1), high=F(1))
 
-    h = fedadaadam.FedAdaAdam(**SLOW, beta1_l=F(0), beta2_l=F(1, 2))
+    h = fedadaadam.FedAdaAdam(**runs.SLOW, beta1_l=F(0), beta2_l=F(1, 2))
     far = replace(h, v0_l=F(10**12))
     return {
-        **dawdling(h, own, scales=(F(1),)),
-        "start": astray(far, "the client's v_0 = 10^12", own, scales=(F(1),)),
-        "weights": astray(h, "the client's weight is 10^-6, Xi- = 1", own, scales=(F(1, 10**6),)),
+        **runs.dawdling(h, own, scales=(F(1),)),
+        "start": runs.astray(far, "the client's v_0 = 10^12", own, scales=(F(1),)),
+        "weights": runs.astray(h, "the client's weight is 10^-6, Xi- = 1", own, scales=(F(1, 10**6),)),
     }

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, claim
+from fedspec_proofs.claim import Finding, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw, several
@@ -183,8 +183,7 @@ def derived(of: Bounds) -> list[Finding]:
     statement="The lines between the lemmas and eq. (11): T_1 by Assumption 2, Lemma 15 and the change of the "
     "denominators, the drift h by way of two gradients, Young's inequality with alpha = gamma/(2 eta_l n), which "
     "leaves -(3/4) gamma, and the lower ends of gamma_r and of 1/(sqrt(v_t) + tau)",
-    source=Source(FEDADA2, "ours: steps of the proof of Theorem 20 (L872-948), repaired"),
-    engine=Engine.SMT,
+    source="ours: steps of the proof of Theorem 20 (L872-948), repaired",
     assumptions={
         "Assumption 1": "f changes its slope by at most L times the way, (t - r) |Phi2| at most",
         "Assumption 2": "|grad f| <= G in every coordinate",

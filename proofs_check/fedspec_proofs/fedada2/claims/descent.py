@@ -10,7 +10,7 @@ import numpy as np
 
 from fedspec.client.sm3_delayed import begin, sm3_ii_delayed
 from fedspec.server.adagrad import adagrad
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import Dropped, Extent, Finding, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.search import Inequality, Sides, searched
@@ -51,8 +51,7 @@ def _roots(rng: np.random.Generator) -> Mapping[str, Fraction]:
     "fedada2.l882",
     statement="|1/(sqrt(v_t) + tau) - 1/(sqrt(v_(t-1)) + tau)| <= Delta_t^2 / (tau v_t), by "
     "(sqrt(v_t) + tau)(sqrt(v_(t-1)) + sqrt(v_t)) >= v_t + tau^2",
-    source=Source(FEDADA2, "bound of T_(1,r) in the proof of Theorem 20 (L882-887)"),
-    engine=Engine.SMT,
+    source="bound of T_(1,r) in the proof of Theorem 20 (L882-887)",
     extent=Extent.WHOLE,
     assumptions={
         "roots": "a and b are the roots of the second moments before and after",
@@ -89,8 +88,7 @@ def _young_sample(rng: np.random.Generator) -> Mapping[str, Fraction]:
 @claim(
     "fedada2.l906",
     statement="Young's inequality with alpha_r = gamma_r/(2 eta_l K) leaves -(3/4) gamma_r of -gamma_r",
-    source=Source(FEDADA2, "proof of Theorem 20 (L906-915)"),
-    engine=Engine.SMT,
+    source="proof of Theorem 20 (L906-915)",
     extent=Extent.WHOLE,
     assumptions={"alpha > 0": "alpha_r may be any positive number", "alpha = gamma/(2 eta_l K)": "the choice made"},
 )
@@ -124,8 +122,7 @@ def _terms(c: Local) -> list[float]:
 @claim(
     "fedada2.l901",
     statement="eta_l K / (sqrt(v_0 + d K G^2) + eps) <= gamma_r <= eta_l K / (sqrt(v_0) + eps)",
-    source=Source(FEDADA2, "proof of Theorem 20 (L902)"),
-    engine=Engine.SMT,
+    source="proof of Theorem 20 (L902)",
     extent=Extent.WHOLE,
     assumptions={**WORDS, **HELD_WORDS},
     chain="l752-carried lemma-17-sharper",
@@ -154,7 +151,7 @@ def gamma() -> Finding:
     "fedada2.eq-15",
     statement="Eq. (15), with (v_0 + eps)^2 for the (sqrt(v_0) + eps)^2 of eq. (12), follows from it: "
     "1/(sqrt(v_0) + eps)^2 <= 1/(v_0 + eps)^2 (a slip: Theorem 20 has the root)",
-    source=Source(FEDADA2, "ours, about eq. (15) (L1026)"),
+    source="ours, about eq. (15) (L1026)",
     verdict=Verdict.REFUTED,
 )
 def lost_root() -> Finding:

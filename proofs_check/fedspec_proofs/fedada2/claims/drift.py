@@ -11,41 +11,29 @@ import numpy as np
 from fedspec.algorithms import fedada2
 from fedspec.client.sm3_delayed import begin, sm3_ii_delayed
 from fedspec.plan import Plan, Setup
-from fedspec_proofs.claim import FEDADA2, Engine, Extent, Finding, Severity, Source, Verdict, claim
+from fedspec_proofs.claim import Extent, Finding, Severity, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import decide
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.fedada2.claims.assembly import round_falls
 from fedspec_proofs.fedada2.claims.derivation import apart
+from fedspec_proofs.fedada2.kit import runs
 from fedspec_proofs.fedada2.kit.bounds import ABOVE, FLOAT, Functions, Setting, phi1, phi2
 from fedspec_proofs.fedada2.kit.conditions import PRINTED, printed, smooth
 from fedspec_proofs.fedada2.kit.problems import floating, gradients, problem
 from fedspec_proofs.fedada2.kit.rational import F
-from fedspec_proofs.fedada2.kit.runs import (
-    ALGORITHM_2,
-    DRIFT,
-    DRIFT_WORDS,
-    MET,
-    ROUNDS,
-    WORDS,
-    Case,
-    algorithm_2,
-    drawn,
-    largest_drift,
-    setting,
-)
 from fedspec_proofs.kit.adding import confirmed, in_setting
 from fedspec_proofs.refutation import refutation
 
-STEP = Source(FEDADA2, "proof of Theorem 20 (L922-925)")
-EQ_11 = Source(FEDADA2, "eq. (11) (L948)")
+STEP = "proof of Theorem 20 (L922-925)"
+EQ_11 = "eq. (11) (L948)"
 PAIR = problem((1, 1), (1, -1))
 
 
 @claim(
     "fedada2.l922-smooth",
     statement="|grad F_i(x) - grad F_i(y)|^2 <= L |x - y|^2 for an L-smooth F_i, by which L922 bounds its first sum",
-    source=Source(FEDADA2, "ours, about the proof of Theorem 20 (L922)"),
+    source="ours, about the proof of Theorem 20 (L922)",
     verdict=Verdict.REFUTED,
 )
 def lost_square() -> Finding:
@@ -94,7 +82,7 @@ def drift() -> Finding:
     )
 
 
-def _watched(case: Case, T: int) -> tuple[list[Any], list[list[Any]], list[Any]]:
+def _watched(case: runs.Case, T: int) -> tuple[list[Any], list[list[Any]], list[Any]]:
     """Some rounds in floating point: x_0, x_1, ...; the gradients that each round used; the server after each."""
     f, h = case.f.floats(), floating(case.h)
     state = fedada2.init(h, np.zeros(1), Setup((1,) * len(f.scales), {"w": (1,)}))
@@ -108,12 +96,12 @@ def _watched(case: Case, T: int) -> tuple[list[Any], list[list[Any]], list[Any]]
     return xs, used, servers
 
 
-def _drift(*, as_printed: bool) -> Inequality[Case]:
-    def sides(case: Case) -> Iterator[Sides]:
+def _drift(*, as_printed: bool) -> Inequality[runs.Case]:
+    def sides(case: runs.Case) -> Iterator[Sides]:
         T = min(case.T, 3)
         xs, used, _ = _watched(case, T)
-        s, f = setting(case, T), case.f.floats()
-        D = largest_drift(case, xs[:-1]) * float(case.D)
+        s, f = runs.setting(case, T), case.f.floats()
+        D = runs.largest_drift(case, xs[:-1]) * float(case.D)
         moved = float(phi2(s, FLOAT, phi1(s, FLOAT, printed=False))) ** 2
         for r in range(1, T + 1):
             for t in range(r, T + 1):
@@ -123,16 +111,15 @@ def _drift(*, as_printed: bool) -> Inequality[Case]:
                 for g in used[r - 1]:
                     yield float(((f.gradient(xs[t - 1]) - g) ** 2).sum()), right
 
-    return Inequality(drawn(algorithm_2), {**MET} if as_printed else {**MET, **DRIFT}, sides)
+    return Inequality(runs.drawn(runs.algorithm_2), {**runs.MET} if as_printed else {**runs.MET, **runs.DRIFT}, sides)
 
 
 @claim(
     "fedada2.l922-repaired",
     statement="|grad f(x_(t-1)) - grad F_i(x^r_(i,p-1))|^2 <= 2 L^2 (t - r)^2 |Phi2|^2 + 2 D",
     source=STEP,
-    engine=Engine.SMT,
     extent=Extent.WHOLE,
-    assumptions={**WORDS, **DRIFT_WORDS, **ALGORITHM_2},
+    assumptions={**runs.WORDS, **runs.DRIFT_WORDS, **runs.ALGORITHM_2},
     chain="round-lines lemma-16",
 )
 def drift_repaired() -> Finding:
@@ -140,11 +127,11 @@ def drift_repaired() -> Finding:
 
     The search has d = 1 and up to three rounds.
     """
-    looked = in_setting(searched(_drift(as_printed=False), 600), ALGORITHM_2)
+    looked = in_setting(searched(_drift(as_printed=False), 600), runs.ALGORITHM_2)
     return confirmed((decide(apart, ablate=False),), looked, 600)
 
 
-def _roots(case: Case, x: Any, i: int) -> Iterator[Any]:
+def _roots(case: runs.Case, x: Any, i: int) -> Iterator[Any]:
     """sqrt(v_p) + eps of each local step of a client from x."""
     f = case.f.floats()
     cover = fedada2.init(case.h, exact.vector(0), Setup((1,) * len(f.scales), {"w": (1,)})).cover
@@ -216,14 +203,14 @@ def descent() -> Finding:
     )
 
 
-def _descent(*, as_printed: bool) -> Inequality[Case]:
+def _descent(*, as_printed: bool) -> Inequality[runs.Case]:
     """Bound with the negative sum on the left side."""
 
-    def sides(case: Case) -> Iterable[Sides]:
-        T = min(case.T, ROUNDS, 3)
+    def sides(case: runs.Case) -> Iterable[Sides]:
+        T = min(case.T, runs.ROUNDS, 3)
         xs, _, servers = _watched(case, T)
-        s, f = setting(case, T), case.f.floats()
-        D = None if as_printed else largest_drift(case, xs[:-1]) * float(case.D)
+        s, f = runs.setting(case, T), case.f.floats()
+        D = None if as_printed else runs.largest_drift(case, xs[:-1]) * float(case.D)
         phi, b, S = phi1(s, FLOAT, printed=as_printed), float(s.b), case.who.participants
         inverse = [[1 / root for i in S for root in _roots(case, x, i)] for x in xs[:-1]]
         gammas = [float(s.eta_l) * sum(row) / len(S) for row in inverse]
@@ -244,7 +231,7 @@ def _descent(*, as_printed: bool) -> Inequality[Case]:
             out.append((left, right))
         return out
 
-    return Inequality(drawn(algorithm_2), {**MET} if as_printed else {**MET, **DRIFT}, sides)
+    return Inequality(runs.drawn(runs.algorithm_2), {**runs.MET} if as_printed else {**runs.MET, **runs.DRIFT}, sides)
 
 
 @claim(
@@ -252,9 +239,8 @@ def _descent(*, as_printed: bool) -> Inequality[Case]:
     statement="Eq. (11) with Phi1 as the proof has it, L^2 in place of L in its third sum and D in place of "
     "Ltilde |Phi1|^2",
     source=EQ_11,
-    engine=Engine.SYMBOLIC,
     extent=Extent.WHOLE,
-    assumptions={**WORDS, **DRIFT_WORDS, **ALGORITHM_2},
+    assumptions={**runs.WORDS, **runs.DRIFT_WORDS, **runs.ALGORITHM_2},
     chain="round-assembly lemma-15-repaired",
 )
 def descent_repaired() -> Finding:
@@ -262,5 +248,5 @@ def descent_repaired() -> Finding:
 
     The search measures gamma_r, on the line, in up to three rounds, and stays far below the bound.
     """
-    looked = in_setting(searched(_descent(as_printed=False), 400, drop=150), ALGORITHM_2)
+    looked = in_setting(searched(_descent(as_printed=False), 400, drop=150), runs.ALGORITHM_2)
     return confirmed((round_falls.body(),), looked, 400)

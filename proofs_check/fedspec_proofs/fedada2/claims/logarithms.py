@@ -15,7 +15,7 @@ import numpy as np
 
 from fedspec.arith import Vector
 from fedspec.server.adagrad import Adaptive, adagrad
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Second, Source, Verdict, claim
+from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Second, Verdict, claim
 from fedspec_proofs.engines import enclosure, exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.choose import Choose
@@ -28,7 +28,7 @@ from fedspec_proofs.fedada2.kit.inductive import inductive, patient
 from fedspec_proofs.fedada2.kit.rational import F
 from fedspec_proofs.kit.adding import confirmed
 
-LEMMA_21 = Source(FEDADA2, "Lemma 21 (L1054)")
+LEMMA_21 = "Lemma 21 (L1054)"
 LOGIC = "QF_NRA"
 RATES = tuple(F(k, 20) for k in range(20))
 
@@ -66,7 +66,6 @@ def _tail() -> tuple[Proof, Proof]:
     "fedada2.lemma-21",
     statement="sum over t <= T, r <= t of b^(t-r) (t-r)^2 <= c(b) T for every T and b in [0, 1)",
     source=LEMMA_21,
-    engine=Engine.SMT,
     extent=Extent.WHOLE,
     assumptions={"0 <= b < 1": "the server's beta1", "1 in N": "u_0 >= 1: with u_0 = 0 the integral is infinite"},
 )
@@ -99,7 +98,7 @@ def lemma_21() -> Finding:
 
 
 TRIES = 1200
-LEMMA_22 = Source(FEDADA2, "Lemma 22 (L1067)")
+LEMMA_22 = "Lemma 22 (L1067)"
 
 
 @dataclass(frozen=True)
@@ -166,8 +165,7 @@ def _logarithm(draw: Draw) -> Induction[Any]:
 @claim(
     "fedada2.lemma-22-sharper",
     statement="The sum of Lemma 22 is at most log(1 + sum_l Delta_l^2 / v_0), without its 1 - b",
-    source=Source(FEDADA2, "ours, about Lemma 22 (L1067)"),
-    engine=Engine.SMT,
+    source="ours, about Lemma 22 (L1067)",
     assumptions={
         "0 <= b < 1": "so that (1 - b) sum_r b^(t-r) = 1 - b^t lies in [0, 1]",
         "log-step": "log(1 + x) >= x / (1 + x), claim fedada2.log-step",
@@ -232,7 +230,6 @@ def _sums(rng: np.random.Generator) -> dict[str, Fraction]:
     "fedada2.lemma-22",
     statement="(1 - b) sum_t sum_r b^(t-r) Delta_t^2 / (sum_l Delta_l^2 + tau^2) <= 1 - b + log(1 + T Phi_1^2 / tau^2)",
     source=LEMMA_22,
-    engine=Engine.SMT,
     extent=Extent.WHOLE,
     assumptions={
         "|Delta| <= Phi": "what Phi_1 stands for; the lemma does not say it",

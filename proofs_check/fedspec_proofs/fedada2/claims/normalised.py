@@ -14,10 +14,10 @@ import numpy as np
 
 from fedspec.client.normalised import normalised_sgd
 from fedspec.problems.heavy_tailed import noisy
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Source, Verdict, claim, false
-from fedspec_proofs.engines import enclosure
+from fedspec_proofs.claim import Dropped, Extent, Finding, Verdict, claim, false
+from fedspec_proofs.engines import enclosure, exact
 from fedspec_proofs.engines.algebra import Statement, decide, decided
-from fedspec_proofs.engines.draw import Draw, several
+from fedspec_proofs.engines.draw import Draw, curried, several
 from fedspec_proofs.engines.reals import roots
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fedada2.kit.rational import F
@@ -33,24 +33,21 @@ def step(x: Any, xi: Any, eta: Any, eps: Any) -> Any:
     return after
 
 
-def _pair(bound: Callable[[Any, Any, Any], Any], words: str) -> Callable[[Draw], Statement]:
+@curried
+def _pair(draw: Draw, bound: Callable[[Any, Any, Any], Any], words: str) -> Statement:
     """The mean of the squares after a step with noise xi and one with -xi, over x^2 + bound."""
-
-    def body(draw: Draw) -> Statement:
-        x, xi, other = draw("x", 1), draw("xi", 1), draw("other", 1)
-        eta, eps = positive(draw, "eta"), positive(draw, "eps")
-        up, down = step(x, xi, eta, eps), step(x, other, eta, eps)
-        given = {
-            "eps > 0": eps > 0,
-            "eta > 0": eta > 0,
-            "symmetric": other[0] == -xi[0],
-        }
-        return Statement(
-            given,
-            {words: (up**2 + down**2) / 2 <= x[0] ** 2 + bound(eta, eps, x[0])},
-        )
-
-    return body
+    x, xi, other = draw("x", 1), draw("xi", 1), draw("other", 1)
+    eta, eps = positive(draw, "eta"), positive(draw, "eps")
+    up, down = step(x, xi, eta, eps), step(x, other, eta, eps)
+    given = {
+        "eps > 0": eps > 0,
+        "eta > 0": eta > 0,
+        "symmetric": other[0] == -xi[0],
+    }
+    return Statement(
+        given,
+        {words: (up**2 + down**2) / 2 <= x[0] ** 2 + bound(eta, eps, x[0])},
+    )
 
 
 def positive(draw: Draw, name: str) -> Any:
@@ -71,16 +68,10 @@ def _by_hand(found: Finding) -> Finding:
     dropped = dict(found.dropped)
     dropped["eta > 0"] = Dropped(False, "the rule refuses it")
     dropped["eps > 0"] = Dropped(False, "with eps = 0 the rule is 0/0 where the gradient is 0")
-    end = step(_one(1), _one(-1000), F(1), F(1))
+    end = step(exact.vector(1), exact.vector(-1000), F(1), F(1))
     words = f"noise -1000 alone at x = eta = eps = 1: x' = {end}, x'^2 > x^2 + eta^2 = 2"
     dropped["symmetric"] = Dropped(bool(end**2 > 2), words)
     return Finding(found.verdict, found.evidence, dropped, found.second)
-
-
-def _one(value: Any) -> Any:
-    out = np.empty(1, dtype=object)
-    out[0] = F(value)
-    return out
 
 
 SQUARE = _pair(lambda eta, eps, x: eta * eta, "(x_+^2 + x_-^2)/2 <= x^2 + eta^2")
@@ -89,8 +80,7 @@ SQUARE = _pair(lambda eta, eps, x: eta * eta, "(x_+^2 + x_-^2)/2 <= x^2 + eta^2"
 @claim(
     "fedada2.proposition-9-square",
     statement="Under noise symmetric about 0 a step of client AdaGrad (K = 1) never raises E x^2 by more than eta^2",
-    source=Source(FEDADA2, "ours, about eq. (2) (L377)"),
-    engine=Engine.SMT,
+    source="ours, about eq. (2) (L377)",
     assumptions={**STEPS, **SYMMETRIC},
 )
 def second_moment() -> Finding:
@@ -106,7 +96,7 @@ def second_moment() -> Finding:
     "fedada2.proposition-9-ii-recursion",
     statement="From E_(t+1) <= ((t + t_0 - 1) E_t + b)/(t + t_0) follows E_t <= ((t_0 - 1) E_0 + t b)/(t + t_0 - 1) "
     "for all t",
-    source=Source(FEDADA2, "proof of Proposition 9 (ii) (L419-422)"),
+    source="proof of Proposition 9 (ii) (L419-422)",
     extent=Extent.WHOLE,
     assumptions={
         "the step": "the recursion, b = B/(1 - ehat)",
@@ -125,19 +115,16 @@ def recursion(draw: Draw) -> Statement:
     return Statement(given, {"after it": (t + t0) * later <= (t0 - 1) * first + (t + 1) * b})
 
 
-def limit(top: Fraction, start: Fraction) -> Callable[[Draw], Statement]:
+@curried
+def limit(draw: Draw, top: Fraction, start: Fraction) -> Statement:
     """Statement x_0^2 + sum eta_t^2 <= top/(1 - ehat)^2 with eta_t = 1/((t + t_0)(1 - ehat)), |x_0| <= start."""
-
-    def body(draw: Draw) -> Statement:
-        x0, s, kept = draw("x0"), draw("S"), draw("kept")
-        given = {
-            "|x_0| <= start": every(x0 <= start, -x0 <= start),
-            "0 < 1 - ehat <= 1": every(kept > 0, kept <= 1),
-            "S <= 2": every(s >= 0, s <= 2),
-        }
-        return Statement(given, {"x_0^2 + S/(1 - ehat)^2 <= top/(1 - ehat)^2": x0 * x0 * kept * kept + s <= top})
-
-    return body
+    x0, s, kept = draw("x0"), draw("S"), draw("kept")
+    given = {
+        "|x_0| <= start": every(x0 <= start, -x0 <= start),
+        "0 < 1 - ehat <= 1": every(kept > 0, kept <= 1),
+        "S <= 2": every(s >= 0, s <= 2),
+    }
+    return Statement(given, {"x_0^2 + S/(1 - ehat)^2 <= top/(1 - ehat)^2": x0 * x0 * kept * kept + s <= top})
 
 
 START = {"|x_0| <= start": "the problem's first model, at most 3", "0 < 1 - ehat <= 1": "ehat of the schedule"}
@@ -154,8 +141,7 @@ def _sum_of_squares(draw: Draw) -> Statement:
 @claim(
     "fedada2.proposition-9-ii",
     statement="With the printed schedule E|x_t| <= 2 sqrt(3)/(1 - ehat) for every t, for |x_0| <= 3 (K = 1)",
-    source=Source(FEDADA2, "Proposition 9 (ii) (L316), Proposition 2 (ii) (L48)"),
-    engine=Engine.SMT,
+    source="Proposition 9 (ii) (L316), Proposition 2 (ii) (L48)",
     extent=Extent.PART,
     assumptions={**START, **RATES},
 )
@@ -183,8 +169,7 @@ def bounded_error_half() -> Finding:
     "fedada2.proposition-9-iii",
     statement="Once |x_t| <= delta, |x_(t+1)| <= delta + eta for K = 1: with delta, eta <= c T^(-1/2), f'(x)^2 <= 4 "
     "c^2/T",
-    source=Source(FEDADA2, "Proposition 9 (iii) (L316)"),
-    engine=Engine.SMT,
+    source="Proposition 9 (iii) (L316)",
     extent=Extent.PART,
     assumptions={**STEPS, "|x| <= delta": "the region"},
 )
@@ -199,7 +184,7 @@ def region() -> Finding:
         return Statement(given, {"|x'| <= delta + eta": every(after <= delta + eta, -after <= delta + eta)})
 
     found = decide(body, ablate=False)
-    after = step(_one(2), _one(0), F(1, 10), F(1))
+    after = step(exact.vector(2), exact.vector(0), F(1, 10), F(1))
     dropped = {
         **{name: Dropped(False, "the rule refuses it") for name in STEPS},
         "|x| <= delta": Dropped(bool(after > 1), f"x = 2, delta = 1/2, eta = 1/10: x' = {after}"),
@@ -210,8 +195,7 @@ def region() -> Finding:
 @claim(
     "fedada2.proposition-9-iv",
     statement="With eta_t = 1/t^2 and K = 1, E f'(x_t)^2 <= x_0^2 + sum 1/t^4 <= 2 x_0^2 + 2 for every t",
-    source=Source(FEDADA2, "Proposition 9 (iv) (L316)"),
-    engine=Engine.SMT,
+    source="Proposition 9 (iv) (L316)",
     extent=Extent.PART,
     assumptions={**STEPS, **SYMMETRIC},
 )

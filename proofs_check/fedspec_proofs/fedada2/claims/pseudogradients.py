@@ -10,36 +10,27 @@ from typing import Any
 from fedspec.client.sm3_delayed import DelayedSm3, begin, sm3_ii_delayed
 from fedspec.covers import Cover
 from fedspec.readings import Idle
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
+from fedspec_proofs.claim import Dropped, Extent, Finding, Severity, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, curried
 from fedspec_proofs.engines.enclosure import log, sqrt_above
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.engines.smt import Induction, every
 from fedspec_proofs.fedada2.claims.logarithms import sharper_22
 from fedspec_proofs.fedada2.kit.conditions import LOCAL, lipschitz, ramp
-from fedspec_proofs.fedada2.kit.inductive import Build, inductive
+from fedspec_proofs.fedada2.kit.inductive import inductive
 from fedspec_proofs.fedada2.kit.lemma_15 import parts
-from fedspec_proofs.fedada2.kit.local_runs import (
-    HELD,
-    HELD_WORDS,
-    MET,
-    WORDS,
-    Local,
-    drawn,
-    lemma_15,
-    sm3_change,
-)
+from fedspec_proofs.fedada2.kit.local_runs import HELD, HELD_WORDS, MET, WORDS, Local, drawn, lemma_15, sm3_change
 from fedspec_proofs.fedada2.kit.rational import F
 from fedspec_proofs.fedada2.kit.sm3_inductions import any_cover, small_covers
 from fedspec_proofs.kit.adding import confirmed
 from fedspec_proofs.refutation import refutation
 
 TRIES = 1500
-L752 = Source(FEDADA2, "proof of Lemma 15 (L752)")
-SLIP = Source(FEDADA2, "Lemma 15 (L741), a slip of print: eta_l stands twice, in the proof once (L766)")
-REPAIRED = Source(FEDADA2, "ours, Lemma 15 (L741) with eta_l once, as the proof has it (L766)")
+L752 = "proof of Lemma 15 (L752)"
+SLIP = "Lemma 15 (L741), a slip of print: eta_l stands twice, in the proof once (L766)"
+REPAIRED = "ours, Lemma 15 (L741) with eta_l once, as the proof has it (L766)"
 BOUND = "|Delta_i| <= Phi_1^K in every coordinate, for Algorithm 2"
 
 
@@ -70,47 +61,41 @@ def literal_sum() -> Finding:
     )
 
 
-def _delayed(cover: Cover, z: int = 2) -> Build:
+@curried
+def _delayed(draw: Draw, cover: Cover, z: int = 2) -> Induction[Any]:
     """SM3-II: a step at an update and the z - 1 steps to the next one, from any state in which an update is due."""
+    g, v0 = draw("g", cover.d), draw("v0")
 
-    def build(draw: Draw) -> Induction[Any]:
-        g, v0 = draw("g", cover.d), draw("v0")
+    def step(state: dict[str, Any]) -> dict[str, Any]:
+        due = sm3_ii_delayed(
+            DelayedSm3(x=g * 0, mu=state["mu"], nu=state["nu"], t=0), g, cover, eta_l=F(1), eps=F(1), z=z
+        )
+        idle = due
+        for k in range(1, z):
+            idle = sm3_ii_delayed(idle, draw(f"h{k}", cover.d), cover, eta_l=F(1), eps=F(1), z=z)
+        return {"mu": idle.mu, "nu": idle.nu, "at": due.nu, "s": state["s"] + g**2, "v0": state["v0"]}
 
-        def step(state: dict[str, Any]) -> dict[str, Any]:
-            due = sm3_ii_delayed(
-                DelayedSm3(x=g * 0, mu=state["mu"], nu=state["nu"], t=0), g, cover, eta_l=F(1), eps=F(1), z=z
-            )
-            idle = due
-            for k in range(1, z):
-                idle = sm3_ii_delayed(idle, draw(f"h{k}", cover.d), cover, eta_l=F(1), eps=F(1), z=z)
-            return {"mu": idle.mu, "nu": idle.nu, "at": due.nu, "s": state["s"] + g**2, "v0": state["v0"]}
+    def invariant(state: dict[str, Any]) -> dict[str, Any]:
+        held = (state["mu"][r] >= state["v0"] + state["s"][j] for r, S in enumerate(cover.sets) for j in S)
+        return {"mu(r) >= v_0 + s(j) for j in S_r": every(*held)}
 
-        def invariant(state: dict[str, Any]) -> dict[str, Any]:
-            held = (state["mu"][r] >= state["v0"] + state["s"][j] for r, S in enumerate(cover.sets) for j in S)
-            return {"mu(r) >= v_0 + s(j) for j in S_r": every(*held)}
+    def bound(_: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+        sums = [after["v0"] + s for s in after["s"]]
+        return {
+            "v_k(j) >= v_0 + s(j) at the update": every(*(v >= s for v, s in zip(after["at"], sums, strict=True))),
+            "and at the last step before the next": every(*(v >= s for v, s in zip(after["nu"], sums, strict=True))),
+        }
 
-        def bound(_: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-            sums = [after["v0"] + s for s in after["s"]]
-            return {
-                "v_k(j) >= v_0 + s(j) at the update": every(*(v >= s for v, s in zip(after["at"], sums, strict=True))),
-                "and at the last step before the next": every(
-                    *(v >= s for v, s in zip(after["nu"], sums, strict=True))
-                ),
-            }
-
-        start, q = begin(draw("x", cover.d), cover, v0=v0), len(cover.sets)
-        initial = {"mu": start.mu, "nu": start.nu, "s": start.nu, "v0": v0}
-        arbitrary = {"mu": draw("mu", q), "nu": draw("nu", cover.d), "s": draw("s", cover.d), "v0": v0}
-        return Induction(initial, arbitrary, step, {}, invariant, bound)
-
-    return build
+    start, q = begin(draw("x", cover.d), cover, v0=v0), len(cover.sets)
+    initial = {"mu": start.mu, "nu": start.nu, "s": start.nu, "v0": v0}
+    arbitrary = {"mu": draw("mu", q), "nu": draw("nu", cover.d), "s": draw("s", cover.d), "v0": v0}
+    return Induction(initial, arbitrary, step, {}, invariant, bound)
 
 
 @claim(
     "fedada2.l752-carried",
     statement="v_k >= v_0 + the sum of the squares at the updates up to step k, where mu is carried and starts at v_0",
     source=L752,
-    engine=Engine.SMT,
     extent=Extent.WHOLE,
     assumptions=HELD_WORDS,
     repairs="fedada2.l752",
@@ -145,8 +130,7 @@ def _begun_at_0() -> Any:
 @claim(
     "fedada2.log-step",
     statement="log(1 + x) >= x / (1 + x) for x >= 0",
-    source=Source(FEDADA2, "proof of Theorem 20, before eq. (14) (L972); used for Lemma 15 (L774)"),
-    engine=Engine.SMT,
+    source="proof of Theorem 20, before eq. (14) (L972); used for Lemma 15 (L774)",
     extent=Extent.WHOLE,
     assumptions={"x >= 0": "what is added is a square over a positive number"},
 )
@@ -238,7 +222,6 @@ def _inequality() -> Inequality[Local]:
     statement="|Delta_i| <= eta_l (sqrt(n log(1 + n G^2/eps^2)) + (K - n) G / (sqrt(v_0) + eps)), n = ceil(K/z), in "
     "every coordinate",
     source=REPAIRED,
-    engine=Engine.SMT,
     extent=Extent.WHOLE,
     assumptions={**WORDS, **HELD_WORDS},
     chain="l752-carried lemma-22-sharper log-step",

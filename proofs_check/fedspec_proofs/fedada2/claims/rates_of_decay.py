@@ -6,7 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Verdict, claim
+from fedspec_proofs.claim import Dropped, Extent, Finding, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide, decided
 from fedspec_proofs.engines.draw import Draw
@@ -23,7 +23,6 @@ from fedspec_proofs.fedada2.kit.rational import F
     statement="With eta = T^p1 and eta_l = T^p2 the largest of the five printed exponents is never below "
     "-1/2, in both cases, and is -1/2 at p1 = 0, p2 = -1/2",
     source=COROLLARY_24,
-    engine=Engine.SMT,
     extent=Extent.PART,
     assumptions={"p2 as the case wants": "p2 <= -1/2 where T eta_l^2 stays bounded, p2 >= -1/2 where it grows"},
 )
@@ -56,7 +55,6 @@ def best_exponent() -> Finding:
     statement="With identical clients, no dead zone and L^2 |Phi1|^2 for D, the exponents still are at most -1/2 at "
     "p1 = 0, p2 = -1/2: the right side of theorem-20-repaired falls as T^(-1/2)",
     source=COROLLARY_24,
-    engine=Engine.SMT,
     extent=Extent.PART,
     assumptions={"D = L^2 |Phi1|^2": "all F_i are equal and no step falls into the dead zone"},
     repairs="fedada2.corollary-24",

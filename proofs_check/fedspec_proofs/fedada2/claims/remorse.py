@@ -12,43 +12,39 @@ import numpy as np
 
 from fedspec.arith import Array, Vector, maximum, minimum, where_less
 from fedspec.plan import Oracle
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import Dropped, Extent, Finding, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide, decided
-from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.draw import Draw, curried
+from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fedada2.claims.normalised import step
 from fedspec_proofs.fedada2.claims.student_t import fedavg_clients, fedavg_round
 from fedspec_proofs.fedada2.kit.rational import F
 from fedspec_proofs.refutation import refutation
 
-THEOREM = Source(FEDADA2, "Theorem 13 (L544), Theorem 4 (L72)")
+THEOREM = "Theorem 13 (L544), Theorem 4 (L72)"
 
 
-def _signs(N: int, K: int) -> Body:
+@curried
+def _signs(draw: Draw, N: int, K: int) -> Iterable[Any]:
     """Difference of E f(x_1) on x^2/2, with last noise s or -s of client 1 and all else given, and its closed form."""
-
-    def body(draw: Draw) -> Iterable[Any]:
-        eta_l, x, s = draw("eta_l", positive=True), draw("x", 1), draw("s")
-        mean = total = 0
-        for sign in (1, -1):
-            noise = [[draw(f"xi{i}_{p}", 1) for p in range(K)] for i in range(N)]
-            noise[0][K - 1] = noise[0][K - 1] * 0 + sign * s
-            total = total + fedavg_round(x, eta_l, noise)[0] ** 2 / 2
-        noise[0][K - 1] = noise[0][K - 1] * 0
-        mean = fedavg_round(x, eta_l, noise)[0]
-        return [total / 2 - mean**2 / 2 - eta_l**2 * s**2 / (2 * N**2)]
-
-    return body
+    eta_l, x, s = draw("eta_l", positive=True), draw("x", 1), draw("s")
+    mean = total = 0
+    for sign in (1, -1):
+        noise = [[draw(f"xi{i}_{p}", 1) for p in range(K)] for i in range(N)]
+        noise[0][K - 1] = noise[0][K - 1] * 0 + sign * s
+        total = total + fedavg_round(x, eta_l, noise)[0] ** 2 / 2
+    noise[0][K - 1] = noise[0][K - 1] * 0
+    mean = fedavg_round(x, eta_l, noise)[0]
+    return [total / 2 - mean**2 / 2 - eta_l**2 * s**2 / (2 * N**2)]
 
 
 @claim(
     "fedada2.definition-3",
     statement="On x^2/2 with noise s or -s, E f(x_1) of client AdaGrad is at most (|x| + eta)^2/2 whatever s: as the "
     "noise's second moment grows it is not remorseful, while FedAvg's rises as eta^2 s^2/(2 |S|^2)",
-    source=Source(FEDADA2, "ours, an instance of Definitions 3 (L68) and 12 (L538)"),
-    engine=Engine.SMT,
+    source="ours, an instance of Definitions 3 (L68) and 12 (L538)",
     sizes="d = 1; one client with K = 1 for AdaGrad; |S| = K = 1 and 2 for FedAvg",
     assumptions={"eta, eps > 0": "the client's rate and stabiliser"},
 )
@@ -83,24 +79,21 @@ def energy(H: Array, x: Vector, eta_l: Any, noise: Vector, N: int) -> Any:
     return end @ H @ end / 2
 
 
-def _affine(d: int, N: int, K: int) -> Body:
+@curried
+def _affine(draw: Draw, d: int, N: int, K: int) -> Iterable[Any]:
     """Round of FedAvg with any gradients, minus the same round without client 1's last noise and its effect."""
+    eta_l, x, xi = draw("eta_l", positive=True), draw("x", d), draw("xi", d)
+    # The last noise comes after every model at which a gradient is taken, so that these do not depend on it.
+    g = [[draw(f"g{i}_{k}", d) for k in range(K)] for i in range(N)]
 
-    def body(draw: Draw) -> Iterable[Any]:
-        eta_l, x, xi = draw("eta_l", positive=True), draw("x", d), draw("xi", d)
-        # The last noise comes after every model at which a gradient is taken, so that these do not depend on it.
-        g = [[draw(f"g{i}_{k}", d) for k in range(K)] for i in range(N)]
+    def after(noise: Vector) -> Vector:
+        def client(own: list[Vector]) -> Oracle:
+            return lambda k, at: own[k]
 
-        def after(noise: Vector) -> Vector:
-            def client(own: list[Vector]) -> Oracle:
-                return lambda k, at: own[k]
+        first = [*g[0][:-1], g[0][-1] + noise]
+        return fedavg_clients(x, eta_l, [client(own) for own in (first, *g[1:])], K)
 
-            first = [*g[0][:-1], g[0][-1] + noise]
-            return fedavg_clients(x, eta_l, [client(own) for own in (first, *g[1:])], K)
-
-        return list(after(xi) - after(xi * 0) + eta_l * xi / N)
-
-    return body
+    return list(after(xi) - after(xi * 0) + eta_l * xi / N)
 
 
 @claim(
@@ -109,7 +102,6 @@ def _affine(d: int, N: int, K: int) -> Body:
     "it, whatever the clients' gradients; so for a mu-strongly convex f and xi of finite mean E f(x_1) is at least "
     "f(a) - (eta_l/|S|) <grad f(a), E xi> + mu eta_l^2 E|xi|^2/(2|S|^2): infinite where E|xi|^2 is",
     source=THEOREM,
-    engine=Engine.SYMBOLIC,
     assumptions={
         "mu > 0": "f is strongly convex",
         "heavy-tailed": "client 1 takes part and E|xi|^2 is infinite; xi has a mean (L530) and is independent of the "
@@ -146,7 +138,7 @@ def fedavg_remorse() -> Finding:
     "fedada2.eq-7",
     statement="f(y) >= sum_j f~_j(y_j) for all y outside the sup-ball of radius R, for all slopes and R that meet "
     "eq. (7) and the line after it (the text says that some do, and infers it for those)",
-    source=Source(FEDADA2, "ours, about eq. (7) and after it (L587-597)"),
+    source="ours, about eq. (7) and after it (L587-597)",
     verdict=Verdict.REFUTED,
 )
 def minorant() -> Finding:
@@ -181,8 +173,7 @@ def minorant() -> Finding:
     statement="q_1(y_1) + q_2(y_2) >= f~_1(y_1) + f~_2(y_2) outside the sup-ball of radius R, for q_j >= -M_j "
     "whose R is so "
     "large that q_j >= f~_j + M_1 + M_2 beyond it",
-    source=Source(FEDADA2, "ours, about eq. (7) and after it (L587-597)"),
-    engine=Engine.SMT,
+    source="ours, about eq. (7) and after it (L587-597)",
     sizes="d = 2",
     assumptions={
         "q_j >= -M_j": "the quadratics of the line after eq. (7) have a least value",
@@ -229,7 +220,7 @@ def _beyond(rng: np.random.Generator) -> Mapping[str, Fraction]:
     "fedada2.theorem-13-variance",
     statement="f^2 >= 2 f - 1 for every number f, so that E f^2 is infinite where E f is +infinity: the second part of "
     "Theorem 13 follows from the first, and eq. (7) is not needed",
-    source=Source(FEDADA2, "ours, about Theorem 13, second part (L544)"),
+    source="ours, about Theorem 13, second part (L544)",
     extent=Extent.PART,
 )
 @decided()

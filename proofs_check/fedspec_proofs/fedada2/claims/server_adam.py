@@ -17,13 +17,13 @@ from fedspec.plan import Plan, Setup
 from fedspec.readings import Adaptivity
 from fedspec.server.adagrad import Adaptive
 from fedspec.server.adam import adam
-from fedspec_proofs.claim import FEDADA2, Engine, Extent, Finding, Severity, Source, Verdict, claim
+from fedspec_proofs.claim import Extent, Finding, Severity, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decided
-from fedspec_proofs.engines.draw import Draw, several
+from fedspec_proofs.engines.draw import Draw, curried, several
 from fedspec_proofs.engines.smt import Induction, every
 from fedspec_proofs.fedada2.kit.conditions import bounded, smooth
-from fedspec_proofs.fedada2.kit.inductive import Build, inductive
+from fedspec_proofs.fedada2.kit.inductive import inductive
 from fedspec_proofs.fedada2.kit.problems import problem
 from fedspec_proofs.fedada2.kit.rational import F, second_moment
 from fedspec_proofs.fedada2.kit.sm3_inductions import small_covers
@@ -37,7 +37,7 @@ ONE = Cover(((0,),), 1)
     statement="SM3-Adam has v_k >= v_0 + the sum of the squares at the updates, as SM3-AdaGrad does (ours read "
     "with the "
     "usual mean in place of SM3's sum, since the paper does not write SM3-Adam down)",
-    source=Source(FEDADA2, "ours, about App. C.2 (L1132)"),
+    source="ours, about App. C.2 (L1132)",
     verdict=Verdict.REFUTED,
 )
 def sum_of_squares() -> Finding:
@@ -54,36 +54,32 @@ def sum_of_squares() -> Finding:
     )
 
 
-def _means(cover: Cover) -> Build:
+@curried
+def _means(draw: Draw, cover: Cover) -> Induction[Any]:
     """Difference of SM3's means and the unapproximated mean of squares s, with the same decay."""
+    g, beta2 = draw("g", cover.d), draw("beta2")
 
-    def build(draw: Draw) -> Induction[Any]:
-        g, beta2 = draw("g", cover.d), draw("beta2")
+    def stepped(state: dict[str, Any]) -> dict[str, Any]:
+        mu, nu = average_ii(state["mu"], g**2, cover, beta2=beta2)
+        return {"mu": mu, "nu": nu, "s": beta2 * state["s"] + (1 - beta2) * g**2}
 
-        def stepped(state: dict[str, Any]) -> dict[str, Any]:
-            mu, nu = average_ii(state["mu"], g**2, cover, beta2=beta2)
-            return {"mu": mu, "nu": nu, "s": beta2 * state["s"] + (1 - beta2) * g**2}
+    def invariant(state: dict[str, Any]) -> dict[str, Any]:
+        held = [state["mu"][r] >= state["s"][j] for r, S in enumerate(cover.sets) for j in S]
+        return {"mu(r) >= s(j) for j in S_r": every(*held)}
 
-        def invariant(state: dict[str, Any]) -> dict[str, Any]:
-            held = [state["mu"][r] >= state["s"][j] for r, S in enumerate(cover.sets) for j in S]
-            return {"mu(r) >= s(j) for j in S_r": every(*held)}
+    def above(_: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+        return {"nu(j) >= s(j)": every(*[n >= s for n, s in zip(after["nu"], after["s"], strict=True)])}
 
-        def above(_: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-            return {"nu(j) >= s(j)": every(*[n >= s for n, s in zip(after["nu"], after["s"], strict=True)])}
-
-        start = begin(g, cover)
-        arbitrary = {"mu": draw("mu", len(cover.sets)), "nu": draw("nu", cover.d), "s": draw("s", cover.d)}
-        inputs = {"0 <= beta2 < 1": every(beta2 >= 0, beta2 < 1)}
-        return Induction({"mu": start.mu, "nu": start.nu, "s": start.nu}, arbitrary, stepped, inputs, invariant, above)
-
-    return build
+    start = begin(g, cover)
+    arbitrary = {"mu": draw("mu", len(cover.sets)), "nu": draw("nu", cover.d), "s": draw("s", cover.d)}
+    inputs = {"0 <= beta2 < 1": every(beta2 >= 0, beta2 < 1)}
+    return Induction({"mu": start.mu, "nu": start.nu, "s": start.nu}, arbitrary, stepped, inputs, invariant, above)
 
 
 @claim(
     "fedada2.l1132-repaired",
     statement="SM3-Adam's v_k is at least (1 - beta2) times the sum of beta2^(n-l) g_l^2 over its updates: Adam's mean",
-    source=Source(FEDADA2, "App. C.2 (L1132)"),
-    engine=Engine.SMT,
+    source="App. C.2 (L1132)",
     sizes="every cover of one or two coordinates and a chain of three; any number of updates",
     assumptions={"0 <= beta2 < 1": "the clients' beta2"},
 )
@@ -100,7 +96,7 @@ def mean_of_squares() -> Finding:
     "fedada2.l1150",
     statement="sum over t and r of Phi1 G b^(t-r) (1 - beta2)/tau Delta_t^2/v_t is at most that of "
     "Phi1^3 G b^(t-r) (1 - beta2)/tau^2",
-    source=Source(FEDADA2, "App. C.2 (L1150)"),
+    source="App. C.2 (L1150)",
     severity=Severity.PROOF_BREAKS,
 )
 def decayed_moment() -> Finding:
@@ -171,7 +167,7 @@ def _pythagorean(rng: np.random.Generator) -> Mapping[str, Fraction]:
     "fedada2.l1150-repaired",
     statement="Delta_t^2/v_t <= 1/(1 - beta2), and |T_(1,r)| <= G b^(t-r) Phi1^2 sqrt(1 - beta2)/tau^2 a coordinate, "
     "so that Psi5 becomes eta d G Phi1^2 sqrt(1 - beta2) T/tau^2: of order eta eta_l^2 T in place of eta eta_l^3 T",
-    source=Source(FEDADA2, "App. C.2 (L1150)"),
+    source="App. C.2 (L1150)",
     extent=Extent.WHOLE,
     assumptions={
         "roots": "a, b, s are the roots of beta2 v_(t-1), v_t and 1 - beta2",

@@ -8,15 +8,16 @@ from typing import Any
 
 from fedspec.server.adagrad import Adaptive, adagrad
 from fedspec.server.adam import adam
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import Dropped, Extent, Finding, Verdict, claim
 from fedspec_proofs.engines import exact
+from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.reals import real, reals, roots
 from fedspec_proofs.engines.smt import Induction, every
 from fedspec_proofs.fedada2.kit.inductive import inductive, patient
 from fedspec_proofs.fedada2.kit.rational import F
 
-SOURCE = Source(FEDADA2, "Lemma 16 (L778)")
+SOURCE = "Lemma 16 (L778)"
 LOGIC = "QF_NRA"
 
 RATE = {"0 <= b < 1": "the server's beta1"}
@@ -133,22 +134,9 @@ def _step_length() -> bool:
 
 def _all() -> Finding:
     """The three inductions as one finding."""
-    kept = ("b", "v0", "phi")
-    parts = [
-        inductive({words: build}, kept=kept, numerals=True, logic=LOGIC)
-        for words, build in (("share", _share), ("closed form", _closed), ("size", _size))
-    ]
-    for part in parts:
-        if part.verdict is not Verdict.PROVED:
-            return part
-    dropped: dict[str, Dropped] = {}
-    for part in parts:
-        for words, one in part.dropped.items():
-            # An input of several of them matters if it does to one.
-            dropped[words] = one if words not in dropped or one.matters else dropped[words]
-    seconds = [part.second for part in parts if part.second]
-    both = replace(seconds[0], instances=sum(second.instances for second in seconds))
-    return Finding(Verdict.PROVED, "\n".join(part.evidence for part in parts), dropped, both)
+    builds = {"share": _share, "closed form": _closed, "size": _size}
+    how: dict[str, Any] = {"kept": ("b", "v0", "phi"), "numerals": True, "logic": LOGIC}
+    return all_proved({words: inductive({words: build}, **how) for words, build in builds.items()})
 
 
 def _by_hand() -> dict[str, Dropped]:
@@ -178,7 +166,6 @@ def _by_hand() -> dict[str, Dropped]:
     "fedada2.lemma-16",
     statement="eta |m_t| / (sqrt(v_t) + tau) <= min(eta sqrt((1 - b) (1 - b^(2t))), eta Phi_1 / tau) in every round t",
     source=SOURCE,
-    engine=Engine.SMT,
     extent=Extent.WHOLE,
     assumptions={**RATE, **CLIENTS, **STARTS, **MOMENTUM, **ADAGRAD},
 )

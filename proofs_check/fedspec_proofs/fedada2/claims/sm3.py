@@ -12,31 +12,22 @@ cover of any size is in :mod:`.sm3_inductions`.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
-from fedspec.covers import Cover, Slices
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, claim
+from fedspec.covers import Cover
+from fedspec_proofs.claim import Dropped, Finding, claim
 from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.fedada2.kit.inductive import Build as Sized
 from fedspec_proofs.fedada2.kit.inductive import inductive
-from fedspec_proofs.fedada2.kit.sm3_inductions import BOTH, Accumulate, covers, upper_bound_induction
+from fedspec_proofs.fedada2.kit.sm3_inductions import BOTH, covers, upper_bound_induction
 
 LOGIC = "QF_LRA"
 SIZES = "any number of steps; every cover of at most three coordinates and eight of four to six"
 
 
-def _at(rule: Accumulate, cover: Cover | Slices) -> Sized:
-    def sized(draw: Draw) -> object:
-        return upper_bound_induction(rule)(cover, draw)
-
-    return sized  # type: ignore[return-value]
-
-
 @claim(
     "fedada2.sm3-upper-bound",
     statement="nu(j) of SM3-I and of SM3-II is at least AdaGrad's accumulator s(j)",
-    source=Source(FEDADA2, "Algs. 3 and 4 with z = 1 (L701, L717); used in the proof of Lemma 15 (L752)"),
-    engine=Engine.SMT,
+    source="Algs. 3 and 4 with z = 1 (L701, L717); used in the proof of Lemma 15 (L752)",
     sizes=SIZES,
     assumptions={
         "g2(j) >= 0": "the accumulators are fed squares",
@@ -50,7 +41,10 @@ def upper_bound() -> Finding:
     holds j, so the smallest of them, nu'(j), is too. SM3-II: nu'(j) = min mu(r) + g2(j) >= s'(j), and mu'(r) is at
     least nu'(j) for j in S_r.
     """
-    sizes = {f"{name}, {label}": _at(rule, cover) for name, rule in BOTH.items() for label, cover in covers().items()}
+    built = {name: upper_bound_induction(rule) for name, rule in BOTH.items()}
+    sizes = {
+        f"{name}, {label}": partial(build, cover) for name, build in built.items() for label, cover in covers().items()
+    }
     found = inductive(sizes, ablate="SM3-I, ((0, 1), (1, 2))", logic=LOGIC, runs=len(sizes), steps=3)
     one, rows = Cover(((0,),), 1), (exact.vector(1), exact.vector(0))
     nu = [rule(rows[0] * 0, rows[1], one)[1][0] for rule in BOTH.values()]

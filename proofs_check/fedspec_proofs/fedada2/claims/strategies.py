@@ -13,7 +13,7 @@ from fedspec.algorithms.fedblended import optimize
 from fedspec.arith import Array, Scalar, Vector
 from fedspec.covers import Cover
 from fedspec.readings import Strategy
-from fedspec_proofs.claim import FEDADA2, Engine, Extent, Finding, Severity, Source, claim
+from fedspec_proofs.claim import Extent, Finding, Severity, claim
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.fedada2.kit.rational import F
@@ -21,7 +21,7 @@ from fedspec_proofs.fedada2.kit.relaxed_rule import relaxed_lines
 from fedspec_proofs.kit.adding import confirmed
 from fedspec_proofs.refutation import refutation
 
-STRATEGIES = Source(FEDADA2, "after Theorem 25 (L1211), and footnote 4 of sec. 4 (L106)")
+STRATEGIES = "after Theorem 25 (L1211), and footnote 4 of sec. 4 (L106)"
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,6 @@ def _weights(s: Local2) -> Iterator[tuple[float, list[float]]]:
     "denominator theta_p a step, of which only a_(p,p) >= a > 0: m <= theta_p <= M, a_(p,l) <= A; AdaGrad with v_0 "
     "= 0, Adam with m_0 = v_0 = 0",
     source=STRATEGIES,
-    engine=Engine.SMT,
     extent=Extent.PART,
     assumptions={"bounded": "Assumption 2: |g| <= G"},
     repairs="fedada2.theorem-25-sgd",

@@ -18,7 +18,7 @@ from fedspec.algorithms.server_update import Covered
 from fedspec.arith import digits
 from fedspec.plan import Plan, Setup
 from fedspec.server.adagrad import Adaptive, adagrad
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Severity, Source, claim
+from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Severity, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.reals import reals, roots
 from fedspec_proofs.engines.search import searched
@@ -36,7 +36,7 @@ from fedspec_proofs.refutation import refutation
 
 PRINTED_PROOF = "lemma-15 lemma-16 l882 l901 l906 l922 eq-11 lemma-22 lemma-21 lemma-17"
 """Claims about the lines of its printed proof, in order."""
-SOURCE = Source(FEDADA2, "Theorem 20 (L842); Theorem 6 (L146) in short")
+SOURCE = "Theorem 20 (L842); Theorem 6 (L146) in short"
 STATEMENT = "min over t <= T of |grad f(x_(t-1))|^2 <= (Psi1 + ... + Psi5) / Psi6 for Algorithm 2"
 
 
@@ -227,7 +227,6 @@ def moving() -> Finding:
     statement="Theorem 20 with Phi1 as its proof has it, L^2 in place of L in Psi4, and D in place of Ltilde |Phi1|^2 "
     "in Psi3; no convergence unless D falls",
     source=SOURCE,
-    engine=Engine.SYMBOLIC,
     extent=Extent.WHOLE,
     assumptions={**WORDS, **DRIFT_WORDS, **ALGORITHM_2},
     chain="theorem-20-assembly lemma-15-repaired l901",

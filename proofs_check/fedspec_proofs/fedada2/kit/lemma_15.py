@@ -8,7 +8,6 @@ v_0 + n G^2, which Lemma 17 has as v_0 + d K G^2 in Theorem 20.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -17,7 +16,7 @@ from fedspec.client.sm3_delayed import DelayedSm3, sm3_ii_delayed
 from fedspec.covers import Cover
 from fedspec_proofs.claim import Finding
 from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.draw import Draw, several
+from fedspec_proofs.engines.draw import Draw, curried, several
 from fedspec_proofs.engines.reals import roots
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fedada2.kit.rational import F
@@ -26,32 +25,29 @@ from fedspec_proofs.kit.balls import one_more_term
 LINE = Cover(((0,),), 1)
 
 
-def _step(*, update: bool) -> Callable[[Draw], Statement]:
+@curried
+def _step(draw: Draw, *, update: bool) -> Statement:
     """A step of Algorithm 2 from mu = v >= v_0 + s, v_0 = r_0^2, at an update or between updates; the dead zone too."""
-
-    def body(draw: Draw) -> Statement:
-        x, g, v = draw("x", 1), draw("g", 1), draw("v", 1)
-        eta, eps, eps_s, G, r0, s, c = several(draw, "eta, eps, eps_s, G, r0, s, c")
-        if isinstance(eta, F) and min(eta, eps) <= 0:
-            raise ValueError(f"eta_l, eps: got {eta} and {eps}; the rule needs both > 0")
-        with roots() as known:
-            before = DelayedSm3(x=x, mu=v, nu=v, t=0 if update else 1)
-            after = sm3_ii_delayed(before, g, LINE, eta_l=eta, eps=eps, z=2, eps_s=eps_s)
-        moved, added = (after.x - x)[0], g[0] ** 2 if update else 0 * s
-        given = {
-            "rates": every(eta > 0, eps > 0, eps_s >= 0, r0 >= 0),
-            "roots": every(*known),
-            "v >= v_0 + s": every(s >= 0, v[0] >= r0 * r0 + s),
-            "v <= v_0 + c, c = n G^2": v[0] <= r0 * r0 + c,
-            "|g| <= G": every(g[0] <= G, -g[0] <= G),
-        }
-        share = {"(x' - x)^2 <= eta_l^2 g^2/(eps^2 + s + g^2)": moved**2 * (eps**2 + s + added) <= eta**2 * added}
-        length = {"|x' - x| <= eta_l G/(r_0 + eps)": every(*(q * (r0 + eps) <= eta * G for q in (moved, -moved)))}
-        again = {"mu' = v' >= v_0 + s'": every(after.mu[0] == after.nu[0], after.nu[0] >= r0 * r0 + s + added)}
-        most = {"v' <= v_0 + c'": after.nu[0] <= r0 * r0 + c + (G**2 if update else 0)}
-        return Statement(given, {**(share if update else length), **again, **most})
-
-    return body
+    x, g, v = draw("x", 1), draw("g", 1), draw("v", 1)
+    eta, eps, eps_s, G, r0, s, c = several(draw, "eta, eps, eps_s, G, r0, s, c")
+    if isinstance(eta, F) and min(eta, eps) <= 0:
+        raise ValueError(f"eta_l, eps: got {eta} and {eps}; the rule needs both > 0")
+    with roots() as known:
+        before = DelayedSm3(x=x, mu=v, nu=v, t=0 if update else 1)
+        after = sm3_ii_delayed(before, g, LINE, eta_l=eta, eps=eps, z=2, eps_s=eps_s)
+    moved, added = (after.x - x)[0], g[0] ** 2 if update else 0 * s
+    given = {
+        "rates": every(eta > 0, eps > 0, eps_s >= 0, r0 >= 0),
+        "roots": every(*known),
+        "v >= v_0 + s": every(s >= 0, v[0] >= r0 * r0 + s),
+        "v <= v_0 + c, c = n G^2": v[0] <= r0 * r0 + c,
+        "|g| <= G": every(g[0] <= G, -g[0] <= G),
+    }
+    share = {"(x' - x)^2 <= eta_l^2 g^2/(eps^2 + s + g^2)": moved**2 * (eps**2 + s + added) <= eta**2 * added}
+    length = {"|x' - x| <= eta_l G/(r_0 + eps)": every(*(q * (r0 + eps) <= eta * G for q in (moved, -moved)))}
+    again = {"mu' = v' >= v_0 + s'": every(after.mu[0] == after.nu[0], after.nu[0] >= r0 * r0 + s + added)}
+    most = {"v' <= v_0 + c'": after.nu[0] <= r0 * r0 + c + (G**2 if update else 0)}
+    return Statement(given, {**(share if update else length), **again, **most})
 
 
 def _squares(rng: np.random.Generator) -> dict[str, Fraction]:

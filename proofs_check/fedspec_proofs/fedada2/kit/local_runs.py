@@ -13,7 +13,9 @@ from fedspec.arith import Array, Vector
 from fedspec.client import admu, agdu, sm3_delayed
 from fedspec.covers import Cover
 from fedspec.readings import Idle
+from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
+from fedspec_proofs.engines.draw import curried
 from fedspec_proofs.fedada2.kit.rational import F
 
 CARRIED = "carried"
@@ -80,36 +82,30 @@ def _unit(choose: Choose, kind: str, due: bool) -> Any:
     return F(2) if kind == "beyond" else F(1)
 
 
-def drawn(*, longest: int = 16, v0: bool = True) -> Callable[[Choose], Local]:
+@curried
+def drawn(choose: Choose, *, longest: int = 16, v0: bool = True) -> Local:
     """Return a maker of random instances."""
-
-    def instance(choose: Choose) -> Local:
-        d = choose.whole(1, 2)
-        K, z = choose.whole(1, longest), choose.of(2, 1, 3, 8)
-        G = choose.of(F(1), F(2), F(1, 2))
-        # What the extremes are made of: 0 where the preconditioner is updated, the same sign elsewhere.
-        kind = choose.of("any", "late", "same", "beyond")
-        g = np.empty((K, d), dtype=object)
-        for k in range(K):
-            for j in range(d):
-                g[k, j] = _unit(choose, kind, k % z == 0) * G
-        if choose.of(True, True, False):
-            g = np.where(abs(g) > G, g / 2, g)
-        return Local(
-            g,
-            G,
-            z,
-            choose.of(F(1, 100), F(1, 2), F(1), F(2)),
-            choose.of(F(1), F(1, 4), F(1, 10), F(1, 1000)),
-            choose.of(F(0), F(1, 4), F(4)) if v0 else F(0),
-            choose.of(F(9, 10), F(0), F(1, 2)),
-            choose.of(F(999, 1000), F(1, 2), F(9, 10)),
-            choose.of(F(1), F(1, 2), F(3)),
-            choose.of(*COVERS[d]),
-            choose.of(Idle.CARRIED, Idle.CARRIED, Idle.RESET),
-        )
-
-    return instance
+    d = choose.whole(1, 2)
+    K, z = choose.whole(1, longest), choose.of(2, 1, 3, 8)
+    G = choose.of(F(1), F(2), F(1, 2))
+    # What the extremes are made of: 0 where the preconditioner is updated, the same sign elsewhere.
+    kind = choose.of("any", "late", "same", "beyond")
+    g = exact.vector(*(_unit(choose, kind, k % z == 0) * G for k in range(K) for _ in range(d))).reshape(K, d)
+    if choose.of(True, True, False):
+        g = np.where(abs(g) > G, g / 2, g)
+    return Local(
+        g,
+        G,
+        z,
+        choose.of(F(1, 100), F(1, 2), F(1), F(2)),
+        choose.of(F(1), F(1, 4), F(1, 10), F(1, 1000)),
+        choose.of(F(0), F(1, 4), F(4)) if v0 else F(0),
+        choose.of(F(9, 10), F(0), F(1, 2)),
+        choose.of(F(999, 1000), F(1, 2), F(9, 10)),
+        choose.of(F(1), F(1, 2), F(3)),
+        choose.of(*COVERS[d]),
+        choose.of(Idle.CARRIED, Idle.CARRIED, Idle.RESET),
+    )
 
 
 def _floats(c: Local) -> tuple[Vector, Array]:

@@ -22,6 +22,7 @@ from fedspec.arith import Array, Vector, maximum, minimum
 from fedspec.errors import InexactError
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.server.adagrad import Adaptive
+from fedspec_proofs.engines import exact
 from fedspec_proofs.kit.piecewise import Piecewise, average, huber
 
 
@@ -86,11 +87,8 @@ class Huber:
 
 def problem(*clients: tuple[Any, Any]) -> Huber:
     """Make scalar clients from pairs (scale, centre)."""
-    centres = np.empty((len(clients), 1), dtype=object)
-    scales = np.empty(len(clients), dtype=object)
-    for i, (scale, centre) in enumerate(clients):
-        scales[i], centres[i, 0] = Fraction(scale), Fraction(centre)
-    return Huber(centres, scales)
+    scales, centres = (exact.vector(*numbers) for numbers in zip(*clients, strict=True))
+    return Huber(centres[:, None], scales)
 
 
 BALANCED = problem((1, -1), (1, Fraction(1, 3)), (1, Fraction(1, 3)))

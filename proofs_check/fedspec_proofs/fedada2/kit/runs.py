@@ -11,14 +11,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from fedspec.algorithms import fedada2, fedadaadagrad, fedadaadam, fedblended
 from fedspec.arith import Vector
 from fedspec.plan import Plan
 from fedspec_proofs.claim import Dropped
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
+from fedspec_proofs.engines.draw import curried
 from fedspec_proofs.engines.search import Inequality, Sides
 from fedspec_proofs.fedada2.kit.bounds import FLOAT, Constants, Setting, terms, theorem_20
 from fedspec_proofs.fedada2.kit.local_runs import HELD_WORDS
@@ -59,45 +58,41 @@ class Case:
     D: Fraction
 
 
-def drawn(make: Callable[[Choose, dict[str, Any]], tuple[Any, dict[str, Any]]]) -> Callable[[Choose], Case]:
+@curried
+def drawn(choose: Choose, make: Callable[[Choose, dict[str, Any]], tuple[Any, dict[str, Any]]]) -> Case:
     """Return a maker of random instances of an algorithm; ``make`` adds its hyper-parameters to the common ones.
 
     Args:
         make: function from random choices and the common hyper-parameters to the record and the further fields of the
             plan, which have one value for each participant.
     """
-
-    def instance(choose: Choose) -> Case:
-        N = choose.whole(1, 3)
-        centres = np.empty((N, 1), dtype=object)
-        # Far from them f falls in a straight line, which is where its fall from the start is all that counts.
-        far = choose.of(1, 8, 64)
-        centres[:, 0] = [-choose.rational(-1, 1, 3) * far for _ in range(N)]
-        scales = exact.vector(*(choose.of(F(1), F(1, 2)) for _ in range(N)))
-        T, K = choose.of(1, 8, LONG, 10**6, 10**10, 10**14), choose.of(1, 1, 2, 3)
-        tau = choose.of(F(1), F(1, 2), F(2))
-        # At most one assumption is left at a time, so that instances which leave just that one are not rare.
-        left = choose.of("", "", "", "L", "G", "D", "v0")
-        h, more = make(
-            choose,
-            {
-                "eta_l": choose.of(F(1), F(1, 10), F(1, round(T**0.5))),
-                "eps": choose.of(F(1), F(2), F(1, 2), F(8)),
-                "eta": choose.of(F(1), F(1, 2), F(2)),
-                "beta1": choose.of(F(0), F(1, 2)),
-                "tau": tau,
-                "v0": tau**2 * (F(0) if left == "v0" else choose.of(F(1), F(4))),
-                "z": choose.of(1, 2),
-                "eps_s": choose.of(F(1, 100), F(1, 4), F(1, 2)),
-            },
-        )
-        S = choose.of(tuple(range(N)), (0,))
-        others: dict[str, Any] = {n: (v,) * len(S) for n, v in more.items()}
-        who = Plan(S, (K,) * len(S), (1,) * len(S), **others)
-        given = {name: F(1, 1000) if left == name else F(1) for name in ("L", "G", "D")}
-        return Case(Huber(centres, scales), h, who, T, K, **given)
-
-    return instance
+    N = choose.whole(1, 3)
+    # Far from them f falls in a straight line, which is where its fall from the start is all that counts.
+    far = choose.of(1, 8, 64)
+    centres = exact.vector(*(-choose.rational(-1, 1, 3) * far for _ in range(N)))[:, None]
+    scales = exact.vector(*(choose.of(F(1), F(1, 2)) for _ in range(N)))
+    T, K = choose.of(1, 8, LONG, 10**6, 10**10, 10**14), choose.of(1, 1, 2, 3)
+    tau = choose.of(F(1), F(1, 2), F(2))
+    # At most one assumption is left at a time, so that instances which leave just that one are not rare.
+    left = choose.of("", "", "", "L", "G", "D", "v0")
+    h, more = make(
+        choose,
+        {
+            "eta_l": choose.of(F(1), F(1, 10), F(1, round(T**0.5))),
+            "eps": choose.of(F(1), F(2), F(1, 2), F(8)),
+            "eta": choose.of(F(1), F(1, 2), F(2)),
+            "beta1": choose.of(F(0), F(1, 2)),
+            "tau": tau,
+            "v0": tau**2 * (F(0) if left == "v0" else choose.of(F(1), F(4))),
+            "z": choose.of(1, 2),
+            "eps_s": choose.of(F(1, 100), F(1, 4), F(1, 2)),
+        },
+    )
+    S = choose.of(tuple(range(N)), (0,))
+    others: dict[str, Any] = {n: (v,) * len(S) for n, v in more.items()}
+    who = Plan(S, (K,) * len(S), (1,) * len(S), **others)
+    given = {name: F(1, 1000) if left == name else F(1) for name in ("L", "G", "D")}
+    return Case(Huber(centres, scales), h, who, T, K, **given)
 
 
 def outcome(case: Case, T: int) -> tuple[Run, float]:

@@ -13,8 +13,8 @@ from fedspec.client.momentum import Momentum
 from fedspec.client.sgd import decayed_sgd
 from fedspec.mixing.accumulation import a_norm, accumulation
 from fedspec.readings import Solver
-from fedspec_proofs.claim import FEDNOVA, Engine, Extent, Finding, Source, claim
-from fedspec_proofs.engines.draw import Draw, several
+from fedspec_proofs.claim import Extent, Finding, claim
+from fedspec_proofs.engines.draw import Draw, curried, several
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.fednova.kit.responses import CLOSED, Hyper, Step, hyper, inside_buffer, left_over, responses
 
@@ -30,8 +30,7 @@ def _change(solver: Solver, tau: int, vector: Solver | None = None) -> Body:
     "fednova.accumulation",
     statement="After tau local steps Delta = -eta_l sum_k a_k g_k for any gradients g_k, with a the accumulation "
     "vector of the solver",
-    source=Source(FEDNOVA, "App. B, eqs. (31)-(43) (L397-434); the last four solvers are ours"),
-    engine=Engine.SYMBOLIC,
+    source="App. B, eqs. (31)-(43) (L397-434); the last four solvers are ours",
     sizes="tau <= 4, d = 2",
     assumptions={"own": "a is the vector of the solver that takes the steps"},
 )
@@ -46,41 +45,35 @@ def accumulation_vectors() -> Finding:
     return identities(bodies, without={"own": other}, instances=10)
 
 
-def _linear(step: Callable[[Hyper], Step]) -> Body:
-    def body(draw: Draw) -> Iterable[Any]:
-        move = step(hyper(draw))
-        c, e = draw("c", 2)
-        one = [draw(n, 2) for n in ("x", "u", "g", "z")]
-        two = [draw(n, 2) for n in ("X", "U", "G", "Z")]
-        left, right, both = (
-            move(Momentum(x, u), g, z)
-            for x, u, g, z in (one, two, [c * p + e * q for p, q in zip(one, two, strict=True)])
-        )
-        still = move(Momentum(one[0], one[0] * 0), one[0] * 0, one[0])
-        yield from both.x - c * left.x - e * right.x
-        yield from both.u - c * left.u - e * right.u
-        yield from still.x - one[0]
-        yield from still.u
-
-    return body
+@curried
+def _linear(draw: Draw, step: Callable[[Hyper], Step]) -> Iterable[Any]:
+    move = step(hyper(draw))
+    c, e = draw("c", 2)
+    one = [draw(n, 2) for n in ("x", "u", "g", "z")]
+    two = [draw(n, 2) for n in ("X", "U", "G", "Z")]
+    left, right, both = (
+        move(Momentum(x, u), g, z) for x, u, g, z in (one, two, [c * p + e * q for p, q in zip(one, two, strict=True)])
+    )
+    still = move(Momentum(one[0], one[0] * 0), one[0] * 0, one[0])
+    yield from both.x - c * left.x - e * right.x
+    yield from both.u - c * left.u - e * right.u
+    yield from still.x - one[0]
+    yield from still.u
 
 
-def _impulse(solver: Solver, answers: Solver | None = None) -> Body:
+@curried
+def _impulse(draw: Draw, solver: Solver, answers: Solver | None = None) -> Iterable[Any]:
     """A unit gradient, and one step without a gradient from n steps after it; B, R: (1 - alpha)^n, rho^n."""
-
-    def body(draw: Draw) -> Iterable[Any]:
-        h, g, B, R = hyper(draw), draw("g", 2), draw("B", positive=True), draw("R", positive=True)
-        closed, move = responses(h)[answers or solver].closed, responses(h)[solver].step
-        first, buffer = closed(1 - h.alpha, h.rho)
-        hit = move(Momentum(g * 0, g * 0), g, g * 0)
-        now, later = closed(B, R), closed((1 - h.alpha) * B, h.rho * R)
-        free = move(Momentum(-h.eta * now[0] * g, now[1] * g), g * 0, g * 0)
-        yield from hit.x + h.eta * first * g
-        yield from hit.u - buffer * g
-        yield from free.x + h.eta * later[0] * g
-        yield from free.u - later[1] * g
-
-    return body
+    h, g, B, R = hyper(draw), draw("g", 2), draw("B", positive=True), draw("R", positive=True)
+    closed, move = responses(h)[answers or solver].closed, responses(h)[solver].step
+    first, buffer = closed(1 - h.alpha, h.rho)
+    hit = move(Momentum(g * 0, g * 0), g, g * 0)
+    now, later = closed(B, R), closed((1 - h.alpha) * B, h.rho * R)
+    free = move(Momentum(-h.eta * now[0] * g, now[1] * g), g * 0, g * 0)
+    yield from hit.x + h.eta * first * g
+    yield from hit.u - buffer * g
+    yield from free.x + h.eta * later[0] * g
+    yield from free.u - later[1] * g
 
 
 def _recurrence(draw: Draw) -> Iterable[Any]:
@@ -93,23 +86,19 @@ def _recurrence(draw: Draw) -> Iterable[Any]:
         yield from difference
 
 
-def _decay(k: int) -> Body:
-    def body(draw: Draw) -> Iterable[Any]:
-        h, x, g = hyper(draw), draw("x", 2), draw("g", 2)
-        yield from decayed_sgd(x, g, k=k, eta_l=h.eta, gamma=h.gamma) - x + h.eta * h.gamma**k * g
-
-    return body
+@curried
+def _decay(draw: Draw, k: int) -> Iterable[Any]:
+    h, x, g = hyper(draw), draw("x", 2), draw("g", 2)
+    yield from decayed_sgd(x, g, k=k, eta_l=h.eta, gamma=h.gamma) - x + h.eta * h.gamma**k * g
 
 
-def _entries(solver: Solver) -> Body:
-    def body(draw: Draw) -> Iterable[Any]:
-        h = hyper(draw)
-        closed = responses(h)[solver].closed
-        for tau in range(1, 7):
-            a = accumulation(solver, tau, alpha=h.alpha, rho=h.rho, gamma=h.gamma)
-            yield from (a[k] - closed((1 - h.alpha) ** (tau - k), h.rho ** (tau - k))[0] for k in range(tau))
-
-    return body
+@curried
+def _entries(draw: Draw, solver: Solver) -> Iterable[Any]:
+    h = hyper(draw)
+    closed = responses(h)[solver].closed
+    for tau in range(1, 7):
+        a = accumulation(solver, tau, alpha=h.alpha, rho=h.rho, gamma=h.gamma)
+        yield from (a[k] - closed((1 - h.alpha) ** (tau - k), h.rho ** (tau - k))[0] for k in range(tau))
 
 
 def _other_entries(draw: Draw) -> Iterable[Any]:
@@ -141,8 +130,7 @@ def _every_tau() -> Mapping[str, Body]:
 @claim(
     "fednova.accumulation-every-tau",
     statement="The accumulation vectors hold for every number of local steps tau, in the closed forms of App. B",
-    source=Source(FEDNOVA, "App. B, eqs. (34), (43) (L406, L434); four of the solvers are ours"),
-    engine=Engine.SYMBOLIC,
+    source="App. B, eqs. (34), (43) (L406, L434); four of the solvers are ours",
     sizes="d = 2; decayed rates up to k = 5",
     assumptions={"own": "the closed form is that of the solver that takes the steps"},
 )
@@ -171,25 +159,22 @@ NORMS: dict[Solver, Callable[[Hyper, Any, Any, Any, Any], Any]] = {
 """Closed forms of ||a||_1 printed in App. B, as functions of tau, (1 - alpha)^tau, rho^tau and gamma^tau."""
 
 
-def _norm(solver: Solver, of: Solver | None = None) -> Body:
-    def body(draw: Draw) -> Iterable[Any]:
-        h = hyper(draw)
-        for tau in range(1, 7):
-            closed = NORMS[of or solver](h, tau, (1 - h.alpha) ** tau, h.rho**tau, h.gamma**tau)
-            yield a_norm(solver, tau, alpha=h.alpha, rho=h.rho, gamma=h.gamma) - closed
-        n, B, R, C = several(draw, "tau, B, R, C", positive=True)
-        added = C if solver is Solver.DECAYED else responses(h)[solver].closed((1 - h.alpha) * B, h.rho * R)[0]
-        norm = NORMS[of or solver]
-        yield norm(h, n + 1, (1 - h.alpha) * B, h.rho * R, h.gamma * C) - norm(h, n, B, R, C) - added
-
-    return body
+@curried
+def _norm(draw: Draw, solver: Solver, of: Solver | None = None) -> Iterable[Any]:
+    h = hyper(draw)
+    for tau in range(1, 7):
+        closed = NORMS[of or solver](h, tau, (1 - h.alpha) ** tau, h.rho**tau, h.gamma**tau)
+        yield a_norm(solver, tau, alpha=h.alpha, rho=h.rho, gamma=h.gamma) - closed
+    n, B, R, C = several(draw, "tau, B, R, C", positive=True)
+    added = C if solver is Solver.DECAYED else responses(h)[solver].closed((1 - h.alpha) * B, h.rho * R)[0]
+    norm = NORMS[of or solver]
+    yield norm(h, n + 1, (1 - h.alpha) * B, h.rho * R, h.gamma * C) - norm(h, n, B, R, C) - added
 
 
 @claim(
     "fednova.a-norm",
     statement="The closed forms of ||a||_1 in App. B equal the sums of the accumulation vectors, for every tau",
-    source=Source(FEDNOVA, "eq. (7) and App. B, eq. (45) (L120-130, L439)"),
-    engine=Engine.SYMBOLIC,
+    source="eq. (7) and App. B, eq. (45) (L120-130, L439)",
     extent=Extent.WHOLE,
     assumptions={"own": "the closed form is that of the solver"},
 )

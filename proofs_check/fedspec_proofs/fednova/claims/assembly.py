@@ -8,12 +8,10 @@ of it is typed again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from fractions import Fraction as F
 from types import SimpleNamespace
-from typing import Any
 
-from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, claim, false
+from fedspec_proofs.claim import Finding, claim, false
 from fedspec_proofs.engines.certificate import Step, Sum
 from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.fednova.kit.bounds import Constants, theorem_1_terms
@@ -38,28 +36,12 @@ ROUND = {
 }
 
 
-def _round(draw: Draw) -> Any:
+def one_round(draw: Draw) -> Sum:
+    """Steps that add up to (96) for any clients, steps, w, tau_eff; (95) and (96) are times eta tau_eff here."""
     names = "eta L tau_eff m A B sigma2 kappa2 beta2 r slope2 h2"
     v = SimpleNamespace(**{name: draw(name, positive=True) for name in names.split()})
     v.D = v.r / (1 + v.r)
     v.C = v.D / (4 * v.eta**2 * v.L**2)
-    return v
-
-
-def round_terms(draw: Draw) -> Mapping[str, Any]:
-    """Terms that one round adds to the bound, without the one in |grad F~|^2: (95) and (96) times eta tau_eff."""
-    v = _round(draw)
-    length = v.eta * v.tau_eff
-    return {
-        "A": length * v.eta * v.L * v.sigma2 * v.A / v.m,
-        "B": length * F(3, 2) * (v.eta * v.L) ** 2 * v.sigma2 * v.B,
-        "C": length * 3 * (v.eta * v.L) ** 2 * v.kappa2 * v.C,
-    }
-
-
-def one_round(draw: Draw, halved: str = "") -> Sum:
-    """Steps that add up to (96) for any clients, steps, w, tau_eff; for a false variant, the named term is halved."""
-    v = _round(draw)
     f, after, along, inner, moved2, noise2, apart2, each2, S, slopes2 = several(
         draw, "f, f', along, inner, moved2, noise2, apart2, each2, S, slopes2"
     )
@@ -80,35 +62,38 @@ def one_round(draw: Draw, halved: str = "") -> Sum:
         "1/(1-D) <= 3/2": Step(half * (2 * (v.eta * L) ** 2 * v.sigma2 * v.B + v.D * v.kappa2), 1 + v.r, F(3, 2)),
         "D beta^2/(1-D) <= 1/2": Step(half * v.slope2, v.r * v.beta2, F(1, 2)),
     }
-    right = round_terms(draw)
-    added = sum(right.values()) - (right[halved] / 2 if halved else 0)
-    return Sum(steps, after, f - length * v.slope2 / 4 + added)
+    right = {
+        "": f - length * v.slope2 / 4,
+        "A": length * v.eta * v.L * v.sigma2 * v.A / v.m,
+        "B": length * F(3, 2) * (v.eta * v.L) ** 2 * v.sigma2 * v.B,
+        "C": length * 3 * (v.eta * v.L) ** 2 * v.kappa2 * v.C,
+    }
+    return Sum(steps, after, right)
 
 
 @claim(
     "fednova.round-assembly",
     statement="E F~(x') <= E F~(x) + eta tau_eff (-E|grad F~(x)|^2/4 + eta L sigma^2 A/m + 3/2 eta^2 L^2 sigma^2 B + "
     "3 eta^2 L^2 kappa^2 C): the steps that are assumed here add up to it, for any clients, steps, w and dimension",
-    source=Source(FEDNOVA, "ours: a round of the proof of Theorem 1, eqs. (54)-(96) (L470-612)"),
-    engine=Engine.SYMBOLIC,
+    source="ours: a round of the proof of Theorem 1, eqs. (54)-(96) (L470-612)",
     assumptions=ROUND,
     chain="eq-56 drift-lines lemma-2 drift-assembly eq-90",
 )
 def round_falls() -> Finding:
     """Proof by adding the steps; the drift bound is solved for S as in (87), possible since 1 - D > 0."""
-    return summed(one_round, ROUND, round_terms)
+    return summed(one_round, ROUND)
 
 
 @false("fednova.theorem-1-half-b", of=round_falls, statement="They add up to it with half of B")
 def half_of_b() -> Finding:
     """Refuted: noise inside the drift enters with factor 1/(1 - D) = 3/2."""
-    return spoiled(lambda draw: one_round(draw, "B"))
+    return spoiled(one_round, "B")
 
 
 @false("fednova.theorem-1-half-c", of=round_falls, statement="They add up to it with half of C")
 def half_of_c() -> Finding:
     """Refuted: kappa^2 inside the drift enters with 1/(1 - D) = 3/2."""
-    return spoiled(lambda draw: one_round(draw, "C"))
+    return spoiled(one_round, "C")
 
 
 ROUNDS = {
@@ -117,28 +102,20 @@ ROUNDS = {
 }
 
 
-def _rounds(draw: Draw) -> Any:
-    names = "eta L T m tau_eff A B C sigma2 kappa2 gap slope2"
-    return SimpleNamespace(**{name: draw(name, positive=True) for name in names.split()})
-
-
-def rounds_terms(draw: Draw) -> Mapping[str, Any]:
-    """Terms of (97), from the same code as the random searches."""
-    v = _rounds(draw)
-    c = Constants(v.A, v.B, v.C, v.tau_eff)
-    return theorem_1_terms(c, gap=v.gap, eta=v.eta, L=v.L, sigma2=v.sigma2, kappa2=v.kappa2, m=v.m, T=v.T)
-
-
 def rounds(draw: Draw) -> Sum:
     """Steps that add up to (97) over T rounds; A, B, C, |grad F~|^2 are averaged with weights tau_eff^(t)."""
-    v, f_T, low = _rounds(draw), draw("f_T"), draw("inf F~")
+    names = "eta L T m tau_eff A B C sigma2 kappa2 gap slope2"
+    v = SimpleNamespace(**{name: draw(name, positive=True) for name in names.split()})
+    f_T, low, c = draw("f_T"), draw("inf F~"), Constants(v.A, v.B, v.C, v.tau_eff)
     each = v.eta * v.L * v.sigma2 * v.A / v.m + (v.eta * v.L) ** 2 * (F(3, 2) * v.sigma2 * v.B + 3 * v.kappa2 * v.C)
     length = v.eta * v.tau_eff * v.T
     steps = {
         "rounds": Step(4 / length, f_T, low + v.gap + length * (each - v.slope2 / 4)),
         "inf F~": Step(4 / length, low, f_T),
     }
-    return Sum(steps, v.slope2, sum(rounds_terms(draw).values()))
+    # From the same code as the random searches.
+    terms = theorem_1_terms(c, gap=v.gap, eta=v.eta, L=v.L, sigma2=v.sigma2, kappa2=v.kappa2, m=v.m, T=v.T)
+    return Sum(steps, v.slope2, terms)
 
 
 @claim(
@@ -146,11 +123,10 @@ def rounds(draw: Draw) -> Sum:
     statement="Over any T rounds, whose steps and tau_eff may change, the average of E|grad F~|^2 is at most 4 gap / "
     "(eta tau_eff T) + 4 eta L sigma^2 A / m + 6 eta^2 L^2 sigma^2 B + 12 eta^2 L^2 kappa^2 C: A, B, C and the left "
     "side averaged with weights tau_eff^(t), tau_eff their plain average",
-    source=Source(FEDNOVA, "ours: the sums of Theorems 1 and 3, eqs. (97) and (147) (L616, L817)"),
-    engine=Engine.SYMBOLIC,
+    source="ours: the sums of Theorems 1 and 3, eqs. (97) and (147) (L616, L817)",
     assumptions=ROUNDS,
     chain="round-assembly",
 )
 def rounds_add_up() -> Finding:
     """Proof by adding the steps. With one tau_eff the averages are unweighted; if nothing changes, the sum is (97)."""
-    return summed(rounds, ROUNDS, rounds_terms)
+    return summed(rounds, ROUNDS)

@@ -11,7 +11,7 @@ import numpy as np
 from fedspec.arith import Vector
 from fedspec.problems.heavy_tailed import noisy
 from fedspec.problems.quadratic import QuadraticClients
-from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Extent, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import Dropped, Extent, Finding, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.choose import Choose
@@ -52,8 +52,7 @@ class _Bare:
 @claim(
     "fednova.assumption-1",
     statement="Quadratics are smooth with L the largest eigenvalue of a Hessian; F(x) = x^4/4 with no L at all",
-    source=Source(FEDNOVA, "Assumption 1 (L141)"),
-    engine=Engine.SMT,
+    source="Assumption 1 (L141)",
     sizes="d = 2, H diagonal (as any H is after a rotation)",
     assumptions={"eigenvalues": "0 <= a, c <= L for H = diag(a, c)"},
 )
@@ -100,8 +99,7 @@ def _grown(draw: Draw) -> Iterable[Any]:
     "fednova.assumption-2",
     statement="A gradient with added coins of size s is unbiased with variance sigma^2 = s^2 everywhere; with coins of "
     "size s x it is unbiased and no sigma^2 bounds its variance",
-    source=Source(FEDNOVA, "Assumption 2 (L145)"),
-    engine=Engine.SYMBOLIC,
+    source="Assumption 2 (L145)",
     sizes="d = 1",
     assumptions={"additive": "the noise does not grow with the model"},
 )
@@ -160,7 +158,7 @@ def _opposite() -> int:
     "fednova.assumption-3",
     statement="Positive definite quadratics meet it, with kappa^2 as small as sum w_i |r_i|^2 + b' Q^(-1) b for beta^2 "
     "(r_i the gradients at the surrogate's minimiser); F_1 = x^2/2, F_2 = -x^2/2 meet it with no constants",
-    source=Source(FEDNOVA, "Assumption 3 (L149); the constants are ours"),
+    source="Assumption 3 (L149); the constants are ours",
     verdict=Verdict.CHECKED,
     extent=Extent.PART,
     assumptions={
@@ -187,8 +185,7 @@ def _same(draw: Draw) -> Statement:
 @claim(
     "fednova.assumption-3-identical",
     statement="Identical functions meet Assumption 3 with beta^2 = 1, kappa^2 = 0",
-    source=Source(FEDNOVA, "Assumption 3, last sentence (L149)"),
-    engine=Engine.SMT,
+    source="Assumption 3, last sentence (L149)",
     extent=Extent.WHOLE,
     assumptions={"sum": "the weights sum to one"},
 )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from fedspec_proofs.claim import FEDNOVA, Dropped, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import Dropped, Finding, Verdict, claim
 from fedspec_proofs.engines.worst_case.certificates import attained_of
 from fedspec_proofs.engines.worst_case.replay import Parabola, dropped
 from fedspec_proofs.fednova.claims.strongly_convex import UNLIKE, flatter_or_steeper
@@ -73,7 +73,7 @@ def _without(row: dict[str, Any]) -> dict[str, Dropped]:
     statement="With one coefficient for each number of steps, a round from |x - x*| <= 1 ends at |x_+ - x*|^2 at most "
     "the number of the table; with other coefficients it may end beyond the number below it, and FedNova with any "
     "tau_eff beyond its own",
-    source=Source(FEDNOVA, "ours; the paper leaves tau_eff to who runs the server, and takes the mean of tau_i"),
+    source="ours; the paper leaves tau_eff to who runs the server, and takes the mean of tau_i",
     verdict=Verdict.CERTIFIED,
     assumptions=UNLIKE,
     sizes="tau = (1, 1, 3, 3); eta_l = 1/8, 1/4, 1/2, 1; zeta^2 = 0, 1/4, 1",

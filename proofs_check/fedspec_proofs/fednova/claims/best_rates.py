@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from fedspec_proofs.claim import FEDNOVA, Claim, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import Claim, Finding, Verdict, claim
 from fedspec_proofs.engines.worst_case.certificates import attained_of, numbers_of
 from fedspec_proofs.fednova.claims import round_numbers
 from fedspec_proofs.fednova.claims.strongly_convex import SERVER, UNLIKE, without
 from fedspec_proofs.worst_cases import following_rates
 from fedspec_proofs.worst_cases.following_rates import Stretch
 from fedspec_proofs.worst_cases.one_round import HELD, MU, STRONG, Round, method_of, problem_of
-from fedspec_proofs.worst_cases.tabled import Row, Table, proof_of
+from fedspec_proofs.worst_cases.tabled import Row, Table, markdown, proof_of, three
 
 NAMES = ("algorithm", "steps", "eta_l", "zeta2", "share", "form")
 FOLLOWED: Table[Round] = Table("following_rates", "worst_rates", Round, NAMES, problem_of)
@@ -116,6 +116,18 @@ def best(found: Iterable[Row], r: Round) -> Row:
     return min(mine, key=lambda row: Fraction(row["bound"]))
 
 
+def table(kind: str, found: Iterable[Best]) -> str:
+    """Format the page's table of a kind: the best rate with its number, and the lower bound at all other rates."""
+    there = {one.asked: one for one in found}
+    heads = dict.fromkeys(f"`{r.algorithm}`" if kind == "kept" else f"zeta^2 = {r.zeta2}" for r in ASKED[kind])
+    lines: dict[tuple[int, ...], list[str]] = {}
+    for r in ASKED[kind]:
+        one = there[r]
+        words = [", ".join(map(str, r.steps))] if r.steps not in lines else []
+        lines.setdefault(r.steps, words).extend((f"{one.round.eta_l}: {three(one.bound)}", three(one.least)))
+    return markdown(["steps", *(word for head in heads for word in (head, "at least"))], lines.values())
+
+
 def cells(kind: str) -> list[Best]:
     """Cells of the claim ``kind``, read from the ledger."""
     if kind == "averaged":
@@ -132,7 +144,7 @@ def _best_rates(
     @claim(
         id,
         statement=statement,
-        source=Source(FEDNOVA, f"ours, about {about}"),
+        source=f"ours, about {about}",
         verdict=Verdict.CERTIFIED,
         assumptions=STRONG | SERVER if kind == "kept" else UNLIKE,
         sizes=sizes,

@@ -7,7 +7,7 @@ the paper hold; those of proximal SGD do, since a_s falls as steps are added.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 from fedspec.client.momentum import Momentum, momentum
 from fedspec.client.proximal import proximal_sgd
 from fedspec.client.sgd import sgd
-from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, claim, false
+from fedspec_proofs.claim import Dropped, Finding, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.certificate import Step, Sum
 from fedspec_proofs.engines.combine import all_proved
@@ -67,8 +67,7 @@ def _proximal() -> Dropped:
     "fednova.eq-69-every-k",
     statement="For SGD at any rates, decay among them, and for momentum: x_0 - x_k = eta sum_(s<k) a^(k)_s g_s after "
     "every number k <= tau of steps, with 0 <= a^(k)_s <= a_s",
-    source=Source(FEDNOVA, "ours, about eqs. (69)-(75) (L526-545)"),
-    engine=Engine.SMT,
+    source="ours, about eqs. (69)-(75) (L526-545)",
     assumptions={
         "rho": "rho >= 0; rates are not negative",
         "solver": "the solver is SGD at rates that depend on k alone, or momentum",
@@ -127,8 +126,7 @@ def _numbers(rng: np.random.Generator) -> dict[str, Fraction]:
     "fednova.drift-lines",
     statement="The lines 'Young', 'Cauchy', 'Jensen' and 'slopes' of the assemblies: |u + v|^2 <= 2 |u|^2 + 2 |v|^2; "
     "|sum a_s g_s|^2 <= (sum a_s) sum a_s |g_s|^2; |grad F(y)|^2 <= 2 L^2 |y - x|^2 + 2 |grad F(x)|^2",
-    source=Source(FEDNOVA, "ours, for eqs. (60), (64) and (70)-(84) (L493-575)"),
-    engine=Engine.SMT,
+    source="ours, for eqs. (60), (64) and (70)-(84) (L493-575)",
     assumptions={
         "positive": "weights are not negative",
         "smooth": "gradients change by at most L |y - x| (Assumption 1)",
@@ -159,13 +157,13 @@ DRIFT = {
 }
 
 
-def _client(draw: Draw) -> Any:
-    return [draw(name, positive=True) for name in ("eta", "L", "sigma2", "C", "b", "before", "last", "S", "G", "P")]
+def client(draw: Draw) -> Sum:
+    """Steps (82)-(86), not solved for S; b is ||a||_2^2 - a_(-1)^2, before ||a||_1 - a_(-1), G |grad F_i(x)|^2.
 
-
-def client(draw: Draw, halved: str = "") -> Sum:
-    """Steps (82)-(86), not solved for S; b is ||a||_2^2 - a_(-1)^2, before ||a||_1 - a_(-1), G |grad F_i(x)|^2."""
-    eta, L, sigma2, C, b, before, last, S, G, P = _client(draw)
+    The right side is that of (86) times the divisor of (87).
+    """
+    eta, L, sigma2, C, b = several(draw, "eta, L, sigma2, C, b", positive=True)
+    before, last, S, G, P = several(draw, "before, last, S, G, P", positive=True)
     M, V, U, N1, N2 = several(draw, "M, V, U, N1, N2")
     norm = before + last
     steps = {
@@ -178,31 +176,24 @@ def client(draw: Draw, halved: str = "") -> Sum:
         "slopes": Step(2 * eta**2 * before, P, 2 * norm * (L**2 * S + G)),
         "C": Step(4 * eta**2 * (L**2 * S + G), norm * before, C),
     }
-    right = client_terms(draw)
-    return Sum(steps, S, sum(right.values()) - (right[halved] / 2 if halved else 0))
-
-
-def client_terms(draw: Draw) -> Mapping[str, Any]:
-    """Terms on the right side of (86) times the divisor of (87)."""
-    eta, L, sigma2, C, b, _, _, S, G, _ = _client(draw)
-    return {"noise": 2 * eta**2 * sigma2 * b, "drift": 4 * eta**2 * L**2 * C * S, "slope": 4 * eta**2 * C * G}
+    right = {"noise": 2 * eta**2 * sigma2 * b, "drift": 4 * eta**2 * L**2 * C * S, "slope": 4 * eta**2 * C * G}
+    return Sum(steps, S, right)
 
 
 @claim(
     "fednova.drift-assembly",
     statement="S <= 2 eta^2 sigma^2 (||a_i||_2^2 - a_(i,-1)^2) + 4 eta^2 C (L^2 S + |grad F_i(x)|^2) for S = sum_k a_k "
     "E|x - x_k|^2/||a_i||_1 of a client: the steps that are assumed here add up to it, for every tau and dimension",
-    source=Source(FEDNOVA, "ours: eqs. (69)-(86) (L526-585)"),
-    engine=Engine.SYMBOLIC,
+    source="ours: eqs. (69)-(86) (L526-585)",
     assumptions=DRIFT,
     chain="eq-69-every-k drift-lines lemma-2 eq-76 eq-78",
 )
 def assembly() -> Finding:
     """Proof by adding the steps. Summed over clients with weights w_i, B is in the first term; C bounds all."""
-    return summed(client, DRIFT, client_terms)
+    return summed(client, DRIFT)
 
 
 @false("fednova.drift-half-slope", of=assembly, statement="They add up with 2 eta^2 C |grad F_i(x)|^2")
 def half_of_the_slope() -> Finding:
     """Refuted: Young's inequality is used twice, for the noise and for the gradients at later models."""
-    return spoiled(lambda draw: client(draw, "slope"))
+    return spoiled(client, "slope")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from fedspec_proofs.claim import FEDNOVA, Dropped, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import Dropped, Finding, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.worst_cases import tabled
 from fedspec_proofs.worst_cases.compressed import Compressed, among
@@ -42,7 +42,7 @@ MORE = (3, 5)
     statement="In every round of EF21 after the first, of two clients or more, a positive definite quadratic form in "
     "w - x*, the mean of all g_i - grad F_i(w) and the mean square of what they are off it changes by at most the "
     "number of the table, however unlike they are; w is where the round's gradients were taken",
-    source=Source(FEDNOVA, "ours; EF21 is external"),
+    source="ours; EF21 is external",
     verdict=Verdict.CERTIFIED,
     assumptions=STRONG
     | {

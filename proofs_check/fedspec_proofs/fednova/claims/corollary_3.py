@@ -9,7 +9,7 @@ from typing import Any
 
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import SampledSteps
-from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
+from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Severity, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.expectation import mean
@@ -82,7 +82,7 @@ def without() -> dict[str, Dropped]:
     "fednova.eq-182",
     statement="FedNova with q draws: (1/T) sum E|grad F|^2 <= 8 gap / (eta tau_eff T) + 8 tau_eff eta L (sigma^2 + 3 "
     "kappa^2) / q + 48 eta^2 L^2 sigma^2 B + 96 eta^2 L^2 kappa^2 C",
-    source=Source(FEDNOVA, "eq. (182) (L951), with the conditions above (175) and (177) (L920-933)"),
+    source="eq. (182) (L951), with the conditions above (175) and (177) (L920-933)",
     engine=Engine.MOMENTS,
     verdict=Verdict.NOT_CONTRADICTED,
     extent=Extent.WHOLE,
@@ -163,7 +163,7 @@ RATES = {
     "fednova.corollary-3",
     statement="(155): at eta = sqrt(q / (tau~ T)) the second term of (182) is (tau_eff / tau~) / sqrt(q tau~ T) times "
     "a constant, so that min_t E|grad F|^2 = O(1 / sqrt(q tau~ T)), O() not depending on tau~",
-    source=Source(FEDNOVA, "Corollary 3 (L847), eqs. (155) and (183) (L851, L955), and L212"),
+    source="Corollary 3 (L847), eqs. (155) and (183) (L851, L955), and L212",
     severity=Severity.FALSE_RESULT,
     assumptions={"schedule": RATES["schedule"], **CONDITIONS},
 )
@@ -208,7 +208,7 @@ def factor_lost() -> Finding:
     "fednova.corollary-3-repaired",
     statement="At eta = sqrt(q / (tau~ T)) the second term of (182) is 8 L (sigma^2 + 3 kappa^2) tau_eff / sqrt(q "
     "tau~ T), of order sqrt(tau~ / (q T)) for tau_eff = tau~",
-    source=Source(FEDNOVA, "ours, in place of eqs. (155) and (183) (L851, L955)"),
+    source="ours, in place of eqs. (155) and (183) (L851, L955)",
     verdict=Verdict.NOT_CONTRADICTED,
     extent=Extent.PART,
     assumptions=RATES,

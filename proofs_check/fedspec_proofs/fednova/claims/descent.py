@@ -10,36 +10,34 @@ from typing import Any
 import numpy as np
 
 from fedspec.arith import Vector
-from fedspec_proofs.claim import FEDNOVA, Engine, Extent, Finding, Source, claim, false
+from fedspec_proofs.claim import Extent, Finding, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.draw import Draw, curried
+from fedspec_proofs.engines.identities import identities, identity
 from fedspec_proofs.fednova.kit.bounds import rational
 
 
-def _tree(depth: int, *, fair: bool = True) -> Body:
+@curried
+def _tree(draw: Draw, depth: int, *, fair: bool = True) -> Iterable[Any]:
     """Matrices of one column on a binary tree: what A_k is depends on the way there, its mean given the way is 0."""
 
-    def body(draw: Draw) -> Iterable[Any]:
-        def node(way: tuple[int, ...]) -> tuple[Any, tuple[Vector, Vector]]:
-            name = "".join(map(str, way)) or "r"
-            u, other, n = draw(f"u{name}", 2), draw(f"v{name}", 2), draw(f"n{name}", 2, positive=True)
-            q = n[0] / (n[0] + n[1])
-            return q, (u, -q * u / (1 - q) if fair else other)
+    def node(way: tuple[int, ...]) -> tuple[Any, tuple[Vector, Vector]]:
+        name = "".join(map(str, way)) or "r"
+        u, other, n = draw(f"u{name}", 2), draw(f"v{name}", 2), draw(f"n{name}", 2, positive=True)
+        q = n[0] / (n[0] + n[1])
+        return q, (u, -q * u / (1 - q) if fair else other)
 
-        total, single = 0 * draw("ur", 2)[0], 0 * draw("ur", 2)[0]
-        for way in product((0, 1), repeat=depth):
-            chance, parts = 1, []
-            for k, turn in enumerate(way):
-                q, values = node(way[:k])
-                chance = chance * (q if turn == 0 else 1 - q)
-                parts.append(values[turn])
-            whole: Any = sum(parts)
-            total += chance * (whole @ whole)
-            single += chance * sum(part @ part for part in parts)
-        yield total - single
-
-    return body
+    total, single = 0 * draw("ur", 2)[0], 0 * draw("ur", 2)[0]
+    for way in product((0, 1), repeat=depth):
+        chance, parts = 1, []
+        for k, turn in enumerate(way):
+            q, values = node(way[:k])
+            chance = chance * (q if turn == 0 else 1 - q)
+            parts.append(values[turn])
+        whole: Any = sum(parts)
+        total += chance * (whole @ whole)
+        single += chance * sum(part @ part for part in parts)
+    yield total - single
 
 
 def _outcome(draw: Draw) -> Iterable[Any]:
@@ -51,8 +49,7 @@ def _outcome(draw: Draw) -> Iterable[Any]:
 @claim(
     "fednova.lemma-2",
     statement="E|sum A_k|_F^2 = sum E|A_k|_F^2 where E[A_k | A_(k-1), ..., A_1] = 0",
-    source=Source(FEDNOVA, "Lemma 2 (L461), eqs. (50)-(53)"),
-    engine=Engine.SYMBOLIC,
+    source="Lemma 2 (L461), eqs. (50)-(53)",
     extent=Extent.WHOLE,
     assumptions={"martingale": "the mean of A_k is zero, given those before"},
 )
@@ -67,52 +64,41 @@ def martingale() -> Finding:
     return identities(bodies, without={"martingale": {"T = 2": _tree(2, fair=False)}}, instances=5)
 
 
-def _polar(draw: Draw) -> Iterable[Any]:
-    """A coordinate's share of both sides."""
+@claim(
+    "fednova.eq-56",
+    statement="<grad F~, sum w_i h_i> = |grad F~|^2 / 2 + |sum w_i h_i|^2 / 2 - |grad F~ - sum w_i h_i|^2 / 2",
+    source="eq. (56) (L480)",
+    extent=Extent.WHOLE,
+)
+@identity("one coordinate")
+def polarisation(draw: Draw) -> Iterable[Any]:
+    """Proof per coordinate; both sides are sums over coordinates."""
     g, h = draw("g"), draw("h")
     yield g * h - (g**2 + h**2 - (g - h) ** 2) / 2
 
 
-@claim(
-    "fednova.eq-56",
-    statement="<grad F~, sum w_i h_i> = |grad F~|^2 / 2 + |sum w_i h_i|^2 / 2 - |grad F~ - sum w_i h_i|^2 / 2",
-    source=Source(FEDNOVA, "eq. (56) (L480)"),
-    engine=Engine.SYMBOLIC,
-    extent=Extent.WHOLE,
-)
-def polarisation() -> Finding:
-    """Proof per coordinate; both sides are sums over coordinates."""
-    return identities({"one coordinate": _polar})
-
-
-def drift_step(factor: int, least: Fraction, share: Fraction) -> Any:
+@curried
+def drift_step(draw: Draw, factor: int, least: Fraction, share: Fraction) -> Statement:
     """D <= 1 / (factor beta^2 + 1) gives 1/(1-D) <= 1 + 1/(factor beta^2) <= least, D beta^2 / (1-D) <= share.
 
     All times 1 - D and beta^2, so that nothing is divided.
     """
-
-    def body(draw: Draw) -> Statement:
-        D, beta2 = draw("D"), draw("beta2")
-        return Statement(
-            {"drift": D * (factor * beta2 + 1) <= 1, "beta": beta2 >= 1},
-            {
-                "1/(1-D) <= 1 + 1/(c beta^2)": factor * beta2 <= (1 - D) * (factor * beta2 + 1),
-                "1/(1-D) <= its largest value": least * (1 - D) >= 1,
-                "D beta^2/(1-D)": D * beta2 <= share * (1 - D),
-            },
-        )
-
-    return body
+    D, beta2 = draw("D"), draw("beta2")
+    return Statement(
+        {"drift": D * (factor * beta2 + 1) <= 1, "beta": beta2 >= 1},
+        {
+            "1/(1-D) <= 1 + 1/(c beta^2)": factor * beta2 <= (1 - D) * (factor * beta2 + 1),
+            "1/(1-D) <= its largest value": least * (1 - D) >= 1,
+            "D beta^2/(1-D)": D * beta2 <= share * (1 - D),
+        },
+    )
 
 
-def small_drift(factor: int) -> Any:
+@curried
+def small_drift(rng: np.random.Generator, factor: int) -> dict[str, Fraction]:
     """Random D and beta^2 with D <= 1 / (factor beta^2 + 1)."""
-
-    def sample(rng: np.random.Generator) -> dict[str, Fraction]:
-        beta2 = 1 + rational(int(rng.integers(0, 9)), 4)
-        return {"beta2": beta2, "D": rational(int(rng.integers(0, 9)), 8) / (factor * beta2 + 1)}
-
-    return sample
+    beta2 = 1 + rational(int(rng.integers(0, 9)), 4)
+    return {"beta2": beta2, "D": rational(int(rng.integers(0, 9)), 8) / (factor * beta2 + 1)}
 
 
 DRIFT = {"drift": "D <= 1 / (2 beta^2 + 1)", "beta": "beta^2 >= 1"}
@@ -121,8 +107,7 @@ DRIFT = {"drift": "D <= 1 / (2 beta^2 + 1)", "beta": "beta^2 >= 1"}
 @claim(
     "fednova.eq-90",
     statement="D <= 1 / (2 beta^2 + 1) gives 1/(1-D) <= 1 + 1/(2 beta^2) <= 3/2 and D beta^2 / (1-D) <= 1/2",
-    source=Source(FEDNOVA, "the words above eq. (90), and (91) (L589-596)"),
-    engine=Engine.SMT,
+    source="the words above eq. (90), and (91) (L589-596)",
     extent=Extent.WHOLE,
     assumptions=DRIFT,
 )

@@ -10,11 +10,11 @@ from fedspec.algorithms.local import local_solve
 from fedspec.mixing.accumulation import accumulation
 from fedspec.problems.quadratic import given
 from fedspec.readings import Solver
-from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Extent, Finding, Severity, Source, claim
+from fedspec_proofs.claim import Dropped, Extent, Finding, Severity, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import At, Draw, several
+from fedspec_proofs.engines.draw import At, Draw, curried, several
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fednova.kit.bounds import rational
@@ -52,7 +52,7 @@ def _distance(solver: Solver) -> Finding:
 @claim(
     "fednova.eq-69",
     statement="E|x_0 - x_k|^2 = eta^2 E|sum_(s<k) a_s g_s|^2 for proximal SGD",
-    source=Source(FEDNOVA, "eq. (69) (L526)"),
+    source="eq. (69) (L526)",
     severity=Severity.PROOF_BREAKS,
 )
 def not_proximal() -> Finding:
@@ -63,8 +63,7 @@ def not_proximal() -> Finding:
 @claim(
     "fednova.eq-69-repaired",
     statement="x_0 - x_k = eta sum_(s<k) a^(k)_s g_s for every solver, a^(k) the accumulation vector of k steps",
-    source=Source(FEDNOVA, "ours, in place of eq. (69) (L526)"),
-    engine=Engine.SYMBOLIC,
+    source="ours, in place of eq. (69) (L526)",
     sizes="k <= 3, d = 2",
     assumptions={"own": "the vector is that of k steps, not the first k entries of that of tau steps"},
 )
@@ -82,8 +81,7 @@ def own_vector() -> Finding:
     "fednova.eq-69-momentum-bound",
     statement="For momentum a^(k)_s <= a_s for s < k <= tau: where (69) fails its right side is the larger one, entry "
     "by entry",
-    source=Source(FEDNOVA, "ours, about eqs. (69)-(75) (L526-545)"),
-    engine=Engine.SMT,
+    source="ours, about eqs. (69)-(75) (L526-545)",
     assumptions={"rho": "rho >= 0"},
 )
 def momentum_bound() -> Finding:
@@ -122,17 +120,14 @@ def momentum_bound() -> Finding:
     return all_proved(parts, ("rho",))
 
 
-def _weighted(tau: int, power: int) -> Any:
+@curried
+def _weighted(draw: Draw, tau: int, power: int) -> Statement:
     """(76) or (78) for a vector of tau entries."""
-
-    def body(draw: Draw) -> Statement:
-        a = draw("a", tau)
-        left, norm, before, _ = _sums(list(a), power)
-        signs = [*(a_k >= 0 for a_k in a), norm > 0]
-        # Times ||a||_1 > 0, which spares z3 a division.
-        return Statement({"positive": every(*signs)}, {"bound": left <= before * norm})
-
-    return body
+    a = draw("a", tau)
+    left, norm, before, _ = _sums(list(a), power)
+    signs = [*(a_k >= 0 for a_k in a), norm > 0]
+    # Times ||a||_1 > 0, which spares z3 a division.
+    return Statement({"positive": every(*signs)}, {"bound": left <= before * norm})
 
 
 def _sums(a: list[Any], power: int) -> tuple[Any, Any, Any, Any]:
@@ -142,21 +137,18 @@ def _sums(a: list[Any], power: int) -> tuple[Any, Any, Any, Any]:
     return left, sum(a), before, before + a[-1] ** power
 
 
-def _one_more(power: int) -> Any:
+@curried
+def _one_more(draw: Draw, power: int) -> Statement:
     """Step from a vector to a vector with a further entry a: the bound, with the needed facts about the sums."""
-
-    def body(draw: Draw) -> Statement:
-        left, norm, before, whole, a = several(draw, "left, norm, before, whole, a")
-        so_far = [left <= norm * before, norm >= 0, before >= 0, whole >= before]
-        return Statement(
-            {"positive": a >= 0, "so far": every(*so_far)},
-            {
-                "bound": left + a * whole <= (norm + a) * whole,
-                "again": every(norm + a >= 0, whole >= 0, whole + a**power >= whole),
-            },
-        )
-
-    return body
+    left, norm, before, whole, a = several(draw, "left, norm, before, whole, a")
+    so_far = [left <= norm * before, norm >= 0, before >= 0, whole >= before]
+    return Statement(
+        {"positive": a >= 0, "so far": every(*so_far)},
+        {
+            "bound": left + a * whole <= (norm + a) * whole,
+            "again": every(norm + a >= 0, whole >= 0, whole + a**power >= whole),
+        },
+    )
 
 
 def _vectors(power: int, **negative: int) -> Finding:
@@ -185,8 +177,7 @@ POSITIVE = {"positive": "a_k >= 0, not all of them 0"}
 @claim(
     "fednova.eq-76",
     statement="sum_k a_k sum_(s<k) a_s^2 / ||a||_1 <= ||a||_2^2 - a_(-1)^2",
-    source=Source(FEDNOVA, "eqs. (76)-(77) (L540-541)"),
-    engine=Engine.SMT,
+    source="eqs. (76)-(77) (L540-541)",
     extent=Extent.WHOLE,
     assumptions=POSITIVE,
 )
@@ -198,8 +189,7 @@ def squares_before() -> Finding:
 @claim(
     "fednova.eq-78",
     statement="sum_k a_k sum_(s<k) a_s / ||a||_1 <= ||a||_1 - a_(-1)",
-    source=Source(FEDNOVA, "eqs. (78)-(79) (L542-543)"),
-    engine=Engine.SMT,
+    source="eqs. (78)-(79) (L542-543)",
     extent=Extent.WHOLE,
     assumptions=POSITIVE,
 )

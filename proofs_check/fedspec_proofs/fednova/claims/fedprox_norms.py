@@ -12,7 +12,7 @@ import numpy as np
 from fedspec.mixing.accumulation import a_norm, accumulation
 from fedspec.mixing.nova import effective_steps, general_weights
 from fedspec.readings import NovaWeights, Solver, TauEff
-from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Extent, Finding, Second, Severity, Source, Verdict, claim
+from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Second, Severity, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
@@ -39,7 +39,7 @@ def constants(steps: tuple[int, ...], alpha: Any) -> Constants:
     "fednova.eq-134",
     statement="At the best alpha = m^(1/2) / (tau_bar^(1/2) T^(1/6)), for tau_i >> 1, tau_eff is 1 / alpha up to a "
     "factor that does not depend on T (2 here)",
-    source=Source(FEDNOVA, "eq. (134) (L775), an approximation there, with the alpha of eq. (139) (L786)"),
+    source="eq. (134) (L775), an approximation there, with the alpha of eq. (139) (L786)",
     severity=Severity.PROOF_BREAKS,
 )
 def not_one_over_alpha() -> Finding:
@@ -84,8 +84,7 @@ def _floor() -> Induction[tuple[Any, Any]]:
 @claim(
     "fednova.norm-floor",
     statement="tau / (1 + alpha tau) <= ||a||_1 <= 1 / alpha for proximal SGD, 0 <= alpha <= 1",
-    source=Source(FEDNOVA, "ours, in place of eq. (134) (L775)"),
-    engine=Engine.SMT,
+    source="ours, in place of eq. (134) (L775)",
     extent=Extent.WHOLE,
     assumptions={"alpha": "0 <= alpha <= 1"},
     repairs="fednova.eq-134",
@@ -164,8 +163,7 @@ def _in_norms(draw: Draw) -> Iterable[Any]:
 @claim(
     "fednova.fedprox-ceilings",
     statement="FedProx, p = 1/m: A <= 1, B <= 1/alpha^2, C <= 1/alpha^2, whatever the tau_i, and so without tau_i >> 1",
-    source=Source(FEDNOVA, "eqs. (135)-(137) (L776-778)"),
-    engine=Engine.SMT,
+    source="eqs. (135)-(137) (L776-778)",
     sizes="two and three clients for A as a quotient of sums",
     assumptions={"alpha": "0 <= alpha <= 1"},
 )

@@ -16,11 +16,11 @@ from fedspec.client.sgd import sgd
 from fedspec.linear import eye
 from fedspec.plan import Message
 from fedspec.problems.quadratic import QuadraticClients
-from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import Dropped, Engine, Finding, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw, several
+from fedspec_proofs.engines.draw import Draw, curried, several
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fednova.claims.limits import blank
@@ -31,31 +31,27 @@ from fedspec_proofs.refutation import refutation
 from fedspec_proofs.solvers import sympy
 
 
-def _unequal(steps: tuple[int, ...], *, mixed: bool = False) -> Body:
+@curried
+def _unequal(draw: Draw, steps: tuple[int, ...], *, mixed: bool = False) -> Iterable[Any]:
     """Eq. (29) as a fixed point of FedAvg's round, and its difference from eq. (30), times their denominators."""
-
-    def body(draw: Draw) -> Iterable[Any]:
-        e = draw("e", 2)
-        drawn = draw("eta", positive=True)
-        eta: Any = drawn / 97 if isinstance(drawn, Fraction) else drawn
-        first, *_ = blank()
-        H = first.H + 0 * eta
-        if mixed:
-            H[1, 0, 0] = H[1, 0, 0] * 2
-        s = Setting(FedAvg(eta_l=eta), replace(first, H=H, e=e.reshape(2, 1)), steps, (1, 1))
-        r = [1 - (1 - eta) ** tau for tau in steps]
-        limit = (r[0] * e[0] + r[1] * e[1]) / (r[0] + r[1])
-        yield s.round(e[:1] * 0 + limit)[0] - limit
-
-    return body
+    e = draw("e", 2)
+    drawn = draw("eta", positive=True)
+    eta: Any = drawn / 97 if isinstance(drawn, Fraction) else drawn
+    first, *_ = blank()
+    H = first.H + 0 * eta
+    if mixed:
+        H[1, 0, 0] = H[1, 0, 0] * 2
+    s = Setting(FedAvg(eta_l=eta), replace(first, H=H, e=e.reshape(2, 1)), steps, (1, 1))
+    r = [1 - (1 - eta) ** tau for tau in steps]
+    limit = (r[0] * e[0] + r[1] * e[1]) / (r[0] + r[1])
+    yield s.round(e[:1] * 0 + limit)[0] - limit
 
 
 @claim(
     "fednova.eq-29",
     statement="For H_i = I, p_i = 1/m FedAvg's fixed point is sum [1-(1-eta)^tau_i] e_i / sum [1-(1-eta)^tau_i], "
     "whatever eta and tau_i",
-    source=Source(FEDNOVA, "eq. (29) (L381), in the proof of Lemma 1 (L70)"),
-    engine=Engine.SYMBOLIC,
+    source="eq. (29) (L381), in the proof of Lemma 1 (L70)",
     sizes="up to three clients, d = 2",
     assumptions={"curvature": "H_i = I for both clients"},
 )
@@ -119,7 +115,7 @@ def _rate_below_one(rng: np.random.Generator) -> dict[str, Fraction]:
     "fednova.lemma-1",
     statement="F_i = |x - e_i|^2 / 2, p_i = 1/m: FedAvg converges at every rate of (0, 1), and its limit tends to sum "
     "tau_i e_i / sum tau_i, the minimiser of sum tau_i F_i, as eta -> 0",
-    source=Source(FEDNOVA, "Lemma 1 (L70), whose sufficiently small rate is the limit eta -> 0 of eq. (30) (L385)"),
+    source="Lemma 1 (L70), whose sufficiently small rate is the limit eta -> 0 of eq. (30) (L385)",
     engine=Engine.SYMBOLIC,
     sizes="up to three clients, d = 2",
     assumptions={"small": "eta -> 0", "rate": "0 < eta < 1"},
@@ -155,7 +151,7 @@ def _weighted_mean(draw: Draw, m: int) -> Iterable[Any]:
 @claim(
     "fednova.lemma-1-fixed-rate",
     statement="Lemma 1 read at one rate: for some eta > 0, however small, FedAvg's limit is sum tau_i e_i / sum tau_i",
-    source=Source(FEDNOVA, "ours, about Lemma 1 (L70), which its proof shows for the limit eta -> 0, eq. (30) (L385)"),
+    source="ours, about Lemma 1 (L70), which its proof shows for the limit eta -> 0, eq. (30) (L385)",
     verdict=Verdict.REFUTED,
     assumptions={
         "objective": "F_i = |x - e_i|^2 / 2, p_i = 1/m, eq. (3)",

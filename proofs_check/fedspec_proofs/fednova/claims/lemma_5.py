@@ -10,44 +10,40 @@ import numpy as np
 
 from fedspec.mixing.sampling import sampled_weights
 from fedspec.readings import SampledWeights
-from fedspec_proofs.claim import FEDNOVA, Engine, Extent, Finding, Source, claim
+from fedspec_proofs.claim import Extent, Finding, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw, several
+from fedspec_proofs.engines.draw import Draw, curried, several
 from fedspec_proofs.engines.expectation import with_replacement
-from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fednova.claims.sampling import SIZES
 from fedspec_proofs.fednova.kit.bounds import rational
 from fedspec_proofs.fednova.kit.responses import shares
 
 
-def _moments(m: int, q: int, *, independent: bool = True) -> Body:
+@curried
+def _moments(draw: Draw, m: int, q: int, *, independent: bool = True) -> Iterable[Any]:
     """(165), and E|mean z|^2 = (1 - 1/q) |z_p|^2 + (1/q) sum p_i |z_i|^2."""
-
-    def body(draw: Draw) -> Iterable[Any]:
-        p, z = shares(draw, m), draw("z", m)
-        drawn = with_replacement(p, q) if independent else ((p_i, (i,) * q) for i, p_i in enumerate(p))
-        first = second = 0
-        for chance, who in drawn:
-            centre = (
-                sampled_weights(p[list(who)], clients=m, sampled_weights=SampledWeights.WITH_REPLACEMENT) @ z[list(who)]
-            )
-            first, second = first + chance * centre, second + chance * centre**2
-        yield first - sum(p * z)
-        share = rational(1, q)
-        yield second - (1 - share) * sum(p * z) ** 2 - share * sum(p * z**2)
-
-    return body
+    p, z = shares(draw, m), draw("z", m)
+    drawn = with_replacement(p, q) if independent else ((p_i, (i,) * q) for i, p_i in enumerate(p))
+    first = second = 0
+    for chance, who in drawn:
+        centre = (
+            sampled_weights(p[list(who)], clients=m, sampled_weights=SampledWeights.WITH_REPLACEMENT) @ z[list(who)]
+        )
+        first, second = first + chance * centre, second + chance * centre**2
+    yield first - sum(p * z)
+    share = rational(1, q)
+    yield second - (1 - share) * sum(p * z) ** 2 - share * sum(p * z**2)
 
 
 @claim(
     "fednova.lemma-5-moments",
     statement="E[mean of z_(l_j)] = sum p_i z_i, and E|mean of z_(l_j)|^2 = (1 - 1/q) |sum p_i z_i|^2 + (1/q) sum p_i "
     "|z_i|^2",
-    source=Source(FEDNOVA, "Lemma 5, eq. (165) (L883); the second moment is ours"),
-    engine=Engine.SYMBOLIC,
+    source="Lemma 5, eq. (165) (L883); the second moment is ours",
     extent=Extent.PART,
     assumptions={"independent": "the q draws are independent, each l_j is i with chance p_i"},
 )
@@ -123,8 +119,7 @@ LEMMA_5 = {
     "fednova.lemma-5",
     statement="E|mean of z_(l_j)|^2 <= 3 sum p_i |z_i - grad F_i|^2 + 3 |grad F|^2 + (3/q) (beta^2 |grad F|^2 + "
     "kappa^2)",
-    source=Source(FEDNOVA, "Lemma 5, eq. (166) (L883)"),
-    engine=Engine.SMT,
+    source="Lemma 5, eq. (166) (L883)",
     extent=Extent.PART,
     assumptions=LEMMA_5,
 )

@@ -19,12 +19,12 @@ from fedspec.hyper import Hyper
 from fedspec.linear import eye
 from fedspec.problems.quadratic import QuadraticClients, limit, local_matrix
 from fedspec.readings import NovaWeights, Solver
-from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Extent, Finding, Sharpness, Source, Verdict, claim
+from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Sharpness, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.draw import Draw, several
+from fedspec_proofs.engines.draw import Draw, curried, several
 from fedspec_proofs.engines.exact import generator
-from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.engines.symbolic import normal_form
 from fedspec_proofs.fednova.kit.bounds import rational, tau_eff
@@ -64,7 +64,7 @@ def own_weights(s: Setting) -> bool:
     "fednova.limit-instances",
     statement="The closed-form limit is a fixed point of one round, and x_T - x~ = M^T (x_0 - x~), with M = I - c sum "
     "W_i K_i H_i: W_i = p_i where changes are averaged (c = 1), p_i / ||a_i||_1 for FedNova (c = tau_eff)",
-    source=Source(FEDNOVA, "eqs. (24)-(28) (L357-373); FedNova and the solvers beyond proximal SGD are ours"),
+    source="eqs. (24)-(28) (L357-373); FedNova and the solvers beyond proximal SGD are ours",
     engine=Engine.EXACT,
     verdict=Verdict.CHECKED,
     extent=Extent.WHOLE,
@@ -132,27 +132,23 @@ def _settings(draw: Draw, steps: tuple[int, ...]) -> list[Setting]:
     return list(algorithms(blank.problem, steps, blank.examples, **h))
 
 
-def _fixed(steps: tuple[int, ...], number: int, *, plain: bool = False) -> Body:
+@curried
+def _fixed(draw: Draw, steps: tuple[int, ...], number: int, *, plain: bool = False) -> Iterable[Any]:
     """R(x) = M x + b for any x, and (M - 1) N + b D = 0 where x~ = N / D."""
-
-    def body(draw: Draw) -> Iterable[Any]:
-        s, x = _settings(draw, steps)[number], draw("x", 1)
-        M, b = s.linear_part(x * 0), s.round(x * 0)
-        W = s.shares() if plain else s.client_weights()
-        (value,) = limit(W, s.local_matrices(), s.problem)
-        above, below = sympy.fraction(normal_form(value)) if isinstance(value, sympy.Expr) else (value, 1)
-        yield from s.round(x) - M @ x - b
-        yield (M[0, 0] - 1) * above + b[0] * below
-
-    return body
+    s, x = _settings(draw, steps)[number], draw("x", 1)
+    M, b = s.linear_part(x * 0), s.round(x * 0)
+    W = s.shares() if plain else s.client_weights()
+    (value,) = limit(W, s.local_matrices(), s.problem)
+    above, below = sympy.fraction(normal_form(value)) if isinstance(value, sympy.Expr) else (value, 1)
+    yield from s.round(x) - M @ x - b
+    yield (M[0, 0] - 1) * above + b[0] * below
 
 
 @claim(
     "fednova.limit-symbolic",
     statement="The closed-form limit is a fixed point of one round and x' - x~ = M (x - x~), for every curvature, "
     "minimiser, weight, rate and hyper-parameter",
-    source=Source(FEDNOVA, "eqs. (24)-(28) (L357-373); FedNova and the solvers beyond proximal SGD are ours"),
-    engine=Engine.SYMBOLIC,
+    source="eqs. (24)-(28) (L357-373); FedNova and the solvers beyond proximal SGD are ours",
     sizes="d = 1, two clients, tau = (1, 2); FedAvg, FedProx and FedNova with momentum also at tau = (2, 3)",
     assumptions={"weights": "W_i is p_i / ||a_i||_1 where FedNova's own weights are used"},
 )
@@ -207,8 +203,7 @@ def _one_more(draw: Draw) -> Iterable[Any]:
     "fednova.eq-21",
     statement="x_tau - x_0 = K_i (e_i - H_i x_0), K_i (H_i + mu I) = I - (I - eta mu I - eta H_i)^tau, after any "
     "number tau of proximal steps",
-    source=Source(FEDNOVA, "eqs. (15)-(21) (L330-344)"),
-    engine=Engine.SYMBOLIC,
+    source="eqs. (15)-(21) (L330-344)",
     sizes="d = 2",
     assumptions={"pull": "mu is the same on both sides"},
 )
@@ -219,15 +214,13 @@ def proximal_matrix() -> Finding:
     Beside it the specification's K, by its recursion, for tau = 1..4; without the assumption mu = 0 in K.
     """
 
-    def body(tau: int, keep: int = 1) -> Body:
-        def run(draw: Draw) -> Iterable[Any]:
-            a, b, c, eta, mu = draw("a"), draw("b"), draw("c"), draw("eta", positive=True), draw("mu", positive=True)
-            H = np.array([[a, b], [b, c]], dtype=object)
-            one = eye(H)
-            K = local_matrix(Solver.PROXIMAL, H, tau, eta_l=eta, mu=keep * mu)
-            yield from np.ravel(K @ (H + mu * one) - one + exact.power(one - eta * mu * one - eta * H, tau))
-
-        return run
+    @curried
+    def body(draw: Draw, tau: int, keep: int = 1) -> Iterable[Any]:
+        a, b, c, eta, mu = draw("a"), draw("b"), draw("c"), draw("eta", positive=True), draw("mu", positive=True)
+        H = np.array([[a, b], [b, c]], dtype=object)
+        one = eye(H)
+        K = local_matrix(Solver.PROXIMAL, H, tau, eta_l=eta, mu=keep * mu)
+        yield from np.ravel(K @ (H + mu * one) - one + exact.power(one - eta * mu * one - eta * H, tau))
 
     bodies = {"from n to n + 1 steps": _one_more} | {f"tau = {tau}": body(tau) for tau in (1, 2, 3, 4)}
     return identities(bodies, without={"pull": {"tau = 2": body(2, keep=0)}})
@@ -237,8 +230,7 @@ def proximal_matrix() -> Finding:
     "fednova.limit-contraction",
     statement="FedAvg's round contracts, |M| < 1, wherever 0 < eta_l h_i < 2, so that the fixed point is the limit "
     "from every start",
-    source=Source(FEDNOVA, "the condition above eq. (28) (L371); the sufficient condition is ours"),
-    engine=Engine.SMT,
+    source="the condition above eq. (28) (L371); the sufficient condition is ours",
     sizes="d = 1, two clients, tau = (1, 2), (2, 3)",
     assumptions={"rate": "eta_l > 0", "stable": "h_i > 0 and eta_l h_i < 2", "sizes": "n_i > 0"},
 )
@@ -257,25 +249,21 @@ def contraction() -> Finding:
     return Finding(verdict, words, dropped, whole.second)
 
 
-def _factor(steps: tuple[int, ...]) -> Body:
-    def body(draw: Draw) -> Iterable[Any]:
-        eta = draw("eta", positive=True)
-        s = scalar(draw, FedAvg(eta_l=eta), steps)
-        M = s.linear_part(draw("x", 1) * 0)[0, 0]
-        h = s.problem.H[:, 0, 0]
-        yield M - sum(p_i * (1 - eta * h_i) ** tau for p_i, h_i, tau in zip(s.shares(), h, steps, strict=True))
-
-    return body
+@curried
+def _factor(draw: Draw, steps: tuple[int, ...]) -> Iterable[Any]:
+    eta = draw("eta", positive=True)
+    s = scalar(draw, FedAvg(eta_l=eta), steps)
+    M = s.linear_part(draw("x", 1) * 0)[0, 0]
+    h = s.problem.H[:, 0, 0]
+    yield M - sum(p_i * (1 - eta * h_i) ** tau for p_i, h_i, tau in zip(s.shares(), h, steps, strict=True))
 
 
-def _power(tau: int) -> Any:
-    def body(draw: Draw) -> Statement:
-        eta, h = draw("eta"), draw("h")
-        power = (1 - eta * h) ** tau
-        given = {"rate": eta > 0, "stable": every(h > 0, eta * h < 2)}
-        return Statement(given, {f"power {tau} < 1": power < 1, f"power {tau} > -1": power > -1})
-
-    return body
+@curried
+def _power(draw: Draw, tau: int) -> Statement:
+    eta, h = draw("eta"), draw("h")
+    power = (1 - eta * h) ** tau
+    given = {"rate": eta > 0, "stable": every(h > 0, eta * h < 2)}
+    return Statement(given, {f"power {tau} < 1": power < 1, f"power {tau} > -1": power > -1})
 
 
 def _mean(draw: Draw) -> Statement:

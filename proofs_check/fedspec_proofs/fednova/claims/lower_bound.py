@@ -11,7 +11,7 @@ from fedspec.algorithms.fedavg import FedAvg
 from fedspec.mixing.nova import general_weights
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights
-from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Extent, Finding, Second, Source, Verdict, claim
+from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Second, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.exact import generator
@@ -61,8 +61,7 @@ def _at_zero() -> Iterator[tuple[tuple[int, ...], Any]]:
     "fednova.lemma-4",
     statement="F_1 = (x-a)^2/2, F_2 = (x+a)^2/2, p = 1/2: as eta -> 0 FedAvg's limit has |grad F|^2 = chi^2(p||w) "
     "kappa^2, kappa^2 the smallest for beta^2 = 1, for every tau_1, tau_2",
-    source=Source(FEDNOVA, "Lemma 4 (L683), eqs. (114)-(120)"),
-    engine=Engine.SYMBOLIC,
+    source="Lemma 4 (L683), eqs. (114)-(120)",
     extent=Extent.WHOLE,
     assumptions={"rate": "eta -> 0"},
 )

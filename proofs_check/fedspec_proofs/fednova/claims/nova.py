@@ -19,7 +19,7 @@ from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Message
 from fedspec.readings import NovaWeights, TauEff
 from fedspec.server.average import average
-from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, claim
+from fedspec_proofs.claim import Finding, claim
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.fednova.kit.bounds import chi_squared
@@ -34,18 +34,14 @@ def _sizes(body: Any) -> Mapping[str, Body]:
     return {f"m = {m}": partial(body, m=m) for m in CLIENTS}
 
 
-def _round(draw: Draw, m: int) -> tuple[Vector, Vector, Vector, Any]:
-    """P, ||a||_1, the model and the changes of m clients."""
-    return shares(draw, m), draw("A", m, positive=True), draw("x", 2), draw("Delta", m, 2)
-
-
 def _normalised(deltas: Any, a: Vector, eta: Any) -> Any:
     return np.stack([normalised_gradient(d, eta_l=eta, a_norm=a_i) for d, a_i in zip(deltas, a, strict=True)])
 
 
 def _rewritten(draw: Draw, m: int, w: NovaWeights = NovaWeights.IMPLIED) -> Iterable[Any]:
     """The average of the changes less the general rule; that w sums to one; tau_eff w_i = p_i ||a_i||_1."""
-    (p, a, x, deltas), eta = _round(draw, m), draw("eta", positive=True)
+    p, a = shares(draw, m), draw("A", m, positive=True)
+    x, deltas, eta = draw("x", 2), draw("Delta", m, 2), draw("eta", positive=True)
     weights = general_weights(p, a, w)
     tau_eff = effective_steps(p, a, [1] * m, TauEff.WEIGHTED_NORM)
     averaged = average(x, weighted_mean(deltas, p))
@@ -59,8 +55,7 @@ def _rewritten(draw: Draw, m: int, w: NovaWeights = NovaWeights.IMPLIED) -> Iter
     "fednova.general-rule",
     statement="Averaging the changes is the general rule with tau_eff = sum p_i ||a_i||_1 and w_i = p_i ||a_i||_1 / "
     "tau_eff, and these w_i sum to one",
-    source=Source(FEDNOVA, "eqs. (4)-(6) (L93-116)"),
-    engine=Engine.SYMBOLIC,
+    source="eqs. (4)-(6) (L93-116)",
     sizes="up to three clients, d = 2",
     assumptions={"implied": "w_i = p_i ||a_i||_1 / tau_eff"},
 )
@@ -91,8 +86,7 @@ def _steps(draw: Draw, norms: Sequence[Any] | Vector, w: NovaWeights) -> Iterabl
 @claim(
     "fednova.implied-weights-are-fedavg",
     statement="The server of FedNova with the implied weights of eq. (6) is the server of FedAvg",
-    source=Source(FEDNOVA, "eq. (6) (L116)"),
-    engine=Engine.SYMBOLIC,
+    source="eq. (6) (L116)",
     sizes="up to three clients, d = 2",
     assumptions={"implied": "w_i = p_i ||a_i||_1 / tau_eff"},
 )
@@ -108,8 +102,7 @@ def implied_weights() -> Finding:
 @claim(
     "fednova.equal-norms-are-fedavg",
     statement="With equal ||a_i||_1 the server of FedNova is the server of FedAvg",
-    source=Source(FEDNOVA, "ours, from eqs. (6) and (12) (L116, L198)"),
-    engine=Engine.SYMBOLIC,
+    source="ours, from eqs. (6) and (12) (L116, L198)",
     sizes="up to three clients, d = 2",
     assumptions={"equal": "||a_i||_1 is the same for all clients"},
 )
@@ -142,8 +135,7 @@ def _coefficients(draw: Draw, m: int, w: NovaWeights = NovaWeights.IMPLIED) -> I
     "fednova.coefficients",
     statement="FedNova's coefficients on the changes sum to 1 + chi^2(p||w), w the implied weights, and chi^2(p||w) = "
     "E_p[||a||_1] E_p[1/||a||_1] - 1",
-    source=Source(FEDNOVA, "ours, from eqs. (6), (12) and the chi^2 of Theorem 2 (L116, L198, L175)"),
-    engine=Engine.SYMBOLIC,
+    source="ours, from eqs. (6), (12) and the chi^2 of Theorem 2 (L116, L198, L175)",
     sizes="up to three clients",
     assumptions={"implied": "w_i = p_i ||a_i||_1 / tau_eff in chi^2"},
 )
@@ -178,8 +170,7 @@ def _accumulated(G: Any, a: Vector, n: Any, eta: Any) -> Message:
     "fednova.local-scale",
     statement="For fixed tau_eff FedNova does not change when a client rescales its accumulation vector by "
     "c_i > 0: a_i -> c_i a_i, for the same gradients",
-    source=Source(FEDNOVA, "ours, from eq. (4) and d_i = G_i a_i / ||a_i||_1 (L93-99)"),
-    engine=Engine.SYMBOLIC,
+    source="ours, from eq. (4) and d_i = G_i a_i / ||a_i||_1 (L93-99)",
     sizes="up to three clients, two local steps each, d = 2",
     assumptions={"fixed": "tau_eff does not depend on the a_i"},
 )

@@ -22,7 +22,7 @@ from fedspec.arith import Vector
 from fedspec.plan import Oracle, Plan
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights, Solver
-from fedspec_proofs.claim import FEDNOVA, Claim, Dropped, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import Claim, Dropped, Finding, Verdict, claim, false
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.worst_case.certificates import CERTIFIED, Case, certified, load, refuted, with_less
 from fedspec_proofs.engines.worst_case.classes import Function, mean, smooth
@@ -240,7 +240,7 @@ def of_rounds(
     return claim(
         id,
         statement=statement,
-        source=Source(FEDNOVA, place),
+        source=place,
         verdict=Verdict.CERTIFIED,
         assumptions=assumptions,
         sizes="; ".join(words(one, share) for one in sizes)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from fedspec_proofs.claim import FEDNOVA, Claim, Dropped, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import Claim, Dropped, Finding, Verdict, claim
 from fedspec_proofs.engines.worst_case.falling import positive
 from fedspec_proofs.engines.worst_case.proof import flaw
 from fedspec_proofs.engines.worst_case.replay import Parabola, dropped
@@ -55,7 +55,7 @@ def _numbers(id: str, statement: str, kept: bool) -> Claim:
     @claim(
         id,
         statement=statement,
-        source=Source(FEDNOVA, "ours, about rounds of FedAvg, FedProx, FedNova; SCAFFOLD and FedDyn are external"),
+        source="ours, about rounds of FedAvg, FedProx, FedNova; SCAFFOLD and FedDyn are external",
         verdict=Verdict.CERTIFIED,
         assumptions=STRONG | SERVER if kept else UNLIKE,
         sizes="; ".join(f"{algorithm}, tau = {steps}" for algorithm, steps in sizes) + f"; eta_l = {', '.join(rates)}",
@@ -93,7 +93,7 @@ def _unlike(bound: Fraction) -> Dropped:
     statement="Where each kind of client, of equal numbers of steps, has two clients or more, the numbers of the "
     "tables are proved for any number of clients with kinds in these proportions, by the same multipliers divided "
     "among them",
-    source=Source(FEDNOVA, "ours, about rounds of FedAvg, FedProx, FedNova; SCAFFOLD and FedDyn are external"),
+    source="ours, about rounds of FedAvg, FedProx, FedNova; SCAFFOLD and FedDyn are external",
     verdict=Verdict.CERTIFIED,
     assumptions={"kinds": "clients take the steps of the table, in the same proportions"},
     sizes="checked for 3 clients where all take equally many steps, for 5 where these are one or two, and for 8 where "

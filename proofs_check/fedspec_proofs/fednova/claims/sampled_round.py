@@ -19,7 +19,7 @@ from fedspec.algorithms.fednova_sampled import FedNovaSampled
 from fedspec.arith import Vector
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.readings import SampledSteps, SampledWeights
-from fedspec_proofs.claim import FEDNOVA, Engine, Extent, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import Extent, Finding, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import decide
 from fedspec_proofs.engines.worst_case.certificates import Case, certified
@@ -157,7 +157,7 @@ drawn_round = claim(
     statement="FedNova with q draws: E F(x') - F(x) <= eta tau_eff (-|grad F(x)|^2/8 + tau_eff eta L (sigma^2 + 3 "
     "kappa^2)/q + 6 eta^2 L^2 sigma^2 B + 12 eta^2 L^2 kappa^2 C) for a round from any x, in every dimension, for all "
     "clients with Lipschitz gradients and any noise; summed over rounds, (182) for every T",
-    source=Source(FEDNOVA, "a round of the proof of (182) (L951): eqs. (157)-(179) (L860-940)"),
+    source="a round of the proof of (182) (L951): eqs. (157)-(179) (L860-940)",
     verdict=Verdict.CERTIFIED,
     assumptions={**CONDITIONS, "variance": f"{NOISE['noise']}; fresh for every draw"},
     sizes="; ".join(CASES) + "; SGD, two clients with p = 1/2, tau_eff = mean tau; eta in units of 1/L, beta^2 = 3/2; "
@@ -168,8 +168,7 @@ drawn_round = claim(
 @claim(
     "fednova.eq-177",
     statement="D <= 1 / (12 beta^2 + 1) gives 1/(1-D) <= 1 + 1/(12 beta^2) <= 2 and 3 D beta^2 / (1-D) <= 1/4",
-    source=Source(FEDNOVA, "the words above eq. (177) (L930)"),
-    engine=Engine.SMT,
+    source="the words above eq. (177) (L930)",
     extent=Extent.WHOLE,
     assumptions={"drift": "D <= 1 / (12 beta^2 + 1)", "beta": "beta^2 >= 1"},
 )

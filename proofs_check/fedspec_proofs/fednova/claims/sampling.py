@@ -12,9 +12,9 @@ from fedspec.mixing.sampling import sampled_steps, sampled_update, sampled_weigh
 from fedspec.plan import Plan, Setup
 from fedspec.problems.quadratic import given
 from fedspec.readings import SampledSteps, SampledWeights
-from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import Finding, Verdict, claim
 from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.draw import Draw, curried
 from fedspec_proofs.engines.expectation import mean, subsets, with_replacement
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.fednova.kit.bounds import rational
@@ -25,19 +25,16 @@ SIZES = ((2, 1), (2, 2), (3, 1), (3, 2), (3, 3))
 """Pairs of the number of clients and the number of draws."""
 
 
-def _unbiased(m: int, q: int, weights: SampledWeights, *, replace: bool) -> Body:
+@curried
+def _unbiased(draw: Draw, m: int, q: int, weights: SampledWeights, *, replace: bool) -> Iterable[Any]:
     """Mean of the new model, minus the update with all clients; tau_eff is a constant."""
-
-    def body(draw: Draw) -> Iterable[Any]:
-        p, d, x = shares(draw, m), draw("d", m, 1), draw("x", 1)
-        tau_eff, eta = draw("tau_eff", positive=True), draw("eta", positive=True)
-        total = 0
-        for chance, who in with_replacement(p, q) if replace else subsets(m, q):
-            w = sampled_weights(p[list(who)], clients=m, sampled_weights=weights)
-            total = total + chance * sampled_update(x, d[list(who)], w, tau_eff=tau_eff, eta_l=eta)
-        yield from total - sampled_update(x, d, p, tau_eff=tau_eff, eta_l=eta)
-
-    return body
+    p, d, x = shares(draw, m), draw("d", m, 1), draw("x", 1)
+    tau_eff, eta = draw("tau_eff", positive=True), draw("eta", positive=True)
+    total = 0
+    for chance, who in with_replacement(p, q) if replace else subsets(m, q):
+        w = sampled_weights(p[list(who)], clients=m, sampled_weights=weights)
+        total = total + chance * sampled_update(x, d[list(who)], w, tau_eff=tau_eff, eta_l=eta)
+    yield from total - sampled_update(x, d, p, tau_eff=tau_eff, eta_l=eta)
 
 
 def _scheme(weights: SampledWeights, *, replace: bool) -> Mapping[str, Body]:
@@ -47,8 +44,7 @@ def _scheme(weights: SampledWeights, *, replace: bool) -> Mapping[str, Body]:
 @claim(
     "fednova.footnote-1-with-replacement",
     statement="q draws with replacement with chances p_i and equal weights give the full update in expectation",
-    source=Source(FEDNOVA, "footnote 1, scheme (i) (L87); eqs. (153)-(154) (L839-843)"),
-    engine=Engine.SYMBOLIC,
+    source="footnote 1, scheme (i) (L87); eqs. (153)-(154) (L839-843)",
     sizes="up to three clients and draws, d = 1",
     assumptions={"law": "the chances are p_i", "fixed": "tau_eff does not depend on the sample"},
 )
@@ -71,8 +67,7 @@ def with_replacement_unbiased() -> Finding:
 @claim(
     "fednova.footnote-1-without-replacement",
     statement="q uniform draws without replacement and weights p_i m / q give the full update in expectation",
-    source=Source(FEDNOVA, "footnote 1, scheme (ii) (L87)"),
-    engine=Engine.SYMBOLIC,
+    source="footnote 1, scheme (ii) (L87)",
     sizes="up to three clients and draws, d = 1",
     assumptions={"law": "the draws are uniform"},
 )
@@ -97,11 +92,8 @@ def _algorithm_1(p: tuple[int, int], who: tuple[int, ...], tau: tuple[int, int],
     "fednova.algorithm-1",
     statement="For uniform draws or draws with chances p_i, the two laws of footnote 1, the mean of Algorithm 1's "
     "update is the full update",
-    source=Source(
-        FEDNOVA,
-        "ours, about Algorithm 1, line 6 (L969), which states no law of its draws, with footnote 1 (L87) and "
-        "App. G (L837)",
-    ),
+    source="ours, about Algorithm 1, line 6 (L969), which states no law of its draws, with footnote 1 (L87) and "
+    "App. G (L837)",
     verdict=Verdict.REFUTED,
 )
 def box_is_biased() -> Finding:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from fedspec_proofs.claim import FEDNOVA, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import Finding, Verdict, claim
 from fedspec_proofs.fednova.claims.strongly_convex import UNLIKE, without
 from fedspec_proofs.worst_cases.outer_claims import factors
 from fedspec_proofs.worst_cases.several_rounds import Several, problem_of
@@ -67,7 +67,7 @@ _FOUND = TABLE.rows()
     "fednova.several-rounds",
     statement="After R rounds of FedAvg or FedNova from |x - x*| <= 1 |x_R - x*|^2 is at most the number of the table; "
     "and at most the number beside it, by single rounds one after another",
-    source=Source(FEDNOVA, "ours, about rounds of FedAvg and FedNova"),
+    source="ours, about rounds of FedAvg and FedNova",
     verdict=Verdict.CERTIFIED,
     assumptions=UNLIKE,
     sizes=f"two clients; tau = (2, 2), (1, 3); eta_l = {each(_FOUND, 'eta_l')}; "
@@ -93,6 +93,6 @@ momentum = factors(
     "fednova.outer-factors",
     "In a round of FedAvgM, heavy ball or Nesterov, a positive definite quadratic form in the difference of two states "
     "(x, v) changes by at most the number of the table, whatever the clients: below 1 its rounds go to one model",
-    Source(FEDNOVA, "ours, about server momentum (L204, L244); with DiLoCo's numbers and SGD for its clients' AdamW"),
+    "ours, about server momentum (L204, L244); with DiLoCo's numbers and SGD for its clients' AdamW",
     ("fedavgm",),
 )

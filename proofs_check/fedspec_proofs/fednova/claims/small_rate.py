@@ -21,11 +21,11 @@ from fedspec.mixing.accumulation import a_norm
 from fedspec.mixing.nova import general_weights
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights, TauEff
-from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Second, Source, Verdict, claim
+from fedspec_proofs.claim import Dropped, Engine, Finding, Second, Verdict, claim
 from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.draw import Draw, Rationals
+from fedspec_proofs.engines.draw import Draw, Rationals, curried
 from fedspec_proofs.engines.exact import generator
-from fedspec_proofs.engines.identities import Body, identities, symbolic
+from fedspec_proofs.engines.identities import identities, symbolic
 from fedspec_proofs.engines.symbolic import normal_form, vanishes
 from fedspec_proofs.fednova.claims.limits import STEPS, blank, hyper, own_weights, scalar
 from fedspec_proofs.fednova.kit.bounds import rational
@@ -97,7 +97,7 @@ def _shrinks(steps: tuple[int, ...], rng: np.random.Generator) -> tuple[int, lis
     statement="Quadratics of any curvature, as eta_l -> 0: the limit of FedAvg tends to the minimiser of sum p_i tau_i "
     "F_i, that of averaging with any solver to the minimiser of sum p_i ||a_i||_1 F_i, and that of FedNova to the "
     "minimiser of sum p_i F_i",
-    source=Source(FEDNOVA, "ours, after eq. (30) (L385), which has H_i = I and FedAvg: Lemma 1 beyond them"),
+    source="ours, after eq. (30) (L385), which has H_i = I and FedAvg: Lemma 1 beyond them",
     engine=Engine.SYMBOLIC,
     sizes="d = 1, two clients, tau = (1, 2), (2, 3)",
     assumptions={"rate": "eta_l -> 0"},
@@ -136,25 +136,22 @@ def small_rate() -> Finding:
     "fednova.limit-proximal-alpha-one",
     statement="At alpha = 1 FedProx weights the clients by p_i: tau_eff = 1, w = p, and its limit tends to the "
     "minimiser of sum p_i F_i as eta_l -> 0",
-    source=Source(FEDNOVA, "eq. (7) and the discussion of mu (L124-126, L185)"),
-    engine=Engine.SYMBOLIC,
+    source="eq. (7) and the discussion of mu (L124-126, L185)",
     sizes="d = 1, two clients, tau = (1, 2), (2, 3)",
     assumptions={"alpha": "alpha = eta_l mu = 1"},
 )
 def alpha_one() -> Finding:
     """Proof for one coordinate, two clients, tau = (1, 2) and (2, 3); counterexample: alpha = 1/2."""
 
-    def body(steps: tuple[int, ...], alpha: Any = 1) -> Body:
-        def run(draw: Draw) -> Iterable[Any]:
-            eta = small() if draw is symbolic else draw("eta", positive=True) / 97
-            s = scalar(draw, FedProx(eta_l=eta, mu=alpha / eta), steps)
-            p, norms = s.shares(), s.norms()
-            yield from norms - 1
-            yield from general_weights(p, norms, NovaWeights.IMPLIED) - p
-            if draw is symbolic:
-                yield _tends(("", s, s.problem.minimiser(p)))
-
-        return run
+    @curried
+    def body(draw: Draw, steps: tuple[int, ...], alpha: Any = 1) -> Iterable[Any]:
+        eta = small() if draw is symbolic else draw("eta", positive=True) / 97
+        s = scalar(draw, FedProx(eta_l=eta, mu=alpha / eta), steps)
+        p, norms = s.shares(), s.norms()
+        yield from norms - 1
+        yield from general_weights(p, norms, NovaWeights.IMPLIED) - p
+        if draw is symbolic:
+            yield _tends(("", s, s.problem.minimiser(p)))
 
     half = sympy.Rational(1, 2)
     return identities(
@@ -176,7 +173,7 @@ def _rounded(q: Fraction, like: str) -> str:
     "fednova.default-tau-eff-diverges",
     statement="FedNova with its default tau_eff can diverge where FedAvg converges: H = 1, tau = (1, 100), eta_l = "
     "0.1, and tau = (10, 100), eta_l = 0.5",
-    source=Source(FEDNOVA, "ours, about eq. (12) (L198); the proof of Theorem 1 asks eta_l L tau_eff <= 1/2"),
+    source="ours, about eq. (12) (L198); the proof of Theorem 1 asks eta_l L tau_eff <= 1/2",
     engine=Engine.EXACT,
     assumptions={"default": "tau_eff = sum p_i ||a_i||_1"},
 )
@@ -207,7 +204,7 @@ def proximal_example(eta: Scalar) -> Setting:
     "fednova.limit-proximal-finite-rate",
     statement="FedProx at alpha = 1 has w = p, yet for F_1 = x^2/2, F_2 = (x-1)^2, two steps, its limit is 12/19 at "
     "eta_l = 1/8, where the gradient of F is -1/19",
-    source=Source(FEDNOVA, "ours, against the consistency at alpha = 1 (L185) and Theorem 1 for FedProx (L155-165)"),
+    source="ours, against the consistency at alpha = 1 (L185) and Theorem 1 for FedProx (L155-165)",
     engine=Engine.EXACT,
     assumptions={"finite": "the rate is not taken to zero"},
 )

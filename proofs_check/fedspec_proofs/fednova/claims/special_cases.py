@@ -13,11 +13,11 @@ from fedspec.mixing.accumulation import accumulation
 from fedspec.mixing.nova import effective_steps, general_weights
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights, Solver, TauEff
-from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Extent, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.draw import Draw, several
-from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.draw import Draw, curried, several
+from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.fednova.kit.bounds import drift, printed, rational, reach, spread, squares
 from fedspec_proofs.fednova.kit.responses import below_one, shares
 from fedspec_proofs.fednova.kit.settings import Setting
@@ -33,28 +33,24 @@ def _made(p: Any, steps: tuple[int, ...], solver: Solver, **rates: Any) -> tuple
     return a, w, effective_steps(p, norms, steps, TauEff.WEIGHTED_NORM)
 
 
-def _fedavg(steps: tuple[int, ...], solver: Solver = Solver.SGD) -> Body:
+@curried
+def _fedavg(draw: Draw, steps: tuple[int, ...], solver: Solver = Solver.SGD) -> Iterable[Any]:
     """(121)-(124) minus the values from the accumulation vectors."""
-
-    def body(draw: Draw) -> Iterable[Any]:
-        p = shares(draw, len(steps))
-        a, w, length = _made(p, steps, solver, rho=rational(1, 2))
-        mean = sum(p_i * tau for p_i, tau in zip(p, steps, strict=True))
-        variance = sum(p_i * tau**2 for p_i, tau in zip(p, steps, strict=True)) - mean**2
-        yield length - mean
-        yield spread(a, w, length) - len(steps) * sum(p_i**2 * tau for p_i, tau in zip(p, steps, strict=True)) / mean
-        yield drift(a, w) - (mean - 1 + variance / mean)
-        yield max(map(reach, a)) - max(steps) * (max(steps) - 1)
-
-    return body
+    p = shares(draw, len(steps))
+    a, w, length = _made(p, steps, solver, rho=rational(1, 2))
+    mean = sum(p_i * tau for p_i, tau in zip(p, steps, strict=True))
+    variance = sum(p_i * tau**2 for p_i, tau in zip(p, steps, strict=True)) - mean**2
+    yield length - mean
+    yield spread(a, w, length) - len(steps) * sum(p_i**2 * tau for p_i, tau in zip(p, steps, strict=True)) / mean
+    yield drift(a, w) - (mean - 1 + variance / mean)
+    yield max(map(reach, a)) - max(steps) * (max(steps) - 1)
 
 
 @claim(
     "fednova.eq-11",
     statement="FedAvg has tau_eff = E_p tau, A = m sum p_i^2 tau_i / E_p tau, B = E_p tau - 1 + var_p tau / E_p tau, "
     "C = tau_max (tau_max - 1)",
-    source=Source(FEDNOVA, "eq. (11) (L181), eqs. (121)-(125) (L719-726)"),
-    engine=Engine.SYMBOLIC,
+    source="eq. (11) (L181), eqs. (121)-(125) (L719-726)",
     sizes="tau = (1, 1), (1, 2), (2, 3), (4, 2), (1, 2, 3)",
     assumptions={"sgd": "the local solver is SGD: a_i is a vector of ones"},
 )
@@ -67,34 +63,30 @@ def fedavg_constants() -> Finding:
     return identities(bodies, without={"sgd": {"momentum, tau = (1, 2)": _fedavg((1, 2), Solver.MOMENTUM)}})
 
 
-def _fedprox(steps: tuple[int, ...], solver: Solver = Solver.PROXIMAL) -> Body:
+@curried
+def _fedprox(draw: Draw, steps: tuple[int, ...], solver: Solver = Solver.PROXIMAL) -> Iterable[Any]:
     """(127)-(131) minus the values from the accumulation vectors."""
-
-    def body(draw: Draw) -> Iterable[Any]:
-        p, alpha = shares(draw, len(steps)), below_one(draw("alpha", positive=True))
-        b = 1 - alpha
-        a, w, length = _made(p, steps, solver, alpha=alpha)
-        r = [1 - b**tau for tau in steps]
-        total = sum(p_i * r_i for p_i, r_i in zip(p, r, strict=True))
-        second = [(1 - b ** (2 * tau)) / (1 - b**2) for tau in steps]
-        for a_i, s_i, w_i, p_i, r_i in zip(a, second, w, p, r, strict=True):
-            yield squares(a_i) - s_i
-            yield w_i - p_i * r_i / total
-        yield length - total / alpha
-        yield spread(a, w, length) - len(steps) * alpha / total * sum(
-            p_i**2 * s_i for p_i, s_i in zip(p, second, strict=True)
-        )
-        yield drift(a, w) - sum(p_i * r_i / total * (s_i - 1) for p_i, r_i, s_i in zip(p, r, second, strict=True))
-        yield from (reach(a_i) - r_i / alpha * (r_i / alpha - 1) for a_i, r_i in zip(a, r, strict=True))
-
-    return body
+    p, alpha = shares(draw, len(steps)), below_one(draw("alpha", positive=True))
+    b = 1 - alpha
+    a, w, length = _made(p, steps, solver, alpha=alpha)
+    r = [1 - b**tau for tau in steps]
+    total = sum(p_i * r_i for p_i, r_i in zip(p, r, strict=True))
+    second = [(1 - b ** (2 * tau)) / (1 - b**2) for tau in steps]
+    for a_i, s_i, w_i, p_i, r_i in zip(a, second, w, p, r, strict=True):
+        yield squares(a_i) - s_i
+        yield w_i - p_i * r_i / total
+    yield length - total / alpha
+    yield spread(a, w, length) - len(steps) * alpha / total * sum(
+        p_i**2 * s_i for p_i, s_i in zip(p, second, strict=True)
+    )
+    yield drift(a, w) - sum(p_i * r_i / total * (s_i - 1) for p_i, r_i, s_i in zip(p, r, second, strict=True))
+    yield from (reach(a_i) - r_i / alpha * (r_i / alpha - 1) for a_i, r_i in zip(a, r, strict=True))
 
 
 @claim(
     "fednova.eq-127",
     statement="The closed forms of w, tau_eff, A, B and of ||a_i||_1 (||a_i||_1 - 1), whose largest is C, for FedProx",
-    source=Source(FEDNOVA, "eqs. (127)-(131) (L744-751)"),
-    engine=Engine.SYMBOLIC,
+    source="eqs. (127)-(131) (L744-751)",
     sizes="tau = (1, 1), (1, 2), (2, 3), (4, 2), (1, 2, 3)",
     assumptions={"proximal": "the local solver is proximal SGD"},
 )
@@ -106,25 +98,21 @@ def fedprox_constants() -> Finding:
     return identities(bodies, without={"proximal": {"SGD, tau = (1, 2)": _fedprox((1, 2), Solver.SGD)}}, instances=10)
 
 
-def _no_pull(steps: tuple[int, ...], alpha: Any = 0) -> Body:
+@curried
+def _no_pull(draw: Draw, steps: tuple[int, ...], alpha: Any = 0) -> Iterable[Any]:
     """FedProx's constants at alpha = 0 less FedAvg's."""
-
-    def body(draw: Draw) -> Iterable[Any]:
-        p = shares(draw, len(steps))
-        both = []
-        for solver, pull in ((Solver.PROXIMAL, alpha), (Solver.SGD, 0)):
-            a, w, length = _made(p, steps, solver, alpha=p[0] * 0 + pull)
-            both.append((length, spread(a, w, length), drift(a, w), *map(reach, a)))
-        yield from (x - y for x, y in zip(*both, strict=True))
-
-    return body
+    p = shares(draw, len(steps))
+    both = []
+    for solver, pull in ((Solver.PROXIMAL, alpha), (Solver.SGD, 0)):
+        a, w, length = _made(p, steps, solver, alpha=p[0] * 0 + pull)
+        both.append((length, spread(a, w, length), drift(a, w), *map(reach, a)))
+    yield from (x - y for x, y in zip(*both, strict=True))
 
 
 @claim(
     "fednova.eq-132",
     statement="As alpha -> 0 the constants A, B, C of FedProx tend to those of FedAvg",
-    source=Source(FEDNOVA, "eq. (132) (L757)"),
-    engine=Engine.SYMBOLIC,
+    source="eq. (132) (L757)",
     sizes="tau = (1, 1), (1, 2), (2, 3), (4, 2), (1, 2, 3)",
     assumptions={"alpha": "alpha -> 0"},
 )
@@ -151,7 +139,7 @@ def _as_in_126(steps: tuple[int, ...], examples: tuple[int, ...]) -> bool:
     statement="For FedAvg with p = 1/m tau_eff = tau_bar, A = 1, B = tau_bar - 1 + var tau / tau_bar and C = tau_max "
     "(tau_max - 1), so that (97) at eta = sqrt(m / (tau_bar T)) is (126), and its rounds those of "
     "fednova.theorem-1-round for SGD",
-    source=Source(FEDNOVA, "Corollary 1 (L730): from (97) to (126)"),
+    source="Corollary 1 (L730): from (97) to (126)",
     engine=Engine.EXACT,
     sizes="m <= 3, tau_i <= 4",
     assumptions={"equal": "p = 1/m"},
@@ -182,7 +170,7 @@ def _best(draw: Draw, *, cube: bool = True) -> Iterable[Any]:
     "fednova.eq-139",
     statement="alpha tau_bar / sqrt(m tau_bar T) + m / (alpha^2 tau_bar T) is smallest at alpha = 2^(1/3) (m / "
     "tau_bar)^(1/2) T^(-1/6), where it is (3/2) 2^(1/3) T^(-2/3)",
-    source=Source(FEDNOVA, "eqs. (139)-(141) (L786-794), with the factor that O() swallows"),
+    source="eqs. (139)-(141) (L786-794), with the factor that O() swallows",
     engine=Engine.SYMBOLIC,
     extent=Extent.WHOLE,
     assumptions={"cube": "c^3 = 2"},

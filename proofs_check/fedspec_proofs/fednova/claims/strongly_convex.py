@@ -16,7 +16,7 @@ import numpy as np
 
 from fedspec.client.proximal import proximal_sgd
 from fedspec.plan import Oracle
-from fedspec_proofs.claim import FEDNOVA, Claim, Dropped, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import Claim, Dropped, Engine, Finding, Verdict, claim, false
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decided
 from fedspec_proofs.engines.draw import Draw
@@ -143,10 +143,6 @@ NEARER = (
 )
 
 
-def _cases(all_listed: Sequence[Listed], claimed: Callable[[Round, Any], Problem]) -> dict[str, Case]:
-    return {str(one): one.case(claimed) for one in all_listed}
-
-
 def _claim(
     id: str,
     statement: str,
@@ -160,12 +156,12 @@ def _claim(
     return claim(
         id,
         statement=statement,
-        source=Source(FEDNOVA, place),
+        source=place,
         engine=Engine.WORST_CASE,
         verdict=verdict,
         assumptions=assumptions,
         sizes="; ".join(map(str, listed)) + f"; {listed[0].letter} in units of 1/L",
-    )(certified(id, _cases(listed, claimed), without))
+    )(certified(id, {str(one): one.case(claimed) for one in listed}, without))
 
 
 def _fixed(r: Round, parabolas: Sequence[Parabola]) -> Fraction:
@@ -246,7 +242,7 @@ def _small(rng: np.random.Generator) -> Mapping[str, Fraction]:
     statement="Rounds of FedAvg or FedProx from x and y, n strongly convex clients, any weights p_i, numbers tau_i of "
     "steps, end at most sum p_i m(tau_i) |x - y| apart, m(0) = 1, m(k+1) = (1 - eta (mu + mu')) m(k) + eta mu' < 1, "
     "mu' FedProx's mu: one model is left where it is by a round, and rounds go there from everywhere",
-    source=Source(FEDNOVA, "ours, about the limits of eqs. (24)-(28) (L357-373), for clients that are no quadratics"),
+    source="ours, about the limits of eqs. (24)-(28) (L357-373), for clients that are no quadratics",
     assumptions={
         "strong": "every F_i is mu-strongly convex, 0 < mu < L",
         "smooth": "every F_i has gradients that are Lipschitz with constant L, in any dimension",

@@ -14,7 +14,7 @@ from typing import Any
 from fedspec.algorithms.fednova import FedNova
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import Solver, TauEff
-from fedspec_proofs.claim import FEDNOVA, SUMMED, Engine, Extent, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import SUMMED, Extent, Finding, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decided
 from fedspec_proofs.engines.certificate import adds_up
@@ -26,7 +26,7 @@ from fedspec_proofs.fednova.claims.assembly import rounds
 from fedspec_proofs.fednova.kit.bounds import Constants, printed, rational, theorem_1
 from fedspec_proofs.fednova.kit.runs import ASSUMPTIONS, SCHEDULES, Run, bound, by_hand, with_dropped
 from fedspec_proofs.fednova.kit.settings import Setting, record_of
-from fedspec_proofs.kit.adding import confirmed
+from fedspec_proofs.kit.adding import followed
 
 TRIES = 300
 
@@ -78,10 +78,7 @@ def search_bound(solvers: tuple[Solver, ...], constants: Any) -> Finding:
 def bound_over_rounds(looked: Finding) -> Finding:
     """Proof of a bound over rounds by adding its steps, confirmed at runs, also without each assumption."""
     proof = identities({SUMMED.format("fednova.rounds-assembly"): adds_up(rounds)})
-    found = confirmed((proof,), looked, 1)
-    if found.verdict is not Verdict.PROVED:
-        return found
-    return replace(found, evidence=f"{proof.evidence}\n{looked.evidence}", second=proof.second)
+    return followed(proof, looked, 1)
 
 
 @claim(
@@ -90,8 +87,7 @@ def bound_over_rounds(looked: Finding) -> Finding:
     "sigma^2 A / m + 6 eta^2 L^2 sigma^2 B + 12 eta^2 L^2 kappa^2 C, whatever w and tau_eff; at eta = sqrt(m / "
     "(tau_bar T)), with T so large that (98) and (99) hold, it is (8) with the constants of claim eq-8. FedProx, which "
     "the theorem has as an instance, is not covered: claim theorem-1-fedprox",
-    source=Source(FEDNOVA, "Theorem 1 (L155) as eqs. (97)-(99) (L616-623)"),
-    engine=Engine.SYMBOLIC,
+    source="Theorem 1 (L155) as eqs. (97)-(99) (L616-623)",
     extent=Extent.PART,
     assumptions=ASSUMPTIONS,
     chain="rounds-assembly eq-101 eq-8",
@@ -133,8 +129,7 @@ def _other_rate(draw: Draw) -> Iterable[Any]:
     "fednova.eq-8",
     statement="At eta = sqrt(m / (tau_bar T)) the right side of (97) is that of (8) with the constants 4, 4 L, 6 L^2 "
     "and 12 L^2",
-    source=Source(FEDNOVA, "eq. (102) (L637), the right side of eq. (8) (L159)"),
-    engine=Engine.SYMBOLIC,
+    source="eq. (102) (L637), the right side of eq. (8) (L159)",
     extent=Extent.WHOLE,
     assumptions={"rate": "eta = sqrt(m / (tau_bar T))"},
 )
@@ -148,7 +143,7 @@ def at_the_rate() -> Finding:
 @claim(
     "fednova.eq-101",
     statement="eta L <= min(1 / (max ||a_i||_1 sqrt(2 beta^2 + 1)), 1 / tau_eff) / 2 is enough for (98) and (99)",
-    source=Source(FEDNOVA, "eqs. (98)-(101) (L622-631)"),
+    source="eqs. (98)-(101) (L622-631)",
     extent=Extent.WHOLE,
     assumptions={
         "first": "2 eta L tau_eff <= 1",
@@ -189,8 +184,7 @@ def _leading(draw: Draw, *, spread: bool = False) -> Iterable[Any]:
 @claim(
     "fednova.linear-speed-up",
     statement="With gamma times as many clients the first two terms of (8) are what they were after T / gamma rounds",
-    source=Source(FEDNOVA, "linear speed-up (L192)"),
-    engine=Engine.SYMBOLIC,
+    source="linear speed-up (L192)",
     extent=Extent.PART,
     assumptions={"spread": "A, tau_bar, tau_eff, the gap and sigma^2 are the same with more clients"},
 )
@@ -207,8 +201,7 @@ def speed_up() -> Finding:
     "fednova.experiments",
     statement="FedNova is 6 to 9 percent more accurate than FedAvg on CIFAR-10 split unevenly, and needs about half "
     "the rounds",
-    source=Source(FEDNOVA, "Table 1 (L225) and sec. 6"),
-    engine=Engine.EXACT,
+    source="Table 1 (L225) and sec. 6",
     verdict=Verdict.UNDECIDABLE,
 )
 def experiments() -> Finding:

@@ -9,7 +9,7 @@ from typing import Any
 from fedspec.algorithms.fednova import FedNova
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights, Solver
-from fedspec_proofs.claim import FEDNOVA, Engine, Extent, Finding, Severity, Source, Verdict, claim
+from fedspec_proofs.claim import Engine, Extent, Finding, Severity, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
@@ -57,7 +57,7 @@ def dissimilar(draw: Draw, apart: int = 1) -> Statement:
     "fednova.theorem-1-fedprox",
     statement="(97) as an inequality with its constants 4, 4, 6, 12, for FedProx with A, B and C of eq. (9), at every "
     "alpha = eta mu of [0, 1]; of (8), whose O() swallows constants, nothing is said",
-    source=Source(FEDNOVA, "eqs. (97)-(99) (L616-623), with FedProx as an instance (L120-126, L185, L753)"),
+    source="eqs. (97)-(99) (L616-623), with FedProx as an instance (L120-126, L185, L753)",
     severity=Severity.FALSE_RESULT,
     assumptions=ASSUMPTIONS,
 )
@@ -106,7 +106,7 @@ def fails_for_fedprox() -> Finding:
     "fednova.theorem-1-fedprox-repaired",
     statement="(97) holds for FedProx with B' = sum w_i max_k ||a_i^(k)||_2^2 and C' = max_i max_k "
     "||a_i^(k)||_1^2 for B and C, k <= tau_i - 1, a_i^(k) the accumulation vector of the first k local steps",
-    source=Source(FEDNOVA, "ours, in place of eq. (97) (L616) for FedProx"),
+    source="ours, in place of eq. (97) (L616) for FedProx",
     engine=Engine.MOMENTS,
     verdict=Verdict.NOT_CONTRADICTED,
     extent=Extent.WHOLE,
@@ -135,7 +135,7 @@ def uniform_share(k: int) -> tuple[Run, Any, Any]:
     "fednova.eq-8-fedprox",
     statement="(8) for FedProx with one constant, 1000, in its O() for all kappa^2, which (8) displays, where L = 2 "
     "and the gap is at most 1",
-    source=Source(FEDNOVA, "ours, about eq. (8) (L159), whose O() swallows all constants including L (L161)"),
+    source="ours, about eq. (8) (L159), whose O() swallows all constants including L (L161)",
     verdict=Verdict.REFUTED,
     assumptions=ASSUMPTIONS,
 )

@@ -14,12 +14,12 @@ from fedspec.mixing.accumulation import a_norm
 from fedspec.mixing.nova import general_weights
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights, Solver
-from fedspec_proofs.claim import FEDNOVA, Engine, Extent, Finding, Severity, Source, claim
+from fedspec_proofs.claim import Extent, Finding, Severity, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw, several
-from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.draw import Draw, curried, several
+from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fednova.kit.bounds import chi_squared, rational
 from fedspec_proofs.fednova.kit.settings import Setting
@@ -42,18 +42,15 @@ def _parts(p: Any, w: Any, g: Any) -> tuple[Any, Any, Any, Any, Any]:
     return sum((p - w) * g) ** 2, chi_squared(p, w), sum(w * v**2), squares, mean
 
 
-def _lagrange(m: int, *, sums: bool = True) -> Body:
+@curried
+def _lagrange(draw: Draw, m: int, *, sums: bool = True) -> Iterable[Any]:
     """chi^2 V = |grad F - grad F~|^2 + squares, and V = sum w_i g_i^2 - mean^2, for gradients of one coordinate."""
-
-    def body(draw: Draw) -> Iterable[Any]:
-        p, w, g = draw("p", m, positive=True), draw("w", m, positive=True), draw("g", m)
-        if sums:
-            p[-1], w[-1] = 1 - sum(p[:-1]), 1 - sum(w[:-1])
-        difference, chi2, V, squares, mean = _parts(p, w, g)
-        yield chi2 * V - difference - squares
-        yield V - (sum(w * g**2) - mean**2)
-
-    return body
+    p, w, g = draw("p", m, positive=True), draw("w", m, positive=True), draw("g", m)
+    if sums:
+        p[-1], w[-1] = 1 - sum(p[:-1]), 1 - sum(w[:-1])
+    difference, chi2, V, squares, mean = _parts(p, w, g)
+    yield chi2 * V - difference - squares
+    yield V - (sum(w * g**2) - mean**2)
 
 
 def _one_client(draw: Draw) -> Iterable[Any]:
@@ -91,8 +88,7 @@ def _concludes(draw: Draw) -> Statement:
 @claim(
     "fednova.lemma-3",
     statement="|grad F - grad F~|^2 <= chi^2(p||w) [(beta^2 - 1) |grad F~|^2 + kappa^2]",
-    source=Source(FEDNOVA, "Lemma 3 (L643)"),
-    engine=Engine.SMT,
+    source="Lemma 3 (L643)",
     extent=Extent.WHOLE,
     assumptions=LEMMA,
 )
@@ -143,8 +139,7 @@ def _passes(draw: Draw) -> Statement:
 @claim(
     "fednova.eq-110",
     statement="|grad F|^2 <= 2 [chi^2 (beta^2 - 1) + 1] |grad F~|^2 + 2 chi^2 kappa^2 follows from Lemma 3",
-    source=Source(FEDNOVA, "eqs. (109)-(110) (L668-669)"),
-    engine=Engine.SMT,
+    source="eqs. (109)-(110) (L668-669)",
     extent=Extent.WHOLE,
     assumptions={
         "Lemma 3": "|grad F - grad F~|^2 <= chi^2 [(beta^2 - 1) |grad F~|^2 + kappa^2], beta^2 >= 1 and kappa^2 >= 0"
@@ -175,8 +170,7 @@ def _averages(draw: Draw) -> Statement:
     "fednova.theorem-2",
     statement="min_t E|grad F|^2 <= (1/T) sum E|grad F|^2 <= 2 [chi^2(p||w) (beta^2 - 1) + 1] eps_opt + 2 chi^2(p||w) "
     "kappa^2, eps_opt = (1/T) sum E|grad F~|^2",
-    source=Source(FEDNOVA, "Theorem 2 (L169), with the expectation that its left side lacks, and eqs. (111)-(113)"),
-    engine=Engine.SMT,
+    source="Theorem 2 (L169), with the expectation that its left side lacks, and eqs. (111)-(113)",
     extent=Extent.PART,
     assumptions=DISSIMILAR,
 )
@@ -197,7 +191,7 @@ def by_lemma_3() -> Finding:
     "fednova.only-two-cases",
     statement="Taken literally: there is no objective inconsistency only where all clients take the same steps with "
     "the same solver or have the same function",
-    source=Source(FEDNOVA, "discussion of Theorem 2 (L177), with the decayed rates of L128"),
+    source="discussion of Theorem 2 (L177), with the decayed rates of L128",
     severity=Severity.FALSE_RESULT,
 )
 def a_third_case() -> Finding:

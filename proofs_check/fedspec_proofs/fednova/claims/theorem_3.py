@@ -12,7 +12,7 @@ from typing import Any
 from fedspec.algorithms.fednova import FedNova
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights, Solver, TauEff
-from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Extent, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import Dropped, Extent, Finding, Verdict, claim
 from fedspec_proofs.engines import exact, moments
 from fedspec_proofs.fednova.claims.own_tau_eff import Rounds, fails_as_printed, weighted
 from fedspec_proofs.fednova.claims.theorem_1 import ONE, bound_over_rounds, far, thrown, two_unlike
@@ -118,8 +118,7 @@ def _at_rest() -> Dropped:
     "round to round: (147) with averages over the rounds weighted by tau_eff^(t); as printed, with plain averages, "
     "where tau_eff is one. FedProx is not covered, and the rate O(1/sqrt(m tau~ T)), its constants hidden, is not "
     "derived",
-    source=Source(FEDNOVA, "Theorem 3 (L208) as eq. (147) (L817)"),
-    engine=Engine.SYMBOLIC,
+    source="Theorem 3 (L208) as eq. (147) (L817)",
     extent=Extent.PART,
     assumptions=THEOREM,
     chain="rounds-assembly",

@@ -17,10 +17,10 @@ from fedspec.mixing.control_variates import cross_client
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.problems.quadratic import QuadraticClients, given
 from fedspec.readings import Loop, Solver, Stored
-from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Severity, Source, Verdict, claim
+from fedspec_proofs.claim import Finding, Severity, Verdict, claim
 from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.draw import Draw, curried
+from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.fednova.claims.lower_bound import half_of
 from fedspec_proofs.fednova.kit.bounds import rational
 from fedspec_proofs.fednova.kit.responses import Hyper, hyper
@@ -28,11 +28,6 @@ from fedspec_proofs.fednova.kit.settings import record_of
 from fedspec_proofs.refutation import refutation
 
 HALF = rational(1, 2)
-
-
-def _two(e: tuple[int, int]) -> QuadraticClients:
-    """F_i = (x - e_i)^2 / 2."""
-    return QuadraticClients(exact.vector(1, 1).reshape(2, 1, 1), exact.vector(*e).reshape(2, 1))
 
 
 @dataclass
@@ -52,7 +47,7 @@ class Watched:
     "fednova.algorithm-2",
     statement="Algorithm 2, line 13: d_i = (x - x_i) / (eta ||a_i||_1) is the normalised gradient G_i a_i / "
     "||a_i||_1 of eq. (12), G_i the gradients g_i of L99 without the correction",
-    source=Source(FEDNOVA, "Algorithm 2, lines 5 and 13 (L977, L985), against eq. (12) (L198) with the G_i of L99"),
+    source="Algorithm 2, lines 5 and 13 (L977, L985), against eq. (12) (L198) with the G_i of L99",
     severity=Severity.FALSE_RESULT,
 )
 def holds_the_correction() -> Finding:
@@ -63,7 +58,8 @@ def holds_the_correction() -> Finding:
     about 0 where -grad F_1(x*) = 1 is wanted.
     """
     h, steps = FedNovaAlg2(eta_l=rational(1, 1000), rho=HALF, stored=Stored.CORRECTED), (5, 5)
-    problem = _two((1, -1))
+    # F_i = (x - e_i)^2 / 2.
+    problem = QuadraticClients(exact.vector(1, 1).reshape(2, 1, 1), exact.vector(1, -1).reshape(2, 1))
     state = fednova_alg2.init(h, exact.vector(0), Setup((1, 1), {"x": (1,)}))
     a = accumulation(Solver.MOMENTUM, 5, rho=HALF)
     swings, d = [], rational(0)
@@ -97,29 +93,24 @@ def _kept(algorithm: Any, own: Any, h: Hyper, solver: Solver, tau: int, draw: Dr
     return difference
 
 
-def _stored(solver: Solver, tau: int) -> Body:
-    def body(draw: Draw) -> Iterable[Any]:
-        h = hyper(draw)
-        own = record_of(FedNovaVR, eta_l=h.eta, mu=h.mu, rho=h.rho, gamma=h.gamma, solver=solver)
-        yield from _kept(fednova_vr, own, h, solver, tau, draw)
-
-    return body
+@curried
+def _stored(draw: Draw, solver: Solver, tau: int) -> Iterable[Any]:
+    h = hyper(draw)
+    own = record_of(FedNovaVR, eta_l=h.eta, mu=h.mu, rho=h.rho, gamma=h.gamma, solver=solver)
+    yield from _kept(fednova_vr, own, h, solver, tau, draw)
 
 
-def _stored_as_printed(tau: int) -> Body:
-    def body(draw: Draw) -> Iterable[Any]:
-        h = hyper(draw)
-        own = FedNovaAlg2(eta_l=h.eta, rho=h.rho, stored=Stored.CORRECTED)
-        yield from _kept(fednova_alg2, own, h, Solver.MOMENTUM, tau, draw)
-
-    return body
+@curried
+def _stored_as_printed(draw: Draw, tau: int) -> Iterable[Any]:
+    h = hyper(draw)
+    own = FedNovaAlg2(eta_l=h.eta, rho=h.rho, stored=Stored.CORRECTED)
+    yield from _kept(fednova_alg2, own, h, Solver.MOMENTUM, tau, draw)
 
 
 @claim(
     "fednova.algorithm-2-repaired",
     statement="d_i = (x - x_i) / (eta ||a_i||_1) - c_i is G_i a_i / ||a_i||_1 over the gradients themselves",
-    source=Source(FEDNOVA, "ours, in place of Algorithm 2, line 13 (L985); the text (L204) with eq. (12) (L198)"),
-    engine=Engine.SYMBOLIC,
+    source="ours, in place of Algorithm 2, line 13 (L985); the text (L204) with eq. (12) (L198)",
     sizes="tau <= 3, d = 2",
     assumptions={"uncorrected": "c_i is taken off what is stored"},
 )
@@ -134,9 +125,7 @@ def without_the_correction() -> Finding:
     "fednova.algorithm-2-loop",
     statement="Index by index as printed, the loop of lines 6-10 for k = 0..tau-1, from the u^(0) = 0 and x^(0) of "
     "lines 2 and 3, makes tau steps, so that line 12 normalises by ||a_i||_1",
-    source=Source(
-        FEDNOVA, "ours, about the indices of Algorithm 2, lines 6-12 (L978-984), against eqs. (35)-(36) (L414-415)"
-    ),
+    source="ours, about the indices of Algorithm 2, lines 6-12 (L978-984), against eqs. (35)-(36) (L414-415)",
     verdict=Verdict.REFUTED,
 )
 def one_step_short() -> Finding:
@@ -159,23 +148,19 @@ def one_step_short() -> Finding:
     )
 
 
-def _cancel(m: int, *, sums: bool = True) -> Body:
+@curried
+def _cancel(draw: Draw, m: int, *, sums: bool = True) -> Iterable[Any]:
     """sum p_i c_i."""
-
-    def body(draw: Draw) -> Iterable[Any]:
-        n, d = draw("n", m, positive=True), draw("d", m, 2)
-        p = n / sum(n) if sums else n
-        yield from p @ cross_client(d, p)
-
-    return body
+    n, d = draw("n", m, positive=True), draw("d", m, 2)
+    p = n / sum(n) if sums else n
+    yield from p @ cross_client(d, p)
 
 
 @claim(
     "fednova.corrections-cancel",
     statement="sum p_i c_i = 0 for the corrections of L204, so that the server's step is the same with d_i or d_i "
     "+ c_i",
-    source=Source(FEDNOVA, "ours, about L204 and Algorithm 2, line 5 (L977)"),
-    engine=Engine.SYMBOLIC,
+    source="ours, about L204 and Algorithm 2, line 5 (L977)",
     sizes="two, three, four clients, d = 2",
     assumptions={"sums": "the p_i sum to one"},
 )

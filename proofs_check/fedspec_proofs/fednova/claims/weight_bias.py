@@ -12,10 +12,10 @@ import numpy as np
 from fedspec.mixing.accumulation import a_norm
 from fedspec.mixing.nova import general_weights
 from fedspec.readings import NovaWeights, Solver
-from fedspec_proofs.claim import FEDNOVA, Engine, Extent, Finding, Source, claim
+from fedspec_proofs.claim import Extent, Finding, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw, several
+from fedspec_proofs.engines.draw import Draw, curried, several
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fednova.kit.bounds import chi_squared, rational
@@ -33,8 +33,7 @@ def _pairs(draw: Draw, m: int, *, sums: bool = True) -> Iterable[Any]:
 @claim(
     "fednova.chi-by-pairs",
     statement="chi^2(p||w) is the sum over pairs of clients of p_i p_j (q + 1/q - 2), q = ||a_j||_1 / ||a_i||_1",
-    source=Source(FEDNOVA, "ours, for the chi^2 of Theorem 2 (L175) with the w of eq. (6) (L116)"),
-    engine=Engine.SYMBOLIC,
+    source="ours, for the chi^2 of Theorem 2 (L175) with the w of eq. (6) (L116)",
     sizes="two, three, four clients",
     assumptions={"sums": "the p_i sum to one"},
 )
@@ -44,18 +43,15 @@ def by_pairs() -> Finding:
     return identities(bodies, without={"sums": {"m = 2": lambda draw: _pairs(draw, 2, sums=False)}}, instances=10)
 
 
-def _ratios(longest: int) -> Any:
+@curried
+def _ratios(draw: Draw, longest: int) -> Statement:
     """The ratio of the norms for more and for fewer steps falls with alpha, and is at least one."""
-
-    def body(draw: Draw) -> Statement:
-        small, large = draw("small"), draw("large")
-        shown = {}
-        for n in range(2, longest + 1):
-            for m in range(1, n):
-                shown[f"tau = {n} over {m}"] = _prox(n, small) * _prox(m, large) >= _prox(n, large) * _prox(m, small)
-        return Statement({"order": every(small >= 0, small <= large), "one": large <= 1}, shown)
-
-    return body
+    small, large = draw("small"), draw("large")
+    shown = {}
+    for n in range(2, longest + 1):
+        for m in range(1, n):
+            shown[f"tau = {n} over {m}"] = _prox(n, small) * _prox(m, large) >= _prox(n, large) * _prox(m, small)
+    return Statement({"order": every(small >= 0, small <= large), "one": large <= 1}, shown)
 
 
 def _prox(n: int, alpha: Any) -> Any:
@@ -103,8 +99,7 @@ def _grows(draw: Draw) -> Statement:
 @claim(
     "fednova.chi-falls-with-alpha",
     statement="FedProx: as alpha grows from 0 to 1, chi^2(p||w) does not grow, whatever the tau_i",
-    source=Source(FEDNOVA, "the words after eq. (7) (L126) and the effect of mu (L185)"),
-    engine=Engine.SMT,
+    source="the words after eq. (7) (L126) and the effect of mu (L185)",
     sizes="two, three, four clients",
     assumptions={"order": "0 <= alpha <= alpha'", "one": "alpha' <= 1"},
 )
@@ -128,8 +123,7 @@ def falls() -> Finding:
     "fednova.tau-eff-falls-with-alpha",
     statement="FedProx: as alpha grows from 0 to 1, every ||a_i||_1 falls from tau_i to 1, and with them tau_eff, "
     "their mean with the weights p_i",
-    source=Source(FEDNOVA, "the words after eq. (7) (L126) and the effect of mu (L185)"),
-    engine=Engine.SMT,
+    source="the words after eq. (7) (L126) and the effect of mu (L185)",
     extent=Extent.WHOLE,
     assumptions={"order": "0 <= alpha <= alpha'", "one": "alpha' <= 1"},
 )

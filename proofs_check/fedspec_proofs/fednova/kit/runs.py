@@ -21,6 +21,7 @@ from fedspec.readings import NovaWeights, Solver, TauEff
 from fedspec_proofs.claim import Dropped, Finding
 from fedspec_proofs.engines import combine, moments
 from fedspec_proofs.engines.choose import Choose
+from fedspec_proofs.engines.draw import curried
 from fedspec_proofs.engines.search import Inequality, Sides
 from fedspec_proofs.fednova.kit.bounds import (
     Constants,
@@ -97,37 +98,34 @@ def dissimilarity_constants(choose: Choose, problem: QuadraticClients, w: Weight
     return beta2, rational(kappa2 * short), bool(short or kappa2 == 0)
 
 
-def run(solvers: tuple[Solver, ...]) -> Callable[[Choose], Run]:
+@curried
+def run(choose: Choose, solvers: tuple[Solver, ...]) -> Run:
     """Return a maker of random instances with one of the solvers; any constant given to the bound may be wrong."""
-
-    def make(choose: Choose) -> Run:
-        m, d = choose.of(2, 1, 2), choose.of(1, 1, 1, 2)
-        problem, top = quadratics(choose, m, d)
-        steps = tuple(choose.of(2, 1, 3, 4) for _ in range(m))
-        examples = tuple(choose.of(1, 1, 3) for _ in range(m))
-        eta = choose.of(*(rational(2) ** k for k in (-2, -3, -1, -5, 0, 2))) / top
-        alpha = choose.of(*map(rational, ("1", "1/2", "1", "1/8", "0")))
-        fixed = choose.of(False, True)
-        h = record_of(
-            FedNova,
-            eta_l=eta,
-            mu=alpha / eta,
-            rho=choose.of(*map(rational, ("1/2", "3/4", "0"))),
-            gamma=choose.of(*map(rational, ("1/2", "3/4", "1"))),
-            tau_eff=choose.of(*map(rational, ("1", "1/8", "4", "1/2"))),
-            solver=choose.of(*solvers),
-            nova_weights=choose.of(NovaWeights.NOVA, NovaWeights.IMPLIED),
-            tau_eff_choice=TauEff.FIXED if fixed else TauEff.WEIGHTED_NORM,
-        )
-        s = Setting(h, problem, steps, examples)
-        x = start(s) + (choose.vector(d, -2, 2, 2) if choose.of(False, True) else 0)
-        variance = choose.of(*map(rational, ("0", "0", "1", "1/16")))
-        beta2, kappa2, holds = dissimilarity_constants(choose, problem, weights(s))
-        L = top * choose.of(*map(rational, ("1", "1", "1/8")))
-        sigma2 = d * variance * choose.of(1, 1, 0)
-        return Run(s, top, variance, x, choose.of(16, 64, 1, 4), L, sigma2, beta2, kappa2, holds)
-
-    return make
+    m, d = choose.of(2, 1, 2), choose.of(1, 1, 1, 2)
+    problem, top = quadratics(choose, m, d)
+    steps = tuple(choose.of(2, 1, 3, 4) for _ in range(m))
+    examples = tuple(choose.of(1, 1, 3) for _ in range(m))
+    eta = choose.of(*(rational(2) ** k for k in (-2, -3, -1, -5, 0, 2))) / top
+    alpha = choose.of(*map(rational, ("1", "1/2", "1", "1/8", "0")))
+    fixed = choose.of(False, True)
+    h = record_of(
+        FedNova,
+        eta_l=eta,
+        mu=alpha / eta,
+        rho=choose.of(*map(rational, ("1/2", "3/4", "0"))),
+        gamma=choose.of(*map(rational, ("1/2", "3/4", "1"))),
+        tau_eff=choose.of(*map(rational, ("1", "1/8", "4", "1/2"))),
+        solver=choose.of(*solvers),
+        nova_weights=choose.of(NovaWeights.NOVA, NovaWeights.IMPLIED),
+        tau_eff_choice=TauEff.FIXED if fixed else TauEff.WEIGHTED_NORM,
+    )
+    s = Setting(h, problem, steps, examples)
+    x = start(s) + (choose.vector(d, -2, 2, 2) if choose.of(False, True) else 0)
+    variance = choose.of(*map(rational, ("0", "0", "1", "1/16")))
+    beta2, kappa2, holds = dissimilarity_constants(choose, problem, weights(s))
+    L = top * choose.of(*map(rational, ("1", "1", "1/8")))
+    sigma2 = d * variance * choose.of(1, 1, 0)
+    return Run(s, top, variance, x, choose.of(16, 64, 1, 4), L, sigma2, beta2, kappa2, holds)
 
 
 def rate(s: Setting) -> Any:

@@ -6,12 +6,13 @@ Several rounds are one program, or a chain of single rounds.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, overload
 
 from fedspec.errors import FedspecError
+from fedspec_proofs.engines.draw import curried
 from fedspec_proofs.engines.worst_case.attained import Attained, replayed, share
 from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.solving import attaining, first_proved, worst
@@ -90,14 +91,11 @@ def worst_case(asked: Any) -> Any:
     return Found(asked, bound, proof, found, share(claim, found) * bound if found else None, value)
 
 
-def _claims(problem: Problem, start: Fraction = Fraction(1)) -> Callable[[Fraction], Problem]:
+@curried
+def _claims(bound: Fraction, problem: Problem, start: Fraction = Fraction(1)) -> Problem:
     """Function that claims a bound, in units of ``start``, of what the problem bounds by zero."""
-
-    def claim_of(bound: Fraction) -> Problem:
-        right = Value(constant=bound / start)
-        return replace(problem, claimed=problem.claimed - right, right=right)
-
-    return claim_of
+    right = Value(constant=bound / start)
+    return replace(problem, claimed=problem.claimed - right, right=right)
 
 
 def several_certified(r: Several) -> Certified[Several]:

@@ -25,6 +25,13 @@ from fedspec_proofs.worst_cases.following_rates import Stretch, last_of, problem
 from fedspec_proofs.worst_cases.one_round import MU, Round, method_of
 from fedspec_proofs.worst_cases.search.one_round import UncertifiedError, largest, least_factor
 
+TRIED = ("1/32", "1/16", "1/8", "1/4", "1/2", "1", "3/2", "2")
+PULLED = ("1/32", "1/16", "1/8", "1/4", "1/2", "3/4", "1")
+"""Rates to try first, FedProx's none above 1/mu; the best rate is searched between the neighbours of the best."""
+
+PART = Fraction(99, 100)
+"""Share of the number at the best rate that must be proved at every other rate; more if parabolas suffice."""
+
 LARGEST = 40
 """Largest denominator of the rates that are tried."""
 
@@ -50,8 +57,8 @@ ALIKE = (MU, Fraction(1))
 """Curvatures of the quadratic clients to try; all clients get the same curvature."""
 
 
-def refined(r: Round, low: Fraction, high: Fraction) -> Round:
-    """Round with a simple fraction as its rate, near the best rate between ``low`` and ``high``.
+def refined(r: Round) -> Round:
+    """Round with a simple fraction as its rate, near the best rate between the neighbours of the best one tried.
 
     The search assumes that the worst case falls and then rises; its result is certified in any case.
 
@@ -63,8 +70,10 @@ def refined(r: Round, low: Fraction, high: Fraction) -> Round:
         one = replace(r, eta_l=str(rate))
         return least_factor(one) if r.keeps else largest(one)
 
-    plain = r.algorithm == method_of(r.steps)
-    return replace(r, eta_l=str(simplest(at, low, high, *((32, 2e-4) if plain else (LARGEST, LOST, NEAR)))))
+    tried = [Fraction(rate) for rate in (PULLED if r.algorithm == "fedprox" else TRIED)]
+    k = min(range(1, len(tried) - 1), key=lambda k: at(tried[k]))
+    limits = (32, 2e-4) if r.algorithm == method_of(r.steps) else (LARGEST, LOST, NEAR)
+    return replace(r, eta_l=str(simplest(at, tried[k - 1], tried[k + 1], *limits)))
 
 
 def simplest(
