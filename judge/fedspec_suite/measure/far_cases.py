@@ -36,7 +36,7 @@ from fedspec_suite.measure.conditioning import Danger, dangers
 from fedspec_suite.measure.hyper_pools import EDGES, POOLS, draw_hypers
 from fedspec_suite.measure.message_cases import finer
 from fedspec_suite.measure.part_cases import with_claimed
-from fedspec_suite.measure.rounding_cases import delicate
+from fedspec_suite.measure.rounding_cases import alike, delicate
 from fedspec_suite.measure.scenario import Scenario, arranged, sending
 from fedspec_suite.measure.scheduled_cases import varied
 from fedspec_suite.measure.setting import Reach, Setting
@@ -56,8 +56,8 @@ in the middle."""
 WORK = 2000
 """Upper bound of coordinates times steps in a usual large case: a few hundredths of a second of judging."""
 
-_NAMES = ("conv1.weight", "bn1.weight", "bn1.bias", "bn1.running_mean", "fc.weight", "fc.bias")
-"""Names of up to six blocks, as torch names those of a module."""
+_NAMES = ("scales.10", "scales.1", "bn1.weight", "bn1.bias", "bn1.running_mean", "fc.weight")
+"""Names of up to six blocks, as torch names those of a module: the first begins with the second, in its shape."""
 
 _AXES: tuple[tuple[int, ...], ...] = ((), (3,), (2, 2), (2, 3), (5, 1, 2))
 """The axes of a block before its last; of the last two, one is that of the first block of a case with many
@@ -75,6 +75,9 @@ _SOMETIMES = {"mantissas": 2, "magnitudes": 1, "sparse": 1, "edges": 1, "shares"
 
 _SEVERAL = 5
 """Number of clients above which two have no examples."""
+
+_IMMENSE = 4096.0
+"""Factor of the server's rate in some cases: no step is cut off, unless the rule says so."""
 
 _OUTLIER = 256.0
 """Factor of one client's change in some cases: no rule leaves out what is unlike the rest, unless its text says so."""
@@ -119,6 +122,11 @@ class _Draws:
         return float(np.dtype(self.setting.dtype).type(loss * self.scale**2))
 
     @property
+    def unusual(self) -> str:
+        """What else is unusual in a case with unusual numbers, by its turn; empty in most cases."""
+        return _UNUSUAL.get(self.turn % len(_SCALES), "") if self.side == "numbers" else ""
+
+    @property
     def work(self) -> int:
         """Largest cost of the case: more if it is to be larger than usual."""
         usual, mine = Reach(), self.reach
@@ -160,6 +168,8 @@ class _Draws:
         if self.side == "coordinates" and not self.setting.matrices and size >= 2 * prod(axes):
             # A few cases would have blocks of three and of four axes by luck.
             found[first] = (*axes, size // prod(axes))
+        if count > 1 and prod(found[_NAMES[1]]) == prod(found[first]):
+            found[_NAMES[1]] = found[first]
         return with_claimed(self.setting, found)
 
     def _axes(self, n: int) -> tuple[int, ...]:
@@ -193,6 +203,8 @@ class _Draws:
             # The subject squares it: the square must be exact.
             pools["tau"] = POOLS["tau"]
         reading = self.setting.algorithm.reading(self.setting.reading)
+        if "edges" in self.tossed and not any("v0" in r.about for r in reading.requires):
+            pools["v0"] = (0.0, 1.0, 4.0)
         refused = {*self.setting.nonzero, *(n for r in reading.requires if "v0" not in r.about for n in r.about)}
         taken = {n: tuple(v for v in pool if v or n not in refused) for n, pool in pools.items()}
         return draw_hypers(self.pick, self.setting, taken)
@@ -230,13 +242,17 @@ def _server(at: _Draws) -> Scenario:
     shape = at.shape(at.reach.coordinates)
     d = sum(map(prod, shape.values()))
     x0, h = at.blocks(shape), at.hypers()
-    n = at.size("clients", min(at.most, max(1, at.work // d)), at.setting.crowd + 2, least=at.least)
+    if at.unusual == "rate" and "eta" in h and "eta" not in at.setting.fixed:
+        h["eta"] *= _IMMENSE
+    together = at.unusual in _OF_CLIENTS
+    least = max(at.least, min(_TOGETHER, at.most)) if together else at.least
+    n = at.size("clients", min(at.most, max(1, at.work // d)), at.setting.crowd + 2, least=least)
     rounds = at.size("rounds", min(at.reach.rounds, max(1, at.work // (d * n + _STEP))), 2)
     events = []
     # Numbers of clients are names: neither consecutive nor in order.
     everybody = at.rng.choice(10 * at.reach.clients, n, replace=False) if at.setting.everyone else None
     for _ in range(rounds):
-        all_of_them = at.side == "clients" or at.heavy or at.setting.everyone
+        all_of_them = at.side == "clients" or at.heavy or at.setting.everyone or together
         count = n if all_of_them else int(at.rng.integers(min(n, at.setting.crowd), n + 1))
         names = at.rng.choice(10 * at.reach.clients, count, replace=False) if everybody is None else everybody
         steps = at.rng.integers(1, at.steps + 1, count)
@@ -396,6 +412,16 @@ _SCALES = (1.0, 1e-6, 1.0, 1e3, 1e-3, 1e6)
 """The magnitudes of the cases whose numbers are unusual, in turn: few are drawn, and none is to be left out."""
 
 
+_UNUSUAL = {2: "alike", 3: "cancelling", 5: "rate"}
+"""What else is unusual in a case, by the turn of its magnitude."""
+
+_OF_CLIENTS = {"alike", "cancelling"}
+"""What is unusual about clients beside one another."""
+
+_TOGETHER = 3
+"""Fewest clients that are unusual beside one another, at a server."""
+
+
 def far_scenarios(setting: Setting, side: Side) -> st.SearchStrategy[Scenario]:
     """Return the strategy of cases large on one side; with ``numbers``, half of them target a danger of the rule."""
     threatening = dangers(setting) if side == "numbers" else ()
@@ -433,7 +459,10 @@ def _far(draw: st.DrawFn, setting: Setting, side: Side, seed: int, turn: int, da
     else:
         scale = float(rng.choice((1e-6, 1e-3, 1e3, 1e6))) if "magnitudes" in tossed else 1.0
     at = _Draws(draw, setting, side, setting.reach, rng, tossed, scale, turn)
-    return varied(setting, finer(setting, _in_turn(_KINDS[kind](at))), at.pick)
+    s = _KINDS[kind](at)
+    if at.unusual in _OF_CLIENTS:
+        s = alike(setting, s, cancelling=at.unusual == "cancelling")
+    return varied(setting, finer(setting, _in_turn(s)), at.pick)
 
 
 def _in_turn(s: Scenario) -> Scenario:

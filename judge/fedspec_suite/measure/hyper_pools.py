@@ -141,7 +141,7 @@ def draw_hypers(draw: Pick, setting: Setting, pools: Mapping[str, tuple[float, .
             # Only the synchronous algorithms ask v_0 >= tau^2.
             h["v0"] = some("v0", _ANY_V0_OVER_TAU) * h["tau" if "tau" in h else "eps"] ** 2
         elif "tau" in h:
-            h["v0"] = draw(_V0_OVER_TAU) * h["tau"] ** 2
+            h["v0"] = some("v0", pools.get("v0", _V0_OVER_TAU)) * h["tau"] ** 2
         else:
             h["v0"] = some("v0", _V0)
     if "strategies" in setting.takes and "eps_s" in h and "eps_s" not in setting.fixed:

@@ -19,6 +19,9 @@ from fedspec_suite.measure.setting import Setting
 _TINY = 2.0**-30
 """A stabiliser beside which no constant of a program is nothing, and whose square every type has."""
 
+_MILLION = 2**20
+"""Examples of each client, but for a few, where clients are alike."""
+
 Changed = Callable[[Array], Array]
 """Transformation of the clients' changes, one row per client."""
 
@@ -79,6 +82,43 @@ def _small(setting: Setting, s: Scenario, rng: np.random.Generator) -> Scenario:
         s = changed
     s = _arriving(s, lambda rows: rows * size)
     return s if s.case.problem is None else change_events(s, model=lambda a: (a * size).astype(a.dtype))
+
+
+def alike(setting: Setting, s: Scenario, *, cancelling: bool = False) -> Scenario:
+    """Make clients differ by a millionth in examples, norms and losses, for which ``allclose`` takes them for equal.
+
+    Args:
+        setting: the setting of the case.
+        s: the case.
+        cancelling: True: the last client's change also cancels the sum of the other clients', unless the server
+            compares clients.
+    """
+
+    def event(e: Event) -> Event:
+        if not isinstance(e, Messages):
+            return e
+        first, near = e.messages[0], [1 + k / _MILLION for k in range(len(e.messages))]
+        return Messages(
+            tuple(
+                replace(
+                    m,
+                    weight=m.weight and _MILLION + k,
+                    a_norm=m.a_norm if setting.steps_only else first.a_norm * near[k],
+                    loss=None if first.loss is None else first.loss * near[k],
+                )
+                for k, m in enumerate(e.messages)
+            )
+        )
+
+    def cancelled(rows: Array) -> Array:
+        return np.concatenate([rows[:-1], -rows[:-1].sum(0, keepdims=True)]) if len(rows) > 1 else rows
+
+    p = s.case.problem
+    if p is not None:
+        examples = np.where(p.examples > 0, _MILLION + np.arange(len(p.examples)), 0).astype(p.examples.dtype)
+        return replace(s, case=replace(s.case, problem=replace(p, examples=examples)))
+    found = replace(s, events=tuple(map(event, s.events)))
+    return _arriving(found, cancelled) if cancelling and setting.crowd == 1 else found
 
 
 def _arriving(s: Scenario, change: Changed) -> Scenario:

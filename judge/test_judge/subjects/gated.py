@@ -103,7 +103,49 @@ def forgotten(inner: Any, e: Event, k: int) -> Any:
     return inner.step(e)
 
 
+def nearly_equal(field: str) -> Callable[[int, Event], Event]:
+    """Numbers of clients that ``allclose`` takes for equal are the first one's."""
+
+    def event(k: int, e: Event) -> Event:
+        assert isinstance(e, Messages)
+        each = [getattr(m, field) for m in e.messages]
+        return each_message(e, **{field: lambda v: each[0]}) if np.allclose(each, each[0]) else e
+
+    return event
+
+
+def first_that_begins(k: int, e: Event) -> Event:
+    """A block is the first of its shape whose name begins with its own name."""
+    assert isinstance(e, Messages)
+
+    def looked_up(delta: Any) -> Any:
+        alike = {n: [m for m in delta if m.startswith(n) and delta[m].shape == a.shape] for n, a in delta.items()}
+        return {n: delta[names[0]] for n, names in alike.items()}
+
+    return each_message(e, delta=looked_up)
+
+
+def limited_rate(inner: Any, e: Event, k: int) -> Any:
+    """The rate is shown as 1000 where it is larger."""
+    answer = inner.step(e)
+    return {**answer, "rate": np.minimum(answer["rate"], 1000)}
+
+
 GATES: dict[str, tuple[str, Behind]] = {
+    "norms nearly equal": ("far-numbers", Behind("fednova", "server", event=nearly_equal("a_norm"))),
+    "examples nearly equal": ("far-numbers", Behind("fedavg", "server", event=nearly_equal("weight"))),
+    "a rate of at most 1000": ("far-numbers", Behind("fedexp", "server", take=limited_rate)),
+    "eta at most 1000": ("far-numbers", Behind("fedadam", "server", case=numbers(eta=lambda v: min(v, 1e3)))),
+    "v0 or tau^2 beside corrected moments": (
+        "far-numbers",
+        Behind(
+            "fedadam",
+            "server",
+            reading="kingma-ba",
+            case=lambda c: replace(c, hyper={**c.hyper, "v0": c.hyper["v0"] or c.hyper["tau"] ** 2}),
+        ),
+    ),
+    "a name that begins alike": ("far-coordinates", Behind("fedavg", "server", event=first_that_begins)),
     "W transposed where a neighbour weighs little": (
         "far-clients",
         Behind("dsgd", "trace", event=lambda k, e: other_way(e, 0.02)),
