@@ -109,10 +109,12 @@ def engines_of(named: Any, seen: set[Any]) -> set[Engine]:
     """
     if isinstance(named, Claim):
         return engines_of(named.body, seen)
+    # Another value may stand for a solver that isn't installed, and must not be looked into.
+    if not isinstance(named, FunctionType):
+        return set()
     if isinstance(engine := getattr(named, "engine", None), Engine):
         return {engine}
-    elsewhere = seen and not getattr(named, "__module__", "").startswith("fedspec_proofs.")
-    if not isinstance(named, FunctionType) or named in seen or elsewhere:
+    if named in seen or (seen and not named.__module__.startswith("fedspec_proofs.")):
         return set()
     seen.add(named)
     names = {name for code in _codes(named.__code__) for name in code.co_names}

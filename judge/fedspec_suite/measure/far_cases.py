@@ -123,7 +123,7 @@ class _Draws:
 
     @property
     def unusual(self) -> str:
-        """What else is unusual in a case with unusual numbers, by its turn; empty in most cases."""
+        """Another unusual feature of a case with unusual numbers; empty in most cases."""
         return _UNUSUAL.get(self.turn % len(_SCALES), "") if self.side == "numbers" else ""
 
     @property
@@ -413,10 +413,10 @@ _SCALES = (1.0, 1e-6, 1.0, 1e3, 1e-3, 1e6)
 
 
 _UNUSUAL = {2: "alike", 3: "cancelling", 5: "rate"}
-"""What else is unusual in a case, by the turn of its magnitude."""
+"""Another unusual feature of a case, by the turn of its magnitude."""
 
 _OF_CLIENTS = {"alike", "cancelling"}
-"""What is unusual about clients beside one another."""
+"""Unusual features of clients beside one another."""
 
 _TOGETHER = 3
 """Fewest clients that are unusual beside one another, at a server."""
