@@ -15,9 +15,10 @@ from test_judge.diagnosing import setting_at
 
 sys.path.insert(0, str(Path(__file__).with_name("subjects")))
 
+from behind import Behind, moved
 from gated import GATES
 
-from fedspec.contract import Gradient
+from fedspec.contract import Gradient, Offer
 from fedspec.reference import SUBJECT
 from fedspec_suite import mutants
 from fedspec_suite.judge import runner
@@ -157,6 +158,21 @@ def test_a_verdict_says_what_its_cases_reached_over() -> None:
     ask = partial(judge_offer, InProcess(SUBJECT), offer, cases=8)
     (small,), (far,) = ask(law="follows-x"), ask(law="far-coordinates")
     assert small.extent["coordinates"][1] < 30 <= far.extent["coordinates"][1]
+
+
+def test_a_verdict_covers_no_round_that_rounding_left_open() -> None:
+    """In SCAFFOLD on quadratics the bound of rounding errors grows twentyfold in a round."""
+    late = Behind("scaffold", "round", take=moved(lambda k, x: x + (k >= 40)))
+    (o,) = judge_offer(InProcess(late), late.info.offers[0], law="far-rounds", cases=8)
+    assert o.status is Status.PASS and o.extent["rounds"][1] < 40
+    (seen,) = judge_offer(InProcess(SUBJECT), offer_of("fedadam"), law="far-rounds", cases=8)
+    assert seen.extent["rounds"][1] == 50
+
+
+def offer_of(algorithm: str) -> Offer:
+    """Claim of an algorithm's server in float64."""
+    offer = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == (algorithm, "server"))
+    return replace(offer, dtypes=("float64",))
 
 
 def test_the_largest_cases_are_as_large_as_told() -> None:
