@@ -151,6 +151,9 @@ class Disturbed:
 
 def test_what_is_known_of_settings_is_bounded() -> None:
     settings = [setting_of(o) for o in SUBJECT.info.offers[: SETTINGS + 2]]
+    known = [*map(bench.shared_of, settings)]
+    assert bench.shared_of(setting_of(SUBJECT.info.offers[3])) is known[3]
+    assert bench.shared_of(settings[0]) is not known[0]
     assert setting_of(replace(SUBJECT.info.offers[3])) is settings[3]
     assert setting_of(SUBJECT.info.offers[3], "float32") is not settings[3]
     assert setting_of(SUBJECT.info.offers[0]) is not settings[0]

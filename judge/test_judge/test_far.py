@@ -24,7 +24,7 @@ from fedspec_suite import mutants
 from fedspec_suite.judge import runner
 from fedspec_suite.judge.runner import judge_offer
 from fedspec_suite.laws import far
-from fedspec_suite.measure.bench import reference
+from fedspec_suite.measure.bench import Bench, reference
 from fedspec_suite.measure.far_cases import far_scenarios
 from fedspec_suite.measure.far_shrinking import simplest
 from fedspec_suite.measure.in_process import InProcess
@@ -32,7 +32,7 @@ from fedspec_suite.measure.input_ranges import Extent, beyond, extent_of, in_wor
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.seeded_draws import draw_cases
 from fedspec_suite.measure.setting import Reach
-from fedspec_suite.measure.verdict import Deviates, Deviation, Status
+from fedspec_suite.measure.verdict import Deviates, Deviation, Status, Undecided
 
 pytestmark = pytest.mark.table(10)
 
@@ -164,9 +164,18 @@ def test_a_verdict_covers_no_round_that_rounding_left_open() -> None:
     """In SCAFFOLD on quadratics the bound of rounding errors grows twentyfold in a round."""
     late = Behind("scaffold", "round", take=moved(lambda k, x: x + (k >= 40)))
     (o,) = judge_offer(InProcess(late), late.info.offers[0], law="far-rounds", cases=8)
-    assert o.status is Status.PASS and o.extent["rounds"][1] < 40
+    assert o.status is Status.PASS and o.extent["rounds"][0] >= 1 and o.extent["rounds"][1] < 40
     (seen,) = judge_offer(InProcess(SUBJECT), offer_of("fedadam"), law="far-rounds", cases=8)
     assert seen.extent["rounds"][1] == 50
+
+
+def test_a_case_that_decides_nothing_is_not_covered(monkeypatch: pytest.MonkeyPatch) -> None:
+    def undecided(*given: Any) -> None:
+        raise Undecided("rounding")
+
+    monkeypatch.setattr(Bench, "compare", undecided)
+    (o,) = judge_offer(InProcess(SUBJECT), offer_of("fedadam"), law="far-rounds", cases=8)
+    assert o.status is Status.INCONCLUSIVE and not o.extent
 
 
 def offer_of(algorithm: str) -> Offer:

@@ -6,6 +6,7 @@ import json
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as Xml
@@ -14,7 +15,9 @@ import pytest
 from test_judge.support import Ran, fedspec, hostile, inside, judging, py
 from test_judge.work import doubled, lost
 
+from fedspec.reference import SUBJECT
 from fedspec_suite.judge import runner
+from fedspec_suite.judge.plan import Started
 from fedspec_suite.judge.runner import PROFILES
 from fedspec_suite.judge.worker_pool import run_tasks
 
@@ -111,6 +114,20 @@ def test_the_first_subjects_are_started_once(tmp_path: Path) -> None:
     started = tmp_path / "times"
     ran = inside("check", hostile("shrinks", str(started)), *SOME, "--json")
     assert "error" not in {r["verdict"] for r in ran.rows} and started.read_text() == "x"
+
+
+def test_where_processes_share_the_work_no_subject_waits_in_this_one() -> None:
+    """The plan may go on while others judge, as where environments are made."""
+    ended: list[str] = []
+    started, stacks = Started(2), {name: ExitStack() for name in "abc"}
+    for name, stack in stacks.items():
+        stack.callback(ended.append, name)
+    started.keep("a", SUBJECT, stacks["a"])
+    started.end()
+    started.keep("b", SUBJECT, stacks["b"])
+    assert ended == ["a"]
+    stacks["b"].close()
+    assert ended == ["a", "b"]
 
 
 @pytest.mark.parametrize("fault", ["dtype-sometimes", "stderr-flood"])

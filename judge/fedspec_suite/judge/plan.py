@@ -137,7 +137,8 @@ class Started:
                 yield subject
 
     def end(self) -> None:
-        """End the subjects that still wait."""
+        """End the subjects that still wait, and let no other subject wait."""
+        self.most = 0
         while self._waiting:
             self._waiting.popitem()[1][1].close()
 

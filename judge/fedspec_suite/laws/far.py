@@ -14,7 +14,7 @@ from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.far_cases import Side, far_scenarios
 from fedspec_suite.measure.far_shrinking import simplest
-from fedspec_suite.measure.input_ranges import beyond, extent_of, widen
+from fedspec_suite.measure.input_ranges import beyond
 from fedspec_suite.measure.running_error import bounds_of
 from fedspec_suite.measure.scenario import Scenario, describe
 from fedspec_suite.measure.verdict import Deviates, Undecided
@@ -29,30 +29,33 @@ def everything(bench: Bench, s: Scenario) -> None:
         Deviates: one is another.
         Undecided: not one vector could be compared.
     """
-    want, decided, reason = bench.decided(s), 0, Undecided("nothing is shown")
-    before = {**bench.measured.extent}
-    answers = bench.play(s)
-    for k, got in enumerate(answers):
-        if isinstance(s.events[k], Begin):
-            continue
-        for name in SHOWN:
-            if name not in got or name not in want[k]:
+    want, far, reason = bench.decided(s), 0, Undecided("nothing is shown")
+    try:
+        answers = bench.play(s, covers=False)
+        for k, got in enumerate(answers):
+            if isinstance(s.events[k], Begin):
                 continue
-            try:
-                bench.compare(name, got[name], want[k][name], f"{describe(s.events[k])} {k + 1}")
-                decided = k + 1
-            except Undecided as undecided:
-                reason = undecided
-        if not np.isfinite(bounds_of(want[k]["x"])).all():
-            # Where the rule itself divides zero by zero, whatever comes of it goes on from there.
-            break
-    # A verdict covers the events that were compared, not those that rounding left open.
-    bench.measured.extent.clear()
-    for part in (before, extent_of(replace(s, events=s.events[:decided]))):
-        widen(bench.measured.extent, part)
+            for name in SHOWN:
+                if name not in got or name not in want[k]:
+                    continue
+                try:
+                    bench.compare(name, got[name], want[k][name], f"{describe(s.events[k])} {k + 1}")
+                    far = k + 1
+                except Undecided as undecided:
+                    reason = undecided
+            if not np.isfinite(bounds_of(want[k]["x"])).all():
+                # Where the rule itself divides zero by zero, whatever comes of it goes on from there.
+                break
+    except Deviates:
+        far = len(s.events)
+        raise
+    finally:
+        if far:
+            # A verdict covers the events that were compared, not those that rounding left open.
+            bench.cover(replace(s, events=s.events[:far]))
     if s.case.buffers is not None:
         follow(bench, s, answers)
-    elif not decided:
+    elif not far:
         raise reason
 
 

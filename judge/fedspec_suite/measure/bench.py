@@ -82,8 +82,14 @@ class Bench:
     plainly: list[Deviates] = field(default_factory=list, repr=False)
     """Deviations that large cases shrank to without any unusual feature: no simpler case exists."""
 
-    def play(self, s: Scenario) -> list[Shown]:
+    def cover(self, s: Scenario) -> None:
+        """Widen the ranges that the verdict covers by those of a scenario."""
+        widen(self.measured.extent, extent_of(s))
+
+    def play(self, s: Scenario, *, covers: bool = True) -> list[Shown]:
         """Run a scenario on the subject and return one answer for each event.
+
+        Without ``covers`` the caller covers what it compares.
 
         Raises:
             Beyond: the offer says that the subject cannot take it.
@@ -93,7 +99,8 @@ class Bench:
         if beyond := broken_limit(self.offer, s):
             raise Beyond(f"skipped: {beyond}")
         self.check_defined(s)
-        widen(self.measured.extent, extent_of(s))
+        if covers:
+            self.cover(s)
         with raising("when the session started"):
             session = self.subject.start(s.case)
         out: list[Shown] = []
@@ -178,7 +185,7 @@ class Bench:
         key = pickle.dumps(s)
         if key not in self.told:
             self.told[key] = self.decided(s), self.play(s)
-        widen(self.measured.extent, extent_of(s))
+        self.cover(s)
         return self.told[key]
 
     def follows(
