@@ -241,6 +241,18 @@ def test_changes_of_fewer_bits_are_named_though_the_samples_fit_any_type(kind: A
     assert identify._narrow(bench, known, given) == said
 
 
+def test_a_floor_under_losses_is_not_called_a_rounding() -> None:
+    """In the samples of a diagnosis, with few digits or many, no loss is so small, and float32 shows as little."""
+
+    def floored(k: int, e: Any) -> Any:
+        return replace(e, messages=tuple(replace(m, loss=max(m.loss, 1e-4)) for m in e.messages))
+
+    subject = Behind("q-fedavg", "server", event=floored)
+    setting = setting_of(subject.info.offers[0])
+    bench, known = bench_of(InProcess(subject), subject.info.offers[0], setting), known_of(setting)
+    assert identify._narrow(bench, known, identify._played(bench, known.samples)) == ""
+
+
 def test_x_is_not_said_to_follow_where_it_is_wrong_beside_an_intermediate() -> None:
     """The samples are exact in float16; where v deviates, x does in the same case."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -24,11 +25,13 @@ from fedspec_suite import mutants
 from fedspec_suite.judge import runner
 from fedspec_suite.judge.runner import judge_offer
 from fedspec_suite.laws import far
+from fedspec_suite.measure import bench
 from fedspec_suite.measure.bench import Bench, reference
 from fedspec_suite.measure.far_cases import far_scenarios
 from fedspec_suite.measure.far_shrinking import simplest
 from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.input_ranges import Extent, beyond, extent_of, in_words, widen
+from fedspec_suite.measure.running_error import RUNNING
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.seeded_draws import draw_cases
 from fedspec_suite.measure.setting import Reach
@@ -160,11 +163,18 @@ def test_a_verdict_says_what_its_cases_reached_over() -> None:
     assert small.extent["coordinates"][1] < 30 <= far.extent["coordinates"][1]
 
 
-def test_a_verdict_covers_no_round_that_rounding_left_open() -> None:
-    """In SCAFFOLD on quadratics the bound of rounding errors grows twentyfold in a round."""
-    late = Behind("scaffold", "round", take=moved(lambda k, x: x + (k >= 40)))
-    (o,) = judge_offer(InProcess(late), late.info.offers[0], law="far-rounds", cases=8)
-    assert o.status is Status.PASS and o.extent["rounds"][0] >= 1 and o.extent["rounds"][1] < 40
+@pytest.mark.parametrize("carries", [True, False])
+def test_a_verdict_covers_no_round_that_rounding_left_open(carries: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In SCAFFOLD on quadratics the size of what rounding may do grows twentyfold in a round."""
+    if not carries:
+        monkeypatch.setattr(bench, "carried", lambda dtype: {**RUNNING})
+    late = InProcess(Behind("scaffold", "round", take=moved(lambda k, x: x + (k >= 40))))
+    setting = setting_at("scaffold", "round")
+    (s,) = draw_cases(far_scenarios(setting, "rounds"), 1, 0)
+    asked = bench.bench_of(late, late.info.offers[0], setting)
+    with pytest.raises(Deviates) if carries else nullcontext():
+        far.everything(asked, s)
+    assert asked.measured.extent["rounds"][0] >= 1 and (asked.measured.extent["rounds"][1] > 40) is carries
     (seen,) = judge_offer(InProcess(SUBJECT), offer_of("fedadam"), law="far-rounds", cases=8)
     assert seen.extent["rounds"][1] == 50
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from test_judge.results import HERE, asked, result, wrong
 
-from fedspec_suite.diagnosis.diagnosis import AT_ONCE
+from fedspec_suite.diagnosis.diagnosis import AT_ONCE, SMALL
 from fedspec_suite.judge.runner import about, first
 from fedspec_suite.laws import all_laws
 from fedspec_suite.measure.verdict import ADAPTER, Conformity, Deviation, Obligation, Result, Status
@@ -172,6 +172,14 @@ def test_float32_inside_is_said_in_words_and_with_the_way_out() -> None:
     assert head(by(1e8)).startswith(cause)
     assert head(by(1e8, nearest="no known variant")).startswith(cause)
     assert offer_single(by(1e8)) == ('in float32 1 of 1 check pass; if that is all you need, claim dtypes=("float32",)')
+
+
+@pytest.mark.parametrize(("status", "agrees"), [(FAIL, True), (PASS, False), (Status.SKIP, True)])
+def test_what_only_some_large_cases_show_is_no_rounding(status: Status, agrees: bool) -> None:
+    """Client memory that expires after ten rounds is off by as little, in long runs alone."""
+    off = asked("far-rounds", FAIL, deviation=replace(HERE, ratio=1e8))
+    assert single_only(wrong(SMALL, off, asked("far-numbers", status, deviation=off.deviation))) is agrees
+    assert single_only(wrong(SEEN, off, asked("far-numbers", status, deviation=off.deviation)))
 
 
 def test_float32_accuracy_does_not_hide_what_is_known_of_the_cause() -> None:

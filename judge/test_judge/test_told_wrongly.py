@@ -143,6 +143,7 @@ def test_a_claim_that_is_met_to_some_decimals_is_told_as_that_and_as_no_deviatio
     [
         pytest.param(lambda *given: mean(*given) + 1e-9, marks=pytest.mark.slow),
         lambda *given: mean(*given) * (1 + 1e-6),
+        lambda *given: np.where(abs(mean(*given)) < 1e-4, 0, mean(*given)),
         pytest.param(lambda *given: mean(*given).astype(np.float32), marks=pytest.mark.slow),
     ],
 )

@@ -267,9 +267,12 @@ def _narrow(bench: Bench, known: Known, given: Given) -> str:
         return ""
     cases = [scaled(s, MANY_DIGITS) for s in _samples(known, given)]
     played = _played(of_models(bench), cases)
+    if all(agrees(known.claimed, cases[k], played[k]) for k in played):
+        # It rounds nothing that floats would show.
+        return ""
     for name in TYPES:
         short = partial(_passed, Word(name))
-        if played and all(agrees(known.claimed, change_events(cases[k], short), played[k]) for k in played):
+        if all(agrees(known.claimed, change_events(cases[k], short), played[k]) for k in played):
             meant = f': if that is meant, claim messages=("{name}",)' if known.setting.level == "server" else ""
             return f"{ROUNDED[known.setting.level]} is rounded to {name}{meant}"
     return ""

@@ -46,8 +46,10 @@ Side: TypeAlias = Literal["coordinates", "rounds", "clients", "numbers"]
 """Dimension in which a case is large; ``numbers``: no dimension is large, but its numbers are unusual."""
 
 
-_ENTRIES = 6
-"""Coordinates of a case in which some are equal: more than a rule keeps."""
+_ENTRIES = 20
+"""Most coordinates of a case in which some are equal: more than a rule keeps, and than short lists have that are sorted
+in another way.
+"""
 
 _MORE = 3
 """So many more clients there are than in usual cases, where a server leaves some out: an even number, of which two are
@@ -56,15 +58,20 @@ in the middle."""
 WORK = 2000
 """Upper bound of coordinates times steps in a usual large case: a few hundredths of a second of judging."""
 
-_NAMES = ("scales.10", "scales.1", "bn1.weight", "bn1.bias", "bn1.running_mean", "fc.weight")
-"""Names of up to six blocks, as torch names those of a module: the first begins with the second, in its shape."""
+_NAMES = ("scales.10", "scales.1")
+_OTHER_NAMES = ("encoder.norm1.weight", "bn1.bias", "bn1.running_mean", "embed.lora_A.weight", "classifier.head.bias")
+"""Names of up to six blocks, as torch names those of a module: the first begins with the second, in its shape. Which of
+the others there are goes by turns: nobody may leave out a block for its name.
+"""
 
 _AXES: tuple[tuple[int, ...], ...] = ((), (3,), (2, 2), (2, 3), (5, 1, 2))
 """The axes of a block before its last; of the last two, one is that of the first block of a case with many
 coordinates."""
 
-_FURTHER: dict[str, tuple[float, ...]] = {"levels": (300, 1000), "keep": (7, 9)}
-"""Edges beyond those that vectors have: more levels than a byte holds, more messages to keep than a round has."""
+_FURTHER: dict[str, tuple[float, ...]] = {"levels": (300, 1000), "keep": (7, 9), "mu": (2.0**-20,)}
+"""Edges beyond those that vectors have: more levels than a byte holds, more messages to keep than a round has, and a
+small pull that is not none.
+"""
 
 _STEP = 12
 """Cost of a step beside its coordinates, in coordinates."""
@@ -78,6 +85,12 @@ _SEVERAL = 5
 
 _IMMENSE = 4096.0
 """Factor of the server's rate in some cases: no step is cut off, unless the rule says so."""
+
+_LEFT_OVER = (33, 41, 17, 9)
+"""Counts of clients of the second case, and the next: one is left over of groups of 4 to 32."""
+
+_CONGRUENT = 65_536_000
+"""Distance of clients' numbers in some cases: equal modulo powers of two and of ten, and some exceed 32 bits."""
 
 _OUTLIER = 256.0
 """Factor of one client's change in some cases: no rule leaves out what is unlike the rest, unless its text says so."""
@@ -100,6 +113,8 @@ class _Draws:
         """Draw a size: up to ``most`` on the case's own side, the first time ``most`` itself, else a few."""
         if self.side != side or most <= usual:
             return int(self.rng.integers(least, max(least, min(most, usual)) + 1))
+        if side == "clients" and 0 < self.turn <= len(_LEFT_OVER) and usual < _LEFT_OVER[self.turn - 1] <= most:
+            return _LEFT_OVER[self.turn - 1]
         return most if self.rng.random() < 0.5 or not self.turn else int(self.rng.integers(usual + 1, most + 1))
 
     def pick(self, pool: Sequence[float]) -> float:
@@ -141,7 +156,12 @@ class _Draws:
     @property
     def most(self) -> int:
         """Most clients: if the server compares each with all, the work grows by the cube of their number."""
-        return self.reach.clients if self.setting.crowd == 1 else min(self.reach.clients, 3 * self.setting.crowd)
+        many = self.setting.crowd == 1 or self.side == "clients"
+        return self.reach.clients if many else min(self.reach.clients, 3 * self.setting.crowd)
+
+    def few_rounds(self, n: int) -> int:
+        """Most rounds of a case that isn't long."""
+        return 1 if n > 3 * self.setting.crowd > 3 else 2
 
     @property
     def least(self) -> int:
@@ -153,6 +173,12 @@ class _Draws:
         """Most local steps of a client."""
         return (self.reach.steps if "steps" in self.tossed else min(self.reach.steps, 6)) + self.setting.longer
 
+    def named(self, n: int) -> Array:
+        """Numbers of n clients, which are names: neither consecutive nor in order."""
+        if self.side == "clients" and self.turn % 2:
+            return 7 + _CONGRUENT * self.rng.permutation(n)
+        return self.rng.choice(10 * self.reach.clients, n, replace=False)
+
     def blocks(self, shape: Mapping[str, tuple[int, ...]]) -> dict[str, Array]:
         """A model's worth of arrays."""
         return {name: np.asarray(self.array(*s)) for name, s in shape.items()}
@@ -162,14 +188,15 @@ class _Draws:
         d = self.size("coordinates", most, 3)
         count = 1 if self.setting.one_block or self.rng.random() < 0.5 else int(self.rng.integers(1, min(6, d) + 1))
         ends = np.linspace(0, d, count + 1).astype(int)
-        found = {name: self._axes(int(n)) for name, n in zip(_NAMES, np.diff(ends), strict=False)}
-        first, axes = next(iter(found)), _AXES[-1 - self.turn % 2]
-        size = prod(found[first])
+        first = self.turn % len(_OTHER_NAMES)
+        names = (*_NAMES, *_OTHER_NAMES[first:], *_OTHER_NAMES[:first])
+        found = {name: self._axes(int(n)) for name, n in zip(names, np.diff(ends), strict=False)}
+        axes, size = _AXES[-1 - self.turn % 2], prod(found[_NAMES[0]])
         if self.side == "coordinates" and not self.setting.matrices and size >= 2 * prod(axes):
             # A few cases would have blocks of three and of four axes by luck.
-            found[first] = (*axes, size // prod(axes))
-        if count > 1 and prod(found[_NAMES[1]]) == prod(found[first]):
-            found[_NAMES[1]] = found[first]
+            found[_NAMES[0]] = (*axes, size // prod(axes))
+        if count > 1 and prod(found[_NAMES[1]]) == prod(found[_NAMES[0]]):
+            found[_NAMES[1]] = found[_NAMES[0]]
         return with_claimed(self.setting, found)
 
     def _axes(self, n: int) -> tuple[int, ...]:
@@ -247,14 +274,13 @@ def _server(at: _Draws) -> Scenario:
     together = at.unusual in _OF_CLIENTS
     least = max(at.least, min(_TOGETHER, at.most)) if together else at.least
     n = at.size("clients", min(at.most, max(1, at.work // d)), at.setting.crowd + 2, least=least)
-    rounds = at.size("rounds", min(at.reach.rounds, max(1, at.work // (d * n + _STEP))), 2)
+    rounds = at.size("rounds", min(at.reach.rounds, max(1, at.work // (d * n + _STEP))), at.few_rounds(n))
     events = []
-    # Numbers of clients are names: neither consecutive nor in order.
-    everybody = at.rng.choice(10 * at.reach.clients, n, replace=False) if at.setting.everyone else None
+    everybody = at.named(n) if at.setting.everyone else None
     for _ in range(rounds):
         all_of_them = at.side == "clients" or at.heavy or at.setting.everyone or together
         count = n if all_of_them else int(at.rng.integers(min(n, at.setting.crowd), n + 1))
-        names = at.rng.choice(10 * at.reach.clients, count, replace=False) if everybody is None else everybody
+        names = at.named(count) if everybody is None else everybody
         steps = at.rng.integers(1, at.steps + 1, count)
         norms = steps if at.setting.steps_only else at.rng.uniform(0.1, at.steps, count)
         rows = zip(names, at.examples(count), steps, norms, strict=True)
@@ -321,21 +347,28 @@ def _posed(at: _Draws, n: int) -> tuple[dict[str, Array], Quadratics, int]:
 
 def _round(at: _Draws) -> Scenario:
     setting, takes = at.setting, at.setting.takes
-    n = at.size("clients", at.most, at.setting.crowd + 2, least=at.least)
+    everybody = "everyone" in takes or at.side == "clients" or at.heavy
+    # In some long runs a client comes in the first round and not again before the last; others have many steps.
+    lasting = at.side == "rounds" and at.turn % 3 == 1
+    absent = at.side == "rounds" and not lasting and not everybody and at.most > at.least
+    n = at.least if lasting else at.size("clients", at.most, at.setting.crowd + 2, least=at.least + absent)
     x0, problem, d = _posed(at, n)
     h = at.hypers(on_quadratics(at.setting))
     cost = d * max(1, d // 3) + _STEP
-    longest = most_rounds(setting, at.reach.rounds)
-    rounds = at.size("rounds", min(longest, max(1, at.work // (cost * n))), 2)
-    if "steps" in at.tossed:
-        rounds = min(rounds, max(1, at.work // (cost * n * at.steps)))
-    most = max(1, min(most_steps(setting, at.steps), at.work // (cost * n * rounds)))
+    longest, work = most_rounds(setting, at.reach.rounds), at.work * (2 if lasting else 1)
+    rounds = at.size("rounds", min(longest, max(1, work // (cost * n))), at.few_rounds(n))
+    steps = at.reach.steps + setting.longer if lasting else at.steps
+    if "steps" in at.tossed or lasting:
+        rounds = min(rounds, max(1, work // (cost * n * steps)))
+    most = max(1, min(most_steps(setting, steps), work // (cost * n * rounds)))
+    least = most if lasting else 1
     events = []
-    for _ in range(rounds):
-        # In long runs most clients stay away for many rounds.
-        all_of_them = "everyone" in takes or at.side == "clients" or at.heavy
-        some = n if all_of_them else int(at.rng.integers(min(n, at.setting.crowd), n + 1))
-        chosen = [int(i) for i in at.rng.choice(n, some, replace="repeats" in takes)]
+    for k in range(rounds):
+        away = absent and 0 < k < rounds - 1
+        some = n if everybody else int(at.rng.integers(min(n, at.setting.crowd), n + 1 - away))
+        chosen = [int(i) for i in at.rng.choice(n - away, some, replace="repeats" in takes)]
+        if absent and not away and n - 1 not in chosen:
+            chosen[-1] = n - 1
         if not problem.examples[chosen].any():
             chosen = [int(np.argmax(problem.examples))]
         if "everyone" in takes:
@@ -352,13 +385,13 @@ def _round(at: _Draws) -> Scenario:
             more["noise"] = tuple(at.rng.standard_normal(d).tolist())
         if "draws" in takes:
             more["draws"] = tuple(map(tuple, at.rng.random((len(chosen), d)).tolist()))
-        steps = lengths(takes, [int(k) for k in at.rng.integers(1, most + 1, len(chosen))])
-        events.append(Round(tuple(chosen), steps, **more))
+        counts = lengths(takes, [int(k) for k in at.rng.integers(least, most + 1, len(chosen))])
+        events.append(Round(tuple(chosen), counts, **more))
     return Scenario(case(setting, x0, h, problem), tuple(events))
 
 
 def _exchange(at: _Draws) -> Scenario:
-    n = at.size("clients", min(at.reach.clients, 20), 3) + ("clusters" in at.setting.takes)
+    n = at.size("clients", at.reach.clients, 3) + ("clusters" in at.setting.takes)
     clusters = draw_clusters(at.draw, at.setting, n)
     x0, problem, d = _posed(at, n)
     h = at.hypers(on_quadratics(at.setting))
@@ -367,8 +400,10 @@ def _exchange(at: _Draws) -> Scenario:
     if "steps" in at.tossed:
         rounds = max(1, min(rounds, at.work // (cost * at.steps)))
     most = max(3, min(at.steps, at.work // (cost * rounds)))
-    events = tuple(draw_exchange(at.draw, at.setting, clusters, many_neighbours=True, most=most) for _ in range(rounds))
-    return Scenario(case(at.setting, x0, h, problem), tuple(_now_and_then_idle(at, e) for e in events))
+    # All begin at one model: who weighs how much shows in the second step.
+    steps = (2 if at.side == "clients" else 1, most)
+    events = (draw_exchange(at.draw, at.setting, clusters, many_neighbours=True, steps=steps) for _ in range(rounds))
+    return Scenario(case(at.setting, x0, h, problem), tuple([_now_and_then_idle(at, e) for e in events]))
 
 
 def _now_and_then_idle(at: _Draws, e: Exchange) -> Exchange:

@@ -85,7 +85,9 @@ def _small(setting: Setting, s: Scenario, rng: np.random.Generator) -> Scenario:
 
 
 def alike(setting: Setting, s: Scenario, *, cancelling: bool = False) -> Scenario:
-    """Make clients differ by a millionth in examples, norms and losses, for which ``allclose`` takes them for equal.
+    """Make clients differ by a millionth in examples, norms and losses, and their gradients from round to round.
+
+    Who asks by ``allclose`` whether two are equal takes these for equal.
 
     Args:
         setting: the setting of the case.
@@ -116,7 +118,11 @@ def alike(setting: Setting, s: Scenario, *, cancelling: bool = False) -> Scenari
     p = s.case.problem
     if p is not None:
         examples = np.where(p.examples > 0, _MILLION + np.arange(len(p.examples)), 0).astype(p.examples.dtype)
-        return replace(s, case=replace(s.case, problem=replace(p, examples=examples)))
+        # Losses would be negative under so little curvature.
+        curvature = (p.H / _MILLION).astype(p.H.dtype) if p.f is None else p.H
+        one = next((e.steps[:1] for e in s.events if isinstance(e, Round)), ())
+        same = (replace(e, steps=one * len(e.steps)) if isinstance(e, Round) else e for e in s.events)
+        return Scenario(replace(s.case, problem=replace(p, H=curvature, examples=examples)), tuple(same))
     found = replace(s, events=tuple(map(event, s.events)))
     return _arriving(found, cancelled) if cancelling and setting.crowd == 1 else found
 

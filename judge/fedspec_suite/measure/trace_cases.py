@@ -16,12 +16,11 @@ from fedspec_suite.measure.case_parts import between, case, draw_start, subsets
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
-_FEW = ((0.5, 0.25, 0.25), (0.75, 0.25))
-_MANY = (*_FEW, (*(2.0**-k for k in range(1, 10)), 2.0**-9))
-"""The weights of permutations; with many of them some neighbours weigh little."""
+_FEW = st.sampled_from(((0.5, 0.25, 0.25), (0.75, 0.25)))
+_MANY = (*(2.0**-k for k in range(1, 12)), 2.0**-11), (2.0**-6,) * 64
+"""The weights of permutations; with many of them some neighbours weigh little, or nearly all clients are neighbours."""
 
-
-_FEW_WEIGHTS, _MANY_WEIGHTS = st.sampled_from(_FEW), st.sampled_from(_MANY)
+_SEEDS = st.integers(0, 2**32 - 1)
 
 
 @cache
@@ -31,10 +30,18 @@ def orders(n: int) -> st.SearchStrategy[list[int]]:
 
 
 def draw_mixing(draw: st.DrawFn, n: int, dtype: str, many: bool = False) -> Array:
-    """Draw an exact doubly stochastic matrix, in general not symmetric: a dyadic mean of permutation matrices."""
-    W = np.zeros((n, n))
-    for weight in draw(_MANY_WEIGHTS if many else _FEW_WEIGHTS):
-        W += weight * np.eye(n)[list(draw(orders(n)))]
+    """Draw an exact doubly stochastic matrix, in general not symmetric: a dyadic mean of permutation matrices.
+
+    Args:
+        draw: Hypothesis' function.
+        n: number of clients.
+        dtype: floating-point type.
+        many: True: of many permutations, which come from one seed.
+    """
+    W, seed = np.zeros((n, n)), draw(_SEEDS) if many else 0
+    rng = np.random.default_rng(seed)
+    for weight in _MANY[seed % 2] if many else draw(_FEW):
+        W += weight * np.eye(n)[rng.permutation(n) if many else list(draw(orders(n)))]
     return W.astype(dtype)
 
 
@@ -53,7 +60,7 @@ def draw_exchange(
     clusters: tuple[tuple[int, ...], ...],
     everyone: bool = False,
     many_neighbours: bool = False,
-    most: int = 3,
+    steps: tuple[int, int] = (1, 3),
 ) -> Exchange:
     """Draw a round among peers: subsets for each local step, equally many per cluster, and a mixing matrix."""
     n, takes = sum(map(len, clusters)), setting.takes
@@ -63,9 +70,9 @@ def draw_exchange(
         # Cluster by cluster, which is also the order of the rows of W where only these mix.
         return tuple(i for V, m_k in zip(clusters, m, strict=True) for i in draw(st.permutations(V))[:m_k])
 
-    senders, steps = some(), draw(between(1, most))
+    senders, count = some(), draw(between(*steps))
     fixed = "one-set" in takes or setting.options.get("sampling") == "round"
-    computing = tuple(senders if fixed else some() for _ in range(steps))
+    computing = tuple(senders if fixed else some() for _ in range(count))
     mixing = clusters
     if "senders" in takes:
         n, mixing = sum(m), tuple(tuple(range(sum(m[:k]), sum(m[: k + 1]))) for k in range(len(m)))

@@ -10,6 +10,7 @@ import numpy as np
 from behind import Behind
 
 from fedspec.contract import Arrival, Begin, Case, Event, Exchange, Gradient, Messages, Round
+from fedspec.mixing.remembered import remembered_step
 
 Each = Callable[[Any], Any]
 
@@ -131,6 +132,72 @@ def limited_rate(inner: Any, e: Event, k: int) -> Any:
     return {**answer, "rate": np.minimum(answer["rate"], 1000)}
 
 
+def expired(most: int, *fields: str) -> Callable[[Any, Any, int], Any]:
+    """What is kept of a client that was away for so many rounds begins anew."""
+    last: dict[int, int] = {}
+
+    def take(inner: Any, e: Any, k: int) -> Any:
+        if k == 0:
+            last.clear()
+        kept = {n: getattr(inner.state, n).copy() for n in fields}
+        for rows in kept.values():
+            rows[[i for i, there in last.items() if k - there > most]] = 0
+        inner.state = replace(inner.state, **kept)
+        last.update(dict.fromkeys(e.participants, k))
+        return inner.step(e)
+
+    return take
+
+
+def counted_to(most: int) -> Callable[[Any, Any, int], Any]:
+    """Steps of a client are counted up to a number."""
+
+    def take(inner: Any, e: Any, k: int) -> Any:
+        answer = inner.step(e)
+        inner.state = replace(inner.state, t=tuple(min(t, most) for t in inner.state.t))
+        return answer
+
+    return take
+
+
+def kept_if_close(inner: Any, e: Any, k: int) -> Any:
+    """A gradient that ``allclose`` takes for the stored one isn't stored."""
+    before = inner.state
+    answer, new = inner.step(e), inner.state.g_i
+    rows = np.array([old if np.allclose(old, row) else row for old, row in zip(before.g_i, new, strict=True)])
+    x, _ = remembered_step(before.x, rows, eta_l=inner.h.eta_l)
+    inner.state = replace(before, x=x, g_i=rows)
+    return {**answer, "x": x}
+
+
+def without_last_alone(e: Any) -> Event:
+    """Messages are added up by eights, and a last group of one is lost."""
+    sent = e.messages
+    return Messages(sent[:-1] if len(sent) > 1 and len(sent) % 8 == 1 else sent)
+
+
+def by_short_number(e: Any) -> Event:
+    """Of clients whose numbers end in the same three digits, the last is heard."""
+    return Messages(tuple({m.client % 1000: m for m in e.messages}.values()))
+
+
+def but_for_norms(e: Any) -> Event:
+    """Blocks with a norm in their name stay."""
+    return each_message(e, delta=lambda blocks: {n: a * ("norm" not in n) for n, a in blocks.items()})
+
+
+def neighbours(least: float = 0.0, most: int = 1000) -> Callable[[int, Any], Event]:
+    """Only the first neighbours are heard, and of these whoever weighs enough; what is left of W is spread."""
+
+    def event(k: int, e: Any) -> Event:
+        W = e.mixing
+        left = np.where((least <= W) & ((W > 0).cumsum(axis=1) <= most), 0, W)
+        rows, columns = left.sum(axis=1), left.sum(axis=0)
+        return replace(e, mixing=(W - left + np.outer(rows, columns) / (left.sum() or 1)).astype(W.dtype))
+
+    return event
+
+
 GATES: dict[str, tuple[str, Behind]] = {
     "norms nearly equal": ("far-numbers", Behind("fednova", "server", event=nearly_equal("a_norm"))),
     "examples nearly equal": ("far-numbers", Behind("fedavg", "server", event=nearly_equal("weight"))),
@@ -146,6 +213,27 @@ GATES: dict[str, tuple[str, Behind]] = {
         ),
     ),
     "a name that begins alike": ("far-coordinates", Behind("fedavg", "server", event=first_that_begins)),
+    "memory of a client that expires after ten rounds": (
+        "far-rounds",
+        Behind("scaffold", "round", take=expired(10, "c_i")),
+    ),
+    "gradients that expire after forty rounds": ("far-rounds", Behind("mifa", "round", take=expired(40, "g_i"))),
+    "moments that expire after five rounds": ("far-rounds", Behind("diloco", "round", take=expired(5, "m_i", "v_i"))),
+    "a corrected moment counts to a hundred": ("far-rounds", Behind("diloco", "round", take=counted_to(100))),
+    "gradients nearly equal": ("far-numbers", Behind("mifa", "round", take=kept_if_close)),
+    "a last group of one": ("far-clients", Behind("fedavg", "server", event=lambda k, e: without_last_alone(e))),
+    "numbers of clients modulo 1000": (
+        "far-clients",
+        Behind("fedavg", "server", event=lambda k, e: by_short_number(e)),
+    ),
+    "norms left out": ("far-coordinates", Behind("fedavg", "server", event=lambda k, e: but_for_norms(e))),
+    "a small mu is none": (
+        "far-numbers",
+        Behind("fedprox", "round", case=numbers(mu=lambda v: v if v > 1e-5 else 0.0)),
+    ),
+    "neighbours that weigh less than a thousandth": ("far-clients", Behind("dsgd", "trace", event=neighbours(1e-3))),
+    "at most 32 neighbours": ("far-clients", Behind("dsgd", "trace", event=neighbours(most=32))),
+    "at most twenty clients to choose of": ("far-clients", Behind("krum", "server", event=first(20))),
     "W transposed where a neighbour weighs little": (
         "far-clients",
         Behind("dsgd", "trace", event=lambda k, e: other_way(e, 0.02)),
