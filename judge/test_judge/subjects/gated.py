@@ -133,7 +133,7 @@ def limited_rate(inner: Any, e: Event, k: int) -> Any:
 
 
 def expired(most: int, *fields: str) -> Callable[[Any, Any, int], Any]:
-    """What is kept of a client that was away for so many rounds begins anew."""
+    """The memory of a client that was away for so many rounds begins anew."""
     last: dict[int, int] = {}
 
     def take(inner: Any, e: Any, k: int) -> Any:
@@ -177,7 +177,7 @@ def without_last_alone(e: Any) -> Event:
 
 
 def by_short_number(e: Any) -> Event:
-    """Of clients whose numbers end in the same three digits, the last is heard."""
+    """The last of the clients whose numbers end in the same three digits is heard."""
     return Messages(tuple({m.client % 1000: m for m in e.messages}.values()))
 
 
