@@ -19,11 +19,13 @@ from fedspec import contract
 from fedspec.catalogue import CATALOGUE, Algorithm
 from fedspec.domains import DOMAINS
 from fedspec.errors import FedspecError
+from fedspec.faults import KINDS, Treatment
 from fedspec.papers import PAPERS, Paper
 from fedspec.readings import CoverName, Solver
 from fedspec_proofs import ledger
 from fedspec_proofs.claim import Verdict
 from fedspec_proofs.worst_cases.tabled import with_sections
+from fedspec_suite.measure.fault_cases import WEIGHTS
 from fedspec_suite.mutants import MUTANTS
 from fedspec_suite.report.markdown import table
 from fedspec_suite.vectors import kill_counts, store
@@ -71,6 +73,39 @@ def packages() -> str:
         rows.append([f"{page} {version.partition('+')[0]}", f"{len(offers) - len(other)} of {len(offers)}", shown])
     deviating = "deviating algorithms (buffers: a model's running statistics; error: no answer)"
     return table(["package", "claims that conform", deviating], rows)
+
+
+def answers() -> str:
+    """Table of what the packages' servers do with faulty messages, from the answers that are stored."""
+    stored = json.loads((HERE / "conformance" / "faults.json").read_text(encoding="utf-8"))
+    rows = []
+    for name, told in stored.items():
+        servers = told["servers"]
+        version = servers[0]["version"].partition("+")[0]
+        seen = [_treated(name, kind, servers) for kind in ASKED]
+        rows.append([f"{name} {version}, {told['date']}", str(len(servers)), *seen])
+    return table(["package", "servers", *(f"`{kind}`" for kind in ASKED)], rows)
+
+
+ASKED = tuple(kind for kind in KINDS if kind != "shape")
+"""Kinds of faults that reach every package: to one that takes models the adapter adds the change, in whatever shape."""
+
+
+BEFORE = {"fedbiomed": WEIGHTS, "openfl": WEIGHTS, "byzfl": {"no-message"}, "torchft": {"no-message"}}
+"""Kinds of faults that the adapter of a package meets first: it computes shares of weights, or stacks the changes."""
+
+UNTOLD = "without a fault"
+"""Beginning of the answer of a server that deviates without a fault too, so that no treatment shows."""
+
+
+def _treated(name: str, kind: str, servers: Sequence[dict[str, Any]]) -> str:
+    """Treatments of one kind by the servers of a package, with their numbers if there are several."""
+    if kind in BEFORE.get(name, ()):
+        return ""
+    told = [s["does"][kind] for s in servers if kind in s["does"] and not s["does"][kind][0].startswith(UNTOLD)]
+    usual = (Treatment.PASSES if Treatment.PASSES in does else does[0] for does in told)
+    counts = Counter(str(does) if does in {*Treatment} else "otherwise" for does in usual)
+    return ", ".join(f"{does} {n}" for does, n in counts.most_common()) if len(counts) > 1 else "".join(counts)
 
 
 def parameters() -> str:
@@ -162,7 +197,7 @@ def verdicts() -> str:
     return table([*head, "false variants refuted"], [*rows, total])
 
 
-TABLES = (cited, packages, parameters, offers, records, options, shown, verdicts)
+TABLES = (cited, packages, answers, parameters, offers, records, options, shown, verdicts)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -129,11 +129,6 @@ def most_steps(setting: Setting, otherwise: int = 4) -> int:
     return min(2, otherwise) if setting.algorithm.has(Fact.MATRICES) else otherwise
 
 
-def most_rounds(setting: Setting, otherwise: int) -> int:
-    """Return the largest number of rounds of a case; smaller for orthogonalised matrix steps."""
-    return min(4, otherwise) if setting.algorithm.has(Fact.MATRICES) else otherwise
-
-
 def draw_rates(draw: st.DrawFn, setting: Setting) -> dict[str, float]:
     """Draw hyper-parameters, with rates that are small enough for quadratic objectives."""
     h = draw_hypers(picking(draw), setting)

@@ -24,7 +24,6 @@ from fedspec_suite.measure.buffer_cases import far_buffers, sending_buffers
 from fedspec_suite.measure.case_parts import (
     case,
     lengths,
-    most_rounds,
     most_steps,
     of_batches,
     on_quadratics,
@@ -355,8 +354,8 @@ def _round(at: _Draws) -> Scenario:
     x0, problem, d = _posed(at, n)
     h = at.hypers(on_quadratics(at.setting))
     cost = d * max(1, d // 3) + _STEP
-    longest, work = most_rounds(setting, at.reach.rounds), at.work * (2 if lasting else 1)
-    rounds = at.size("rounds", min(longest, max(1, work // (cost * n))), at.few_rounds(n))
+    work = at.work * (2 if lasting else 1)
+    rounds = at.size("rounds", min(at.reach.rounds, max(1, work // (cost * n))), at.few_rounds(n))
     steps = at.reach.steps + setting.longer if lasting else at.steps
     if "steps" in at.tossed or lasting:
         rounds = min(rounds, max(1, work // (cost * n * steps)))

@@ -159,7 +159,7 @@ class ServerSession:
             blocks = enumerate(self.x.items())
             models[client] = {f"p{i}": torch.tensor(x + message.delta[name]) for i, (name, x) in blocks}
             models[client] |= {name: torch.tensor(array) for name, array in (message.buffers or {}).items()}
-            self.aggregator.set_client_sample_size(client, int(message.weight))
+            self.aggregator.set_client_sample_size(client, message.weight)
         state = self.aggregator.aggregate(models)
         self.x = self._named(state)
         answer: dict[str, Any] = {"x": self.x}

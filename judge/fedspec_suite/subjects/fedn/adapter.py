@@ -24,7 +24,7 @@ import logging
 import queue
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any
+from typing import Any, cast
 
 from fedn.network.combiner.aggregators import fedavg, fedopt
 from fedn.utils.helpers.helpers import get_helper
@@ -109,7 +109,7 @@ class FednSession:
         self.handler.x = list(self.x.values())
         for i, message in enumerate(event.messages):
             model = [x + message.delta[block] for block, x in self.x.items()]
-            self.handler.model_updates.put(Update(str(i), "current", model, int(message.weight)))
+            self.handler.model_updates.put(Update(str(i), "current", model, cast(int, message.weight)))
         model, _ = self.aggregator.combine_models(helper=self.helper, parameters=self.parameters)
         if model is None:
             raise RuntimeError("combine_models returned no model; FEDn's log on standard error says why")

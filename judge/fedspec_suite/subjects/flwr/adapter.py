@@ -41,7 +41,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from flwr.app import Array as FlowerArray
@@ -170,7 +170,7 @@ class FlowerSession:
             raise ContractError(f"event: {type(event).__name__} at level server; send Messages")
         self.round += 1
         models = [{**{b: self.x[b] + m.delta[b] for b in self.names}, **(m.buffers or {})} for m in event.messages]
-        self.x = self.aggregate(models, [int(m.weight) for m in event.messages])
+        self.x = self.aggregate(models, [cast(int, m.weight) for m in event.messages])
         answer: dict[str, Any] = {"x": {b: self.x[b] for b in self.names}}
         if len(self.x) > len(self.names):
             answer["buffers"] = {b: a for b, a in self.x.items() if b not in self.names}
