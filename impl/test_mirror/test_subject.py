@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -92,6 +95,33 @@ def test_offers_the_whole_catalogue() -> None:
 
 
 BLOCKS = {"W": np.arange(12.0).reshape(3, 4), "b": np.arange(5.0)}
+
+
+@pytest.mark.table(1)
+@pytest.mark.parametrize("pair", ["fedadam-with-yogi", "fedavgm-with-adamw", "q-fedavg-with-momentum"])
+def test_a_server_with_another_local_solver_conforms_when_it_is_named(pair: str) -> None:
+    """The option has to reach the process of torch, which lists its claims before it knows what is asked."""
+    words = ["check", "spec", "torch", "--only", pair, "--law", "follows-x", "--profile", "quick", "-q"]
+    ran = subprocess.run([fedspec_command(), *words], capture_output=True, text=True, check=False)
+    lines = ran.stdout.splitlines()
+    assert ran.returncode == 0 and all("follows x" in line and pair in line for line in lines), ran.stderr
+    assert {line.split(" 0.1.0 ")[0] for line in lines} == {"fedspec", "fedspec_torch"}
+    assert any("engine stacked" in line for line in lines)
+
+
+def test_a_pair_that_is_none_says_why() -> None:
+    ran = subprocess.run(
+        [fedspec_command(), "check", "torch", "--only=fedadam-with-krum/round"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 2 and "krum is no local solver" in ran.stderr
+
+
+def fedspec_command() -> str:
+    """Path of the installed command."""
+    return str(Path(sys.executable).with_name("fedspec"))
 
 
 def test_blocks_come_in_any_order() -> None:

@@ -270,7 +270,7 @@ def test_a_file_that_holds_one_subject_needs_no_more(tmp_path: Path) -> None:
 @pytest.mark.parametrize("width", ["60", "80"])
 def test_a_narrow_terminal_wraps_the_list_and_cuts_no_word(width: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from fedspec.catalogue import CATALOGUE
-    from fedspec.composed import BETWEEN
+    from fedspec.plugins import BETWEEN
 
     monkeypatch.setenv("COLUMNS", width)
     head, _, *lines = fedspec("list").out.partition("\nafter, what")[0].splitlines()

@@ -24,10 +24,8 @@ from fedspec.errors import ParameterError
 from fedspec.facts import Fact
 from fedspec.hyper import NOT_GIVEN, Hyper
 from fedspec.plan import Oracle
+from fedspec.plugins import BETWEEN
 from fedspec.usual import BY_NAME, LOCALLY
-
-BETWEEN = "-with-"
-"""Separator between server id and solver id in the id of a composed row."""
 
 GIVEN = ("x", "state", "g", "anchor", "k")
 """Arguments of a solver's rule that a round can pass without the model's block shapes."""

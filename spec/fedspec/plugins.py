@@ -2,7 +2,8 @@
 
 Named in ``FEDSPEC_PLUGINS`` (paths of files or names of modules, separated as in ``PATH``), or by an installed package
 under the entry point ``fedspec.algorithms``. The command puts there what ``--plugin`` and pyproject.toml name, so that
-each process that it starts knows them too. Beside its row a plugin may say ``STEPS``, ``MOVES``, ``MAPS``,
+each process that it starts knows them too. The id of a server with another local solver, such as
+``fedadam-with-yogi``, may stand there as well. Beside its row a plugin may say ``STEPS``, ``MOVES``, ``MAPS``,
 ``EDGES`` and ``MUTANTS``, which the suite reads.
 """
 
@@ -25,12 +26,29 @@ from fedspec.errors import PluginError
 
 VARIABLE = "FEDSPEC_PLUGINS"
 GROUP = "fedspec.algorithms"
+BETWEEN = "-with-"
+"""Separator between server id and solver id in the id of a composed row."""
+
 ALONE = "-"
 """First name in the variable that disables plugins of installed packages."""
 
 
 def named() -> tuple[str, ...]:
     """Files and modules that the environment variable lists, without duplicates."""
+    return tuple(name for name in _listed() if not is_composed(name))
+
+
+def composed() -> tuple[str, ...]:
+    """Ids of composed rows that the environment variable lists, without duplicates."""
+    return tuple(filter(is_composed, _listed()))
+
+
+def is_composed(name: str) -> bool:
+    """True for the id of a server with another local solver: no file of Python, no name of a module, no pattern."""
+    return BETWEEN in name and not name.endswith(".py") and not {*"*?["} & {*name}
+
+
+def _listed() -> tuple[str, ...]:
     names = os.environ.get(VARIABLE, "").split(os.pathsep)
     return tuple(dict.fromkeys(name for name in names if name not in ("", ALONE)))
 

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 
 from fedspec.catalogue import Algorithm, LocalSolver, find
-from fedspec.composed import BETWEEN
 from fedspec.errors import ParameterError, PlanError, UnknownNameError
+from fedspec.plugins import BETWEEN
 from fedspec.usual import needed
 from fedspec_torch.federation.federation import Federation
 

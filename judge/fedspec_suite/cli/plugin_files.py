@@ -12,11 +12,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from fedspec.errors import FedspecError, PluginError
-from fedspec.plugins import ALONE, VARIABLE
+from fedspec.plugins import ALONE, VARIABLE, is_composed
 from fedspec_suite.cli import project
 
 OPTION = "--plugin"
 HELP = "A file (or module) with an own algorithm, for any command; repeatable. See docs/own-algorithms.md."
+ONLY = "--only"
+"""Option whose patterns may name a server with another local solver, which no catalogue has until it is named."""
+
 PROJECT, NO_PROJECT = "--project", "--no-project"
 PROJECT_HELP = "Trust the pyproject.toml of this folder, whoever owns it."
 NO_PROJECT_HELP = "Read no pyproject.toml."
@@ -85,6 +88,10 @@ def _taken(words: Sequence[str]) -> tuple[list[str], list[str]]:
             take(value)
         else:
             rest.append(word)
+            if option == ONLY:
+                value = value if given else next(left, "")
+                rest += [] if given else [value]
+                named += [id for id in [value.rpartition(":")[2].partition("/")[0]] if is_composed(id)]
     return rest, named
 
 

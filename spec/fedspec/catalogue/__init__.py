@@ -12,7 +12,7 @@ from types import ModuleType
 
 from fedspec import plugins
 from fedspec.checked_rows import check_printed, check_row
-from fedspec.composed import BETWEEN, declare_beside, with_solver
+from fedspec.composed import declare_beside, with_solver
 from fedspec.discovered import said
 from fedspec.entry import Algorithm, Family, LocalSolver, Method, Program, Reading, Requirement, Served
 from fedspec.errors import PluginError, UnknownNameError, none_called
@@ -154,7 +154,7 @@ def join(row: Algorithm) -> Algorithm:
 
 def __getattr__(name: str) -> type[Hyper]:
     """Return the hyper-parameter record of a composed row (a server with another local solver), by the row's id."""
-    if BETWEEN in name and isinstance(run := find(name).run, Method):
+    if plugins.BETWEEN in name and isinstance(run := find(name).run, Method):
         return run.hyper
     raise AttributeError(f"module 'fedspec.catalogue' has no attribute {name!r}")
 
@@ -173,10 +173,14 @@ def find(name: str | Algorithm) -> Algorithm:
         return join(name)
     if (id := id_of(name)) in CATALOGUE:
         return CATALOGUE[id]
-    server, between, solver = name.partition(BETWEEN)
+    server, between, solver = name.partition(plugins.BETWEEN)
     if between:
         return join(with_solver(find(server), find(solver)))
     if said := elsewhere(name):
         raise UnknownNameError(f"algorithm: {said}")
     error = none_called("algorithm", name, [*CATALOGUE, *ALIASES], "fedspec list")
     raise UnknownNameError(f"{error}; to use your own algorithm, add --plugin FILE")
+
+
+for _name in plugins.composed():
+    find(_name)
