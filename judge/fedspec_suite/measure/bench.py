@@ -239,7 +239,7 @@ class Bench:
             scale = bounds_of(want)
         info = np.finfo(self.dtype)
         allowed = float(info.eps) * scale + float(info.tiny)
-        if not _decides(wanted, scale, info):
+        if not decides(wanted, scale, info):
             raise Undecided(f"{name} at {where}: rounding errors could hide a deviation")
         self.finite(name, got, where)
         ratios = np.abs(got.astype(float) - wanted) / allowed
@@ -352,7 +352,7 @@ def reference(
         return out
 
     def decided(k: int, names: Iterable[str]) -> list[str]:
-        return [n for n in names if n in out[k] and _decides(out[k][n], bounds_of(out[k][n]), info)]
+        return [n for n in names if n in out[k] and decides(out[k][n], bounds_of(out[k][n]), info)]
 
     known = decided(0, out[0])
     lost = (k for k in range(1, len(out)) if len(decided(k, known)) < len(known)) if "x" in known else ()
@@ -363,7 +363,7 @@ def reference(
     return [*out[:first], *({n: _numbers(v, number) for n, v in shown.items()} for shown in later)]
 
 
-def _decides(wanted: Array, bounds: Array, info: np.finfo) -> bool:
+def decides(wanted: Array, bounds: Array, info: np.finfo) -> bool:
     """True if a number that is off by the threshold times its bound is still near, beside the largest of a vector."""
     if not np.isfinite(bounds).all():
         return False

@@ -15,7 +15,7 @@ from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Begin
 from fedspec.reference import SUBJECT
 from fedspec_suite.diagnosis.variants import CANNOT, Variant, single, systematic
-from fedspec_suite.measure.bench import THRESHOLD, Bench, Shown, bench_of, reference
+from fedspec_suite.measure.bench import THRESHOLD, Bench, Shown, bench_of, decides, reference
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.running_error import bounds_of
 from fedspec_suite.measure.scenario import Scenario, describe, with_dtype
@@ -54,18 +54,25 @@ class Want:
 
 def want_of(r: Row, s: Scenario) -> Want | None:
     """Compute the rule's values in a case; None if rounding errors could hide a deviation."""
-    told = {dtype: _decided(r, s, dtype) for dtype in DTYPES}
-    decided = [dtype for dtype in DTYPES if told[dtype] is not None]
-    if DTYPES[0] not in decided:
+    wide, narrow = (_decided(r, s, dtype) for dtype in DTYPES)
+    if wide is None:
         return None
-    answers = [told[dtype] or [] for dtype in decided]
-    values, scales = [], []
-    for k, event in enumerate(s.events):
-        names = ("x",) if isinstance(event, Begin) else tuple(n for n in r.shown if n in answers[0][k])
-        values.append({n: [x.value for x in answers[0][k][n]] for n in names})
-        scales.append({n: np.max([bounds_of(a[k][n]) for a in answers], axis=0) for n in names})
-    floats = tuple({n: [float(v) for v in numbers] for n, numbers in names.items()} for names in values)
-    return Want(tuple(values), floats, tuple(scales), tuple(decided))
+    names = [("x",) if isinstance(e, Begin) else r.shown for e in s.events]
+    shown = [{n: answer[n] for n in names[k] if n in answer} for k, answer in enumerate(wide)]
+    values = tuple({n: [v.value for v in numbers] for n, numbers in each.items()} for each in shown)
+    floats = tuple({n: [float(v) for v in numbers] for n, numbers in each.items()} for each in values)
+
+    def larger(*told: list[Shown]) -> tuple[dict[str, Any], ...]:
+        return tuple(
+            {n: np.max([bounds_of(a[k][n]) for a in told], axis=0) for n in each} for k, each in enumerate(shown)
+        )
+
+    if narrow is not None:
+        scales, info = larger(wide, narrow), np.finfo(DTYPES[1])
+        # Errors that float32 carries with their signs can be much smaller than those that float64 bounds by size.
+        if all(decides(shown[k][n], bounds, info) for k, each in enumerate(scales) for n, bounds in each.items()):
+            return Want(values, floats, scales)
+    return Want(values, floats, larger(wide), DTYPES[:1])
 
 
 def _decided(r: Row, s: Scenario, dtype: str) -> list[Shown] | None:
