@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
-import torch
 from torch import Tensor
-from torch.utils._pytree import tree_map
 
 from fedspec_torch.plan import neighbours
 
@@ -26,42 +24,6 @@ def begun_with(first: Block, rest: Iterator[Block]) -> Iterator[Block]:
 
 class Numbers(tuple[Any, ...]):
     """Tuple with one number for each client, beside results that are rows of tensors."""
-
-
-class Computed(Tensor):
-    """Lazy tensor: some rows, at some coordinates, are computed when they are read.
-
-    The inputs of the computation must not change until the rows are read for the last time.
-
-    Attributes:
-        part: function that computes the rows of some clients at some coordinates.
-    """
-
-    part: Callable[[slice, slice], Tensor]
-
-    @staticmethod
-    def __new__(cls, like: Tensor, part: Callable[[slice, slice], Tensor]) -> Computed:
-        """Create a lazy tensor with the shape, dtype and device of ``like``."""
-        made: Computed = Tensor._make_wrapper_subclass(cls, like.shape, dtype=like.dtype, device=like.device)
-        made.part = part
-        return made
-
-    def whole(self) -> Tensor:
-        """Compute all rows."""
-        return self.part(slice(None), slice(None))
-
-    @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func is Tensor.__getitem__ and isinstance(args[1], tuple) and all(isinstance(at, slice) for at in args[1]):
-            return args[0].part(*args[1])
-        with torch._C.DisableTorchFunctionSubclass():
-            return func(*args, **(kwargs or {}))
-
-    @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]
-        """Compute all rows, and run torch's operator on them."""
-        bare: Any = tree_map(lambda x: x.whole() if isinstance(x, Computed) else x, (args, kwargs or {}))
-        return func(*bare[0], **bare[1])
 
 
 def join_blocks(n: int, blocks: Iterable[Block]) -> Any:

@@ -22,7 +22,6 @@ from fedspec.varying import begun, stepped
 from fedspec_torch.arith import fills_device
 from fedspec_torch.fast_paths.registry import RATES, TEXTS, UNDIVIDED, client_of, local_sgd
 from fedspec_torch.local.block_results import (
-    Computed,
     Numbers,
     begun_with,
     each_part,
@@ -246,6 +245,4 @@ def train(those: HandedOver, ask: Callable[[Any], Running | None]) -> tuple[Answ
 
 def _whole(n: int, x: Any) -> Any:
     """Part of the results of the only block's clients: all rows, or a number for each client."""
-    if isinstance(x, Computed):
-        return x.whole()
     return x if isinstance(x, Tensor | Numbers) else Numbers([x] * n)
