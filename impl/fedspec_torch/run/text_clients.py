@@ -17,7 +17,6 @@ from fedspec_torch.plan import Oracle
 from fedspec_torch.population import Batched
 from fedspec_torch.ranks.sharded import Sharded
 from fedspec_torch.sums.asking import sums_of, trained_later
-from fedspec_torch.sums.gradients import seen
 from fedspec_torch.sums.running import Running
 
 Text: TypeAlias = Callable[[Any, Any], tuple[Any, Any]]
@@ -107,16 +106,11 @@ class Answering:
 
     def gradients(self, S: Sequence[int], t: int, X: Stack) -> Stack:
         """Return the gradients of the clients in S, each at its row of X."""
-        if self.done or isinstance(self.clients, Sharded):
+        if isinstance(self.clients, Sharded):
             # Rows on several ranks are found again whenever the text is run.
             return self.clients.gradients(S, t, X)
-        if answer := next(self.left, None):
-            again: Stack = answer()
-            return again
-        rows = self.clients.gradients(S, t, X)
-        found, note = seen(rows)
-        self.answers.append(note)
-        return found
+        rows: Stack = self.found(lambda: self.clients.gradients(S, t, X))
+        return rows
 
     def values(self, S: Sequence[int], x: Vector) -> Sequence[float]:
         """Return the losses of the clients in S at the model x."""
