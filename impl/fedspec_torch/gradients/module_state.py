@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TypeGuard
 
 import torch
@@ -98,25 +98,10 @@ def restoring(device: torch.device, buffers: Mapping[str, Tensor], *, draws: boo
     """Restore the buffers, and torch's generators if the module draws, on exit."""
     kept = {name: buffer.clone() for name, buffer in buffers.items()}
     try:
-        with _generators(device, draws):
+        devices = [device] if device.type == "cuda" else []
+        with _drawing if draws else nullcontext(), torch.random.fork_rng(devices, enabled=draws):
             yield
     finally:
         with torch.no_grad():
             for name, buffer in buffers.items():
                 buffer.copy_(kept[name])
-
-
-@contextmanager
-def _generators(device: torch.device, draws: bool) -> Iterator[None]:
-    if not draws:
-        yield
-        return
-    with _drawing:
-        before = torch.get_rng_state()
-        there = torch.cuda.get_rng_state(device) if device.type == "cuda" else None
-        try:
-            yield
-        finally:
-            torch.set_rng_state(before)
-            if there is not None:
-                torch.cuda.set_rng_state(there, device)
