@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 import time
 import warnings
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
@@ -110,7 +109,7 @@ def choose(network: Network, x: Stack, batch: Minibatch, agrees: Callable[[str],
 
     def is_taken(name: str) -> bool:
         try:
-            with silenced():
+            with warnings.catch_warnings(action="ignore"):
                 agrees(name)
         except Exception as error:
             refused[name] = error
@@ -153,7 +152,7 @@ def choose(network: Network, x: Stack, batch: Minibatch, agrees: Callable[[str],
         if is_taken(name):
             work = partial(_tried, WAYS[name], network, x, batch)
             try:
-                with silenced():
+                with warnings.catch_warnings(action="ignore"):
                     work()
                     # The second call has its memory; what is not far behind has another.
                     seconds[name] = _seconds(work, x)
@@ -187,14 +186,6 @@ def kind_of(network: Network, x: Stack, batch: Minibatch) -> Hashable:
     loss = getattr(network.loss, "__code__", type(network.loss))
     block = (len(x).bit_length(), x.dtype, x.device, *(part.shape[1:] for part in batch.leaves))
     return parts, loss, network.precision, (*network.ways,), network.call.words, block, torch.get_num_threads()
-
-
-@contextmanager
-def silenced() -> Iterator[None]:
-    """Suppress warnings while a gradient method is tried."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
 
 
 def _tried(way: Way, network: Network, x: Stack, batch: Minibatch) -> object:
