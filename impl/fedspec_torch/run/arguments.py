@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-import torch
-
 from fedspec.catalogue import Algorithm, LocalSolver, find
 from fedspec.errors import ParameterError, PlanError, UnknownNameError
 from fedspec.plugins import BETWEEN
@@ -70,14 +68,3 @@ def hyper_of(row: Algorithm, reading: str | None, given: Mapping[str, Any]) -> A
             f"your own row: usual={{{missing[0]!r}: ...}})"
         )
     return row.run.hyper(**{**numbers, **resolved})
-
-
-def check_finite(h: Any, dtype: torch.dtype) -> None:
-    """Raise an error if a hyper-parameter overflows in the model's dtype."""
-    largest = torch.finfo(dtype).max
-    for name, value in vars(h).items():
-        if isinstance(value, float) and abs(value) > largest:
-            raise ParameterError(
-                f"{name}: got {value}, but the largest number of {dtype} is {largest:.2g}; give less, or a model in "
-                "float64"
-            )

@@ -139,9 +139,10 @@ def check_held(hyper: Mapping[str, Any], dtype: torch.dtype) -> None:
     largest = torch.finfo(dtype).max
     for name, said in hyper.items():
         for number in said if isinstance(said, tuple) else (said,):
-            if math.isfinite(number) and abs(number) > largest:
+            if isinstance(number, float) and math.isfinite(number) and abs(number) > largest:
                 raise ParameterError(
-                    f"{name}: got {number}, but the largest number of {dtype} is {largest:.2g}; give less"
+                    f"{name}: got {number}, but the largest number of {dtype} is {largest:.2g}; give less, or a "
+                    "model in float64"
                 )
 
 

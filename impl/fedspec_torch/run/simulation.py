@@ -20,11 +20,11 @@ from fedspec_torch.ranks.shards import Shards
 from fedspec_torch.refusals import ModuleError
 from fedspec_torch.run import checkpoints, client_memory
 from fedspec_torch.run.agreement import federation_differences, shard_federation, unlike
-from fedspec_torch.run.arguments import check_finite, hyper_of, trainer, with_own_solver
+from fedspec_torch.run.arguments import hyper_of, trainer, with_own_solver
 from fedspec_torch.run.local_work import Epochs
 from fedspec_torch.run.metrics import Metric, Told
 from fedspec_torch.run.monitoring import check_monitoring
-from fedspec_torch.run.rates import Rate, Rated, check_same, rated
+from fedspec_torch.run.rates import Rate, Rated, check_held, check_same, rated
 from fedspec_torch.run.runs import Run
 from fedspec_torch.run.schedules import Schedule
 
@@ -107,7 +107,7 @@ def simulate(
     plan, hyper = rated(plan, rates, row, hyper, rounds, len(federation))
     taken = usual(row, reading, hyper)
     h = hyper_of(row, reading, {**taken, **hyper})
-    check_finite(h, federation.x0.dtype)
+    check_held(vars(h), federation.x0.dtype)
     by_round = plan.told(0, rounds, len(federation)) if isinstance(plan, Rated) else {}
     parts = shard_federation(federation, shards, block, (row.id, repr(h), rounds, test_every, repr(by_round)))
     # Its own, which rounds write over.
