@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -11,8 +11,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fedspec.errors import PlanError, UnknownNameError
-
-Scalar: TypeAlias = float
 
 if TYPE_CHECKING:
     # A tensor may stand wherever the specification has an array.
@@ -25,9 +23,6 @@ Vector: TypeAlias = Float[Batched, "d"]
 
 Stack: TypeAlias = Float[Batched, "n d"]
 """Vector for each of n clients, as the rows of a matrix."""
-
-Stream: TypeAlias = Iterable[Float[Batched, "block d"]]
-"""Stack that arrives in blocks of consecutive clients and can be read only once."""
 
 Weights: TypeAlias = Float[Batched, "n"]
 """Number for each of n clients."""

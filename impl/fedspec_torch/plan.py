@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias
 
 from torch import Tensor
@@ -44,8 +44,3 @@ def neighbours(places: Sequence[int]) -> slice | None:
 def rows(stack: Tensor, clients: Sequence[int]) -> Tensor:
     """Return the rows of these clients: a view if the clients are consecutive, else a copy."""
     return stack[neighbours(clients) or list(clients)]
-
-
-def blocks(n: int, size: int) -> Iterator[slice]:
-    """Yield slices that cut n clients into blocks of ``size``; the last block may be shorter."""
-    return (slice(start, start + size) for start in range(0, n, size))

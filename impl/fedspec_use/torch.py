@@ -43,7 +43,7 @@ class _OfARule(Optimizer):
     """
 
     rate: str
-    rule: Any
+    rule: rules.Local | rules.Server
     vector: Callable[[Iterable[Tensor]], Any]
     """The parameters as the rule has its model."""
 
@@ -111,8 +111,8 @@ class _OfARule(Optimizer):
 
     @property
     def said(self) -> Mapping[str, Any]:
-        """The hyper-parameters as they were given."""
-        raise NotImplementedError
+        """Hyper-parameters as they were given."""
+        return self.rule.hyper
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Load a state as torch does, but keep each entry in its own floating-point type.
@@ -210,11 +210,6 @@ class Local(_OfARule):
         self.passes = compiled_steps.Passes(self.rule, least)
         super().__init__(params, self.rule.hyper)
 
-    @property
-    def said(self) -> Mapping[str, Any]:
-        """Hyper-parameters as they were given."""
-        return self.rule.hyper
-
     def _step(self, group: dict[str, Any], trained: list[Tensor]) -> None:
         """Step in one compiled pass for an elementwise rule on a CPU; else on the flat vector."""
         kept, hyper = group["kept"], self._hyper(group)
@@ -262,11 +257,6 @@ class Server(_OfARule):
     def __init__(self, params: Params, algorithm: str | Algorithm, *, reading: str = "", **given: Any) -> None:
         self.rule: rules.Server = rules.server(algorithm, reading, **_named(self.rate, given))
         super().__init__(params, self.rule.hyper)
-
-    @property
-    def said(self) -> Mapping[str, Any]:
-        """Hyper-parameters as they were given."""
-        return self.rule.hyper
 
     def _step(self, group: dict[str, Any], trained: list[Tensor]) -> None:
         run, h, x = self.rule.run, self.rule.record(self._hyper(group)), flat(trained)
