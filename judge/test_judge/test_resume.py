@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -206,6 +206,62 @@ def test_a_run_lasts_until_its_counts_matter(offer: Claim, lost: str) -> None:
     for name, verdict in ((lost, Conformity.DOES_NOT), ("", Conformity.CONFORMS)):
         found = judge_offer(InProcess(Without(offer, name)), offer, law="resumes", profile="quick")
         assert conclude(found)[0] is verdict, name
+
+
+class Spoiling:
+    """Subject whose restore changes the specification's session."""
+
+    def __init__(self, offer: Claim, spoil: Callable[[Any], None]) -> None:
+        self.info, self.spoil = Info("spoiling", "1", (offer,)), spoil
+
+    def start(self, case: Case) -> Any:
+        session: Any = reference.SUBJECT.start(case)
+        restore, session.kept = session.restore, (*session.kept, "case")
+
+        def spoilt(saved: bytes) -> None:
+            restore(saved)
+            self.spoil(session)
+
+        session.restore = spoilt
+        return session
+
+
+def _newest_version(session: Any) -> None:
+    versions = session.state.versions
+    session.state = replace(session.state, versions=(versions[-1],) * len(versions))
+
+
+HALVED: dict[str, Any] = {"schedules": {"eta": "step/round period=2 factor=0.5"}}
+
+
+def _base(of: Callable[[int], int]) -> Callable[[Any], None]:
+    """The base of the schedule's rates becomes the rate of a round, and is saved."""
+
+    def spoil(session: Any) -> None:
+        h = session.case.hyper
+        session.case = replace(session.case, hyper={**h, "eta": h["eta"] * 0.5 ** (of(session.clock.rounds) // 2)})
+
+    return spoil
+
+
+RATE = "the schedule multiplies the rate that it gave for the {} round or step, and not the claim's"
+
+SPOILT = [
+    (claim("fedbuff", "trace"), _newest_version, "the older versions are gone, and the newest stands in their place"),
+    (claim("fadas", "trace"), _newest_version, "the older versions are gone, and the newest stands in their place"),
+    (claim("fedavgm", "server", **HALVED), _base(lambda t: t), RATE.format("next")),
+    (claim("fedavgm", "server", **HALVED), _base(lambda t: t - 1), RATE.format("last")),
+]
+
+
+@pytest.mark.table(2)
+@pytest.mark.parametrize(("offer", "spoil", "words"), SPOILT, ids=range(len(SPOILT)))
+def test_old_versions_and_rates_that_are_saved_have_names(
+    offer: Claim, spoil: Callable[[Any], None], words: str
+) -> None:
+    found = judge_offer(InProcess(Spoiling(offer, spoil)), offer, law="resumes", profile="quick")
+    verdict = conclude(found)[0]
+    assert verdict is Conformity.DOES_NOT and words in str(found), found
 
 
 @pytest.mark.parametrize(("lost", "words"), [("pass", ""), ('states[key]["v"] = {}', "v is at its initial value")])

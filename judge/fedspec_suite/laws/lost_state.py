@@ -20,6 +20,8 @@ from fedspec.errors import FedspecError
 from fedspec.params import layers, shapes
 from fedspec.reference import SUBJECT
 from fedspec.rounding import TYPES, Grid, on_grid
+from fedspec.scalars import like
+from fedspec.schedules import read
 from fedspec_suite.measure.bench import WORDS, Bench, Measured, Shown, reference, specified
 from fedspec_suite.measure.formulas import ROWS, evaluated, smallest, terms_of
 from fedspec_suite.measure.reaching import flat_model, reach
@@ -42,7 +44,7 @@ ROUNDED = "nothing is lost, but numbers come back rounded"
 
 RESTARTS = "the schedule starts again"
 
-BESIDE = ("clock", "anchor", "k", "local_blocks")
+BESIDE = ("clock", "anchor", "k", "local_blocks", "case")
 
 
 @dataclass(frozen=True)
@@ -151,10 +153,13 @@ def spoils(s: Scenario) -> Iterator[tuple[str, set[str], Spoil]]:
     """Yield losses, the simplest first: the description, the fields reset to their start, the function."""
     session: Any = SUBJECT.start(s.case)
     start = held(session)
-    shown = session.step(s.events[0])
+    shown, changed = dict[str, Any](), dict[str, None]()
+    for event in s.events:
+        shown |= session.step(event)
+        changed |= {n: None for n, v in held(session).items() if not _equal(v, start[n])}
     # What no event changes can't be lost; only a schedule reads the clock.
-    fixed = ("mu", "anchor") if s.case.schedules else ("mu", "anchor", "clock")
-    names = [n for n, v in held(session).items() if n not in fixed and not _equal(v, start[n])]
+    fixed = ("mu", "anchor", "case", *(() if s.case.schedules else ("clock",)))
+    names = [n for n in start if n in changed and n not in fixed]
     yield ROUNDED, set(), lambda seen: {}
     for count in range(1, len(names) + 1):
         for some in combinations(names, count):
@@ -179,6 +184,10 @@ def spoils(s: Scenario) -> Iterator[tuple[str, set[str], Spoil]]:
             for m in names:
                 if np.shape(start[m]) == start[n].shape[1:]:
                     yield f"{n} of every client is {m}", set(), partial(_filled, n, "now", m)
+    for n in names:
+        if isinstance(start[n], tuple) and all(isinstance(v, np.ndarray) for v in (*start[n], *held(session)[n])):
+            words = f"the older {n} are gone, and the newest stands in their place"
+            yield words, set(), partial(_newest, n)
     clients = 0 if s.case.problem is None else len(s.case.problem.e)
     own = [n for n in names if clients > 1 and np.ndim(start[n]) and len(start[n]) == clients]
     for n in own:
@@ -196,6 +205,9 @@ def spoils(s: Scenario) -> Iterator[tuple[str, set[str], Spoil]]:
             for some in [(n,) for n in vectors] + [tuple(vectors)] * (len(vectors) > 1):
                 words = f"{', '.join(some)} went through {kind}"
                 yield words, set(), partial(_only, some, partial(_short, grid))
+    for last, which in ((False, "next"), (True, "last")) if s.case.schedules else ():
+        words = f"the schedule multiplies the rate that it gave for the {which} round or step, and not the claim's"
+        yield words, set(), partial(_compounded, last)
     yield from _counts(names, start, s.case.level)
     yield from _swapped(s, vectors)
     for n in names:
@@ -275,6 +287,18 @@ def _filled(n: str, among: Literal["shown", "now"], other: str, seen: Seen) -> S
 
 def _largest(n: str, seen: Seen) -> State:
     return {n: type(seen.now[n])([max(seen.now[n])] * len(seen.now[n]))}
+
+
+def _newest(n: str, seen: Seen) -> State:
+    return {n: seen.now[n][-1:] * len(seen.now[n])}
+
+
+def _compounded(last: bool, seen: Seen) -> State:
+    """A case whose scheduled rates are those of the last round, or of the next, for the schedule to multiply again."""
+    case, clock = seen.now["case"], (seen.before if last else seen.now)["clock"]
+    factors = {n: clock.factor(*how) for n, how in read(case.schedules).items()}
+    rates = {n: case.hyper[n] * like(factor, case.hyper[n]) for n, factor in factors.items()}
+    return {"case": replace(case, hyper={**case.hyper, **rates})}
 
 
 def _like(own: Any, rows: Sequence[Any]) -> Any:
@@ -431,6 +455,6 @@ def _fits(bench: Bench, s: Scenario, spoil: Spoil, places: Container[int], got: 
         for k, (one, two) in enumerate(zip(got, want, strict=True)):
             for name in (n for n in one if n in two and n not in WORDS):
                 bench.compare(name, one[name], two[name], f"event {k + 1}")
-    except (ArithmeticError, Deviates, FedspecError, Undecided, TypeError, ValueError):
+    except (ArithmeticError, Deviates, FedspecError, KeyError, Undecided, TypeError, ValueError):
         return False
     return True

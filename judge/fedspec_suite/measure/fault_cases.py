@@ -259,6 +259,21 @@ def _in_coordinates(s: Scenario, kind: str, x: Array, wanted: Mapping[Treatment,
     return f"in the coordinates that aren't finite {one}, in the others {other}" if one and other else ""
 
 
+def _afterwards(s: Scenario, kind: str, got: Path, wanted: Mapping[Treatment, Path], dtype: str) -> str:
+    """Words for a treatment that fits in the faulty round, but not in the round after it; empty if none fits."""
+    fitting = next((t for t, want in wanted.items() if _alike(got[:1], want[:1], dtype)), None)
+    if not fitting:
+        return ""
+    *before, last = s.events
+    assert isinstance(last, Messages)
+    senders = {_sent(s, faulty_round(s))[k].client for k in _places(s)}
+    rest = tuple(m for m in last.messages if m.client not in senders)
+    barred = implied(replace(s, events=(*before, replace(last, messages=rest))), kind, fitting) if rest else None
+    if len(rest) < len(last.messages) and barred and _alike(got, barred, dtype):
+        return f"{fitting} in that round; in the next round it leaves out the sender's message, which is right"
+    return f"{fitting} in that round, but the model of the next round is another"
+
+
 def _one_of_two(s: Scenario, kind: str, got: Path, dtype: str) -> str:
     """Words for the message that is skipped of two that hold such numbers, if the other passes on; else empty."""
     places, bad = _places(s), faulty(s, kind)
@@ -366,7 +381,8 @@ def observed(bench: Bench, s: Scenario, kind: str) -> tuple[tuple[Treatment, ...
         alone, want = played(bench, s), _path(s, faulty_round(s))
         if isinstance(alone, str) or not want or not _alike(alone, want, bench.dtype):
             return (), "without a fault it doesn't follow the rule either, as the other checks of `fedspec check` say"
-        said = _one_of_two(s, kind, got, bench.dtype) or _in_coordinates(s, kind, got[0], wanted, bench.dtype)
+        said = _afterwards(s, kind, got, wanted, bench.dtype) or _one_of_two(s, kind, got, bench.dtype)
+        said = said or _in_coordinates(s, kind, got[0], wanted, bench.dtype)
         if said := said or _counted(s, kind, got[0]):
             return (), said
     return tuple(found), f"x = {np.array2string(got[0], precision=4, separator=', ', threshold=8)}"

@@ -105,6 +105,28 @@ class Dropping(Server):
             super().take(rows)
 
 
+class Barring(Skipping):
+    """Leaves out a client for good once it has sent infinite numbers."""
+
+    def __init__(self, case):
+        super().__init__(case)
+        self.barred = set()
+
+    def sent(self, messages):
+        self.barred |= {m.client for m in messages if np.isinf(self.change(m)).any()}
+        return [m for m in messages if m.client not in self.barred]
+
+
+class Slowing(Skipping):
+    """Skips infinite numbers, and takes half a step in the next round."""
+
+    def take(self, rows):
+        before, slow = self.x, getattr(self, "slow", False)
+        super().take(rows)
+        self.x = before + (0.5 if slow else 1) * (self.x - before)
+        self.slow = any(np.isinf(d).any() for d, *_ in rows)
+
+
 class Halving(Server):
     """Counts a change that isn't right half."""
 
@@ -166,6 +188,7 @@ says_skips, says_keeps = offered(Server, nan="skips"), offered(Skipping, nan="sk
 says_raises = offered(Keeping, infinite="raises")
 twice, stale = offered(Server, twice="skips"), offered(Server, stale="skips")
 zeroes, drops = offered(Zeroing, nan="skips"), offered(Dropping, nan_weight="skips")
+barring, slowing = offered(Barring, infinite="skips"), offered(Slowing, infinite="skips")
 masked, halving = offered(Masked, nan="skips"), offered(Halving, stale="skips")
 late, clipping = offered(Late, nan="passes-on"), offered(Clipping, nan="skips")
 negative, missing = offered(Ones, negative_weight="passes-on"), offered(Skipping, no_weight="counts-as-one")
