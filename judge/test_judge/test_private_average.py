@@ -49,9 +49,12 @@ class Private:
         rows = [flatten(m.delta).astype(float) for m in e.messages]
         w = {"uniform": np.ones(len(n)), "examples": n}.get(self.weights, np.array([m.steps for m in e.messages]))
         if "weight-cap" in self.words and how != "no cap":
-            w = np.minimum(n / get("weight-cap", 1), 1)
+            w = n / max(get("weight-cap", 1), n.max() if how == "largest count" else 0)
+            w = np.minimum(w, 1)
         by = w if how == "weighed first" else np.ones(len(w))
-        rows = [r * min(1.0, S / max(float(np.linalg.norm(k * r)), 1e-300)) for k, r in zip(by, rows, strict=True)]
+        counted = [a.ndim > 1 or how != "norm of matrices" for a in case.x0.values()]
+        k = np.concatenate([np.full(a.size, float(c)) for a, c in zip(case.x0.values(), counted, strict=True)])
+        rows = [r * min(1.0, S / max(float(np.linalg.norm(b * k * r)), 1e-300)) for b, r in zip(by, rows, strict=True)]
         D = get("divisor", w.sum())
         if "divisor-at-least" in self.words:
             D = max(get("divisor-at-least", 0), len(n) if how == "at least messages" else w.sum())
@@ -69,6 +72,7 @@ class Private:
                 "undivided": size * over,
                 "participants": size * over / len(n),
                 "root": size * over / over**0.5,
+                "root of blocks": size / len(case.x0) ** 0.5,
                 "without clip": size / S,
             }.get(how, size)
             if how == "on the model":
@@ -126,6 +130,9 @@ MISTAKES = {
     "without clip": "yours: noise = (s / D) z",
     "weighed first": "yours: b_i = min(c / ||Delta_i||, min(n_i / w, 1)) / D",
     "at least messages": "min(n_i / w, 1) / max(M, D), wanted: ",
+    "root of blocks": "yours: noise = (s c / (D sqrt(blocks))) z, wanted: noise = (s c / D) z",
+    "largest count": "yours: b_i = min(1, c / ||Delta_i||) (n_i / max(max(n_j), w) / D), wanted: ",
+    "norm of matrices": "yours: b_i = min(1, c / ||matrices of Delta_i||) (min(n_i / w, 1) / D), wanted: ",
     "on the model": "the noise is added to the model, not to the mean change",
 }
 

@@ -50,6 +50,7 @@ OF_CLIENT = {
     "v_i": "c / norm(delta_i)",
     "u_i": "minimum(1, c / norm(delta_i))",
     "w_i": "minimum(n_i / w, 1)",
+    "m_i": "minimum(1, c / norm(delta_i_matrices))",
 }
 """Leaves with a number for each client, written out; ``S_d`` is the sum of the third, and so on."""
 
@@ -59,13 +60,15 @@ WRITTEN = {
     "x": "norm(x)",
     "mean": "norm(sum(p_j * delta_j))",
     "total": "norm(sum(delta_j))",
+    "L_n": "max(n_j)",
     "two": "2",
     "most": "maximum(D, sum(w_j))",
 }
 """All leaves that stand for an expression; the others have one number for a round."""
 
 GROUPS = (
-    {"n_i", "v_i", "u_i", "w_i", "M", "S_w", "S_n", "w", "D"},
+    {"n_i", "v_i", "u_i", "w_i", "M", "S_w", "S_n", "L_n", "w", "D"},
+    {"p_i", "w_i", "m_i", "M", "D"},
     {"p_i", "v_i", "d_i", "c", "x", "mean", "total", "M"},
 )
 """Leaves of larger formulas."""
@@ -73,7 +76,7 @@ GROUPS = (
 POWERS = (-1, -0.5, 0.5, 1)
 """Exponents by which those of the claimed noise may be off."""
 
-FACTORS = ("s", "c", "D", "M", "S_w", "S_n", "eta", "two", "most")
+FACTORS = ("s", "c", "D", "M", "S_w", "S_n", "eta", "two", "most", "blocks")
 """Symbols of the noise's factor."""
 
 
@@ -185,14 +188,24 @@ def values_of(case: Case, p: Array, deltas: Array, examples: Sequence[Any], x: A
         # No factor matters to a change of length 0.
         found["v_i"] = ratio(0 * d + said["c"], d)
         found["u_i"] = minimum(found["v_i"], 1)
+        matrices = _matrices(case, deltas.shape[1])
+        # A change may be 0 in these blocks alone.
+        found["m_i"] = 1 / maximum(numbers([norm(delta * matrices) for delta in deltas], p) / said["c"], 1)
     if "w" in said:
         found["w_i"] = minimum(n / said["w"], 1)
-    of_round = {f"S_{name[0]}": sum(v.tolist()) for name, v in found.items() if name not in ("p_i", "v_i")}
-    of_round |= {"M": len(p), "x": norm(x), "eta": case.hyper.get("eta", 1.0), "two": as_number(2.0, p)}
+    of_round = {f"S_{name[0]}": sum(v.tolist()) for name, v in found.items() if name not in ("p_i", "v_i", "m_i")}
+    of_round |= {"M": len(p), "L_n": max(n.tolist()), "x": norm(x), "eta": case.hyper.get("eta", 1.0)}
+    of_round |= {"two": as_number(2.0, p), "blocks": len(case.x0)}
     if "D" in said:
         of_round["most"] = maximum(0 * p + said["D"], 0 * p + of_round.get("S_w", of_round["S_n"]))
     of_round |= {"mean": norm(p @ deltas), "total": norm(deltas.sum(axis=0)), **said}
     return found | {name: 0 * p + v for name, v in of_round.items()}
+
+
+def _matrices(case: Case, size: int) -> Array:
+    """Indicators of the coordinates of blocks with two or more axes; all 1 if blocks don't make up a vector."""
+    flags = np.concatenate([np.full(a.size, int(a.ndim > 1)) for a in case.x0.values()])
+    return flags if len(flags) == size else np.ones(size, int)
 
 
 def _formulas(want: Array, values: Mapping[str, Array], claimed: ast.expr | None = None) -> Iterator[ast.expr]:
@@ -203,7 +216,7 @@ def _formulas(want: Array, values: Mapping[str, Array], claimed: ast.expr | None
     slack, first = SLACK * (np.abs(want) + 1), np.random.default_rng(3).permutation(len(want))
     solvable = parts_of(claimed, want, slack, values) if claimed else [(None, want, slack)]
     parts = [part for part in solvable if np.isfinite(part[1]).all()]
-    for names in ({*values} - {"two", "s", "most"}, *GROUPS):
+    for names in ({*values} - {"two", "s", "most", "blocks"}, *GROUPS):
         rows = np.resize(first, ROWS)
         for _ in range(AGAIN):
             terms = terms_of({n: v for n, v in values.items() if n in names}, rows)
@@ -335,4 +348,4 @@ def _in_words(formula: ast.expr) -> str:
     """A formula as a person reads it."""
     for n, text in WRITTEN.items():
         formula = Put(ast.Name(n, ast.Load()), ast.parse(text, mode="eval").body).visit(copied(formula))
-    return in_symbols(formula, ()).replace("delta_j", "Delta_j")
+    return in_symbols(formula, ()).replace("delta_j", "Delta_j").replace("delta_i_matrices", "matrices of Delta_i")
