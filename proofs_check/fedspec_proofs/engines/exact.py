@@ -52,11 +52,3 @@ def symmetric_positive(rng: np.random.Generator, d: int) -> Array:
     for j in range(d):
         H[j, j] = H[j, j] + Fraction(1, 2)
     return H
-
-
-def power(M: Array, n: int) -> Array:
-    """The n-th power of a square matrix of exact numbers, n >= 1."""
-    out = M
-    for _ in range(n - 1):
-        out = out @ M
-    return out

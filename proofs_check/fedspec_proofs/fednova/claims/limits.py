@@ -88,7 +88,7 @@ def instances() -> Finding:
             x = x0
             for T in range(1, ROUNDS + 1):
                 x = s.round(x)
-                if (x - x_lim != exact.power(M, T) @ (x0 - x_lim)).any():
+                if (x - x_lim != np.linalg.matrix_power(M, T) @ (x0 - x_lim)).any():
                     return Finding(Verdict.REFUTED, f"{label(s)}, T = {T}: {s}")
             if (s.round(x_lim) != x_lim).any() or (spelled != M).any():
                 return Finding(Verdict.REFUTED, f"{label(s)}: {s}")
@@ -220,7 +220,7 @@ def proximal_matrix() -> Finding:
         H = np.array([[a, b], [b, c]], dtype=object)
         one = eye(H)
         K = local_matrix(Solver.PROXIMAL, H, tau, eta_l=eta, mu=keep * mu)
-        yield from np.ravel(K @ (H + mu * one) - one + exact.power(one - eta * mu * one - eta * H, tau))
+        yield from np.ravel(K @ (H + mu * one) - one + np.linalg.matrix_power(one - eta * mu * one - eta * H, tau))
 
     bodies = {"from n to n + 1 steps": _one_more} | {f"tau = {tau}": body(tau) for tau in (1, 2, 3, 4)}
     return identities(bodies, without={"pull": {"tau = 2": body(2, keep=0)}})
