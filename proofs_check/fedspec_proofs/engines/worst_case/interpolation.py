@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
+from fedspec.errors import ShapeError
+from fedspec.linear import solve
+from fedspec_proofs.engines.exact import objects
 from fedspec_proofs.engines.worst_case.classes import Class
 
 Vector = tuple[Fraction, ...]
@@ -70,24 +73,12 @@ class Through:
 
 def _balanced(z: Sequence[Vector], b: Sequence[Fraction], y: Vector, bend: Fraction) -> list[Fraction]:
     """Shares of sum one where bend |y - sum s_j z_j|^2 / 2 + sum s_j b_j is stationary; none if not unique."""
-    n = len(z)
     first = z[0]
     ways = [added(z_j, -1, first) for z_j in z[1:]]
-    rows = [
-        [bend * dot(p, q) for q in ways] + [bend * dot(p, added(y, -1, first)) - (b[k + 1] - b[0])]
-        for k, p in enumerate(ways)
-    ]
-    for k in range(n - 1):
-        pivot = next((r for r in range(k, n - 1) if rows[r][k]), None)
-        if pivot is None:
-            return []
-        rows[k], rows[pivot] = rows[pivot], rows[k]
-        rows[k] = [c / rows[k][k] for c in rows[k]]
-        rows = [row if r == k else added_row(row, -row[k], rows[k]) for r, row in enumerate(rows)]
-    others = [row[-1] for row in rows]
+    bends = objects(bend * dot(p, q) for p in ways for q in ways).reshape(len(ways), len(ways))
+    pulls = objects(bend * dot(p, added(y, -1, first)) - (b_j - b[0]) for p, b_j in zip(ways, b[1:], strict=True))
+    try:
+        others = solve(bends, pulls)
+    except ShapeError:
+        return []
     return [1 - sum(others, Fraction(0)), *others]
-
-
-def added_row(a: list[Fraction], c: Fraction, b: list[Fraction]) -> list[Fraction]:
-    """Row a + c b of a linear system."""
-    return [p + c * q for p, q in zip(a, b, strict=True)]
