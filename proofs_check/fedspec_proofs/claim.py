@@ -117,16 +117,16 @@ def engines_of(named: Any, seen: set[Any]) -> set[Engine]:
     if named in seen or (seen and not named.__module__.startswith("fedspec_proofs.")):
         return set()
     seen.add(named)
-    names = {name for code in _codes(named.__code__) for name in code.co_names}
+    names = {name for code in codes(named.__code__) for name in code.co_names}
     return {engine for name in names for engine in engines_of(named.__globals__.get(name), seen)}
 
 
-def _codes(code: CodeType) -> Iterator[CodeType]:
+def codes(code: CodeType) -> Iterator[CodeType]:
     """Code of a function and of the functions inside it."""
     yield code
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
-            yield from _codes(inner)
+            yield from codes(inner)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Any
 
 from fedspec.arith import Sets, Vector
 from fedspec.covers import Cover
+from fedspec_proofs.claim import codes
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ def mutate(rule: Callable[..., Any], **calls: Callable[..., Any]) -> Callable[..
     """
     body = inspect.unwrap(rule)
     assert isinstance(body, types.FunctionType)
-    loaded = (i for code in _codes(body.__code__) for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL")
+    loaded = (i for code in codes(body.__code__) for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL")
     names = {i.argval for i in loaded}
     for name in calls:
         if name not in names:
@@ -53,8 +54,3 @@ def mutate(rule: Callable[..., Any], **calls: Callable[..., Any]) -> Callable[..
     mutant = types.FunctionType(body.__code__, changed, body.__name__, body.__defaults__, body.__closure__)
     mutant.__kwdefaults__ = body.__kwdefaults__
     return mutant
-
-
-def _codes(code: types.CodeType) -> list[types.CodeType]:
-    inner = [c for c in code.co_consts if isinstance(c, types.CodeType)]
-    return [code, *(found for c in inner for found in _codes(c))]
