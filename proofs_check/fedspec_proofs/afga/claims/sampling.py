@@ -10,6 +10,7 @@ import numpy as np
 
 from fedspec.algorithms.afga import mean_change
 from fedspec.mixing.gossip import cluster_mean
+from fedspec_proofs.afga.kit.mixed import chances
 from fedspec_proofs.claim import Dropped, Extent, Finding, claim, false
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw, curried, several
@@ -74,18 +75,12 @@ def gap(draw: Draw, K: int, n: int, m: int) -> list[Any]:
     return [bound(y, K, n, m) - expected(y, K, n, m) - slack(y, K, n, m)]
 
 
-def _chances(draw: Draw) -> tuple[Any, Any, Any, Any]:
-    """n, and by symmetry the chances of one and of two clients of a cluster, m/n and m(m-1)/(n(n-1)), and fac."""
-    m, n = draw("m", positive=True), draw("n", positive=True)
-    return n, m / n, m * (m - 1) / (n * (n - 1)), m * (n - m) / (n * (n - 1))
-
-
 def one_more_cluster(draw: Draw) -> list[Any]:
     """Induction step over clusters for the exact second moment: one more cluster samples independently.
 
     S is the sum of y over the clusters so far, Q and P the new cluster's sum |y|^2 and |sum y|^2.
     """
-    n, alone, both, fac = _chances(draw)
+    n, _, alone, both, fac = chances(draw)
     S2, spread, along, Q, P = several(draw, "S2, spread, along, Q, P")
     so_far = alone**2 * S2 + fac * spread
     after = so_far + 2 * alone**2 * along + alone * Q + both * (P - Q)
@@ -96,7 +91,7 @@ def any_gap(draw: Draw) -> list[Any]:
     """Eq. (87) minus the exact moment, and one more cluster in ``apart`` = K C2 - CC; C2 = sum |ybar_k|^2, CC = |sum
     ybar_k|^2.
     """
-    n, alone, both, fac = _chances(draw)
+    n, _, alone, both, fac = chances(draw)
     K, spread, C2, CC, c2, along = several(draw, "K, spread, C2, CC, c2, along")
     apart = K * C2 - CC
     right = both * n**2 * CC + K * fac * (spread + n * C2)
@@ -201,7 +196,7 @@ def pair_probability() -> Finding:
 
 def _around(draw: Draw) -> list[Any]:
     """Cluster whose y sum to zero, at any n: by the chances of one and of two clients; Q is the sum of y^2."""
-    n, alone, both, fac = _chances(draw)
+    n, _, alone, both, fac = chances(draw)
     Q = draw("Q")
     return [(alone * Q - both * Q) / n**2 - fac * Q / n**2]
 

@@ -133,15 +133,15 @@ def one_more_slope(draw: Draw) -> Statement:
     return Statement(given, {"one more": (total + g) ** 2 <= (count + 1) * (squares + g * g)})
 
 
-def _chances(draw: Draw) -> tuple[Any, Any, Any, Any, Any]:
-    """n, m, the chances of one and of two clients of a cluster, and fac = m (n - m)/(n (n - 1))."""
+def chances(draw: Draw) -> tuple[Any, Any, Any, Any, Any]:
+    """n, m, by symmetry the chances of one and of two clients of a cluster, and fac = m (n - m)/(n (n - 1))."""
     m, n = draw("m", positive=True), draw("n", positive=True)
     return n, m, m / n, m * (m - 1) / (n * (n - 1)), m * (n - m) / (n * (n - 1))
 
 
 def mean_of_senders(draw: Draw) -> list[Any]:
     """The expected mean over m senders is the mean over all n clients, since each sends with probability m/n."""
-    n, m, alone, _, _ = _chances(draw)
+    n, m, alone, _, _ = chances(draw)
     total = draw("sum of changes")
     return [alone * total / m - total / n]
 
@@ -157,7 +157,7 @@ def mean_after_exchange(draw: Draw) -> list[Any]:
 
 def one_draw(draw: Draw) -> list[Any]:
     """E (u - (eta_l/n) sum over S of g)^2 = (u - eta_l p h)^2 + eta_l^2 fac V/n, by the sums of g and of g^2."""
-    n, _, alone, both, fac = _chances(draw)
+    n, _, alone, both, fac = chances(draw)
     u, eta_l, h, V = draw("u"), draw("eta_l", positive=True), draw("h"), draw("V")
     Q, P = n * (V + h**2), (n * h) ** 2
     second = alone * Q + both * (P - Q)
@@ -167,7 +167,7 @@ def one_draw(draw: Draw) -> list[Any]:
 
 def senders_by_clusters(draw: Draw) -> list[Any]:
     """Exact second moment of Lemma F.6 over (K m)^2; ``spread`` is the mean squared distance to the cluster mean."""
-    n, m, alone, _, fac = _chances(draw)
+    n, m, alone, _, fac = chances(draw)
     K, mean2, spread = draw("K", positive=True), draw("mean2"), draw("spread")
     moment = (alone**2 * (K * n) ** 2 * mean2 + fac * K * n * spread) / (K * m) ** 2
     return [moment - mean2 - (n - m) / (K * m * (n - 1)) * spread]
