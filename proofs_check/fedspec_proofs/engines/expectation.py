@@ -38,10 +38,7 @@ def signs(n: int) -> Iterator[tuple[Fraction, tuple[int, ...]]]:
 def independent(*draws: Sequence[tuple[Fraction, Any]]) -> Iterator[tuple[Fraction, tuple[Any, ...]]]:
     """Yield all joint outcomes of independent draws."""
     for outcome in product(*draws):
-        chance = Fraction(1)
-        for p, _ in outcome:
-            chance *= p
-        yield chance, tuple(value for _, value in outcome)
+        yield prod((p for p, _ in outcome), start=Fraction(1)), tuple(value for _, value in outcome)
 
 
 def mean(f: Callable[[T], Any], outcomes: Outcomes[T]) -> Any:
