@@ -49,9 +49,9 @@ class Choose:
             offset = (k - min(up, down)) if up > down else -(k - min(up, down))
         return Fraction(start + offset, denominator)
 
-    def power(self, low: int, high: int, base: int = 10) -> Fraction:
-        """Choose a power of the base with exponent in [low, high]; the simplest has its exponent nearest to 0."""
-        return Fraction(base) ** int(self.rational(low, high, 1))
+    def power(self, low: int, high: int) -> Fraction:
+        """Choose a power of ten with exponent in [low, high]; the simplest has its exponent nearest to 0."""
+        return Fraction(10) ** int(self.rational(low, high, 1))
 
     def vector(self, d: int, low: int, high: int, denominator: int = 8) -> Vector:
         """Choose a vector of d rationals."""
@@ -62,9 +62,9 @@ class Choose:
         flat = [self.rational(low, high, denominator) for _ in range(int(np.prod(shape)))]
         return exact.vector(*flat).reshape(shape)
 
-    def simplex(self, n: int, parts: int = 8) -> Vector:
+    def simplex(self, n: int) -> Vector:
         """Choose n positive weights that sum to one; equal weights are the simplest."""
-        sizes = [1 + self._pick(parts) for _ in range(n)]
+        sizes = [1 + self._pick(8) for _ in range(n)]
         return exact.vector(*(Fraction(s, sum(sizes)) for s in sizes))
 
 

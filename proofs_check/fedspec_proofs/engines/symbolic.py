@@ -16,6 +16,7 @@ import numpy as np
 from fedspec_proofs.solvers import sympy
 
 POINTS = 3
+"""Number of random points at which each expression is evaluated."""
 
 
 @dataclass(frozen=True)
@@ -25,13 +26,11 @@ class ZeroTest:
     Attributes:
         zero: True if every expression is identically zero; None if the symbolic and the numerical test disagree.
         expressions: number of expressions.
-        points: number of random points at which each expression is evaluated.
         witness: a point at which an expression isn't zero, by symbol, and the expression's value at it under ``value``.
     """
 
     zero: bool | None
     expressions: int
-    points: int
     witness: Mapping[str, str]
 
     def __bool__(self) -> bool:
@@ -49,15 +48,15 @@ def point(expressions: Iterable[Any], rng: np.random.Generator) -> dict[Any, Any
     return {name: sympy.Rational(int(rng.integers(1, 96)), 97) for name in names}
 
 
-def vanishes(expressions: Iterable[Any], rng: np.random.Generator, *, points: int = POINTS) -> ZeroTest:
+def vanishes(expressions: Iterable[Any], rng: np.random.Generator) -> ZeroTest:
     """Decide whether rational functions are identically zero (zero wherever they are defined)."""
     listed = [sympy.sympify(e) for e in np.ravel(np.asarray(list(expressions), dtype=object))]
     exact = all(sympy.expand(sympy.fraction(sympy.together(e))[0]) == 0 for e in listed)
-    for _ in range(points):
+    for _ in range(POINTS):
         at = point(listed, rng)
         for e in listed:
             value = e.xreplace(at)
             if value != 0:
                 said = {str(name): str(number) for name, number in at.items() if name in e.free_symbols}
-                return ZeroTest(None if exact else False, len(listed), points, {**said, "value": str(value)})
-    return ZeroTest(True if exact else None, len(listed), points, {})
+                return ZeroTest(None if exact else False, len(listed), {**said, "value": str(value)})
+    return ZeroTest(True if exact else None, len(listed), {})

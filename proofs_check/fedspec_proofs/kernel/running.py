@@ -84,12 +84,12 @@ def say_time(words: str, say: Callable[[str], None]) -> Iterator[None]:
     say(f"{words}: {spent() - before:.0f} s of processor")
 
 
-def prepared(coq: Path, folder: Path, sources: Iterable[str] = SOURCES) -> None:
+def prepared(coq: Path, folder: Path) -> None:
     """Copy the hand-written Coq sources into a folder and compile them there."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name in sources:
+    for name in SOURCES:
         shutil.copyfile(coq / f"{name}.v", folder / f"{name}.v")
-    for name in sources:
+    for name in SOURCES:
         compiled(name, folder)
 
 

@@ -128,9 +128,9 @@ REPLACED, TOGETHER = (
 )
 
 
-def otherwise(words: str, left: Any, right: Any, said: str = "right side") -> Dropped:
+def otherwise(words: str, left: Any, right: Any) -> Dropped:
     """Dropped assumption, with an explicit instance: the assumption matters if ``left`` exceeds ``right``."""
-    return Dropped(left > right, f"by hand: {words}: left side {left}, {said} {right}")
+    return Dropped(left > right, f"by hand: {words}: left side {left}, right side {right}")
 
 
 def inexact(share: Any = 1) -> dict[str, Dropped]:

@@ -95,15 +95,15 @@ def keeps(W: Mixing, x: Array, share: Any) -> bool:
     return bool(image @ image == share**2 * (x @ x))
 
 
-def least_rho(W: Mixing, denominator: int = 64) -> Fraction:
-    """Upper bound of ||W - J||_2, the smallest multiple of 1/denominator that is one; starts at ||W - J||_F."""
+def least_rho(W: Mixing) -> Fraction:
+    """Upper bound of ||W - J||_2, the smallest multiple of 1/64 that is one; starts at ||W - J||_F."""
     gap = W - topology.complete(len(W), EXACT)
     # ||.||_2 <= ||.||_F, where to start; then down.
     square = sum(g**2 for g in gap.flat)
-    k = isqrt(int(square * denominator**2)) + 1
-    while k > 0 and mixes(W, Fraction(k - 1, denominator)):
+    k = isqrt(int(square * 64**2)) + 1
+    while k > 0 and mixes(W, Fraction(k - 1, 64)):
         k -= 1
-    return Fraction(k, denominator)
+    return Fraction(k, 64)
 
 
 @dataclass(frozen=True)

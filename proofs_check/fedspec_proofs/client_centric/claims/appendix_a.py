@@ -143,7 +143,7 @@ SERVERS = ("adagrad", "adam", "ams")
 
 
 @curried
-def _moves(draw: Draw, server: str, *, C: str = "beta / (1 - beta)", sign: int = 1, fresh: bool = False) -> Any:
+def _moves(draw: Draw, server: str, *, sign: int = 1, fresh: bool = False) -> Any:
     """Difference of z_(t+1) - z_t over two steps of a server's rule and the paper's expression; two coordinates."""
     x, m, now, then = draw("x", 2), draw("m", 2), draw("Delta", 2), draw("Delta_before", 2)
     p, q = draw("p", 2, positive=True), draw("q", 2, positive=True)
@@ -153,10 +153,10 @@ def _moves(draw: Draw, server: str, *, C: str = "beta / (1 - beta)", sign: int =
     first = rooted(server, x, m, then, p, beta=beta, **own)
     # Another momentum in the second step is what "the same beta" excludes.
     second = rooted(server, first.x, first.m, now, q, beta=other if fresh else beta, **own)
-    c = beta / (1 - beta) if C == "beta / (1 - beta)" else beta
-    z, z_next = first.x + c * (first.x - x), second.x + c * (second.x - first.x)
+    C = beta / (1 - beta)
+    z, z_next = first.x + C * (first.x - x), second.x + C * (second.x - first.x)
     a, a_next = 1 / (p + eps), 1 / (q + eps)
-    return z_next - z - eta * a_next * now + sign * eta * c * (a - a_next) * first.m
+    return z_next - z - eta * a_next * now + sign * eta * C * (a - a_next) * first.m
 
 
 @claim(

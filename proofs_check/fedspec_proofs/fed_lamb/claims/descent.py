@@ -109,11 +109,11 @@ COLUMNS = {
 }
 
 
-def _quadratic(draw: Draw, factor: int = 2) -> Statement:
+def _quadratic(draw: Draw) -> Statement:
     (a, b, c), (d, e), (L, K) = draw("H", 3), draw("step", 2), draw("L", 2)
     bend = a * d * d + 2 * b * d * e + c * e * e
     holds = (every(a * a + b * b <= L * L, b * b + c * c <= K * K), every(L >= 0, K >= 0))
-    return Statement(dict(zip(COLUMNS, holds, strict=True)), {"(7)": bend <= factor * (L * d * d + K * e * e)})
+    return Statement(dict(zip(COLUMNS, holds, strict=True)), {"(7)": bend <= 2 * (L * d * d + K * e * e)})
 
 
 @claim(

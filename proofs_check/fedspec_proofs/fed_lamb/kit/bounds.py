@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -55,12 +55,6 @@ class Constants:
     beta2: Any = ZERO
     L_bar: Any = ZERO
     v0: Any = ONE
-
-    def scaled(self, c: Any) -> Constants:
-        """Constants for the objective c f, with c^2 v0 in place of v0."""
-        return replace(
-            self, gap=c * self.gap, M=c * self.M, sigma=c * self.sigma, L_bar=c * self.L_bar, v0=c**2 * self.v0
-        )
 
 
 def lemma_1(k: Constants) -> Any:

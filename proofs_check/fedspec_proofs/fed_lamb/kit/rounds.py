@@ -145,14 +145,13 @@ def as_in_proofs(h: FedLamb) -> dict[str, bool]:
     return {"setting: lam = eps = 0, no bias correction": h.lam == 0 and h.eps == 0 and none}
 
 
-def noiseless(h: FedLamb, problem: Problem, M: Any, sigma: Any = ONE) -> dict[str, bool]:
+def noiseless(h: FedLamb, problem: Problem, M: Any) -> dict[str, bool]:
     """Assumptions H1 to H4, each with True if an instance with exact gradients meets it."""
     pairs = zip(problem.smoothness, problem.lipschitz, strict=True)
     return {
         f"H1: L_l = {as_text(problem.lipschitz)}": all(whole <= each for whole, each in pairs),
         f"H2: gradients are exact, none is longer than M = {M}": problem.largest_squared <= M**2,
-        f"H3: two draws agree, 0 < sigma^2 = {sigma**2}": quiet(problem.clients, vector([ZERO] * sum(problem.sizes)))
-        and sigma > 0,
+        "H3: two draws agree, 0 < sigma^2 = 1": quiet(problem.clients, vector([ZERO] * sum(problem.sizes))),
         "H4: phi_m = phi_M = 1": h.phi is Phi.CONSTANT,
         **as_in_proofs(h),
     }

@@ -108,18 +108,18 @@ def _drawn(
     return None, draw
 
 
-def reachable(build: Build, without: str, *, steps: int = 3) -> Dropped:
+def reachable(build: Build, without: str) -> Dropped:
     """Drop an assumption on the inputs: it matters if a run of equal steps from the initial state breaks the claim."""
     induction = build(variables)
     inputs = {words: formula for words, formula in induction.inputs.items() if words != without}
     state = induction.initial
-    for n in range(1, steps + 1):
+    for n in range(1, 4):
         after = induction.step(state)
         answer = prove(induction.claim(state, after), inputs, timeout_ms=ABLATION_MS)
         if answer.outcome is Outcome.COUNTEREXAMPLE:
             return Dropped(True, f"broken at step {n} of a run from the first state: {as_text(dict(answer.model))}")
         state = after
-    return Dropped(False, f"no run of {steps} equal steps from the first state breaks it")
+    return Dropped(False, "no run of 3 equal steps from the first state breaks it")
 
 
 def inductive(
@@ -170,14 +170,14 @@ def inductive(
     return Finding(Verdict.PROVED, "\n".join(lines), dropped, second)
 
 
-def patient(claims: Formulas, known: Formulas, *, logic: str | None, timeout_ms: int = TIMEOUT_MS) -> Proof:
+def patient(claims: Formulas, known: Formulas, *, logic: str | None) -> Proof:
     """Repeat a query if z3 gives up, since its speed on polynomials depends on its earlier queries.
 
     The solvers of the logic and of no logic take turns, each within a part of the limit.
     """
     answer = None
     for turn in range(TURNS):
-        answer = prove(claims, known, timeout_ms=timeout_ms // TURNS, logic=None if turn % 2 else logic)
+        answer = prove(claims, known, timeout_ms=TIMEOUT_MS // TURNS, logic=None if turn % 2 else logic)
         if answer.outcome is not Outcome.UNKNOWN:
             return answer
     assert answer is not None
