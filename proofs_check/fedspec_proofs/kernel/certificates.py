@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from fedspec_proofs.engines.worst_case.certificates import CERTIFIED, load
-from fedspec_proofs.engines.worst_case.open_rate import RATE, Powers
+from fedspec_proofs.engines.worst_case.open_rate import RATE
 from fedspec_proofs.engines.worst_case.proof import Problem
+from fedspec_proofs.engines.worst_case.rates import powers
 from fedspec_proofs.engines.worst_case.values import Value
 from fedspec_proofs.kernel.text import coq_list, identifier, number, numbers
 
@@ -50,29 +50,6 @@ def proofs() -> Iterator[Proof]:
                 if isinstance(one, Mapping):
                     lacking = here.lacking(term)
                     yield Proof(f"{name}_less_{j + 1}", f"{id}: {words}; without {term}", lacking, {case.high: one})
-
-
-def _polynomial(c: Any) -> dict[int, Fraction]:
-    return dict(c.parts) if isinstance(c, Powers) else {0: Fraction(c)} if c else {}
-
-
-def powers(value: Value) -> list[Value]:
-    """Coefficients of a value by powers of the rate, constant first; at least one."""
-    found: dict[int, tuple[dict[Any, Fraction], dict[str, Fraction], list[Fraction]]] = {}
-    for key, c in [*value.products.items(), *value.values.items(), ((), value.constant)]:
-        for k, part in _polynomial(c).items():
-            products, values, constants = found.setdefault(k, ({}, {}, []))
-            if key == ():
-                constants.append(part)
-            elif isinstance(key, str):
-                values[key] = part
-            else:
-                products[key] = part
-    out = []
-    for k in range(max(found, default=0) + 1):
-        products, values, constants = found.get(k, ({}, {}, []))
-        out.append(Value(products, values, sum(constants, Fraction(0))))
-    return out
 
 
 def family(value: Value, vectors: Sequence[str], functions: Sequence[str]) -> list[str]:

@@ -110,10 +110,8 @@ def _flaw_along(left: Entries, names: Sequence[str]) -> str:
     raised = {key: bernstein(p, degree) for key, p in parts.items()}
     if any(c < 0 for c in raised.pop(())):
         return "a constant is left over"
-    for k in range(degree + 1):
-        at = Value({pair: cs[k] for pair, cs in raised.items() if cs[k]})
-        if not semidefinite(matrix(at, names)):
-            return "a matrix that is left over is not positive semidefinite"
+    if any(not semidefinite(matrix(at, names)) for at in _split(raised)):
+        return "a matrix that is left over is not positive semidefinite"
     return ""
 
 
@@ -144,10 +142,19 @@ def between(value: Value, low: Fraction, high: Fraction, least: int = 0) -> list
     """
     parts = {key: rebased(p, low, high) for key, p in _entries(value).items()}
     degree = max(least, *(len(p) - 1 for p in parts.values()))
-    raised = {key: bernstein(p, degree) for key, p in parts.items()}
+    return _split({key: bernstein(p, degree) for key, p in parts.items()})
+
+
+def powers(value: Value) -> list[Value]:
+    """Coefficients of a value by powers of the rate, constant first; at least one."""
+    return _split(_entries(value)) or [Value()]
+
+
+def _split(parts: Entries) -> list[Value]:
+    """Values that have the first coefficient of every polynomial, the second of every one, and so on."""
     out = []
-    for k in range(degree + 1):
-        there = {key: cs[k] for key, cs in raised.items() if cs[k]}
+    for k in range(max(map(len, parts.values()), default=0)):
+        there = {key: p[k] for key, p in parts.items() if k < len(p) and p[k]}
         constant = there.pop((), Fraction(0))
         names = {key: c for key, c in there.items() if isinstance(key, str)}
         out.append(Value({key: c for key, c in there.items() if key not in names}, names, constant))
