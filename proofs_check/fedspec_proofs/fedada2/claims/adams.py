@@ -6,18 +6,16 @@ Appendix E: the moments of Adam with delayed updates in closed form, and the cor
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from fedspec.client.adam import Adam, adam
 from fedspec.client.admu import Admu, admu
 from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Sharpness, Verdict, claim, false
-from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw, Rationals, curried
 from fedspec_proofs.engines.exact import generator
 from fedspec_proofs.engines.identities import identities
-from fedspec_proofs.engines.reals import constants as numerals
-from fedspec_proofs.engines.smt import number
-from fedspec_proofs.fedada2.kit.rational import F
+from fedspec_proofs.fedada2.kit.rational import F, on_numerals
 
 
 @curried
@@ -96,13 +94,9 @@ def _unrolled(draw: Draw, t: int, z: int, shift: int = 0) -> Iterable[Any]:
 
 
 def _moments(state: Admu, g: Any, beta1: Any, beta2: Any, z: int) -> Admu:
-    """Step of the rule; on fractions with z3 numerals, whose roots stay unevaluated."""
-    fractions = all(isinstance(q, F) for q in (*state.m, *state.v, *g))
-    wrap = numerals if fractions else (lambda a: a)
-    at = Admu(x=wrap(state.x), m=wrap(state.m), v=wrap(state.v), v_hat=wrap(state.v_hat), t=state.t)
-    after = admu(at, wrap(g), eta_l=F(1), beta1=beta1, beta2=beta2, eps=F(1), z=z)
-    back = (lambda a: exact.vector(*(number(q) or F(0) for q in a))) if fractions else (lambda a: a)
-    return Admu(x=state.x, m=back(after.m), v=back(after.v), v_hat=state.v_hat, t=after.t)
+    """Step of the rule, with the model and the corrected moment set back to 0."""
+    after: Admu = on_numerals(admu, state, g, eta_l=F(1), beta1=beta1, beta2=beta2, eps=F(1), z=z)
+    return replace(after, x=state.x, v_hat=state.v_hat)
 
 
 @claim(

@@ -15,16 +15,14 @@ from fedspec.algorithms import fedadaadagrad
 from fedspec.client.agdu import Agdu, agdu, begin
 from fedspec.readings import Idle
 from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Severity, Verdict, claim
-from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw, curried, several
 from fedspec_proofs.engines.identities import identities
-from fedspec_proofs.engines.reals import constants as numerals
 from fedspec_proofs.engines.reals import roots
 from fedspec_proofs.engines.search import Inequality, Sides, searched
-from fedspec_proofs.engines.smt import every, number
+from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fedada2.claims.blended import gamma_lower
 from fedspec_proofs.fedada2.claims.derivation import derived, fits_gamma, symbols
 from fedspec_proofs.fedada2.claims.descent import ends
@@ -32,7 +30,7 @@ from fedspec_proofs.fedada2.kit import runs
 from fedspec_proofs.fedada2.kit.bounds import ABOVE, FLOAT, Constants, Functions, Setting
 from fedspec_proofs.fedada2.kit.conditions import PRINTED
 from fedspec_proofs.fedada2.kit.local_runs import COVERS, MET, WORDS, Local, agdu_change, drawn
-from fedspec_proofs.fedada2.kit.rational import F
+from fedspec_proofs.fedada2.kit.rational import F, on_numerals
 from fedspec_proofs.fedada2.kit.three_clients import rates, setting, unmoved
 from fedspec_proofs.fedada2.kit.typed import Typed
 from fedspec_proofs.kit.adding import confirmed, in_setting
@@ -54,13 +52,9 @@ def _unrolled(draw: Draw, t: int, z: int) -> Iterable[Any]:
 
 
 def _accumulated(state: Agdu, g: Any, z: int) -> Agdu:
-    """Step of the rule, with the model set back to 0; on fractions with z3 numerals, whose roots stay unevaluated."""
-    if not all(isinstance(q, F) for q in (*state.v, *g)):
-        after = agdu(state, g, eta_l=F(1), eps=F(1), z=z)
-        return Agdu(x=state.x, v=after.v, t=after.t)
-    at = Agdu(x=numerals(state.x), v=numerals(state.v), t=state.t)
-    after = agdu(at, numerals(g), eta_l=F(1), eps=F(1), z=z)
-    return Agdu(x=state.x, v=exact.vector(*(number(q) or F(0) for q in after.v)), t=after.t)
+    """Step of the rule, with the model set back to 0."""
+    after: Agdu = on_numerals(agdu, state, g, eta_l=F(1), eps=F(1), z=z)
+    return replace(after, x=state.x)
 
 
 @claim(
