@@ -24,23 +24,16 @@ def two_clients(v0: int, eta_l: Fraction, m: int = 1) -> Regime:
     clients = Clients(((huber(1, 2),), (huber(-1, 2),)))
     return Regime(
         clients=clients,
-        x0=np.array([Fraction(0)], dtype=object),
         server="adagrad",
         eta=Fraction(50),
         eta_l=eta_l,
         eps=Fraction(1),
-        beta=Fraction(0),
         gamma=Fraction(0),
         v0=Fraction(v0),
         m=m,
         steps=((1, 1), (1, 1)),
         delays=((0, 0), (0, 0)),
-        tau=1,
-        uniform=True,
-        L=clients.smoothness,
-        G=clients.bound,
-        sigma_l2=clients.local_variance,
-        sigma_g2=clients.global_variance,
+        **clients.constants,
     )
 
 
@@ -290,10 +283,7 @@ def one_coin() -> Dropped:
         steps=((1,) * 400,) * 6,
         delays=((0,) * 400,) * 6,
         tau=0,
-        L=clients.smoothness,
-        G=clients.bound,
-        sigma_l2=clients.local_variance,
-        sigma_g2=clients.per_client_variance,
+        **clients.constants,
     )
     one = replace(many, clients=Clients(clients.slopes[:1], clients.nu), m=1, steps=((1,),) * 6, delays=((0,),) * 6)
     left, right = measure(one, exact=False)[0], float(corrected(many, 0))

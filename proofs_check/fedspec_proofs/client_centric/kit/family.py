@@ -49,23 +49,16 @@ class Schedule:
         rounds = min(self.T, 4)
         return Regime(
             clients=PAIR,
-            x0=np.array([Fraction(0)], dtype=object),
             server="ams",
             eta=self.eta,
             eta_l=self.eta_l,
             eps=EPS,
-            beta=Fraction(0),
             gamma=Fraction(1, 2),
             v0=EPS**2,
             m=1,
             steps=((self.K, self.K),) * rounds,
             delays=((0, 0),) * rounds,
-            tau=1,
-            uniform=True,
-            L=PAIR.smoothness,
-            G=PAIR.bound,
-            sigma_l2=PAIR.local_variance,
-            sigma_g2=PAIR.global_variance,
+            **PAIR.constants,
         )
 
     @property

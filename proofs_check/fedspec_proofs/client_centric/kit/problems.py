@@ -104,6 +104,12 @@ class Clients:
         """
         return self._worst(lambda deviations: Fraction(sum(deviations), len(deviations)))
 
+    @property
+    def constants(self) -> dict[str, Any]:
+        """Smallest constants that the clients meet, by the names that a run has for them."""
+        spread = {"sigma_l2": self.local_variance, "sigma_g2": self.global_variance}
+        return {"L": self.smoothness, "G": self.bound, **spread}
+
     def _worst(self, of: Any) -> Fraction:
         total = Fraction(0)
         for j in range(self.d):

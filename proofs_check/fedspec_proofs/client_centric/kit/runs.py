@@ -7,7 +7,7 @@ take part, as the proof has them; the buffer's clients are drawn uniformly witho
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -21,10 +21,11 @@ from fedspec.arith import Vector
 from fedspec.plan import Arrival, Oracle, Setup
 from fedspec.population import downloaded
 from fedspec_proofs.client_centric.kit.problems import Clients
+from fedspec_proofs.engines.exact import vector
 from fedspec_proofs.engines.expectation import signs, subsets
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Regime:
     """Run of T rounds, with the constants that a claim gives it.
 
@@ -41,19 +42,19 @@ class Regime:
     """
 
     clients: Clients
-    x0: Vector
+    x0: Vector = field(default_factory=lambda: vector(0))
     server: str
     eta: Fraction
     eta_l: Fraction
     eps: Fraction
-    beta: Fraction
+    beta: Fraction = Fraction(0)
     gamma: Fraction
     v0: Fraction
     m: int
     steps: tuple[tuple[int, ...], ...]
     delays: tuple[tuple[int, ...], ...]
-    tau: int
-    uniform: bool
+    tau: int = 1
+    uniform: bool = True
     L: Fraction
     G: Fraction
     sigma_l2: Fraction
