@@ -17,7 +17,7 @@ import numpy as np
 
 from fedspec.algorithms import cafga
 from fedspec.algorithms.afga import mean_change
-from fedspec.arith import Array, Vector
+from fedspec.arith import Array
 from fedspec.mixing import topology
 from fedspec.mixing.gossip import cluster_mean
 from fedspec.plan import Exchange
@@ -37,6 +37,7 @@ from fedspec_proofs.engines.draw import Draw, curried, several
 from fedspec_proofs.engines.expectation import mean, signs
 from fedspec_proofs.engines.identities import identities, identity
 from fedspec_proofs.kit.adding import confirmed, in_setting, summed
+from fedspec_proofs.kit.recorded import Asked, recorded
 from fedspec_proofs.refutation import refutation
 
 OURS = "ours, for Lemma F.5"
@@ -188,14 +189,11 @@ def _split(one: Alone) -> tuple[Any, Any]:
     h = hyper(one.eta_l)
 
     def sums(coins: tuple[int, ...]) -> Array:
-        seen: list[Vector] = []
-
-        def slope(t: int, at: Vector) -> Vector:
-            seen.append(f.slope(at))
-            return seen[-1] + coins[t]
-
-        delta, _ = cafga.change(h, x, np.stack([x]), [slope], plan)
-        return exact.vector((delta[0] / one.eta_l) ** 2, sum(coins) ** 2, sum(s[0] for s in seen) ** 2)
+        asked: Asked = []
+        noisy = recorded(lambda t, at: f.slope(at) + coins[t], asked)
+        delta, _ = cafga.change(h, x, np.stack([x]), [noisy], plan)
+        slopes = sum(f.slope(at)[0] for _, at, _ in asked)
+        return exact.vector((delta[0] / one.eta_l) ** 2, sum(coins) ** 2, slopes**2)
 
     whole, noise, slopes = mean(sums, signs(one.steps))
     return whole, noise + slopes

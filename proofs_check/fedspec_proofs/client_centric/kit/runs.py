@@ -23,6 +23,7 @@ from fedspec.population import downloaded
 from fedspec_proofs.client_centric.kit.problems import Clients
 from fedspec_proofs.engines.exact import vector
 from fedspec_proofs.engines.expectation import signs, subsets
+from fedspec_proofs.kit.recorded import Asked, recorded
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,13 +186,8 @@ def _spread(r: Regime, run: _Run, now: Waiting, t: int) -> Any:
 
 def mean_gradient(h: Any, clients: Clients, i: int, x: Vector, K: int, noise: Sequence[int] = ()) -> Vector:
     """Mean v_i of the exact gradients at the points of client i's local steps."""
-    seen: list[Vector] = []
-    exact, noisy = clients.oracle(i), clients.oracle(i, noise)
-
-    def gradient(k: int, y: Vector) -> Vector:
-        seen.append(exact(k, y))
-        return noisy(k, y)
-
-    local_sgd(h, x, gradient, K)
+    asked: Asked = []
+    local_sgd(h, x, recorded(clients.oracle(i, noise), asked), K)
+    seen = [clients.oracle(i)(k, y) for k, y, _ in asked]
     out: Vector = sum(seen[1:], start=seen[0]) / K
     return out

@@ -18,7 +18,6 @@ from fedspec.algorithms.fedlamb import FedLamb
 from fedspec.algorithms.local_ams import State
 from fedspec.arith import Stack, Vector
 from fedspec.client.lamb import scaling
-from fedspec.plan import Oracle
 from fedspec.readings import Normalisation, Phi
 from fedspec_proofs.claim import Finding, Verdict
 from fedspec_proofs.engines.choose import Choose
@@ -28,6 +27,7 @@ from fedspec_proofs.fed_lamb.kit.bounds import Constants
 from fedspec_proofs.fed_lamb.kit.problems import Problem, vector
 from fedspec_proofs.fed_lamb.kit.rounds import F, begin, lamb, local_models, run
 from fedspec_proofs.kit.piecewise import Piecewise, huber
+from fedspec_proofs.kit.recorded import Asked, recorded
 from fedspec_proofs.words import as_text
 
 
@@ -71,17 +71,10 @@ class Walk:
     @cached_property
     def path(self) -> tuple[Stack, ...]:
         """Local models of the round after 1, 2, ..., T local steps."""
-        met: list[list[Vector]] = [[] for _ in range(self.T)]
-
-        def asked(gradient: Oracle) -> Oracle:
-            def ask(k: int, x: Vector) -> Vector:
-                met[k].append(x)
-                return gradient(k, x)
-
-            return ask
-
-        ends = local_models(self.h, self.start, tuple(map(asked, self.problem.clients)), self.T)
-        return (*(np.stack(models) for models in met[1:]), ends)
+        asked: Asked = []
+        clients = tuple(recorded(client, asked) for client in self.problem.clients)
+        ends = local_models(self.h, self.start, clients, self.T)
+        return (*(np.stack([x for j, x, _ in asked if j == k]) for k in range(1, self.T)), ends)
 
     @property
     def ends(self) -> Stack:

@@ -24,6 +24,7 @@ from fedspec.plan import Oracle, Plan, Setup
 from fedspec.server.adagrad import Adaptive
 from fedspec_proofs.engines import exact
 from fedspec_proofs.kit.piecewise import Piecewise, average, huber
+from fedspec_proofs.kit.recorded import Asked, recorded
 
 
 def slope(y: Any) -> Any:
@@ -156,21 +157,13 @@ def gradients(step: Round, h: Any, f: Huber, x: Vector, plan: Plan) -> list[list
     It is dropped where the model stays. Every client is asked once more than it takes steps, so that the model after
     its last one is seen.
     """
-    h, x, seen = floating(h), x.astype(float), []
-
-    def watched(client: Oracle) -> Oracle:
-        def gradient(k: int, at: Vector) -> Vector:
-            g = client(k, at)
-            seen.append((k, at, g))
-            return g
-
-        return gradient
-
+    asked: Asked = []
+    h, x = floating(h), x.astype(float)
     one_more = replace(plan, steps=tuple(K + 1 for K in plan.steps))
     state = _box(h).init(h, x, Setup((1,) * len(f.scales), {"w": (len(x),)}))
-    step(h, state, tuple(watched(client) for client in f.floats().clients), one_more)
+    step(h, state, tuple(recorded(client, asked) for client in f.floats().clients), one_more)
     out: list[list[tuple[Vector, bool]]] = []
-    for (k, at, g), (after_k, after, _) in pairwise(seen):
+    for (k, at, g), (after_k, after, _) in pairwise(asked):
         if k == 0:
             out.append([])
         if after_k == k + 1:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from fedspec.algorithms.fednova_vr import FedNovaVR, State
 from fedspec.arith import Vector
 from fedspec.mixing.accumulation import a_norm, accumulation
 from fedspec.mixing.control_variates import cross_client
-from fedspec.plan import Oracle, Plan, Setup
+from fedspec.plan import Plan, Setup
 from fedspec.problems.quadratic import QuadraticClients, given
 from fedspec.readings import Loop, Solver, Stored
 from fedspec_proofs.claim import Finding, Severity, Verdict, claim
@@ -25,22 +24,10 @@ from fedspec_proofs.fednova.claims.lower_bound import half_of
 from fedspec_proofs.fednova.kit.bounds import rational
 from fedspec_proofs.fednova.kit.responses import Hyper, hyper
 from fedspec_proofs.fednova.kit.settings import record_of
+from fedspec_proofs.kit.recorded import Asked, recorded
 from fedspec_proofs.refutation import refutation
 
 HALF = rational(1, 2)
-
-
-@dataclass
-class Watched:
-    """Oracle of a client that records the gradients it returns."""
-
-    plain: Oracle
-    seen: list[Vector] = field(default_factory=list)
-
-    def __call__(self, k: int, x: Vector) -> Vector:
-        """Gradient of ``plain`` at step k, recorded in ``seen``."""
-        self.seen.append(self.plain(k, x))
-        return self.seen[-1]
 
 
 @claim(
@@ -64,15 +51,16 @@ def holds_the_correction() -> Finding:
     a = accumulation(Solver.MOMENTUM, 5, rho=HALF)
     swings, d = [], rational(0)
     for _ in range(4):
-        clients = [Watched(plain) for plain in problem.clients]
+        asked: list[Asked] = [[], []]
+        clients = list(map(recorded, problem.clients, asked))
         before = cross_client(state.d, state.p)[0, 0]
         state, values = fednova_alg2.step(h, state, clients, Plan((0, 1), steps, (1, 1)))
-        d = sum(a_k * g[0] for a_k, g in zip(a, clients[0].seen, strict=True)) / sum(a)
+        d = sum(a_k * g[0] for a_k, (_, _, g) in zip(a, asked[0], strict=True)) / sum(a)
         swings.append(values["c_i"][0, 0])
     return refutation(
         instance=f"d_1 after four rounds, c_1 in them about {', '.join(f'{float(c):.3f}' for c in swings)}",
         conditions={
-            "each client took five steps": all(len(c.seen) == 5 for c in clients),
+            "each client took five steps": all(len(some) == 5 for some in asked),
             "rho and tau are those of line 12: ||a|| = sum of a": sum(a) == a_norm(Solver.MOMENTUM, 5, rho=HALF),
             "the difference is c_1": state.d[0, 0] - d == before,
         },
