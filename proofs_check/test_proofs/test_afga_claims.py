@@ -101,7 +101,7 @@ ANOTHER_RULE: list[tuple[Claim, Any, str, Any]] = [
     (sequences.eq_12, sequences, "mean_change", first_change),
     (sampling.lemma_f_6, sampling, "mean_change", sum_of_changes),
     (sampling.lemma_f_6_exact, sampling, "mean_change", first_change),
-    (difference.eq_75_exact, difference, "cluster_mean", lambda deltas, w: deltas[0]),
+    (difference.eq_75_exact, sampling, "cluster_mean", lambda deltas, w: deltas[0]),
 ]
 
 

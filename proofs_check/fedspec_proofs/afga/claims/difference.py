@@ -9,19 +9,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction as F
-from itertools import combinations, product
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from fedspec.algorithms import cafga
-from fedspec.algorithms.afga import mean_change
 from fedspec.arith import Array
 from fedspec.mixing import topology
-from fedspec.mixing.gossip import cluster_mean
 from fedspec.plan import Exchange
-from fedspec_proofs.afga.claims.sampling import DRAWS, inexact
+from fedspec_proofs.afga.claims.sampling import DRAWS, expected, inexact, spread
 from fedspec_proofs.afga.kit import bounds
 from fedspec_proofs.afga.kit.constants import Well
 from fedspec_proofs.afga.kit.mixed import one_more_slope, senders_by_clusters
@@ -71,17 +68,8 @@ def lemma_f_5() -> Finding:
 def senders_vary(draw: Draw, K: int, n: int, m: int, clusters: Any) -> list[Any]:
     """E over senders of Delta_r^2, minus Deltabar_r^2 and the claimed variance; zero if the identity holds."""
     X = draw("X", K * n, 1)
-    zero = X[0] * 0
-    share = exact.vector(*[F(1, K)] * K)
-    sets = list(combinations(range(n), m))
-    parts = [[mean_change(X[k * n : (k + 1) * n], zero, S) for S in sets] for k in range(K)]
-    draws = list(product(range(len(sets)), repeat=K))
-    total = sum(cluster_mean(np.stack([parts[k][s] for k, s in enumerate(at)]), share)[0] ** 2 for at in draws)
-    centres = [sum(X[k * n : (k + 1) * n, 0]) / F(n) for k in range(K)]
-    spread = sum((X[k * n + i, 0] - centres[k]) ** 2 for k in range(K) for i in range(n)) / F(K * n)
-    whole = sum(centres) / F(K)
-    left = F(n - m, clusters * m * (n - 1))
-    return [total / F(len(draws)) - whole**2 - left * spread]
+    whole, left = sum(X[:, 0]) / F(K * n), F(n - m, clusters * m * (n - 1))
+    return [expected(X, K, n, m) / F(K * m) ** 2 - whole**2 - left * spread(X, K, n) / F(K * n)]
 
 
 SIZES = [(1, 2, 1), (1, 2, 2), (1, 3, 1), (1, 3, 2), (1, 4, 2), (2, 2, 1), (2, 2, 2), (2, 3, 2), (3, 2, 1)]

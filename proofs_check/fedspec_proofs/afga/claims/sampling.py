@@ -38,7 +38,8 @@ def _centres(y: Any, K: int, n: int) -> list[Any]:
     return [sum(y[k * n : (k + 1) * n, 0]) / F(n) for k in range(K)]
 
 
-def _spread(y: Any, K: int, n: int) -> Any:
+def spread(y: Any, K: int, n: int) -> Any:
+    """Sum over clusters and clients of |y - ybar_k|^2 for d = 1."""
     centres = _centres(y, K, n)
     return sum((y[k * n + i, 0] - centres[k]) ** 2 for k in range(K) for i in range(n))
 
@@ -46,7 +47,7 @@ def _spread(y: Any, K: int, n: int) -> Any:
 def moment(y: Any, K: int, n: int, m: int, chance: Any = None) -> Any:
     """Second moment p^2 |sum y|^2 + fac sum |y - ybar_k|^2; p = m/n unless ``chance`` is given."""
     p = F(m, n) if chance is None else chance
-    return p**2 * sum(y[:, 0]) ** 2 + F(m * (n - m), n * (n - 1)) * _spread(y, K, n)
+    return p**2 * sum(y[:, 0]) ** 2 + F(m * (n - m), n * (n - 1)) * spread(y, K, n)
 
 
 @curried
@@ -65,7 +66,7 @@ def slack(y: Any, K: int, n: int, m: int) -> Any:
     """Difference of the lemma's two sides, as printed."""
     centres = _centres(y, K, n)
     apart = sum((centres[k] - centres[h]) ** 2 for k in range(K) for h in range(k))
-    return F(m * (n - m), n * (n - 1)) * ((K - 1) * _spread(y, K, n) + n * apart)
+    return F(m * (n - m), n * (n - 1)) * ((K - 1) * spread(y, K, n) + n * apart)
 
 
 @curried
