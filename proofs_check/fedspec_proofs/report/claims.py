@@ -246,22 +246,19 @@ def how(claim: Any, others: Mapping[str, Any]) -> tuple[str, ...]:
 
 def outcome(one: Any, claim: Any) -> dict[str, Any]:
     """Run of a claim as JSON values."""
-    record = one.record.record() if one.record else None
+    ran = one.record.record() if one.record else {"verdict": None, **NOT_RUN}
     return {
         "id": one.id,
         "expected": str(one.expected),
         "extent": claim.extent and str(claim.extent),
         "severity": claim.severity and str(claim.severity),
-        "verdict": record["verdict"] if record else None,
+        "verdict": ran["verdict"],
         "as_it_stands": one.as_it_stands,
         "false_of": claim.false_of,
         "why": one.why,
         "error": one.error,
         "seconds": one.seconds,
-        "evidence": record["evidence"] if record else "",
-        "dropped": record["dropped"] if record else {},
-        "second": record["second"] if record else None,
-        "sharpness": record["sharpness"] if record else None,
+        **{name: ran[name] for name in NOT_RUN if name != "seconds"},
     }
 
 
