@@ -7,6 +7,7 @@ the left side is known for every T, while the printed right side falls to 0 with
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -71,11 +72,7 @@ def first_below(f: Huber, eps_s: Any, beta1: Any, left: Any) -> int:
         T = root**2
         return bool(printed_right(f, hyper(T, eps_s, beta1), x, T) < left)
 
-    low, high = 1, 10**6
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if below(middle) else (middle, high)
-    return high**2
+    return (2 + bisect_left(range(2, 10**6), True, key=below)) ** 2
 
 
 @claim(
