@@ -16,29 +16,20 @@ from fedspec.client.momentum import momentum, nesterov
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights, Solver
 from fedspec_proofs.chain import run_evidence
-from fedspec_proofs.claim import Claim, Verdict
+from fedspec_proofs.claim import Verdict
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose, Tape
-from fedspec_proofs.fednova import MODULES
 from fedspec_proofs.fednova.claims.own_tau_eff import weighted
 from fedspec_proofs.fednova.kit import bounds
 from fedspec_proofs.fednova.kit.runs import Run, average, quadratics, run
 from fedspec_proofs.fednova.kit.sampled_runs import average as sampled_average
 from fedspec_proofs.fednova.kit.sampled_runs import sampled
 from fedspec_proofs.fednova.kit.settings import Setting
+from fedspec_proofs.ledger import find
 
 pytestmark = pytest.mark.long
 
 PACKAGE = "fedspec_proofs.fednova"
-
-
-def of_id(id: str) -> Claim:
-    """A claim of the package."""
-    for module in MODULES:
-        for value in vars(importlib.import_module(f"{PACKAGE}.claims.{module}")).values():
-            if isinstance(value, Claim) and value.id == id:
-                return value
-    raise KeyError(id)
 
 
 def over(factor: int) -> Any:
@@ -105,7 +96,7 @@ def test_with_another_rule_a_claim_is_refuted(
     monkeypatch: pytest.MonkeyPatch, place: str, name: str, other: Any, id: str
 ) -> None:
     monkeypatch.setattr(importlib.import_module(place), name, other)
-    assert run_evidence(of_id(id)).verdict is Verdict.REFUTED
+    assert run_evidence(find(id)).verdict is Verdict.REFUTED
 
 
 @pytest.mark.long
@@ -131,7 +122,7 @@ def test_with_another_rule_a_claim_is_refuted(
 def test_with_another_rule_a_refutation_is_none(
     monkeypatch: pytest.MonkeyPatch, place: str, name: str, other: Any, id: str
 ) -> None:
-    claim = of_id(id)
+    claim = find(id)
     assert claim.verdict is Verdict.REFUTED
     monkeypatch.setattr(importlib.import_module(place), name, other)
     assert run_evidence(claim).verdict is not Verdict.REFUTED
