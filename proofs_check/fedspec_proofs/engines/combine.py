@@ -46,14 +46,12 @@ def all_proved(parts: Mapping[str, Finding], assumptions: Collection[str] | None
     return Finding(Verdict.PROVED, words, dropped, whole)
 
 
-def by_hand(inequality: Inequality[P], name: str, words: str, instance: P) -> Dropped | None:
-    """Result of dropping one assumption at a given instance: it must break that assumption alone and the claim."""
-    if not inequality.met(instance, but=(name,)):
-        return None
-    for left, right in inequality.summed(instance):
+def by_hand(inequality: Inequality[P], name: str, words: str, instance: P) -> Dropped:
+    """Outcome of dropping an assumption at an instance that must violate it alone and break the claim."""
+    for left, right in inequality.summed(instance) if inequality.met(instance, but=(name,)) else ():
         if broken((left, right)):
             return Dropped(True, f"{words}: left side {short(left)}, right side {short(right)}")
-    return None
+    return Dropped(False, f"the instance built for it shows nothing: {words}")
 
 
 def with_instances(inequality: Inequality[P], tries: int, known: Mapping[str, tuple[str, P]], *, drop: int) -> Finding:
@@ -64,5 +62,5 @@ def with_instances(inequality: Inequality[P], tries: int, known: Mapping[str, tu
     dropped = {}
     for name in inequality.assumptions:
         shown = by_hand(inequality, name, *known[name]) if name in known else None
-        dropped[name] = shown or without(inequality, name, drop)
+        dropped[name] = shown if shown and shown.matters else without(inequality, name, drop)
     return replace(found, dropped=dropped)

@@ -190,6 +190,6 @@ def by_hand(sides: Callable[[Network], Iterable[Sides]], *names: str) -> dict[st
     inequality = Inequality(network, some(HOLDS, *names), sides)
     dropped = dict.fromkeys(names, Dropped(False, "none of the networks that break it alone is a counterexample"))
     for name, net in BREAKING:
-        if name in dropped and (shown := combine.by_hand(inequality, name, f"by hand: {as_text(net)}", net)):
+        if name in dropped and (shown := combine.by_hand(inequality, name, f"by hand: {as_text(net)}", net)).matters:
             dropped[name] = shown
     return dropped

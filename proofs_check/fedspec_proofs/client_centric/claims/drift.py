@@ -133,7 +133,7 @@ def _each_dropped() -> dict[str, Dropped]:
         "variance": ("one of 50 deviates, as above", _crowd(50, 8)),
     }
     shown = {name: by_hand(_lemma(True), name, *one) for name, one in known.items()}
-    return {name: one for name, one in shown.items() if one}
+    return {name: one for name, one in shown.items() if one.matters}
 
 
 drift_repaired = claim(

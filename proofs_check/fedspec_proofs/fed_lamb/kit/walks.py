@@ -230,9 +230,9 @@ def checked(inequality: Inequality[P], tries: int, without: Mapping[str, P]) -> 
     found = searched(inequality, tries, drop=0)
     dropped = {}
     for name, instance in without.items():
-        if not (shown := by_hand(inequality, name, as_text(instance), instance)):
+        dropped[name] = by_hand(inequality, name, as_text(instance), instance)
+        if not dropped[name].matters:
             raise ValueError(f"without: the instance for {name} must violate {name} alone and break the bound")
-        dropped[name] = shown
     return replace(found, dropped=dropped)
 
 

@@ -12,10 +12,10 @@ from fedspec.readings import SampledSteps
 from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Severity, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
+from fedspec_proofs.engines.combine import by_hand
 from fedspec_proofs.engines.expectation import mean
 from fedspec_proofs.engines.search import Inequality, Sides, searched, total
 from fedspec_proofs.fednova.kit.bounds import least_kappa, rational
-from fedspec_proofs.fednova.kit.runs import by_hand
 from fedspec_proofs.fednova.kit.sampled_runs import (
     CONDITIONS,
     ONE,
@@ -74,7 +74,7 @@ def without() -> dict[str, Dropped]:
         "rate": (far, "F_i = x^2/2, tau = 1, eta = 1, tau_eff = 4"),
         "drift": (thrown, "F_i = x^2/2, two steps at eta L = 4, tau_eff = 1/128"),
     }
-    dropped = {name: by_hand(_claimed(), name, s, words) for name, (s, words) in built.items()}
+    dropped = {name: by_hand(_claimed(), name, words, s) for name, (s, words) in built.items()}
     return {**dropped, "fixed": _from_sample()}
 
 

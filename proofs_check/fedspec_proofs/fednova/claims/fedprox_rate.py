@@ -15,6 +15,7 @@ from fedspec.readings import NovaWeights, Solver
 from fedspec_proofs.claim import Engine, Extent, Finding, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
+from fedspec_proofs.engines.combine import by_hand
 from fedspec_proofs.engines.draw import curried
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.fednova.claims.theorem_1 import two_unlike
@@ -24,7 +25,6 @@ from fedspec_proofs.fednova.kit.runs import (
     Run,
     average,
     bound,
-    by_hand,
     dissimilarity_constants,
     rate,
     run,
@@ -181,9 +181,9 @@ def rate_survives() -> Finding:
     fast, unlike = _one(4), two_unlike(Solver.PROXIMAL)
     found = with_dropped(
         searched(claimed, 250, drop=60),
-        smooth=by_hand(claimed, "smooth", replace(fast, L=rational(1, 8)), "F = x^2/2, eta = 4, L said 1/8"),
-        rate=by_hand(claimed, "rate", fast, "one client, F = x^2/2, one step at eta L = 4, alpha = 1/2"),
-        dissimilar=by_hand(claimed, "dissimilar", unlike, "F_i = x^2/2, (x-1)^2, from the fixed point, alpha = 1"),
+        smooth=by_hand(claimed, "smooth", "F = x^2/2, eta = 4, L said 1/8", replace(fast, L=rational(1, 8))),
+        rate=by_hand(claimed, "rate", "one client, F = x^2/2, one step at eta L = 4, alpha = 1/2", fast),
+        dissimilar=by_hand(claimed, "dissimilar", "F_i = x^2/2, (x-1)^2, from the fixed point, alpha = 1", unlike),
     )
     if slow.verdict is not Verdict.CHECKED:
         return slow

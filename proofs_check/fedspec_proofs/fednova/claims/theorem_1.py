@@ -18,13 +18,14 @@ from fedspec_proofs.claim import SUMMED, Extent, Finding, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decided
 from fedspec_proofs.engines.certificate import adds_up
+from fedspec_proofs.engines.combine import by_hand
 from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.search import searched
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fednova.claims.assembly import rounds
 from fedspec_proofs.fednova.kit.bounds import Constants, printed, rational, theorem_1
-from fedspec_proofs.fednova.kit.runs import ASSUMPTIONS, SCHEDULES, Run, bound, by_hand, with_dropped
+from fedspec_proofs.fednova.kit.runs import ASSUMPTIONS, SCHEDULES, Run, bound, with_dropped
 from fedspec_proofs.fednova.kit.settings import Setting, record_of
 from fedspec_proofs.kit.adding import followed
 
@@ -68,10 +69,10 @@ def search_bound(solvers: tuple[Solver, ...], constants: Any) -> Finding:
     found = searched(claimed, TRIES, drop=60)
     return with_dropped(
         found,
-        dissimilar=by_hand(claimed, "dissimilar", two_unlike(solvers[0]), "F_i = x^2/2, (x-1)^2, from the fixed point"),
-        smooth=by_hand(claimed, "smooth", far(L=ONE / 8), "one client, F = x^2/2, eta = 1, tau_eff = 4, L said 1/8"),
-        rate=by_hand(claimed, "rate", far(), "one client, F = x^2/2, one step at eta L = 1, tau_eff = 4"),
-        drift=by_hand(claimed, "drift", thrown(), "one client, F = x^2/2, two steps at eta L = 4, tau_eff = 1/8"),
+        dissimilar=by_hand(claimed, "dissimilar", "F_i = x^2/2, (x-1)^2, from the fixed point", two_unlike(solvers[0])),
+        smooth=by_hand(claimed, "smooth", "one client, F = x^2/2, eta = 1, tau_eff = 4, L said 1/8", far(L=ONE / 8)),
+        rate=by_hand(claimed, "rate", "one client, F = x^2/2, one step at eta L = 1, tau_eff = 4", far()),
+        drift=by_hand(claimed, "drift", "one client, F = x^2/2, two steps at eta L = 4, tau_eff = 1/8", thrown()),
     )
 
 

@@ -14,6 +14,7 @@ from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights, Solver, TauEff
 from fedspec_proofs.claim import Dropped, Extent, Finding, Verdict, claim
 from fedspec_proofs.engines import exact, moments
+from fedspec_proofs.engines.combine import by_hand
 from fedspec_proofs.fednova.claims.own_tau_eff import Rounds, fails_as_printed, weighted
 from fedspec_proofs.fednova.claims.theorem_1 import ONE, bound_over_rounds, far, thrown, two_unlike
 from fedspec_proofs.fednova.kit.bounds import (
@@ -27,7 +28,7 @@ from fedspec_proofs.fednova.kit.bounds import (
     theorem_1,
     theorem_1_rates,
 )
-from fedspec_proofs.fednova.kit.runs import ASSUMPTIONS, SCHEDULES, bound, by_hand, rate
+from fedspec_proofs.fednova.kit.runs import ASSUMPTIONS, SCHEDULES, bound, rate
 from fedspec_proofs.fednova.kit.settings import Setting, record_of
 
 THEOREM = {
@@ -85,11 +86,11 @@ def _without() -> dict[str, Dropped]:
     claimed = bound(SCHEDULES, printed)
     still = replace(thrown(), s=_slow(), x=exact.vector(0), variance=ONE, sigma2=0 * ONE)
     found = {
-        "smooth": by_hand(claimed, "smooth", far(L=ONE / 8), "one client, eta = 1, tau_eff = 4, L said 1/8"),
-        "variance": by_hand(claimed, "variance", still, "one client from its minimum with noise, sigma said 0"),
-        "dissimilar": by_hand(claimed, "dissimilar", two_unlike(Solver.SGD), "two clients, kappa^2 said 0"),
-        "rate": by_hand(claimed, "rate", far(), "one client, one step at eta L = 1, tau_eff = 4"),
-        "drift": by_hand(claimed, "drift", thrown(), "one client, two steps at eta L = 4, tau_eff = 1/8"),
+        "smooth": by_hand(claimed, "smooth", "one client, eta = 1, tau_eff = 4, L said 1/8", far(L=ONE / 8)),
+        "variance": by_hand(claimed, "variance", "one client from its minimum with noise, sigma said 0", still),
+        "dissimilar": by_hand(claimed, "dissimilar", "two clients, kappa^2 said 0", two_unlike(Solver.SGD)),
+        "rate": by_hand(claimed, "rate", "one client, one step at eta L = 1, tau_eff = 4", far()),
+        "drift": by_hand(claimed, "drift", "one client, two steps at eta L = 4, tau_eff = 1/8", thrown()),
     }
     plain = fails_as_printed.body()
     words = f"with plain averages: {plain.evidence.splitlines()[0]}"

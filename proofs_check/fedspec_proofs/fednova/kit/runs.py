@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from fedspec.errors import ShapeError
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights, Solver, TauEff
 from fedspec_proofs.claim import Dropped, Finding
-from fedspec_proofs.engines import combine, moments
+from fedspec_proofs.engines import moments
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.draw import curried
 from fedspec_proofs.engines.search import Inequality, Sides
@@ -34,8 +34,6 @@ from fedspec_proofs.fednova.kit.bounds import (
     weights,
 )
 from fedspec_proofs.fednova.kit.settings import Setting, record_of
-
-P = TypeVar("P")
 
 SCHEDULES = (Solver.SGD, Solver.DECAYED, Solver.MOMENTUM)
 """Solvers whose rounds are searched at any rate; FedProx has separate claims."""
@@ -195,12 +193,6 @@ def bound(solvers: tuple[Solver, ...], constants: Callable[[Setting], Constants]
         },
         sides,
     )
-
-
-def by_hand(inequality: Inequality[P], name: str, instance: P, words: str) -> Dropped:
-    """Outcome of dropping an assumption at an instance that must violate it alone and break the claim."""
-    missed = Dropped(False, f"the instance built for it shows nothing: {words}")
-    return combine.by_hand(inequality, name, words, instance) or missed
 
 
 def with_dropped(found: Finding, **dropped: Dropped) -> Finding:
