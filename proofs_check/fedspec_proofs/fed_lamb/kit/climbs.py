@@ -31,6 +31,7 @@ from fedspec_proofs.fed_lamb.kit.problems import Problem, along, vector
 from fedspec_proofs.fed_lamb.kit.rounds import F, begin, lamb, one_round
 from fedspec_proofs.fed_lamb.kit.walks import inexact
 from fedspec_proofs.kit.piecewise import Piecewise, huber
+from fedspec_proofs.kit.recorded import Asked, recorded
 
 COINS = 4
 """Largest number n T R of draws, if there is noise."""
@@ -97,18 +98,14 @@ class Climb:
         noise = self.s * coins.reshape(self.R, n, self.T) if self.s else np.zeros((self.R, n, self.T))
         states, taken = [begin(self.h, self.x, n, self.problem.sizes)], []
         for r in range(self.R):
-            met: list[list[Vector]] = [[] for _ in range(n)]
+            asked: list[Asked] = [[] for _ in range(n)]
 
-            def of(i: int, r: int = r, met: list[list[Vector]] = met) -> Oracle:
-                def gradient(k: int, x: Vector) -> Vector:
-                    g: Vector = self.sign * along(self.problem.parts[i], x) + noise[r, i, k]
-                    met[i].append(g)
-                    return g
+            def of(i: int, r: int = r) -> Oracle:
+                return lambda k, x: self.sign * along(self.problem.parts[i], x) + noise[r, i, k]
 
-                return gradient
-
-            states.append(one_round(self.h, states[-1], [of(i) for i in range(n)], self.T, self.who))
-            taken.append(tuple(map(tuple, met)))
+            clients = list(map(recorded, map(of, range(n)), asked))
+            states.append(one_round(self.h, states[-1], clients, self.T, self.who))
+            taken.append(tuple(tuple(g for _, _, g in some) for some in asked))
         return Run(tuple(states), tuple(taken))
 
     def mean(self, value: Any) -> float:
