@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Protocol
 
 from fedspec import plugins
 from fedspec.catalogue import id_of, rows_of
@@ -78,26 +77,7 @@ class Request:
     given: Mapping[str, Subject] = field(default_factory=dict)
 
 
-class OfferLike(Declares, Protocol):
-    """Protocol of an object that patterns select: an offer, or the result of an offer."""
-
-    @property
-    def algorithm(self) -> str:
-        """Id of the algorithm."""
-        ...
-
-    @property
-    def level(self) -> str:
-        """Level of the offer."""
-        ...
-
-    @property
-    def variant(self) -> str:
-        """Interface of the subject that it belongs to, if the subject has several."""
-        ...
-
-
-def chosen(offers: Sequence[OfferLike], only: Sequence[str]) -> list[int]:
+def chosen(offers: Sequence[Declares], only: Sequence[str]) -> list[int]:
     """Return the numbers of the offers that match a pattern ``[VARIANT:]ALGORITHM[/LEVEL[/READING]]``, or of all.
 
     READING stands for the reading with the choices declared and what is pinned, as the table prints it; where that
@@ -111,7 +91,7 @@ def chosen(offers: Sequence[OfferLike], only: Sequence[str]) -> list[int]:
     return found if only else list(range(len(offers)))
 
 
-_NAMES: tuple[Callable[[OfferLike], str], ...] = (format_declaration, format_claim, lambda offer: offer.reading)
+_NAMES: tuple[Callable[[Declares], str], ...] = (format_declaration, format_claim, lambda offer: offer.reading)
 
 
 def _parts(pattern: str) -> tuple[str, ...]:
@@ -121,7 +101,7 @@ def _parts(pattern: str) -> tuple[str, ...]:
     return (variant if named else "*", id_of(algorithm), *others)
 
 
-def _matches(pattern: tuple[str, ...], offer: OfferLike, reading: str) -> bool:
+def _matches(pattern: tuple[str, ...], offer: Declares, reading: str) -> bool:
     variant, *others = pattern
     what = offer.algorithm, offer.level, reading
     return fnmatch.fnmatchcase(offer.variant, variant) and all(

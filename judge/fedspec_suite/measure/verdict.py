@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from fedspec.catalogue import CATALOGUE
 from fedspec.contract import BESIDE, Offer, SubjectInfo
@@ -230,75 +230,6 @@ def subject_name(info: SubjectInfo, offer: Offer | None) -> str:
     return f"{info.name} ({variants})" if variants else info.name
 
 
-class Declares(Protocol):
-    """Protocol of an object that declares a reading: an offer, or the result of an offer."""
-
-    @property
-    def reading(self) -> str:
-        """Name of the reading."""
-        ...
-
-    @property
-    def options(self) -> Mapping[str, str]:
-        """Options declared, by name."""
-        ...
-
-    @property
-    def fixed(self) -> Mapping[str, float]:
-        """Hyper-parameters that the user cannot set, with their values."""
-        ...
-
-    @property
-    def nonzero(self) -> tuple[str, ...]:
-        """Hyper-parameters that may not be zero."""
-        ...
-
-    @property
-    def blocks(self) -> str:
-        """Models that it accepts: ``any``, ``one`` block or ``matrices``."""
-        ...
-
-    @property
-    def participation(self) -> str:
-        """Participants that a round may have: ``any``, or ``all`` clients."""
-        ...
-
-    @property
-    def rates(self) -> str:
-        """Rates that the user may change: ``one`` (none), ``each`` local step, per ``rounds``, or per ``clients``."""
-        ...
-
-    @property
-    def buffers(self) -> Mapping[str, str]:
-        """Readings of buffers, by their kind."""
-        ...
-
-    @property
-    def schedules(self) -> Mapping[str, str]:
-        """Schedules that the implementation computes itself, by hyper-parameter."""
-        ...
-
-    @property
-    def gradients(self) -> tuple[str, ...]:
-        """Chain of transformations that each gradient of a client goes through before its step."""
-        ...
-
-    @property
-    def messages(self) -> tuple[str, ...]:
-        """Chain that each client's change passes before the average."""
-        ...
-
-    @property
-    def parts(self) -> Mapping[str, str]:
-        """Words of blocks that aren't trained or averaged like the others."""
-        ...
-
-    @property
-    def steps(self) -> tuple[str, ...]:
-        """Changes of a client's model before and after each step."""
-        ...
-
-
 def format_claim(of: Declares) -> str:
     """Format the claimed reading and the declared options."""
     return " ".join([of.reading, *(f"{n}={v}" for n, v in of.options.items())])
@@ -454,6 +385,10 @@ class Result:
         if obligations:
             body["obligations"] = [o.record() for o in self.obligations]
         return {"id": self.id, "said": self.said, "extent": self.extent, **body}
+
+
+Declares: TypeAlias = Offer | Result
+"""Object that declares a reading: an offer, or the result of an offer."""
 
 
 def counted(n: int, noun: str) -> str:
