@@ -8,11 +8,11 @@ for every implementation: which one is taken is then what the rule says of equal
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from fedspec.rounding import Grid
 from fedspec_suite.measure.running_error import Running, Running32, Running64
 
 Operation: TypeAlias = Literal["+", "-", "*", "/", "root", "power", "choice", "step"]
@@ -28,70 +28,36 @@ class TaggedNumber(Running):
         """Label the result of an operation on this number and others."""
         raise NotImplementedError
 
-    def __add__(self, other: Any) -> Any:
-        return self._made(super().__add__(other), "+", other)
 
-    __radd__ = __add__
+_HOW: dict[str, Operation] = {
+    **dict.fromkeys(("__add__", "__radd__"), "+"),
+    "__sub__": "-",
+    **dict.fromkeys(("__mul__", "__rmul__"), "*"),
+    "__truediv__": "/",
+    **dict.fromkeys(("__neg__", "__abs__"), "+"),
+    "sqrt": "root",
+    **dict.fromkeys(("power", "exp", "log"), "power"),
+    **dict.fromkeys(("maximum", "minimum"), "choice"),
+    **dict.fromkeys(("sign", "where_less"), "step"),
+}
+"""Operation of each method of numbers, whose arguments are its other operands."""
 
-    def __sub__(self, other: Any) -> Any:
-        return self._made(super().__sub__(other), "-", other)
+_COPIES: dict[str, Operation] = {"_as": "+", "rounded": "+", "blurred": "power"}
+"""Operation of each method that gives the same number anew; a larger bound is as little exact as a power."""
 
-    def __mul__(self, other: Any) -> Any:
-        return self._made(super().__mul__(other), "*", other)
 
-    __rmul__ = __mul__
+def _labelled(name: str, how: Operation) -> Callable[..., Any]:
+    """Method of running numbers whose result is labelled."""
+    plain = getattr(Running, name)
 
-    def __truediv__(self, other: Any) -> Any:
-        return self._made(super().__truediv__(other), "/", other)
+    def run(self: TaggedNumber, *given: Any) -> Any:
+        return self._made(plain(self, *given), how, *(given if name in _HOW else ()))
 
-    def __neg__(self) -> Any:
-        return self._made(super().__neg__(), "+")
+    return run
 
-    def __abs__(self) -> Any:
-        return self._made(super().__abs__(), "+")
 
-    def _as(self, bound: float, nonnegative: bool) -> Any:
-        return self._made(super()._as(bound, nonnegative), "+")
-
-    def sqrt(self) -> Any:
-        """Return the labelled square root."""
-        return self._made(super().sqrt(), "root")
-
-    def power(self, exponent: Any) -> Any:
-        """Return the labelled power of a positive number."""
-        return self._made(super().power(exponent), "power", exponent)
-
-    def exp(self) -> Any:
-        """Return the labelled exponential."""
-        return self._made(super().exp(), "power")
-
-    def log(self) -> Any:
-        """Return the labelled logarithm."""
-        return self._made(super().log(), "power")
-
-    def maximum(self, other: Any) -> Any:
-        """Return the larger number, labelled."""
-        return self._made(super().maximum(other), "choice", other)
-
-    def minimum(self, other: Any) -> Any:
-        """Return the smaller number, labelled."""
-        return self._made(super().minimum(other), "choice", other)
-
-    def sign(self) -> Any:
-        """Return the labelled sign."""
-        return self._made(super().sign(), "step")
-
-    def rounded(self, grid: Grid) -> Any:
-        """The number on a grid."""
-        return self._made(super().rounded(grid), "+")
-
-    def blurred(self, more: float) -> Any:
-        """The number with a larger bound; no operation, but as little exact as a power."""
-        return self._made(super().blurred(more), "power")
-
-    def where_less(self, other: Any, x: Any, y: Any) -> Any:
-        """Return x if self < other, else y, labelled."""
-        return self._made(super().where_less(other, x, y), "step", other, x, y)
+for _name, _how in {**_HOW, **_COPIES}.items():
+    setattr(TaggedNumber, _name, _labelled(_name, _how))
 
 
 class _Short(TaggedNumber):
