@@ -14,7 +14,7 @@ from fedspec.arith import Array
 from fedspec.contract import ClientMessage, Level, Messages, Round
 from fedspec.facts import Fact
 from fedspec.params import flatten
-from fedspec_properties.closed_forms.sums import events_of
+from fedspec_properties.closed_forms.sums import events_of, exactly
 from fedspec_suite.laws.applicability import NOT_RETURNED, SKIPPED, both, counts_clients, fact, if_option, rule
 from fedspec_suite.laws.law import Check, Law
 from fedspec_suite.measure.bench import Bench, Shown
@@ -121,7 +121,7 @@ def _sums(name: str, sent: Any, per_client: Any) -> Check:
         total, want = np.array([Fraction(0)] * flatten(s.case.x0).size, dtype=object), []
         for e in events_of(Messages, s):
             for m in e.messages:
-                total = total + [Fraction(float(v)) for v in sent(m)]
+                total = total + exactly(sent(m))
             want.append(total * per_client(s) / s.case.population)
         scale = bench.expect(s)
         for k, got in enumerate(bench.play(s)):

@@ -42,11 +42,6 @@ Pair = tuple[Scenario, Scenario]
 TRACE: tuple[Level, ...] = ("trace",)
 
 
-def exactly(x: Array) -> Array:
-    """Convert floats to fractions."""
-    return np.array([Fraction(float(v)) for v in x], dtype=object)
-
-
 def zeros(*shape: int) -> Array:
     """Return an array of zero fractions."""
     return np.full(shape, Fraction(0), dtype=object)

@@ -14,6 +14,7 @@ from fedspec.facts import Fact
 from fedspec.params import flatten
 from fedspec.readings import Adaptivity
 from fedspec_properties.closed_forms.fedada2 import models
+from fedspec_properties.closed_forms.sums import events_of
 from fedspec_properties.unrolled import follows
 from fedspec_suite.laws.applicability import NOT_RETURNED, SKIPPED, Word, any_fact, both, fact, if_option
 from fedspec_suite.laws.law import Check, Law
@@ -29,11 +30,6 @@ ROUND: tuple[Level, ...] = ("round",)
 FAR = 2.0**20
 BOUNDED = (Fact.NORMALISED, Fact.PRIVATE)
 """Facts of algorithms whose clients' changes have bounded length."""
-
-
-def rounds_of(s: Scenario) -> list[Round]:
-    """Return the events of a scenario that are rounds."""
-    return [e for e in s.events if isinstance(e, Round)]
 
 
 def slack_of(s: Scenario, want: Shown, name: str) -> Array:
@@ -145,7 +141,7 @@ def _alone(setting: Setting) -> st.SearchStrategy[Scenario]:
 
 def _shortened(bench: Bench, s: Scenario) -> None:
     """A clipped change has the direction of the unclipped one, and the smaller of its length and c."""
-    (e,) = rounds_of(s)
+    (e,) = events_of(Round, s)
     expected = bench.expect(s)
     free = vectors_of(bench.play(with_hyper(s, clip_norm=FAR))[0], "delta")[0]
     size = float(np.linalg.norm(free))
@@ -158,7 +154,7 @@ def _shortened(bench: Bench, s: Scenario) -> None:
 
 def _noise_adds(bench: Bench, s: Scenario) -> None:
     """The aggregate with noise is that without, plus sigma c z / |S|."""
-    h, (e, *_) = s.case.hyper, rounds_of(s)
+    h, (e, *_) = s.case.hyper, events_of(Round, s)
     s = replace(s, events=(e,))
     expected = bench.expect(s)
     quiet = vectors_of(bench.play(with_hyper(s, sigma=0.0))[0], "delta")[0]

@@ -13,8 +13,8 @@ from fedspec.contract import Exchange
 from fedspec.facts import Fact
 from fedspec.params import flatten
 from fedspec_properties.closed_forms import peers
-from fedspec_properties.closed_forms.sums import events_of
-from fedspec_properties.gossip import TRACE, exactly, exchanged, unit
+from fedspec_properties.closed_forms.sums import events_of, exactly
+from fedspec_properties.gossip import TRACE, exchanged, unit
 from fedspec_properties.reductions.rounds import size
 from fedspec_properties.unrolled import follows
 from fedspec_suite.laws.applicability import entry, fact

@@ -15,7 +15,7 @@ from fedspec.facts import Fact
 from fedspec.params import flatten, unflatten
 from fedspec.problems.quadratic import QuadraticClients, limit, local_matrix
 from fedspec_properties.closed_forms.round_matrices import maps, models
-from fedspec_properties.closed_forms.sums import counts, events_of
+from fedspec_properties.closed_forms.sums import counts, events_of, exactly
 from fedspec_suite.laws.applicability import both, either, entry, fact, method, offered, option, settable, unless
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related, same
@@ -158,7 +158,7 @@ def _alike(setting: Setting) -> st.SearchStrategy[Scenario]:
 
 
 def _extrapolates(bench: Bench, s: Scenario) -> None:
-    x: Array = np.array([Fraction(float(v)) for v in flatten(s.case.x0)], dtype=object)
+    x = exactly(flatten(s.case.x0))
     scale = bench.expect(s)
     for k, (event, got) in enumerate(zip(s.events, bench.play(s), strict=True)):
         assert isinstance(event, Messages)
@@ -168,7 +168,7 @@ def _extrapolates(bench: Bench, s: Scenario) -> None:
         w = [n_i * a_i for n_i, a_i in zip(n, a, strict=True)]
         p, w = [n_i / sum(n) for n_i in n], [w_i / sum(w) for w_i in w]
         chi_squared = sum((p_i - w_i) ** 2 / w_i for p_i, w_i in zip(p, w, strict=True))
-        change = np.array([Fraction(float(v)) for v in flatten(event.messages[0].delta)], dtype=object)
+        change = exactly(flatten(event.messages[0].delta))
         x = x + (1 + chi_squared) * change
         bench.compare("x", got["x"], x, f"round {k + 1}", bounds_of(scale[k]["x"]))
 

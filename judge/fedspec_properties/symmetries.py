@@ -32,7 +32,7 @@ from fedspec_suite.laws.applicability import (
     zero,
 )
 from fedspec_suite.laws.law import Law
-from fedspec_suite.laws.relations import related, same_bits
+from fedspec_suite.laws.relations import related, same, same_bits
 from fedspec_suite.measure.bench import WORDS, Bench, Shown
 from fedspec_suite.measure.case_parts import vectors
 from fedspec_suite.measure.cases import scenarios
@@ -120,10 +120,6 @@ def _regrouped(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, Scenario]:
         return unflatten(flatten(blocks), like)
 
     return s, Scenario(replace(s.case, x0=regroup(s.case.x0)), tuple(with_blocks(e, regroup) for e in s.events))
-
-
-def _regroups(bench: Bench, drawn: tuple[Scenario, Scenario]) -> None:
-    related(bench, *drawn, lambda k, x: x)
 
 
 STILL = by_level(client=unless(fact(Fact.DECAYING), "its decay moves the model by itself"), server=always)
@@ -242,7 +238,7 @@ LAWS = (
         levels=BOTH,
         source="all operations are elementwise, or look at the whole model",
         cases=_regrouped,
-        check=_regroups,
+        check=same,
         applies=both(
             unless(fact(Fact.LAYERED), "its layers are the blocks"),
             unless(fact(Fact.MATRICES), "its matrices are the blocks"),

@@ -6,27 +6,19 @@ v_hat = max(v_0, the means sent in all rounds before),   x_i = x - eta_l (sum of
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
 
 from fedspec.arith import Array, maximum, minimum, sqrt
 from fedspec.contract import Round
-from fedspec.params import flatten
+from fedspec.params import flatten, layers, shapes
 from fedspec_properties.closed_forms.sums import largest, length, total
 from fedspec_suite.measure.scenario import Scenario
 
 Log = list[tuple[int, Array]]
 """Client's gradients, each with the t of its bias correction."""
-
-
-def each_layer(s: Scenario) -> list[slice]:
-    """Return the slice of each block in the flat model."""
-    ends = np.cumsum([0, *(prod(a.shape) for a in s.case.x0.values())]).tolist()
-    return [slice(a, b) for a, b in itertools.pairwise(ends)]
 
 
 def _average(beta: Any, log: Log, power: int, in_place: bool, start: Any) -> Any:
@@ -75,7 +67,7 @@ def _direction(p: Any, x: Array, s: Scenario) -> Any:
 def in_layers(q: Array, x: Array, s: Scenario) -> Array:
     """Scale the direction in every layer to length phi(||x||); a zero direction stays zero."""
     parts = []
-    for at in each_layer(s):
+    for at in layers(shapes(s.case.x0)):
         size = length(q[at])
         if s.case.options.get("zero_layer") == "ratio-one" and not length(x[at]) > 0:
             parts.append(q[at])

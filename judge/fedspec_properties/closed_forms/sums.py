@@ -48,6 +48,11 @@ def each(values: Iterable[Any]) -> Array:
     return np.array(list(values), dtype=object)
 
 
+def exactly(x: Array) -> Array:
+    """Convert floats to fractions."""
+    return np.asarray(np.vectorize(lambda v: Fraction(float(v)), otypes=[object])(x))
+
+
 def counts(options: Mapping[str, str], examples: Sequence[Any], steps: Sequence[int]) -> list[Any]:
     """Return a number per participant to which its weight is proportional: its examples, its local steps, or 1."""
     kinds = {"examples": examples, "steps": [Fraction(tau) for tau in steps], "uniform": [Fraction(1)] * len(examples)}

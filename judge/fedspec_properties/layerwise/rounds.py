@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from fedspec.arith import Array, digits
 from fedspec.contract import Level, Round
 from fedspec.facts import Fact
-from fedspec.params import flatten
-from fedspec_properties.closed_forms.fed_lamb import each_layer, length_factor, rounds
+from fedspec.params import flatten, layers, shapes
+from fedspec_properties.closed_forms.fed_lamb import length_factor, rounds
 from fedspec_properties.closed_forms.sums import events_of, length
 from fedspec_properties.reductions.edge import translated
 from fedspec_suite.laws.applicability import below_one, both, fact, if_option, option, settable, unless
@@ -133,7 +133,7 @@ def _rescales(bench: Bench, s: Scenario) -> None:
         exact = running(s)
         x0 = flatten(exact.case.x0)
         step, x = reference(ams)[0]["x"] - x0, x0.copy()
-        for at in each_layer(s):
+        for at in layers(shapes(s.case.x0)):
             size = length(step[at])
             if size > 0:
                 phi = length_factor(length(x0[at]), exact.case.hyper, s.case.options)
@@ -165,7 +165,7 @@ def _has_length(bench: Bench, s: Scenario) -> None:
     scale, before = bench.expect(s), [flatten(s.case.x0), *(w["x"] for w in bench.expect(s))]
     for k, (x, y) in enumerate(_moves(s, bench.play(s))):
         bench.finite("x", y, f"round {k + 1}")
-        for at in each_layer(s):
+        for at in layers(shapes(s.case.x0)):
             bound = sum(w.bound for w in scale[k]["x"][at]) + float(np.abs(x[at]).sum())
             rest = all(float(a) == float(b) for a, b in zip(before[k][at], before[k + 1][at], strict=True))
             want = 0.0 if rest else s.case.hyper["eta_l"] * _scaled(s, float(np.linalg.norm(x[at])))
@@ -187,7 +187,7 @@ def _displaced(bench: Bench, s: Scenario) -> None:
         bench.finite("x", y, f"round {k + 1}")
         event = s.events[k]
         assert isinstance(event, Round)
-        for at in each_layer(s):
+        for at in layers(shapes(s.case.x0)):
             size = float(np.linalg.norm(x[at]))
             if s.case.options["phi"] == "identity":
                 most = [((1 + eta) ** T - 1) * size for T in event.steps]

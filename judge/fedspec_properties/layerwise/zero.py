@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from fedspec.arith import Array, digits, sqrt
 from fedspec.contract import Begin, Blocks, Gradient
 from fedspec.facts import Fact
-from fedspec.params import flatten
-from fedspec_properties.closed_forms.fed_lamb import each_layer, length_factor
+from fedspec.params import flatten, layers, shapes
+from fedspec_properties.closed_forms.fed_lamb import length_factor
 from fedspec_properties.closed_forms.sums import length
 from fedspec_suite.laws.applicability import fact
 from fedspec_suite.laws.law import Law
@@ -65,7 +65,7 @@ def _steps_from_zero(bench: Bench, s: Scenario) -> None:
             here, g, got = flatten(x), flatten(event.g), run[k]["x"]
             # What stands elsewhere is not looked at.
             want, bounds = got.astype(object), np.zeros(len(got))
-            for at in each_layer(s):
+            for at in layers(shapes(s.case.x0)):
                 if not length(here[at]) > 0:
                     want[at], bounds[at] = _first_step(g[at], exact), bounds_of(scale[k]["x"][at])
             bench.compare("x", got, want, f"step {k + 1}", bounds)

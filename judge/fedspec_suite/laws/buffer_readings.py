@@ -11,9 +11,9 @@ import numpy as np
 
 from fedspec.arith import Array
 from fedspec.buffers import COUNTERS, STATISTICS, after, counts
-from fedspec.contract import Blocks, Messages
+from fedspec.contract import Messages
 from fedspec.errors import FedspecError
-from fedspec.params import flatten
+from fedspec.params import unflatten
 from fedspec.reference import SUBJECT
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.buffer_cases import COUNTER, MEAN, VARIANCE, buffer_key, sent_in
@@ -128,14 +128,8 @@ def _stepped(s: Scenario, names: tuple[str, ...]) -> Path:
             changes = [{n: b[n] - x[n] for n in names} for b in sent]
             messages = tuple(replace(m, delta=d, buffers=None) for m, d in zip(e.messages, changes, strict=True))
             flat = session.step(replace(e, messages=messages))["x"]
-            x = _apart(flat, held)
+            x = unflatten(flat, held)
             out.append(x)
     except FedspecError:
         return []
     return out
-
-
-def _apart(flat: Array, like: Blocks) -> dict[str, Array]:
-    assert flatten(like).shape == flat.shape
-    ends = np.cumsum([a.size for a in like.values()])[:-1]
-    return dict(zip(like, np.split(flat, ends), strict=True))
