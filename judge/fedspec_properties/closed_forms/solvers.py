@@ -138,7 +138,8 @@ def models(s: Scenario) -> list[Array]:
             elif name in ADAPTIVE:
                 x = x - h["eta_l"] * direction(name, rows, h, o, h["eps"])
             else:
-                x = x - h["eta_l"] * _over(rows[-1], _sm3(rows, cover.sets, name), h, o)
+                nu = delayed_solvers.second_moment(f"{name}-delayed", rows, cover.sets, {})
+                x = x - h["eta_l"] * _over(rows[-1], nu, h, o)
         out.append(x)
     return out
 
@@ -154,19 +155,6 @@ def decaying(start: Array, rows: Sequence[Array], h: Numbers, o: Options) -> Arr
     steps = (b ** (T - s + late) * direction("adam", rows[:s], h, o, h["eps"]) for s in range(1, T + 1))
     model: Array = b**T * start - h["eta_l"] * total(steps)
     return model
-
-
-def _sm3(rows: Sequence[Array], sets: Sequence[Sequence[int]], name: str) -> Array:
-    d = len(rows[0])
-    holding = [[r for r, S in enumerate(sets) if j in S] for j in range(d)]
-    if name == "sm3-i":
-        mu = [total(max(row[j] * row[j] for j in S) for row in rows) for S in sets]
-        return each(min(mu[r] for r in holding[j]) for j in range(d))
-    nu: Any = [0] * d
-    for row in rows:
-        top = [max(nu[j] for j in S) for S in sets]
-        nu = [min(top[r] for r in holding[j]) + row[j] * row[j] for j in range(d)]
-    return each(nu)
 
 
 def _over(g: Array, nu: Array, h: Numbers, o: Options) -> Array:
