@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fedspec.arith import Array
-from fedspec.contract import Begin, Event, Gradient, Messages, Round
-from fedspec_suite.measure.scenario import Scenario, sending
+from fedspec.contract import Event, Round
+from fedspec_suite.measure.scenario import Scenario, with_blocks
 
 
 @dataclass(frozen=True)
@@ -23,30 +23,31 @@ class Renaming:
         """Permute the last axis of a vector, or of a row per client."""
         return np.asarray(a[..., self.order] * self.signs.astype(a.dtype))
 
-    def blocks(self, blocks: Mapping[str, Array]) -> dict[str, Array]:
-        """Permute each block of a model, a gradient or a change."""
-        return {name: self.vector(a) for name, a in blocks.items()}
-
-    def event(self, e: Event) -> Event:
-        """Permute the parts of an event that have coordinates."""
-        match e:
-            case Gradient(g=g):
-                return Gradient(self.blocks(g))
-            case Begin(x=x):
-                return Begin(self.blocks(x))
-            case Messages(messages=messages):
-                return Messages(tuple(sending(m, self.blocks) for m in messages))
-            case Round() if e.noise:
-                return replace(e, noise=tuple(self.vector(np.array(e.noise)).tolist()))
-            case Round() if e.draws:
-                return replace(e, draws=tuple(tuple(u[j] for j in self.order) for u in e.draws))
-        return e
-
     def scenario(self, s: Scenario) -> Scenario:
         """Permute the model, objectives and events of a scenario."""
-        problem = s.case.problem
-        if problem is not None:
-            rows = self.vector(problem.H)
-            problem = replace(problem, H=self.vector(rows.transpose(0, 2, 1)), e=self.vector(problem.e))
-        case = replace(s.case, x0=self.blocks(s.case.x0), problem=problem)
-        return Scenario(case, tuple(map(self.event, s.events)))
+
+        def event(e: Event) -> Event:
+            if not isinstance(e, Round):
+                return e
+            return replace(e, draws=tuple(tuple(u[j] for j in self.order) for u in e.draws))
+
+        there = mapped(s, self.vector)
+        return replace(there, events=tuple(map(event, there.events)))
+
+
+def mapped(s: Scenario, vector: Callable[[Array], Array]) -> Scenario:
+    """Apply a linear map of the last axis to the model, objectives and events of a scenario."""
+
+    def blocks(of: Mapping[str, Array]) -> dict[str, Array]:
+        return {name: vector(a) for name, a in of.items()}
+
+    def event(e: Event) -> Event:
+        if isinstance(e, Round) and e.noise:
+            return replace(e, noise=tuple(vector(np.array(e.noise)).tolist()))
+        return with_blocks(e, blocks)
+
+    problem = s.case.problem
+    if problem is not None:
+        rows = vector(problem.H)
+        problem = replace(problem, H=vector(rows.transpose(0, 2, 1)), e=vector(problem.e))
+    return Scenario(replace(s.case, x0=blocks(s.case.x0), problem=problem), tuple(map(event, s.events)))
