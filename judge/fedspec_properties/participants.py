@@ -21,7 +21,7 @@ from fedspec_suite.laws.relations import related, same, same_bits
 from fedspec_suite.measure.bench import WORDS, Bench
 from fedspec_suite.measure.case_parts import quadratics, with_constants
 from fedspec_suite.measure.cases import few, message_lists, round_scenarios, scenarios, server_scenarios
-from fedspec_suite.measure.scenario import COLUMNS, Scenario, beside, describe, picked, problem_of
+from fedspec_suite.measure.scenario import COLUMNS, Scenario, beside, describe, each_round, picked, problem_of
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation
 
@@ -118,21 +118,16 @@ ROUND: tuple[Level, ...] = ("round",)
 BOTH: tuple[Level, ...] = ("round", "trace")
 
 
-def _rewritten(s: Scenario, f: object) -> Scenario:
-    events = tuple(Messages(tuple(f(e.messages))) if isinstance(e, Messages) else e for e in s.events)  # type: ignore[operator]
-    return replace(s, events=events)
-
-
 @st.composite
 def _split(draw: st.DrawFn, setting: Setting) -> Pair:
     s: Scenario = draw(server_scenarios(setting))
 
-    def halve(ms: tuple[ClientMessage, ...]) -> list[ClientMessage]:
+    def halve(ms: Sequence[ClientMessage]) -> list[ClientMessage]:
         ms = tuple(replace(m, weight=2 * m.weight) for m in ms)
         first = replace(ms[0], weight=ms[0].weight / 2)
         return [replace(first, weight=int(first.weight)), replace(first, weight=int(first.weight), client=99), *ms[1:]]
 
-    return s, _rewritten(s, halve)
+    return s, each_round(s, halve)
 
 
 @st.composite
@@ -140,11 +135,11 @@ def _weightless(draw: st.DrawFn, setting: Setting) -> Pair:
     s: Scenario = draw(server_scenarios(setting, clients=(1, 3)))
     shape = {n: a.shape for n, a in s.case.x0.items()}
 
-    def add(ms: tuple[ClientMessage, ...]) -> list[ClientMessage]:
+    def add(ms: Sequence[ClientMessage]) -> list[ClientMessage]:
         extra = draw(message_lists(setting, shape, (1, 1))).messages[0]
         return [*ms, replace(extra, weight=0, client=99)]
 
-    return s, _rewritten(s, add)
+    return s, each_round(s, add)
 
 
 @st.composite
@@ -153,7 +148,7 @@ def _condensed(draw: st.DrawFn, setting: Setting) -> Pair:
     s: Scenario = draw(server_scenarios(setting, clients=few(setting, 2)))
     by = setting.options.get("weights")
 
-    def weigh(ms: tuple[ClientMessage, ...]) -> list[ClientMessage]:
+    def weigh(ms: Sequence[ClientMessage]) -> list[ClientMessage]:
         if by == "uniform":
             ms = ms[: 2 if len(ms) < 4 else 4]
             return list(ms)
@@ -167,9 +162,9 @@ def _condensed(draw: st.DrawFn, setting: Setting) -> Pair:
             return [replace(m, steps=n, a_norm=n) for m, n in zip(ms, ns, strict=True)]
         return [replace(m, weight=n) for m, n in zip(ms, ns, strict=True)]
 
-    many = _rewritten(s, weigh)
+    many = each_round(s, weigh)
 
-    def condense(ms: tuple[ClientMessage, ...]) -> list[ClientMessage]:
+    def condense(ms: Sequence[ClientMessage]) -> list[ClientMessage]:
         weights = counts(setting.options, [Fraction(m.weight) for m in ms], [m.steps for m in ms])
         p = [w / sum(weights) for w in weights]
 
@@ -180,7 +175,7 @@ def _condensed(draw: st.DrawFn, setting: Setting) -> Pair:
 
         return [replace(ms[0], delta={n: mean(n) for n in ms[0].delta}, weight=1)]
 
-    return many, _rewritten(many, condense)
+    return many, each_round(many, condense)
 
 
 BY_EXAMPLES = option("weights", "examples")

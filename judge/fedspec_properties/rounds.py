@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
 from fedspec.arith import Array
-from fedspec.contract import Level, Messages, Round
+from fedspec.contract import ClientMessage, Level, Messages, Round
 from fedspec.facts import Fact
 from fedspec.params import flatten, unflatten
 from fedspec.problems.quadratic import QuadraticClients, limit, local_matrix
@@ -23,7 +23,7 @@ from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.case_parts import lengths, vectors
 from fedspec_suite.measure.cases import few, norm_of, round_scenarios, scenarios, server_scenarios
 from fedspec_suite.measure.running_error import bounds_of
-from fedspec_suite.measure.scenario import Scenario, lift, louder, problem_of, with_hyper
+from fedspec_suite.measure.scenario import Scenario, each_round, lift, louder, problem_of, with_hyper
 from fedspec_suite.measure.setting import Setting
 
 Pair = tuple[Scenario, Scenario]
@@ -136,25 +136,16 @@ def _rescaled(draw: st.DrawFn, setting: Setting) -> Pair:
     s: Scenario = draw(server_scenarios(setting))
     factors = [draw(st.sampled_from((0.5, 2.0, 4.0))) for _ in range(4)]
 
-    def scaled(e: Any) -> Messages:
-        return Messages(
-            tuple(
-                replace(m, delta={n: a * c for n, a in m.delta.items()}, a_norm=m.a_norm * c)
-                for m, c in zip(e.messages, factors, strict=False)
-            )
-        )
+    def scaled(sent: Sequence[ClientMessage]) -> Iterator[ClientMessage]:
+        for m, c in zip(sent, factors, strict=False):
+            yield replace(m, delta={n: a * c for n, a in m.delta.items()}, a_norm=m.a_norm * c)
 
-    return s, replace(s, events=tuple(map(scaled, s.events)))
+    return s, each_round(s, scaled)
 
 
 def _alike(setting: Setting) -> st.SearchStrategy[Scenario]:
-    def shared(s: Scenario) -> Scenario:
-        def same(e: Any) -> Messages:
-            return Messages(tuple(replace(m, delta=e.messages[0].delta) for m in e.messages))
-
-        return replace(s, events=tuple(map(same, s.events)))
-
-    return server_scenarios(setting, clients=few(setting, 2)).map(shared)
+    drawn = server_scenarios(setting, clients=few(setting, 2))
+    return drawn.map(lambda s: each_round(s, lambda sent: (replace(m, delta=sent[0].delta) for m in sent)))
 
 
 def _extrapolates(bench: Bench, s: Scenario) -> None:

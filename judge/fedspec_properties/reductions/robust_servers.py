@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fedspec.contract import Messages, Round
 from fedspec_properties.reductions.edge import reduces, rooted
 from fedspec_properties.reductions.rounds import ALONE
-from fedspec_suite.measure.scenario import Scenario, posed, with_hyper
+from fedspec_suite.measure.scenario import Scenario, each_round, posed, with_hyper
 from fedspec_suite.measure.setting import Setting
 
 NEARLY_HALF = 0.4375
@@ -28,11 +28,7 @@ def _no_losses_of_zero(s: Scenario) -> Scenario:
 
 
 def _without_losses(s: Scenario) -> Scenario:
-    events = (
-        replace(e, messages=tuple(replace(m, loss=None) for m in e.messages)) if isinstance(e, Messages) else e
-        for e in s.events
-    )
-    bare = replace(s, events=tuple(events))
+    bare = each_round(s, lambda sent: (replace(m, loss=None) for m in sent))
     return (
         bare if s.case.problem is None else replace(bare, case=replace(s.case, problem=replace(s.case.problem, f=None)))
     )

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from fedspec.arith import Array
 from fedspec.buffers import Reading, after, counts
-from fedspec.contract import Buffers, ClientMessage
+from fedspec.contract import Buffers
 from fedspec_suite.laws.applicability import carries_buffers
 from fedspec_suite.laws.buffer_readings import decisive, named
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench, Shown
-from fedspec_suite.measure.buffer_cases import buffer_key, buffered_scenarios, each_round, sent_in
-from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.buffer_cases import buffer_key, buffered_scenarios, sent_in
+from fedspec_suite.measure.scenario import Scenario, each_round
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation
 
@@ -79,11 +79,7 @@ def _cases(draw: st.DrawFn, setting: Setting) -> Scenario:
     s: Scenario = draw(buffered_scenarios(setting))
     if not draw(st.booleans()):
         return s
-
-    def alike(sent: tuple[ClientMessage, ...]) -> list[ClientMessage]:
-        return [replace(m, buffers=sent[0].buffers) for m in sent]
-
-    return each_round(s, alike)  # type: ignore[arg-type]
+    return each_round(s, lambda sent: [replace(m, buffers=sent[0].buffers) for m in sent])
 
 
 def _follows(bench: Bench, s: Scenario) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,11 +11,11 @@ import numpy as np
 from hypothesis import strategies as st
 
 from fedspec.arith import Array
-from fedspec.contract import Buffers, ClientMessage, Event, Messages
+from fedspec.contract import Buffers, ClientMessage, Messages
 from fedspec.errors import ContractError
 from fedspec_suite.measure.case_parts import between, vectors
 from fedspec_suite.measure.cases import server_scenarios
-from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.scenario import Scenario, each_round
 from fedspec_suite.measure.setting import Setting
 
 MEAN, VARIANCE, COUNTER = "running_mean", "running_var", "num_batches_tracked"
@@ -92,16 +92,6 @@ def buffered_scenarios(
 def sending_buffers(s: Scenario, of: Callable[[ClientMessage], Buffers]) -> Scenario:
     """Replace the buffers in each message of a scenario by ``of`` of the message."""
     return each_round(s, lambda sent: [replace(m, buffers=of(m)) for m in sent])
-
-
-def each_round(s: Scenario, change: Callable[[Sequence[ClientMessage]], Sequence[ClientMessage]]) -> Scenario:
-    """Replace the messages in each round of a scenario by ``change`` of them."""
-
-    def event(e: Event) -> Event:
-        assert isinstance(e, Messages)
-        return replace(e, messages=tuple(change(e.messages)))
-
-    return replace(s, events=tuple(map(event, s.events)))
 
 
 def sent_in(s: Scenario) -> list[tuple[list[Buffers], list[Any]]]:

@@ -11,12 +11,12 @@ import numpy as np
 
 from fedspec.arith import Array
 from fedspec.catalogue import find
-from fedspec.contract import Arrival, Messages, Quadratics, Round
+from fedspec.contract import Arrival, ClientMessage, Messages, Quadratics, Round
 from fedspec.domains import COUNTS
 from fedspec.errors import FedspecError
 from fedspec_suite.measure.hyper_pools import POOLS
 from fedspec_suite.measure.input_ranges import USUAL
-from fedspec_suite.measure.scenario import Scenario, change_events, first_clients, saying, sending
+from fedspec_suite.measure.scenario import Scenario, change_events, each_round, first_clients, saying, sending
 from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
 
 TRIALS = 40
@@ -93,13 +93,10 @@ def _same_examples(s: Scenario, t: Scenario) -> bool:
 
 
 def _each_message(s: Scenario, **change: Callable[[Any], Any]) -> Scenario:
-    def event(e: Any) -> Any:
-        if not isinstance(e, Messages):
-            return e
-        sent = (replace(m, **{n: f(getattr(m, n)) for n, f in change.items()}) for m in e.messages)
-        return replace(e, messages=tuple(sent))
+    def changed(m: ClientMessage) -> ClientMessage:
+        return replace(m, **{n: f(getattr(m, n)) for n, f in change.items()})
 
-    return replace(s, events=tuple(map(event, s.events)))
+    return each_round(s, partial(map, changed))
 
 
 def _fewer(s: Scenario) -> Iterator[Scenario]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import decimal
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -122,6 +122,12 @@ def _each(f: Callable[[Array], Array], blocks: Blocks) -> dict[str, Array]:
 def sending(m: ClientMessage, f: Callable[[Blocks], Blocks]) -> ClientMessage:
     """Apply ``f`` to a message's change, and to its change of the control variate if it holds one."""
     return replace(m, delta=f(m.delta), control=None if m.control is None else f(m.control))
+
+
+def each_round(s: Scenario, change: Callable[[Sequence[ClientMessage]], Iterable[ClientMessage]]) -> Scenario:
+    """Replace the messages in each round of a scenario by ``change`` of them; other events stay unchanged."""
+    events = (replace(e, messages=tuple(change(e.messages))) if isinstance(e, Messages) else e for e in s.events)
+    return replace(s, events=tuple(events))
 
 
 def said_by(e: Event) -> Given:
