@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fedspec.arith import Array
 from fedspec.catalogue import find
-from fedspec.contract import LEVELS, Begin, Gradient, Level, Messages
+from fedspec.contract import LEVELS, Begin, Level
 from fedspec.division import STABILISERS
 from fedspec.facts import Fact
 from fedspec.params import flatten, unflatten
@@ -36,7 +36,7 @@ from fedspec_suite.laws.relations import related, same, same_bits
 from fedspec_suite.measure.bench import WORDS, Bench, Shown
 from fedspec_suite.measure.case_parts import vectors
 from fedspec_suite.measure.cases import scenarios
-from fedspec_suite.measure.scenario import Scenario, at_rest, change_events, losing, sending, with_blocks, with_hyper
+from fedspec_suite.measure.scenario import Scenario, at_rest, change_events, losing, with_blocks, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.signed_permutation import Renaming
 
@@ -88,18 +88,13 @@ def _disturbed(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, int, Array]
 def _coordinates(bench: Bench, drawn: tuple[Scenario, int, Array]) -> None:
     s, j, noise = drawn
 
-    def poke(a: Mapping[str, Array], by: Any) -> dict[str, Array]:
+    def poke(by: Any, a: Mapping[str, Array]) -> dict[str, Array]:
         flat = flatten(a).copy()
         flat[j] += by
         return unflatten(flat, a)
 
-    events = []
-    for e, by in zip(s.events, noise, strict=False):
-        if isinstance(e, Gradient):
-            e = Gradient(poke(e.g, by))
-        elif isinstance(e, Messages):
-            e = Messages(tuple(sending(m, partial(poke, by=by)) for m in e.messages))
-        events.append(e)
+    noisy = zip(s.events, noise, strict=False)
+    events = (e if isinstance(e, Begin) else with_blocks(e, partial(poke, by)) for e, by in noisy)
     poked = replace(s, events=tuple(events))
 
     def others(run: list[Shown]) -> list[Shown]:

@@ -16,7 +16,7 @@ from fedspec.domains import COUNTS
 from fedspec.errors import FedspecError
 from fedspec_suite.measure.hyper_pools import POOLS
 from fedspec_suite.measure.input_ranges import USUAL
-from fedspec_suite.measure.scenario import Scenario, change_events, each_round, first_clients, saying, sending
+from fedspec_suite.measure.scenario import Scenario, change_events, each_round, first_clients, saying, with_blocks
 from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
 
 TRIALS = 40
@@ -153,12 +153,8 @@ def _without(s: Scenario, name: str) -> Scenario:
     def fewer(blocks: Any) -> dict[str, Array]:
         return {n: a for n, a in blocks.items() if n != name}
 
-    def event(e: Any) -> Any:
-        if isinstance(e, Messages):
-            return replace(e, messages=tuple(sending(m, fewer) for m in e.messages))
-        return replace(e, **{n: fewer(getattr(e, n)) for n in ("x", "g") if hasattr(e, n)})
-
-    return replace(s, case=replace(s.case, x0=fewer(s.case.x0)), events=tuple(map(event, s.events)))
+    events = tuple(with_blocks(e, fewer) for e in s.events)
+    return replace(s, case=replace(s.case, x0=fewer(s.case.x0)), events=events)
 
 
 def _all_arrays(s: Scenario, f: Callable[[Array], Array]) -> Scenario:

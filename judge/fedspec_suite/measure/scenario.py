@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -148,14 +148,7 @@ def change_events(
     """Apply ``model`` to every model (x0, Begin) and ``change`` to every gradient and client change."""
 
     def event(e: Event) -> Event:
-        match e:
-            case Gradient(g=g):
-                return replace(e, g=_each(change, g))
-            case Begin(x=x):
-                return Begin(_each(model, x))
-            case Messages(messages=messages):
-                return replace(e, messages=tuple(sending(m, lambda blocks: _each(change, blocks)) for m in messages))
-        return e
+        return with_blocks(e, partial(_each, model if isinstance(e, Begin) else change))
 
     return Scenario(replace(s.case, x0=_each(model, s.case.x0)), tuple(map(event, s.events)))
 
