@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fedspec.catalogue import FAMILIES
+from fedspec.catalogue import FAMILIES, find
 from fedspec_properties.reductions import EDGES, Edge
 from fedspec_suite.report.terminal import table
 
@@ -29,11 +29,6 @@ def around(algorithm: str = "", edges: Iterable[Edge] = EDGES) -> list[Edge]:
     return [e for e in edges if not algorithm or algorithm in {e.source, e.target}]
 
 
-def family_of(algorithm: str) -> str:
-    """Return the family to which an algorithm belongs."""
-    return next(name for name, members in FAMILIES.items() if algorithm in {a.id for a in members})
-
-
 def row(e: Edge) -> dict[str, Any]:
     """Return an edge as a JSON object."""
     return {
@@ -46,8 +41,8 @@ def row(e: Edge) -> dict[str, Any]:
         "levels": list(e.levels),
         "exact": e.exact,
         "symbolic": e.symbolic,
-        "family": family_of(e.source),
-        "target_family": family_of(e.target),
+        "family": find(e.source).family.value,
+        "target_family": find(e.target).family.value,
     }
 
 

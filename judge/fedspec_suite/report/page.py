@@ -69,7 +69,7 @@ def line(a: Algorithm) -> dict[str, Any]:
         "id": a.id,
         "aliases": dict(a.aliases),
         "title": a.title,
-        "family": graph.family_of(a.id),
+        "family": a.family.value,
         "levels": list(a.levels),
         "hyper": list(a.numbers),
         "options": {n: [v for v in map(str, kind) if v in _values(a, n)] for n, kind in a.options.items()},
