@@ -30,6 +30,28 @@ class Driven:
     shows: Mapping[str, str] = field(default_factory=dict)
 
 
+def sgds(kind: Callable[..., Any], nesterov: Mapping[str, Any] | None = None, **more: Any) -> tuple[Driven, ...]:
+    """Return the offers of an optimizer that takes the arguments of torch's SGD.
+
+    Args:
+        kind: the optimizer.
+        nesterov: other fields of the offer of Nesterov's momentum.
+        more: other fields of every offer.
+    """
+
+    def driven(algorithm: str, reading: str, arguments: Callable[[Any], dict[str, Any]], **own: Any) -> Driven:
+        shows = {} if algorithm == "sgd" else {"u": "momentum_buffer"}
+        offer = Offer(algorithm, "client", reading, intermediates=tuple(shows), **own, **more)
+        return Driven(offer, lambda p, h: kind(p, lr=h["eta_l"], **arguments(h)), shows)
+
+    return (
+        driven("sgd", "fednova", lambda h: {}),
+        driven("momentum", "fednova", lambda h: {"momentum": h["rho"]}),
+        driven("nesterov", "textbook", lambda h: {"momentum": h["rho"], "nesterov": True}, **(nesterov or {})),
+        driven("dampened", "first-gradient", lambda h: {"momentum": h["rho"], "dampening": h["rho"]}),
+    )
+
+
 class TorchSession:
     """Session: a model and its optimizer."""
 

@@ -30,7 +30,7 @@ u (momentum_buffer; absent where rho = 0), m (exp_avg), v (exp_avg_sq).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from math import inf
 from typing import Any
 
@@ -38,17 +38,7 @@ import pytorch_optimizer as po
 import torch
 
 from fedspec.contract import Offer
-from fedspec_suite.subjects.torch_optimizers import MOMENTS, Driven, Stepping
-
-
-def sgd(algorithm: str, reading: str, arguments: Callable[[Any], dict[str, Any]]) -> Driven:
-    """Return an offer of SGDW with the constructor of its optimizer."""
-    shows = {} if algorithm == "sgd" else {"u": "momentum_buffer"}
-    return Driven(
-        Offer(algorithm, "client", reading, intermediates=tuple(shows)),
-        lambda p, h: po.SGDW(p, lr=h["eta_l"], **arguments(h)),
-        shows,
-    )
+from fedspec_suite.subjects.torch_optimizers import MOMENTS, Driven, Stepping, sgds
 
 
 def lamb(parameters: list[torch.Tensor], h: Mapping[str, Any]) -> Any:
@@ -68,10 +58,7 @@ def lamb(parameters: list[torch.Tensor], h: Mapping[str, Any]) -> Any:
 AXES = {"cover": "axes"}
 
 DRIVEN = (
-    sgd("sgd", "fednova", lambda h: {}),
-    sgd("momentum", "fednova", lambda h: {"momentum": h["rho"]}),
-    sgd("nesterov", "textbook", lambda h: {"momentum": h["rho"], "nesterov": True}),
-    sgd("dampened", "first-gradient", lambda h: {"momentum": h["rho"], "dampening": h["rho"]}),
+    *sgds(po.SGDW),
     Driven(
         Offer("sm3-ii", "client", "fedada2", options=AXES),
         lambda p, h: po.SM3(p, lr=h["eta_l"], eps=h["eps"]),

@@ -29,28 +29,18 @@ m (exp_avg), v (exp_avg_sq), v_hat (max_exp_avg_sq, not corrected).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from fedspec.contract import Offer
 from fedspec_suite.subjects import torchvision_stub
-from fedspec_suite.subjects.torch_optimizers import MOMENTS, Driven, Stepping
+from fedspec_suite.subjects.torch_optimizers import MOMENTS, Driven, Stepping, sgds
 
 torchvision_stub.declare()
 from timm.optim import AdamWLegacy, Lamb  # noqa: E402
 from timm.optim.sgdw import SGDW  # noqa: E402
 
 RATIO_ONE = {"zero_layer": "ratio-one"}
-
-
-def sgd(algorithm: str, reading: str, arguments: Callable[[Any], dict[str, Any]], **more: Any) -> Driven:
-    """Return an offer of SGDW with the constructor of its optimizer."""
-    shows = {} if algorithm == "sgd" else {"u": "momentum_buffer"}
-    return Driven(
-        Offer(algorithm, "client", reading, intermediates=tuple(shows), **more),
-        lambda p, h: SGDW(p, lr=h["eta_l"], **arguments(h)),
-        shows,
-    )
 
 
 def adam(algorithm: str, reading: str, shows: Mapping[str, str], **flags: Any) -> Driven:
@@ -77,10 +67,7 @@ def lamb(reading: str, variant: str = "", options: Mapping[str, str] | None = No
 
 
 DRIVEN = (
-    sgd("sgd", "fednova", lambda h: {}),
-    sgd("momentum", "fednova", lambda h: {"momentum": h["rho"]}),
-    sgd("nesterov", "textbook", lambda h: {"momentum": h["rho"], "nesterov": True}, nonzero=("rho",)),
-    sgd("dampened", "first-gradient", lambda h: {"momentum": h["rho"], "dampening": h["rho"]}),
+    *sgds(SGDW, nesterov={"nonzero": ("rho",)}),
     adam("adam", "kingma-2015", MOMENTS),
     adam("amsgrad", "max-then-correct", {**MOMENTS, "v_hat": "max_exp_avg_sq"}, amsgrad=True),
     lamb("you-2020", max_grad_norm=None, always_adapt=True),

@@ -26,7 +26,7 @@ from typing import Any
 import torch
 
 from fedspec.contract import Offer
-from fedspec_suite.subjects.torch_optimizers import MOMENTS, Driven, Stepping
+from fedspec_suite.subjects.torch_optimizers import MOMENTS, Driven, Stepping, sgds
 
 Make = Callable[[list[torch.Tensor], Mapping[str, Any]], torch.optim.Optimizer]
 
@@ -35,11 +35,6 @@ def driven(algorithm: str, reading: str, make: Make, shows: Mapping[str, str], *
     """Return an offer at level client with the constructor of its optimizer."""
     offer = Offer(algorithm, "client", reading, intermediates=tuple(shows), resumes=True, **more)
     return Driven(offer, make, shows)
-
-
-def momentum(p: list[torch.Tensor], h: Mapping[str, Any], **flags: Any) -> torch.optim.Optimizer:
-    """Construct SGD with momentum."""
-    return torch.optim.SGD(p, lr=h["eta_l"], momentum=h["rho"], **flags)
 
 
 def adam(p: list[torch.Tensor], h: Mapping[str, Any], **flags: Any) -> torch.optim.Optimizer:
@@ -52,18 +47,8 @@ def adagrad(p: list[torch.Tensor], h: Mapping[str, Any]) -> torch.optim.Optimize
     return torch.optim.Adagrad(p, lr=h["eta_l"], initial_accumulator_value=h["v0"], eps=h["eps"])
 
 
-BUFFER = {"u": "momentum_buffer"}
-
 DRIVEN = (
-    driven("sgd", "fednova", lambda p, h: torch.optim.SGD(p, lr=h["eta_l"]), {}),
-    driven("momentum", "fednova", momentum, BUFFER),
-    driven("nesterov", "textbook", lambda p, h: momentum(p, h, nesterov=True), BUFFER, nonzero=("rho",)),
-    driven(
-        "dampened",
-        "first-gradient",
-        lambda p, h: momentum(p, h, dampening=h["rho"]),
-        BUFFER,
-    ),
+    *sgds(torch.optim.SGD, nesterov={"nonzero": ("rho",)}, resumes=True),
     driven("adagrad", "fedada2", adagrad, {"v": "sum"}),
     driven("adam", "kingma-2015", adam, MOMENTS),
     driven(

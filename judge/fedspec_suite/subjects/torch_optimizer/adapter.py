@@ -29,24 +29,13 @@ QHAdam keeps moments that are corrected already, which are not shown.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from math import inf
-from typing import Any
 
 import torch_optimizer as to
 
 from fedspec.contract import Offer
-from fedspec_suite.subjects.torch_optimizers import MOMENTS, Driven, Stepping
-
-
-def sgd(algorithm: str, reading: str, arguments: Callable[[Any], dict[str, Any]], **more: Any) -> Driven:
-    """Return an offer of SGDW with the constructor of its optimizer."""
-    shows = {} if algorithm == "sgd" else {"u": "momentum_buffer"}
-    return Driven(
-        Offer(algorithm, "client", reading, intermediates=tuple(shows), **more),
-        lambda p, h: to.SGDW(p, lr=h["eta_l"], **arguments(h)),
-        shows,
-    )
+from fedspec_suite.subjects.torch_optimizers import MOMENTS, Driven, Stepping, sgds
 
 
 def lamb(reading: str, options: Mapping[str, str] | None = None, *, debias: bool) -> Driven:
@@ -68,10 +57,7 @@ def lamb(reading: str, options: Mapping[str, str] | None = None, *, debias: bool
 
 
 DRIVEN = (
-    sgd("sgd", "fednova", lambda h: {}),
-    sgd("momentum", "fednova", lambda h: {"momentum": h["rho"]}),
-    sgd("nesterov", "textbook", lambda h: {"momentum": h["rho"], "nesterov": True}, nonzero=("rho",)),
-    sgd("dampened", "first-gradient", lambda h: {"momentum": h["rho"], "dampening": h["rho"]}),
+    *sgds(to.SGDW, nesterov={"nonzero": ("rho",)}),
     Driven(
         Offer("dampened", "client", "textbook", intermediates=("u",), notes="QHM with nu=1"),
         lambda p, h: to.QHM(p, lr=h["eta_l"], momentum=h["rho"], nu=1.0),
