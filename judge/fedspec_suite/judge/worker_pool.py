@@ -5,7 +5,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-import sys
 import threading
 import time
 from collections import deque
@@ -147,8 +146,7 @@ def _stop(workers: list[_Worker[Task]]) -> None:
 
 def _work(connection: Connection, work: Callable[[Any], Iterator[Any]]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if sys.platform != "win32":
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT,))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT,))
     with suppress(EOFError, OSError, KeyboardInterrupt), terminable():
         threading.Thread(target=_follow, daemon=True).start()
         while True:

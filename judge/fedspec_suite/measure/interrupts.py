@@ -16,7 +16,7 @@ from functools import partial
 from types import FrameType
 from typing import Any
 
-_ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+_ENDING: tuple[int, ...] = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _AGAIN = 0.02
 """Seconds until a signal that was lost is sent again."""
@@ -125,7 +125,7 @@ def deferred() -> Iterator[None]:
             if child is not None: ...
     """
     # Python runs handlers in the main thread alone.
-    if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
     came: list[int] = []
@@ -145,21 +145,12 @@ def deferred() -> Iterator[None]:
                 signal.raise_signal(number)
 
 
-if sys.platform == "win32":
-
-    @contextmanager
-    def blocked(*numbers: int) -> Iterator[None]:
-        """Do nothing: no signal can be held back here."""
+@contextmanager
+def blocked(*numbers: int) -> Iterator[None]:
+    """Hold some signals back in this thread; a process that is started meanwhile holds them back too."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    try:
+        signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
         yield
-
-else:
-
-    @contextmanager
-    def blocked(*numbers: int) -> Iterator[None]:
-        """Hold some signals back in this thread; a process that is started meanwhile holds them back too."""
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-        try:
-            signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
-            yield
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -143,7 +144,6 @@ def ended(
     Raises:
         KeyboardInterrupt: also where ``stop`` was set.
     """
-    posix = os.name != "nt"
     child: subprocess.Popen[bytes] | None = None
     try:
         with deferred():
@@ -152,8 +152,8 @@ def ended(
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                start_new_session=posix,
-                pass_fds=(lock,) if posix else (),
+                start_new_session=True,
+                pass_fds=(lock,),
                 env={**os.environ, **(variables or {})},
             )
         while True:
@@ -163,10 +163,7 @@ def ended(
     except BaseException:
         if child is not None:
             with suppress(ProcessLookupError, PermissionError):
-                if sys.platform == "win32":
-                    child.kill()
-                else:
-                    os.killpg(child.pid, signal.SIGKILL)
+                os.killpg(child.pid, signal.SIGKILL)
             child.wait()
         raise
 
@@ -190,24 +187,10 @@ def locked(
         yield file.fileno()
 
 
-if sys.platform == "win32":
-    import msvcrt
-
-    def try_lock(descriptor: int) -> bool:
-        """True if this process now holds the lock of the open file."""
-        try:
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-
-else:
-    import fcntl
-
-    def try_lock(descriptor: int) -> bool:
-        """True if this process now holds the lock of the open file."""
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
+def try_lock(descriptor: int) -> bool:
+    """True if this process now holds the lock of the open file."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -238,7 +238,7 @@ def _directory(package: str) -> Path:
 
 
 def _python(folder: Path) -> Path:
-    return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    return folder / "bin/python"
 
 
 def _build(subject: Environment, folder: Path, job: environment_builder.Job) -> None:
