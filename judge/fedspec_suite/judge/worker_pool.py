@@ -1,4 +1,4 @@
-"""Worker processes that share tasks; results come in the order of the tasks, and no worker outlives the judge."""
+"""Worker processes that share tasks; results come as they arrive, and no worker outlives the judge."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -31,7 +31,8 @@ BEAT = 0.2
 class _Worker(Generic[Task]):
     process: Any
     connection: Connection
-    task: int = -1
+    task: Task | None = None
+    given: int = 0
 
 
 def run_tasks(
@@ -40,43 +41,33 @@ def run_tasks(
     tasks: Iterable[Task | None],
     jobs: int,
 ) -> Iterator[Result]:
-    """Run tasks in several processes and yield their results in the order of the tasks.
+    """Run tasks in several processes and yield their results as they arrive.
 
     Args:
         work: gives the results of a task; it goes to other processes, as do tasks and results.
         lost: results for a task whose worker died, from the task, the number of results so far and the reason.
         tasks: tasks in order; None if the next one is not known yet.
         jobs: number of processes.
-
-    Raises:
-        KeyboardInterrupt: after everything that has arrived was given.
     """
     context = multiprocessing.get_context("spawn")
     source, more = iter(tasks), True
-    known: list[Task] = []
-    waiting: deque[int] = deque()
-    arrived: list[list[Result]] = []
-    complete: list[bool] = []
+    waiting: deque[Task] = deque()
     workers: list[_Worker[Task]] = []
-    turn = given = 0
     try:
-        while more or turn < len(known):
+        while True:
             # To ask what comes next may take seconds, so it is done when nothing waits for a worker.
             fresh = list(islice(source, 1)) if more and not waiting else []
             more = more and (bool(fresh) or bool(waiting))
-            for task in fresh:
-                if task is not None:
-                    waiting.append(len(known))
-                    known.append(task)
-                    arrived.append([])
-                    complete.append(False)
+            waiting.extend(task for task in fresh if task is not None)
             for worker in workers:
-                if worker.task < 0:
-                    _hand(worker, waiting, known)
+                if worker.task is None:
+                    _hand(worker, waiting)
             while waiting and len(workers) < jobs:
                 with deferred():
                     workers.append(_begin(context, work))
-                _hand(workers[-1], waiting, known)
+                _hand(workers[-1], waiting)
+            if not more and all(worker.task is None for worker in workers):
+                return
             # A task that is there already is begun before anything is waited for.
             patience = BEAT if fresh == [None] else 0 if fresh else None
             for connection in wait([w.connection for w in workers], patience):
@@ -87,29 +78,15 @@ def run_tasks(
                     workers.remove(worker)
                     worker.process.join(_PATIENCE)
                     _stop([worker])
-                    if worker.task >= 0:
+                    if worker.task is not None:
                         reason = f"the judge's own process ended (exit code {worker.process.exitcode})"
-                        arrived[worker.task] += lost(known[worker.task], len(arrived[worker.task]), reason)
-                        complete[worker.task] = True
+                        yield from lost(worker.task, worker.given, reason)
                     continue
-                if result is not None:
-                    arrived[worker.task].append(result)
+                if result is None:
+                    _hand(worker, waiting)
                     continue
-                complete[worker.task] = True
-                _hand(worker, waiting, known)
-            while turn < len(known):
-                while given < len(arrived[turn]):
-                    given += 1
-                    yield arrived[turn][given - 1]
-                if not complete[turn]:
-                    break
-                turn, given = turn + 1, 0
-    except KeyboardInterrupt:
-        _stop(workers)
-        for one in arrived[turn:]:
-            yield from one[given:]
-            given = 0
-        raise
+                worker.given += 1
+                yield result
     finally:
         _stop(workers)
 
@@ -124,12 +101,12 @@ def _begin(context: Any, work: Callable[[Task], Iterator[Result]]) -> _Worker[Ta
     return _Worker(process, ours)
 
 
-def _hand(worker: _Worker[Task], waiting: deque[int], tasks: Sequence[Task]) -> None:
-    worker.task = waiting.popleft() if waiting else -1
+def _hand(worker: _Worker[Task], waiting: deque[Task]) -> None:
+    worker.task, worker.given = waiting.popleft() if waiting else None, 0
     # One that has died meanwhile is found when it is listened to.
     with suppress(OSError):
-        if worker.task >= 0:
-            worker.connection.send(tasks[worker.task])
+        if worker.task is not None:
+            worker.connection.send(worker.task)
 
 
 def _stop(workers: list[_Worker[Task]]) -> None:
