@@ -77,7 +77,7 @@ def test_every_command_can_be_given(words: list[str]) -> None:
     command = typer.main.get_command(app)
     rest = list(words)
     while hasattr(command, "commands"):
-        command = command.commands[rest.pop(0)]
+        command = command.get_command(None, rest.pop(0))
     parameters = command.make_context("fedspec", rest).params
     names = parameters.get("implementations") or ()
     assert set(names) <= {OWN, *environments.bundled()}

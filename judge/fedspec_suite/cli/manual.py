@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -159,35 +158,17 @@ def loaded(name: str) -> Any:
     return typer.main.get_group(alone).commands[name]
 
 
-class Lazy(MutableMapping[str, Any]):
-    """Mapping of commands by name, which imports a command when it is looked up."""
-
-    def __init__(self) -> None:
-        self.others: dict[str, Any] = {}
-
-    def __getitem__(self, name: str) -> Any:
-        name = FORMERLY.get(name, name)
-        return self.others[name] if name in self.others or name not in COMMANDS else loaded(name)
-
-    def __setitem__(self, name: str, command: Any) -> None:
-        self.others[name] = command
-
-    def __delitem__(self, name: str) -> None:
-        del self.others[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter({**COMMANDS, **self.others})
-
-    def __len__(self) -> int:
-        return len({**COMMANDS, **self.others})
-
-
 class Manual(TyperGroup):
     """Typer group of the commands; its help is laid out like a manual page and imports no command."""
 
     def __init__(self, **more: Any) -> None:
         super().__init__(**more)
-        self.commands = Lazy()
+        self.commands: Any = dict.fromkeys(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Import and return a command, by its present or an earlier name."""
+        name = FORMERLY.get(cmd_name, cmd_name)
+        return self.commands.get(name) or (loaded(name) if name in COMMANDS else None)
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
         """Complete a word for a shell, without importing any command."""
