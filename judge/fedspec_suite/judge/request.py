@@ -30,7 +30,7 @@ from fedspec_suite.measure.verdict import (
     Status,
     format_claim,
     format_declaration,
-    subject_name,
+    head_of,
 )
 
 
@@ -171,13 +171,7 @@ def failed(
 ) -> Result:
     """Return the result for an offer that could not be judged, or for a whole subject if ``offer`` is None."""
     return Result(
-        subject=subject_name(info, offer) if info else name,
-        version=info.version if info else "",
-        algorithm=offer.algorithm if offer else "",
-        level=offer.level if offer else "",
-        reading=offer.reading if offer else "",
-        options=dict(offer.options) if offer else {},
-        fixed=dict(offer.fixed) if offer else {},
+        **head_of(info, offer, name),
         verdict=Conformity.ERROR,
         exercised=0,
         passed=0,

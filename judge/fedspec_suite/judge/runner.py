@@ -41,7 +41,7 @@ from fedspec_suite.measure.verdict import (
     Result,
     Status,
     Undecided,
-    subject_name,
+    head_of,
 )
 
 PROFILES = {"quick": 12, "full": 60, "soak": 600}
@@ -556,15 +556,8 @@ def result_of(
     unasked = not_asked(subject, offer, obligations) if unasked is None else unasked
     if verdict is Conformity.CONFORMS and unasked:
         verdict = Conformity.ASKED_IN_PART
-    info = subject.info
     return Result(
-        subject=subject_name(info, offer),
-        version=info.version,
-        algorithm=offer.algorithm,
-        level=offer.level,
-        reading=offer.reading,
-        options=dict(offer.options),
-        fixed=dict(offer.fixed),
+        **head_of(subject.info, offer),
         verdict=verdict,
         exercised=exercised,
         passed=passed,

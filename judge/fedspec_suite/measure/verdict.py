@@ -387,6 +387,16 @@ class Result:
         return {"id": self.id, "said": self.said, "extent": self.extent, **body}
 
 
+def head_of(info: SubjectInfo | None, offer: Offer | None, name: str = "") -> dict[str, Any]:
+    """Return the first fields of a result: subject and claim; ``name`` is that of a subject which told nothing."""
+    return {
+        "subject": subject_name(info, offer) if info else name,
+        "version": info.version if info else "",
+        **{n: getattr(offer, n) if offer else "" for n in ("algorithm", "level", "reading")},
+        **{n: dict(getattr(offer, n)) if offer else {} for n in ("options", "fixed")},
+    }
+
+
 Declares: TypeAlias = Offer | Result
 """Object that declares a reading: an offer, or the result of an offer."""
 

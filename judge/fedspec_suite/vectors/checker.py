@@ -34,7 +34,7 @@ from fedspec_suite.measure.verdict import (
     Result,
     Status,
     Undecided,
-    subject_name,
+    head_of,
 )
 from fedspec_suite.vectors.alternatives import PLAYS, id_of_variant
 from fedspec_suite.vectors.lint import refuse_unsound
@@ -89,15 +89,8 @@ def judge(
         if asked.answer:
             yield asked.answer
             continue
-        o = asked.offer
         yield Result(
-            subject=subject_name(asked.info, o) if asked.info else asked.name,
-            version=asked.info.version if asked.info else "",
-            algorithm=o.algorithm if o else "",
-            level=o.level if o else "",
-            reading=o.reading if o else "",
-            options=dict(o.options) if o else {},
-            fixed=dict(o.fixed) if o else {},
+            **head_of(asked.info, asked.offer, asked.name),
             verdict=Conformity.ERROR,
             exercised=0,
             passed=0,
