@@ -20,7 +20,7 @@ from fedspec.params import flatten, shapes
 from fedspec.readings import CoverName, DeadZone
 from fedspec_properties.closed_forms import delayed_solvers, muon
 from fedspec_properties.closed_forms.adaptive import AMSGRAD, direction
-from fedspec_suite.laws.applicability import both, fact, number, one, option, settable, unless, zero
+from fedspec_suite.laws.applicability import both, fact, number, option, settable, unless
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related, same_bits
 from fedspec_suite.laws.special_cases import TIED, tied
@@ -279,7 +279,7 @@ LAWS = (
         source="FedAda2, Algs. 2-4 and 7-10: updates at k = 1, z + 1, ...",
         cases=lambda setting: one_round(setting, ("eps_s", "beta1"), z=64, epoch=1),
         check=_frozen,
-        applies=both(DELAYED, settable("eps_s", "beta1", fits=zero)),
+        applies=both(DELAYED, settable("eps_s", "beta1", fits=lambda v: v == 0)),
         needs=("z", "epoch"),
         zeroes=("eps_s", "beta1"),
     ),
@@ -290,7 +290,7 @@ LAWS = (
         source="FedAda2, Lemma 15 (L752): v_k is at least v_0 and the squares at the updates",
         cases=lambda setting: one_round(setting, ("eps_s", "beta1")),
         check=_bounded_between,
-        applies=both(DELAYED, option("cover"), CARRIED, settable("eps_s", "beta1", fits=zero)),
+        applies=both(DELAYED, option("cover"), CARRIED, settable("eps_s", "beta1", fits=lambda v: v == 0)),
         zeroes=("eps_s", "beta1"),
     ),
     Law(
@@ -300,7 +300,7 @@ LAWS = (
         source="FedAda2, App. F (L1510): only a delay breaks this bound",
         cases=lambda setting: one_round(setting, z=1),
         check=_no_longer,
-        applies=both(DELAYED, SUMMED, settable("z", fits=one)),
+        applies=both(DELAYED, SUMMED, settable("z", fits=lambda v: v == 1)),
     ),
     Law(
         id="dead-zone-edge",

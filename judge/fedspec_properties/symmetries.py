@@ -22,14 +22,12 @@ from fedspec_suite.laws.applicability import (
     by_level,
     fact,
     measured,
-    nonzero,
     number,
     odd,
     offered,
     option,
     settable,
     unless,
-    zero,
 )
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related, same, same_bits
@@ -170,7 +168,7 @@ LAWS = (
         applies=both(
             STILL,
             # With a stabiliser of 0 the first step is 0/0.
-            settable(*STABILISERS, fits=nonzero),
+            settable(*STABILISERS, fits=lambda v: v != 0),
         ),
     ),
     Law(
@@ -189,7 +187,7 @@ LAWS = (
         source="homogeneity of every rule",
         cases=scenarios,
         check=_scales,
-        applies=settable(of=measured, fits=zero),
+        applies=settable(of=measured, fits=lambda v: v == 0),
     ),
     Law(
         id="rate",
@@ -221,7 +219,7 @@ LAWS = (
             unless(fact(Fact.NORMALISED), "the length of the gradient couples coordinates"),
             unless(fact(Fact.LAYERED), "the length of a layer couples its coordinates"),
             # The dead zone looks at the whole step.
-            settable("eps_s", fits=zero),
+            settable("eps_s", fits=lambda v: v == 0),
             unless(option("cover"), "a cover couples coordinates"),
             unless(fact(Fact.MATRICES), "a singular value is of all of a matrix"),
         ),

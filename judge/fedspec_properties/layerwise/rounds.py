@@ -19,7 +19,7 @@ from fedspec.params import flatten, layers, shapes
 from fedspec_properties.closed_forms.fed_lamb import length_factor, rounds
 from fedspec_properties.closed_forms.sums import events_of, length
 from fedspec_properties.reductions.edge import translated
-from fedspec_suite.laws.applicability import below_one, both, fact, if_option, option, settable, unless
+from fedspec_suite.laws.applicability import both, fact, if_option, option, settable, unless
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related, same
 from fedspec_suite.measure.bench import THRESHOLD, Bench, Shown, reference
@@ -257,7 +257,7 @@ LAWS = (
         source=BOX + "line 12 (L147): a step is a share eta_l < 1 of its layer",
         cases=single_coordinates,
         check=_keeps_signs,
-        applies=both(LAMB, IDENTITY, BY_LAYER, settable("eta_l", fits=below_one)),
+        applies=both(LAMB, IDENTITY, BY_LAYER, settable("eta_l", fits=lambda v: v < 1)),
     ),
     Law(
         id="first-step-is-that-of-fed-ams",

@@ -222,26 +222,6 @@ def entry(table: Container[str] | Callable[[], Container[str]], called: str) -> 
 # By what the subject lets its user set.
 
 
-def zero(value: float) -> bool:
-    """True if a fixed value is zero."""
-    return value == 0
-
-
-def nonzero(value: float) -> bool:
-    """True if a fixed value is not zero."""
-    return value != 0
-
-
-def one(value: float) -> bool:
-    """True if a fixed value is one."""
-    return value == 1
-
-
-def below_one(value: float) -> bool:
-    """True if a fixed value is below one."""
-    return value < 1
-
-
 def measured(setting: Setting) -> tuple[str, ...]:
     """Return the hyper-parameters that scale with the unit of the changes."""
     return tuple(n for n in setting.numbers if setting.algorithm.dimension(n) is not Dimension.RATIO)
