@@ -34,7 +34,6 @@ class OneByOne:
     Attributes:
         rows: the law and the type of each obligation.
         entries: the expected failures that are about the offer.
-        command: the command that judges this offer alone.
         refused: the zeros that the subject refuses, where an answer was missing for that; none are asked from then on.
         refusing: the law and the type that found it out.
     """
@@ -54,7 +53,6 @@ class OneByOne:
         self.request, self.name, self.subject = request, name, subject
         self.offer: Offer = subject.info.offers[number]
         self.entries = [e for e in request.expect if number in chosen(subject.info.offers, [e.offer])]
-        self.command = command(request, name, self.offer, subject.info.offers)
         self.refused: Mapping[str, str] | None = None
         self.refusing: tuple[str, str] | None = None
         self._ask_of(self.offer)

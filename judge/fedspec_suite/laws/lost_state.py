@@ -195,10 +195,10 @@ def spoils(s: Scenario) -> Iterator[tuple[str, set[str], Spoil]]:
             yield f"{n} of every client is the largest of all", set(), partial(_largest, n)
     if own:
         words = f"{', '.join(own)} are restored to clients in the order in which these first took part"
-        yield words, set(), partial(_in_order, own)
+        yield words, set(), partial(_by_client, own, _in_order)
         words = f"{', '.join(own)} are restored to clients in the order of their numbers as text, 10 before 2"
-        yield words, set(), partial(_as_text, own)
-        yield f"{', '.join(own)} of clients that sat out: the initial value", set(), partial(_absent, own)
+        yield words, set(), partial(_by_client, own, _as_text)
+        yield f"{', '.join(own)} of clients that sat out: the initial value", set(), partial(_by_client, own, _absent)
     vectors = [n for n in names if isinstance(start[n], np.ndarray) and start[n].ndim]
     for kind, grid in TYPES.items():
         if grid.digits <= np.finfo(s.case.dtype).nmant:
@@ -306,36 +306,25 @@ def _like(own: Any, rows: Sequence[Any]) -> Any:
     return np.array(rows, dtype=own.dtype) if isinstance(own, np.ndarray) else tuple(rows)
 
 
-def _in_order(names: Sequence[str], seen: Seen) -> State:
-    """Fields with a row for each client: row k is that of the k-th client to take part."""
-
-    def rows(n: str) -> Any:
-        own, known = seen.now[n], [*seen.order]
-        found = [own[i] for i in known] + [*seen.start[n][len(known) :]]
-        return _like(own, found)
-
-    return {n: rows(n) for n in names}
+def _by_client(names: Sequence[str], of: Callable[[str, Seen], list[Any]], seen: Seen) -> State:
+    """Fields with a row for each client, with other rows."""
+    return {n: _like(seen.now[n], of(n, seen)) for n in names}
 
 
-def _as_text(names: Sequence[str], seen: Seen) -> State:
-    """Fields with a row for each client, in the order in which text sorts the clients' numbers."""
-
-    def rows(n: str) -> Any:
-        own = seen.now[n]
-        return _like(own, [own[i] for i in sorted(range(len(own)), key=str)])
-
-    return {n: rows(n) for n in names}
+def _in_order(n: str, seen: Seen) -> list[Any]:
+    """Row k is that of the k-th client to take part."""
+    return [*(seen.now[n][i] for i in seen.order), *seen.start[n][len(seen.order) :]]
 
 
-def _absent(names: Sequence[str], seen: Seen) -> State:
-    """Fields with a row for each client, in which clients that sat out the last round have their first row again."""
+def _as_text(n: str, seen: Seen) -> list[Any]:
+    """The rows in the order in which text sorts the clients' numbers."""
+    return [seen.now[n][i] for i in sorted(range(len(seen.now[n])), key=str)]
 
-    def rows(n: str) -> Any:
-        pairs = enumerate(zip(seen.first[n], seen.now[n], strict=True))
-        found = [first if seen.there and i not in seen.there else now for i, (first, now) in pairs]
-        return _like(seen.now[n], found)
 
-    return {n: rows(n) for n in names}
+def _absent(n: str, seen: Seen) -> list[Any]:
+    """Clients that sat out the last round have their first row again."""
+    pairs = enumerate(zip(seen.first[n], seen.now[n], strict=True))
+    return [first if seen.there and i not in seen.there else now for i, (first, now) in pairs]
 
 
 def _lost(names: Sequence[str]) -> str:

@@ -209,10 +209,6 @@ def losing(s: Scenario, factor: float) -> Scenario:
     return replace(s, events=tuple(map(event, s.events)))
 
 
-def _guarded(s: Scenario, factor: float) -> Scenario:
-    return with_hyper(s, guard=s.case.hyper["guard"] * factor) if "guard" in s.case.hyper else s
-
-
 def posed(s: Scenario, x0: Mapping[str, Array] | None = None, **changes: Array) -> Scenario:
     """Replace the objectives of a scenario, and its initial model if ``x0`` is given."""
     problem = replace(problem_of(s), **changes)
@@ -227,11 +223,13 @@ def in_one_coordinate(s: Scenario) -> Scenario:
     return replace(alone, events=tuple(events))
 
 
-def louder(s: Scenario, factor: float = 4) -> Scenario:
-    """Multiply the objectives of a scenario, and with them all gradients, by a factor."""
-    p = problem_of(s)
-    louder = posed(s, H=p.H * factor, e=p.e * factor)
-    return louder if p.f is None else _guarded(posed(louder, f=p.f * factor), factor)
+def louder(s: Scenario) -> Scenario:
+    """Multiply the objectives of a scenario, and with them all gradients, by 4."""
+    p, h = problem_of(s), s.case.hyper
+    louder = posed(s, H=p.H * 4, e=p.e * 4)
+    if p.f is None:
+        return louder
+    return with_hyper(posed(louder, f=p.f * 4), **({"guard": h["guard"] * 4} if "guard" in h else {}))
 
 
 def linear(s: Scenario) -> Scenario:

@@ -115,6 +115,6 @@ def of_results(results: Sequence[Result]) -> Badge:
 THIN, WIDE = "fijlrt.,:;|!' ()[]-", "mwMW"
 
 
-def width(text: str, size: float = 11) -> float:
-    """Estimate the width of a line of text in a sans-serif font, in units of ``size``."""
-    return size * sum(0.36 if c in THIN else 0.92 if c in WIDE else 0.62 for c in text)
+def width(text: str) -> float:
+    """Estimate the width of a line of text in a sans-serif font of size 11."""
+    return 11 * sum(0.36 if c in THIN else 0.92 if c in WIDE else 0.62 for c in text)

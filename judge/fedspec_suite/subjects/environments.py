@@ -177,11 +177,6 @@ class Environment:
         return _python(folder)
 
 
-def environment(name: str) -> Path:
-    """Return the folder of a subject's environment, whether it exists or not."""
-    return find(name).environment.folder
-
-
 def is_ready(name: str) -> bool:
     """True if the subject's environment is complete, so that :func:`prepare` has nothing to do."""
     return find(name).environment.is_ready
