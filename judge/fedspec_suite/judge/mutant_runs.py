@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 import functools
 import multiprocessing
-import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
@@ -18,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.contract import Offer
+from fedspec.contract import Offer, Subject
 from fedspec.reference import SUBJECT
 from fedspec_suite.judge.runner import FOLLOWS, PROFILES
 from fedspec_suite.laws import Law, all_laws
-from fedspec_suite.measure.bench import Bench, Shown
+from fedspec_suite.measure.bench import Bench, Shown, bench_of
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.process import SubjectError
@@ -123,18 +122,9 @@ def _canonical(algorithm: str) -> str:
     return next(o.reading for o in SUBJECT.info.offers if o.algorithm == algorithm)
 
 
-class _Bench(Bench):
+def _bench(subject: Subject, offer: Offer, setting: Setting, known: dict[bytes, list[Shown]]) -> Bench:
     """A bench that remembers what the specification gives: the same for every mutant."""
-
-    def __init__(self, subject: Any, setting: Setting, offer: Offer, known: dict[bytes, list[Shown]]) -> None:
-        super().__init__(subject, setting.algorithm, offer, setting.options, DTYPE)
-        self.known = known
-
-    def expect(self, s: Scenario) -> list[Shown]:
-        key = pickle.dumps(s)
-        if key not in self.known:
-            self.known[key] = super().expect(s)
-        return self.known[key]
+    return replace(bench_of(InProcess(subject), offer, setting), wanted=known, keeps_all=True)
 
 
 def _cases(law: Law, control: Bench, setting: Setting, count: int, seed: int) -> tuple[list[Any], str]:
@@ -191,12 +181,12 @@ def ask(number: int, names: Sequence[str], laws: Sequence[str], seed: int, count
     found: dict[str, dict[str, Any]] = {n: {"killed": [], "survived": [], "not_asked": {}} for n in mutated}
     for law in (all_laws()[law] for law in laws if mutated):
         known: dict[bytes, list[Shown]] = {}
-        cases, reason = _cases(law, _Bench(InProcess(SUBJECT), setting, offer, known), setting, count, seed)
+        cases, reason = _cases(law, _bench(SUBJECT, offer, setting, known), setting, count, seed)
         for name, subject in mutated.items():
             kills, why = False, reason
             if not why:
                 one = Mutated(subject.mutant) if subject.mutant.leaks else subject
-                kills, why = _fate(law, _Bench(InProcess(one), setting, offer, known), cases)
+                kills, why = _fate(law, _bench(one, offer, setting, known), cases)
             if why:
                 found[name]["not_asked"].setdefault(why, []).append(law.id)
             else:

@@ -345,8 +345,8 @@ def judge_offer(
     asked = {dtype: asked_of(setting, offer, subject.info.concurrent, law) for dtype, setting in settings.items()}
     far = Far(sum(not skip for rules in asked.values() for _, skip in rules))
     for dtype, setting in settings.items():
-        shared = shared_of(setting)
-        bench = replace(bench_of(subject, offer, setting), drawn=shared.drawn, wanted=shared.wanted)
+        drawn, wanted = shared_of(setting)
+        bench = replace(bench_of(subject, offer, setting), drawn=drawn, wanted=wanted)
         for rule, skip in asked[dtype]:
             if skip:
                 out.append(Obligation(rule.id, dtype, Status.SKIP, (), reason=skip))

@@ -76,6 +76,8 @@ class Bench:
     measured: Measured = field(default_factory=Measured)
     told: dict[bytes, tuple[list[Shown], list[Shown]]] = field(default_factory=dict, repr=False)
     wanted: dict[bytes, list[Shown]] = field(default_factory=dict, repr=False)
+    keeps_all: bool = False
+    """True: ``wanted`` keeps the results of any number of cases, of any size."""
     drawn: dict[Hashable, list[tuple[bytes, bool]]] = field(default_factory=dict, repr=False)
     """Cache of the cases of the laws, filled by ``judge.case_search``."""
     broken: list[bytes] = field(default_factory=list, repr=False)
@@ -170,7 +172,7 @@ class Bench:
         if key in self.wanted:
             return self.wanted[key]
         want = reference(s)
-        if len(key) <= SMALL and len(self.wanted) < REMEMBERED:
+        if self.keeps_all or (len(key) <= SMALL and len(self.wanted) < REMEMBERED):
             self.wanted[key] = want
         return want
 
@@ -300,23 +302,10 @@ def few_bits(s: Scenario) -> bool:
     return all(not x * 64 % 1 for x in numbers)
 
 
-@dataclass(frozen=True)
-class Shared:
-    """Cache of what does not depend on the subject, for all offers that come to one setting.
-
-    Attributes:
-        drawn: as in ``Bench``.
-        wanted: as in ``Bench``.
-    """
-
-    drawn: dict[Hashable, list[tuple[bytes, bool]]] = field(default_factory=dict)
-    wanted: dict[bytes, list[Shown]] = field(default_factory=dict)
-
-
 @lru_cache(maxsize=SETTINGS)
-def shared_of(setting: Setting) -> Shared:
-    """Return what offers of a setting share."""
-    return Shared()
+def shared_of(setting: Setting) -> tuple[dict[Hashable, list[tuple[bytes, bool]]], dict[bytes, list[Shown]]]:
+    """Return the caches ``drawn`` and ``wanted`` for all benches of a setting: they don't depend on the subject."""
+    return {}, {}
 
 
 def bench_of(subject: Subject, offer: Offer, setting: Setting) -> Bench:
