@@ -29,7 +29,7 @@ from fedspec_suite.measure.verdict import Result, counted, exit_code
 from fedspec_suite.report import sentences, verdicts
 from fedspec_suite.report.files import KNOWN, Report
 from fedspec_suite.report.results_file import line, run_of
-from fedspec_suite.report.terminal import Json, complaints, console, emit, spinner, unbroken
+from fedspec_suite.report.terminal import Json, Only, complaints, console, emit, spinner, unbroken
 
 EXIT_CODES = (
     "Exit code: 0 conforms in what was compared, or fails as expected; "
@@ -110,9 +110,7 @@ EPILOG = f"{EXIT_CODES[:-1]}, with --strict also if part of a claim was not comp
 def check_(
     context: typer.Context,
     implementations: Annotated[list[str], typer.Argument(metavar="ADAPTER...", help="; ".join(locate.KINDS))],
-    only: Annotated[
-        list[str] | None, typer.Option(help="[VARIANT:]ALGORITHM[/LEVEL[/READING]], with * and ?; repeatable.")
-    ] = None,
+    only: Only = None,
     law: Annotated[
         list[str] | None,
         typer.Option(help="Only these checks, with * and ?; repeatable."),

@@ -17,7 +17,7 @@ from fedspec_suite.measure.fault_cases import dealt, kinds, observed
 from fedspec_suite.measure.process import LIMIT
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import format_claim
-from fedspec_suite.report.terminal import Json, console, emit, spinner, table
+from fedspec_suite.report.terminal import Json, Only, console, emit, spinner, table
 
 EPILOG = "Exit code: 0 no declaration is wrong, 1 one is, 2 a claim gets no answer, or a usage error."
 
@@ -29,9 +29,7 @@ NOTHING = "does something else"
 
 def faults(
     implementations: Annotated[list[str], typer.Argument(metavar="ADAPTER...", help="; ".join(locate.KINDS))],
-    only: Annotated[
-        list[str] | None, typer.Option(help="[VARIANT:]ALGORITHM[/LEVEL[/READING]], with * and ?; repeatable.")
-    ] = None,
+    only: Only = None,
     limit: Annotated[float, typer.Option(help="Seconds that one answer may take.")] = LIMIT,
     as_json: Json = False,
 ) -> None:

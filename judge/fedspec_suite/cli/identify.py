@@ -22,7 +22,7 @@ from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import format_declaration
 from fedspec_suite.report import verdicts
-from fedspec_suite.report.terminal import Json, console, emit, spinner, table
+from fedspec_suite.report.terminal import Json, Only, console, emit, spinner, table
 
 EPILOG = "Exit code: 0 every claim is identified, 1 one is not, 2 usage or adapter error."
 
@@ -59,9 +59,7 @@ def _row(asked: OfferAnswer[Diagnosis]) -> dict[str, Any]:
 
 def identify_(
     implementations: Annotated[list[str], typer.Argument(metavar="ADAPTER...", help="; ".join(locate.KINDS))],
-    only: Annotated[
-        list[str] | None, typer.Option(help="[VARIANT:]ALGORITHM[/LEVEL[/READING]], with * and ?; repeatable.")
-    ] = None,
+    only: Only = None,
     limit: Annotated[float, typer.Option(min=1e-9, help="Seconds that one answer may take.")] = 20.0,
     as_json: Json = False,
 ) -> None:

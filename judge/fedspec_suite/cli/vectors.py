@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import shutil
 import time
 from collections.abc import Iterable, Sequence
@@ -12,14 +11,15 @@ from typing import Annotated, Any
 import typer
 
 from fedspec.catalogue import ADDED, id_of
-from fedspec.errors import FedspecError, UnknownNameError, none_called
+from fedspec.errors import FedspecError, UnknownNameError
 from fedspec.schema import FOLDER as SCHEMAS
 from fedspec_suite.cli.check import EXIT_CODES
+from fedspec_suite.cli.mutants import chosen
 from fedspec_suite.judge import locate
 from fedspec_suite.measure.process import LIMIT
 from fedspec_suite.measure.verdict import Status, exit_code
 from fedspec_suite.report import verdicts
-from fedspec_suite.report.terminal import Json, console, emit, progress, spinner, table, unbroken
+from fedspec_suite.report.terminal import Json, Only, console, emit, progress, spinner, table, unbroken
 from fedspec_suite.vectors import generation, kill_counts
 from fedspec_suite.vectors import lint as looking
 from fedspec_suite.vectors.checker import judge
@@ -34,17 +34,8 @@ Folder = Annotated[Path, typer.Option("--folder", help="Where the vectors are.",
 Names = Annotated[list[str] | None, typer.Argument(metavar="ALGORITHM...", help="Ids, with * and ?; all by default.")]
 
 
-def chosen(patterns: Sequence[str] | None) -> list[str]:
-    """Return the algorithms that match some pattern; all without patterns.
-
-    Raises:
-        UnknownNameError: a pattern matches none.
-    """
-    known, patterns = generation.algorithms(), [id_of(pattern) for pattern in patterns or ()]
-    for pattern in patterns:
-        if not fnmatch.filter(known, pattern):
-            raise none_called("algorithm", pattern, known, "fedspec list")
-    return [name for name in known if not patterns or any(fnmatch.fnmatchcase(name, p) for p in patterns)]
+def _chosen(patterns: Sequence[str] | None) -> list[str]:
+    return chosen([*map(id_of, patterns or ())], generation.algorithms(), "algorithm", "fedspec list")
 
 
 @app.command(epilog="Exit code: 0 made, or with --check nothing would change; 1 something would; 2 usage error.")
@@ -56,7 +47,7 @@ def make(
     jobs: Annotated[int, typer.Option(min=1, help="Processes that share the work.")] = 2,
 ) -> None:
     """Make the vectors again, from the specification: the same bytes whenever and wherever (minutes)."""
-    begun, wanted = time.monotonic(), chosen(names)
+    begun, wanted = time.monotonic(), _chosen(names)
     if folder == FOLDER and (own := [name for name in wanted if name in ADDED]):
         if names:
             raise FedspecError(f"folder: {', '.join(own)} comes from a plugin; give a --folder for its vectors")
@@ -87,9 +78,7 @@ def _same(path: Path, body: str) -> bool:
 @app.command("check", epilog=EXIT_CODES)
 def check_(
     implementations: Annotated[list[str], typer.Argument(metavar="ADAPTER...", help="; ".join(locate.KINDS))],
-    only: Annotated[
-        list[str] | None, typer.Option(help="[VARIANT:]ALGORITHM[/LEVEL[/READING]], with * and ?; repeatable.")
-    ] = None,
+    only: Only = None,
     folder: Folder = FOLDER,
     limit: Annotated[float, typer.Option(min=1e-9, help="Seconds that one answer may take.")] = LIMIT,
     details: Annotated[bool, typer.Option("--details", help="Print every vector.")] = False,
@@ -137,7 +126,7 @@ def export(
     """Copy vectors to a folder, with their schema, for a harness in any language."""
     if format_ not in {"json", "jsonl"}:
         raise UnknownNameError(f"format: unknown {format_!r}; known: json, jsonl")
-    wanted = chosen(names)
+    wanted = _chosen(names)
     stored = [s if rates else constant(s) for s in load(folder, wanted)]
     try:
         target.mkdir(parents=True, exist_ok=True)

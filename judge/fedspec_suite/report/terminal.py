@@ -21,6 +21,11 @@ from rich.text import Text
 from fedspec_suite.measure.escaping import escape_controls
 from fedspec_suite.report.output import deaf
 
+Only = Annotated[
+    list[str] | None, typer.Option(help="[VARIANT:]ALGORITHM[/LEVEL[/READING]], with * and ?; repeatable.")
+]
+"""Option ``--only`` of a command that takes claims."""
+
 Json = Annotated[bool, typer.Option("--json", help="Print a list of objects instead of a table.")]
 """Option ``--json`` of every command that prints a table."""
 
