@@ -19,15 +19,14 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-from flwr.app import Array as FlowerArray
-from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
-from flwr.supercore.task_identity import TaskIdentity
+from flwr.app import ConfigRecord, Message, MetricRecord, RecordDict
 
 from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Answer, Case, ClientMessage, Event, Messages, Offer, Round, SubjectInfo
 from fedspec.errors import ContractError
 from fedspec.params import flatten, unflatten
 from fedspec.reference import offers
+from fedspec_suite.subjects.flower_stand_ins import StandInGrid, record
 from fedspec_use.flower import CONTROL, LOSS, TOLD, FedspecStrategy, local_train
 from fedspec_use.server import servers
 
@@ -45,17 +44,6 @@ def offered() -> Iterator[Offer]:
     for name in WHOLE:
         both = {r.name for r in CATALOGUE[name].readings_at("server")} - {*TOGETHER}
         yield from (offer for offer in offers(CATALOGUE[name], "round") if offer.reading in both)
-
-
-class StandInGrid:
-    """Stand-in for ``flwr.serverapp.Grid`` with the method that ``configure_train`` calls."""
-
-    def __init__(self, nodes: Sequence[int]) -> None:
-        self.nodes = nodes
-
-    def get_node_ids(self) -> list[int]:
-        """List the nodes of the round."""
-        return [*self.nodes]
 
 
 class Run:
@@ -142,11 +130,6 @@ def node_of(message: Message) -> int:
     return int(message.metadata.dst_node_id)
 
 
-def record(x: Mapping[str, Any]) -> Any:
-    """Convert a model to Flower's ``ArrayRecord``."""
-    return ArrayRecord({name: FlowerArray(np.asarray(array)) for name, array in x.items()})
-
-
 class Use:
     """fedspec's Flower strategy as a subject."""
 
@@ -158,7 +141,5 @@ class Use:
 
 
 logging.getLogger("flwr").setLevel(logging.ERROR)
-# A message outside a running app needs these numbers; no arithmetic depends on them.
-TaskIdentity.task_id, TaskIdentity.run_id, TaskIdentity.node_id = 1, 1, 0
 
 SUBJECT = Use()

@@ -44,8 +44,7 @@ from importlib.metadata import version
 from typing import Any, cast
 
 import numpy as np
-from flwr.app import Array as FlowerArray
-from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
+from flwr.app import ConfigRecord, Message, MetricRecord, RecordDict
 from flwr.common import (
     Code,
     FitRes,
@@ -55,10 +54,10 @@ from flwr.common import (
 )
 from flwr.server import strategy as classic
 from flwr.serverapp import strategy as new
-from flwr.supercore.task_identity import TaskIdentity
 
 from fedspec.contract import Answer, Case, Event, Messages, Offer, SubjectInfo
 from fedspec.errors import ContractError
+from fedspec_suite.subjects.flower_stand_ins import StandInGrid, record
 
 EXAMPLES = {"weights": "examples"}
 WIDENS: dict[str, Any] = {"dtypes": ("float64",), "notes": "float32 models come back as float64"}
@@ -203,17 +202,6 @@ class ClassicSession(FlowerSession):
         return dict(zip(self.x, parameters_to_ndarrays(parameters), strict=True))
 
 
-class StandInGrid:
-    """Stand-in for ``flwr.serverapp.Grid`` with the method that ``configure_train`` calls."""
-
-    def __init__(self, nodes: int) -> None:
-        self.nodes = nodes
-
-    def get_node_ids(self) -> list[int]:
-        """List the nodes, one for each message of the round."""
-        return list(range(1, self.nodes + 1))
-
-
 class NewSession(FlowerSession):
     """Session of ``flwr.serverapp.strategy``: named records, ``configure_train`` and ``aggregate_train``."""
 
@@ -223,7 +211,8 @@ class NewSession(FlowerSession):
 
     def aggregate(self, models: list[dict[str, Any]], examples: list[int]) -> dict[str, Any]:
         """Configure every node, answer with its model, and call ``aggregate_train`` with the replies in order."""
-        asked = self.strategy.configure_train(self.round, record(self.x), ConfigRecord(), StandInGrid(len(models)))
+        grid = StandInGrid(range(1, len(models) + 1))
+        asked = self.strategy.configure_train(self.round, record(self.x), ConfigRecord(), grid)
         replies = []
         for message in sorted(asked, key=lambda m: int(m.metadata.dst_node_id)):
             i = message.metadata.dst_node_id - 1
@@ -232,11 +221,6 @@ class NewSession(FlowerSession):
             replies.append(Message(content, reply_to=message))
         arrays, _ = self.strategy.aggregate_train(self.round, replies)
         return self.x if arrays is None else {n: array.numpy() for n, array in arrays.items()}
-
-
-def record(x: Mapping[str, Any]) -> Any:
-    """Convert a model to Flower's ``ArrayRecord``."""
-    return ArrayRecord({name: FlowerArray(np.asarray(array)) for name, array in x.items()})
 
 
 class Flower:
@@ -248,8 +232,6 @@ class Flower:
 
 
 logging.getLogger("flwr").setLevel(logging.WARNING)
-# A message outside a running app needs these numbers; no arithmetic depends on them.
-TaskIdentity.task_id, TaskIdentity.run_id, TaskIdentity.node_id = 1, 1, 0
 
 CLASSIC = Flower("classic", ClassicSession)
 NEW = Flower("new", NewSession)
