@@ -151,18 +151,15 @@ def _of_models(setting: Setting) -> Iterator[Defect]:
 def _synchronised(setting: Setting, period: int) -> Iterator[Defect]:
     """Yield a defect for each part of a solver's state that begins again when lookahead synchronises."""
 
-    def session(n: str, inner: Running, s: Scenario) -> Running:
-        def take(inner: Running, event: Event, k: int) -> Any:
-            answer = inner.step(event)
-            if isinstance(event, Gradient) and inner.k % period == 0:
-                inner.state = with_part(inner.state, n, 0 * part(inner.state, n))
-                answer = with_shown(answer, n, part(inner.state, n), event)
-            return answer
-
-        return Stepping(inner, take)
+    def take(n: str, inner: Running, event: Event, k: int) -> Any:
+        answer = inner.step(event)
+        if isinstance(event, Gradient) and inner.k % period == 0:
+            inner.state = with_part(inner.state, n, 0 * part(inner.state, n))
+            answer = with_shown(answer, n, part(inner.state, n), event)
+        return answer
 
     for n in state_fields(setting) if setting.level == "client" else ():
-        yield Defect(words=f"{n} begins again at each synchronisation of lookahead", session=partial(session, n))
+        yield stepping(f"{n} begins again at each synchronisation of lookahead", partial(take, n))
 
 
 _COUNTS: Mapping[str, Callable[[int, int, int], int]] = {

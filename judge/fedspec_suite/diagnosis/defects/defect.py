@@ -119,9 +119,14 @@ class Stepping:
         return self.take(self.inner, event, before)
 
 
+def each_event(take: Callable[[Running, Event, int], Any]) -> Callable[[Running, Scenario], Running]:
+    """Wrap a session so that ``take`` processes each event."""
+    return lambda inner, s: Stepping(inner, take)
+
+
 def stepping(words: str, take: Callable[[Running, Event, int], Any], tail: str = "") -> Defect:
     """Return a defect that changes how each event is processed."""
-    return Defect(words=words, tail=tail, session=lambda inner, s: Stepping(inner, take))
+    return Defect(words=words, tail=tail, session=each_event(take))
 
 
 def beginning(begin: Callable[[Running], None], *, at_first: bool = True) -> Callable[[Running, Scenario], Running]:
@@ -177,4 +182,4 @@ def behind(functions: Around) -> Callable[[Running, Scenario], Running]:
         with inner.spec.behind(functions):
             return inner.step(event)
 
-    return lambda inner, s: Stepping(inner, take)
+    return each_event(take)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from types import FunctionType
 from typing import Any, cast
@@ -22,6 +23,7 @@ from fedspec_suite.diagnosis.defects.defect import (
     Stepping,
     around_clients,
     began,
+    each_event,
     part,
     stepping,
     with_part,
@@ -120,21 +122,17 @@ def _absent(name: str) -> Callable[[Running, Scenario], Running]:
     return session
 
 
-def _shared(name: str, of: Callable[[Any], Any], everyone: bool) -> Callable[[Running, Scenario], Running]:
+def _shared(name: str, of: Callable[[Any], Any], everyone: bool, inner: Running, event: Event, k: int) -> Any:
     """Replace the kept values of all participants, or clients, by one value made of those of the participants."""
-
-    def take(inner: Running, event: Event, k: int) -> Any:
-        answer = inner.step(event)
-        if not isinstance(event, Round):
-            return answer
-        now = part(inner.state, name)
-        # Who is named twice is the last by the second time.
-        S = list(dict.fromkeys(event.participants[::-1]))[::-1]
-        after = put(now, list(range(len(now))) if everyone else S, of(now[S]))
-        inner.state = with_part(inner.state, name, after)
-        return with_shown(answer, name, after, event)
-
-    return lambda inner, s: Stepping(inner, take)
+    answer = inner.step(event)
+    if not isinstance(event, Round):
+        return answer
+    now = part(inner.state, name)
+    # Who is named twice is the last by the second time.
+    S = list(dict.fromkeys(event.participants[::-1]))[::-1]
+    after = put(now, list(range(len(now))) if everyone else S, of(now[S]))
+    inner.state = with_part(inner.state, name, after)
+    return with_shown(answer, name, after, event)
 
 
 def _mean(rows: Any) -> Any:
@@ -145,34 +143,23 @@ def _last(rows: Any) -> Any:
     return rows[-1]
 
 
-def _without(name: str, events: int) -> Callable[[Running, Scenario], Running]:
+def _without(name: str, events: int, inner: Running, event: Event, k: int) -> Any:
     """A decay is zero in the first events."""
-
-    def session(inner: Running, s: Scenario) -> Running:
-        def take(inner: Running, event: Event, k: int) -> Any:
-            if k >= events:
-                return inner.step(event)
-            h = inner.h
-            inner.h = replace(h, **{name: 0 * getattr(h, name)})
-            try:
-                return inner.step(event)
-            finally:
-                inner.h = h
-
-        return Stepping(inner, take)
-
-    return session
+    if k >= events:
+        return inner.step(event)
+    h = inner.h
+    inner.h = replace(h, **{name: 0 * getattr(h, name)})
+    try:
+        return inner.step(event)
+    finally:
+        inner.h = h
 
 
-def _overwritten(shown: str, name: str) -> Callable[[Running, Scenario], Running]:
+def _overwritten(shown: str, name: str, inner: Running, event: Event, k: int) -> Any:
     """A hyper-parameter is, from the next event on, what an event made of it."""
-
-    def take(inner: Running, event: Event, k: int) -> Any:
-        answer = inner.step(event)
-        inner.h = replace(inner.h, **{name: answer[shown]})
-        return answer
-
-    return lambda inner, s: Stepping(inner, take)
+    answer = inner.step(event)
+    inner.h = replace(inner.h, **{name: answer[shown]})
+    return answer
 
 
 def _rescaled(name: str, by: str) -> Callable[[Running, Scenario], Running]:
@@ -245,7 +232,7 @@ def overwritten(setting: Setting, names: tuple[str, ...]) -> Iterator[Defect]:
         return
     for n in names:
         words = f"{n} of a client is written when it is done, and those behind it in the round see the new one"
-        yield replace(stepping(words, _one_by_one(n)), tail=n)
+        yield stepping(words, _one_by_one(n), n)
 
 
 def of(setting: Setting, names: tuple[str, ...]) -> Iterator[Defect]:
@@ -265,10 +252,10 @@ def of(setting: Setting, names: tuple[str, ...]) -> Iterator[Defect]:
         if setting.level == "round":
             yield Defect(words=f"{n} of a client that sits out is forgotten", tail=n, session=_absent(n))
             mean = f"the mean of {n} over the participants is kept of"
-            yield Defect(words=f"{mean} each of them", tail=n, session=_shared(n, _mean, everyone=False))
-            yield Defect(words=f"{mean} every client", tail=n, session=_shared(n, _mean, everyone=True))
+            yield stepping(f"{mean} each of them", partial(_shared, n, _mean, False), n)
+            yield stepping(f"{mean} every client", partial(_shared, n, _mean, True), n)
             last = f"all clients share one {n}, that of the last participant"
-            yield Defect(words=last, tail=n, session=_shared(n, _last, everyone=True))
+            yield stepping(last, partial(_shared, n, _last, True), n)
         if "tau_eff" in setting.algorithm.shows_at(setting.level):
             yield Defect(
                 words=f"tau_eff of the round multiplies all of {n}, what was kept before too",
@@ -278,11 +265,10 @@ def of(setting: Setting, names: tuple[str, ...]) -> Iterator[Defect]:
     for n in setting.algorithm.shows_at(setting.level):
         if n.removesuffix("_t") in setting.numbers and n.endswith("_t"):
             base = n.removesuffix("_t")
-            yield Defect(
-                words=f"{n} is kept as {base}, for later events too", session=_overwritten(n, base), about=base
-            )
+            session = each_event(partial(_overwritten, n, base))
+            yield Defect(words=f"{n} is kept as {base}, for later events too", session=session, about=base)
     if setting.level != "client":
         for n in setting.numbers:
             if DOMAINS[n].domain is DECAY and not DOMAINS[n].of_clients:
-                yield Defect(words=f"{n} plays no part in the first event", session=_without(n, 1))
-                yield Defect(words=f"{n} plays no part in the first two events", session=_without(n, 2))
+                yield stepping(f"{n} plays no part in the first event", partial(_without, n, 1))
+                yield stepping(f"{n} plays no part in the first two events", partial(_without, n, 2))

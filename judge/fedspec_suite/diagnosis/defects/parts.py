@@ -14,7 +14,7 @@ from fedspec.arith import Vector, put
 from fedspec.catalogue import Method
 from fedspec.contract import Blocks, Event, Gradient, Round
 from fedspec.parts import places, ties
-from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, stepping
 from fedspec_suite.diagnosis.defects.gradients import left_alone
 from fedspec_suite.measure.scenario import Scenario, with_parts
 from fedspec_suite.measure.setting import Setting
@@ -61,16 +61,12 @@ def _by_place(inner: Running, s: Scenario) -> Running:
     return Stepping(inner, take)
 
 
-def _forgotten(inner: Running, s: Scenario) -> Running:
-    """A session that forgets the local blocks of the clients that sit out a round."""
-
-    def take(inner: Running, event: Event, k: int) -> Any:
-        answer = inner.step(event)
-        if isinstance(event, Round):
-            inner.local_blocks = {i: own for i, own in inner.local_blocks.items() if i in event.participants}
-        return answer
-
-    return Stepping(inner, take)
+def _forgotten(inner: Running, event: Event, k: int) -> Any:
+    """The local blocks of the clients that sit out a round are forgotten."""
+    answer = inner.step(event)
+    if isinstance(event, Round):
+        inner.local_blocks = {i: own for i, own in inner.local_blocks.items() if i in event.participants}
+    return answer
 
 
 def _unshown(block: str, inner: Running, s: Scenario) -> Running:
@@ -84,16 +80,11 @@ def _unshown(block: str, inner: Running, s: Scenario) -> Running:
     return Stepping(inner, take)
 
 
-def _twice(block: str, inner: Running, s: Scenario) -> Running:
-    """Wrap a session so that it takes each gradient again for one block alone."""
-    others = np.concatenate([np.full(a.size, name != block) for name, a in s.case.x0.items()])
-    again = left_alone(lambda g, s: others)(inner, s)
-
-    def take(inner: Running, event: Event, k: int) -> Any:
-        answer = inner.step(event)
-        return again.step(event) if isinstance(event, Gradient) else answer
-
-    return Stepping(inner, take)
+def _twice(block: str, inner: Running, event: Event, k: int) -> Any:
+    """Take each gradient again for one block alone."""
+    others = np.concatenate([np.full(a.size, name != block) for name, a in inner.case.x0.items()])
+    answer = inner.step(event)
+    return left_alone(lambda g, case: others, inner, event, k) if isinstance(event, Gradient) else answer
 
 
 def _counted(block: str, inner: Running, s: Scenario) -> Running:
@@ -166,7 +157,7 @@ def of(setting: Setting) -> Iterator[Defect]:
         for words, given in found:
             yield Defect(words=f"block {name} {words}{claimed}", given=given)
         if client and other:
-            yield Defect(words=f"block {name} is stepped twice, once per use{claimed}", session=partial(_twice, other))
+            yield stepping(f"block {name} is stepped twice, once per use{claimed}", partial(_twice, other))
         if setting.level == "round" and other:
             yield Defect(words=f"block {name} has the mean of its gradients{claimed}", session=partial(_halved, other))
         if setting.level == "round" and said == "frozen":
@@ -177,6 +168,6 @@ def of(setting: Setting) -> Iterator[Defect]:
             words = f"block {name} belongs to the client's place in the round{claimed}"
             yield Defect(words=words, session=_by_place)
             words = f"block {name} of a client that sat out starts again from the server's{claimed}"
-            yield Defect(words=words, session=_forgotten)
+            yield stepping(words, _forgotten)
             words, given = f"block {name} is averaged among the clients{claimed}", partial(with_parts, parts=rest)
             yield Defect(words=words, given=given, session=partial(_unshown, name))

@@ -17,7 +17,7 @@ from fedspec.chain import Word, as_number
 from fedspec.contract import Event
 from fedspec.plan import Messages
 from fedspec.rounding import CLIPS, FIXED, TYPES, Grid, in_bits, on_grid, passage, passed
-from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, with_x
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, stepping, with_x
 from fedspec_suite.diagnosis.defects.limits import MEAN, around_mean
 from fedspec_suite.measure.function_copies import Around
 from fedspec_suite.measure.scenario import Scenario, with_messages
@@ -81,7 +81,7 @@ def of(setting: Setting) -> Iterator[Defect]:
             words = f"messages are {DONE[name].format(name, number)} after they are weighed, not before"
             yield _passing(words, _rounded_shares)
         if name == "noise":
-            yield Defect(words="the noise is added to the model, not to the mean change", session=_on_the_model)
+            yield stepping("the noise is added to the model, not to the mean change", _on_the_model)
     averages = MEAN in functions(setting.algorithm, setting.level)
     for link in setting.messages if averages else ():
         name, _, number = link.partition(" ")
@@ -200,26 +200,22 @@ def _rounded_shares(inner: Running) -> Around:
     return {_DELIVERED: deliver, _AT_RANDOM: each}
 
 
-def _on_the_model(inner: Running, s: Scenario) -> Running:
+def _on_the_model(inner: Running, event: Event, k: int) -> Any:
     """The server's step knows nothing of the noise; the model that it gives gets it whole."""
+    added = [0 * model(inner.state)]
 
-    def take(inner: Running, event: Event, k: int) -> Any:
-        added = [0 * model(inner.state)]
+    def noisy(there: Any) -> Any:
+        def none(deltas: Any, *given: Any) -> Any:
+            added.append(there(0 * deltas, *given)[0])
+            return deltas
 
-        def noisy(there: Any) -> Any:
-            def none(deltas: Any, *given: Any) -> Any:
-                added.append(there(0 * deltas, *given)[0])
-                return deltas
+        return none
 
-            return none
-
-        with inner.spec.behind({_NOISY: noisy}):
-            answer = inner.step(event)
-        x = model(inner.state) + added[-1]
-        inner.state = with_x(inner.state, x)
-        return {**answer, "x": x}
-
-    return Stepping(inner, take)
+    with inner.spec.behind({_NOISY: noisy}):
+        answer = inner.step(event)
+    x = model(inner.state) + added[-1]
+    inner.state = with_x(inner.state, x)
+    return {**answer, "x": x}
 
 
 def _passing(words: str, around: Callable[[Running], Around]) -> Defect:

@@ -6,7 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from types import FunctionType
 from typing import Any
 
@@ -14,7 +14,7 @@ from fedspec import population
 from fedspec.algorithms.synchronous import model
 from fedspec.catalogue import Method
 from fedspec.contract import Event, Round
-from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, around_clients, behind, with_x
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, around_clients, behind, stepping, with_x
 from fedspec_suite.measure.scenario import COLUMNS, Scenario
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import functions
@@ -129,28 +129,21 @@ def _mean(weighed: Sequence[tuple[Any, Any]]) -> Any:
     return sum(n * a for n, a in weighed) / sum(n for n, _ in weighed)
 
 
-def _one_at_a_time(by_examples: bool) -> Callable[[Running, Scenario], Running]:
+def _one_at_a_time(by_examples: bool, inner: Running, event: Event, k: int) -> Any:
     """The round is run for one participant after another; only the server's model waits for all of them."""
-
-    def session(inner: Running, s: Scenario) -> Running:
-        def take(inner: Running, event: Event, k: int) -> Any:
-            if not isinstance(event, Round) or len(event.participants) < 2 or not s.case.problem:
-                return inner.step(event)
-            x, ends, deltas, answer = model(inner.state), [], [], {}
-            for j, (i, tau) in enumerate(zip(event.participants, event.steps, strict=True)):
-                inner.state = with_x(inner.state, x)
-                own: dict[str, Any] = {n: getattr(event, n)[j : j + 1] for n in COLUMNS[2:]}
-                answer = inner.step(replace(event, participants=(i,), steps=(tau,), **own))
-                n = s.case.problem.examples[i] if by_examples else 1
-                ends.append((n, model(inner.state)))
-                deltas += [(n, answer["delta"])] if "delta" in answer else []
-            mean = _mean(ends)
-            inner.state = with_x(inner.state, mean)
-            return {**answer, "x": mean, **({"delta": _mean(deltas)} if deltas else {})}
-
-        return Stepping(inner, take)
-
-    return session
+    if not isinstance(event, Round) or len(event.participants) < 2 or not inner.case.problem:
+        return inner.step(event)
+    x, ends, deltas, answer = model(inner.state), [], [], {}
+    for j, (i, tau) in enumerate(zip(event.participants, event.steps, strict=True)):
+        inner.state = with_x(inner.state, x)
+        own: dict[str, Any] = {n: getattr(event, n)[j : j + 1] for n in COLUMNS[2:]}
+        answer = inner.step(replace(event, participants=(i,), steps=(tau,), **own))
+        n = inner.case.problem.examples[i] if by_examples else 1
+        ends.append((n, model(inner.state)))
+        deltas += [(n, answer["delta"])] if "delta" in answer else []
+    mean = _mean(ends)
+    inner.state = with_x(inner.state, mean)
+    return {**answer, "x": mean, **({"delta": _mean(deltas)} if deltas else {})}
 
 
 def of(setting: Setting) -> Iterator[Defect]:
@@ -178,7 +171,7 @@ def of(setting: Setting) -> Iterator[Defect]:
             session=_pulled_once(anchored),
         )
     if "everyone" not in setting.takes and "noise" not in setting.takes:
-        yield Defect(
-            words="participants are taken one at a time: what the server keeps moves in between, its model at the end",
-            session=_one_at_a_time(setting.options.get("weights") == "examples"),
+        yield stepping(
+            "participants are taken one at a time: what the server keeps moves in between, its model at the end",
+            partial(_one_at_a_time, setting.options.get("weights") == "examples"),
         )

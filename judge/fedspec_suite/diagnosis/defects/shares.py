@@ -18,7 +18,7 @@ from fedspec.algorithms.synchronous import model
 from fedspec.catalogue import Method, Program
 from fedspec.contract import Arrival, Event, Messages, Round
 from fedspec.mixing.weighted import shares, weighted_mean
-from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, around_clients, behind, with_x
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, around_clients, behind, stepping, with_x
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import functions
@@ -43,17 +43,18 @@ Weighed = Callable[[Sequence[Any], Sequence[Row]], Sequence[Any]]
 """Function from the clients' shares and rows to the factors of their changes."""
 
 
-def rows_of(inner: Running, event: Event, s: Scenario, k: int = 0) -> list[Row]:
+def rows_of(inner: Running, event: Event, k: int = 0) -> list[Row]:
     """Clients behind the changes that an event brings."""
+    problem = inner.case.problem
     match event:
         case Messages(messages=sent):
             return [Row(m.steps, m.weight, m.a_norm) for m in sent]
-        case Round(participants=who, steps=steps) if s.case.problem:
+        case Round(participants=who, steps=steps) if problem:
             norm = inner.run.norm if isinstance(inner.run, Method) else lambda h, tau: tau
-            sizes = [s.case.problem.examples[i] for i in who]
+            sizes = [problem.examples[i] for i in who]
             return [Row(tau, n, norm(inner.h, tau)) for tau, n in zip(steps, sizes, strict=True)]
-        case Arrival(client=i, steps=tau, delay=delay) if s.case.problem:
-            return [Row(tau, s.case.problem.examples[i], tau, len(inner.state.versions) - 1 - delay, i, k)]
+        case Arrival(client=i, steps=tau, delay=delay) if problem:
+            return [Row(tau, problem.examples[i], tau, len(inner.state.versions) - 1 - delay, i, k)]
     return []
 
 
@@ -91,7 +92,7 @@ def over_rows(function: FunctionType, instead: Callable[..., Any]) -> Callable[[
         waits: list[Row] = []
 
         def take(inner: Running, event: Event, k: int) -> Any:
-            waits.extend(rows_of(inner, event, s, k))
+            waits.extend(rows_of(inner, event, k))
             x = model(inner.state)
 
             def around(there: Callable[..., Any]) -> Callable[..., Any]:
@@ -217,19 +218,15 @@ def _collides(key: Callable[[Row], Hashable], left: Colliding) -> Weighed:
     return weighed
 
 
-def _models_by_norm(inner: Running, s: Scenario) -> Running:
+def _models_by_norm(inner: Running, event: Event, k: int) -> Any:
     """Normalised averaging of the models, not of their changes: its coefficients do not sum to one."""
-
-    def take(inner: Running, event: Event, k: int) -> Any:
-        rows, x = rows_of(inner, event, s), model(inner.state)
-        p = shares([r.size for r in rows], x, inner.h.weights, [r.steps for r in rows])
-        answer = inner.step(event)
-        total = sum(answer["tau_eff"] * q / r.norm for q, r in zip(p.tolist(), rows, strict=True))
-        after = answer["x"] + (total - 1) * x
-        inner.state = with_x(inner.state, after)
-        return {**answer, "x": after}
-
-    return Stepping(inner, take)
+    rows, x = rows_of(inner, event), model(inner.state)
+    p = shares([r.size for r in rows], x, inner.h.weights, [r.steps for r in rows])
+    answer = inner.step(event)
+    total = sum(answer["tau_eff"] * q / r.norm for q, r in zip(p.tolist(), rows, strict=True))
+    after = answer["x"] + (total - 1) * x
+    inner.state = with_x(inner.state, after)
+    return {**answer, "x": after}
 
 
 def _everywhere(instead: Callable[[Any, Any, Scenario], Any]) -> Callable[[Running, Scenario], Running]:
@@ -308,7 +305,7 @@ def of(setting: Setting) -> Iterator[Defect]:
                 yield Defect(words=f"{whose} {words}", tail="delta", session=averaged(_collides(key, left)))
     elif "tau_eff" in setting.algorithm.shows_at(setting.level) and hasattr(setting.algorithm.run, "server"):
         words = "models, not changes, are averaged by w_i tau_eff / ||a_i||_1, which need not sum to one"
-        yield Defect(words=words, session=_models_by_norm)
+        yield stepping(words, _models_by_norm)
         if setting.level == "round":
             said = "the shares p_i divide by the examples of all clients, not of the participants"
             yield Defect(words=said, tail="w", session=_everywhere(_of_all_clients))

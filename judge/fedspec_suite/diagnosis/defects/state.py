@@ -6,6 +6,7 @@ import inspect
 import typing
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass, replace
+from functools import partial
 from types import FunctionType
 from typing import Any, cast
 
@@ -18,7 +19,7 @@ from fedspec.client.delay import due, updates
 from fedspec.contract import Begin, Event, Messages
 from fedspec.params import layers, shapes
 from fedspec_suite.diagnosis.defects import kept
-from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, part, with_part, with_x
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, part, stepping, with_part, with_x
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
@@ -94,15 +95,11 @@ def _ahead(by: int) -> Callable[[Running, Scenario], Running]:
     return session
 
 
-def _counts(of: Callable[[Event], int]) -> Callable[[Running, Scenario], Running]:
+def _counts(of: Callable[[Event], int], inner: Running, event: Event, k: int) -> Any:
     """The count of events goes up by something else in each."""
-
-    def take(inner: Running, event: Event, k: int) -> Any:
-        if not isinstance(event, Begin):
-            inner.state = with_part(inner.state, "t", part(inner.state, "t") + of(event) - 1)
-        return inner.step(event)
-
-    return lambda inner, s: Stepping(inner, take)
+    if not isinstance(event, Begin):
+        inner.state = with_part(inner.state, "t", part(inner.state, "t") + of(event) - 1)
+    return inner.step(event)
 
 
 def _of_block(inner: Running, s: Scenario) -> Running:
@@ -169,20 +166,16 @@ def _pulls_to_the_model_before(begin: bool) -> Callable[[Running, Scenario], Run
     return lambda inner, s: Stepping(inner, take)
 
 
-def _short_steps(kept: bool) -> Callable[[Running, Scenario], Running]:
+def _short_steps(kept: bool, inner: Running, event: Event, k: int) -> Any:
     """A step that leaves the model where it is does not count as one; nothing else that it changes is kept either."""
-
-    def take(inner: Running, event: Event, k: int) -> Any:
-        before, answer = inner.state, inner.step(event)
-        if isinstance(event, Begin) or not (model(inner.state) == model(before)).all():
-            return answer
-        if kept:
-            inner.state = replace(inner.state, t=before.t)
-            return answer
-        inner.state = before
-        return {n: getattr(before, n, value) for n, value in answer.items()}
-
-    return lambda inner, s: Stepping(inner, take)
+    before, answer = inner.state, inner.step(event)
+    if isinstance(event, Begin) or not (model(inner.state) == model(before)).all():
+        return answer
+    if kept:
+        inner.state = replace(inner.state, t=before.t)
+        return answer
+    inner.state = before
+    return {n: getattr(before, n, value) for n, value in answer.items()}
 
 
 def _short_uncounted(inner: Running, s: Scenario) -> Running:
@@ -234,8 +227,8 @@ def of(setting: Setting) -> Iterator[Defect]:
         if setting.level in {"client", "server"}:
             yield Defect(words="t goes up with each block of the model, which sees its own t", session=_of_block)
         if setting.level != "client":
-            yield Defect(words="t goes up by the number of clients that take part", session=_counts(_sent))
-            yield Defect(words="t goes up by the most local steps of a round", session=_counts(_most_steps))
+            yield stepping("t goes up by the number of clients that take part", partial(_counts, _sent))
+            yield stepping("t goes up by the most local steps of a round", partial(_counts, _most_steps))
     if setting.level == "server":
         words = "what a round with more messages received is read again behind those of a smaller one"
         yield Defect(words=words, session=_left_behind)
@@ -259,11 +252,9 @@ def of(setting: Setting) -> Iterator[Defect]:
             words = "the proximal term pulls to the model that the round before ended with"
             yield Defect(words=words, session=_pulls_to_the_model_before(begin=True))
         if "t" in names and "eps_s" in setting.numbers:
-            yield Defect(words="a step that is not taken is not counted", session=_short_steps(kept=True))
+            yield stepping("a step that is not taken is not counted", partial(_short_steps, True))
             yield Defect(
                 words="a step that is not taken is not counted, but the update of v that it made is",
                 session=_short_uncounted,
             )
-            yield Defect(
-                words="a step that is not taken changes nothing that is kept either", session=_short_steps(kept=False)
-            )
+            yield stepping("a step that is not taken changes nothing that is kept either", partial(_short_steps, False))

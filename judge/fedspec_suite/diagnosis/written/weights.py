@@ -189,7 +189,7 @@ def _rounds(play: Play) -> Iterator[Round]:
     session = play.session({WEIGH: mean.in_place})
     waits: list[Row] = []
     for k, (event, answer) in enumerate(zip(play.s.events, play.answers, strict=False)):
-        waits += rows_of(session, event, play.s, k)
+        waits += rows_of(session, event, k)
         before = {**vars(session)}
 
         def taken(y: Array | None, event: Any = event, before: Any = before) -> Array:
