@@ -76,7 +76,7 @@ def families(setting: Setting) -> Iterator[Family]:
             yield Family(_linked(one, setting.messages, k, "messages are passed through {}, not {}", "messages"))
     if setting.level != "server":
         for words, name in _GRADIENTS.items():
-            yield Family(generic(words, "", lambda v, name=name: regraded(Word(name, v))))  # type: ignore[misc]
+            yield Family(generic(words, "", lambda v, name=name: partial(regraded, Word(name, v))))  # type: ignore[misc]
     decays = any(link.startswith(BEFORE) for link in setting.steps)
     if not decays and setting.level in {"client", "round"}:
         yield Family(_linked(one, (BEFORE, *setting.steps), 0, "{} at a step, which isn't claimed", "steps"))

@@ -90,31 +90,29 @@ def of(setting: Setting) -> Iterator[Defect]:
         yield Defect(words=words, session=_by_itself)
 
 
-def in_flat_blocks(change: Callable[[Running], None]) -> Callable[[Running, Scenario], Running]:
+def in_flat_blocks(change: Callable[[Running], None], inner: Running, s: Scenario) -> Running:
     """Wrap a session so that it is another one in blocks with fewer than two axes, such as biases.
 
     The two are told apart by coordinate, as a rule without lengths and sums allows.
 
     Args:
         change: function that turns a copy of the session into the other one.
+        inner: the session.
+        s: the case.
     """
+    other = copy(inner)
+    if "take" in vars(other):
+        # A copied session's function is bound to that session.
+        other.take = MethodType(inner.take.__func__, other)
+    change(other)
+    flat = np.concatenate([np.full(a.size, a.ndim < 2) for a in s.case.x0.values()])
 
-    def session(inner: Running, s: Scenario) -> Running:
-        other = copy(inner)
-        if "take" in vars(other):
-            # A copied session's function is bound to that session.
-            other.take = MethodType(inner.take.__func__, other)
-        change(other)
-        flat = np.concatenate([np.full(a.size, a.ndim < 2) for a in s.case.x0.values()])
+    def take(inner: Running, event: Event, k: int) -> Any:
+        theirs, mine = other.step(event), inner.step(event)
+        inner.state = other.state = _merged(flat, other.state, inner.state)
+        return _merged(flat, theirs, mine)
 
-        def take(inner: Running, event: Event, k: int) -> Any:
-            theirs, mine = other.step(event), inner.step(event)
-            inner.state = other.state = _merged(flat, other.state, inner.state)
-            return _merged(flat, theirs, mine)
-
-        return Stepping(inner, take)
-
-    return session
+    return Stepping(inner, take)
 
 
 def _merged(where: Any, a: Any, b: Any) -> Any:
@@ -168,30 +166,26 @@ KINDS: Mapping[str, Callable[[Block], Iterator[Block]]] = {
 """Wrong divisions of a block into sets, by the words of the defect; right are its slices along every axis."""
 
 
-def _covered(sets: Callable[[Block], Iterator[Block]], order: int = 1) -> Callable[[Running, Scenario], Running]:
+def _covered(sets: Callable[[Block], Iterator[Block]], order: int, inner: Running, s: Scenario) -> Running:
     """A session whose cover is another."""
-
-    def begin(inner: Running, s: Scenario) -> Running:
-        found, start = [], 0
-        for shape in [*shapes(s.case.x0).values()][::order]:
-            block = np.arange(start, start + int(np.prod(shape))).reshape(shape or (1,))
-            found += [tuple(some.ravel().tolist()) for some in sets(block)]
-            start += block.size
-        cover = Cover(tuple(found), start)
-        if hasattr(inner, "cover"):
-            inner.cover = cover
-            inner.begin(inner.anchor)
-        else:
-            inner.state = replace(inner.state, cover=cover)
-        return inner
-
-    return begin
+    found, start = [], 0
+    for shape in [*shapes(s.case.x0).values()][::order]:
+        block = np.arange(start, start + int(np.prod(shape))).reshape(shape or (1,))
+        found += [tuple(some.ravel().tolist()) for some in sets(block)]
+        start += block.size
+    cover = Cover(tuple(found), start)
+    if hasattr(inner, "cover"):
+        inner.cover = cover
+        inner.begin(inner.anchor)
+    else:
+        inner.state = replace(inner.state, cover=cover)
+    return inner
 
 
 def other_covers(setting: Setting) -> Iterator[Defect]:
     """Yield the defects of wrong covers, if the claimed cover is by axes."""
     if setting.options.get("cover") == "axes":
         for words, sets in KINDS.items():
-            yield Defect(words=words, tail="nu", session=_covered(sets))
+            yield Defect(words=words, tail="nu", session=partial(_covered, sets, 1))
         words = "the cover takes the blocks of the model in the reverse order"
-        yield Defect(words=words, tail="nu", session=_covered(_slices, order=-1))
+        yield Defect(words=words, tail="nu", session=partial(_covered, _slices, -1))

@@ -134,14 +134,14 @@ def _of_models(setting: Setting) -> Iterator[Defect]:
             continue
         if name == BEFORE and setting.level == "client":
             words = f"{link} leaves out blocks with fewer than two axes"
-            yield Defect(words=words, session=in_flat_blocks(_without_decay))
+            yield Defect(words=words, session=partial(in_flat_blocks, _without_decay))
         coupled = with_both(rest, (*setting.gradients, f"decay {numbers[0]}"))
         yield Defect(words=f"decay {numbers[0]} is added to the gradient (coupled), not {link}", given=coupled)
     for link in setting.gradients:
         name, _, number = link.partition(" ")
         if name == "decay" and setting.level == "client":
             words = f"{link} of gradients leaves out blocks with fewer than two axes"
-            yield Defect(words=words, session=in_flat_blocks(partial(_undecayed, link)))
+            yield Defect(words=words, session=partial(in_flat_blocks, partial(_undecayed, link)))
         if name == "decay" and not setting.steps:
             rest = tuple(other for other in setting.gradients if other != link)
             words = f"{BEFORE} {number} moves the model, not {link} its gradient"

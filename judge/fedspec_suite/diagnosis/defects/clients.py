@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from types import FunctionType
 from typing import Any, cast
 
@@ -139,23 +139,20 @@ _DATA: Mapping[str, Callable[[int, Sequence[int]], int]] = {
 """The client whose objective a participant minimises, by its place in the round."""
 
 
-def _data_of(other: Callable[[int, Sequence[int]], int]) -> Callable[[Running, Event, int], Any]:
-    def take(inner: Running, event: Event, k: int) -> Any:
-        if not isinstance(event, Round):
-            return inner.step(event)
-        S = event.participants
-        of = list(range(len(inner.problem.e if hasattr(inner, "problem") else inner.clients)))
-        for place, i in enumerate(S):
-            of[i] = other(place, S)
-        kept = {n: getattr(inner, n) for n in ("problem", "clients") if hasattr(inner, n)}
-        for n, v in kept.items():
-            setattr(inner, n, [v[i] for i in of] if n == "clients" else replace(v, H=v.H[of], e=v.e[of]))
-        answer = inner.step(event)
-        for n, v in kept.items():
-            setattr(inner, n, v)
-        return answer
-
-    return take
+def _data_of(other: Callable[[int, Sequence[int]], int], inner: Running, event: Event, k: int) -> Any:
+    if not isinstance(event, Round):
+        return inner.step(event)
+    S = event.participants
+    of = list(range(len(inner.problem.e if hasattr(inner, "problem") else inner.clients)))
+    for place, i in enumerate(S):
+        of[i] = other(place, S)
+    kept = {n: getattr(inner, n) for n in ("problem", "clients") if hasattr(inner, n)}
+    for n, v in kept.items():
+        setattr(inner, n, [v[i] for i in of] if n == "clients" else replace(v, H=v.H[of], e=v.e[of]))
+    answer = inner.step(event)
+    for n, v in kept.items():
+        setattr(inner, n, v)
+    return answer
 
 
 def _by_place(there: Callable[..., Any]) -> Callable[..., Any]:
@@ -200,7 +197,7 @@ def confused(setting: Setting) -> Iterator[Defect]:
         yield _sizes("every client counts one example more than it has", lambda n: n + 1)
     if setting.level == "round":
         for words, other in _DATA.items():
-            yield stepping(words, _data_of(other))
+            yield stepping(words, partial(_data_of, other))
     called = {n for f in functions(setting.algorithm, setting.level) for n in names(f)}
     if setting.level == "round" and {"each", "put"} <= called and "everyone" not in setting.takes:
         each, put = (cast(FunctionType, f) for f in (population.each, arith.put))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from fedspec.algorithms.synchronous import model
@@ -12,19 +13,15 @@ from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
 
-def _scaled(factor: int) -> Callable[[Running, Event, int], Any]:
+def _scaled(factor: int, inner: Running, event: Event, k: int) -> Any:
     """Every step of the model is multiplied by a factor."""
-
-    def take(inner: Running, event: Event, k: int) -> Any:
-        if isinstance(event, Begin):
-            return inner.step(event)
-        before = model(inner.state)
-        answer = inner.step(event)
-        x = before + factor * (model(inner.state) - before)
-        inner.state = with_x(inner.state, x)
-        return {**answer, "x": x}
-
-    return take
+    if isinstance(event, Begin):
+        return inner.step(event)
+    before = model(inner.state)
+    answer = inner.step(event)
+    x = before + factor * (model(inner.state) - before)
+    inner.state = with_x(inner.state, x)
+    return {**answer, "x": x}
 
 
 def _lost(inner: Running, event: Event, k: int) -> Any:
@@ -42,24 +39,18 @@ def _allocates(inner: Running, event: Event, k: int) -> Any:
     return {**answer, "x": before}
 
 
-def _averages(rated: bool, kept: bool) -> Callable[[Running, Event, int], Any]:
+def _averages(rated: bool, kept: bool, inner: Running, event: Event, k: int) -> Any:
     """The first event moves the model by the mean change, whatever the rule makes of it.
 
-    Args:
-        rated: True: the model moves by eta times that change.
-        kept: True: the state is kept as the rule makes it; False: it stays as it was.
+    If ``rated``, it moves by eta times that change. If ``kept``, the state is as the rule makes it, else as it was.
     """
-
-    def take(inner: Running, event: Event, k: int) -> Any:
-        before = inner.state
-        answer = inner.step(event)
-        if k or "delta" not in answer:
-            return answer
-        x = model(before) + (inner.h.eta if rated else 1) * answer["delta"]
-        inner.state = with_x(inner.state if kept else before, x)
-        return {**answer, "x": x} if kept else {"x": x, "delta": answer["delta"]}
-
-    return take
+    before = inner.state
+    answer = inner.step(event)
+    if k or "delta" not in answer:
+        return answer
+    x = model(before) + (inner.h.eta if rated else 1) * answer["delta"]
+    inner.state = with_x(inner.state if kept else before, x)
+    return {**answer, "x": x} if kept else {"x": x, "delta": answer["delta"]}
 
 
 def _twice(inner: Running, event: Event, k: int) -> Any:
@@ -104,14 +95,14 @@ def of(setting: Setting) -> Iterator[Defect]:
     yield Defect(words="every answer is one event late", session=_late)
     yield stepping("the model never moves", _still)
     yield stepping("every answer is zero", _zero)
-    yield stepping("every step goes the wrong way", _scaled(-1), "step")
-    yield stepping("every step is doubled", _scaled(2), "step")
+    yield stepping("every step goes the wrong way", partial(_scaled, -1), "step")
+    yield stepping("every step is doubled", partial(_scaled, 2), "step")
     yield stepping("the first event is lost: the model and the state stay", _lost)
     yield stepping("the first event moves the state, not the model", _allocates)
     for rate in ("Delta itself", "eta times Delta") if "eta" in setting.numbers else ("Delta itself",):
         by, rated = f"the first event moves the model by {rate}", rate != "Delta itself"
-        yield stepping(f"{by}; the state begins with the second", _averages(rated, kept=False))
-        yield stepping(f"{by}; the state is as specified", _averages(rated, kept=True))
+        yield stepping(f"{by}; the state begins with the second", partial(_averages, rated, False))
+        yield stepping(f"{by}; the state is as specified", partial(_averages, rated, True))
     yield stepping("every event is taken twice", _twice)
     yield stepping("the first event is taken twice", _first_twice)
     yield stepping("every second event is lost", _odd)

@@ -38,24 +38,21 @@ since the round, or the session, began.
 """
 
 
-def _kept(name: str, change: Callable[[], Changed]) -> Callable[[Running, Scenario], Running]:
-    def session(inner: Running, s: Scenario) -> Running:
-        changed, since = change(), [0]
+def _kept(name: str, change: Callable[[], Changed], inner: Running, s: Scenario) -> Running:
+    changed, since = change(), [0]
 
-        def take(inner: Running, event: Event, k: int) -> Any:
-            before = part(inner.state, name)
-            answer = inner.step(event)
-            if isinstance(event, Begin):
-                since[0] = 0
-                return answer
-            after = changed(before, part(inner.state, name), since[0])
-            since[0] += 1
-            inner.state = with_part(inner.state, name, after)
-            return with_shown(answer, name, after, event)
+    def take(inner: Running, event: Event, k: int) -> Any:
+        before = part(inner.state, name)
+        answer = inner.step(event)
+        if isinstance(event, Begin):
+            since[0] = 0
+            return answer
+        after = changed(before, part(inner.state, name), since[0])
+        since[0] += 1
+        inner.state = with_part(inner.state, name, after)
+        return with_shown(answer, name, after, event)
 
-        return Stepping(inner, take)
-
-    return session
+    return Stepping(inner, take)
 
 
 def _frozen() -> Changed:
@@ -80,46 +77,38 @@ def _every_second() -> Changed:
     return after
 
 
-def _late(name: str) -> Callable[[Running, Scenario], Running]:
+def _late(name: str, inner: Running, s: Scenario) -> Running:
     """The field is kept as it should be, and what it changes by is seen by the rule an event too late."""
+    true: list[Any] = [None]
 
-    def session(inner: Running, s: Scenario) -> Running:
-        true: list[Any] = [None]
+    def take(inner: Running, event: Event, k: int) -> Any:
+        seen = part(inner.state, name)
+        answer = inner.step(event)
+        if isinstance(event, Begin):
+            true[0] = None
+            return answer
+        before = seen if true[0] is None else true[0]
+        true[0] = before + (part(inner.state, name) - seen)
+        inner.state = with_part(inner.state, name, before)
+        return with_shown(answer, name, true[0], event)
 
-        def take(inner: Running, event: Event, k: int) -> Any:
-            seen = part(inner.state, name)
-            answer = inner.step(event)
-            if isinstance(event, Begin):
-                true[0] = None
-                return answer
-            before = seen if true[0] is None else true[0]
-            true[0] = before + (part(inner.state, name) - seen)
-            inner.state = with_part(inner.state, name, before)
-            return with_shown(answer, name, true[0], event)
-
-        return Stepping(inner, take)
-
-    return session
+    return Stepping(inner, take)
 
 
-def _absent(name: str) -> Callable[[Running, Scenario], Running]:
+def _absent(name: str, inner: Running, s: Scenario) -> Running:
     """Lose the value that is kept of a client in a round without the client."""
+    start = part(inner.state, name)
 
-    def session(inner: Running, s: Scenario) -> Running:
-        start = part(inner.state, name)
+    def take(inner: Running, event: Event, k: int) -> Any:
+        answer = inner.step(event)
+        if not isinstance(event, Round):
+            return answer
+        S = list(dict.fromkeys(event.participants))
+        after = put(start, S, part(inner.state, name)[S])
+        inner.state = with_part(inner.state, name, after)
+        return with_shown(answer, name, after, event)
 
-        def take(inner: Running, event: Event, k: int) -> Any:
-            answer = inner.step(event)
-            if not isinstance(event, Round):
-                return answer
-            S = list(dict.fromkeys(event.participants))
-            after = put(start, S, part(inner.state, name)[S])
-            inner.state = with_part(inner.state, name, after)
-            return with_shown(answer, name, after, event)
-
-        return Stepping(inner, take)
-
-    return session
+    return Stepping(inner, take)
 
 
 def _shared(name: str, of: Callable[[Any], Any], everyone: bool, inner: Running, event: Event, k: int) -> Any:
@@ -162,25 +151,21 @@ def _overwritten(shown: str, name: str, inner: Running, event: Event, k: int) ->
     return answer
 
 
-def _rescaled(name: str, by: str) -> Callable[[Running, Scenario], Running]:
+def _rescaled(name: str, by: str, inner: Running, s: Scenario) -> Running:
     """Multiply the kept value by this event's number and divide it by that of the event before."""
+    before: list[Any] = []
 
-    def session(inner: Running, s: Scenario) -> Running:
-        before: list[Any] = []
-
-        def take(inner: Running, event: Event, k: int) -> Any:
-            if isinstance(event, Begin):
-                return inner.step(event)
-            state = inner.state
-            # What the number is comes out when the event is taken.
-            now = inner.step(event)[by]
-            inner.state = with_part(state, name, part(state, name) * now / (before[-1] if before else now))
-            before.append(now)
+    def take(inner: Running, event: Event, k: int) -> Any:
+        if isinstance(event, Begin):
             return inner.step(event)
+        state = inner.state
+        # What the number is comes out when the event is taken.
+        now = inner.step(event)[by]
+        inner.state = with_part(state, name, part(state, name) * now / (before[-1] if before else now))
+        before.append(now)
+        return inner.step(event)
 
-        return Stepping(inner, take)
-
-    return session
+    return Stepping(inner, take)
 
 
 def _instead(inner: Running, of_client: OfClient) -> Any:
@@ -188,34 +173,30 @@ def _instead(inner: Running, of_client: OfClient) -> Any:
     return inner.spec.behind({cast(FunctionType, population.each): around_clients(of_client)})
 
 
-def _one_by_one(name: str) -> Callable[[Running, Event, int], Any]:
+def _one_by_one(name: str, inner: Running, event: Event, k: int) -> Any:
     """The round is run once for each participant, with the rows of those before it as they came out; then as a whole.
 
     The server makes its step of what the clients sent, from what was kept before the round. What is shown with a row
     for each client, and is not kept, is what each of them met.
     """
-
-    def take(inner: Running, event: Event, k: int) -> Any:
-        if not isinstance(event, Round) or len(event.participants) < 2:
-            return inner.step(event)
-        before, sent = inner.state, []
-        rows = getattr(before, name)
-        met: dict[str, Any] = {}
-        for j, i in enumerate(event.participants):
-            out: list[Any] = []
-            inner.state = replace(before, **{name: rows})
-            with _instead(inner, lambda client, *_, out=out: _noting(client, out)):
-                shown = inner.step(event)
-            for n, value in shown.items():
-                if not hasattr(before, n) and np.shape(value) == np.shape(rows):
-                    met[n] = put(met.get(n, value), [i], value[[i]])
-            sent.append(out[j])
-            rows = put(rows, [i], getattr(inner.state, name)[[i]])
-        inner.state, turn = before, count()
-        with _instead(inner, lambda *_: lambda *given, **named: sent[next(turn)]):
-            return {**inner.step(event), **met}
-
-    return take
+    if not isinstance(event, Round) or len(event.participants) < 2:
+        return inner.step(event)
+    before, sent = inner.state, []
+    rows = getattr(before, name)
+    met: dict[str, Any] = {}
+    for j, i in enumerate(event.participants):
+        out: list[Any] = []
+        inner.state = replace(before, **{name: rows})
+        with _instead(inner, lambda client, *_, out=out: _noting(client, out)):
+            shown = inner.step(event)
+        for n, value in shown.items():
+            if not hasattr(before, n) and np.shape(value) == np.shape(rows):
+                met[n] = put(met.get(n, value), [i], value[[i]])
+        sent.append(out[j])
+        rows = put(rows, [i], getattr(inner.state, name)[[i]])
+    inner.state, turn = before, count()
+    with _instead(inner, lambda *_: lambda *given, **named: sent[next(turn)]):
+        return {**inner.step(event), **met}
 
 
 def _noting(client: Callable[..., Any], out: list[Any]) -> Callable[..., Any]:
@@ -232,7 +213,7 @@ def overwritten(setting: Setting, names: tuple[str, ...]) -> Iterator[Defect]:
         return
     for n in names:
         words = f"{n} of a client is written when it is done, and those behind it in the round see the new one"
-        yield stepping(words, _one_by_one(n), n)
+        yield stepping(words, partial(_one_by_one, n), n)
 
 
 def of(setting: Setting, names: tuple[str, ...]) -> Iterator[Defect]:
@@ -245,12 +226,12 @@ def of(setting: Setting, names: tuple[str, ...]) -> Iterator[Defect]:
             if m != n:
                 as_other = began(n, lambda inner, m=m: part(inner.state, m))  # type: ignore[misc]
                 yield Defect(words=f"{n} starts as {m} does", tail=n, session=as_other)
-        yield Defect(words=f"{n} stays as the first event leaves it", tail=n, session=_kept(n, _frozen))
-        yield Defect(words=f"{n} is forgotten at every second event", tail=n, session=_kept(n, _every_second))
+        yield Defect(words=f"{n} stays as the first event leaves it", tail=n, session=partial(_kept, n, _frozen))
+        yield Defect(words=f"{n} is forgotten at every second event", tail=n, session=partial(_kept, n, _every_second))
         yield Defect(words=f"{n} starts as the model", tail=n, session=began(n, lambda inner: model(inner.state)))
-        yield Defect(words=f"{n} is seen one event late", tail=n, session=_late(n))
+        yield Defect(words=f"{n} is seen one event late", tail=n, session=partial(_late, n))
         if setting.level == "round":
-            yield Defect(words=f"{n} of a client that sits out is forgotten", tail=n, session=_absent(n))
+            yield Defect(words=f"{n} of a client that sits out is forgotten", tail=n, session=partial(_absent, n))
             mean = f"the mean of {n} over the participants is kept of"
             yield stepping(f"{mean} each of them", partial(_shared, n, _mean, False), n)
             yield stepping(f"{mean} every client", partial(_shared, n, _mean, True), n)
@@ -260,7 +241,7 @@ def of(setting: Setting, names: tuple[str, ...]) -> Iterator[Defect]:
             yield Defect(
                 words=f"tau_eff of the round multiplies all of {n}, what was kept before too",
                 tail=n,
-                session=_rescaled(n, "tau_eff"),
+                session=partial(_rescaled, n, "tau_eff"),
             )
     for n in setting.algorithm.shows_at(setting.level):
         if n.removesuffix("_t") in setting.numbers and n.endswith("_t"):

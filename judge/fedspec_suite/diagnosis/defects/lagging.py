@@ -6,7 +6,7 @@ import inspect
 import typing
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from types import FunctionType
 from typing import Any
 
@@ -32,68 +32,60 @@ def _kept_by(function: FunctionType) -> str:
     return first if first in made and first != "x" and hints.get(first) == hints.get("return") == Vector else ""
 
 
-def _lagging(function: FunctionType) -> Callable[[Running, Scenario], Running]:
+def _lagging(function: FunctionType, inner: Running, s: Scenario) -> Running:
     """The rule gets its inputs an event late, and zeros at first."""
+    told: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
 
-    def session(inner: Running, s: Scenario) -> Running:
-        told: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+    def take(inner: Running, event: Event, k: int) -> Any:
+        calls = [0]
 
-        def take(inner: Running, event: Event, k: int) -> Any:
-            calls = [0]
+        def lagging(there: Callable[..., Any]) -> Callable[..., Any]:
+            @wraps(there)
+            def rule(kept: Any, *given: Any, **named: Any) -> Any:
+                calls[0] += 1
+                if calls[0] > 1:
+                    raise ValueError(f"{function.__name__} runs several times in an event: none is the one before")
+                told.append((given, named))
+                before = told[-2] if len(told) > 1 else (tuple(_nothing(a) for a in given), named)
+                return there(kept, *before[0], **before[1])
 
-            def lagging(there: Callable[..., Any]) -> Callable[..., Any]:
-                @wraps(there)
-                def rule(kept: Any, *given: Any, **named: Any) -> Any:
-                    calls[0] += 1
-                    if calls[0] > 1:
-                        raise ValueError(f"{function.__name__} runs several times in an event: none is the one before")
-                    told.append((given, named))
-                    before = told[-2] if len(told) > 1 else (tuple(_nothing(a) for a in given), named)
-                    return there(kept, *before[0], **before[1])
+            return rule
 
-                return rule
+        with inner.spec.behind({function: lagging}):
+            return inner.step(event)
 
-            with inner.spec.behind({function: lagging}):
-                return inner.step(event)
-
-        return Stepping(inner, take)
-
-    return session
+    return Stepping(inner, take)
 
 
 def _nothing(value: Any) -> Any:
     return value * 0 if isinstance(value, np.ndarray) else value
 
 
-def _seen(counting: Sequence[FunctionType]) -> Callable[[Running, Scenario], Running]:
+def _seen(counting: Sequence[FunctionType], inner: Running, s: Scenario) -> Running:
     """The number of all clients leaves out the clients that never took part."""
+    there: dict[int, None] = {}
+    shares = getattr(inner.state, "p", None)
+    everybody = s.case.population or (len(s.case.problem.examples) if s.case.problem else 0)
 
-    def session(inner: Running, s: Scenario) -> Running:
-        there: dict[int, None] = {}
-        shares = getattr(inner.state, "p", None)
-        everybody = s.case.population or (len(s.case.problem.examples) if s.case.problem else 0)
+    def counted(rule: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(rule)
+        def run(*given: Any, **named: Any) -> Any:
+            if named.get("clients") == everybody:
+                named["clients"] = len(there)
+            return rule(*given, **named)
 
-        def counted(rule: Callable[..., Any]) -> Callable[..., Any]:
-            @wraps(rule)
-            def run(*given: Any, **named: Any) -> Any:
-                if named.get("clients") == everybody:
-                    named["clients"] = len(there)
-                return rule(*given, **named)
+        return run
 
-            return run
+    def take(inner: Running, event: Event, k: int) -> Any:
+        there.update(dict.fromkeys(clients_of(event)))
+        if shares is not None:
+            inner.state = replace(inner.state, p=shares / sum(shares[i] for i in there))
+        if hasattr(inner.state, "clients"):
+            inner.state = replace(inner.state, clients=len(there))
+        with inner.spec.behind(dict.fromkeys(counting, counted)):
+            return inner.step(event)
 
-        def take(inner: Running, event: Event, k: int) -> Any:
-            there.update(dict.fromkeys(clients_of(event)))
-            if shares is not None:
-                inner.state = replace(inner.state, p=shares / sum(shares[i] for i in there))
-            if hasattr(inner.state, "clients"):
-                inner.state = replace(inner.state, clients=len(there))
-            with inner.spec.behind(dict.fromkeys(counting, counted)):
-                return inner.step(event)
-
-        return Stepping(inner, take)
-
-    return session
+    return Stepping(inner, take)
 
 
 def clients_of(event: Event) -> tuple[int, ...]:
@@ -113,11 +105,12 @@ def of(setting: Setting) -> Iterator[Defect]:
     found = functions(setting.algorithm, setting.level)
     for f in found:
         if name := _kept_by(f):
-            yield Defect(words=f"{name} takes what came in the round before", tail=name, session=_lagging(f))
+            words = f"{name} takes what came in the round before"
+            yield Defect(words=words, tail=name, session=partial(_lagging, f))
     if not setting.everyone and "everyone" not in setting.takes:
         counting = [f for f in found if "clients" in inspect.signature(inspect.unwrap(f)).parameters]
         yield Defect(
             words="the number of all clients is that of those seen so far",
             tail="c",
-            session=_seen([f for f in counting if f.__module__.startswith("fedspec.mixing.")]),
+            session=partial(_seen, [f for f in counting if f.__module__.startswith("fedspec.mixing.")]),
         )

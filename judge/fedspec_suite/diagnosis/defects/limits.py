@@ -20,29 +20,25 @@ from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import functions
 
 
-def regraded(link: Word) -> Callable[[Running, Scenario], Running]:
+def regraded(link: Word, inner: Running, s: Scenario) -> Running:
     """Wrap a session so that every gradient passes a link, in a solver or in the clients of a round."""
+    blocks = layers(shapes(s.case.x0))
 
-    def session(inner: Running, s: Scenario) -> Running:
-        blocks = layers(shapes(s.case.x0))
+    def oracle(gradient: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda k, y: applied(link, gradient(k, y), y, blocks)
 
-        def oracle(gradient: Callable[..., Any]) -> Callable[..., Any]:
-            return lambda k, y: applied(link, gradient(k, y), y, blocks)
+    if hasattr(inner, "solver"):
+        rule = inner.solver.rule
 
-        if hasattr(inner, "solver"):
-            rule = inner.solver.rule
+        @wraps(rule)
+        def other(**given: Any) -> Any:
+            x = model(given["state"] if "state" in given else given["x"])
+            return rule(**{**given, "g": applied(link, given["g"], x, blocks)})
 
-            @wraps(rule)
-            def other(**given: Any) -> Any:
-                x = model(given["state"] if "state" in given else given["x"])
-                return rule(**{**given, "g": applied(link, given["g"], x, blocks)})
-
-            inner.solver = replace(inner.solver, rule=other)
-        elif hasattr(inner, "clients"):
-            inner.clients = [oracle(g) for g in inner.clients]
-        return inner
-
-    return session
+        inner.solver = replace(inner.solver, rule=other)
+    elif hasattr(inner, "clients"):
+        inner.clients = [oracle(g) for g in inner.clients]
+    return inner
 
 
 HOW = {

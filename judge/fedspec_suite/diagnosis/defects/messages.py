@@ -102,24 +102,20 @@ def _earlier(name: str, which: int) -> Callable[[Running, Scenario], Running]:
     return session
 
 
-def _remembered(name: str, always: bool) -> Callable[[Running, Scenario], Running]:
+def _remembered(name: str, always: bool, inner: Running, s: Scenario) -> Running:
     """A number that comes with a message is the one that its client sent first, or the time before."""
+    known: dict[int, Any] = {}
 
-    def session(inner: Running, s: Scenario) -> Running:
-        known: dict[int, Any] = {}
+    def old(m: ClientMessage) -> ClientMessage:
+        before = known.get(m.client, getattr(m, name))
+        known[m.client] = before if always else getattr(m, name)
+        return replace(m, **{name: before})
 
-        def old(m: ClientMessage) -> ClientMessage:
-            before = known.get(m.client, getattr(m, name))
-            known[m.client] = before if always else getattr(m, name)
-            return replace(m, **{name: before})
+    def take(inner: Running, event: Event, k: int) -> Any:
+        assert isinstance(event, contract.Messages)
+        return inner.step(replace(event, messages=tuple(map(old, event.messages))))
 
-        def take(inner: Running, event: Event, k: int) -> Any:
-            assert isinstance(event, contract.Messages)
-            return inner.step(replace(event, messages=tuple(map(old, event.messages))))
-
-        return Stepping(inner, take)
-
-    return session
+    return Stepping(inner, take)
 
 
 def _divided(
@@ -193,7 +189,7 @@ def _of_clients(setting: Setting, by: str) -> Iterator[Defect]:
     for name, words in NUMBERS.items():
         if read[name]:
             for always, when in ((True, "as it was in the first message of its client"), (False, LAST)):
-                yield Defect(words=f"{words} is {when}", session=_remembered(name, always))
+                yield Defect(words=f"{words} is {when}", session=partial(_remembered, name, always))
 
 
 NUMBERS = {"weight": "n_i", "steps": "tau_i", "a_norm": "||a_i||_1", "loss": "F_i"}

@@ -74,7 +74,7 @@ def of(setting: Setting) -> Iterator[Defect]:
             yield _over_clients(n)
         elif domain.holds(0.0):
             words = f"{n} is 0 in blocks with fewer than two axes"
-            yield Defect(words=words, session=in_flat_blocks(partial(_zero, n)), about=n)
+            yield Defect(words=words, session=partial(in_flat_blocks, partial(_zero, n)), about=n)
         yield _other(f"{n} is squared", n, lambda h, n=n: h[n] ** 2)  # type: ignore[misc]
         yield _other(f"the root of {n} is taken", n, lambda h, n=n: h[n] ** 0.5)  # type: ignore[misc]
         if domain is DECAY:

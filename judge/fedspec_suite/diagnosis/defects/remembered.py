@@ -10,7 +10,7 @@ import inspect
 import typing
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import wraps
+from functools import partial, wraps
 from types import FunctionType
 from typing import Any
 
@@ -53,51 +53,47 @@ OWN, ROUND, EVER = "when its next round begins", "from client to client, anew in
 """Words for the life of a solver's state, and for the clients that share it."""
 
 
-def _lives_on(solvers: Sequence[Solver], names: Sequence[str], how: str) -> Callable[[Running, Scenario], Running]:
+def _lives_on(solvers: Sequence[Solver], names: Sequence[str], how: str, inner: Running, s: Scenario) -> Running:
     """Fields of a client's solver begin a round as the client's last round, or the client before, left the fields."""
+    kept: dict[Any, Any] = {}
+    now: list[Any] = [None]
+    who: Iterator[int] = iter(())
 
-    def session(inner: Running, s: Scenario) -> Running:
-        kept: dict[Any, Any] = {}
-        now: list[Any] = [None]
-        who: Iterator[int] = iter(())
+    def begun(anew: Any) -> Any:
+        now[0] = next(who, None)
+        before = kept.get((now[0], type(anew)))
+        shared = [n for n in names if hasattr(before, n) and hasattr(anew, n)]
+        return replace(anew, **{n: getattr(before, n) for n in shared}) if shared else anew
 
-        def begun(anew: Any) -> Any:
-            now[0] = next(who, None)
-            before = kept.get((now[0], type(anew)))
-            shared = [n for n in names if hasattr(before, n) and hasattr(anew, n)]
-            return replace(anew, **{n: getattr(before, n) for n in shared}) if shared else anew
+    def begins(there: Callable[..., Any]) -> Callable[..., Any]:
+        return wraps(there)(lambda *given, **named: begun(there(*given, **named)))
 
-        def begins(there: Callable[..., Any]) -> Callable[..., Any]:
-            return wraps(there)(lambda *given, **named: begun(there(*given, **named)))
+    def steps(by_count: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        def around(there: Callable[..., Any]) -> Callable[..., Any]:
+            @wraps(there)
+            def step(state: Any, *given: Any, **named: Any) -> Any:
+                # Where a solver is begun without a function of its own, its count says that it is.
+                new = by_count and getattr(state, "t", None) == 0
+                after = there(begun(state) if new else state, *given, **named)
+                kept[now[0], type(after)] = after
+                return after
 
-        def steps(by_count: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-            def around(there: Callable[..., Any]) -> Callable[..., Any]:
-                @wraps(there)
-                def step(state: Any, *given: Any, **named: Any) -> Any:
-                    # Where a solver is begun without a function of its own, its count says that it is.
-                    new = by_count and getattr(state, "t", None) == 0
-                    after = there(begun(state) if new else state, *given, **named)
-                    kept[now[0], type(after)] = after
-                    return after
+            return step
 
-                return step
+        return around
 
-            return around
+    around: dict[FunctionType, Any] = {solver.begin: begins for solver in solvers if solver.begin}
+    around |= {f: steps(not solver.begin) for solver in solvers for f in solver.steps}
 
-        around: dict[FunctionType, Any] = {solver.begin: begins for solver in solvers if solver.begin}
-        around |= {f: steps(not solver.begin) for solver in solvers for f in solver.steps}
+    def take(inner: Running, event: Event, k: int) -> Any:
+        nonlocal who
+        who = iter(_computing(event) if how == OWN else ())
+        if how == ROUND:
+            kept.clear()
+        with inner.spec.behind(around):
+            return inner.step(event)
 
-        def take(inner: Running, event: Event, k: int) -> Any:
-            nonlocal who
-            who = iter(_computing(event) if how == OWN else ())
-            if how == ROUND:
-                kept.clear()
-            with inner.spec.behind(around):
-                return inner.step(event)
-
-        return Stepping(inner, take)
-
-    return session
+    return Stepping(inner, take)
 
 
 def _computing(event: Event) -> tuple[int, ...]:
@@ -111,34 +107,30 @@ def _computing(event: Event) -> tuple[int, ...]:
 
 
 def _pulled(
-    found: Sequence[FunctionType], to_which: Callable[[list[Any]], Any]
-) -> Callable[[Running, Scenario], Running]:
+    found: Sequence[FunctionType], to_which: Callable[[list[Any]], Any], inner: Running, s: Scenario
+) -> Running:
     """The proximal term pulls to one of the models that the events so far have found."""
+    met: list[Any] = []
 
-    def session(inner: Running, s: Scenario) -> Running:
-        met: list[Any] = []
+    def take(inner: Running, event: Event, k: int) -> Any:
+        met.append(model(inner.state))
+        to = to_which(met)
 
-        def take(inner: Running, event: Event, k: int) -> Any:
-            met.append(model(inner.state))
-            to = to_which(met)
+        def anchored(there: Callable[..., Any]) -> Callable[..., Any]:
+            names = inspect.signature(there)
 
-            def anchored(there: Callable[..., Any]) -> Callable[..., Any]:
-                names = inspect.signature(there)
+            @wraps(there)
+            def step(*given: Any, **named: Any) -> Any:
+                bound = names.bind(*given, **named)
+                bound.arguments["anchor"] = to
+                return there(*bound.args, **bound.kwargs)
 
-                @wraps(there)
-                def step(*given: Any, **named: Any) -> Any:
-                    bound = names.bind(*given, **named)
-                    bound.arguments["anchor"] = to
-                    return there(*bound.args, **bound.kwargs)
+            return step
 
-                return step
+        with inner.spec.behind(dict.fromkeys(found, anchored)):
+            return inner.step(event)
 
-            with inner.spec.behind(dict.fromkeys(found, anchored)):
-                return inner.step(event)
-
-        return Stepping(inner, take)
-
-    return session
+    return Stepping(inner, take)
 
 
 def of(setting: Setting) -> Iterator[Defect]:
@@ -149,21 +141,22 @@ def of(setting: Setting) -> Iterator[Defect]:
     for some in [names, *((n,) for n in names if len(names) > 1)] if names else ():
         said = "what" if some == names else "the count of steps" if some == ("t",) else some[0]
         of_solver = f"{said} a client's solver keeps" if some == names else f"{said} of a client's solver"
-        yield Defect(words=f"{of_solver} lives on {OWN}", session=_lives_on(solvers, some, OWN))
+        yield Defect(words=f"{of_solver} lives on {OWN}", session=partial(_lives_on, solvers, some, OWN))
         for how in (ROUND, EVER):
-            yield Defect(words=f"{of_solver} goes on {how}", session=_lives_on(solvers, some, how))
+            yield Defect(words=f"{of_solver} goes on {how}", session=partial(_lives_on, solvers, some, how))
     anchored = [f for f in found if "anchor" in inspect.signature(f).parameters]
     if anchored:
         yield Defect(
-            words="the proximal term pulls to the very first model", session=_pulled(anchored, lambda met: met[0])
+            words="the proximal term pulls to the very first model",
+            session=partial(_pulled, anchored, lambda met: met[0]),
         )
     if anchored and setting.algorithm.event != "arrival":
         yield Defect(
             words="the proximal term pulls to the model of the round before",
-            session=_pulled(anchored, lambda met: met[-2:][0]),
+            session=partial(_pulled, anchored, lambda met: met[-2:][0]),
         )
     if anchored and setting.algorithm.event == "arrival":
         yield Defect(
             words="the proximal term pulls to the server's present model, not to the one downloaded",
-            session=_pulled(anchored, lambda met: met[-1]),
+            session=partial(_pulled, anchored, lambda met: met[-1]),
         )

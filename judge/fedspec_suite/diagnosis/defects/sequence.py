@@ -72,57 +72,47 @@ def _last_run_counts(client: Callable[..., Any], plan: Any, x: Any) -> Callable[
     return one
 
 
-def _shows_mean(sends: str) -> Callable[[Running, Scenario], Running]:
+def _shows_mean(sends: str, inner: Running, s: Scenario) -> Running:
     """The answer shows the mean of the clients' models, not the model that the server continues from."""
+    ends: list[Any] = []
 
-    def session(inner: Running, s: Scenario) -> Running:
-        ends: list[Any] = []
+    def of_client(client: Callable[..., Any], plan: Any, x: Any) -> Callable[..., Any]:
+        ends.clear()
 
-        def of_client(client: Callable[..., Any], plan: Any, x: Any) -> Callable[..., Any]:
-            ends.clear()
+        def one(*given: Any, **named: Any) -> Any:
+            out = client(*given, **named)
+            first = out[0] if isinstance(out, tuple) else out
+            ends.append(x + first if sends == "change" else first)
+            return out
 
-            def one(*given: Any, **named: Any) -> Any:
-                out = client(*given, **named)
-                first = out[0] if isinstance(out, tuple) else out
-                ends.append(x + first if sends == "change" else first)
-                return out
+        return one
 
-            return one
+    def take(inner: Running, event: Event, k: int) -> Any:
+        answer = inner.step(event)
+        return {**answer, "x": sum(ends[1:], ends[0]) / len(ends)}
 
-        watched = _each(of_client)(inner, s)
-
-        def take(inner: Running, event: Event, k: int) -> Any:
-            answer = inner.step(event)
-            return {**answer, "x": sum(ends[1:], ends[0]) / len(ends)}
-
-        return Stepping(watched, take)
-
-    return session
+    return Stepping(_each(of_client)(inner, s), take)
 
 
-def _pulled_once(anchored: Sequence[FunctionType]) -> Callable[[Running, Scenario], Running]:
+def _pulled_once(anchored: Sequence[FunctionType], inner: Running, s: Scenario) -> Running:
     """The local steps have no proximal term; the model that they end at is pulled once."""
+    h = inner.h
 
-    def session(inner: Running, s: Scenario) -> Running:
-        h = inner.h
+    def without(there: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(there)
+        def step(*given: Any, **named: Any) -> Any:
+            return there(*given, **{**named, "mu": 0 * named["mu"]})
 
-        def without(there: Callable[..., Any]) -> Callable[..., Any]:
-            @wraps(there)
-            def step(*given: Any, **named: Any) -> Any:
-                return there(*given, **{**named, "mu": 0 * named["mu"]})
+        return step
 
-            return step
+    def of_client(client: Callable[..., Any], plan: Any, x: Any) -> Callable[..., Any]:
+        def one(*given: Any, **named: Any) -> Any:
+            delta = client(*given, **named)
+            return delta - h.eta_l * h.mu * delta
 
-        def of_client(client: Callable[..., Any], plan: Any, x: Any) -> Callable[..., Any]:
-            def one(*given: Any, **named: Any) -> Any:
-                delta = client(*given, **named)
-                return delta - h.eta_l * h.mu * delta
+        return one
 
-            return one
-
-        return behind(dict.fromkeys(anchored, without))(_each(of_client)(inner, s), s)
-
-    return session
+    return behind(dict.fromkeys(anchored, without))(_each(of_client)(inner, s), s)
 
 
 def _mean(weighed: Sequence[tuple[Any, Any]]) -> Any:
@@ -157,7 +147,7 @@ def of(setting: Setting) -> Iterator[Defect]:
         )
         yield Defect(
             words="what is answered is the mean of the clients' models, not what the next round begins with",
-            session=_shows_mean(sends),
+            session=partial(_shows_mean, sends),
         )
     if sends != "model" and "repeats" in setting.takes:
         yield Defect(
@@ -168,7 +158,7 @@ def of(setting: Setting) -> Iterator[Defect]:
     if anchored and sends == "change" and "mu" in setting.numbers:
         yield Defect(
             words="the proximal term pulls once, at the end of the local steps, not in each",
-            session=_pulled_once(anchored),
+            session=partial(_pulled_once, anchored),
         )
     if "everyone" not in setting.takes and "noise" not in setting.takes:
         yield stepping(

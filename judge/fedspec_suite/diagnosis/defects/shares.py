@@ -76,37 +76,35 @@ def averaged(
         total = sum(b * row for b, row in zip(by, deltas, strict=True))
         return total + (sum(by) - once(waits)) * x if models else total
 
-    return over_rows(cast(FunctionType, weighted_mean), mean)
+    return partial(over_rows, cast(FunctionType, weighted_mean), mean)
 
 
-def over_rows(function: FunctionType, instead: Callable[..., Any]) -> Callable[[Running, Scenario], Running]:
+def over_rows(function: FunctionType, instead: Callable[..., Any], inner: Running, s: Scenario) -> Running:
     """Wrap a session so that another function replaces one that takes the rows of a round, or of a full buffer.
 
     Args:
         function: the function that is replaced.
         instead: its replacement: of the function, the clients behind the rows, the model before the event, the case
             and the arguments.
+        inner: the session.
+        s: the case.
     """
+    waits: list[Row] = []
 
-    def session(inner: Running, s: Scenario) -> Running:
-        waits: list[Row] = []
+    def take(inner: Running, event: Event, k: int) -> Any:
+        waits.extend(rows_of(inner, event, k))
+        x = model(inner.state)
 
-        def take(inner: Running, event: Event, k: int) -> Any:
-            waits.extend(rows_of(inner, event, k))
-            x = model(inner.state)
+        def around(there: Callable[..., Any]) -> Callable[..., Any]:
+            return partial(instead, there, waits, x, s)
 
-            def around(there: Callable[..., Any]) -> Callable[..., Any]:
-                return partial(instead, there, waits, x, s)
+        with inner.spec.behind({function: around}):
+            answer = inner.step(event)
+        if not getattr(inner.state, "pending", ()):
+            waits.clear()
+        return answer
 
-            with inner.spec.behind({function: around}):
-                answer = inner.step(event)
-            if not getattr(inner.state, "pending", ()):
-                waits.clear()
-            return answer
-
-        return Stepping(inner, take)
-
-    return session
+    return Stepping(inner, take)
 
 
 def _each(change: Callable[[float], float]) -> Weighed:
@@ -229,16 +227,13 @@ def _models_by_norm(inner: Running, event: Event, k: int) -> Any:
     return {**answer, "x": after}
 
 
-def _everywhere(instead: Callable[[Any, Any, Scenario], Any]) -> Callable[[Running, Scenario], Running]:
+def _everywhere(instead: Callable[[Any, Any, Scenario], Any], inner: Running, s: Scenario) -> Running:
     """The shares are others wherever they are read: a function of the right ones, the examples and the case."""
 
-    def session(inner: Running, s: Scenario) -> Running:
-        def around(there: Callable[..., Any]) -> Callable[..., Any]:
-            return lambda examples, like, *more: instead(there(examples, like, *more), examples, s)
+    def around(there: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda examples, like, *more: instead(there(examples, like, *more), examples, s)
 
-        return behind({cast(FunctionType, shares): around})(inner, s)
-
-    return session
+    return behind({cast(FunctionType, shares): around})(inner, s)
 
 
 def _of_all_clients(p: Any, examples: Any, s: Scenario) -> Any:
@@ -308,9 +303,9 @@ def of(setting: Setting) -> Iterator[Defect]:
         yield stepping(words, _models_by_norm)
         if setting.level == "round":
             said = "the shares p_i divide by the examples of all clients, not of the participants"
-            yield Defect(words=said, tail="w", session=_everywhere(_of_all_clients))
+            yield Defect(words=said, tail="w", session=partial(_everywhere, _of_all_clients))
         for words, weighed in UNEVEN:
             if "FedNova" not in words:
                 said = f"the shares p_i are {words} and need not sum to one"
                 other = lambda p, n, s, weighed=weighed: p * 0 + np.array(weighed(p.tolist(), ()))  # noqa: E731
-                yield Defect(words=said, tail="w", session=_everywhere(other))
+                yield Defect(words=said, tail="w", session=partial(_everywhere, other))

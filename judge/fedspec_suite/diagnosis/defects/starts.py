@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from fedspec.chain import through
@@ -21,30 +22,26 @@ SECOND = ("v", "v_hat")
 """Second moments, whose root is taken with a stabiliser."""
 
 
-def _at_first(name: str, times: int, power: int = 1) -> Callable[[Running, Scenario], Running]:
+def _at_first(name: str, times: int, power: int, inner: Running, s: Scenario) -> Running:
     """The state ``name`` begins at a multiple of the first gradient, or of the first round's Delta, by a look ahead.
 
     A second moment may begin at the square of that.
     """
+    begins = [True]
 
-    def session(inner: Running, s: Scenario) -> Running:
-        begins = [True]
-
-        def take(inner: Running, event: Event, k: int) -> Any:
-            if isinstance(event, Begin):
-                begins[0] = True
-                return inner.step(event)
-            if begins[0]:
-                begins[0] = False
-                before = inner.state
-                brought = _first(inner, event) if isinstance(event, Gradient) else inner.step(event)["delta"]
-                now = part(before, name)
-                inner.state = with_part(before, name, 0 * now + times * brought**power)
+    def take(inner: Running, event: Event, k: int) -> Any:
+        if isinstance(event, Begin):
+            begins[0] = True
             return inner.step(event)
+        if begins[0]:
+            begins[0] = False
+            before = inner.state
+            brought = _first(inner, event) if isinstance(event, Gradient) else inner.step(event)["delta"]
+            now = part(before, name)
+            inner.state = with_part(before, name, 0 * now + times * brought**power)
+        return inner.step(event)
 
-        return Stepping(inner, take)
-
-    return session
+    return Stepping(inner, take)
 
 
 def _first(inner: Running, event: Gradient) -> Any:
@@ -60,25 +57,21 @@ def _number(inner: Running, name: str) -> Any:
     return inner.v0 if hasattr(inner, "solver") else getattr(inner.h, name)
 
 
-def _over_seen(name: str, rows: str) -> Callable[[Running, Scenario], Running]:
+def _over_seen(name: str, rows: str, inner: Running, s: Scenario) -> Running:
     """Keep at the server the mean, over the clients seen so far, of the values that are kept of each."""
+    seen: dict[int, None] = {}
 
-    def session(inner: Running, s: Scenario) -> Running:
-        seen: dict[int, None] = {}
+    def take(inner: Running, event: Event, k: int) -> Any:
+        answer = inner.step(event)
+        if not isinstance(event, Round):
+            return answer
+        seen.update(dict.fromkeys(event.participants))
+        kept = part(inner.state, rows)[sorted(seen)]
+        mean = kept.sum(axis=0) / len(seen)
+        inner.state = with_part(inner.state, name, mean)
+        return {**answer, name: mean} if name in answer else answer
 
-        def take(inner: Running, event: Event, k: int) -> Any:
-            answer = inner.step(event)
-            if not isinstance(event, Round):
-                return answer
-            seen.update(dict.fromkeys(event.participants))
-            kept = part(inner.state, rows)[sorted(seen)]
-            mean = kept.sum(axis=0) / len(seen)
-            inner.state = with_part(inner.state, name, mean)
-            return {**answer, name: mean} if name in answer else answer
-
-        return Stepping(inner, take)
-
-    return session
+    return Stepping(inner, take)
 
 
 def of(setting: Setting) -> Iterator[Defect]:
@@ -89,7 +82,7 @@ def of(setting: Setting) -> Iterator[Defect]:
     for n in names:
         if f"{n}_i" in names:
             words = f"{n} is the mean of {n}_i over the clients seen so far, not over all"
-            yield Defect(words=words, tail=n, session=_over_seen(n, f"{n}_i"))
+            yield Defect(words=words, tail=n, session=partial(_over_seen, n, f"{n}_i"))
         if f"{n}_i" in names or n.endswith("_i") or n in {"versions", "pending", "server"}:
             continue
         for m in names:
@@ -105,6 +98,7 @@ def of(setting: Setting) -> Iterator[Defect]:
             yield Defect(words=said, tail=n, session=began(n, lambda inner: 0, at_first=False))
         for words, times in FIRST.items() if looks else ():
             said = f"{n} starts at {words.replace('gradient', brings)}"
-            yield Defect(words=said, tail=n, session=_at_first(n, times))
+            yield Defect(words=said, tail=n, session=partial(_at_first, n, times, 1))
         if looks and n in SECOND and {"eps", "tau"} & set(setting.numbers):
-            yield Defect(words=f"{n} starts at the first {brings} squared", tail=n, session=_at_first(n, 1, power=2))
+            said = f"{n} starts at the first {brings} squared"
+            yield Defect(words=said, tail=n, session=partial(_at_first, n, 1, 2))

@@ -41,18 +41,15 @@ def _fields(kind: Any) -> Iterator[str]:
         yield from _fields(inner) if is_dataclass(inner) else (name,)
 
 
-def _forgets(name: str) -> Callable[[Running, Scenario], Running]:
-    def session(inner: Running, s: Scenario) -> Running:
-        first = part(inner.state, name)
+def _forgets(name: str, inner: Running, s: Scenario) -> Running:
+    first = part(inner.state, name)
 
-        def take(inner: Running, event: Event, k: int) -> Any:
-            if not isinstance(event, Begin):
-                inner.state = with_part(inner.state, name, first)
-            return inner.step(event)
+    def take(inner: Running, event: Event, k: int) -> Any:
+        if not isinstance(event, Begin):
+            inner.state = with_part(inner.state, name, first)
+        return inner.step(event)
 
-        return Stepping(inner, take)
-
-    return session
+    return Stepping(inner, take)
 
 
 def _forgets_all(inner: Running, s: Scenario) -> Running:
@@ -87,12 +84,9 @@ def _keeps_all(inner: Running, s: Scenario) -> Running:
     return Stepping(inner, take)
 
 
-def _ahead(by: int) -> Callable[[Running, Scenario], Running]:
-    def session(inner: Running, s: Scenario) -> Running:
-        inner.state = with_part(inner.state, "t", part(inner.state, "t") + by)
-        return inner
-
-    return session
+def _ahead(by: int, inner: Running, s: Scenario) -> Running:
+    inner.state = with_part(inner.state, "t", part(inner.state, "t") + by)
+    return inner
 
 
 def _counts(of: Callable[[Event], int], inner: Running, event: Event, k: int) -> Any:
@@ -220,10 +214,10 @@ def of(setting: Setting) -> Iterator[Defect]:
     if len(names) > 1:
         yield Defect(words="all state but the model is forgotten before every event", session=_forgets_all)
     for n in vectors:
-        yield Defect(words=f"{n} is forgotten before every event", tail=n, session=_forgets(n))
+        yield Defect(words=f"{n} is forgotten before every event", tail=n, session=partial(_forgets, n))
     if "t" in names:
-        yield Defect(words="t stands still", session=_forgets("t"))
-        yield Defect(words="t is one ahead", session=_ahead(1))
+        yield Defect(words="t stands still", session=partial(_forgets, "t"))
+        yield Defect(words="t is one ahead", session=partial(_ahead, 1))
         if setting.level in {"client", "server"}:
             yield Defect(words="t goes up with each block of the model, which sees its own t", session=_of_block)
         if setting.level != "client":

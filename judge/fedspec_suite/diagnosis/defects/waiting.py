@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from fedspec.contract import Arrival, Event
@@ -24,16 +25,12 @@ def _in_arrivals(inner: Running, event: Event, k: int) -> Any:
     return answer
 
 
-def _stays(always: bool) -> Callable[[Running, Event, int], Any]:
+def _stays(always: bool, inner: Running, event: Event, k: int) -> Any:
     """The last update waits on when the server has stepped."""
-
-    def take(inner: Running, event: Event, k: int) -> Any:
-        answer = inner.step(event)
-        if not inner.state.pending and (always or inner.h.buffer > 1):
-            inner.state = replace(inner.state, pending=(answer["delta_i"],))
-        return answer
-
-    return take
+    answer = inner.step(event)
+    if not inner.state.pending and (always or inner.h.buffer > 1):
+        inner.state = replace(inner.state, pending=(answer["delta_i"],))
+    return answer
 
 
 def _never_emptied(inner: Running, event: Event, k: int) -> Any:
@@ -74,33 +71,29 @@ def _one_more(inner: Running, s: Scenario) -> Running:
     return Stepping(inner, take)
 
 
-def _one_each(last: bool) -> Callable[[Running, Scenario], Running]:
+def _one_each(last: bool, inner: Running, s: Scenario) -> Running:
     """A client has one update in a buffer: its last, or its first."""
+    owners: list[int] = []
 
-    def session(inner: Running, s: Scenario) -> Running:
-        owners: list[int] = []
+    def take(inner: Running, event: Event, k: int) -> Any:
+        assert isinstance(event, Arrival)
+        _reach_back(inner, event.delay)
+        waits = inner.state.pending
+        if event.client in owners:
+            at = owners.index(event.client)
+            if not last:
+                # It is computed as ever, and thrown away.
+                state = inner.state
+                answer = inner.step(event)
+                inner.state = state
+                return {"x": state.x, "delta_i": answer["delta_i"]}
+            inner.state = replace(inner.state, pending=(*waits[:at], *waits[at + 1 :]))
+            del owners[at]
+        answer = inner.step(event)
+        owners[:] = [*owners, event.client] if inner.state.pending else []
+        return answer
 
-        def take(inner: Running, event: Event, k: int) -> Any:
-            assert isinstance(event, Arrival)
-            _reach_back(inner, event.delay)
-            waits = inner.state.pending
-            if event.client in owners:
-                at = owners.index(event.client)
-                if not last:
-                    # It is computed as ever, and thrown away.
-                    state = inner.state
-                    answer = inner.step(event)
-                    inner.state = state
-                    return {"x": state.x, "delta_i": answer["delta_i"]}
-                inner.state = replace(inner.state, pending=(*waits[:at], *waits[at + 1 :]))
-                del owners[at]
-            answer = inner.step(event)
-            owners[:] = [*owners, event.client] if inner.state.pending else []
-            return answer
-
-        return Stepping(inner, take)
-
-    return session
+    return Stepping(inner, take)
 
 
 def _by_steps_of(chosen: Callable[[Sequence[int]], float]) -> Weighed:
@@ -135,19 +128,20 @@ def of(setting: Setting) -> Iterator[Defect]:
     if setting.algorithm.event != "arrival" or "buffer" not in setting.numbers:
         return
     yield stepping("delays are counted in arrivals, not in versions of the model", _in_arrivals)
-    yield stepping("the last update stays in the buffer when the server has stepped", _stays(True))
+    yield stepping("the last update stays in the buffer when the server has stepped", partial(_stays, True))
     yield stepping(
-        "the last update stays in the buffer when the server has stepped, unless it waits for one alone", _stays(False)
+        "the last update stays in the buffer when the server has stepped, unless it waits for one alone",
+        partial(_stays, False),
     )
     yield stepping("the buffer is never emptied", _never_emptied)
     yield stepping("a full buffer is not emptied: the next update takes the place of the oldest", _slides)
     yield Defect(words="the server waits for one update more than buffer", tail="delta", session=_one_more)
-    yield Defect(
-        words="a second update of a client replaces its first in the buffer", tail="delta", session=_one_each(True)
-    )
-    yield Defect(
-        words="a second update of a client is not taken into the buffer", tail="delta", session=_one_each(False)
-    )
+    one_each = {
+        "a second update of a client replaces its first in the buffer": True,
+        "a second update of a client is not taken into the buffer": False,
+    }
+    for words, last in one_each.items():
+        yield Defect(words=words, tail="delta", session=partial(_one_each, last))
     for words, weighed in MISTAKEN.items():
         yield Defect(words=words, tail="delta", session=averaged(weighed))
     if setting.options.get("normalise") == Normalise.PER_STEP:

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations, islice
 from typing import Any
 
@@ -314,7 +315,7 @@ def _variant(setting: Setting, formula: ast.expr, wanted: ast.expr | None, forms
         as_claimed(setting),
         words=f"yours: {yours}, wanted: {claimed}",
         equation=equation,
-        defects=(Defect(words="", session=over_rows(WEIGH, mean)),),
+        defects=(Defect(words="", session=partial(over_rows, WEIGH, mean)),),
         parts=1,
         kind="written",
         names=({"yours": yours, "wanted": claimed, "equation": equation},),
