@@ -21,6 +21,7 @@ from fedspec.mixing import arrivals, gossip
 from fedspec.params import flatten, unflatten
 from fedspec.readings import Phi
 from fedspec_suite.diagnosis.composed import together
+from fedspec_suite.diagnosis.defects.defect import calling
 from fedspec_suite.diagnosis.defects.functions import of_ratio
 from fedspec_suite.diagnosis.diagnosis import Diagnosis
 from fedspec_suite.diagnosis.edits.at_hand import kind_of
@@ -437,7 +438,7 @@ def test_a_clipped_trust_ratio_is_another_step() -> None:
     assert any("trust ratio" in v.words for v in known_of(setting_of(offer)).variants)
     x, p = np.array([3.0, 4.0]), np.array([0.0, 2.0])
     # ||x|| / ||p|| = 2.5 is moved to 2, ||x|| = 5 would be, too.
-    for step, wanted in ((of_ratio(layer_step), [3, 2]), (layer_step, [3, 3])):
+    for step, wanted in ((calling(of_ratio)(layer_step), [3, 2]), (layer_step, [3, 3])):
         assert step(x, p, eta_l=0.5, phi_m=1.0, phi_M=2.0, phi=Phi.CLIP).tolist() == wanted
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import fields, is_dataclass, replace
-from functools import partial, wraps
+from functools import partial
 from types import MethodType
 from typing import Any, TypeAlias
 
@@ -16,7 +16,7 @@ from fedspec.contract import Event, Level
 from fedspec.covers import Cover
 from fedspec.facts import Fact
 from fedspec.params import layers, shapes
-from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, calling
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import functions, names
@@ -55,24 +55,20 @@ def _parts(s: Scenario) -> tuple[Callable[[Any, slice], Any], Callable[[Any, Any
 def _by_itself(inner: Running, s: Scenario) -> Running:
     blocks, (alone, joined) = layers(shapes(s.case.x0)), _parts(s)
 
-    def of_blocks(function: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(function)
-        def run(*given: Any, **named: Any) -> Any:
-            all_: Any = None
-            for at in blocks:
-                of_names = {n: v if n == "cover" else alone(v, at) for n, v in named.items()}
-                some = function(*given[:1], *(alone(v, at) for v in given[1:]), **of_names)
-                all_ = some if all_ is None else joined(all_, some, at)
-            return all_
-
-        return run
+    def of_blocks(function: Callable[..., Any], *given: Any, **named: Any) -> Any:
+        all_: Any = None
+        for at in blocks:
+            of_names = {n: v if n == "cover" else alone(v, at) for n, v in named.items()}
+            some = function(*given[:1], *(alone(v, at) for v in given[1:]), **of_names)
+            all_ = some if all_ is None else joined(all_, some, at)
+        return all_
 
     solver = getattr(inner, "solver", None)
     if isinstance(solver, LocalSolver):
         # A solver is given everything by its name, a server its hyper-parameters first.
-        inner.solver = replace(solver, rule=of_blocks(solver.rule))
+        inner.solver = replace(solver, rule=calling(of_blocks)(solver.rule))
     else:
-        inner.run = replace(inner.run, server=of_blocks(inner.run.server))
+        inner.run = replace(inner.run, server=calling(of_blocks)(inner.run.server))
     return inner
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial, wraps
+from functools import partial
 from types import FunctionType
 from typing import Any, cast
 
@@ -13,7 +13,7 @@ import numpy as np
 from fedspec import arith, population
 from fedspec.catalogue import Method
 from fedspec.contract import Arrival, Event, Quadratics, Round
-from fedspec_suite.diagnosis.defects.defect import Defect, Running, behind, of_events, stepping
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, around_clients, behind, calling, of_events, stepping
 from fedspec_suite.measure.scenario import Scenario, arranged
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import functions, names
@@ -155,30 +155,15 @@ def _data_of(other: Callable[[int, Sequence[int]], int], inner: Running, event: 
     return answer
 
 
-def _by_place(there: Callable[..., Any]) -> Callable[..., Any]:
+def _by_place(client: Callable[..., Any], clients: Any, plan: Any, x: Any) -> Callable[..., Any]:
     """Look up what a client has kept by its place; its gradients are its own."""
-
-    @wraps(there)
-    def each(client: Callable[..., Any], clients: Any, plan: Any, x: Any) -> Any:
-        places = iter(range(len(plan.participants)))
-
-        @wraps(client)
-        def one(i: int, *given: Any, **named: Any) -> Any:
-            return client(next(places), *given, **named)
-
-        return there(one, clients, plan, x)
-
-    return each
+    places = iter(range(len(plan.participants)))
+    return lambda i, *given, **named: client(next(places), *given, **named)
 
 
-def _in_front(there: Callable[..., Any]) -> Callable[..., Any]:
+def _in_front(there: Callable[..., Any], rows: Any, S: Any, new: Any) -> Any:
     """Store what clients keep in the first places."""
-
-    @wraps(there)
-    def put(rows: Any, S: Any, new: Any) -> Any:
-        return there(rows, list(range(len(S))), new)
-
-    return put
+    return there(rows, list(range(len(S))), new)
 
 
 def _sizes(words: str, change: Callable[[Any], Any]) -> Defect:
@@ -204,5 +189,5 @@ def confused(setting: Setting) -> Iterator[Defect]:
         kept = "what clients keep is"
         place = "by their place among the participants, not by their number"
         yield stepping(f"{kept} looked up and stored {place}", _renumbered)
-        yield Defect(words=f"{kept} looked up {place}", session=behind({each: _by_place}))
-        yield Defect(words=f"{kept} stored {place}", session=behind({put: _in_front}))
+        yield Defect(words=f"{kept} looked up {place}", session=behind({each: around_clients(_by_place)}))
+        yield Defect(words=f"{kept} stored {place}", session=behind({put: calling(_in_front)}))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, TypeAlias
 
 from fedspec.contract import Begin, Event, Round
@@ -158,6 +158,14 @@ def began(
     return beginning(begin, at_first=at_first)
 
 
+def calling(instead: Callable[..., Any], *given: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a wrapper by which ``instead`` runs in a function's place: it gets the function, then the arguments.
+
+    What is ``given`` comes before the function.
+    """
+    return lambda there: wraps(there)(partial(instead, *given, there))
+
+
 OfClient: TypeAlias = Callable[..., Callable[..., Any]]
 """Function that returns a replacement of a client, given the client and the arguments of the function running it."""
 
@@ -165,14 +173,10 @@ OfClient: TypeAlias = Callable[..., Callable[..., Any]]
 def around_clients(of_client: OfClient) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a wrapper for the function that runs clients, which replaces each client."""
 
-    def around(there: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(there)
-        def run(client: Callable[..., Any], *given: Any) -> Any:
-            return there(wraps(client)(of_client(client, *given)), *given)
+    def run(there: Callable[..., Any], client: Callable[..., Any], *given: Any) -> Any:
+        return there(wraps(client)(of_client(client, *given)), *given)
 
-        return run
-
-    return around
+    return calling(run)
 
 
 def behind(functions: Around) -> Callable[[Running, Scenario], Running]:

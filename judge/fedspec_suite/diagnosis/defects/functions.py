@@ -17,48 +17,32 @@ from fedspec.catalogue import LocalSolver
 from fedspec.client.lamb import layer_step
 from fedspec.contract import Begin, Event, Gradient
 from fedspec.mixing.accumulation import accumulation
-from fedspec_suite.diagnosis.defects.defect import Defect, Running, behind
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, behind, calling
 from fedspec_suite.measure.scenario import Scenario, change_events
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import functions
 
 
-def of_ratio(there: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a layer's step so that the trust ratio, not the length of x, is clipped to [phi_m, phi_M]."""
-
-    @wraps(there)
-    def step(x: Array, p: Array, *, eta_l: Any, lam: Any = 0, phi_m: Any = 1, phi_M: Any = 1, **named: Any) -> Array:
-        q = p + lam * x
-        moved: Array = x - eta_l * (minimum(maximum(ratio(norm(x), norm(q)), phi_m), phi_M) * q)
-        return moved
-
-    return step
+def of_ratio(
+    there: Any, x: Array, p: Array, *, eta_l: Any, lam: Any = 0, phi_m: Any = 1, phi_M: Any = 1, **named: Any
+) -> Array:
+    """Take a layer's step in which the trust ratio, not the length of x, is clipped to [phi_m, phi_M]."""
+    q = p + lam * x
+    moved: Array = x - eta_l * (minimum(maximum(ratio(norm(x), norm(q)), phi_m), phi_M) * q)
+    return moved
 
 
-def _by_coordinate(there: Callable[..., Any]) -> Callable[..., Any]:
+def _by_coordinate(there: Any, u: Array, length: Any, x: Array, y: Array) -> Array:
     """The comparison takes the magnitude of each coordinate, not the length of the vector."""
-
-    @wraps(there)
-    def where(u: Array, length: Any, x: Array, y: Array) -> Array:
-        return where_less(maximum(u, -u), length, x, y)
-
-    return where
+    return where_less(maximum(u, -u), length, x, y)
 
 
-def _decoupled(before: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def _decoupled(before: bool, there: Any, x: Array, p: Array, *, eta_l: Any, lam: Any = 0, **named: Any) -> Array:
     """The decay is no part of the direction: it is subtracted by itself, before the step or beside it."""
-
-    def around(there: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(there)
-        def step(x: Array, p: Array, *, eta_l: Any, lam: Any = 0, **named: Any) -> Array:
-            faded = eta_l * lam * x
-            stays: Array = x - faded if before else x
-            moved: Array = there(stays, p, eta_l=eta_l, **named)
-            return moved if before else moved - faded
-
-        return step
-
-    return around
+    faded = eta_l * lam * x
+    stays: Array = x - faded if before else x
+    moved: Array = there(stays, p, eta_l=eta_l, **named)
+    return moved if before else moved - faded
 
 
 def _into_gradients(inner: Running, s: Scenario) -> Running:
@@ -67,12 +51,8 @@ def _into_gradients(inner: Running, s: Scenario) -> Running:
     def oracle(gradient: Callable[..., Any], lam: Any) -> Callable[..., Any]:
         return lambda k, y: gradient(k, y) + lam * y
 
-    def around(there: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(there)
-        def each(client: Callable[..., Any], clients: Any, plan: Any, x: Any) -> Any:
-            return there(client, [oracle(g, lam) for g in clients], plan, x)
-
-        return each
+    def around(there: Callable[..., Any], client: Callable[..., Any], clients: Any, plan: Any, x: Any) -> Any:
+        return there(client, [oracle(g, lam) for g in clients], plan, x)
 
     solver = getattr(inner, "solver", None)
     if isinstance(solver, LocalSolver):
@@ -88,7 +68,7 @@ def _into_gradients(inner: Running, s: Scenario) -> Running:
     lam = inner.h.lam
     inner.h = replace(inner.h, lam=0 * lam)
     each: Any = population.each
-    return behind({each: around})(inner, s)
+    return behind({each: calling(around)})(inner, s)
 
 
 def _columns_first(s: Scenario) -> Scenario:
@@ -122,18 +102,14 @@ def _along_itself(inner: Running, s: Scenario) -> Running:
     shapes = [a.shape for a in s.case.x0.values()]
     ends = np.cumsum([0, *(a.size for a in s.case.x0.values())])
 
-    def around(there: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(there)
-        def ordered(X: Array) -> Array:
-            blocks = [
-                np.sort(X[:, a:b].reshape(len(X), *shape), axis=-1).reshape(len(X), b - a)
-                for a, b, shape in zip(ends, ends[1:], shapes, strict=False)
-            ]
-            return np.concatenate(blocks, axis=1)
+    def ordered(there: Any, X: Array) -> Array:
+        blocks = [
+            np.sort(X[:, a:b].reshape(len(X), *shape), axis=-1).reshape(len(X), b - a)
+            for a, b, shape in zip(ends, ends[1:], shapes, strict=False)
+        ]
+        return np.concatenate(blocks, axis=1)
 
-        return ordered
-
-    return behind({cast(Any, ascending): around})(inner, s)
+    return behind({cast(Any, ascending): calling(ordered)})(inner, s)
 
 
 SHORT: Mapping[str, Callable[[list[Any]], list[Any]]] = {"first": lambda a: a[1:], "last": lambda a: a[:-1]}
@@ -146,6 +122,12 @@ ALONE: Mapping[str, Callable[[list[Any]], list[Any]]] = {
 """Replacements of an accumulation vector that has a single entry to lose, by the words added to the defect."""
 
 
+def _shorter(short: Any, alone: Any, there: Any, *given: Any, **named: Any) -> list[Any]:
+    a = there(*given, **named)
+    left: list[Any] = short(a) or alone(a)
+    return left
+
+
 def short_norms(setting: Setting) -> Iterator[Defect]:
     """Yield defects in which the accumulation vector behind ||a_i||_1 lacks its first or last entry."""
     found = functions(setting.algorithm, setting.level)
@@ -153,17 +135,9 @@ def short_norms(setting: Setting) -> Iterator[Defect]:
         return
     for which, short in SHORT.items():
         for unless, alone in ALONE.items():
-
-            def around(there: Callable[..., Any], short: Any = short, alone: Any = alone) -> Callable[..., Any]:
-                def vector(*given: Any, **named: Any) -> list[Any]:
-                    a = there(*given, **named)
-                    left: list[Any] = short(a) or alone(a)
-                    return left
-
-                return vector
-
             words = f"||a_i||_1 lacks the {which} entry of a_i{unless}"
-            yield Defect(words=words, tail="d", session=behind({cast(FunctionType, accumulation): around}))
+            session = behind({cast(FunctionType, accumulation): calling(_shorter, short, alone)})
+            yield Defect(words=words, tail="d", session=session)
 
 
 def of(setting: Setting) -> Iterator[Defect]:
@@ -179,17 +153,17 @@ def of(setting: Setting) -> Iterator[Defect]:
     steps: Any = layer_step
     if setting.options.get("phi") == "clip" and steps in functions(setting.algorithm, setting.level):
         words = "the trust ratio ||x|| / ||q|| is moved into [phi_m, phi_M], not the length ||x||"
-        yield Defect(words=words, session=behind({steps: of_ratio}))
+        yield Defect(words=words, session=behind({steps: calling(of_ratio)}))
     if "lam" in setting.numbers and steps in functions(setting.algorithm, setting.level):
         for before, words in ((False, "beside the step"), (True, "before the step")):
             decoupled = f"the decay stands outside the direction: eta_l lam x is subtracted {words}"
-            yield Defect(words=decoupled, session=behind({steps: _decoupled(before)}), about="lam")
+            yield Defect(words=decoupled, session=behind({steps: calling(_decoupled, before)}), about="lam")
     if "layers" in setting.takes or "lam" in setting.numbers:
         yield Defect(words="the whole model is one layer", given=_one_block)
     if "eps_s" in setting.numbers:
         shorter: Any = where_shorter
         words = "the dead zone looks at each coordinate, not at the length of the step"
-        yield Defect(words=words, session=behind({shorter: _by_coordinate}), about="eps_s")
+        yield Defect(words=words, session=behind({shorter: calling(_by_coordinate)}), about="eps_s")
     if "lam" in setting.numbers:
         words = "lam x is added to the gradient, which the moments take, not to the step (L2, not decoupled)"
         yield Defect(words=words, session=_into_gradients, about="lam")

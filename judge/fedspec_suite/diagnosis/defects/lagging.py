@@ -6,7 +6,7 @@ import inspect
 import typing
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial, wraps
+from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 from fedspec.arith import Vector
 from fedspec.contract import Event, Messages, Round
 from fedspec.rules import equations
-from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, calling
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import functions
@@ -39,19 +39,15 @@ def _lagging(function: FunctionType, inner: Running, s: Scenario) -> Running:
     def take(inner: Running, event: Event, k: int) -> Any:
         calls = [0]
 
-        def lagging(there: Callable[..., Any]) -> Callable[..., Any]:
-            @wraps(there)
-            def rule(kept: Any, *given: Any, **named: Any) -> Any:
-                calls[0] += 1
-                if calls[0] > 1:
-                    raise ValueError(f"{function.__name__} runs several times in an event: none is the one before")
-                told.append((given, named))
-                before = told[-2] if len(told) > 1 else (tuple(_nothing(a) for a in given), named)
-                return there(kept, *before[0], **before[1])
+        def rule(there: Callable[..., Any], kept: Any, *given: Any, **named: Any) -> Any:
+            calls[0] += 1
+            if calls[0] > 1:
+                raise ValueError(f"{function.__name__} runs several times in an event: none is the one before")
+            told.append((given, named))
+            before = told[-2] if len(told) > 1 else (tuple(_nothing(a) for a in given), named)
+            return there(kept, *before[0], **before[1])
 
-            return rule
-
-        with inner.spec.behind({function: lagging}):
+        with inner.spec.behind({function: calling(rule)}):
             return inner.step(event)
 
     return Stepping(inner, take)
@@ -67,14 +63,10 @@ def _seen(counting: Sequence[FunctionType], inner: Running, s: Scenario) -> Runn
     shares = getattr(inner.state, "p", None)
     everybody = s.case.population or (len(s.case.problem.examples) if s.case.problem else 0)
 
-    def counted(rule: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(rule)
-        def run(*given: Any, **named: Any) -> Any:
-            if named.get("clients") == everybody:
-                named["clients"] = len(there)
-            return rule(*given, **named)
-
-        return run
+    def counted(rule: Callable[..., Any], *given: Any, **named: Any) -> Any:
+        if named.get("clients") == everybody:
+            named["clients"] = len(there)
+        return rule(*given, **named)
 
     def take(inner: Running, event: Event, k: int) -> Any:
         there.update(dict.fromkeys(clients_of(event)))
@@ -82,7 +74,7 @@ def _seen(counting: Sequence[FunctionType], inner: Running, s: Scenario) -> Runn
             inner.state = replace(inner.state, p=shares / sum(shares[i] for i in there))
         if hasattr(inner.state, "clients"):
             inner.state = replace(inner.state, clients=len(there))
-        with inner.spec.behind(dict.fromkeys(counting, counted)):
+        with inner.spec.behind(dict.fromkeys(counting, calling(counted))):
             return inner.step(event)
 
     return Stepping(inner, take)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass, replace
-from functools import wraps
 from typing import Any
 
 from fedspec import population
 from fedspec.contract import Arrival, Event
 from fedspec.mixing import arrivals
 from fedspec.mixing.weighted import weighted_mean
-from fedspec_suite.diagnosis.defects.defect import Defect, Running, behind, stepping
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, behind, calling, stepping
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
@@ -29,17 +28,13 @@ def _resent(
         begun: the arrival as the client gets it.
     """
 
-    def around(there: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(there)
-        def each(client: Any, clients: Any, came: Any, versions: Any) -> Any:
-            changes = there(client, clients, [begun(a) for a in came], versions)
-            for k, a in enumerate(came):
-                changes[k] = change(changes[k], a, versions)
-            return changes
+    def each(there: Callable[..., Any], client: Any, clients: Any, came: Any, versions: Any) -> Any:
+        changes = there(client, clients, [begun(a) for a in came], versions)
+        for k, a in enumerate(came):
+            changes[k] = change(changes[k], a, versions)
+        return changes
 
-        return each
-
-    return behind({population.each_arrival: around})  # type: ignore[dict-item]
+    return behind({population.each_arrival: calling(each)})  # type: ignore[dict-item]
 
 
 def _discounted(factor: Callable[[int], float]) -> Callable[[Running, Scenario], Running]:
@@ -53,17 +48,9 @@ def _meanwhile(setting: Setting, a: Arrival, versions: Sequence[Any]) -> Any:
     return moved / a.steps if setting.options.get("normalise") == "per-step" else moved
 
 
-def _downloaded(which: Callable[[int, int], int]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def _downloaded(which: Callable[[int, int], int], there: Any, versions: Any, delay: int) -> Any:
     """A late client downloads another version: ``which`` gives its index from the delay and the number of versions."""
-
-    def around(there: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(there)
-        def downloaded(versions: Any, delay: int) -> Any:
-            return versions[which(delay, len(versions))]
-
-        return downloaded
-
-    return around
+    return versions[which(delay, len(versions))]
 
 
 _VERSIONS: Mapping[str, Callable[[int, int], int]] = {
@@ -75,38 +62,26 @@ _VERSIONS: Mapping[str, Callable[[int, int], int]] = {
 
 
 def _over_all(inner: Running, s: Scenario) -> Running:
-    def around(there: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(there)
-        def each(client: Any, clients: Any, came: Any, versions: Any) -> Any:
-            return there(client, clients, came, versions) * (inner.h.buffer / len(clients))
+    def each(there: Callable[..., Any], client: Any, clients: Any, came: Any, versions: Any) -> Any:
+        return there(client, clients, came, versions) * (inner.h.buffer / len(clients))
 
-        return each
-
-    return behind({population.each_arrival: around})(inner, s)  # type: ignore[dict-item]
+    return behind({population.each_arrival: calling(each)})(inner, s)  # type: ignore[dict-item]
 
 
 def _by_discounts(inner: Running, s: Scenario) -> Running:
     """A full buffer is divided by the sum of its updates' discounts, not by the number of updates."""
     counts: list[Any] = []
 
-    def one(there: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(there)
-        def discount(*given: Any, **named: Any) -> Any:
-            counts.append(there(*given, **named))
-            return counts[-1]
+    def discount(there: Callable[..., Any], *given: Any, **named: Any) -> Any:
+        counts.append(there(*given, **named))
+        return counts[-1]
 
-        return discount
+    def mean(there: Callable[..., Any], deltas: Any, p: Any) -> Any:
+        delta = there(deltas, p) * len(counts) / sum(counts)
+        counts.clear()
+        return delta
 
-    def mean(there: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(there)
-        def of_buffer(deltas: Any, p: Any) -> Any:
-            delta = there(deltas, p) * len(counts) / sum(counts)
-            counts.clear()
-            return delta
-
-        return of_buffer
-
-    return behind({arrivals.discount: one, weighted_mean: mean})(inner, s)  # type: ignore[dict-item]
+    return behind({arrivals.discount: calling(discount), weighted_mean: calling(mean)})(inner, s)  # type: ignore[dict-item]
 
 
 def _decays_meanwhile(inner: Running, event: Event, k: int) -> Any:
@@ -127,7 +102,7 @@ def of(setting: Setting) -> Iterator[Defect]:
         return
     downloaded: Any = population.downloaded
     for words, which in _VERSIONS.items():
-        yield Defect(words=words, session=behind({downloaded: _downloaded(which)}))
+        yield Defect(words=words, session=behind({downloaded: calling(_downloaded, which)}))
     if "buffer" not in setting.numbers:
         words = "the change of a late client's model is added to the present one, which counts in its place"
         yield Defect(words=words, session=_resent(lambda x, a, xs: x + _meanwhile(setting, a, xs)))

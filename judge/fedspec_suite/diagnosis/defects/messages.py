@@ -18,7 +18,7 @@ from fedspec.contract import ClientMessage, Event
 from fedspec.mixing.order import coordinate_median
 from fedspec.plan import Messages
 from fedspec.readings import Weighting
-from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, behind
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, behind, calling
 from fedspec_suite.diagnosis.defects.lagging import clients_of
 from fedspec_suite.diagnosis.defects.limits import MEAN, around_mean
 from fedspec_suite.measure.scenario import Scenario
@@ -212,20 +212,18 @@ _LOSSES: Mapping[str, Callable[[Any], Any]] = {
 """Other losses by which a server counts its clients, from the column of those that they send."""
 
 
+def _losses(of: Any, guarded: bool, there: Any, m: Any, like: Any, *, guard: Any = 0) -> Any:
+    more = guard if guarded else 0
+    return of(there(m, like, guard=guard) + more) - more
+
+
 def _of_losses() -> Iterator[Defect]:
     """Yield defects of the losses, before and after the guard is added."""
     for said, of in _LOSSES.items():
         for guarded, of_i, of_j in ((True, "F_i", "F_j"), (False, "F_i(x)", "F_j(x)")):
-
-            def around(there: Any, of: Any = of, guarded: bool = guarded) -> Any:
-                def losses(m: Any, like: Any, *, guard: Any = 0) -> Any:
-                    more = guard if guarded else 0
-                    return of(there(m, like, guard=guard) + more) - more
-
-                return losses
-
             words = f"F_i is {said.format(of_i, of_j)}"
-            yield Defect(words=words, tail="F_i", session=behind({cast(FunctionType, losses_of): around}))
+            session = behind({cast(FunctionType, losses_of): calling(_losses, of, guarded)})
+            yield Defect(words=words, tail="F_i", session=session)
 
 
 def _of_earlier_models(own: bool, inner: Running, s: Scenario) -> Running:

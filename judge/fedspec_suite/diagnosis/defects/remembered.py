@@ -16,7 +16,7 @@ from typing import Any
 
 from fedspec.algorithms.synchronous import model
 from fedspec.contract import Arrival, Event, Round
-from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, calling
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import functions
@@ -65,25 +65,18 @@ def _lives_on(solvers: Sequence[Solver], names: Sequence[str], how: str, inner: 
         shared = [n for n in names if hasattr(before, n) and hasattr(anew, n)]
         return replace(anew, **{n: getattr(before, n) for n in shared}) if shared else anew
 
-    def begins(there: Callable[..., Any]) -> Callable[..., Any]:
-        return wraps(there)(lambda *given, **named: begun(there(*given, **named)))
+    def begins(there: Callable[..., Any], *given: Any, **named: Any) -> Any:
+        return begun(there(*given, **named))
 
-    def steps(by_count: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        def around(there: Callable[..., Any]) -> Callable[..., Any]:
-            @wraps(there)
-            def step(state: Any, *given: Any, **named: Any) -> Any:
-                # Where a solver is begun without a function of its own, its count says that it is.
-                new = by_count and getattr(state, "t", None) == 0
-                after = there(begun(state) if new else state, *given, **named)
-                kept[now[0], type(after)] = after
-                return after
+    def steps(by_count: bool, there: Callable[..., Any], state: Any, *given: Any, **named: Any) -> Any:
+        # Where a solver is begun without a function of its own, its count says that it is.
+        new = by_count and getattr(state, "t", None) == 0
+        after = there(begun(state) if new else state, *given, **named)
+        kept[now[0], type(after)] = after
+        return after
 
-            return step
-
-        return around
-
-    around: dict[FunctionType, Any] = {solver.begin: begins for solver in solvers if solver.begin}
-    around |= {f: steps(not solver.begin) for solver in solvers for f in solver.steps}
+    around: dict[FunctionType, Any] = {solver.begin: calling(begins) for solver in solvers if solver.begin}
+    around |= {f: calling(steps, not solver.begin) for solver in solvers for f in solver.steps}
 
     def take(inner: Running, event: Event, k: int) -> Any:
         nonlocal who

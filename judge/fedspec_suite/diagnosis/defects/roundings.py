@@ -17,10 +17,10 @@ from fedspec.chain import Word, as_number
 from fedspec.contract import Event
 from fedspec.plan import Messages
 from fedspec.rounding import CLIPS, FIXED, TYPES, Grid, in_bits, on_grid, passage, passed
-from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, stepping, with_x
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, calling, stepping, with_x
 from fedspec_suite.diagnosis.defects.limits import MEAN, around_mean
 from fedspec_suite.measure.function_copies import Around
-from fedspec_suite.measure.scenario import Scenario, with_messages
+from fedspec_suite.measure.scenario import with_messages
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import functions
 
@@ -182,36 +182,27 @@ def _rounded_shares(inner: Running) -> Around:
     """Each change is rounded at random after it is multiplied by its weight."""
     left = list[Any]()
 
-    def deliver(there: Any) -> Any:
-        def run(words: Sequence[Word], m: Messages, sent: Sent) -> Any:
-            w = counts(m, sent.weighting)
-            left[:] = (w / sum(w.tolist())).tolist()
-            return there(words, m, sent)
+    def deliver(there: Any, words: Sequence[Word], m: Messages, sent: Sent) -> Any:
+        w = counts(m, sent.weighting)
+        left[:] = (w / sum(w.tolist())).tolist()
+        return there(words, m, sent)
 
-        return run
+    def each(there: Any, delta: Any, u: Any, k: float) -> Any:
+        p_i = left.pop(0)
+        return ratio(there(p_i * delta, u, k), 0 * delta + p_i)
 
-    def each(there: Any) -> Any:
-        def run(delta: Any, u: Any, k: float) -> Any:
-            p_i = left.pop(0)
-            return ratio(there(p_i * delta, u, k), 0 * delta + p_i)
-
-        return run
-
-    return {_DELIVERED: deliver, _AT_RANDOM: each}
+    return {_DELIVERED: calling(deliver), _AT_RANDOM: calling(each)}
 
 
 def _on_the_model(inner: Running, event: Event, k: int) -> Any:
     """The server's step knows nothing of the noise; the model that it gives gets it whole."""
     added = [0 * model(inner.state)]
 
-    def noisy(there: Any) -> Any:
-        def none(deltas: Any, *given: Any) -> Any:
-            added.append(there(0 * deltas, *given)[0])
-            return deltas
+    def none(there: Any, deltas: Any, *given: Any) -> Any:
+        added.append(there(0 * deltas, *given)[0])
+        return deltas
 
-        return none
-
-    with inner.spec.behind({_NOISY: noisy}):
+    with inner.spec.behind({_NOISY: calling(none)}):
         answer = inner.step(event)
     x = model(inner.state) + added[-1]
     inner.state = with_x(inner.state, x)
@@ -244,13 +235,7 @@ def _of_mean(words: str, link: str, links: tuple[str, ...], way: _Way) -> Defect
     """A defect in which ``way`` makes the mean, of messages that pass ``links``."""
     (parsed,) = passage((link,))
 
-    def session(inner: Running, s: Scenario) -> Running:
-        def around(there: Any, blocks: Any) -> Any:
-            def mean(deltas: Any, p: Any) -> Any:
-                return way(lambda v: passed(parsed, v, len(p), blocks), there, deltas, p)
+    def around(there: Any, blocks: Any) -> Any:
+        return lambda deltas, p: way(lambda v: passed(parsed, v, len(p), blocks), there, deltas, p)
 
-            return mean
-
-        return around_mean(around)(inner, s)
-
-    return Defect(words=words, given=lambda s: with_messages(s, *links), session=session)
+    return Defect(words=words, given=lambda s: with_messages(s, *links), session=around_mean(around))

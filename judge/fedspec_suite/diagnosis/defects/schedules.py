@@ -6,7 +6,7 @@ import inspect
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial, wraps
+from functools import partial
 from itertools import accumulate
 from types import FunctionType
 from typing import Any, cast
@@ -14,7 +14,7 @@ from typing import Any, cast
 from fedspec import population
 from fedspec.contract import Event, Gradient, Messages
 from fedspec.schedules import SHAPES, Clock, Every, Factor, Schedule, Schedules, read, schedule_of, timed
-from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, around_clients
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, around_clients, calling
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import functions
@@ -134,18 +134,14 @@ def _of_clients(name: str, right: Schedule, setting: Setting) -> Iterator[Defect
 
             return one
 
-        def own(there: Callable[..., Any]) -> Callable[..., Any]:
-            @wraps(there)
-            def run(*given: Any, **named: Any) -> Any:
-                if now and name in named:
-                    rate = float(s.case.hyper[name]) * right.factor(before[now[0]])
-                    named[name] = 0 * named[name] + rate
-                return there(*given, **named)
-
-            return run
+        def own(there: Callable[..., Any], *given: Any, **named: Any) -> Any:
+            if now and name in named:
+                rate = float(s.case.hyper[name]) * right.factor(before[now[0]])
+                named[name] = 0 * named[name] + rate
+            return there(*given, **named)
 
         def take(inner: Running, event: Event, k: int) -> Any:
-            with inner.spec.behind({_EACH: around_clients(of_client), **dict.fromkeys(rules, own)}):
+            with inner.spec.behind({_EACH: around_clients(of_client), **dict.fromkeys(rules, calling(own))}):
                 answer = inner.step(event)
             before.update({*getattr(event, "participants", ())})
             return answer

@@ -6,7 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial, wraps
+from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -14,7 +14,16 @@ from fedspec import population
 from fedspec.algorithms.synchronous import model
 from fedspec.catalogue import Method
 from fedspec.contract import Event, Round
-from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, around_clients, behind, stepping, with_x
+from fedspec_suite.diagnosis.defects.defect import (
+    Defect,
+    Running,
+    Stepping,
+    around_clients,
+    behind,
+    calling,
+    stepping,
+    with_x,
+)
 from fedspec_suite.measure.scenario import COLUMNS, Scenario
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import functions
@@ -98,12 +107,8 @@ def _pulled_once(anchored: Sequence[FunctionType], inner: Running, s: Scenario) 
     """The local steps have no proximal term; the model that they end at is pulled once."""
     h = inner.h
 
-    def without(there: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(there)
-        def step(*given: Any, **named: Any) -> Any:
-            return there(*given, **{**named, "mu": 0 * named["mu"]})
-
-        return step
+    def without(there: Callable[..., Any], *given: Any, **named: Any) -> Any:
+        return there(*given, **{**named, "mu": 0 * named["mu"]})
 
     def of_client(client: Callable[..., Any], plan: Any, x: Any) -> Callable[..., Any]:
         def one(*given: Any, **named: Any) -> Any:
@@ -112,7 +117,7 @@ def _pulled_once(anchored: Sequence[FunctionType], inner: Running, s: Scenario) 
 
         return one
 
-    return behind(dict.fromkeys(anchored, without))(_each(of_client)(inner, s), s)
+    return behind(dict.fromkeys(anchored, calling(without)))(_each(of_client)(inner, s), s)
 
 
 def _mean(weighed: Sequence[tuple[Any, Any]]) -> Any:

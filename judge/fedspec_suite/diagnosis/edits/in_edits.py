@@ -19,7 +19,7 @@ from fedspec.algorithms.synchronous import model
 from fedspec.arith import maximum, numbers
 from fedspec.contract import Begin, Event, Gradient, Messages
 from fedspec.mixing.weighted import weighted_mean
-from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, around_clients, behind, stepping
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, around_clients, behind, calling, stepping
 from fedspec_suite.diagnosis.edits.memory import Memory
 from fedspec_suite.diagnosis.edits.of_arrays import (
     each_of,
@@ -115,14 +115,11 @@ COUNTED = stepping("", _counted)
 def _remembered(inner: Running, s: Scenario) -> Running:
     kept = inner.memory
 
-    def around(mean: Callable[..., Any]) -> Callable[..., Any]:
-        def call(sent: Any, p: Any, *args: Any, **keywords: Any) -> Any:
-            kept.averaged = sent, p, mean
-            return mean(sent, p, *args, **keywords)
+    def call(mean: Callable[..., Any], sent: Any, p: Any, *args: Any, **keywords: Any) -> Any:
+        kept.averaged = sent, p, mean
+        return mean(sent, p, *args, **keywords)
 
-        return call
-
-    return behind({cast(FunctionType, weighted_mean): around})(inner, s)
+    return behind({cast(FunctionType, weighted_mean): calling(call)})(inner, s)
 
 
 REMEMBERED = Defect(words="", session=_remembered)

@@ -25,7 +25,7 @@ from fedspec.chain import as_number
 from fedspec.contract import Case, Event
 from fedspec.plan import Messages
 from fedspec.source_text import copied
-from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, calling
 from fedspec_suite.diagnosis.edits.edit import Put, swapped
 from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed
 from fedspec_suite.diagnosis.written.box import parts_of
@@ -282,36 +282,27 @@ def _variant(setting: Setting, b: ast.expr | None, wanted: ast.expr | None, nois
     def take(s: Scenario, inner: Running, event: Event, k: int) -> Any:
         x, sent, noises = model(inner.state), list[tuple[Messages, Sent]](), list[Any]()
 
-        def deliver(there: Callable[..., Any]) -> Callable[..., Any]:
-            def run(words: Any, m: Messages, given: Sent) -> Messages:
-                made: Messages = there(words, m, given)
-                sent[:] = [(m, given)]
-                return made
+        def deliver(there: Callable[..., Any], words: Any, m: Messages, given: Sent) -> Any:
+            made = there(words, m, given)
+            sent[:] = [(m, given)]
+            return made
 
-            return run
+        def noisy(there: Callable[..., Any], deltas: Any, *given: Any) -> Any:
+            noises[:] = [there(0 * deltas, *given)[0]]
+            return deltas
 
-        def noisy(there: Callable[..., Any]) -> Callable[..., Any]:
-            def run(deltas: Any, *given: Any) -> Any:
-                noises[:] = [there(0 * deltas, *given)[0]]
-                return deltas
+        def mean(there: Callable[..., Any], p: Any, rows: Any) -> Any:
+            if not sent:
+                return there(p, rows)
+            m, given = sent[0]
+            known = values_of(s.case, p, m.deltas, m.examples, x)
+            own = {k: evaluated(text, known) + 0 * p for k, text in texts.items()}
+            changes = own["b"] @ m.deltas if "b" in own else there(p, rows)
+            if "z" in own:
+                return changes + own["z"][0] * array(given.noise, changes)
+            return sum(noises, start=changes)
 
-            return run
-
-        def mean(there: Callable[..., Any]) -> Callable[..., Any]:
-            def run(p: Any, rows: Any) -> Any:
-                if not sent:
-                    return there(p, rows)
-                m, given = sent[0]
-                known = values_of(s.case, p, m.deltas, m.examples, x)
-                own = {k: evaluated(text, known) + 0 * p for k, text in texts.items()}
-                changes = own["b"] @ m.deltas if "b" in own else there(p, rows)
-                if "z" in own:
-                    return changes + own["z"][0] * array(given.noise, changes)
-                return sum(noises, start=changes)
-
-            return run
-
-        with inner.spec.behind({DELIVERED: deliver, NOISY: noisy, WEIGH: mean}):
+        with inner.spec.behind({DELIVERED: calling(deliver), NOISY: calling(noisy), WEIGH: calling(mean)}):
             return inner.step(event)
 
     def said(b: ast.expr | None, noise: str) -> str:
