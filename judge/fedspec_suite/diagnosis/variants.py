@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fedspec.catalogue import CATALOGUE, Algorithm, find
-from fedspec.contract import Case, Messages, Session
+from fedspec.contract import Case, Session
 from fedspec.errors import FedspecError
 from fedspec.params import layers, shapes
 from fedspec.parts import PartsSession, smaller
@@ -30,7 +30,7 @@ from fedspec_suite.measure.bench import Shown, reference
 from fedspec_suite.measure.closed_form_rounding import with_room
 from fedspec_suite.measure.edited_sessions import form_of
 from fedspec_suite.measure.function_copies import Edits
-from fedspec_suite.measure.scenario import Scenario, with_hyper
+from fedspec_suite.measure.scenario import Scenario, with_hyper, with_sent
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import MUTANTS, Mutant
 
@@ -233,11 +233,7 @@ def kept(table: dict[Any, tuple[Any, Any]], key: Any, make: Callable[[], tuple[A
 
 def _of_participants(s: Scenario) -> Scenario:
     """The scenario for a server that counts who takes part, and reads no control variates."""
-    events = [
-        replace(e, messages=tuple(replace(m, control=None) for m in e.messages)) if isinstance(e, Messages) else e
-        for e in s.events
-    ]
-    return replace(s, case=replace(s.case, population=None), events=tuple(events))
+    return with_sent(replace(s, case=replace(s.case, population=None)), lambda m: replace(m, control=None))
 
 
 def as_claimed(setting: Setting) -> Variant:

@@ -115,6 +115,16 @@ def with_blocks(e: Event, f: Callable[[Blocks], Blocks]) -> Event:
     return e
 
 
+def mapped(s: Scenario, kind: type[Any], change: Callable[[Any], Event]) -> Scenario:
+    """Apply ``change`` to every event of a type."""
+    return replace(s, events=tuple(change(e) if isinstance(e, kind) else e for e in s.events))
+
+
+def with_sent(s: Scenario, change: Callable[[ClientMessage], ClientMessage]) -> Scenario:
+    """Apply ``change`` to every message of a scenario."""
+    return mapped(s, Messages, lambda e: replace(e, messages=tuple(map(change, e.messages))))
+
+
 def _each(f: Callable[[Array], Array], blocks: Blocks) -> dict[str, Array]:
     return {name: f(a) for name, a in blocks.items()}
 
@@ -199,14 +209,7 @@ def beside(p: Quadratics, more: Quadratics) -> Quadratics:
 
 def losing(s: Scenario, factor: float) -> Scenario:
     """Multiply the losses in a scenario's messages, if they hold some, by a factor."""
-
-    def event(e: Event) -> Event:
-        if not isinstance(e, Messages):
-            return e
-        sent = (m if m.loss is None else replace(m, loss=m.loss * factor) for m in e.messages)
-        return replace(e, messages=tuple(sent))
-
-    return replace(s, events=tuple(map(event, s.events)))
+    return with_sent(s, lambda m: m if m.loss is None else replace(m, loss=m.loss * factor))
 
 
 def posed(s: Scenario, x0: Mapping[str, Array] | None = None, **changes: Array) -> Scenario:
@@ -245,8 +248,7 @@ def at_rest(s: Scenario) -> Scenario:
 def with_dtype(s: Scenario, dtype: str) -> Scenario:
     """Cast a scenario to another floating-point type; its numbers are exact in both."""
     cast = change_events(s, lambda a: a.astype(dtype), lambda a: a.astype(dtype))
-    mixed = tuple(replace(e, mixing=e.mixing.astype(dtype)) if isinstance(e, Exchange) else e for e in cast.events)
-    cast = replace(cast, events=mixed)
+    cast = mapped(cast, Exchange, lambda e: replace(e, mixing=e.mixing.astype(dtype)))
     problem = s.case.problem
     if problem is not None:
         f = None if problem.f is None else problem.f.astype(dtype)

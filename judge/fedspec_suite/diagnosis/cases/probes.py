@@ -15,7 +15,7 @@ from fedspec.domains import COUNTS, DOMAINS
 from fedspec_suite.diagnosis.cases.features import local_steps
 from fedspec_suite.diagnosis.cases.resized import crowd, delayed, heavy, lasting, messages, scaled, shaped, stepping
 from fedspec_suite.measure.hyper_pools import EDGES, POOLS
-from fedspec_suite.measure.scenario import Scenario, arranged, with_hyper
+from fedspec_suite.measure.scenario import Scenario, arranged, mapped, with_hyper, with_sent
 from fedspec_suite.measure.setting import Setting
 
 MANY = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 25, 32, 40, 50)
@@ -74,10 +74,10 @@ def otherwise(s: Scenario) -> Iterator[tuple[str, Scenario]]:
     if s.case.level == "client":
         yield from _without_input(s)
     if s.case.level == "round" and "repeats" in CATALOGUE[s.case.algorithm].takes:
-        yield "where a client is drawn twice in a round", replace(s, events=tuple(map(_again, s.events)))
+        yield "where a client is drawn twice in a round", mapped(s, Round, _again)
     if s.case.level == "round":
-        back = (arranged(e, range(len(e.steps))[::-1]) if isinstance(e, Round) else e for e in s.events)
-        yield "where clients do not come in the order of their numbers", replace(s, events=tuple(back))
+        back = mapped(s, Round, lambda e: arranged(e, range(len(e.steps))[::-1]))
+        yield "where clients do not come in the order of their numbers", back
     if s.case.level == "round" and len(s.events) > 1:
         steps = tuple(
             replace(e, steps=tuple(1 + (t + 2 * k + i) % 4 for i, t in enumerate(e.steps)))
@@ -103,9 +103,9 @@ def _zero(e: Any) -> Any:
     return replace(e, g={n: 0 * a for n, a in e.g.items()})
 
 
-def _again(e: Any) -> Any:
+def _again(e: Round) -> Round:
     """A round in which the first participant is drawn once more, as it was the first time."""
-    return arranged(e, (*range(len(e.steps)), 0)) if isinstance(e, Round) else e
+    return arranged(e, (*range(len(e.steps)), 0))
 
 
 _LABELS: tuple[tuple[str, Callable[[int, int], int]], ...] = (
@@ -121,13 +121,7 @@ def _relabelled(s: Scenario) -> Iterator[tuple[str, Scenario]]:
     numbers = sorted({m.client for e in s.events if isinstance(e, Messages) for m in e.messages})
     for words, label in _LABELS:
         names = {i: label(i, max(numbers) + 1) for i in numbers}
-        events = tuple(
-            replace(e, messages=tuple(replace(m, client=names[m.client]) for m in e.messages))
-            if isinstance(e, Messages)
-            else e
-            for e in s.events
-        )
-        yield words, replace(s, events=events)
+        yield words, with_sent(s, lambda m, names=names: replace(m, client=names[m.client]))  # type: ignore[misc]
 
 
 def _number(setting: Setting, s: Scenario, name: str) -> Ladder:

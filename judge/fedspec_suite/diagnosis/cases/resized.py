@@ -12,7 +12,7 @@ from fedspec.arith import Array
 from fedspec.contract import Arrival, Event, Exchange, Gradient, Messages, Round
 from fedspec_suite.diagnosis.cases.beside_others import taking_part
 from fedspec_suite.measure.case_parts import above_zero
-from fedspec_suite.measure.scenario import Scenario, arranged, change_events, first_clients, losing, picked
+from fedspec_suite.measure.scenario import Scenario, arranged, change_events, first_clients, losing, mapped, picked
 from fedspec_suite.measure.setting import Setting
 
 PULLS = (64.0, -60.0)
@@ -113,11 +113,10 @@ def crowd(s: Scenario, n: int) -> Scenario:
     e = np.stack([problem.e[row] * (1 - i / (2 * n)) for i, row in enumerate(rows)]).astype(problem.e.dtype)
     posed = above_zero(replace(picked(problem, rows), e=e))
 
-    def everybody(event: Event) -> Event:
-        assert isinstance(event, Round)
+    def everybody(event: Round) -> Event:
         return replace(arranged(event, [i % len(event.steps) for i in range(n)]), participants=tuple(range(n)))
 
-    return replace(s, case=replace(s.case, problem=posed), events=tuple(map(everybody, s.events)))
+    return mapped(replace(s, case=replace(s.case, problem=posed)), Round, everybody)
 
 
 def heavy(s: Scenario, size: float) -> Scenario:
@@ -126,12 +125,9 @@ def heavy(s: Scenario, size: float) -> Scenario:
         examples = s.case.problem.examples.copy()
         examples[-1] = size
         return replace(s, case=replace(s.case, problem=replace(s.case.problem, examples=examples)))
-
-    def event(e: Event) -> Event:
-        assert isinstance(e, Messages)
-        return replace(e, messages=(*e.messages[:-1], replace(e.messages[-1], weight=int(size))))
-
-    return replace(s, events=tuple(map(event, s.events)))
+    return mapped(
+        s, Messages, lambda e: replace(e, messages=(*e.messages[:-1], replace(e.messages[-1], weight=int(size))))
+    )
 
 
 def stepping(setting: Setting, s: Scenario, steps: int) -> Scenario:
@@ -153,8 +149,7 @@ def stepping(setting: Setting, s: Scenario, steps: int) -> Scenario:
 
 def lasting(s: Scenario, steps: int) -> Scenario:
     """Return the case in which every round among peers has ``steps`` local steps."""
-    events = (replace(e, computing=(e.computing * steps)[:steps]) if isinstance(e, Exchange) else e for e in s.events)
-    return replace(s, events=tuple(events))
+    return mapped(s, Exchange, lambda e: replace(e, computing=(e.computing * steps)[:steps]))
 
 
 def delayed(s: Scenario, delay: int) -> Scenario:

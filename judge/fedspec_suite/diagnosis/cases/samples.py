@@ -17,7 +17,7 @@ from fedspec.params import flatten
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.edge_cases import runs
 from fedspec_suite.measure.rare_cases import special_cases
-from fedspec_suite.measure.scenario import Scenario, with_hyper
+from fedspec_suite.measure.scenario import Scenario, mapped, with_hyper
 from fedspec_suite.measure.scheduled_cases import varied
 from fedspec_suite.measure.seeded_draws import draw_cases
 from fedspec_suite.measure.setting import Setting
@@ -128,8 +128,8 @@ def _empty(s: Scenario) -> Scenario | None:
         first = next(iter(x))
         return {n: a * 0 if n == first else a for n, a in x.items()}
 
-    events = tuple(replace(e, x=emptied(e.x)) if isinstance(e, Begin) else e for e in s.events)
-    return replace(s, case=replace(s.case, x0=emptied(s.case.x0)), events=events)
+    empty = replace(s, case=replace(s.case, x0=emptied(s.case.x0)))
+    return mapped(empty, Begin, lambda e: replace(e, x=emptied(e.x)))
 
 
 def _stepping(setting: Setting, s: Scenario) -> Iterator[Scenario]:

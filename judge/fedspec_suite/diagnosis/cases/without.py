@@ -15,7 +15,7 @@ from fedspec.contract import Messages, Round
 from fedspec_suite.diagnosis.cases.beside_others import HOLDING
 from fedspec_suite.diagnosis.cases.features import OTHERWISE
 from fedspec_suite.diagnosis.cases.probes import ladders
-from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.scenario import Scenario, mapped
 from fedspec_suite.measure.setting import Setting
 
 RELATIVE = {"numbers of about", "all digits"}
@@ -73,10 +73,8 @@ def _steps(setting: Setting, s: Scenario, by: int) -> Scenario | None:
         tau = first.steps + by * k
         return replace(m, steps=tau, a_norm=tau if setting.steps_only else m.a_norm)
 
-    rounds = [e for e in s.events if isinstance(e, Round)]
-    if len(rounds) == len(s.events):
-        events = (replace(e, steps=tuple(e.steps[0] + by * k for k in range(len(e.steps)))) for e in rounds)
-        return replace(s, events=tuple(events))
+    if all(isinstance(e, Round) for e in s.events):
+        return mapped(s, Round, lambda e: replace(e, steps=tuple(e.steps[0] + by * k for k in range(len(e.steps)))))
     return _messages(s, message)
 
 
@@ -107,9 +105,7 @@ def _numbered_in_turn(setting: Setting, s: Scenario) -> Scenario | None:
     made = _messages(s, lambda k, m, first: replace(m, client=seen.index(m.client)))
     if made is None:
         return None
-    rounds = (e for e in made.events if isinstance(e, Messages))
-    events = (replace(e, messages=tuple(sorted(e.messages, key=lambda m: m.client))) for e in rounds)
-    return replace(made, events=tuple(events))
+    return mapped(made, Messages, lambda e: replace(e, messages=tuple(sorted(e.messages, key=lambda m: m.client))))
 
 
 _MADE: Mapping[str, Callable[[Setting, Scenario], Scenario | None]] = {

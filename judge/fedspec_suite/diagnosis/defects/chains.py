@@ -29,7 +29,7 @@ from fedspec_suite.diagnosis.defects.defect import (
 )
 from fedspec_suite.diagnosis.defects.roundings import DONE
 from fedspec_suite.diagnosis.defects.state import outlives, state_fields
-from fedspec_suite.measure.scenario import Scenario, with_gradients, with_messages, with_steps
+from fedspec_suite.measure.scenario import Scenario, mapped, with_gradients, with_messages, with_steps
 from fedspec_suite.measure.setting import Setting
 
 BITS = (8, 10, 12, 15, 16, 20, 23, 24, 31, 32)
@@ -218,11 +218,8 @@ def _of_batches(setting: Setting) -> Iterator[Defect]:
 
     def regraded(words: str, kind: str, change: Callable[[Any, tuple[Any, ...]], Any]) -> Defect:
         def given(s: Scenario) -> Scenario:
-            events = (
-                replace(e, g={n: change(a, e.tokens) for n, a in e.g.items()}) if isinstance(e, Gradient) else e
-                for e in s.events
-            )
-            return with_gradients(replace(s, events=tuple(events)), f"{kind} {k}", *rest)
+            s = mapped(s, Gradient, lambda e: replace(e, g={n: change(a, e.tokens) for n, a in e.g.items()}))
+            return with_gradients(s, f"{kind} {k}", *rest)
 
         return Defect(words=words, given=given)
 

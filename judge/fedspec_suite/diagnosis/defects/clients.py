@@ -14,7 +14,7 @@ from fedspec import arith, population
 from fedspec.catalogue import Method
 from fedspec.contract import Arrival, Event, Quadratics, Round
 from fedspec_suite.diagnosis.defects.defect import Defect, Running, around_clients, behind, calling, of_events, stepping
-from fedspec_suite.measure.scenario import Scenario, arranged
+from fedspec_suite.measure.scenario import Scenario, arranged, mapped
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import functions, names
 
@@ -36,15 +36,10 @@ def _arrivals(words: str, change: Callable[[Arrival], Arrival]) -> Defect:
     return of_events(words, Arrival, change)
 
 
-def _neighbour(by: int) -> Callable[[Scenario], Scenario]:
+def _neighbour(by: int, s: Scenario) -> Scenario:
     """The update of a client comes from another client, whose number is ``by`` greater."""
-
-    def given(s: Scenario) -> Scenario:
-        n = len(s.case.problem.e) if s.case.problem else 1
-        events = (replace(e, client=(e.client + by) % n) if isinstance(e, Arrival) else e for e in s.events)
-        return replace(s, events=tuple(events))
-
-    return given
+    n = len(s.case.problem.e) if s.case.problem else 1
+    return mapped(s, Arrival, lambda e: replace(e, client=(e.client + by) % n))
 
 
 def _only(e: Round, which: slice) -> Round:
@@ -111,7 +106,8 @@ def of(setting: Setting) -> Iterator[Defect]:
             "a late update counts as one version less late", lambda e: replace(e, delay=max(0, e.delay - 1))
         )
         for words, by in (("before", -1), ("after", 1)):
-            yield Defect(words=f"an update is that of the client {words} the one who sends it", given=_neighbour(by))
+            said = f"an update is that of the client {words} the one who sends it"
+            yield Defect(words=said, given=partial(_neighbour, by))
         yield _arrivals("everybody takes one local step", lambda e: replace(e, steps=1))
         yield _arrivals("one local step too many", lambda e: replace(e, steps=e.steps + 1))
     yield of_problem("the gradients are doubled", lambda q: replace(q, H=2 * q.H, e=2 * q.e))

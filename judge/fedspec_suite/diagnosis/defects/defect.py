@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from fedspec.contract import Begin, Event, Round
 from fedspec_suite.measure.function_copies import Around
-from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.scenario import Scenario, mapped
 
 Running: TypeAlias = Any
 """Session of the specification: its state can be replaced, functions in its copy (``spec``) can be wrapped, and
@@ -86,11 +86,7 @@ def with_shown(answer: Any, name: str, value: Any, event: Event) -> Any:
 
 def of_events(words: str, kind: type[Event], change: Callable[[Any], Event], tail: str = "") -> Defect:
     """Return a defect that changes every event of a type."""
-
-    def given(s: Scenario) -> Scenario:
-        return replace(s, events=tuple(change(e) if isinstance(e, kind) else e for e in s.events))
-
-    return Defect(words=words, tail=tail, given=given)
+    return Defect(words=words, tail=tail, given=lambda s: mapped(s, kind, change))
 
 
 class Stepping:

@@ -16,7 +16,7 @@ from fedspec.contract import Blocks, Event, Gradient, Round
 from fedspec.parts import places, ties
 from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, stepping
 from fedspec_suite.diagnosis.defects.gradients import left_alone
-from fedspec_suite.measure.scenario import Scenario, with_parts
+from fedspec_suite.measure.scenario import Scenario, mapped, with_parts
 from fedspec_suite.measure.setting import Setting
 
 Given: TypeAlias = Callable[[Scenario], Scenario]
@@ -115,12 +115,7 @@ def _halved(block: str, inner: Running, s: Scenario) -> Running:
 
 def _regraded(parts: Words, change: Callable[[Blocks, Scenario], Blocks]) -> Given:
     """Replace the words of blocks, and each gradient by what ``change`` makes of it."""
-
-    def given(s: Scenario) -> Scenario:
-        events = (replace(e, g=change(e.g, s)) if isinstance(e, Gradient) else e for e in s.events)
-        return replace(with_parts(s, parts), events=tuple(events))
-
-    return given
+    return lambda s: mapped(with_parts(s, parts), Gradient, lambda e: replace(e, g=change(e.g, s)))
 
 
 def _of_client(name: str, other: str, parts: Words, rest: Words) -> Iterator[tuple[str, Given]]:

@@ -25,7 +25,7 @@ from fedspec_suite.diagnosis.cases.beside_others import (
 )
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.edge_cases import runs
-from fedspec_suite.measure.scenario import Scenario, arranged
+from fedspec_suite.measure.scenario import Scenario, arranged, with_sent
 from fedspec_suite.measure.scheduled_cases import varied
 from fedspec_suite.measure.seeded_draws import draw_cases
 from fedspec_suite.measure.setting import Setting
@@ -192,17 +192,12 @@ def _larger(s: Scenario) -> Scenario:
 
 def _weighing(s: Scenario, examples: Callable[[int, Any], Any]) -> Scenario:
     """The case with other numbers of examples, by the number of a client and how many it has."""
-
-    def event(e: Any) -> Any:
-        if not isinstance(e, Messages):
-            return e
-        return replace(e, messages=tuple(replace(m, weight=examples(m.client, m.weight)) for m in e.messages))
-
     problem = s.case.problem
     if problem is not None:
         sizes = [examples(i, n) for i, n in enumerate(problem.examples.tolist())]
         problem = replace(problem, examples=np.array(sizes, problem.examples.dtype))
-    return replace(s, case=replace(s.case, problem=problem), events=tuple(map(event, s.events)))
+    sized = replace(s, case=replace(s.case, problem=problem))
+    return with_sent(sized, lambda m: replace(m, weight=examples(m.client, m.weight)))
 
 
 def contradicted(covers: Sequence[Covers], played: Played) -> bool:

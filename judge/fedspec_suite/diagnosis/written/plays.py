@@ -25,7 +25,16 @@ from fedspec_suite.measure.bench import Bench, Shown
 from fedspec_suite.measure.case_parts import above_zero
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.function_copies import Edits
-from fedspec_suite.measure.scenario import Scenario, arranged, change_events, picked, posed, problem_of, with_hyper
+from fedspec_suite.measure.scenario import (
+    Scenario,
+    arranged,
+    change_events,
+    mapped,
+    picked,
+    posed,
+    problem_of,
+    with_hyper,
+)
 from fedspec_suite.measure.seeded_draws import draw_cases
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
@@ -107,8 +116,7 @@ def _generic(setting: Setting, s: Scenario, dice: np.random.Generator) -> Scenar
     if s.case.problem is not None:
         s = posed(s, e=fresh(s.case.problem.e))
         s = replace(s, case=replace(s.case, problem=above_zero(problem_of(s))))
-    events = (replace(e, hyper={}) if isinstance(e, Messages) else e for e in s.events)
-    return _around_bounds(replace(s, events=tuple(events)), dice)
+    return _around_bounds(mapped(s, Messages, lambda e: replace(e, hyper={})), dice)
 
 
 def _around_bounds(s: Scenario, dice: np.random.Generator) -> Scenario:
@@ -146,8 +154,7 @@ def alone(setting: Setting, s: Scenario, steps: int) -> Scenario | None:
     if exchanges:
         return replace(s, events=tuple(replace(e, computing=e.computing[:steps]) for e in exchanges))
     if setting.messages and all(isinstance(e, Messages) for e in s.events):
-        lone = (replace(e, messages=e.messages[:1]) for e in s.events if isinstance(e, Messages))
-        return replace(s, events=tuple(lone)) if steps == 1 else None
+        return mapped(s, Messages, lambda e: replace(e, messages=e.messages[:1])) if steps == 1 else None
     if s.case.problem is None or not all(isinstance(e, Round | Arrival) for e in s.events):
         return None
     events = [_of_one(e, steps, k) for k, e in enumerate(s.events)]
