@@ -13,7 +13,6 @@ import numpy as np
 
 from fedspec.arith import Array
 from fedspec.chain import Word
-from fedspec.errors import FedspecError
 from fedspec.rounding import TYPES, passed
 from fedspec_suite.diagnosis.cases.resized import scaled
 from fedspec_suite.diagnosis.comparing import Evidence, Given, agrees, evidence, measured
@@ -38,10 +37,10 @@ from fedspec_suite.diagnosis.written.card import card
 from fedspec_suite.diagnosis.written.plays import of_models, played
 from fedspec_suite.diagnosis.written.shown import Own, several
 from fedspec_suite.diagnosis.written.synthesis import written
-from fedspec_suite.measure.bench import WORDS, Bench, Shown
+from fedspec_suite.measure.bench import UNPLAYED, WORDS, Bench, Shown
 from fedspec_suite.measure.scenario import Scenario, change_events
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
+from fedspec_suite.measure.verdict import Deviates
 
 NOWHERE = re.compile(r"^x\[\d+\] is (nan|-?inf)")
 """Pattern of the words for a model that isn't finite."""
@@ -314,7 +313,7 @@ def _played(bench: Bench, samples: Iterable[Scenario]) -> dict[int, list[Shown]]
                 given[k] = asked.play(copy.deepcopy(s))
             except Deviates:
                 continue
-            except (Undecided, Beyond, FedspecError):
+            except UNPLAYED:
                 pass
             break
     return given

@@ -7,17 +7,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from fedspec.errors import FedspecError
 from fedspec_suite.diagnosis.cases.probes import at_edges, ladders, repeatable
 from fedspec_suite.diagnosis.cases.resized import longer, opposed, ringed
 from fedspec_suite.diagnosis.comparing import Given, agrees, apart, decided
 from fedspec_suite.diagnosis.known import Known
 from fedspec_suite.diagnosis.variants import Variant
-from fedspec_suite.measure.bench import Bench, Shown
-from fedspec_suite.measure.process import SubjectError
+from fedspec_suite.measure.bench import UNPLAYED, Bench, Shown
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
 
 LENGTH = 12
 """Number of events of a run that is longer than the samples."""
@@ -75,7 +72,7 @@ class Larger:
     def elsewhere(self, v: Variant) -> str:
         """Return words for the first extreme value at which a variant and the subject differ; empty if none."""
         if self.edges is None:
-            s = self.known.samples[max(self.given, key=lambda k: _moved(self.given[k]))]
+            s = self.known.samples[max(self.given, key=lambda k: moved(self.given[k]))]
             cases = ((words, case, self._answers(case)) for words, case in at_edges(self.setting, s))
             self.edges = [(words, case, answers) for words, case, answers in cases if answers]
         return next((words for words, case, answers in self.edges if apart(v, case, answers)), "")
@@ -86,11 +83,11 @@ class Larger:
             return []
         try:
             return self.bench.play(copy.deepcopy(case))
-        except (Undecided, SubjectError, Beyond, Deviates, FedspecError):
+        except UNPLAYED:
             return []
 
     def _play(self) -> list[tuple[bool, Scenario, list[Shown]]]:
-        s = self.known.samples[max(self.given, key=lambda k: _moved(self.given[k]))]
+        s = self.known.samples[max(self.given, key=lambda k: moved(self.given[k]))]
         wide = [(True, longer(s, LENGTH))] if repeatable(self.setting) else []
         for ladder in ladders(self.setting, [s], lambda one, two: True):
             if ladder.name in LARGER:
@@ -100,6 +97,7 @@ class Larger:
         return [(time, case, answers) for time, case, answers in played if answers]
 
 
-def _moved(answers: Sequence[Shown]) -> float:
+def moved(answers: Sequence[Shown]) -> float:
+    """Share of the model's coordinates that move from event to event."""
     x = np.stack([answer["x"] for answer in answers])
     return float((x[1:] != x[:-1]).mean()) if len(x) > 1 else 0.0

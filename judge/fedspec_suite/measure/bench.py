@@ -16,7 +16,7 @@ from fedspec.arith import Array, digits
 from fedspec.catalogue import Algorithm, find
 from fedspec.contract import Blocks, Case, Offer, Session, Subject, blocks_like
 from fedspec.division import stabiliser_of_zero
-from fedspec.errors import ContractError, ParameterError
+from fedspec.errors import ContractError, FedspecError, ParameterError
 from fedspec.params import flatten, layers, shapes
 from fedspec.parts import PartsSession, shared
 from fedspec_suite.measure import buffer_cases
@@ -41,6 +41,9 @@ HOPELESS = 2.0**-10
 SMALL = 10_000
 REMEMBERED = 500
 """Most scenarios of at most ``SMALL`` bytes whose reference results are cached, since laws share scenarios."""
+
+UNPLAYED = (FedspecError, Undecided, Beyond, Deviates)
+"""Exceptions where a subject doesn't play a case, or a comparison decides nothing."""
 
 WORDS = {"dtype", "touched"}
 """Keys of an answer whose values are not vectors."""

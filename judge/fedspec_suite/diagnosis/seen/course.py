@@ -9,14 +9,12 @@ import numpy as np
 
 from fedspec.arith import Array
 from fedspec.contract import Begin
-from fedspec.errors import FedspecError
-from fedspec_suite.measure.bench import HOPELESS, THRESHOLD, Bench
+from fedspec_suite.measure.bench import HOPELESS, THRESHOLD, UNPLAYED, Bench
 from fedspec_suite.measure.case_summary import call_of
-from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.running_error import bounds_of
 from fedspec_suite.measure.scenario import Scenario, describe
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.measure.verdict import Beyond, Course, Deviates, Undecided
+from fedspec_suite.measure.verdict import Course
 
 ENOUGH = 4
 """Number of events, from the first deviating one, that are needed to name a course."""
@@ -51,7 +49,7 @@ def _course(bench: Bench, s: Scenario) -> str | None:
     """Course of the deviation in a sample; empty if it has no such course, None if too few events are decided."""
     try:
         sizes = _sizes(bench, s)
-    except (Undecided, SubjectError, Beyond, Deviates, FedspecError):
+    except UNPLAYED:
         return None
     first = next((k for k, size in enumerate(sizes) if size), len(sizes))
     seen = np.array(sizes[first:])
@@ -96,7 +94,7 @@ def followed(bench: Bench, setting: Setting, samples: Sequence[Scenario], name: 
     for s in map(longer, samples):
         try:
             found = [*_apart(bench, s, name)]
-        except (Undecided, SubjectError, Beyond, Deviates, FedspecError, KeyError):
+        except (*UNPLAYED, KeyError):
             continue
         if not any((off > allowed).any() for off, allowed in found):
             continue

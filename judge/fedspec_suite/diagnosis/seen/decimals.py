@@ -9,15 +9,12 @@ from math import floor, log10
 import numpy as np
 
 from fedspec.arith import Array
-from fedspec.errors import FedspecError
 from fedspec.params import flatten
 from fedspec_suite.diagnosis.cases.resized import scaled
 from fedspec_suite.diagnosis.diagnosis import CLAIMED
-from fedspec_suite.measure.bench import THRESHOLD, Bench
-from fedspec_suite.measure.process import SubjectError
+from fedspec_suite.measure.bench import THRESHOLD, UNPLAYED, Bench
 from fedspec_suite.measure.running_error import bounds_of
 from fedspec_suite.measure.scenario import Scenario
-from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
 
 FEWEST = 3
 """Least number of decimals to report: with fewer, a wrong rule may be as close."""
@@ -71,7 +68,7 @@ def _errors(bench: Bench, cases: Sequence[Scenario]) -> tuple[Array, float, floa
     for s in cases:
         try:
             off, far, numbers = _of_case(bench, s)
-        except (Undecided, SubjectError, Beyond, Deviates, FedspecError):
+        except UNPLAYED:
             continue
         found.append(off)
         moved, count = max(moved, far), count + numbers

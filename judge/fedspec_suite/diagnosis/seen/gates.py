@@ -11,7 +11,6 @@ from functools import cache
 import numpy as np
 
 from fedspec.contract import Begin, Gradient
-from fedspec.errors import FedspecError
 from fedspec.params import flatten
 from fedspec_suite.diagnosis.cases.features import OTHERWISE, amounts
 from fedspec_suite.diagnosis.cases.probes import Ladder, ladders, otherwise, repeatable
@@ -19,14 +18,14 @@ from fedspec_suite.diagnosis.cases.resized import longer, smaller
 from fedspec_suite.diagnosis.cases.without import on_ladder, without
 from fedspec_suite.diagnosis.comparing import Given, off
 from fedspec_suite.diagnosis.known import Known
+from fedspec_suite.diagnosis.lasting import moved
 from fedspec_suite.diagnosis.seen.held_out import Played, always, contradicted, held_out, how_often, not_always, related
 from fedspec_suite.diagnosis.variants import CANNOT
 from fedspec_suite.laws.far import everything
-from fedspec_suite.measure.bench import Bench
-from fedspec_suite.measure.process import SubjectError
+from fedspec_suite.measure.bench import UNPLAYED, Bench
 from fedspec_suite.measure.scenario import Scenario, describe
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
+from fedspec_suite.measure.verdict import Deviates
 
 SAID = 2
 """Largest number of features that are named if several decide."""
@@ -214,15 +213,14 @@ def deviates(bench: Bench, s: Scenario) -> bool | None:
         everything(bench, s)
     except Deviates:
         return True
-    except (Undecided, SubjectError, Beyond, FedspecError):
+    except UNPLAYED:
         return None
     return False
 
 
 def _moving(answers: list[dict[str, np.ndarray]]) -> int:
     """Quarters of the model's coordinates that move from event to event, rounded down."""
-    x = np.stack([answer["x"] for answer in answers])
-    return int(4 * (x[1:] != x[:-1]).mean()) if len(x) > 1 else 0
+    return int(4 * moved(answers))
 
 
 def _varied(s: Scenario) -> tuple[int, int]:
@@ -260,7 +258,7 @@ class _Asked:
             answers = self.bench.play(s)
         except Deviates:
             return 0
-        except (Undecided, SubjectError, Beyond, FedspecError):
+        except UNPLAYED:
             return None
         event = _follows(self.known, s, answers)
         return -1 if event is None else event

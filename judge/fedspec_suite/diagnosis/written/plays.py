@@ -21,7 +21,7 @@ from fedspec_suite.diagnosis.cases.beside_others import newcomers
 from fedspec_suite.diagnosis.comparing import agrees
 from fedspec_suite.diagnosis.edits.memory import Memory
 from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed, kept, session_with
-from fedspec_suite.measure.bench import Bench, Shown
+from fedspec_suite.measure.bench import UNPLAYED, Bench, Shown
 from fedspec_suite.measure.case_parts import above_zero
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.function_copies import Edits
@@ -37,9 +37,8 @@ from fedspec_suite.measure.scenario import (
 )
 from fedspec_suite.measure.seeded_draws import draw_cases
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
 
-REFUSED = (*CANNOT, Beyond, Deviates, Undecided)
+REFUSED = (*CANNOT, *UNPLAYED)
 """Exceptions of a subject that rejects a case, or whose answers cannot be read."""
 
 CASES = 10
