@@ -175,11 +175,15 @@ def around_clients(of_client: OfClient) -> Callable[[Callable[..., Any]], Callab
     return calling(run)
 
 
-def behind(functions: Around) -> Callable[[Running, Scenario], Running]:
-    """Wrap a session so that functions of the specification are wrapped while it takes an event."""
+def behind(functions: Around | Callable[[Running], Around]) -> Callable[[Running, Scenario], Running]:
+    """Wrap a session so that functions of the specification are wrapped while it takes an event.
+
+    Args:
+        functions: the wrappers, or a function that gives them from the session before each event.
+    """
 
     def take(inner: Running, event: Event, k: int) -> Any:
-        with inner.spec.behind(functions):
+        with inner.spec.behind(functions(inner) if callable(functions) else functions):
             return inner.step(event)
 
     return each_event(take)

@@ -11,10 +11,9 @@ from typing import Any, cast
 from fedspec.algorithms.synchronous import model
 from fedspec.arith import stack
 from fedspec.chain import Blocks, Word, applied
-from fedspec.contract import Event
 from fedspec.mixing.weighted import weighted_mean
 from fedspec.params import layers, shapes
-from fedspec_suite.diagnosis.defects.defect import Running, Stepping, behind
+from fedspec_suite.diagnosis.defects.defect import Running, behind, calling
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import functions
@@ -73,16 +72,11 @@ def limited(setting: Setting) -> Mapping[str, Callable[[float], Callable[[Runnin
     def of(name: str, around: Any) -> Callable[[float], Any]:
         return lambda v: around(Word(name, v))
 
+    def decayed(rate: float, x: Any, there: Callable[..., Any], deltas: Any, p: Any) -> Any:
+        return there(deltas, p) - rate * x
+
     def decaying(rate: float) -> Callable[[Running, Scenario], Running]:
-        def session(inner: Running, s: Scenario) -> Running:
-            def take(inner: Running, event: Event, k: int) -> Any:
-                x = model(inner.state)
-                with inner.spec.behind({MEAN: lambda there: lambda deltas, p: there(deltas, p) - rate * x}):
-                    return inner.step(event)
-
-            return Stepping(inner, take)
-
-        return session
+        return behind(lambda inner: {MEAN: calling(decayed, rate, model(inner.state))})
 
     return {
         DECAY: decaying,

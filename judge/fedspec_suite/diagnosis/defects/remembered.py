@@ -16,7 +16,8 @@ from typing import Any
 
 from fedspec.algorithms.synchronous import model
 from fedspec.contract import Arrival, Event, Round
-from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, calling
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, behind, calling
+from fedspec_suite.measure.function_copies import Around
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import functions
@@ -105,25 +106,22 @@ def _pulled(
     """The proximal term pulls to one of the models that the events so far have found."""
     met: list[Any] = []
 
-    def take(inner: Running, event: Event, k: int) -> Any:
+    def anchored(there: Callable[..., Any]) -> Callable[..., Any]:
+        names, to = inspect.signature(there), to_which(met)
+
+        @wraps(there)
+        def step(*given: Any, **named: Any) -> Any:
+            bound = names.bind(*given, **named)
+            bound.arguments["anchor"] = to
+            return there(*bound.args, **bound.kwargs)
+
+        return step
+
+    def around(inner: Running) -> Around:
         met.append(model(inner.state))
-        to = to_which(met)
+        return dict.fromkeys(found, anchored)
 
-        def anchored(there: Callable[..., Any]) -> Callable[..., Any]:
-            names = inspect.signature(there)
-
-            @wraps(there)
-            def step(*given: Any, **named: Any) -> Any:
-                bound = names.bind(*given, **named)
-                bound.arguments["anchor"] = to
-                return there(*bound.args, **bound.kwargs)
-
-            return step
-
-        with inner.spec.behind(dict.fromkeys(found, anchored)):
-            return inner.step(event)
-
-    return Stepping(inner, take)
+    return behind(around)(inner, s)
 
 
 def of(setting: Setting) -> Iterator[Defect]:

@@ -17,7 +17,7 @@ from fedspec.chain import Word, as_number
 from fedspec.contract import Event
 from fedspec.plan import Messages
 from fedspec.rounding import CLIPS, FIXED, TYPES, Grid, in_bits, on_grid, passage, passed
-from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, calling, stepping, with_x
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, behind, calling, stepping, with_x
 from fedspec_suite.diagnosis.defects.limits import MEAN, around_mean
 from fedspec_suite.measure.function_copies import Around
 from fedspec_suite.measure.scenario import with_messages
@@ -69,17 +69,18 @@ def of(setting: Setting) -> Iterator[Defect]:
         name, _, number = link.partition(" ")
         if setting.level == "server" and name in (*TYPES, *FIXED, "fixed-random"):
             words = f"each client's model is {DONE[name].format(name, number)}, not its change"
-            yield _passing(words, partial(_of_models_sent, name))
+            yield Defect(words=words, session=behind(partial(_of_models_sent, name)))
         if name in FIXED:
             for words, change in _codes(name, float(number)):
                 yield of_each(words, name, lambda there, link, delta, *given, change=change: change(delta))
         for words, made in _DRAWN.items() if name == "fixed-random" else ():
-            yield _passing(words.format(number), partial(_of_draws, made))
+            session = behind({_AT_RANDOM: lambda there, made=made: made})  # type: ignore[misc]
+            yield Defect(words=words.format(number), session=session)
         for words, again in _REUSED.items() if name == "fixed-random" else ():
-            yield _passing(words, partial(_of_draws_again, again))
+            yield Defect(words=words, session=behind({_DRAWS: calling(_of_draws_again, again)}))
         if name == "fixed-random":
             words = f"messages are {DONE[name].format(name, number)} after they are weighed, not before"
-            yield _passing(words, _rounded_shares)
+            yield Defect(words=words, session=behind(_rounded_shares))
         if name == "noise":
             yield stepping("the noise is added to the model, not to the mean change", _on_the_model)
     averages = MEAN in functions(setting.algorithm, setting.level)
@@ -154,7 +155,7 @@ def of_each(words: str, name: str, pass_on: Callable[..., Any]) -> Defect:
     def each(there: Any) -> Any:
         return lambda link, *given: pass_on(there, link, *given) if link.name == name else there(link, *given)
 
-    return _passing(words, lambda inner: {_PASSED: each})
+    return Defect(words=words, session=behind({_PASSED: each}))
 
 
 def _whole(d: Any, u: Any, k: float, whole: Callable[[Any], int]) -> Any:
@@ -170,12 +171,8 @@ _REUSED: Mapping[str, Callable[[Any, Any], Any]] = {
 """Other draws of random roundings: what is made of the draws of all messages and of the slices of the blocks."""
 
 
-def _of_draws_again(again: Callable[[Any, Any], Any], inner: Running) -> Around:
-    return {_DRAWS: lambda there: lambda sent, deltas: again(there(sent, deltas), sent.blocks)}
-
-
-def _of_draws(made: Callable[[Any, Any, float], Any], inner: Running) -> Around:
-    return {_AT_RANDOM: lambda there: made}
+def _of_draws_again(again: Callable[[Any, Any], Any], there: Any, sent: Any, deltas: Any) -> Any:
+    return again(there(sent, deltas), sent.blocks)
 
 
 def _rounded_shares(inner: Running) -> Around:
@@ -207,16 +204,6 @@ def _on_the_model(inner: Running, event: Event, k: int) -> Any:
     x = model(inner.state) + added[-1]
     inner.state = with_x(inner.state, x)
     return {**answer, "x": x}
-
-
-def _passing(words: str, around: Callable[[Running], Around]) -> Defect:
-    """A defect in which functions of a claim's words are wrapped while the server takes its step."""
-
-    def take(inner: Running, event: Event, k: int) -> Any:
-        with inner.spec.behind(around(inner)):
-            return inner.step(event)
-
-    return Defect(words=words, session=lambda inner, s: Stepping(inner, take))
 
 
 def _of_models_sent(name: str, inner: Running) -> Around:
