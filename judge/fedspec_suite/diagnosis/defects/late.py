@@ -42,6 +42,13 @@ def _discounted(factor: Callable[[int], float]) -> Callable[[Running, Scenario],
     return _resent(lambda delta, a, versions: delta * factor(a.delay))
 
 
+_DISCOUNTS: Mapping[str, Callable[[int], float]] = {
+    "1/(1 + delay)": lambda delay: 1 / (1 + delay),
+    "1/sqrt(1 + delay)": lambda delay: (1 + delay) ** -0.5,
+}
+"""Factors of late changes, by their words."""
+
+
 def _meanwhile(setting: Setting, a: Arrival, versions: Sequence[Any]) -> Any:
     """Move of the model since the update was begun; divided by the steps if the changes are."""
     moved = versions[-1] - versions[-1 - a.delay]
@@ -107,26 +114,16 @@ def of(setting: Setting) -> Iterator[Defect]:
         words = "the change of a late client's model is added to the present one, which counts in its place"
         yield Defect(words=words, session=_resent(lambda x, a, xs: x + _meanwhile(setting, a, xs)))
         return
-    yield Defect(
-        words="a late client trains from the present model; its change is taken from the one that it downloaded",
-        session=_resent(lambda delta, a, xs: delta + _meanwhile(setting, a, xs), lambda a: replace(a, delay=0)),
-    )
-    yield Defect(
-        words="a late client trains from the model that it downloaded; its change is taken from the present one",
-        session=_resent(lambda delta, a, xs: delta - _meanwhile(setting, a, xs)),
-    )
-    yield Defect(
-        words="the buffer's sum is divided by the number of clients, not of updates", tail="delta", session=_over_all
-    )
-    said = "late changes are multiplied by"
-    yield Defect(words=f"{said} 1/(1 + delay)", tail="delta_i", session=_discounted(lambda delay: 1 / (1 + delay)))
-    yield Defect(
-        words=f"{said} 1/sqrt(1 + delay)", tail="delta_i", session=_discounted(lambda delay: (1 + delay) ** -0.5)
-    )
+    words = "a late client trains from the present model; its change is taken from the one that it downloaded"
+    at_present = _resent(lambda delta, a, xs: delta + _meanwhile(setting, a, xs), lambda a: replace(a, delay=0))
+    yield Defect(words=words, session=at_present)
+    words = "a late client trains from the model that it downloaded; its change is taken from the present one"
+    yield Defect(words=words, session=_resent(lambda delta, a, xs: delta - _meanwhile(setting, a, xs)))
+    words = "the buffer's sum is divided by the number of clients, not of updates"
+    yield Defect(words=words, tail="delta", session=_over_all)
+    for said, factor in _DISCOUNTS.items():
+        yield Defect(words=f"late changes are multiplied by {said}", tail="delta_i", session=_discounted(factor))
     if "staleness" in setting.algorithm.options:
-        yield Defect(
-            words="divided by the sum of the discounts, not by the number of updates",
-            tail="delta",
-            session=_by_discounts,
-        )
+        words = "divided by the sum of the discounts, not by the number of updates"
+        yield Defect(words=words, tail="delta", session=_by_discounts)
     yield stepping("what the server keeps decays at every arrival, not only when the server steps", _decays_meanwhile)

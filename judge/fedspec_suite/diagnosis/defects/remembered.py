@@ -136,18 +136,10 @@ def of(setting: Setting) -> Iterator[Defect]:
         for how in (ROUND, EVER):
             yield Defect(words=f"{of_solver} goes on {how}", session=partial(_lives_on, solvers, some, how))
     anchored = [f for f in found if "anchor" in inspect.signature(f).parameters]
-    if anchored:
-        yield Defect(
-            words="the proximal term pulls to the very first model",
-            session=partial(_pulled, anchored, lambda met: met[0]),
-        )
-    if anchored and setting.algorithm.event != "arrival":
-        yield Defect(
-            words="the proximal term pulls to the model of the round before",
-            session=partial(_pulled, anchored, lambda met: met[-2:][0]),
-        )
-    if anchored and setting.algorithm.event == "arrival":
-        yield Defect(
-            words="the proximal term pulls to the server's present model, not to the one downloaded",
-            session=partial(_pulled, anchored, lambda met: met[-1]),
-        )
+    pulls: dict[str, Callable[[list[Any]], Any]] = {"the very first model": lambda met: met[0]}
+    if setting.algorithm.event == "arrival":
+        pulls["the server's present model, not to the one downloaded"] = lambda met: met[-1]
+    else:
+        pulls["the model of the round before"] = lambda met: met[-2:][0]
+    for which, to in pulls.items() if anchored else ():
+        yield Defect(words=f"the proximal term pulls to {which}", session=partial(_pulled, anchored, to))

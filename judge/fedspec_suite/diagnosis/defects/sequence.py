@@ -147,26 +147,17 @@ def of(setting: Setting) -> Iterator[Defect]:
         return
     found = functions(setting.algorithm, setting.level)
     if sends := _returns(setting, found):
-        yield Defect(
-            words="each client begins at the model at which the one before it ended", session=_one_after_another(sends)
-        )
-        yield Defect(
-            words="what is answered is the mean of the clients' models, not what the next round begins with",
-            session=partial(_shows_mean, sends),
-        )
+        words = "each client begins at the model at which the one before it ended"
+        yield Defect(words=words, session=_one_after_another(sends))
+        words = "what is answered is the mean of the clients' models, not what the next round begins with"
+        yield Defect(words=words, session=partial(_shows_mean, sends))
     if sends != "model" and "repeats" in setting.takes:
-        yield Defect(
-            words="of a client that is drawn twice the last run alone counts, in a mean over both",
-            session=_each(_last_run_counts),
-        )
+        words = "of a client that is drawn twice the last run alone counts, in a mean over both"
+        yield Defect(words=words, session=_each(_last_run_counts))
     anchored = [f for f in found if {"anchor", "mu"} <= inspect.signature(inspect.unwrap(f)).parameters.keys()]
     if anchored and sends == "change" and "mu" in setting.numbers:
-        yield Defect(
-            words="the proximal term pulls once, at the end of the local steps, not in each",
-            session=partial(_pulled_once, anchored),
-        )
+        words = "the proximal term pulls once, at the end of the local steps, not in each"
+        yield Defect(words=words, session=partial(_pulled_once, anchored))
     if "everyone" not in setting.takes and "noise" not in setting.takes:
-        yield stepping(
-            "participants are taken one at a time: what the server keeps moves in between, its model at the end",
-            partial(_one_at_a_time, setting.options.get("weights") == "examples"),
-        )
+        words = "participants are taken one at a time: what the server keeps moves in between, its model at the end"
+        yield stepping(words, partial(_one_at_a_time, setting.options.get("weights") == "examples"))

@@ -241,11 +241,11 @@ def _of_all_clients(p: Any, examples: Any, s: Scenario) -> Any:
     return p * sum(examples) / sum(s.case.problem.examples.tolist()) if s.case.problem else p
 
 
-def _by(group: Callable[[Any], Sequence[Hashable]]) -> Any:
-    """Changes scaled so that their mean is that over the groups of the mean within each."""
+def _by(field: str) -> Any:
+    """Changes scaled so that their mean is that over the groups with one value of a field of the mean within each."""
 
     def of_client(client: Callable[..., Any], clients: Any, plan: Any, x: Any) -> Callable[..., Any]:
-        keys = group(plan)
+        keys = getattr(plan, field)
         sizes = Counter(keys)
         factors, place = [len(keys) / (len(sizes) * sizes[key]) for key in keys], count()
 
@@ -263,17 +263,11 @@ def in_groups(setting: Setting) -> Iterator[Defect]:
         return
     if not isinstance(setting.algorithm.run, Program) or "repeats" not in setting.takes:
         return
-    yield Defect(
-        words="of a client that is drawn twice the mean counts once",
-        tail="delta",
-        session=_by(lambda p: p.participants),
-    )
+    groups = {"of a client that is drawn twice the mean counts once": "participants"}
     if "strategies" in setting.takes:
-        yield Defect(
-            words="Delta is the mean over the strategies of the mean within each",
-            tail="delta",
-            session=_by(lambda p: p.strategies),
-        )
+        groups["Delta is the mean over the strategies of the mean within each"] = "strategies"
+    for words, field in groups.items():
+        yield Defect(words=words, tail="delta", session=_by(field))
 
 
 def of(setting: Setting) -> Iterator[Defect]:
