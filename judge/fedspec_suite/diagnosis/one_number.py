@@ -24,7 +24,7 @@ from fedspec_suite.diagnosis.defects.defect import Defect, began
 from fedspec_suite.diagnosis.defects.limits import limited, regraded
 from fedspec_suite.diagnosis.defects.state import state_fields
 from fedspec_suite.diagnosis.steady import models
-from fedspec_suite.diagnosis.variants import DIGITS, Variant, as_claimed, at_number, equation_of, relatives
+from fedspec_suite.diagnosis.variants import DIGITS, Variant, as_claimed, at_number, of_defect, relatives
 from fedspec_suite.measure.bench import Shown
 from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.setting import Setting
@@ -55,37 +55,34 @@ class Family:
 
 def families(setting: Setting) -> Iterator[Family]:
     """Yield the families of variants with an unknown number, the likelier ones first."""
-    one = replace(as_claimed(setting), parts=1, kind="generic")
+    one = replace(as_claimed(setting), parts=1)
 
-    def generic(words: str, tail: str, defect: Callable[[float], Any], about: str = "") -> Callable[[float], Variant]:
+    def generic(words: str, tail: str, session: Callable[[float], Any]) -> Callable[[float], Variant]:
         def make(v: float) -> Variant:
-            said = words.format(f"{v:.{DIGITS}g}")
-            d = Defect(words=said, tail=tail, session=defect(v), about=about)
-            names = ({"defect": said},)
-            return replace(one, words=said, equation=equation_of(setting, tail), defects=(d,), names=names)
+            return of_defect(setting, Defect(words=words.format(f"{v:.{DIGITS}g}"), tail=tail, session=session(v)))
 
         return make
 
     for k in range(bool(setting.micro), len(setting.gradients)):
-        yield Family(_linked(one, setting.gradients, k, "{} of gradients, not {}", "gradients"))
+        yield Family(_linked(setting, setting.gradients, k, "{} of gradients, not {}", "gradients"))
     for k, link in enumerate(setting.steps):
         if not link.startswith("lookahead"):
-            yield Family(_linked(one, setting.steps, k, "{} at a step, not {}", "steps"))
+            yield Family(_linked(setting, setting.steps, k, "{} at a step, not {}", "steps"))
     for k, link in enumerate(setting.messages):
         if link.startswith(CLIPS):
-            yield Family(_linked(one, setting.messages, k, "messages are passed through {}, not {}", "messages"))
+            yield Family(_linked(setting, setting.messages, k, "messages are passed through {}, not {}", "messages"))
     if setting.level != "server":
         for words, name in _GRADIENTS.items():
             yield Family(generic(words, "", lambda v, name=name: partial(regraded, Word(name, v))))  # type: ignore[misc]
     decays = any(link.startswith(BEFORE) for link in setting.steps)
     if not decays and setting.level in {"client", "round"}:
-        yield Family(_linked(one, (BEFORE, *setting.steps), 0, "{} at a step, which isn't claimed", "steps"))
+        yield Family(_linked(setting, (BEFORE, *setting.steps), 0, "{} at a step, which isn't claimed", "steps"))
     for words, limit in limited(setting).items():
         yield Family(generic(words, "delta", limit))
     for n in setting.numbers:
         if n not in setting.fixed and n not in COUNTS:
             among = BELOW_ONE if DOMAINS[n].domain is DECAY else POSITIVE
-            yield Family(_fixed(one, setting, n), among)
+            yield Family(partial(_fixed, setting, n), among)
     for n in state_fields(setting):
         if n not in {"t", "versions", "pending", "server"}:
             words = f"{n} starts at {{}} in every coordinate"
@@ -107,27 +104,21 @@ _GRADIENTS = {
 }
 
 
-def _linked(one: Variant, claimed: Sequence[str], k: int, said: str, field: str) -> Callable[[float], Variant]:
+def _linked(setting: Setting, claimed: Sequence[str], k: int, said: str, field: str) -> Callable[[float], Variant]:
     """The claimed chain with another number in one link."""
     link = claimed[k]
 
     def make(v: float) -> Variant:
         other = f"{link.partition(' ')[0]} {v:.{DIGITS}g}"
         links = (*claimed[:k], other, *claimed[k + 1 :])
-        words = said.format(other, link)
-        d = chained(words, field, links)
-        return replace(one, words=words, equation="", defects=(d,), names=({"defect": words},))
+        return of_defect(setting, chained(said.format(other, link), field, links))
 
     return make
 
 
-def _fixed(one: Variant, setting: Setting, n: str) -> Callable[[float], Variant]:
-    def make(v: float) -> Variant:
-        words = f"{n} is fixed at {v:.{DIGITS}g}"
-        d = Defect(words=words, about=n, given=lambda s: with_hyper(s, **{n: v}))
-        return replace(one, words=words, equation="", defects=(d,), names=({"defect": words},))
-
-    return make
+def _fixed(setting: Setting, n: str, v: float) -> Variant:
+    words = f"{n} is fixed at {v:.{DIGITS}g}"
+    return of_defect(setting, Defect(words=words, about=n, given=lambda s: with_hyper(s, **{n: v})))
 
 
 Head = tuple[Scenario, list[Shown]]

@@ -241,6 +241,20 @@ def as_claimed(setting: Setting) -> Variant:
     return Variant(words="", equation="", algorithm=setting.algorithm.id, options=setting.options, parts=0)
 
 
+def of_defect(setting: Setting, d: Defect) -> Variant:
+    """Return the variant with one generic defect."""
+    names, equation = ({"defect": d.words},), equation_of(setting, d.tail)
+    one = replace(as_claimed(setting), parts=1, kind="generic", names=names)
+    return replace(one, words=d.words, equation=equation, defects=(d,))
+
+
+def of_own(setting: Setting, yours: str, wanted: str, equation: str, **more: Any) -> Variant:
+    """Return the variant with an equation that is written out, beside what is wanted; ``more`` are its other fields."""
+    names = ({"yours": yours, "wanted": wanted, "equation": equation},)
+    own = replace(as_claimed(setting), words=f"yours: {yours}, wanted: {wanted}", equation=equation, parts=1)
+    return replace(own, **{"kind": "written", "names": names, **more})
+
+
 def single(setting: Setting) -> Iterator[Variant]:
     """Yield variants with one change from the claim; catalogued variants come before generic ones."""
     one = replace(as_claimed(setting), parts=1)
@@ -255,11 +269,7 @@ def single(setting: Setting) -> Iterator[Variant]:
     for m in (*written, *_lent(setting)):
         names = ({"mutant": m.id},)
         yield replace(one, words=m.words, equation=mutants.blamed(m), mutants=(m,), kind="mutant", names=names)
-    for d in defects(setting):
-        names = ({"defect": d.words},)
-        yield replace(
-            one, words=d.words, equation=equation_of(setting, d.tail), defects=(d,), kind="generic", names=names
-        )
+    yield from (of_defect(setting, d) for d in defects(setting))
     for words, other, options, _ in relatives(setting, 0):
         said = _reading_in(words) or CATALOGUE[other].readings[0].name
         names = ({"algorithm": other, "reading": said},)

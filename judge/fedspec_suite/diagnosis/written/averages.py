@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from itertools import combinations, islice, product
 from types import FunctionType
 from typing import Any, cast
@@ -25,9 +24,9 @@ from fedspec.chain import as_number
 from fedspec.contract import Case, Event
 from fedspec.plan import Messages
 from fedspec.source_text import copied
-from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, calling
+from fedspec_suite.diagnosis.defects.defect import Running, calling, stepping
 from fedspec_suite.diagnosis.edits.edit import Put, swapped
-from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed
+from fedspec_suite.diagnosis.variants import CANNOT, Variant, of_own
 from fedspec_suite.diagnosis.written.box import parts_of
 from fedspec_suite.diagnosis.written.notation import in_symbols
 from fedspec_suite.diagnosis.written.plays import Play
@@ -35,7 +34,6 @@ from fedspec_suite.diagnosis.written.weights import CONDITION, SLACK, TRIED, mea
 from fedspec_suite.measure.call_graph import Spaces
 from fedspec_suite.measure.formulas import ROWS, evaluated, smallest, terms_of
 from fedspec_suite.measure.reaching import WEIGH, OpenMean, flat_model
-from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
 DELIVERED, NOISY = cast(FunctionType, delivered), cast(FunctionType, noisy_average)
@@ -279,7 +277,7 @@ def _variant(setting: Setting, b: ast.expr | None, wanted: ast.expr | None, nois
     size = ast.parse(noise, mode="eval").body if noise else None
     texts = {k: ast.unparse(_Ratios().visit(copied(f))) for k, f in (("b", b), ("z", size)) if f is not None}
 
-    def take(s: Scenario, inner: Running, event: Event, k: int) -> Any:
+    def take(inner: Running, event: Event, k: int) -> Any:
         x, sent, noises = model(inner.state), list[tuple[Messages, Sent]](), list[Any]()
 
         def deliver(there: Callable[..., Any], words: Any, m: Messages, given: Sent) -> Any:
@@ -295,7 +293,7 @@ def _variant(setting: Setting, b: ast.expr | None, wanted: ast.expr | None, nois
             if not sent:
                 return there(p, rows)
             m, given = sent[0]
-            known = values_of(s.case, p, m.deltas, m.examples, x)
+            known = values_of(inner.case, p, m.deltas, m.examples, x)
             own = {k: evaluated(text, known) + 0 * p for k, text in texts.items()}
             changes = own["b"] @ m.deltas if "b" in own else there(p, rows)
             if "z" in own:
@@ -314,15 +312,8 @@ def _variant(setting: Setting, b: ast.expr | None, wanted: ast.expr | None, nois
     claimed_noise = _product({"s": 1, "c": 1, divisor: -1}) if noise else ""
     yours, theirs = said(b, noise), said(wanted, claimed_noise)
     # What is wanted is the claim's, and no equation of the rule has it.
-    return replace(
-        as_claimed(setting),
-        words=f"yours: {yours}, wanted: {theirs}" + ", in Delta = sum_i b_i Delta_i + noise" * (b is not None),
-        equation="messages",
-        defects=(Defect(words="", session=lambda inner, s: Stepping(inner, partial(take, s))),),
-        parts=1,
-        kind="written",
-        names=({"yours": yours, "wanted": theirs, "equation": "messages"},),
-    )
+    words = f"yours: {yours}, wanted: {theirs}" + ", in Delta = sum_i b_i Delta_i + noise" * (b is not None)
+    return of_own(setting, yours, theirs, "messages", words=words, defects=(stepping("", take),))
 
 
 class _Ratios(ast.NodeTransformer):

@@ -20,7 +20,7 @@ from fedspec.contract import Begin
 from fedspec.schedules import FACTORS, SHAPES, Clock, Every, Schedules, read, schedule_of, timed
 from fedspec_suite.diagnosis.defects.defect import Defect
 from fedspec_suite.diagnosis.defects.schedules import told
-from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed, equation_of, session_with
+from fedspec_suite.diagnosis.variants import CANNOT, Variant, equation_of, of_own, session_with
 from fedspec_suite.diagnosis.written.plays import REFUSED, Play, generic_cases, of_models, of_parameters
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.reaching import flat_model
@@ -146,12 +146,6 @@ def _variant(setting: Setting, name: str, words: str, schedules: Schedules) -> V
     wanted = (
         f'{name} has the schedule "{setting.schedules[name]}"' if name in setting.schedules else f"{name} is constant"
     )
-    return replace(
-        as_claimed(setting),
-        words=f"yours: {yours}, wanted: {wanted}",
-        equation=equation_of(setting, "step"),
-        defects=(Defect(words="", given=partial(told, schedules=schedules), about=name),),
-        parts=1,
-        kind="written",
-        names=({"yours": yours, "wanted": wanted, "schedules": json.dumps({**setting.schedules, name: words})},),
-    )
+    names = ({"yours": yours, "wanted": wanted, "schedules": json.dumps({**setting.schedules, name: words})},)
+    d = Defect(words="", given=partial(told, schedules=schedules), about=name)
+    return of_own(setting, yours, wanted, equation_of(setting, "step"), defects=(d,), names=names)

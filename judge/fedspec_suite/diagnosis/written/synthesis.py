@@ -24,7 +24,7 @@ from fedspec_suite.diagnosis.composed import together
 from fedspec_suite.diagnosis.defects.defect import Defect
 from fedspec_suite.diagnosis.edits.edit import Put, swapped
 from fedspec_suite.diagnosis.edits.in_edits import COUNTED, REMEMBERED, WALKED
-from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed, equation_of, printed_by
+from fedspec_suite.diagnosis.variants import CANNOT, Variant, equation_of, of_own, printed_by
 from fedspec_suite.diagnosis.written.averages import averaged
 from fedspec_suite.diagnosis.written.box import Box, boxes, leaf, parts_in, parts_of, read_in, value_of
 from fedspec_suite.diagnosis.written.notation import in_notation
@@ -295,20 +295,12 @@ def rule_with(setting: Setting, box: Box, name: str, value: ast.expr) -> Variant
         given={"mean": _mean, "sqrt": _root, "ceil": math.ceil},
         asking=ASKED,
     )
-    one = replace(as_claimed(setting), parts=1)
     # A client's rule may call its model otherwise than its only equation does, or print that of another algorithm.
     there = {e.id for e in own if e.id == equation or len(own) == 1} & printed_by(setting)
     at = "" if box.word else next(iter(there), "") or equation_of(setting, symbol) or equation
-    return replace(
-        one,
-        words=words,
-        equation=at,
-        mutants=(mutant,),
-        # What counts the events makes sessions slower: it is there if it is needed.
-        defects=tuple(d for d, names in RECORDERS.items() if any(f"{n}(" in mutant.new for n in names)),
-        kind="written",
-        names=({"yours": yours, "wanted": wanted, "equation": at},),
-    )
+    # What counts the events makes sessions slower: it is there if it is needed.
+    recorders = tuple(d for d, names in RECORDERS.items() if any(f"{n}(" in mutant.new for n in names))
+    return of_own(setting, yours, wanted, at, words=words, mutants=(mutant,), defects=recorders)
 
 
 def _mean(v: Any) -> Any:

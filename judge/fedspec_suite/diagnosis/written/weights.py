@@ -11,7 +11,7 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import combinations, islice
 from typing import Any
@@ -23,7 +23,7 @@ from fedspec.source_text import copied, loaded
 from fedspec_suite.diagnosis.defects.defect import Defect
 from fedspec_suite.diagnosis.defects.shares import Row, over_rows, rows_of
 from fedspec_suite.diagnosis.edits.edit import Put
-from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed, equation_of
+from fedspec_suite.diagnosis.variants import CANNOT, Variant, equation_of, of_own
 from fedspec_suite.diagnosis.written.notation import in_symbols
 from fedspec_suite.diagnosis.written.plays import Play
 from fedspec_suite.diagnosis.written.replay import as_shown
@@ -311,14 +311,8 @@ def _variant(setting: Setting, formula: ast.expr, wanted: ast.expr | None, forms
         return there(0 * w + evaluated(text, _values(w, waits, s, forms)) if own else w, rows)
 
     equation = equation_of(setting, "w") or equation_of(setting, "delta")
-    return replace(
-        as_claimed(setting),
-        words=f"yours: {yours}, wanted: {claimed}",
-        equation=equation,
-        defects=(Defect(words="", session=partial(over_rows, WEIGH, mean)),),
-        parts=1,
-        kind="written",
-        names=({"yours": yours, "wanted": claimed, "equation": equation},),
+    return of_own(
+        setting, yours, claimed, equation, defects=(Defect(words="", session=partial(over_rows, WEIGH, mean)),)
     )
 
 
