@@ -40,7 +40,7 @@ from fedspec_suite.diagnosis.written.synthesis import written
 from fedspec_suite.measure.bench import UNPLAYED, WORDS, Bench, Shown
 from fedspec_suite.measure.scenario import Scenario, change_events
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.measure.verdict import Deviates
+from fedspec_suite.measure.verdict import Deviates, listed
 
 NOWHERE = re.compile(r"^x\[\d+\] is (nan|-?inf)")
 """Pattern of the words for a model that isn't finite."""
@@ -86,18 +86,19 @@ def identify(
     # As every other: where rounding leaves much open, what stays as it is under other roundings is decided.
     told = evidence(known, given)
     claim = measured(known, known.claimed, given, told)
+    diagnosed = partial(Diagnosis, len(given), claim.ratio)
     if claim.near and not claim.unlike:
         decide = gates(bench, setting, known, given, broken) if further else Decided()
         found = _elsewhere(bench, known, given, decide.deviating[:ELSEWHERE])
         if further and not found and (decimals := absolutely(bench, _samples(known, given))):
-            return Diagnosis(len(given), claim.ratio, decimals=decimals)
+            return diagnosed(decimals=decimals)
         numbers = _narrow(bench, known, given) if broken and not found else ""
-        return Diagnosis(len(given), claim.ratio, found, numbers, gates=decide.words, beside=decide.beside)
+        return diagnosed(found, numbers, gates=decide.words, beside=decide.beside)
     unlike = claim.unlike if claim.near else ()
     by_name = _compared(known, known.samples, given)
     of_x = by_name.pop("x", [])
     if not unlike and (held := kept_in(of_x, setting.dtype) or kept_beside(by_name, setting.dtype)):
-        return Diagnosis(len(given), claim.ratio, seen=held)
+        return diagnosed(seen=held)
     names, beyond = ("x", *unlike), Larger(bench, setting, known, given, lambda: held_out(setting)[:FRESH])
     silent = () if unlike else idle(setting, known, given, lambda s: _played(bench, (s,)).get(0))
     search = search or Search()
@@ -121,7 +122,7 @@ def identify(
     )
     found = first(chain(_simpler(known, setting, silent), single), known, given, told, names, beyond)
     if all(f.small for f in found) and not unlike and (decimals := absolutely(bench, _samples(known, given))):
-        return Diagnosis(len(given), claim.ratio, decimals=decimals, passes=search.passes)
+        return diagnosed(decimals=decimals, passes=search.passes)
     if all(f.small or _is_partial(f) for f in found) and not unlike:
         # What fits in small cases alone is no reason to look no further.
         two = two_at_once(search, known, setting, told, lambda: _chains(bench, known, setting, told), seen())
@@ -129,13 +130,11 @@ def identify(
         both = tuple(f for f in first(two, known, given, told, names, beyond) if not f.small)
         found = found if found and any(f.unlike for f in both) else both or found
     if found:
-        return Diagnosis(len(given), claim.ratio, _ineffective(silent, found), unlike=unlike, passes=search.passes)
+        return diagnosed(_ineffective(silent, found), unlike=unlike, passes=search.passes)
     if unlike:
         there = in_what_is_shown(bench, known, setting, broken) if further else Decided()
         fitted = "" if there.words else shown(known, given, unlike)
-        return Diagnosis(
-            len(given),
-            claim.ratio,
+        return diagnosed(
             seen=fitted or begins(known, given),
             fitted=bool(fitted),
             unlike=unlike,
@@ -151,15 +150,14 @@ def identify(
         numbers = ""
     if NOWHERE.search(numbers):
         # What such numbers show of a rule, they show of any.
-        return Diagnosis(len(given), claim.ratio, seen=numbers, search=str(search), passes=search.passes)
+        return diagnosed(seen=numbers, search=str(search), passes=search.passes)
     like = [f"in usual cases as if {words}, but not {where}" for words, where in [*beyond.refuted.items()][:1]]
     beside = ": ".join(filter(None, (along(known, told), begins(known, given))))
     plays = played(bench, setting)
     own_numbers = weights.observed(plays, alike=False) or rates.observed(bench, setting) or weights.observed(plays)
     half = next((f"the numbers that you return give {v.words}" for v in solved().halves), "")
     for v in seen()[:1] if not half else ():
-        *some, last = sorted(given_names(known, v, given, off))
-        half = f"{', '.join(some)}{' and ' * bool(some)}{last} that you return follow from this: {v.words}"
+        half = f"{listed(sorted(given_names(known, v, given, off)))} that you return follow from this: {v.words}"
     facts = own_numbers or card(bench, setting, known.claimed)
     words = [
         numbers,
@@ -171,9 +169,7 @@ def identify(
         without_effect(silent) if silent else "",
     ]
     # That it deviates at once comes last: where the first deviation is shown, it says that too.
-    return Diagnosis(
-        len(given),
-        claim.ratio,
+    return diagnosed(
         seen="; ".join(filter(None, words[::-1] if words[0] == AT_ONCE else words)),
         gates=decide.words,
         beside=decide.beside,

@@ -19,6 +19,7 @@ from fedspec.domains import Dimension
 from fedspec.facts import READ_OFF, Fact
 from fedspec_suite.measure.scheduled_cases import of_rounds
 from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import listed
 
 SKIPPED = "skipped: "
 """Prefix of the reason if the adapter or its claim, not the algorithm, makes a check impossible."""
@@ -109,10 +110,6 @@ def _listed(words: Iterator[str]) -> str:
     return ", ".join(filter(None, words))
 
 
-def _one_of(names: tuple[str, ...]) -> str:
-    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-
-
 # By what the row says, or shows.
 
 
@@ -140,7 +137,7 @@ def any_fact(*facts: Fact) -> Word:
 
 def option(name: str, *values: str) -> Word:
     """Condition that the setting has an option, and at one of the values if values are given."""
-    wanted = _one_of(values) if values else ""
+    wanted = listed(values, "or") if values else ""
     label = f"{name} = {wanted}" if values else f"option {name}"
 
     def answer(setting: Setting) -> Answer:
@@ -162,7 +159,7 @@ def if_option(name: str, *values: str) -> Word:
 
 def number(*names: str) -> Word:
     """Condition that one of these hyper-parameters is used in the setting."""
-    label = _one_of(names)
+    label = listed(names, "or")
 
     def answer(setting: Setting) -> Answer:
         mine = [n for n in names if n in setting.numbers]
@@ -182,7 +179,7 @@ def rule(name: str) -> Word:
 
 def takes(*names: str) -> Word:
     """Condition that the cases of the setting carry one of these inputs."""
-    these = _one_of(names)
+    these = listed(names, "or")
 
     def answer(setting: Setting) -> Answer:
         mine = [n for n in names if n in setting.takes]

@@ -30,7 +30,7 @@ from fedspec_suite.measure.running_error import RUNNING, Running, bounds_of
 from fedspec_suite.measure.scenario import Scenario, describe, running
 from fedspec_suite.measure.setting import SETTINGS, Setting
 from fedspec_suite.measure.tagged_numbers import SHORT
-from fedspec_suite.measure.verdict import ADAPTER, Beyond, Deviates, Deviation, Undecided
+from fedspec_suite.measure.verdict import ADAPTER, Beyond, Deviates, Deviation, Undecided, listed
 
 THRESHOLD = 30.0
 """A ratio above this is a deviation, in every precision and on every device."""
@@ -258,9 +258,8 @@ class Bench:
     def missing(self, names: Sequence[str], where: str) -> Deviates:
         """Return the fault of an answer without declared intermediates that the rule shows at that event."""
         it = "it" if len(names) == 1 else "them"
-        listed = " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
         remedy = f"return {it} from `step`, or leave {it} out of `intermediates`"
-        note = f"{ADAPTER}the answer has no {listed}; {remedy}"
+        note = f"{ADAPTER}the answer has no {listed(names, 'or')}; {remedy}"
         return Deviates(Deviation(self.equation_of(names[0]), where, note=note, shown=names[0]))
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any, TypeAlias
@@ -404,6 +404,12 @@ Declares: TypeAlias = Offer | Result
 def counted(n: int, noun: str) -> str:
     """Format a number with its noun: 1 check, 2 checks."""
     return f"{n} {noun}{'s' * (n != 1)}"
+
+
+def listed(words: Iterable[str], link: str = "and") -> str:
+    """Join words with commas, and the last one with ``and`` or another word."""
+    *others, last = words
+    return f"{', '.join(others)} {link} {last}" if others else last
 
 
 def some(names: Sequence[str], most: int = 3) -> str:

@@ -18,6 +18,7 @@ from fedspec_suite.diagnosis.known import Known
 from fedspec_suite.diagnosis.seen.digits import compared
 from fedspec_suite.diagnosis.variants import CANNOT
 from fedspec_suite.measure.bench import WORDS, Shown
+from fedspec_suite.measure.verdict import listed
 from fedspec_suite.mutants import Mutant, functions
 from fedspec_suite.mutants.spoilt import SPOILT, spoils
 
@@ -52,7 +53,7 @@ def begins(known: Known, given: Given) -> str:
     each = [found for f in firsts if (found := {e for e in running if _would(known, e, running[e], f)})]
     left = set.intersection(*each) if each else set()
     if len(running) > 1 and left and left != set(running) and len(at := _at([e for e in running if e in left])) <= MOST:
-        return f"it begins {' or '.join(filter(None, (', '.join(at[:-1]), at[-1])))}"
+        return f"it begins {listed(at, 'or')}"
     of, shown = known.setting, {n for answers in given.values() for n in answers[0]}
     lacking = [n for n in of.algorithm.shows_at(of.level) if n not in shown]
     return f"to learn at which equation it begins, return {', '.join(lacking)} too" if firsts and lacking else ""

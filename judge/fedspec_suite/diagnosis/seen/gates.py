@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 
@@ -25,7 +25,7 @@ from fedspec_suite.laws.far import everything
 from fedspec_suite.measure.bench import UNPLAYED, Bench
 from fedspec_suite.measure.scenario import Scenario, describe
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.measure.verdict import Deviates
+from fedspec_suite.measure.verdict import Deviates, listed
 
 SAID = 2
 """Largest number of features that are named if several decide."""
@@ -413,8 +413,8 @@ def _words(ladder: Ladder, order: list[float], deviating: list[float]) -> str:
         if lower:
             return f"where {name} is less than {min(rest):g}"
         if len(deviating) > len(rest):
-            return f"unless {name} is {_listed(map('{:g}'.format, rest))}"
-        return f"where {name} is {_listed(map('{:g}'.format, deviating))}"
+            return f"unless {name} is {listed(map('{:g}'.format, rest), 'or')}"
+        return f"where {name} is {listed(map('{:g}'.format, deviating), 'or')}"
     if name != "numbers of about" and upper and rest:
         return f"from {_of(counted, least)} on"
     if upper:
@@ -428,10 +428,5 @@ def _words(ladder: Ladder, order: list[float], deviating: list[float]) -> str:
 
 def _of(counted: str, *n: float) -> str:
     (form,) = re.findall(r"\{.*?\}", counted)
-    said = counted.replace(form, _listed(form.format(v) for v in n))
+    said = counted.replace(form, listed((form.format(v) for v in n), "or"))
     return "1 axis" if said == "1 axes" else re.sub(r"^(1 (?:local )?\w+?)s\b", r"\1", said)
-
-
-def _listed(said: Iterable[str]) -> str:
-    *some, last = said
-    return f"{', '.join(some)} or {last}" if some else last

@@ -19,6 +19,7 @@ from fedspec_suite.measure.bench import Shown
 from fedspec_suite.measure.hyper_pools import POOLS
 from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import listed
 
 Play = Callable[[Scenario], list[Shown] | None]
 """Function that returns the subject's answers to a case; None if the subject gives none."""
@@ -93,9 +94,7 @@ def reduced(setting: Setting, names: Sequence[str]) -> Iterator[Variant]:
 
 def without_effect(names: Sequence[str]) -> str:
     """Return words for hyper-parameters that have no effect."""
-    *others, last = names
-    listed = f"{', '.join(others)} and {last}" if others else last
-    return f"{listed} {'have' if others else 'has'} no effect"
+    return f"{listed(names)} {'have' if len(names) > 1 else 'has'} no effect"
 
 
 def _options(a: Algorithm, setting: Setting) -> Iterator[tuple[str, Mapping[str, str]]]:

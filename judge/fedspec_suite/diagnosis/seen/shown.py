@@ -18,6 +18,7 @@ from fedspec_suite.diagnosis.written.box import value_of
 from fedspec_suite.measure.bench import WORDS
 from fedspec_suite.measure.formulas import ROWS, Terms, answers
 from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.verdict import listed
 
 ENOUGH = 4
 """Number of events with nonzero values that are needed to fit a formula."""
@@ -101,13 +102,9 @@ def along(known: Known, told: Evidence) -> str:
         right.append({n for n, each in found.items() if each.equal.all()})
         wrong.append({n for n, each in found.items() if each.apart.any()})
     kept, lost = (sorted(set.intersection(*sets)) if sets else [] for sets in (right, wrong))
-    said = [f"{_listed(kept)} {_is(kept)} as claimed"] if kept else []
-    said += [f"{_listed(lost)} {_is(lost)} not{'' if kept else ' as claimed'}"] if lost else []
+    said = [f"{listed(kept)} {_is(kept)} as claimed"] if kept else []
+    said += [f"{listed(lost)} {_is(lost)} not{'' if kept else ' as claimed'}"] if lost else []
     return f"where x first deviates, {' and '.join(said)}" if said else ""
-
-
-def _listed(names: list[str]) -> str:
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _is(names: list[str]) -> str:

@@ -21,6 +21,7 @@ from fedspec_suite.diagnosis.written.plays import REFUSED, generic_cases, of_mod
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.scenario import Scenario, change_events, sending, with_blocks, with_hyper
 from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import listed
 
 Play = Callable[[Scenario], Sequence[Array]]
 """Function that returns the models after each event of a case."""
@@ -89,7 +90,7 @@ def in_words(found: Sequence[tuple[Facts, Facts]], input_: str) -> str:
     more = frozenset.intersection(*(own.reads - claim.reads for own, claim in found))
     less = frozenset.intersection(*(claim.reads - own.reads for own, claim in found))
     said = [
-        how.format(_listed(sorted(names)))
+        how.format(listed(sorted(names)))
         for how, names in (("a step depends on {} too", more), ("a step does not depend on {}", less))
         if names
     ]
@@ -103,11 +104,6 @@ def in_words(found: Sequence[tuple[Facts, Facts]], input_: str) -> str:
         if len(sides) == 1 and own != claimed:
             said.append(how.format(own, claimed))
     return "; ".join(said)
-
-
-def _listed(names: Sequence[str]) -> str:
-    *others, last = names
-    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _facts(play: Play, s: Scenario, setting: Setting, input_: str) -> Facts:
