@@ -130,12 +130,16 @@ def close(known: Known, v: Variant, given: Given, told: Evidence, names: tuple[s
     return all(agrees(v, s, answers, names) for s, answers in samples)
 
 
-def agrees(v: Variant, s: Scenario, answers: list[Shown], names: tuple[str, ...] = ("x",)) -> bool:
-    """True if a variant agrees in floating point on one case."""
-    return agreed(v, s, answers, names) == len(answers)
+def agrees(
+    v: Variant, s: Scenario, answers: Sequence[Shown], names: tuple[str, ...] = ("x",), share: float = SURE
+) -> bool:
+    """True if a variant agrees in floating point on one case, in at least a share of the numbers after each event."""
+    return agreed(v, s, answers, names, share) == len(answers)
 
 
-def agreed(v: Variant, s: Scenario, answers: list[Shown], names: tuple[str, ...] = ("x",)) -> int:
+def agreed(
+    v: Variant, s: Scenario, answers: Sequence[Shown], names: tuple[str, ...] = ("x",), share: float = SURE
+) -> int:
     """Number of events of a case in which a variant agrees in floating point before the first disagreement."""
     count = 0
 
@@ -143,7 +147,7 @@ def agreed(v: Variant, s: Scenario, answers: list[Shown], names: tuple[str, ...]
         nonlocal count
         shown = [n for n in names if n in answers[k]]
         # Where rounding decides, a coordinate may be anything.
-        agrees = all(n in want and off(answers[k][n], want[n], s).mean() <= 1 - SURE for n in shown)
+        agrees = all(n in want and off(answers[k][n], want[n], s).mean() <= 1 - share for n in shown)
         count += agrees
         return agrees
 

@@ -30,7 +30,7 @@ from fedspec_suite.diagnosis.variants import CANNOT, Variant, of_own
 from fedspec_suite.diagnosis.written.box import parts_of
 from fedspec_suite.diagnosis.written.notation import in_symbols
 from fedspec_suite.diagnosis.written.plays import Play
-from fedspec_suite.diagnosis.written.weights import CONDITION, SLACK, TRIED, mean_of
+from fedspec_suite.diagnosis.written.weights import CONDITION, SLACK, TRIED, mean_of, near
 from fedspec_suite.measure.call_graph import Spaces
 from fedspec_suite.measure.formulas import ROWS, evaluated, smallest, terms_of
 from fedspec_suite.measure.reaching import WEIGH, OpenMean, flat_model
@@ -113,20 +113,16 @@ def averaged(plays: Sequence[Play], setting: Setting) -> Iterator[Variant]:
     values = {n: np.concatenate([r.values[n] for r in rounds]) for n in rounds[0].values}
     z, of_z = np.array([r.z for r in rounds]).T
     noise = {n: np.array([r.values[n][0] for r in rounds]) for n in values if not n.endswith("_i")}
-    of_noise = "" if _near(z, of_z) else _noise(z, of_z, noise)
+    of_noise = "" if near(z, of_z).all() else _noise(z, of_z, noise)
     if of_noise is None:
         return
-    if _near(b, claimed):
+    if near(b, claimed).all():
         if of_noise:
             yield _variant(setting, None, None, of_noise)
         return
     wanted = next(_formulas(claimed, values), None)
     for formula in islice(_formulas(b, values, wanted), TRIED):
         yield _variant(setting, formula, wanted, of_noise)
-
-
-def _near(a: Array, b: Array) -> bool:
-    return bool((np.abs(a - b) <= SLACK * (np.abs(b) + 1)).all())
 
 
 def _rounds(play: Play) -> Iterator[Solved]:
@@ -219,8 +215,8 @@ def _formulas(want: Array, values: Mapping[str, Array], claimed: ast.expr | None
         for _ in range(AGAIN):
             terms = terms_of({n: v for n, v in values.items() if n in names}, rows)
             found, missed = list[tuple[int, ast.expr]](), np.zeros(0, int)
-            for at, target, near in parts:
-                for answer in smallest(terms, target[rows], near[rows])[:TRIED]:
+            for at, target, bound in parts:
+                for answer in smallest(terms, target[rows], bound[rows])[:TRIED]:
                     whole = swapped(claimed, at, answer.expression) if claimed and at else answer.expression
                     off = np.abs(evaluated(ast.unparse(whole), values) - want) > slack
                     if not off.any():
@@ -254,7 +250,7 @@ def _noise(z: Array, claimed: Array, values: Mapping[str, Array]) -> str | None:
             _product(one, sign)
             for one in (*few, *(whole if size == 1 else ()))
             for sign in ("", "-")
-            if _near(float(f"{sign}1") * np.prod([values[n] ** q for n, q in one.items()], axis=0), z)
+            if near(float(f"{sign}1") * np.prod([values[n] ** q for n, q in one.items()], axis=0), z).all()
         ]
         if fits:
             break

@@ -28,8 +28,7 @@ from fedspec_suite.diagnosis.written.notation import in_symbols
 from fedspec_suite.diagnosis.written.plays import Play
 from fedspec_suite.diagnosis.written.replay import code_of, in_place_of
 from fedspec_suite.diagnosis.written.synthesis import rule_with
-from fedspec_suite.diagnosis.written.weights import SLACK, WORDS, mean_of, near, weights_of
-from fedspec_suite.measure.formulas import ROWS, evaluated, smallest, terms_of
+from fedspec_suite.diagnosis.written.weights import WORDS, fitting, mean_of, near, weights_of
 from fedspec_suite.measure.reaching import flat_model
 from fedspec_suite.measure.setting import Setting
 
@@ -86,16 +85,13 @@ def _formulas(box: Box, name: str, plays: Sequence[Play]) -> Iterator[tuple[ast.
                 columns.setdefault(f"X{symbol[1:]}", []).append(max(v) * one)
     found = {n: np.concatenate(v) for n, v in columns.items() if len(v) == len(rounds)}
     want = np.concatenate([b for b, *_ in rounds])
-    rows = np.resize(np.random.default_rng(3).permutation(len(want)), ROWS)
-    terms = terms_of(found, rows, {n: 1 if n[0] == "F" else 2 for n in found})
     written = {"F": "({})", "S": "({}).sum()", "X": "max(({}).tolist())"}
-    for answer in smallest(terms, want[rows], (SLACK * (np.abs(want) + 1))[rows]):
-        formula, said = copied(answer.expression), _in_words(answer.expression, box, texts)
-        if near(evaluated(ast.unparse(formula), found), want).all():
-            for symbol in loaded(formula) & found.keys():
-                text = written[symbol[0]].format(texts[f"F{symbol[1:]}"])
-                formula = Put(ast.Name(symbol, ast.Load()), ast.parse(text, mode="eval").body).visit(formula)
-            yield formula, said
+    for fits in fitting(found, want, {n: 1 if n[0] == "F" else 2 for n in found}):
+        formula, said = copied(fits), _in_words(fits, box, texts)
+        for symbol in loaded(formula) & found.keys():
+            text = written[symbol[0]].format(texts[f"F{symbol[1:]}"])
+            formula = Put(ast.Name(symbol, ast.Load()), ast.parse(text, mode="eval").body).visit(formula)
+        yield formula, said
 
 
 def _in_words(formula: ast.expr, box: Box, texts: Mapping[str, str]) -> str:

@@ -22,6 +22,7 @@ from fedspec_suite.diagnosis.defects.defect import Defect
 from fedspec_suite.diagnosis.defects.schedules import told
 from fedspec_suite.diagnosis.variants import CANNOT, Variant, equation_of, of_own, session_with
 from fedspec_suite.diagnosis.written.plays import REFUSED, Play, generic_cases, of_models, of_parameters
+from fedspec_suite.diagnosis.written.weights import SLACK, near
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.reaching import flat_model
 from fedspec_suite.measure.setting import Setting
@@ -34,9 +35,6 @@ EVENTS, CASES = 24, 3
 
 PERIODS = range(2, 201)
 """Periods that are tried."""
-
-NEAR = 1e-7
-"""Largest relative error of a factor."""
 
 
 def scheduled(setting: Setting, rated: Iterable[tuple[str, Array]]) -> Iterator[Variant]:
@@ -68,8 +66,8 @@ def factors(bench: Bench, setting: Setting) -> Iterator[tuple[str, Array]]:
             found = [np.array([*_of_case(play, name)]) for play in plays] if name in setting.numbers else []
         except CANNOT:
             continue
-        alike = found and found[0].any() and all(len(s) == len(found[0]) and _near(s, found[0]).all() for s in found)
-        if alike and not _near(found[0], np.ones(len(found[0]))).all():
+        alike = found and found[0].any() and all(len(s) == len(found[0]) and near(s, found[0]).all() for s in found)
+        if alike and not near(found[0], np.ones(len(found[0]))).all():
             yield name, found[0]
 
 
@@ -82,11 +80,6 @@ def long_plays(bench: Bench, setting: Setting) -> list[Play]:
         return [play for s in cases for play in of_parameters(Play(s, models.play(s)))]
     except REFUSED:
         return []
-
-
-def _near(a: Array, b: Array) -> Array:
-    near: Array = np.abs(a - b) <= NEAR * (1 + np.abs(b))
-    return near
 
 
 def _of_case(play: Play, name: str) -> Iterator[float]:
@@ -113,8 +106,8 @@ def _of_case(play: Play, name: str) -> Iterator[float]:
         slope = 2 * (whole - taken(0.5))
         with np.errstate(all="ignore"):
             by = 1 + (want - whole) @ slope / (slope @ slope)
-        by = 0.0 if abs(by) < NEAR else by
-        if not (by >= 0 and _near(taken(by), want).all()):
+        by = 0.0 if abs(by) < SLACK else by
+        if not (by >= 0 and near(taken(by), want).all()):
             raise KeyError(f"no {name} leads to the model")
         yield float(by)
 
@@ -124,7 +117,7 @@ def shapes_of(s: Array, level: str) -> Iterator[str]:
     for shape, names in SHAPES.items():
         for numbers in _numbers(names, s) if shape != "table" else ():
             made = np.array([FACTORS[shape](t, *numbers) for t in range(len(s))])
-            if np.allclose(made, s, rtol=NEAR, atol=NEAR**2):
+            if np.allclose(made, s, rtol=SLACK, atol=SLACK**2):
                 said = "".join(f" {n}={v:.10g}" for n, v in zip(names, numbers, strict=True))
                 for every in (Every.STEP, Every.STEP_OF_ROUND) if level == "client" else (Every.ROUND,):
                     yield f"{shape}/{every}{said}"

@@ -19,7 +19,7 @@ from fedspec.chain import LINKS
 from fedspec.rules import equations
 from fedspec.schedules import SHAPES, schedule_of
 from fedspec.source_text import copied, source_of
-from fedspec_suite.diagnosis.comparing import off
+from fedspec_suite.diagnosis.comparing import agrees
 from fedspec_suite.diagnosis.composed import together
 from fedspec_suite.diagnosis.defects.defect import Defect
 from fedspec_suite.diagnosis.edits.edit import Put, swapped
@@ -32,9 +32,8 @@ from fedspec_suite.diagnosis.written.plays import played
 from fedspec_suite.diagnosis.written.rates import factors, scheduled
 from fedspec_suite.diagnosis.written.replay import ASKED, Opened, opened
 from fedspec_suite.diagnosis.written.weights import weighted
-from fedspec_suite.measure.bench import Bench, Shown
+from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.formulas import CLAIMED, ROWS, Answer, Terms, smallest
-from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import Mutant
 from fedspec_suite.mutants.mutant import of_name
@@ -97,7 +96,7 @@ def written(bench: Bench, setting: Setting, base: Variant | None = None) -> Iter
     # What factors of a rate explain is no mean of other weights.
     means = () if rated else chain(averaged(plays, setting), weighted(plays, setting))
     for v in filter(None, map(based, chain(means, () if base else scheduled(setting, shapes)))):
-        if all(_gives(v, p.s, p.answers) for p in plays):
+        if all(agrees(v, p.s, p.answers, share=1.0) for p in plays):
             yield v
             return
     left = iter(range(LOOKED))
@@ -117,7 +116,7 @@ def written(bench: Bench, setting: Setting, base: Variant | None = None) -> Iter
         box, value = found[edit]
         tried[box] += 1
         one = based(rule_with(setting, box, edit.name, value)) if tried[box] <= TRIED else None
-        if one and all(_gives(one, p.s, p.answers) for p in plays):
+        if one and all(agrees(one, p.s, p.answers, share=1.0) for p in plays):
             yield one
 
 
@@ -132,15 +131,6 @@ def of_schedule(box: Box, rated: Mapping[str, Array], setting: Setting) -> Opene
     values = {"t": np.arange(len(s), dtype=float)}
     values |= {n: np.full(len(s), v) for n, v in {**numbers, "pi": math.pi}.items()}
     return Opened(box, box.model, s, 1e-8 * np.abs(s) + 1e-9, values)
-
-
-def _gives(v: Variant, s: Scenario, answers: Sequence[Shown]) -> bool:
-    """True if a variant gives each coordinate of each model of a case."""
-    try:
-        same = v.followed(s, v.editions()(), lambda k, want: not off(answers[k]["x"], want["x"], s).any())
-    except CANNOT:
-        return False
-    return same == len(answers)
 
 
 def right_sides(o: Opened, left: Iterator[int]) -> Iterator[tuple[int, ast.expr]]:

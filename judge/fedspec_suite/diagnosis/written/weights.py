@@ -291,9 +291,13 @@ def _formulas(
     # A column of ones would stand for the constant 1: of lone clients, M does.
     usable = {n for n, v in columns.items() if np.isfinite(v).all() and not (v == 1).all()}
     columns = {n: v for n, v in columns.items() if n in usable and (n != "p_i" or of_claimed)}
-    want = np.concatenate(wants)
-    rows = np.resize(np.random.default_rng(3).permutation(len(want)), ROWS)
     sizes = {n: 2 if n[0] in "SX" or n in {f"F{k}" for k in range(len(LEAVES), len(forms))} else 1 for n in columns}
+    yield from fitting(columns, np.concatenate(wants), sizes)
+
+
+def fitting(columns: Mapping[str, Array], want: Array, sizes: Mapping[str, int]) -> Iterator[ast.expr]:
+    """Yield formulas of columns that give the wanted numbers, the smallest first."""
+    rows = np.resize(np.random.default_rng(3).permutation(len(want)), ROWS)
     for answer in smallest(terms_of(columns, rows, sizes), want[rows], (SLACK * (np.abs(want) + 1))[rows]):
         if near(evaluated(ast.unparse(answer.expression), columns), want).all():
             yield answer.expression
