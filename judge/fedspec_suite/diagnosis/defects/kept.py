@@ -32,14 +32,15 @@ from fedspec_suite.diagnosis.defects.defect import (
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
-Changed = Callable[[Any, Any, int], Any]
-"""Function for a field's value after an event, from its value before, the right value, and the number of events
-since the round, or the session, began.
+Changed = Callable[[Any, Any, Any, int], Any]
+"""Function for a field's value after an event, from its value before, the right value, the event, and the number of
+events since the round, or the session, began.
 """
 
 
-def _kept(name: str, change: Callable[[], Changed], inner: Running, s: Scenario) -> Running:
-    changed, since = change(), [0]
+def _kept(name: str, begin: Callable[[Any], Changed], inner: Running, s: Scenario) -> Running:
+    """A field becomes what a function makes of it, which ``begin`` gives from the field's first value."""
+    changed, since = begin(part(inner.state, name)), [0]
 
     def take(inner: Running, event: Event, k: int) -> Any:
         before = part(inner.state, name)
@@ -47,7 +48,7 @@ def _kept(name: str, change: Callable[[], Changed], inner: Running, s: Scenario)
         if isinstance(event, Begin):
             since[0] = 0
             return answer
-        after = changed(before, part(inner.state, name), since[0])
+        after = changed(before, part(inner.state, name), event, since[0])
         since[0] += 1
         inner.state = with_part(inner.state, name, after)
         return with_shown(answer, name, after, event)
@@ -55,10 +56,10 @@ def _kept(name: str, change: Callable[[], Changed], inner: Running, s: Scenario)
     return Stepping(inner, take)
 
 
-def _frozen() -> Changed:
+def _frozen(start: Any) -> Changed:
     kept: list[Any] = [None]
 
-    def after(before: Any, now: Any, k: int) -> Any:
+    def after(before: Any, now: Any, event: Event, k: int) -> Any:
         if k == 0:
             kept[0] = now
         return kept[0]
@@ -66,13 +67,34 @@ def _frozen() -> Changed:
     return after
 
 
-def _every_second() -> Changed:
-    start: list[Any] = [None]
+def _every_second(start: Any) -> Changed:
+    kept: list[Any] = [None]
 
-    def after(before: Any, now: Any, k: int) -> Any:
+    def after(before: Any, now: Any, event: Event, k: int) -> Any:
         if k == 0:
-            start[0] = before
-        return start[0] if k % 2 else now
+            kept[0] = before
+        return kept[0] if k % 2 else now
+
+    return after
+
+
+def _absent(start: Any) -> Changed:
+    """Lose the value that is kept of a client in a round without the client."""
+
+    def after(before: Any, now: Any, event: Round, k: int) -> Any:
+        S = list(dict.fromkeys(event.participants))
+        return put(start, S, now[S])
+
+    return after
+
+
+def _shared(of: Callable[[Any], Any], everyone: bool, start: Any) -> Changed:
+    """Replace the kept values of all participants, or clients, by one value made of those of the participants."""
+
+    def after(before: Any, now: Any, event: Round, k: int) -> Any:
+        # Who is named twice is the last by the second time.
+        S = list(dict.fromkeys(event.participants[::-1]))[::-1]
+        return put(now, list(range(len(now))) if everyone else S, of(now[S]))
 
     return after
 
@@ -93,35 +115,6 @@ def _late(name: str, inner: Running, s: Scenario) -> Running:
         return with_shown(answer, name, true[0], event)
 
     return Stepping(inner, take)
-
-
-def _absent(name: str, inner: Running, s: Scenario) -> Running:
-    """Lose the value that is kept of a client in a round without the client."""
-    start = part(inner.state, name)
-
-    def take(inner: Running, event: Event, k: int) -> Any:
-        answer = inner.step(event)
-        if not isinstance(event, Round):
-            return answer
-        S = list(dict.fromkeys(event.participants))
-        after = put(start, S, part(inner.state, name)[S])
-        inner.state = with_part(inner.state, name, after)
-        return with_shown(answer, name, after, event)
-
-    return Stepping(inner, take)
-
-
-def _shared(name: str, of: Callable[[Any], Any], everyone: bool, inner: Running, event: Event, k: int) -> Any:
-    """Replace the kept values of all participants, or clients, by one value made of those of the participants."""
-    answer = inner.step(event)
-    if not isinstance(event, Round):
-        return answer
-    now = part(inner.state, name)
-    # Who is named twice is the last by the second time.
-    S = list(dict.fromkeys(event.participants[::-1]))[::-1]
-    after = put(now, list(range(len(now))) if everyone else S, of(now[S]))
-    inner.state = with_part(inner.state, name, after)
-    return with_shown(answer, name, after, event)
 
 
 def _mean(rows: Any) -> Any:
@@ -219,6 +212,10 @@ def overwritten(setting: Setting, names: tuple[str, ...]) -> Iterator[Defect]:
 def of(setting: Setting, names: tuple[str, ...]) -> Iterator[Defect]:
     """Yield defects of some state fields, and of the decays."""
     started = {"v0", "v0_l", "v_hat0"} & {*setting.numbers}
+
+    def changing(name: str, words: str, begin: Callable[[Any], Changed]) -> Defect:
+        return Defect(words=words, tail=name, session=partial(_kept, name, begin))
+
     for n in names:
         words = f"{n} starts at zero" + ", whatever v_0 is" * bool(started)
         yield Defect(words=words, tail=n, session=began(n, lambda inner: 0))
@@ -226,17 +223,17 @@ def of(setting: Setting, names: tuple[str, ...]) -> Iterator[Defect]:
             if m != n:
                 as_other = began(n, lambda inner, m=m: part(inner.state, m))  # type: ignore[misc]
                 yield Defect(words=f"{n} starts as {m} does", tail=n, session=as_other)
-        yield Defect(words=f"{n} stays as the first event leaves it", tail=n, session=partial(_kept, n, _frozen))
-        yield Defect(words=f"{n} is forgotten at every second event", tail=n, session=partial(_kept, n, _every_second))
+        yield changing(n, f"{n} stays as the first event leaves it", _frozen)
+        yield changing(n, f"{n} is forgotten at every second event", _every_second)
         yield Defect(words=f"{n} starts as the model", tail=n, session=began(n, lambda inner: model(inner.state)))
         yield Defect(words=f"{n} is seen one event late", tail=n, session=partial(_late, n))
         if setting.level == "round":
-            yield Defect(words=f"{n} of a client that sits out is forgotten", tail=n, session=partial(_absent, n))
+            yield changing(n, f"{n} of a client that sits out is forgotten", _absent)
             mean = f"the mean of {n} over the participants is kept of"
-            yield stepping(f"{mean} each of them", partial(_shared, n, _mean, False), n)
-            yield stepping(f"{mean} every client", partial(_shared, n, _mean, True), n)
+            yield changing(n, f"{mean} each of them", partial(_shared, _mean, False))
+            yield changing(n, f"{mean} every client", partial(_shared, _mean, True))
             last = f"all clients share one {n}, that of the last participant"
-            yield stepping(last, partial(_shared, n, _last, True), n)
+            yield changing(n, last, partial(_shared, _last, True))
         if "tau_eff" in setting.algorithm.shows_at(setting.level):
             yield Defect(
                 words=f"tau_eff of the round multiplies all of {n}, what was kept before too",
