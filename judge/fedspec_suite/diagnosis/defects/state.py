@@ -7,6 +7,7 @@ import typing
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
+from operator import attrgetter
 from types import FunctionType
 from typing import Any, cast
 
@@ -16,10 +17,19 @@ from fedspec.algorithms.synchronous import model
 from fedspec.arith import put
 from fedspec.catalogue import LocalSolver
 from fedspec.client.delay import due, updates
-from fedspec.contract import Begin, Event, Messages
+from fedspec.contract import Begin, Event, Gradient, Messages
 from fedspec.params import layers, shapes
 from fedspec_suite.diagnosis.defects import kept
-from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, part, stepping, with_part, with_x
+from fedspec_suite.diagnosis.defects.defect import (
+    Defect,
+    Running,
+    Stepping,
+    each_event,
+    part,
+    stepping,
+    with_part,
+    with_x,
+)
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
@@ -41,47 +51,47 @@ def _fields(kind: Any) -> Iterator[str]:
         yield from _fields(inner) if is_dataclass(inner) else (name,)
 
 
+def _read(name: str, inner: Running) -> Any:
+    """A field of the state, or all of it if the name is empty."""
+    return part(inner.state, name) if name else inner.state
+
+
+def _put_back(name: str, inner: Running, value: Any) -> None:
+    """Replace what ``_read`` gives; the model stays."""
+    inner.state = with_part(inner.state, name, value) if name else with_x(value, model(inner.state))
+
+
 def _forgets(name: str, inner: Running, s: Scenario) -> Running:
-    first = part(inner.state, name)
+    first = _read(name, inner)
 
     def take(inner: Running, event: Event, k: int) -> Any:
         if not isinstance(event, Begin):
-            inner.state = with_part(inner.state, name, first)
+            _put_back(name, inner, first)
         return inner.step(event)
 
     return Stepping(inner, take)
 
 
-def _forgets_all(inner: Running, s: Scenario) -> Running:
-    first = inner.state
+def _stays(
+    read: Callable[[Running], Any], put_back: Callable[[Running, Any], None], at: type[Event] = Begin
+) -> Callable[[Running, Scenario], Running]:
+    """Wrap a session so that what ``read`` gives before an event of a type is put back behind the event."""
 
     def take(inner: Running, event: Event, k: int) -> Any:
-        if not isinstance(event, Begin):
-            inner.state = with_x(first, model(inner.state))
-        return inner.step(event)
+        before, answer = read(inner), inner.step(event)
+        if isinstance(event, at):
+            put_back(inner, before)
+        return answer
 
-    return Stepping(inner, take)
+    return each_event(take)
 
 
 def _keeps(name: str) -> Callable[[Running, Scenario], Running]:
-    def take(inner: Running, event: Event, k: int) -> Any:
-        before = part(inner.state, name)
-        answer = inner.step(event)
-        if isinstance(event, Begin):
-            inner.state = with_part(inner.state, name, before)
-        return answer
-
-    return lambda inner, s: Stepping(inner, take)
+    return _stays(partial(_read, name), partial(_put_back, name))
 
 
-def _keeps_all(inner: Running, s: Scenario) -> Running:
-    def take(inner: Running, event: Event, k: int) -> Any:
-        before, answer = inner.state, inner.step(event)
-        if isinstance(event, Begin):
-            inner.state = with_x(before, model(inner.state))
-        return answer
-
-    return Stepping(inner, take)
+def _set(name: str, inner: Running, value: Any) -> None:
+    setattr(inner, name, value)
 
 
 def _ahead(by: int, inner: Running, s: Scenario) -> Running:
@@ -135,29 +145,12 @@ def _most_steps(event: Event) -> int:
 
 def outlives(name: str) -> Callable[[Running, Scenario], Running]:
     """Wrap a local solver's session so that a value that each round begins anew is kept instead."""
-
-    def session(inner: Running, s: Scenario) -> Running:
-        def take(inner: Running, event: Event, k: int) -> Any:
-            before, answer = getattr(inner, name), inner.step(event)
-            if isinstance(event, Begin):
-                setattr(inner, name, before)
-            return answer
-
-        return Stepping(inner, take)
-
-    return session
+    return _stays(attrgetter(name), partial(_set, name))
 
 
-def _pulls_to_the_model_before(begin: bool) -> Callable[[Running, Scenario], Running]:
+def _pulls_to_the_model_before(at: type[Event]) -> Callable[[Running, Scenario], Running]:
     """The anchor is the model before the event: where rounds begin, or after every local step."""
-
-    def take(inner: Running, event: Event, k: int) -> Any:
-        before, answer = model(inner.state), inner.step(event)
-        if isinstance(event, Begin) is begin:
-            inner.anchor = before
-        return answer
-
-    return lambda inner, s: Stepping(inner, take)
+    return _stays(lambda inner: model(inner.state), partial(_set, "anchor"), at)
 
 
 def _short_steps(kept: bool, inner: Running, event: Event, k: int) -> Any:
@@ -212,7 +205,7 @@ def of(setting: Setting) -> Iterator[Defect]:
     within = setting.algorithm.shows_at(setting.level) if "server" in names else ()
     vectors = [n for n in dict.fromkeys((*names, *within)) if n != "t"]
     if len(names) > 1:
-        yield Defect(words="all state but the model is forgotten before every event", session=_forgets_all)
+        yield Defect(words="all state but the model is forgotten before every event", session=partial(_forgets, ""))
     for n in vectors:
         yield Defect(words=f"{n} is forgotten before every event", tail=n, session=partial(_forgets, n))
     if "t" in names:
@@ -230,7 +223,7 @@ def of(setting: Setting) -> Iterator[Defect]:
     yield from kept.of(setting, tuple(vectors))
     if setting.level == "client":
         if names:
-            yield Defect(words="the state lives on when a new round begins", session=_keeps_all)
+            yield Defect(words="the state lives on when a new round begins", session=_keeps(""))
         if "t" in names:
             yield Defect(words="t is not reset when a new round begins", session=_keeps("t"))
         if "k" in inspect.signature(setting.algorithm.rules[0]).parameters:
@@ -239,16 +232,12 @@ def of(setting: Setting) -> Iterator[Defect]:
             yield Defect(words=f"{n} lives on when a new round begins", tail=n, session=_keeps(n))
         if "mu" in setting.numbers:
             yield Defect(words="the proximal term pulls to the model of the first round", session=outlives("anchor"))
-            yield Defect(
-                words="the proximal term pulls to the model of the step before",
-                session=_pulls_to_the_model_before(begin=False),
-            )
+            words = "the proximal term pulls to the model of the step before"
+            yield Defect(words=words, session=_pulls_to_the_model_before(Gradient))
             words = "the proximal term pulls to the model that the round before ended with"
-            yield Defect(words=words, session=_pulls_to_the_model_before(begin=True))
+            yield Defect(words=words, session=_pulls_to_the_model_before(Begin))
         if "t" in names and "eps_s" in setting.numbers:
             yield stepping("a step that is not taken is not counted", partial(_short_steps, True))
-            yield Defect(
-                words="a step that is not taken is not counted, but the update of v that it made is",
-                session=_short_uncounted,
-            )
+            words = "a step that is not taken is not counted, but the update of v that it made is"
+            yield Defect(words=words, session=_short_uncounted)
             yield stepping("a step that is not taken changes nothing that is kept either", partial(_short_steps, False))
