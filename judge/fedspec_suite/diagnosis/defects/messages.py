@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import accumulate
 from types import FunctionType
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -25,14 +25,28 @@ from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import functions
 
+Change: TypeAlias = Callable[[Messages, Sequence[int]], Messages]
+"""Function for other messages, from those of a round and the numbers of their clients."""
 
-def _resent(words: str, tail: str, change: Callable[[Messages, Scenario], Messages]) -> Defect:
-    def session(inner: Running, s: Scenario) -> Running:
-        server = inner.run.server
-        inner.run = replace(inner.run, server=lambda h, state, sent: server(h, state, change(together(sent), s)))
-        return inner
 
-    return Defect(words=words, tail=tail, session=session)
+def _other(begin: Callable[[], Change], inner: Running, s: Scenario) -> Running:
+    """The server gets other messages: ``begin`` gives the function that makes them in a session."""
+    server, change, there = inner.run.server, begin(), list[int]()
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        there[:] = clients_of(event)
+        return inner.step(event)
+
+    inner.run = replace(inner.run, server=lambda h, state, sent: server(h, state, change(together(sent), there)))
+    return Stepping(inner, take)
+
+
+def _kept(words: str, tail: str, begin: Callable[[], Change]) -> Defect:
+    return Defect(words=words, tail=tail, session=partial(_other, begin))
+
+
+def _resent(words: str, tail: str, change: Callable[[Messages], Messages]) -> Defect:
+    return _kept(words, tail, lambda: lambda m, there: change(m))
 
 
 def _column(numbers: Sequence[Any], like: Any) -> Any:
@@ -83,23 +97,17 @@ def _halving(m: Messages) -> Messages:
     return _in_all(m, [0.5 ** (n - max(k, 1)) for k in range(n)])
 
 
-def _earlier(name: str, which: int) -> Callable[[Running, Scenario], Running]:
+def _earlier(name: str, which: int) -> Change:
     """A column of the messages is that of an earlier round: of the last, or of the first."""
+    kept: list[list[Any]] = []
 
-    def session(inner: Running, s: Scenario) -> Running:
-        server, kept = inner.run.server, []
+    def late(now: Messages, there: Sequence[int]) -> Messages:
+        kept.append(list(getattr(now, name)))
+        before = kept[max(which, -len(kept))]
+        anew: dict[str, Any] = {name: [*before, *kept[-1][len(before) :]][: len(kept[-1])]}
+        return replace(now, **anew)
 
-        def late(h: Any, state: Any, sent: Any) -> Any:
-            now = together(sent)
-            kept.append(list(getattr(now, name)))
-            before = kept[max(which, -len(kept))]
-            anew: dict[str, Any] = {name: [*before, *kept[-1][len(before) :]][: len(kept[-1])]}
-            return server(h, state, replace(now, **anew))
-
-        inner.run = replace(inner.run, server=late)
-        return inner
-
-    return session
+    return late
 
 
 def _remembered(name: str, always: bool, inner: Running, s: Scenario) -> Running:
@@ -118,44 +126,26 @@ def _remembered(name: str, always: bool, inner: Running, s: Scenario) -> Running
     return Stepping(inner, take)
 
 
-def _divided(
-    total: Callable[[Messages], Any], of: Callable[[list[Any]], Any]
-) -> Callable[[Running, Scenario], Running]:
+def _divided(total: Callable[[Messages], Any], of: Callable[[list[Any]], Any]) -> Change:
     """The mean is divided by ``of`` the totals of the rounds so far, not by the total of the present round."""
+    kept: list[Any] = []
 
-    def session(inner: Running, s: Scenario) -> Running:
-        server, kept = inner.run.server, []
+    def late(now: Messages, there: Sequence[int]) -> Messages:
+        kept.append(total(now))
+        return replace(now, deltas=now.deltas * kept[-1] / of(kept))
 
-        def late(h: Any, state: Any, sent: Any) -> Any:
-            now = together(sent)
-            kept.append(total(now))
-            return server(h, state, replace(now, deltas=now.deltas * kept[-1] / of(kept)))
-
-        inner.run = replace(inner.run, server=late)
-        return inner
-
-    return session
+    return late
 
 
-def _all_so_far(of: Callable[[Messages, Messages], Messages]) -> Callable[[Running, Scenario], Running]:
+def _all_so_far(of: Callable[[Messages, Messages], Messages]) -> Change:
     """The server takes what ``of`` makes of this round's messages and of the last message of each client so far."""
+    last: dict[int, dict[str, Any]] = {}
 
-    def session(inner: Running, s: Scenario) -> Running:
-        server, last, there = inner.run.server, dict[int, dict[str, Any]](), list[int]()
+    def late(now: Messages, there: Sequence[int]) -> Messages:
+        last.update({i: _row(now, k) for k, i in enumerate(there)})
+        return of(now, _joined([*last.values()]))
 
-        def late(h: Any, state: Any, sent: Any) -> Any:
-            now = together(sent)
-            last.update({i: _row(now, k) for k, i in enumerate(there)})
-            return server(h, state, of(now, _joined([*last.values()])))
-
-        def take(inner: Running, event: Event, k: int) -> Any:
-            there[:] = clients_of(event)
-            return inner.step(event)
-
-        inner.run = replace(inner.run, server=late)
-        return Stepping(inner, take)
-
-    return session
+    return late
 
 
 def _over_all(count: Callable[[Messages], Any], now: Messages, last: Messages) -> Messages:
@@ -286,35 +276,35 @@ def of(setting: Setting) -> Iterator[Defect]:
             words = f"F_i is the loss of the model with which {which} began"
             yield Defect(words=words, tail="F_i", session=partial(_of_earlier_models, own))
     for words, part in _PARTS.items():
-        yield _resent(words, "delta", lambda m, s, part=part: _some(m, part(len(m.steps))))  # type: ignore[misc]
+        yield _resent(words, "delta", lambda m, part=part: _some(m, part(len(m.steps))))  # type: ignore[misc]
     if by_examples:
-        yield Defect(words="the weights are last round's", tail="w", session=_earlier("examples", -2))
-        yield Defect(words="the weights are the first round's", tail="w", session=_earlier("examples", 0))
-    yield _resent("a client that sends zeros is left out, and not counted", "delta", lambda m, s: _moving(m))
+        yield _kept("the weights are last round's", "w", partial(_earlier, "examples", -2))
+        yield _kept("the weights are the first round's", "w", partial(_earlier, "examples", 0))
+    yield _resent("a client that sends zeros is left out, and not counted", "delta", _moving)
     what, count = ("examples", lambda m: m.examples) if by_examples else ("clients", lambda m: [1] * len(m.steps))
     share = f"a client's share is of the {what} up to it, not of all"
-    yield _resent(share, "w", lambda m, s: _so_far(m, count(m)))
-    yield _resent("the mean so far and the next change are averaged, one after another", "w", lambda m, s: _halving(m))
+    yield _resent(share, "w", lambda m: _so_far(m, count(m)))
+    yield _resent("the mean so far and the next change are averaged, one after another", "w", _halving)
     if MEAN in functions(setting.algorithm, setting.level):
         words = "the median of each coordinate stands for the mean"
         median = around_mean(lambda there, blocks: lambda rows, p: coordinate_median(rows))
         yield Defect(words=words, tail="delta", session=median)
     for words, (tail, factor) in _FACTORS.items():
-        yield _resent(words, tail, lambda m, s, f=factor: replace(m, deltas=m.deltas * f(m)))  # type: ignore[misc]
+        yield _resent(words, tail, lambda m, f=factor: replace(m, deltas=m.deltas * f(m)))  # type: ignore[misc]
     for words, (tail, divisor) in _DIVISORS.items():
-        yield _resent(words, tail, lambda m, s, f=divisor: replace(m, deltas=m.deltas / f(m)))  # type: ignore[misc]
+        yield _resent(words, tail, lambda m, f=divisor: replace(m, deltas=m.deltas / f(m)))  # type: ignore[misc]
     if not setting.losses and not setting.everyone:
         words = "an absent client's last message counts in every later round"
-        yield Defect(words=words, tail="delta", session=_all_so_far(lambda now, last: last))
+        yield _kept(words, "delta", partial(_all_so_far, lambda now, last: last))
     if by != Weighting.STEPS:
         everybody = "examples of all clients so far" if by_examples else "number of all clients so far"
         words = f"divided by the {everybody}, not of this round's"
-        yield Defect(words=words, tail="delta", session=_all_so_far(partial(_over_all, count)))
+        yield _kept(words, "delta", partial(_all_so_far, partial(_over_all, count)))
         for said, of_rounds in _TOTALS.items():
             words = f"divided by the number of {what} of {said}, not of this one"
-            yield Defect(words=words, tail="delta", session=_divided(lambda m: sum(count(m)), of_rounds))
+            yield _kept(words, "delta", partial(_divided, lambda m: sum(count(m)), of_rounds))
     if "tau_eff" in setting.algorithm.shows:
         for words, norms in _NORMS.items():
-            yield _resent(words, "d", lambda m, s, norms=norms: replace(m, a_norms=list(norms(m))))  # type: ignore[misc]
-        yield Defect(words="||a_i||_1 is last round's", tail="d", session=_earlier("a_norms", -2))
-        yield Defect(words="||a_i||_1 is the first round's", tail="d", session=_earlier("a_norms", 0))
+            yield _resent(words, "d", lambda m, norms=norms: replace(m, a_norms=list(norms(m))))  # type: ignore[misc]
+        yield _kept("||a_i||_1 is last round's", "d", partial(_earlier, "a_norms", -2))
+        yield _kept("||a_i||_1 is the first round's", "d", partial(_earlier, "a_norms", 0))
