@@ -331,8 +331,8 @@ def test_what_clients_begin_with_may_be_handed_on() -> None:
 def test_what_is_handed_on_stays_in_its_session(algorithm: str) -> None:
     reading = CATALOGUE[algorithm].readings_at("round")[0].name
     known = known_of(setting_of(Offer(algorithm, "round", reading)))
-    asking = {NEEDS[f] for f in NEEDS if f.__name__ in ("handed", "time_before")}
-    some = [v for v in known.mechanical if asking & {*v.defects}][:40:8]
+    asking = ("handed(", "time_before(")
+    some = [v for v in known.mechanical if any(f in m.new for f in asking for m in v.mutants)][:40:8]
     assert some
     for v in some:
         runs = [models(v, known.samples[k]) for k in (0, 1, 0)]
@@ -341,9 +341,8 @@ def test_what_is_handed_on_stays_in_its_session(algorithm: str) -> None:
 
 def test_an_edit_has_what_its_text_asks_for() -> None:
     assert asked("a + b") == ()
-    assert [d for d in asked("time_before('g', g) + event_number()")] == [
-        NEEDS[f] for f in NEEDS if f.__name__ in ("event_number", "time_before")
-    ]
+    needed = [NEEDS[f] for f in NEEDS if f.__name__ in ("new_model", "event_number", "time_before")]
+    assert [*asked("time_before('g', g) + event_number() - new_model()")] == [*dict.fromkeys(needed)]
 
 
 def test_counts_stand_for_numbers_and_not_the_other_way_round() -> None:

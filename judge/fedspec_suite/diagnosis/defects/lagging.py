@@ -90,6 +90,12 @@ def clients_of(event: Event) -> tuple[int, ...]:
     return ()
 
 
+def steps_of_event(event: Event) -> list[Any]:
+    """Return the numbers of local steps of the clients in an event; one where it tells none."""
+    told = [m.steps for m in event.messages] if isinstance(event, Messages) else getattr(event, "steps", 1)
+    return [*told] if isinstance(told, list | tuple) else [told]
+
+
 def of(setting: Setting) -> Iterator[Defect]:
     """Yield defects of the inputs of the server's rules."""
     if setting.level not in {"server", "round"}:

@@ -30,6 +30,7 @@ from fedspec_suite.diagnosis.defects.defect import (
     with_part,
     with_x,
 )
+from fedspec_suite.diagnosis.defects.lagging import steps_of_event
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
@@ -137,12 +138,6 @@ def _sent(event: Event) -> int:
     return len(event.messages if isinstance(event, Messages) else getattr(event, "participants", (0,)))
 
 
-def _most_steps(event: Event) -> int:
-    """The most local steps in an event."""
-    steps = [m.steps for m in event.messages] if isinstance(event, Messages) else getattr(event, "steps", (1,))
-    return max(steps) if isinstance(steps, list | tuple) else int(steps)
-
-
 def outlives(name: str) -> Callable[[Running, Scenario], Running]:
     """Wrap a local solver's session so that a value that each round begins anew is kept instead."""
     return _stays(attrgetter(name), partial(_set, name))
@@ -215,7 +210,9 @@ def of(setting: Setting) -> Iterator[Defect]:
             yield Defect(words="t goes up with each block of the model, which sees its own t", session=_of_block)
         if setting.level != "client":
             yield stepping("t goes up by the number of clients that take part", partial(_counts, _sent))
-            yield stepping("t goes up by the most local steps of a round", partial(_counts, _most_steps))
+            yield stepping(
+                "t goes up by the most local steps of a round", partial(_counts, lambda e: max(steps_of_event(e)))
+            )
     if setting.level == "server":
         words = "what a round with more messages received is read again behind those of a smaller one"
         yield Defect(words=words, session=_left_behind)

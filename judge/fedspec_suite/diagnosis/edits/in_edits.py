@@ -17,9 +17,10 @@ from typing import Any, cast
 from fedspec import population
 from fedspec.algorithms.synchronous import model
 from fedspec.arith import maximum, numbers
-from fedspec.contract import Begin, Event, Gradient, Messages
+from fedspec.contract import Begin, Event, Gradient
 from fedspec.mixing.weighted import weighted_mean
 from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, around_clients, behind, calling, stepping
+from fedspec_suite.diagnosis.defects.lagging import steps_of_event
 from fedspec_suite.diagnosis.edits.memory import Memory
 from fedspec_suite.diagnosis.edits.of_arrays import (
     each_of,
@@ -63,28 +64,9 @@ def steps_of(kept: Memory, k: int) -> Any:
     return kept.steps[k]
 
 
-def _stepped(inner: Running, event: Event, k: int) -> Any:
-    told = [m.steps for m in event.messages] if isinstance(event, Messages) else getattr(event, "steps", 1)
-    inner.memory.steps = [*told] if isinstance(told, list | tuple) else [told]
-    return inner.step(event)
-
-
-WALKED = stepping("", _stepped)
-"""Recorder of the clients' numbers of local steps, for ``steps_of``."""
-
-
 def as_set(kept: Memory, name: str) -> Any:
     """Return the set value of a hyper-parameter, whatever value a function receives."""
     return kept.hyper[name]
-
-
-def _setting(inner: Running, event: Event, k: int) -> Any:
-    inner.memory.hyper.update(inner.keywords if hasattr(inner, "keywords") else vars(inner.h))
-    return inner.step(event)
-
-
-TOLD = stepping("", _setting)
-"""Recorder of the hyper-parameters, for ``as_set``."""
 
 
 def event_number(kept: Memory) -> int:
@@ -94,22 +76,13 @@ def event_number(kept: Memory) -> int:
 
 def of_event_before(kept: Memory, name: str, now: Any) -> Any:
     """Return a name's value in the event before; zero in the first event."""
-    kept.left[(name, kept.number)] = now
-    return kept.left.get((name, kept.number - 1), 0 * now)
+    kept.told[name, kept.number] = now
+    return kept.told.get((name, kept.number - 1), 0 * now)
 
 
 def of_state(kept: Memory, path: str) -> Any:
     """Return a field of the session's state before the event, for example ``server.m``."""
     return operator.attrgetter(path)(kept.state)
-
-
-def _counted(inner: Running, event: Event, k: int) -> Any:
-    inner.memory.number, inner.memory.state = k + 1, inner.state
-    return inner.step(event)
-
-
-COUNTED = stepping("", _counted)
-"""Recorder of the event's number and of the state before it, for ``event_number`` and ``of_state``."""
 
 
 def _remembered(inner: Running, s: Scenario) -> Running:
@@ -139,15 +112,6 @@ def most_so_far(kept: Memory, name: str, now: Any) -> Any:
     return most
 
 
-def _forgetting(inner: Running, s: Scenario) -> Running:
-    inner.memory.before.clear()
-    return inner
-
-
-TIMED = Defect(words="", session=_forgetting)
-"""Recorder that clears the earlier values of names when a session begins."""
-
-
 def at_the_beginning(kept: Memory, name: str, now: Any) -> Any:
     """Return a name's value in the first local step of the round, at the same place in the step."""
     kept.asked[name] = kept.asked.get(name, -1) + 1
@@ -157,17 +121,6 @@ def at_the_beginning(kept: Memory, name: str, now: Any) -> Any:
 def in_the_first_step(kept: Memory, name: str, now: Any) -> Any:
     """Return a name's value at the first call in an event, for peers that take several steps in an event."""
     return kept.begun.setdefault((name, 0), now)
-
-
-def _kept_for_a_round(inner: Running, event: Event, k: int) -> Any:
-    inner.memory.asked.clear()
-    if k == 0 or isinstance(event, Begin) or not isinstance(event, Gradient):
-        inner.memory.begun.clear()
-    return inner.step(event)
-
-
-OF_ROUND = stepping("", _kept_for_a_round)
-"""Recorder that clears the values of names when a round of local steps begins."""
 
 
 def new_model(kept: Memory) -> Any:
@@ -205,22 +158,6 @@ def hand_on(kept: Memory, key: tuple[Any, ...], value: Any) -> None:
 def taking_over(kept: Memory, state: Any, field: str, key: tuple[Any, ...]) -> Any:
     """Return a state with a field replaced by the value stored under a key; unchanged if there is none."""
     return replace(state, **{field: kept.left.get(key, getattr(state, field))})
-
-
-def _handing(inner: Running, s: Scenario) -> Running:
-    left = inner.memory.left
-    left.clear()
-
-    def take(inner: Running, event: Event, k: int) -> Any:
-        for key in [key for key in left if key[0] == "round"]:
-            del left[key]
-        return inner.step(event)
-
-    return Stepping(inner, take)
-
-
-HANDING = Defect(words="", session=_handing)
-"""Recorder of the values that clients pass on to other clients of the session."""
 
 
 def of_first(kept: Memory, name: str, now: Any) -> Any:
@@ -321,20 +258,43 @@ def _in_turn(inner: Running, s: Scenario) -> Running:
 IN_TURN = Defect(words="", session=_in_turn)
 """Recorder of the client that computes."""
 
+
+def _noted(inner: Running, s: Scenario) -> Running:
+    kept = inner.memory
+    # An edited function may have run before the first event.
+    kept.before.clear()
+    kept.left.clear()
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        kept.number, kept.state, kept.steps = k + 1, inner.state, steps_of_event(event)
+        kept.hyper.update(inner.keywords if hasattr(inner, "keywords") else vars(inner.h))
+        kept.asked.clear()
+        if k == 0 or not isinstance(event, Gradient):
+            kept.begun.clear()
+        for key in [key for key in kept.left if key[0] == "round"]:
+            del kept.left[key]
+        return inner.step(event)
+
+    return Stepping(inner, take)
+
+
+NOTED = Defect(words="", session=_noted)
+"""Recorder of an event's number, of the state before it, of steps and hyper-parameters, and of the values of names.
+
+It clears the values of names when a session, or a round, begins. It stands around the recorders that take an event
+twice, so that it counts the event once.
+"""
+
 AVERAGING = (over_clients, one_by_one)
 """Functions that read the averaged updates."""
 
 NEEDS: dict[Callable[..., Any], Defect] = {
-    as_set: TOLD,
-    steps_of: WALKED,
     **dict.fromkeys(AVERAGING, REMEMBERED),
-    **dict.fromkeys((event_number, of_state, of_event_before), COUNTED),
-    **dict.fromkeys((time_before, most_so_far), TIMED),
-    **dict.fromkeys((at_the_beginning, in_the_first_step), OF_ROUND),
     new_model: FORESEEN,
     **dict.fromkeys((of_first, of_last), SURVEYING),
-    **dict.fromkeys((handed, hand_on, taking_over), HANDING),
     **dict.fromkeys((who, gathered, used, compounded, of_last_turn, own_last_model), IN_TURN),
+    **dict.fromkeys((as_set, steps_of, event_number, of_state, of_event_before, time_before, most_so_far), NOTED),
+    **dict.fromkeys((at_the_beginning, in_the_first_step, handed, hand_on, taking_over), NOTED),
 }
 """Recorder that each of these functions needs."""
 

@@ -18,6 +18,7 @@ class Memory:
         steps: the number of local steps of each client of the event.
         hyper: the hyper-parameters of the case.
         before: the values of names when they were last asked for.
+        told: the values of names, by name and the number of the event.
         begun: the values of names when the round began, by name and the number of earlier requests in its first step.
         asked: the number of earlier requests for a name in the present step.
         made: the model that the present event makes.
@@ -36,6 +37,7 @@ class Memory:
     steps: list[Any] = field(default_factory=lambda: [1])
     hyper: dict[str, Any] = field(default_factory=dict)
     before: dict[str, Any] = field(default_factory=dict)
+    told: dict[tuple[str, int], Any] = field(default_factory=dict)
     begun: dict[tuple[str, int], Any] = field(default_factory=dict)
     asked: dict[str, int] = field(default_factory=dict)
     made: Any = None

@@ -23,7 +23,7 @@ from fedspec_suite.diagnosis.comparing import agrees
 from fedspec_suite.diagnosis.composed import together
 from fedspec_suite.diagnosis.defects.defect import Defect
 from fedspec_suite.diagnosis.edits.edit import Put, swapped
-from fedspec_suite.diagnosis.edits.in_edits import COUNTED, REMEMBERED, WALKED
+from fedspec_suite.diagnosis.edits.in_edits import NOTED, REMEMBERED
 from fedspec_suite.diagnosis.variants import CANNOT, Variant, equation_of, of_own, printed_by
 from fedspec_suite.diagnosis.written.averages import averaged
 from fedspec_suite.diagnosis.written.box import Box, boxes, leaf, parts_in, parts_of, read_in, value_of
@@ -50,7 +50,7 @@ KNOWN = 0.9
 AGAIN, FEW = 3, 8
 """Number of repeated searches if an answer fits only some rows, and number of rows that are added."""
 
-RECORDERS: Mapping[Defect, Sequence[str]] = {COUNTED: [*ASKED], WALKED: [*ASKED], REMEMBERED: ["client_squares"]}
+RECORDERS: Mapping[Defect, Sequence[str]] = {NOTED: [*ASKED], REMEMBERED: ["client_squares"]}
 """Recorders of the session's record, each with the functions whose values need it."""
 
 TRIED = 6
