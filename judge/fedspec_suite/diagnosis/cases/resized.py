@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +11,16 @@ from fedspec.arith import Array
 from fedspec.contract import Arrival, Event, Exchange, Gradient, Messages, Round
 from fedspec_suite.diagnosis.cases.beside_others import taking_part
 from fedspec_suite.measure.case_parts import above_zero
-from fedspec_suite.measure.scenario import Scenario, arranged, change_events, first_clients, losing, mapped, picked
+from fedspec_suite.measure.scenario import (
+    Scenario,
+    arranged,
+    change_events,
+    first_clients,
+    losing,
+    mapped,
+    picked,
+    with_blocks,
+)
 from fedspec_suite.measure.setting import Setting
 
 PULLS = (64.0, -60.0)
@@ -173,17 +181,11 @@ def shaped(s: Scenario, shapes: list[tuple[int, ...]]) -> Scenario:
         parts = np.split(np.resize(numbers, total), ends)
         return {n: part.reshape(shape) for n, part, shape in zip(names, parts, shapes, strict=True)}
 
-    def event(e: Any) -> Any:
-        if isinstance(e, Messages):
-            sent = (
-                replace(m, delta=blocks(m.delta), control=None if m.control is None else blocks(m.control))
-                for m in e.messages
-            )
-            return replace(e, messages=tuple(sent))
+    def event(e: Event) -> Event:
         if isinstance(e, Gradient) and e.tokens:
             rows = [blocks({n: a[j, ...] for n, a in e.g.items()}) for j in range(len(e.tokens))]
             return replace(e, g={n: np.stack([row[n] for row in rows]) for n in names})
-        return replace(e, g=blocks(e.g)) if isinstance(e, Gradient) else replace(e, x=blocks(e.x))
+        return with_blocks(e, blocks)
 
     return replace(s, case=replace(s.case, x0=blocks(s.case.x0)), events=tuple(map(event, s.events)))
 

@@ -14,12 +14,12 @@ from itertools import islice
 import numpy as np
 
 from fedspec.arith import Array
-from fedspec.contract import Event, Gradient, Messages
+from fedspec.contract import Begin, Blocks, Event, Messages
 from fedspec.domains import COUNTS, DECAY, DOMAINS
 from fedspec_suite.diagnosis.variants import Variant
 from fedspec_suite.diagnosis.written.plays import REFUSED, generic_cases, of_models
 from fedspec_suite.measure.bench import Bench
-from fedspec_suite.measure.scenario import Scenario, change_events, sending, with_blocks, with_hyper
+from fedspec_suite.measure.scenario import Scenario, change_events, with_blocks, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import listed
 
@@ -155,12 +155,7 @@ def _at(s: Scenario, back: int, change: Callable[[Array], Array]) -> Scenario:
 
 
 def _changed(e: Event, change: Callable[[Array], Array]) -> Event:
-    match e:
-        case Messages(messages=sent):
-            return replace(e, messages=tuple(sending(m, lambda b: {n: change(a) for n, a in b.items()}) for m in sent))
-        case Gradient():
-            return with_blocks(e, lambda b: {n: change(a) for n, a in b.items()})
-    return e
+    return e if isinstance(e, Begin) else with_blocks(e, lambda b: {n: change(a) for n, a in b.items()})
 
 
 def _shape(play: Play, s: Scenario, base: Array, size: float) -> tuple[str, str]:
@@ -183,18 +178,12 @@ def _reach(play: Play, s: Scenario, base: Array, size: float) -> str:
         start += a.size
     inside = slice(start, start + s.case.x0[first].size)
 
-    def one(e: Event) -> Event:
-        def put(blocks: dict[str, Array]) -> dict[str, Array]:
-            new = {n: np.array(a) for n, a in blocks.items()}
-            new[first].reshape(-1)[0] *= 1.5
-            return new
+    def put(blocks: Blocks) -> Blocks:
+        new = {n: np.array(a) for n, a in blocks.items()}
+        new[first].reshape(-1)[0] *= 1.5
+        return new
 
-        match e:
-            case Messages(messages=sent):
-                return replace(e, messages=tuple(sending(m, lambda b: put({**b})) for m in sent))
-        return with_blocks(e, lambda b: put({**b}))
-
-    moved = np.abs(_step(play, replace(s, events=(*s.events[:-1], one(s.events[-1])))) - base) > size
+    moved = np.abs(_step(play, replace(s, events=(*s.events[:-1], with_blocks(s.events[-1], put)))) - base) > size
     block = moved[inside][1:].any()
     rest = np.delete(moved, range(inside.start, inside.stop)).any()
     where = "the whole model" if rest else "its block" if block else "itself alone"
