@@ -25,10 +25,14 @@ def restated(tree: ast.Module) -> Iterator[Rebuilt]:
     yield from _corrected(tree)
 
 
+def _body(tree: ast.Module) -> list[ast.stmt]:
+    (outer,) = tree.body
+    return outer.body if isinstance(outer, ast.FunctionDef) else []
+
+
 def _divided_before(tree: ast.Module) -> Iterator[Rebuilt]:
     """The operand of a maximum is divided before the maximum is taken, instead of the maximum afterwards."""
-    (outer,) = tree.body
-    body = outer.body if isinstance(outer, ast.FunctionDef) else []
+    body = _body(tree)
     for (j, first), (k, then) in itertools.combinations(enumerate(body), 2):
         match first, then:
             case (
@@ -36,17 +40,16 @@ def _divided_before(tree: ast.Module) -> Iterator[Rebuilt]:
                 ast.Assign(value=ast.BinOp(left=ast.Name(id=read), op=ast.Div(), right=by)),
             ) if read == n:
                 changed = copied(tree)
-                into: Any = changed.body[0]
-                into.body[j].value.args[1] = ast.BinOp(copied(new), ast.Div(), copied(by))
-                into.body[k].value = ast.Name(n, ast.Load())
+                into: Any = _body(changed)
+                into[j].value.args[1] = ast.BinOp(copied(new), ast.Div(), copied(by))
+                into[k].value = ast.Name(n, ast.Load())
                 words = f"{said(new)} is divided by {said(by)} before the maximum is taken, {n} not after it"
                 yield Rebuilt(words, n, changed)
 
 
 def _corrected(tree: ast.Module) -> Iterator[Rebuilt]:
     """Moments that the step reads as they are, are corrected for their start in it: the first, the second, or both."""
-    (outer,) = tree.body
-    body = outer.body if isinstance(outer, ast.FunctionDef) else []
+    body = _body(tree)
     decays: dict[str, str] = {}
     for s in body:
         for n, value in assigned(s) if isinstance(s, ast.Assign) else ():
@@ -62,11 +65,11 @@ def _corrected(tree: ast.Module) -> Iterator[Rebuilt]:
             read = [m for m in decays if n == "x" and reads(s, {m})]
             for some in (some for r in range(len(read), 0, -1) for some in itertools.combinations(read, r)):
                 changed = copied(tree)
-                into: Any = changed.body[0]
+                into: Any = _body(changed)
                 for m in some:
                     hat = ast.parse(f"({m} / (1 - {decays[m]} ** times))", mode="eval").body
-                    into.body[k].value = Put(ast.Name(m, ast.Load()), hat).visit(into.body[k].value)
-                into.body[k:k] = ast.parse(
+                    into[k].value = Put(ast.Name(m, ast.Load()), hat).visit(into[k].value)
+                into[k:k] = ast.parse(
                     "times = handed(('ever', 'times'), 0) + 1\nhand_on(('ever', 'times'), times)"
                 ).body
                 words = " and ".join(f"{m} / (1 - {decays[m]} ** t) for {m}" for m in some).replace("h.", "")
@@ -75,24 +78,22 @@ def _corrected(tree: ast.Module) -> Iterator[Rebuilt]:
 
 def _staying(tree: ast.Module) -> Iterator[Rebuilt]:
     """A value computed behind a delayed update is computed only when the update is due, and else keeps its old one."""
-    (outer,) = tree.body
-    body = outer.body if isinstance(outer, ast.FunctionDef) else []
+    body = _body(tree)
     tests = [(k, waiting[0]) for k, s in enumerate(body) if (waiting := waits(s))]
     for first, test in tests:
         for k, s in enumerate(body):
             for n, _ in assigned(s) if k > first and isinstance(s, ast.Assign) and not waits(s) else ():
                 changed = copied(tree)
-                into: Any = changed.body[0]
+                into: Any = _body(changed)
                 left = f"('ever', {n!r})"
                 kept = f"{n} = {n} if {ast.unparse(test)} else handed({left}, {n})\nhand_on({left}, {n})"
-                into.body[k + 1 : k + 1] = ast.parse(kept).body
+                into[k + 1 : k + 1] = ast.parse(kept).body
                 yield Rebuilt(f"{n} is computed only where {said(test)}, and stays what it was elsewhere", n, changed)
 
 
 def _conditioned(tree: ast.Module) -> Iterator[Rebuilt]:
     """A value that is always updated is updated only under a condition that the rule has elsewhere."""
-    (outer,) = tree.body
-    body = outer.body if isinstance(outer, ast.FunctionDef) else []
+    body = _body(tree)
     choices = (n.test for n in ast.walk(tree) if isinstance(n, ast.If | ast.IfExp))
     tests = {ast.unparse(test): test for test in choices}
     for k, s in enumerate(body):
@@ -104,8 +105,8 @@ def _conditioned(tree: ast.Module) -> Iterator[Rebuilt]:
                 if isinstance(value, ast.IfExp) and text in ast.unparse(value):
                     continue
                 changed = copied(tree)
-                into: Any = changed.body[0]
-                into.body[k].value = ast.IfExp(copied(test), copied(value), copied(olds[0]))
+                into: Any = _body(changed)
+                into[k].value = ast.IfExp(copied(test), copied(value), copied(olds[0]))
                 yield Rebuilt(f"{n} = {said(value)} only where {said(test)}", n, changed)
 
 
@@ -113,8 +114,7 @@ def _divided_first(tree: ast.Module) -> Iterator[Rebuilt]:
     """The input of a momentum is divided by a root, instead of the momentum."""
     for m, given in itertools.product(MOMENTA, ("delta", "g")):
         changed = copied(tree)
-        (outer,) = changed.body
-        body = outer.body if isinstance(outer, ast.FunctionDef) else []
+        body = _body(changed)
         made = next((s for s in body if {n for n, _ in assigned(s)} == {m} and reads(s, {given})), None)
         step, division = next(((s, n) for s in body for n in ast.walk(s) if _preconditions(n, m)), (None, None))
         if made is None or step is None or division is None or body.index(step) < body.index(made):

@@ -70,8 +70,8 @@ def instead(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
             yield f"the factor {said(b)} is left out", a
             yield f"divided by {said(a)}, not multiplied", ast.BinOp(b, ast.Div(), a)
             yield f"the factor {said(a)} stands twice", ast.BinOp(a, ast.Mult(), node)
-            for factor, (first, among, second) in ((a, _terms(b)), (b, _terms(a))):
-                if first is not None and second is not None and among is not None:
+            for factor, other in ((a, b), (b, a)):
+                for first, among, second in _terms(other):
                     whole = said(node)
                     yield (
                         f"{said(factor)} multiplies {said(first)} alone in {whole}",
@@ -89,14 +89,12 @@ def instead(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
             yield f"the division by {said(b)} is left out", a
             yield f"multiplied by {said(b)}, not divided", ast.BinOp(a, ast.Mult(), b)
             yield f"divided by {said(b)} twice", ast.BinOp(node, ast.Div(), b)
-            first, among, second = _terms(b)
-            if first is not None and second is not None and among is not None:
+            for first, among, second in _terms(b):
                 yield (
                     f"divided by {said(first)} alone, not by {said(b)}, which comes after",
                     ast.BinOp(ast.BinOp(a, ast.Div(), first), among, second),
                 )
-            first, among, second = _terms(a)
-            if first is not None and second is not None and among is not None:
+            for first, among, second in _terms(a):
                 yield (
                     f"{said(second)} alone is divided by {said(b)}, not {said(a)}",
                     ast.BinOp(first, among, ast.BinOp(second, ast.Div(), b)),
@@ -113,8 +111,7 @@ def instead(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
             yield f"the exponent {said(b)} of {said(a)} is one too large", ast.BinOp(a, ast.Pow(), more)
         case ast.Call(func=ast.Name(id="sqrt") as root, args=[a]):
             yield f"the root of {said(a)} is not taken", a
-            first, among, second = _terms(a)
-            if first is not None and second is not None and among is not None:
+            for first, among, second in _terms(a):
                 yield f"{said(second)} stands outside the root", ast.BinOp(ast.Call(root, [first], []), among, second)
         case ast.Call(func=ast.Name(id="norm"), args=[a]):
             for words, length in LENGTHS.items():
@@ -156,13 +153,12 @@ def _of(text: str, u: ast.expr) -> ast.expr:
     return found
 
 
-def _terms(node: ast.expr) -> tuple[ast.expr | None, ast.operator | None, ast.expr | None]:
-    """The two terms of a sum or difference, neither a number by itself, with the sign between them."""
+def _terms(node: ast.expr) -> Iterator[tuple[ast.expr, ast.operator, ast.expr]]:
+    """The two terms of a sum or difference, neither a number by itself, with the sign between them; else nothing."""
     match node:
         case ast.BinOp(left=a, op=ast.Add() | ast.Sub() as op, right=b):
             if not isinstance(a, ast.Constant) and not isinstance(b, ast.Constant):
-                return a, op, b
-    return None, None, None
+                yield a, op, b
 
 
 ORDINAL = ("the first", "the second", "the third", "another")
