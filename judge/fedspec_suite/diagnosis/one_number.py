@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fedspec.arith import Array
-from fedspec.chain import Word
+from fedspec.chain import Word, applied
 from fedspec.domains import COUNTS, DECAY, DOMAINS
 from fedspec.rounding import CLIPS
 from fedspec.steps import BEFORE
@@ -73,7 +73,7 @@ def families(setting: Setting) -> Iterator[Family]:
             yield Family(_linked(setting, setting.messages, k, "messages are passed through {}, not {}", "messages"))
     if setting.level != "server":
         for words, name in _GRADIENTS.items():
-            yield Family(generic(words, "", lambda v, name=name: partial(regraded, Word(name, v))))  # type: ignore[misc]
+            yield Family(generic(words, "", lambda v, name=name: partial(regraded, partial(applied, Word(name, v)))))  # type: ignore[misc]
     decays = any(link.startswith(BEFORE) for link in setting.steps)
     if not decays and setting.level in {"client", "round"}:
         yield Family(_linked(setting, (BEFORE, *setting.steps), 0, "{} at a step, which isn't claimed", "steps"))

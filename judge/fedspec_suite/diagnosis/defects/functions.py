@@ -5,19 +5,18 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from functools import wraps
 from types import FunctionType
 from typing import Any, cast
 
 import numpy as np
 
-from fedspec import population
 from fedspec.arith import Array, ascending, maximum, minimum, norm, ratio, where_less, where_shorter
-from fedspec.catalogue import LocalSolver
 from fedspec.client.lamb import layer_step
 from fedspec.contract import Begin, Event, Gradient
 from fedspec.mixing.accumulation import accumulation
 from fedspec_suite.diagnosis.defects.defect import Defect, Running, behind, calling
+from fedspec_suite.diagnosis.defects.limits import regraded
+from fedspec_suite.diagnosis.defects.numbers import zero
 from fedspec_suite.measure.scenario import Scenario, change_events
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import functions
@@ -47,28 +46,9 @@ def _decoupled(before: bool, there: Any, x: Array, p: Array, *, eta_l: Any, lam:
 
 def _into_gradients(inner: Running, s: Scenario) -> Running:
     """The decay is part of every gradient."""
-
-    def oracle(gradient: Callable[..., Any], lam: Any) -> Callable[..., Any]:
-        return lambda k, y: gradient(k, y) + lam * y
-
-    def around(there: Callable[..., Any], client: Callable[..., Any], clients: Any, plan: Any, x: Any) -> Any:
-        return there(client, [oracle(g, lam) for g in clients], plan, x)
-
-    solver = getattr(inner, "solver", None)
-    if isinstance(solver, LocalSolver):
-        rule, lam = solver.rule, inner.keywords["lam"]
-
-        @wraps(rule)
-        def decayed(state: Any, g: Any, *given: Any, **named: Any) -> Any:
-            return rule(state, g + lam * state.x, *given, **named)
-
-        inner.solver = replace(solver, rule=decayed)
-        inner.keywords = {**inner.keywords, "lam": 0 * lam}
-        return inner
-    lam = inner.h.lam
-    inner.h = replace(inner.h, lam=0 * lam)
-    each: Any = population.each
-    return behind({each: calling(around)})(inner, s)
+    lam = s.case.hyper["lam"]
+    zero("lam", inner)
+    return regraded(lambda g, x, blocks: g + lam * x, inner, s)
 
 
 def _columns_first(s: Scenario) -> Scenario:

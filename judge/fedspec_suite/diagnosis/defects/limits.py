@@ -19,12 +19,15 @@ from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import functions
 
 
-def regraded(link: Word, inner: Running, s: Scenario) -> Running:
-    """Wrap a session so that every gradient passes a link, in a solver or in the clients of a round."""
+def regraded(change: Callable[[Any, Any, Blocks], Any], inner: Running, s: Scenario) -> Running:
+    """Wrap a session so that every gradient is changed, by its model and blocks, in a solver or in a round's clients.
+
+    A link changes it as a claim's word does.
+    """
     blocks = layers(shapes(s.case.x0))
 
     def oracle(gradient: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda k, y: applied(link, gradient(k, y), y, blocks)
+        return lambda k, y: change(gradient(k, y), y, blocks)
 
     if hasattr(inner, "solver"):
         rule = inner.solver.rule
@@ -32,7 +35,7 @@ def regraded(link: Word, inner: Running, s: Scenario) -> Running:
         @wraps(rule)
         def other(**given: Any) -> Any:
             x = model(given["state"] if "state" in given else given["x"])
-            return rule(**{**given, "g": applied(link, given["g"], x, blocks)})
+            return rule(**{**given, "g": change(given["g"], x, blocks)})
 
         inner.solver = replace(inner.solver, rule=other)
     elif hasattr(inner, "clients"):

@@ -27,7 +27,7 @@ def _over_clients(name: str) -> Defect:
     return Defect(words=f"{name} is divided by the number of all clients", given=given, about=name)
 
 
-def _zero(name: str, session: Running) -> None:
+def zero(name: str, session: Running) -> None:
     """Set a hyper-parameter of a session to 0."""
     if name in getattr(session, "keywords", ()):
         session.keywords = {**session.keywords, name: 0 * session.keywords[name]}
@@ -74,7 +74,7 @@ def of(setting: Setting) -> Iterator[Defect]:
             yield _over_clients(n)
         elif domain.holds(0.0):
             words = f"{n} is 0 in blocks with fewer than two axes"
-            yield Defect(words=words, session=partial(in_flat_blocks, partial(_zero, n)), about=n)
+            yield Defect(words=words, session=partial(in_flat_blocks, partial(zero, n)), about=n)
         yield _other(f"{n} is squared", n, lambda h, n=n: h[n] ** 2)  # type: ignore[misc]
         yield _other(f"the root of {n} is taken", n, lambda h, n=n: h[n] ** 0.5)  # type: ignore[misc]
         if domain is DECAY:
