@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fedspec.contract import Arrival, Begin, Event, Exchange, Gradient, Messages, Round
+from fedspec_suite.diagnosis.cases.beside_others import taking_part
 from fedspec_suite.measure.scenario import Scenario
 
 
@@ -30,22 +31,16 @@ def amounts(name: str, s: Scenario, last: int) -> tuple[float, ...]:
 
 
 def _of_event(name: str, e: Event, s: Scenario) -> Iterator[float]:
-    sizes = s.case.problem.examples if s.case.problem is not None else ()
+    there = taking_part(s, e)
     match name, e:
-        case "clients", Messages(messages=sent):
-            yield len(sent)
-        case "clients", Round(participants=who):
-            yield len(who)
-        case "examples", Messages(messages=sent):
-            yield from (float(m.weight) for m in sent)
-        case "examples", Round(participants=who):
-            yield from (float(sizes[i]) for i in who)
-        case "steps", Messages(messages=sent):
-            yield from (m.steps for m in sent)
-        case "steps", Round(steps=steps):
-            yield from steps
+        case "clients", Messages() | Round():
+            yield len(there)
+        case "examples", _:
+            yield from (c.weight for c in there)
         case "steps", Arrival(steps=tau):
             yield tau
+        case "steps", _:
+            yield from (c.steps for c in there)
         case "exchanges", Exchange(computing=computing):
             yield len(computing)
         case "delay", Arrival(delay=delay):
@@ -97,11 +92,8 @@ def numbered_from(least: int, s: Scenario, last: int) -> bool:
 
 def _named(s: Scenario, last: int) -> Iterator[list[int]]:
     for e in s.events[: last + 1]:
-        match e:
-            case Messages(messages=sent):
-                yield [m.client for m in sent]
-            case Round(participants=who):
-                yield list(who)
+        if isinstance(e, Messages | Round):
+            yield [c.number for c in taking_part(s, e)]
 
 
 def gapped(s: Scenario, last: int) -> bool:

@@ -15,8 +15,9 @@ from types import FunctionType
 from typing import Any
 
 from fedspec.algorithms.synchronous import model
-from fedspec.contract import Arrival, Event, Round
+from fedspec.contract import Arrival, Event
 from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, behind, calling
+from fedspec_suite.diagnosis.defects.lagging import clients_of
 from fedspec_suite.measure.function_copies import Around
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
@@ -92,12 +93,7 @@ def _lives_on(solvers: Sequence[Solver], names: Sequence[str], how: str, inner: 
 
 def _computing(event: Event) -> tuple[int, ...]:
     """Clients that run a solver in an event, in turn."""
-    match event:
-        case Round(participants=who):
-            return who
-        case Arrival(client=i):
-            return (i,)
-    return ()
+    return (event.client,) if isinstance(event, Arrival) else clients_of(event)
 
 
 def _pulled(
