@@ -87,29 +87,15 @@ def _twice(block: str, inner: Running, event: Event, k: int) -> Any:
     return left_alone(lambda g, case: others, inner, event, k) if isinstance(event, Gradient) else answer
 
 
-def _counted(block: str, inner: Running, s: Scenario) -> Running:
-    """Set a block of each client's gradient to zero after the chain of gradients, so that it counts in norms."""
+def _in_block(block: str, change: Callable[[Any, Any], Any], inner: Running, s: Scenario) -> Running:
+    """Change a block of each client's gradient behind the chain of gradients, so that it counts in norms as it was."""
     at = places(s.case, [block])
 
-    def around(gradient: Any) -> Any:
-        return lambda k, y: put(gradient(k, y), at, 0 * y[at])
+    def changed(gradient: Any, k: int, y: Any) -> Any:
+        g = gradient(k, y)
+        return put(g, at, change(g[at], y[at]))
 
-    inner.clients = [*map(around, inner.clients)]
-    return inner
-
-
-def _halved(block: str, inner: Running, s: Scenario) -> Running:
-    """Halve the gradients of a block of two uses in each client: their mean stands for their sum."""
-    at = places(s.case, [block])
-
-    def around(gradient: Any) -> Any:
-        def halved(k: int, y: Any) -> Any:
-            g = gradient(k, y)
-            return put(g, at, g[at] / 2)
-
-        return halved
-
-    inner.clients = [*map(around, inner.clients)]
+    inner.clients = [partial(changed, gradient) for gradient in inner.clients]
     return inner
 
 
@@ -154,9 +140,10 @@ def of(setting: Setting) -> Iterator[Defect]:
         if client and other:
             yield stepping(f"block {name} is stepped twice, once per use{claimed}", partial(_twice, other))
         if setting.level == "round" and other:
-            yield Defect(words=f"block {name} has the mean of its gradients{claimed}", session=partial(_halved, other))
+            words = f"block {name} has the mean of its gradients{claimed}"
+            yield Defect(words=words, session=partial(_in_block, other, lambda g, y: g / 2))
         if setting.level == "round" and said == "frozen":
-            given, session = partial(with_parts, parts=rest), partial(_counted, name)
+            given, session = partial(with_parts, parts=rest), partial(_in_block, name, lambda g, y: 0 * y)
             yield Defect(words=f"block {name} counts in norms{claimed}", given=given, session=session)
         if setting.level == "round" and said == "local":
             yield Defect(words=f"block {name} is that of the client that trained before{claimed}", session=_one_copy)
