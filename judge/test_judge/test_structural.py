@@ -175,6 +175,32 @@ class OneSolver(Clients):
         self.adagrad(deltas)
 
 
+class Shared(Clients):
+    """DiLoCo, whose workers keep their moments; wrong, one AdamW object counts the steps of all of them."""
+
+    algorithm, reading, options = "diloco", "diloco", {"weights": "uniform"}
+    t = 0
+    outer: Any = 0.0
+
+    def round(self, S: list[int], T: list[int]) -> None:
+        h, deltas = self.h, []
+        self.moments = vars(self).get("moments", {})
+        for i, tau in zip(S, T, strict=True):
+            y, (m, v, t) = self.x, self.moments.get(i, (0 * self.x, 0 * self.x, 0))
+            for _ in range(tau):
+                g, self.t, t = self.g(i, y), self.t + 1, t + 1
+                m = h["beta1"] * m + (1 - h["beta1"]) * g
+                v = h["beta2"] * v + (1 - h["beta2"]) * g**2
+                count = self.t if self.wrong else t
+                corrected = m / (1 - h["beta1"] ** count), v / (1 - h["beta2"] ** count)
+                y = y - h["eta_l"] * h["wd"] * y - h["eta_l"] * corrected[0] / (np.sqrt(corrected[1]) + h["eps"])
+            self.moments[i] = m, v, t
+            deltas.append(y - self.x)
+        delta = sum(deltas) / len(deltas)
+        self.outer = h["beta"] * self.outer + delta
+        self.x = self.x + h["eta"] * (delta + h["beta"] * self.outer)
+
+
 def said_of(method: type[Clients], wrong: str) -> Diagnosis:
     offer = Offer(method.algorithm, "round", method.reading, method.options, dtypes=("float64",))
     return diagnosed(written(offer, lambda case: method(case, wrong)), further=False)
@@ -190,6 +216,7 @@ WRITTEN: dict[str, tuple[type[Clients], str]] = {
         "early",
     ),
     "the count of steps of a client's solver goes on from client to client": (OneSolver, "ever"),
+    "the count of steps of a client's solver goes on from client": (Shared, "ever"),
     "what a client's solver keeps goes on from client to client, anew in every round": (OneSolver, "in a round"),
 }
 

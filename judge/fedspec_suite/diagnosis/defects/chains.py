@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial, reduce
@@ -14,7 +15,7 @@ from fedspec.averaging import DIVISORS
 from fedspec.chain import LINKS, MICRO, accumulates
 from fedspec.contract import Event, Gradient
 from fedspec.rounding import CLIPS, FIXED, TYPES
-from fedspec.steps import ALONE, BEFORE, LATE, decayed, decayed_alone
+from fedspec.steps import ALONE, BEFORE, LATE, after, decayed, decayed_alone
 from fedspec_suite.diagnosis.defects import roundings
 from fedspec_suite.diagnosis.defects.blockwise import in_flat_blocks
 from fedspec_suite.diagnosis.defects.defect import (
@@ -22,15 +23,19 @@ from fedspec_suite.diagnosis.defects.defect import (
     Running,
     Stepping,
     behind,
+    calling,
     part,
     stepping,
     with_part,
     with_shown,
 )
+from fedspec_suite.diagnosis.defects.lagging import clients_of, steps_of_event
 from fedspec_suite.diagnosis.defects.roundings import DONE
 from fedspec_suite.diagnosis.defects.state import outlives, state_fields
 from fedspec_suite.measure.scenario import Scenario, mapped, with_gradients, with_messages, with_steps
 from fedspec_suite.measure.setting import Setting
+
+AFTER = cast(FunctionType, after)
 
 BITS = (8, 10, 12, 15, 16, 20, 23, 24, 31, 32)
 """Usual numbers of bits after the point."""
@@ -131,6 +136,9 @@ def _of_models(setting: Setting) -> Iterator[Defect]:
                         yield Defect(words=words, session=partial(_recounted, count, setting.micro))
                 words = "the slow model of lookahead begins at a round's first synchronisation, not at its first model"
                 yield stepping(words, partial(_slow_late, int(float(numbers[0]))))
+            elif setting.level == "round":
+                for words, kept in _LIVES.items():
+                    yield Defect(words=words, session=partial(_counted_on, kept))
             continue
         if name == BEFORE and setting.level == "client":
             words = f"{link} leaves out blocks with fewer than two axes"
@@ -180,6 +188,35 @@ def _recounted(count: Callable[[int, int, int], int], micro: int, inner: Running
         steps += 1
         due = count(inner.k + 1, steps, micro) % inner.steps.k == 0
         return _under(inner, event, k=1 if due else NEVER)
+
+    return Stepping(inner, take)
+
+
+_LIVES = {
+    "lookahead counts a client's steps of all its rounds, not those of the round": (True, False),
+    "lookahead counts the steps of all clients of the round, not those of each": (False, True),
+    "lookahead counts the steps of all clients and rounds, not those of each client in the round": (False, False),
+}
+"""Other lives of lookahead's count in a client's loop: whether each client has its own, and whether rounds reset it."""
+
+
+def _counted_on(life: tuple[bool, bool], inner: Running, s: Scenario) -> Running:
+    """The count by which lookahead synchronises goes on beyond a client's round."""
+    own, anew = life
+    counts = Counter[int]()
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        turns = (i for i, tau in zip(clients_of(event), steps_of_event(event), strict=True) for _ in range(tau))
+        if anew:
+            counts.clear()
+
+        def counted(there: Callable[..., Any], steps: Any, x: Any, slow: Any, k: int, eta_l: Any) -> Any:
+            at = next(turns, 0) if own else 0
+            counts[at] += 1
+            return there(steps, x, slow, counts[at], eta_l)
+
+        with inner.spec.behind({AFTER: calling(counted)}):
+            return inner.step(event)
 
     return Stepping(inner, take)
 

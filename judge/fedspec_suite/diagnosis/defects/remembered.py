@@ -71,8 +71,9 @@ def _lives_on(solvers: Sequence[Solver], names: Sequence[str], how: str, inner: 
         return begun(there(*given, **named))
 
     def steps(by_count: bool, there: Callable[..., Any], state: Any, *given: Any, **named: Any) -> Any:
-        # Where a solver is begun without a function of its own, its count says that it is.
-        new = by_count and getattr(state, "t", None) == 0
+        # A shared state goes on where the last step of anybody left it. Where a solver is begun without a function of
+        # its own, its count says that it is.
+        new = how != OWN or (by_count and getattr(state, "t", None) == 0)
         after = there(begun(state) if new else state, *given, **named)
         kept[now[0], type(after)] = after
         return after
