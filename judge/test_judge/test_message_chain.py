@@ -171,6 +171,27 @@ class Server:
         return {"x": dict(held)}
 
 
+class Feedback(Server):
+    """A server whose senders add what rounding took from a client's change, or from any change, to a later one."""
+
+    def __init__(self, own: bool) -> None:
+        super().__init__(("fixed 10",))
+        self.own = own
+
+    def start(self, case: Case) -> Any:
+        return SimpleNamespace(step=partial(self.fed_back, super().start(case).step, {}))
+
+    def fed_back(self, step: Any, kept: dict[int, Blocks], event: Messages) -> Any:
+        sent = []
+        for m in event.messages:
+            at = m.client if self.own else 0
+            whole = {n: a + kept[at][n] if at in kept else a for n, a in m.delta.items()}
+            short = each(fixed(10))(whole)
+            kept[at] = {n: a - short[n] for n, a in whole.items()}
+            sent.append(replace(m, delta=short))
+        return step(replace(event, messages=tuple(sent)))
+
+
 def hide(rows: list[Array], magnitude: float, lost: float) -> None:
     """Add pairwise masks; ``lost`` is the part of the first one that its second client doesn't take away."""
     rng = np.random.default_rng(3)
@@ -267,6 +288,8 @@ def test_no_precision_hides_another_rounding_or_mean(word: str, other: str) -> N
         (Server(FIXED16, weighed=fixed(16)), "messages are rounded to multiples of 2^-16 after they are weighed"),
         (Server(FIXED16, each(fixed(16)), summed=fixed(16)), "the sum is rounded to multiples of 2^-16 with each"),
         (Server(BF16, model=bfloat16), "each client's model is rounded to bfloat16, not its change"),
+        (Feedback(True), "what rounding takes from a client's change is added to its next change"),
+        (Feedback(False), "what rounding takes from a change is added to the next message, of whatever client"),
         (Server(CLIPPED, shortened(0.5)), "messages are not rounded to bfloat16"),
         (Server(CLIPPED, each(bfloat16)), "messages are not passed through clip-norm 0.5"),
         (Server(CLIPPED, each(bfloat16), shortened(0.5)), "passed through clip-norm 0.5 after they are rounded"),

@@ -73,7 +73,7 @@ class Rounds:
             y["head"] = self.own.get(self.owner(i, place), self.x["head"])
         if self.does in ("reset", "averaged", "averaged unseen"):
             y["head"] = self.x["head"]
-        begun = {**y}
+        begun = {**y, "head": self.x["head"]} if self.does == "pulled to the server's" else {**y}
         for _ in range(steps):
             g = self.gradient(i, y)
             if words.get("head") == "tied emb" and self.does != "untied":
@@ -239,6 +239,10 @@ def test_a_model_in_the_parts_that_it_claims_conforms(subject: Subject) -> None:
         (Subject(OF_ROUND, Rounds, "reset"), "block head is trained, and starts again from the server's in every"),
         (Subject(OF_ROUND, Rounds, "forgotten"), "block head of a client that sat out starts again from the server's"),
         (Subject(OF_ROUND, Rounds, "by place"), "block head belongs to the client's place in the round"),
+        (
+            Subject(replace(OF_ROUND, algorithm="fedprox"), Rounds, "pulled to the server's"),
+            "block head is pulled to the server's, not to the client's own",
+        ),
         (Subject(OF_ROUND, Rounds, "one copy"), "block head is that of the client that trained before"),
         (Subject(replace(OF_ROUND, parts=EMBEDDING), Rounds, "trained"), "block emb is averaged"),
         (

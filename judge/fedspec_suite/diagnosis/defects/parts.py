@@ -13,6 +13,7 @@ from fedspec.algorithms.synchronous import model
 from fedspec.arith import Vector, put
 from fedspec.catalogue import Method
 from fedspec.contract import Blocks, Event, Gradient, Round
+from fedspec.params import flatten
 from fedspec.parts import places, ties
 from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, stepping
 from fedspec_suite.diagnosis.defects.gradients import left_alone
@@ -99,6 +100,29 @@ def _in_block(block: str, change: Callable[[Any, Any], Any], inner: Running, s: 
     return inner
 
 
+def _pulled(block: str, inner: Running, s: Scenario) -> Running:
+    """Pull a client's own block to the server's: its gradients get mu times the distance of the two at the start."""
+    at, clients, mu = places(s.case, [block]), [*inner.clients], s.case.hyper["mu"]
+    # The server never gets the block, so that it keeps the first one.
+    there = flatten(s.case.x0)[at]
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        def around(gradient: Any) -> Any:
+            begun: list[Any] = []
+
+            def pulled(k: int, y: Any) -> Any:
+                g = gradient(k, y)
+                begun.append(y[at])
+                return put(g, at, g[at] + mu * (begun[0] - there))
+
+            return pulled
+
+        inner.clients = [*map(around, clients)]
+        return inner.step(event)
+
+    return Stepping(inner, take)
+
+
 def _regraded(parts: Words, change: Callable[[Blocks, Scenario], Blocks]) -> Given:
     """Replace the words of blocks, and each gradient by what ``change`` makes of it."""
     return lambda s: mapped(with_parts(s, parts), Gradient, lambda e: replace(e, g=change(e.g, s)))
@@ -151,5 +175,8 @@ def of(setting: Setting) -> Iterator[Defect]:
             yield Defect(words=words, session=_by_place)
             words = f"block {name} of a client that sat out starts again from the server's{claimed}"
             yield stepping(words, _forgotten)
+            if "mu" in setting.algorithm.numbers:
+                words = f"block {name} is pulled to the server's, not to the client's own{claimed}"
+                yield Defect(words=words, session=partial(_pulled, name))
             words, given = f"block {name} is averaged among the clients{claimed}", partial(with_parts, parts=rest)
             yield Defect(words=words, given=given, session=partial(_unshown, name))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial, reduce
 from itertools import product
@@ -16,11 +17,12 @@ from fedspec.averaging import Sent, at_random, counts, delivered, drawn, noisy
 from fedspec.chain import Word, as_number
 from fedspec.contract import Event
 from fedspec.plan import Messages
-from fedspec.rounding import CLIPS, FIXED, TYPES, Grid, in_bits, on_grid, passage, passed
-from fedspec_suite.diagnosis.defects.defect import Defect, Running, behind, calling, stepping, with_x
+from fedspec.rounding import CLIPS, FIXED, PASSED, TYPES, Grid, in_bits, on_grid, passage, passed
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, behind, calling, stepping, with_x
+from fedspec_suite.diagnosis.defects.lagging import clients_of
 from fedspec_suite.diagnosis.defects.limits import MEAN, around_mean
 from fedspec_suite.measure.function_copies import Around
-from fedspec_suite.measure.scenario import with_messages
+from fedspec_suite.measure.scenario import Scenario, with_messages
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import functions
 
@@ -70,6 +72,9 @@ def of(setting: Setting) -> Iterator[Defect]:
         if setting.level == "server" and name in (*TYPES, *FIXED, "fixed-random"):
             words = f"each client's model is {DONE[name].format(name, number)}, not its change"
             yield Defect(words=words, session=behind(partial(_of_models_sent, name)))
+        if name in (*TYPES, *FIXED) and all(one.split()[0] in PASSED for one in setting.messages):
+            for words, own in _FED_BACK.items():
+                yield Defect(words=words, session=partial(_fed_back, own))
         if name in FIXED:
             for words, change in _codes(name, float(number)):
                 yield of_each(words, name, lambda there, link, delta, *given, change=change: change(delta))
@@ -156,6 +161,33 @@ def of_each(words: str, name: str, pass_on: Callable[..., Any]) -> Defect:
         return lambda link, *given: pass_on(there, link, *given) if link.name == name else there(link, *given)
 
     return Defect(words=words, session=behind({_PASSED: each}))
+
+
+_FED_BACK = {
+    "what rounding takes from a client's change is added to its next change (error feedback)": True,
+    "what rounding takes from a change is added to the next message, of whatever client": False,
+}
+"""Where the rounding errors of changes go: whether each client keeps its own."""
+
+
+def _fed_back(own: bool, inner: Running, s: Scenario) -> Running:
+    """The rounding error of a change is kept and added to a later one."""
+    kept: dict[int, Any] = {}
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        def deliver(there: Any, words: Sequence[Word], m: Messages, sent: Sent) -> Any:
+            deltas, rows = [*m.deltas], list[Any]()
+            for j, i in enumerate(clients_of(event)):
+                at = i if own else 0
+                deltas[j] = deltas[j] + kept.get(at, 0 * deltas[j])
+                rows.append(there(words, replace(m, deltas=stack(deltas)), sent).deltas[j])
+                kept[at] = deltas[j] - rows[j]
+            return replace(m, deltas=stack(rows))
+
+        with inner.spec.behind({_DELIVERED: calling(deliver)}):
+            return inner.step(event)
+
+    return Stepping(inner, take)
 
 
 def _whole(d: Any, u: Any, k: float, whole: Callable[[Any], int]) -> Any:
