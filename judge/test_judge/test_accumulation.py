@@ -112,6 +112,14 @@ def clipped_each(session: Steps, rows: list[Array], n: tuple[int, ...]) -> Array
     return tokens(session, [row * min(1.0, 0.75 / (np.linalg.norm(row) + 1e-6)) for row in rows], n)
 
 
+def clipped_sum(session: Steps, rows: list[Array], n: tuple[int, ...]) -> Array:
+    total = 0 * rows[0]
+    for k, row in zip(n, rows, strict=True):
+        total = total + k / sum(n) * row
+        total = total * min(1.0, 0.75 / (np.linalg.norm(total) + 1e-6))
+    return np.asarray(total)
+
+
 def decayed_each(session: Steps, rows: list[Array], n: tuple[int, ...]) -> Array:
     x = np.concatenate([p.detach().numpy().reshape(-1) for p in session.parts.values()])
     return np.asarray(tokens(session, rows, n) + len(rows) * 0.125 * x)
@@ -144,6 +152,7 @@ def test_a_solver_that_accumulates_as_it_claims_conforms(subject: Local) -> None
         (Local(BY_TOKENS, unscaled), "gradients of micro-batches times their tokens are added"),
         (Local(BY_TOKENS, last), "the last micro-batch alone is stepped by"),
         (Local((*BY_TOKENS, CLIP), clipped_each), f"accumulate-tokens 3 comes after {CLIP}, not before it"),
+        (Local((*BY_TOKENS, CLIP), clipped_sum), f"{CLIP} is applied to the running sum after each micro-batch"),
         (Local((*BY_TOKENS, CLIP), tokens), f"no {CLIP} of gradients"),
         (
             Local((*BY_TOKENS, "decay 0.125"), decayed_each),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from types import FunctionType
@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 
 from fedspec.averaging import DIVISORS
-from fedspec.chain import LINKS, MICRO, accumulates
+from fedspec.chain import LINKS, MICRO, Micro, Word, accumulates, applied, through
 from fedspec.contract import Event, Gradient
 from fedspec.rounding import CLIPS, FIXED, TYPES
 from fedspec.steps import ALONE, BEFORE, LATE, after, decayed, decayed_alone
@@ -35,7 +35,7 @@ from fedspec_suite.diagnosis.defects.state import outlives, state_fields
 from fedspec_suite.measure.scenario import Scenario, mapped, with_gradients, with_messages, with_steps
 from fedspec_suite.measure.setting import Setting
 
-AFTER = cast(FunctionType, after)
+AFTER, _THROUGH = cast(FunctionType, after), cast(FunctionType, through)
 
 BITS = (8, 10, 12, 15, 16, 20, 23, 24, 31, 32)
 """Usual numbers of bits after the point."""
@@ -265,6 +265,9 @@ def _of_batches(setting: Setting) -> Iterator[Defect]:
             words = f"{link} is applied once for each of {k} micro-batches"
             again = {f: partial(_again, k) for f in (_DECAYED, _DECAYED_ALONE)}
             yield Defect(words=words, session=behind(again))
+    if rest and rest[0].split()[0] in LINKS and not rest[0].startswith("decay"):
+        words = f"{rest[0]} is applied to the running sum after each micro-batch, not to the whole"
+        yield Defect(words=words, session=behind({_THROUGH: calling(_one_by_one)}))
     by_tokens, by_batches = MICRO
     yield regraded("gradients of micro-batches are added, not averaged", by_batches, lambda a, n: a * k)
     yield regraded("gradients of micro-batches times their tokens are added", by_tokens, lambda a, n: a * sum(n))
@@ -275,6 +278,18 @@ def _of_batches(setting: Setting) -> Iterator[Defect]:
             links = (*setting.gradients[:at], f"decay {k * float(number):.12g}", *setting.gradients[at + 1 :])
             words = f"{link} is added once for each of {k} micro-batches"
             yield chained(words, "gradients", links)
+
+
+def _one_by_one(there: Callable[..., Any], links: Sequence[Word], g: Any, x: Any, blocks: Any) -> Any:
+    """Gradients of micro-batches are added up in turn, and the link after the accumulation changes each sum so far."""
+    if not isinstance(g, Micro):
+        return there(links, g, x, blocks)
+    accumulated, clip, *rest = links
+    total = 0 * g.rows[0]
+    for j in range(len(g.rows)):
+        alone = [row if i == j else 0 * row for i, row in enumerate(g.rows)]
+        total = applied(clip, total + MICRO[accumulated.name](alone, g.tokens), x, blocks)
+    return there(rest, total, x, blocks)
 
 
 def _again(k: int, decay: Callable[..., Any]) -> Callable[..., Any]:
