@@ -19,6 +19,7 @@ from fedspec_suite.diagnosis.defects.defect import with_x
 from fedspec_suite.diagnosis.diagnosis import Diagnosis, in_words, unrepeated
 from fedspec_suite.diagnosis.edits.claimed import KNOWN
 from fedspec_suite.diagnosis.edits.rewrites import rewritten
+from fedspec_suite.diagnosis.edits.slips import INSIDE, instead
 from fedspec_suite.diagnosis.edits.systematic import edits
 from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.measure.bench import specified
@@ -264,6 +265,13 @@ def test_every_edit_of_every_rule_and_of_every_word_of_a_claim_is_a_text() -> No
     for found in (words, *(functions(a, level) for a in CATALOGUE.values() for level in a.levels)):
         for e in edits(found):
             compile(e.mutant.new, e.words, "exec")
+
+
+@pytest.mark.parametrize("name", [*INSIDE])
+def test_a_parenthesis_may_be_closed_too_late(name: str) -> None:
+    node = ast.parse(f"{name}(a / b) + c", mode="eval").body
+    said = {words: ast.unparse(ast.fix_missing_locations(other)) for words, other in instead(node)}
+    assert said[f"c stands inside the {INSIDE[name]}"] == f"{name}(a / b + c)"
 
 
 def test_a_mean_and_a_function_change_places() -> None:

@@ -30,6 +30,10 @@ SQUARES = {"the length": "sqrt(total(u**2))", "the mean square": "total(u**2) / 
 """Expressions mistaken for the sum of squares of a vector u, by their words."""
 
 
+INSIDE = {"sqrt": "root", "log": "logarithm", "exp": "exponential"}
+"""Functions whose parenthesis may be closed too late, by their names in rules."""
+
+
 def instead(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
     """Yield expressions that may mistakenly replace an expression, with their words."""
     if isinstance(node, ast.BinOp) and any(isinstance(side, ast.List) for side in (node.left, node.right)):
@@ -40,8 +44,8 @@ def instead(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
                 yield f"{said(b)} stands for {said(node)}", b
             else:
                 match a, op:
-                    case ast.Call(func=ast.Name(id="sqrt") as root, args=[under]), ast.Add():
-                        yield f"{said(b)} stands inside the root", ast.Call(root, [ast.BinOp(under, op, b)], [])
+                    case ast.Call(func=ast.Name(id="sqrt" | "log" | "exp" as name) as f, args=[under]), ast.Add():
+                        yield f"{said(b)} stands inside the {INSIDE[name]}", ast.Call(f, [ast.BinOp(under, op, b)], [])
                 turned: ast.operator = ast.Sub() if isinstance(op, ast.Add) else ast.Add()
                 how = "subtracted, not added" if isinstance(op, ast.Add) else "added, not subtracted"
                 flipped = ast.BinOp(a, turned, b)
