@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
-from types import FunctionType
+from types import FunctionType, SimpleNamespace
 from typing import Any, cast
 
+import numpy as np
 import pytest
-from test_judge.diagnosing import diagnosed, edited, names
+from test_judge.diagnosing import diagnosed, edited, names, written
 from test_judge.subjects.behind import Behind
 
 from fedspec.catalogue import CATALOGUE
-from fedspec.contract import Begin, Messages, Offer
+from fedspec.contract import Begin, Case, Messages, Offer
 from fedspec.params import flatten
 from fedspec.schedules import FACTORS
 from fedspec_suite.diagnosis.defects.defect import with_x
@@ -265,6 +266,26 @@ def test_every_edit_of_every_rule_and_of_every_word_of_a_claim_is_a_text() -> No
     for found in (words, *(functions(a, level) for a in CATALOGUE.values() for level in a.levels)):
         for e in edits(found):
             compile(e.mutant.new, e.words, "exec")
+
+
+def test_a_distance_from_the_mean_change_is_told_from_a_length() -> None:
+    """FedAtt by hand."""
+
+    def start(case: Case) -> Any:
+        x = dict(case.x0)
+
+        def step(event: Messages) -> Any:
+            for n, a in x.items():
+                changes = np.stack([m.delta[n].reshape(-1) for m in event.messages])
+                s = np.linalg.norm(changes - changes.mean(axis=0), axis=1)
+                e = np.exp(s - s.max())
+                x[n] = a + case.hyper["eta"] * (e / e.sum() @ changes).reshape(a.shape)
+            return {"x": dict(x)}
+
+        return SimpleNamespace(step=step)
+
+    d = diagnosed(written(Offer("fedatt", "server", "frobenius", dtypes=("float64",)), start), further=False)
+    assert names(d)[0] == "the distance from the mean of deltas stands for its length"
 
 
 @pytest.mark.parametrize("name", [*INSIDE])

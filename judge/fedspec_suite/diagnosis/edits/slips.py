@@ -22,8 +22,9 @@ LENGTHS = {
     "the largest magnitude": "largest(maximum(u, -u))",
     "the root of the mean square": "norm(u) / u.shape[-1] ** 0.5",
     "the square of the length": "norm(u) ** 2",
+    "the distance from the mean": "norm(u - u.sum(axis=0) / len(u))",
 }
-"""Expressions mistaken for the Euclidean length of a vector u, by their words."""
+"""Expressions mistaken for the Euclidean length of a vector u, or of each row of a stack u, by their words."""
 
 
 SQUARES = {"the length": "sqrt(total(u**2))", "the mean square": "total(u**2) / u.shape[-1]"}
