@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from types import FunctionType
 from typing import Any, cast
 
@@ -12,8 +11,8 @@ import numpy as np
 
 from fedspec.arith import Array, ascending, maximum, minimum, norm, ratio, where_less, where_shorter
 from fedspec.client.lamb import layer_step
-from fedspec.contract import Begin, Event, Gradient
 from fedspec.mixing.accumulation import accumulation
+from fedspec_suite.diagnosis.cases.resized import shaped
 from fedspec_suite.diagnosis.defects.defect import Defect, Running, behind, calling
 from fedspec_suite.diagnosis.defects.limits import regraded
 from fedspec_suite.diagnosis.defects.numbers import zero
@@ -62,19 +61,7 @@ def _columns_first(s: Scenario) -> Scenario:
 
 def _one_block(s: Scenario) -> Scenario:
     """The case with all numbers of the model in one block."""
-
-    def together(blocks: Any, *rows: int) -> dict[str, Array]:
-        return {"w": np.concatenate([a.reshape(*rows, -1) for a in blocks.values()], axis=-1)}
-
-    def event(e: Event) -> Event:
-        match e:
-            case Gradient(g=g, tokens=tokens):
-                return replace(e, g=together(g, *[len(tokens)] * bool(tokens)))
-            case Begin(x=x):
-                return Begin(together(x))
-        return e
-
-    return replace(s, case=replace(s.case, x0=together(s.case.x0)), events=tuple(map(event, s.events)))
+    return shaped(s, [(sum(a.size for a in s.case.x0.values()),)])
 
 
 def _along_itself(inner: Running, s: Scenario) -> Running:
