@@ -167,7 +167,7 @@ _FED_BACK = {
     "what rounding takes from a client's change is added to its next change (error feedback)": True,
     "what rounding takes from a change is added to the next message, of whatever client": False,
 }
-"""Where the rounding errors of changes go: whether each client keeps its own."""
+"""Other uses of the rounding errors of changes: whether each client keeps its own."""
 
 
 def _fed_back(own: bool, inner: Running, s: Scenario) -> Running:
