@@ -76,6 +76,10 @@ class Rounds:
         begun = {**y, "head": self.x["head"]} if self.does == "pulled to the server's" else {**y}
         for _ in range(steps):
             g = self.gradient(i, y)
+            if self.does in ("head first", "head last"):
+                sooner = {n for n in g if (n == "head") == (self.does == "head first")}
+                moved = {n: y[n] - h["eta_l"] * g[n] if n in sooner else y[n] for n in y}
+                g = {n: a if n in sooner else self.gradient(i, moved)[n] for n, a in g.items()}
             if words.get("head") == "tied emb" and self.does != "untied":
                 g["emb"] = g["head"] = g["emb"] + g["head"]
             still = {n for n, word in words.items() if word == "frozen" and self.does != "trained"}
@@ -243,6 +247,8 @@ def test_a_model_in_the_parts_that_it_claims_conforms(subject: Subject) -> None:
             Subject(replace(OF_ROUND, algorithm="fedprox"), Rounds, "pulled to the server's"),
             "block head is pulled to the server's, not to the client's own",
         ),
+        (Subject(OF_ROUND, Rounds, "head first"), "block head is stepped first, and the others' gradient sees its new"),
+        (Subject(OF_ROUND, Rounds, "head last"), "block head is stepped last, and its gradient sees the others' new"),
         (Subject(OF_ROUND, Rounds, "one copy"), "block head is that of the client that trained before"),
         (Subject(replace(OF_ROUND, parts=EMBEDDING), Rounds, "trained"), "block emb is averaged"),
         (

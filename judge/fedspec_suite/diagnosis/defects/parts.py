@@ -100,6 +100,20 @@ def _in_block(block: str, change: Callable[[Any, Any], Any], inner: Running, s: 
     return inner
 
 
+def _in_turn(block: str, before: bool, inner: Running, s: Scenario) -> Running:
+    """Step a block before the other blocks, or after them: gradients of those behind see the new values."""
+    own = places(s.case, [block])
+    sooner = own if before else [j for j in range(sum(a.size for a in s.case.x0.values())) if j not in own]
+
+    def changed(gradient: Any, k: int, y: Any) -> Any:
+        g = gradient(k, y)
+        later = gradient(k, put(y, sooner, y[sooner] - s.case.hyper["eta_l"] * g[sooner]))
+        return put(later, sooner, g[sooner])
+
+    inner.clients = [partial(changed, gradient) for gradient in inner.clients]
+    return inner
+
+
 def _pulled(block: str, inner: Running, s: Scenario) -> Running:
     """Pull a client's own block to the server's: its gradients get mu times the distance of the two at the start."""
     at, clients, mu = places(s.case, [block]), [*inner.clients], s.case.hyper["mu"]
@@ -175,6 +189,11 @@ def of(setting: Setting) -> Iterator[Defect]:
             yield Defect(words=words, session=_by_place)
             words = f"block {name} of a client that sat out starts again from the server's{claimed}"
             yield stepping(words, _forgotten)
+            for before, words in (
+                (True, f"block {name} is stepped first, and the others' gradient sees its new value{claimed}"),
+                (False, f"block {name} is stepped last, and its gradient sees the others' new values{claimed}"),
+            ):
+                yield Defect(words=words, session=partial(_in_turn, name, before))
             if "mu" in setting.algorithm.numbers:
                 words = f"block {name} is pulled to the server's, not to the client's own{claimed}"
                 yield Defect(words=words, session=partial(_pulled, name))
