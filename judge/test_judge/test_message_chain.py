@@ -171,6 +171,18 @@ class Server:
         return {"x": dict(held)}
 
 
+class Narrow(Server):
+    """A server that computes the mean of float16 messages in float16."""
+
+    def step(self, case: Case, held: Blocks, event: Messages) -> dict[str, Any]:
+        p = np.array([m.weight for m in event.messages]) / sum(m.weight for m in event.messages)
+        for n, x in held.items():
+            rows = [np.float16(w) * m.delta[n].astype(np.float16) for w, m in zip(p, event.messages, strict=True)]
+            total = reduce(lambda s, row: s + row, rows)
+            held[n] = np.asarray(x + case.hyper["eta"] * total.astype(case.dtype)).astype(case.dtype)
+        return {"x": dict(held)}
+
+
 class Feedback(Server):
     """A server whose senders add what rounding took from a client's change, or from any change, to a later one."""
 
@@ -288,6 +300,7 @@ def test_no_precision_hides_another_rounding_or_mean(word: str, other: str) -> N
         (Server(FIXED16, weighed=fixed(16)), "messages are rounded to multiples of 2^-16 after they are weighed"),
         (Server(FIXED16, each(fixed(16)), summed=fixed(16)), "the sum is rounded to multiples of 2^-16 with each"),
         (Server(BF16, model=bfloat16), "each client's model is rounded to bfloat16, not its change"),
+        (Narrow(("float16",)), "the weights, products and sums of the mean are rounded to float16, too"),
         (Feedback(True), "what rounding takes from a client's change is added to its next change"),
         (Feedback(False), "what rounding takes from a change is added to the next message, of whatever client"),
         (Server(CLIPPED, shortened(0.5)), "messages are not rounded to bfloat16"),

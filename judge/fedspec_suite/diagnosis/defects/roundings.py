@@ -56,11 +56,17 @@ def _summed(rounding: Callable[[Any], Any], mean: Callable[..., Any], deltas: An
     return reduce(lambda total, row: rounding(total + row), rows, 0 * rows[0])
 
 
+def _narrow(rounding: Callable[[Any], Any], mean: Callable[..., Any], deltas: Any, p: Any) -> Any:
+    rows = [rounding(rounding(0 * d + w) * d) for w, d in zip(p, deltas, strict=True)]
+    return reduce(lambda total, row: rounding(total + row), rows, 0 * rows[0])
+
+
 _MEANS: Mapping[str, tuple[bool, _Way]] = {
     "the mean is {}, not each message": (False, lambda rounding, mean, deltas, p: rounding(mean(deltas, p))),
     "the mean is {}, too": (True, lambda rounding, mean, deltas, p: rounding(mean(deltas, p))),
     "messages are {} after they are weighed, not before": (False, _weighed),
     "the sum is {} with each message that is added": (True, _summed),
+    "the weights, products and sums of the mean are {}, too": (True, _narrow),
 }
 """Roundings of or before the mean: whether each message is rounded too, and what the server takes for the mean."""
 
