@@ -169,6 +169,8 @@ class Client:
 
     def begin(self, x: Blocks) -> None:
         h, self.net = self.case.hyper, Net(x, self.case.parts, self.does)
+        if self.does == "untied by loading" and x is not self.case.x0:
+            self.net = Net(x, self.case.parts, "untied")
         decay = 0.5 if "decay 0.5" in self.case.gradients else 0.0
         again = [self.net.use("head")] if self.does == "twice" else []
         groups = [[*self.net.parameters()], again]
@@ -260,6 +262,10 @@ def test_a_model_in_the_parts_that_it_claims_conforms(subject: Subject) -> None:
         (Subject(of_server("tied emb"), Server, "stays"), "block bn stays as it is, but it is claimed as tied to emb"),
         (Subject(FROZEN, Client, "zeros"), "block emb is decayed or moves by momentum, but it is claimed as frozen"),
         (Subject(ONE_PARAMETER, Client, "untied"), "block head is stepped by its own gradient"),
+        (
+            Subject(Claim("momentum", "client", parts=TIED), Client, "untied by loading"),
+            "block head is a parameter of its own once a round's model is loaded",
+        ),
         (Subject(ONE_PARAMETER, Client, "one use"), "block head has the gradient of its use as head alone"),
         (Subject(ONE_PARAMETER, Client, "mean"), "block head has the mean of its gradients"),
         (Subject(ONE_PARAMETER, Client, "both uses"), "block head counts in norms beside emb"),

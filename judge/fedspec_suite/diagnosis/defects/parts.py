@@ -12,7 +12,7 @@ import numpy as np
 from fedspec.algorithms.synchronous import model
 from fedspec.arith import Vector, put
 from fedspec.catalogue import Method
-from fedspec.contract import Blocks, Event, Gradient, Round
+from fedspec.contract import Begin, Blocks, Event, Gradient, Round
 from fedspec.params import flatten
 from fedspec.parts import places, ties
 from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, stepping
@@ -151,8 +151,17 @@ def _of_client(name: str, other: str, parts: Words, rest: Words) -> Iterator[tup
     yield f"has the gradient of its use as {name} alone", _regraded(parts, lambda g, s: {**g, other: 0 * g[other]})
     yield f"has the gradient of its use as {other} alone", _regraded(parts, lambda g, s: {**g, name: 0 * g[name]})
     yield "has the mean of its gradients", _regraded(parts, lambda g, s: {**g, name: g[name] / 2, other: g[other] / 2})
-    both = _regraded(rest, lambda g, s: {**g, **dict.fromkeys((name, other), g[name] + g[other])})
-    yield f"counts in norms beside {other}", both
+
+    def together(g: Blocks, s: Scenario) -> Blocks:
+        return {**g, **dict.fromkeys((name, other), g[name] + g[other])}
+
+    def until_begin(s: Scenario) -> Scenario:
+        first = next((k for k, e in enumerate(s.events) if isinstance(e, Begin)), len(s.events))
+        tied = _regraded(rest, together)(replace(s, events=s.events[:first]))
+        return replace(tied, events=(*tied.events, *s.events[first:]))
+
+    yield f"counts in norms beside {other}", _regraded(rest, together)
+    yield "is a parameter of its own once a round's model is loaded (Begin)", until_begin
     yield "stays as it is", partial(with_parts, parts={**rest, name: "frozen"})
 
 
