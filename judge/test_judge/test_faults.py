@@ -66,6 +66,7 @@ def test_faults_stand_in_different_places() -> None:
         ("halving", "(stale): declared skips, but does something else (its messages count 1/18, 7/9, 1/9; without"),
         ("barring", "skips in that round; in the next round it leaves out the sender's message, which is right)"),
         ("slowing", "something else (skips in that round, but the model of the next round is another)"),
+        ("cleaning", "something else (an infinite number counts as 1.8e+308, the largest of its type)"),
         ("masked", "something else (in the coordinates that aren't finite skips, in the others passes-on)"),
         ("zeroes", "(nan): declared skips, but zeroes"),
         ("drops", "(nan-weight): declared skips, but drops-round"),

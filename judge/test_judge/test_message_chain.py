@@ -183,6 +183,17 @@ class Narrow(Server):
         return {"x": dict(held)}
 
 
+class Sized(Server):
+    """A server whose clients round their changes times their numbers of examples."""
+
+    def step(self, case: Case, held: Blocks, event: Messages) -> dict[str, Any]:
+        sent = []
+        for m in event.messages:
+            rows = {n: bfloat16((m.weight * a).astype(case.dtype)) for n, a in m.delta.items()}
+            sent.append(replace(m, delta={n: a / max(m.weight, 1e-300) for n, a in rows.items()}))
+        return super().step(case, held, replace(event, messages=tuple(sent)))
+
+
 class Feedback(Server):
     """A server whose senders add what rounding took from a client's change, or from any change, to a later one."""
 
@@ -301,6 +312,7 @@ def test_no_precision_hides_another_rounding_or_mean(word: str, other: str) -> N
         (Server(FIXED16, each(fixed(16)), summed=fixed(16)), "the sum is rounded to multiples of 2^-16 with each"),
         (Server(BF16, model=bfloat16), "each client's model is rounded to bfloat16, not its change"),
         (Narrow(("float16",)), "the weights, products and sums of the mean are rounded to float16, too"),
+        (Sized(BF16), "messages are rounded to bfloat16 after they are multiplied by n_i, not before"),
         (Feedback(True), "what rounding takes from a client's change is added to its next change"),
         (Feedback(False), "what rounding takes from a change is added to the next message, of whatever client"),
         (Server(CLIPPED, shortened(0.5)), "messages are not rounded to bfloat16"),

@@ -70,7 +70,8 @@ class Rounds:
         words, h = self.case.parts, self.case.hyper
         y = {**self.x}
         if "local" in words.values():
-            y["head"] = self.own.get(self.owner(i, place), self.x["head"])
+            last = [*self.own.values()][-1:] if self.does == "from the last" else []
+            y["head"] = self.own.get(self.owner(i, place), *(last or [self.x["head"]]))
         if self.does in ("reset", "averaged", "averaged unseen"):
             y["head"] = self.x["head"]
         begun = {**y, "head": self.x["head"]} if self.does == "pulled to the server's" else {**y}
@@ -99,6 +100,7 @@ class Rounds:
             mean = {n: a + p.examples[i] / total * (y[n] - old[n]) for n, a in mean.items()}
             if "head" in y:
                 self.own = {k: a for k, a in self.own.items() if self.does != "forgotten" or k in event.participants}
+                self.own.pop(self.owner(i, place), None)
                 self.own[self.owner(i, place)] = y["head"]
         stays = {n for n, word in self.case.parts.items() if word in ("local", "kept") and "averaged" not in self.does}
         self.x = {n: a if n in stays else a + self.case.hyper["eta"] * mean[n] for n, a in old.items()}
@@ -248,6 +250,10 @@ def test_a_model_in_the_parts_that_it_claims_conforms(subject: Subject) -> None:
         (
             Subject(replace(OF_ROUND, algorithm="fedprox"), Rounds, "pulled to the server's"),
             "block head is pulled to the server's, not to the client's own",
+        ),
+        (
+            Subject(OF_ROUND, Rounds, "from the last"),
+            "block head of a client that has none begins as the client before",
         ),
         (Subject(OF_ROUND, Rounds, "head first"), "block head is stepped first, and the others' gradient sees its new"),
         (Subject(OF_ROUND, Rounds, "head last"), "block head is stepped last, and its gradient sees the others' new"),

@@ -212,6 +212,7 @@ class AtRandom(Private):
             first = np.concatenate([u[: np.size(a)] for a in m.delta.values()])
             other = {"magnitude": sign * np.floor(sign * y + u), "first draws": np.floor(y + first)}
             other |= {"nearest": np.rint(y), "nearest with draws": np.rint(y + u), "turned": low + (u < y - low)}
+            other["reversed"] = low + (u < 1 - (y - low))
             rows.append(other.get(self.how, np.where(u < 1 - (y - low), low, low + 1)) / 16)
         return np.asarray(n / n.sum() @ np.array(rows))
 
@@ -227,6 +228,7 @@ def test_messages_that_are_rounded_at_random_conform() -> None:
     [
         ("nearest", "rounded to multiples of 2^-4, not rounded at random"),
         pytest.param("nearest with draws", "2^4 change + draw is rounded to the nearest", marks=pytest.mark.slow),
+        pytest.param("reversed", "rounded up where draw < 1 - f", marks=pytest.mark.slow),
         pytest.param("turned", "2^4 change - draw is rounded up", marks=pytest.mark.slow),
         pytest.param("magnitude", "2^4 abs(change) + draw is rounded down and takes", marks=pytest.mark.slow),
         pytest.param("first draws", "each block of a message takes the message's first draws", marks=pytest.mark.slow),

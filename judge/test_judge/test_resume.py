@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from test_judge.support import check, py
 
@@ -56,7 +57,7 @@ def test_a_right_one_is_the_same_run(name: str) -> None:
         ("mixed", "after restore, v is m^2"),
         ("rooted", "after restore, v is sqrt(v)"),
         ("halved", "after restore, m is m / 2"),
-        ("two_at_once", "no part of the state that is lost or stale alone explains it"),
+        ("two_at_once", " losses that fedspec tried explains it"),
         ("loud", "saving changes what comes after"),
         ("rounds_for_steps", "after restore, t is the number of rounds so far"),
         ("events_for_t", "after restore, t is the number of events so far"),
@@ -231,6 +232,17 @@ def _newest_version(session: Any) -> None:
     session.state = replace(session.state, versions=(versions[-1],) * len(versions))
 
 
+def _slow_model(session: Any) -> None:
+    session.slow = session.state.x
+
+
+def _first_worker(session: Any) -> None:
+    names = ("m_i", "v_i", "t")
+    rows = {n: getattr(session.state, n) for n in names}
+    same = {n: np.stack([r[0]] * len(r)) if isinstance(r, np.ndarray) else (r[0],) * len(r) for n, r in rows.items()}
+    session.state = replace(session.state, **same)
+
+
 HALVED: dict[str, Any] = {"schedules": {"eta": "step/round period=2 factor=0.5"}}
 
 
@@ -249,6 +261,8 @@ RATE = "the schedule multiplies the rate that it gave for the {} round or step, 
 SPOILT = [
     (claim("fedbuff", "trace"), _newest_version, "the older versions are gone, and the newest stands in their place"),
     (claim("fadas", "trace"), _newest_version, "the older versions are gone, and the newest stands in their place"),
+    (claim("adam", "client", steps=("lookahead 2 0.5",)), _slow_model, "after restore, slow is x"),
+    (claim("diloco", "round"), _first_worker, "m_i, v_i, t of every client are those of client 0"),
     (claim("fedavgm", "server", **HALVED), _base(lambda t: t), RATE.format("next")),
     (claim("fedavgm", "server", **HALVED), _base(lambda t: t - 1), RATE.format("last")),
 ]
@@ -256,9 +270,7 @@ SPOILT = [
 
 @pytest.mark.table(2)
 @pytest.mark.parametrize(("offer", "spoil", "words"), SPOILT, ids=range(len(SPOILT)))
-def test_old_versions_and_rates_that_are_saved_have_names(
-    offer: Claim, spoil: Callable[[Any], None], words: str
-) -> None:
+def test_parts_that_are_saved_otherwise_have_names(offer: Claim, spoil: Callable[[Any], None], words: str) -> None:
     found = judge_offer(InProcess(Spoiling(offer, spoil)), offer, law="resumes", profile="quick")
     verdict = conclude(found)[0]
     assert verdict is Conformity.DOES_NOT and words in str(found), found

@@ -280,27 +280,31 @@ def test_the_clients_of_a_round_have_the_steps_too(subject: Rounds, unseen: list
 class Counting(Rounds):
     """FedAvg with lookahead 2 0.75 at level round, whose optimiser objects live longer than a round of a client."""
 
-    def __init__(self, of_client: bool, of_round: bool) -> None:
+    def __init__(self, of_client: bool, of_round: bool, by_block: bool = False) -> None:
         super().__init__("fedavg")
         (claim,) = self.info.claims
         self.info, self.life = Info("mine", "1", (replace(claim, steps=claim.steps[1:]),)), (of_client, of_round)
+        self.by_block = by_block
 
     def start(self, case: Case) -> Any:
         whole, counts, (of_client, of_round) = Whole(case, False), dict[int, int](), self.life
         p = whole.problem
+        sizes = [a.size for a in case.x0.values()] if self.by_block else [whole.x.size]
+        blocks = np.split(np.arange(whole.x.size), np.cumsum(sizes)[:-1])
 
         def step(event: Round) -> dict[str, Any]:
             if of_round:
                 counts.clear()
             S, ends = [*event.participants], []
             for i, tau in zip(S, event.steps, strict=True):
-                y = slow = whole.x
-                at = i if of_client else -1
+                y = whole.x
+                slow, at = whole.x.copy(), i if of_client else -1
                 for _ in range(tau):
                     y = y - whole.h["eta_l"] * (p.H[i] @ y - p.e[i])
-                    counts[at] = counts.get(at, 0) + 1
-                    if counts[at] % 2 == 0:
-                        y = slow = 0.25 * slow + 0.75 * y
+                    for block in blocks:
+                        counts[at] = counts.get(at, 0) + 1
+                        if counts[at] % 2 == 0:
+                            y[block] = slow[block] = 0.25 * slow[block] + 0.75 * y[block]
                 ends.append(y - whole.x)
             share = p.examples[S] / p.examples[S].sum()
             whole.x = np.asarray(whole.x + whole.h["eta"] * (share @ np.array(ends))).astype(whole.x.dtype)
@@ -313,12 +317,13 @@ class Counting(Rounds):
 @pytest.mark.parametrize(
     ("life", "words"),
     [
+        ((True, True, True), "lookahead counts once for each block of the model, not once a step"),
         ((True, False), "lookahead counts a client's steps of all its rounds, not those of the round"),
         ((False, True), "lookahead counts the steps of all clients of the round, not those of each"),
         ((False, False), "lookahead counts the steps of all clients and rounds, not those of each client in the"),
     ],
 )
-def test_a_count_that_outlives_a_clients_round_gets_a_name(life: tuple[bool, bool], words: str) -> None:
+def test_a_count_that_outlives_a_clients_round_gets_a_name(life: tuple[bool, ...], words: str) -> None:
     said = named(Counting(*life))
     assert words in said, said
 

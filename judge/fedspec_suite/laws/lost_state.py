@@ -44,7 +44,7 @@ ROUNDED = "nothing is lost, but numbers come back rounded"
 
 RESTARTS = "the schedule starts again"
 
-BESIDE = ("clock", "anchor", "k", "local_blocks", "case")
+BESIDE = ("clock", "anchor", "k", "slow", "local_blocks", "case")
 
 
 @dataclass(frozen=True)
@@ -194,6 +194,9 @@ def spoils(s: Scenario) -> Iterator[tuple[str, set[str], Spoil]]:
         if all(isinstance(v, int) for v in start[n]):
             yield f"{n} of every client is the largest of all", set(), partial(_largest, n)
     if own:
+        if len(own) > 1:
+            words = f"{', '.join(own)} of every client are those of client 0"
+            yield words, set(), partial(_by_client, own, lambda n, seen: [seen.now[n][0]] * len(seen.now[n]))
         words = f"{', '.join(own)} are restored to clients in the order in which these first took part"
         yield words, set(), partial(_by_client, own, _in_order)
         words = f"{', '.join(own)} are restored to clients in the order of their numbers as text, 10 before 2"
@@ -377,7 +380,8 @@ def named(bench: Bench, s: Scenario, once: Sequence[Shown], everywhere: Sequence
     # Where nothing has to be lost for the one run, this run tells nothing of what is lost in the other.
     if fitting and fitting[0][0] != ROUNDED:
         return f"after a restore in a new process, {fitting[0][0]}"
-    return _written(bench, s, once, everywhere) or "no part of the state that is lost or stale alone explains it"
+    tried = sum(1 for _ in spoils(s)) - 1
+    return _written(bench, s, once, everywhere) or f"none of {tried} losses that fedspec tried explains it"
 
 
 def _written(bench: Bench, s: Scenario, once: Sequence[Shown], everywhere: Sequence[Shown]) -> str:

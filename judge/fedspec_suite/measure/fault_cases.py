@@ -259,6 +259,21 @@ def _in_coordinates(s: Scenario, kind: str, x: Array, wanted: Mapping[Treatment,
     return f"in the coordinates that aren't finite {one}, in the others {other}" if one and other else ""
 
 
+def _as_largest(s: Scenario, kind: str, got: Path, dtype: str) -> str:
+    """Words for infinite numbers that count as the largest finite ones; else empty."""
+    most = float(np.finfo(dtype).max)
+    bad = _with(
+        s,
+        tuple(
+            sending(m, lambda b: {n: np.clip(a, -most, most) for n, a in b.items()})
+            for m in _sent(faulty(s, kind), faulty_round(s))
+        ),
+    )
+    want = _path(bad, faulty_round(s)) if kind == "infinite" else None
+    same = want and all(np.allclose(a, b, rtol=CLOSE[dtype], atol=0) for a, b in zip(got, want, strict=True))
+    return f"an infinite number counts as {most:.2g}, the largest of its type" if same else ""
+
+
 def _afterwards(s: Scenario, kind: str, got: Path, wanted: Mapping[Treatment, Path], dtype: str) -> str:
     """Words for a treatment that fits in the faulty round, but not in the round after it; empty if none fits."""
     fitting = next((t for t, want in wanted.items() if _alike(got[:1], want[:1], dtype)), None)
@@ -382,7 +397,7 @@ def observed(bench: Bench, s: Scenario, kind: str) -> tuple[tuple[Treatment, ...
         if isinstance(alone, str) or not want or not _alike(alone, want, bench.dtype):
             return (), "without a fault it doesn't follow the rule either, as the other checks of `fedspec check` say"
         said = _afterwards(s, kind, got, wanted, bench.dtype) or _one_of_two(s, kind, got, bench.dtype)
-        said = said or _in_coordinates(s, kind, got[0], wanted, bench.dtype)
+        said = said or _as_largest(s, kind, got, bench.dtype) or _in_coordinates(s, kind, got[0], wanted, bench.dtype)
         if said := said or _counted(s, kind, got[0]):
             return (), said
     return tuple(found), f"x = {np.array2string(got[0], precision=4, separator=', ', threshold=8)}"

@@ -117,6 +117,18 @@ class Barring(Skipping):
         return [m for m in messages if m.client not in self.barred]
 
 
+class Cleaning(Server):
+    """Calls np.nan_to_num, which makes the largest number of infinity."""
+
+    def change(self, m):
+        return np.nan_to_num(super().change(m))
+
+    def take(self, rows):
+        # A weight above 1 would make it infinite again.
+        total = sum(w for _, w, _ in rows)
+        super().take([(d, w / total, right) for d, w, right in rows])
+
+
 class Slowing(Skipping):
     """Skips infinite numbers, and takes half a step in the next round."""
 
@@ -188,6 +200,7 @@ says_skips, says_keeps = offered(Server, nan="skips"), offered(Skipping, nan="sk
 says_raises = offered(Keeping, infinite="raises")
 twice, stale = offered(Server, twice="skips"), offered(Server, stale="skips")
 zeroes, drops = offered(Zeroing, nan="skips"), offered(Dropping, nan_weight="skips")
+cleaning = offered(Cleaning, infinite="zeroes")
 barring, slowing = offered(Barring, infinite="skips"), offered(Slowing, infinite="skips")
 masked, halving = offered(Masked, nan="skips"), offered(Halving, stale="skips")
 late, clipping = offered(Late, nan="passes-on"), offered(Clipping, nan="skips")

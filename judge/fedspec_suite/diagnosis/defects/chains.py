@@ -11,9 +11,11 @@ from typing import Any, cast
 
 import numpy as np
 
+from fedspec.arith import concatenate
 from fedspec.averaging import DIVISORS
 from fedspec.chain import LINKS, MICRO, Micro, Word, accumulates, applied, through
 from fedspec.contract import Event, Gradient
+from fedspec.params import layers, shapes
 from fedspec.rounding import CLIPS, FIXED, TYPES
 from fedspec.steps import ALONE, BEFORE, LATE, after, decayed, decayed_alone
 from fedspec_suite.diagnosis.defects import roundings
@@ -127,6 +129,8 @@ def _of_models(setting: Setting) -> Iterator[Defect]:
         name, *numbers = link.split()
         rest = tuple(other for other in setting.steps if other != link)
         if name == "lookahead":
+            words = "lookahead counts once for each block of the model, not once a step"
+            yield Defect(words=words, session=_counted_by_block)
             yield from _synchronised(setting, int(float(numbers[0])))
             if setting.level == "client":
                 words = "the slow model of lookahead is kept from round to round, not set to the round's first model"
@@ -198,6 +202,19 @@ _LIVES = {
     "lookahead counts the steps of all clients and rounds, not those of each client in the round": (False, False),
 }
 """Other lives of lookahead's count in a client's loop: whether each client has its own, and whether rounds reset it."""
+
+
+def _counted_by_block(inner: Running, s: Scenario) -> Running:
+    """The count by which lookahead synchronises goes up with every block, each of which sees its own."""
+    blocks = layers(shapes(s.case.x0))
+
+    def counted(there: Callable[..., Any], steps: Any, x: Any, slow: Any, k: int, eta_l: Any) -> Any:
+        count = (k - 1) * len(blocks)
+        parts = [there(steps, x[l], slow[l], count + j + 1, eta_l) for j, l in enumerate(blocks)]
+        ended, kept = zip(*parts, strict=True)
+        return concatenate(ended), concatenate(kept)
+
+    return behind({AFTER: calling(counted)})(inner, s)
 
 
 def _counted_on(life: tuple[bool, bool], inner: Running, s: Scenario) -> Running:

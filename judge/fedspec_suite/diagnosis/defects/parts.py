@@ -42,6 +42,22 @@ class _One(dict[int, Vector]):
         super().__setitem__(0, block)
 
 
+class _Last(dict[int, Vector]):
+    """Copies of a local block, where a client without one gets that of the client that has trained last."""
+
+    def get(self, i: int, default: Any = None) -> Any:
+        return self[i] if i in self else next(reversed(self.values()), default)
+
+    def __setitem__(self, i: int, block: Vector) -> None:
+        self.pop(i, None)
+        super().__setitem__(i, block)
+
+
+def _from_the_last(inner: Running, s: Scenario) -> Running:
+    inner.local_blocks = _Last()
+    return inner
+
+
 def _one_copy(inner: Running, s: Scenario) -> Running:
     inner.local_blocks = _One()
     return inner
@@ -194,6 +210,8 @@ def of(setting: Setting) -> Iterator[Defect]:
             yield Defect(words=f"block {name} counts in norms{claimed}", given=given, session=session)
         if setting.level == "round" and said == "local":
             yield Defect(words=f"block {name} is that of the client that trained before{claimed}", session=_one_copy)
+            words = f"block {name} of a client that has none begins as the client before left its own{claimed}"
+            yield Defect(words=words, session=_from_the_last)
             words = f"block {name} belongs to the client's place in the round{claimed}"
             yield Defect(words=words, session=_by_place)
             words = f"block {name} of a client that sat out starts again from the server's{claimed}"

@@ -12,11 +12,12 @@ from types import FunctionType
 from typing import Any, TypeAlias, cast
 
 from fedspec.algorithms.synchronous import model
-from fedspec.arith import ratio, sign, stack
+from fedspec.arith import numbers, ratio, sign, stack
 from fedspec.averaging import Sent, at_random, counts, delivered, drawn, noisy
 from fedspec.chain import Word, as_number
 from fedspec.contract import Event
 from fedspec.plan import Messages
+from fedspec.readings import Weighting
 from fedspec.rounding import CLIPS, FIXED, PASSED, TYPES, Grid, in_bits, on_grid, passage, passed
 from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, behind, calling, stepping, with_x
 from fedspec_suite.diagnosis.defects.lagging import clients_of
@@ -94,6 +95,9 @@ def of(setting: Setting) -> Iterator[Defect]:
             yield Defect(words=words, session=behind(_rounded_shares))
         if name == "noise":
             yield stepping("the noise is added to the model, not to the mean change", _on_the_model)
+        if name in (*TYPES, *FIXED) and setting.options.get("weights") == Weighting.EXAMPLES:
+            words = f"messages are {DONE[name].format(name, number)} after they are multiplied by n_i, not before"
+            yield Defect(words=words, session=behind(partial(_by_sizes, name)))
     averages = MEAN in functions(setting.algorithm, setting.level)
     for link in setting.messages if averages else ():
         name, _, number = link.partition(" ")
@@ -113,6 +117,9 @@ _DRAWN: Mapping[str, Callable[[Any, Any, float], Any]] = {
     "2^{0} change - draw is rounded up, not 2^{0} change + draw down": lambda d, u, k: _whole(d, -u, k, math.ceil),
     "2^{0} change + draw is cut off towards zero, not rounded down": lambda d, u, k: _whole(d, u, k, math.trunc),
     "2^{0} change is rounded down, without a draw": lambda d, u, k: _whole(d, 0 * u, k, math.floor),
+    "rounded up where draw < 1 - f, f the fraction of 2^{0} change, not where draw >= 1 - f": lambda d, u, k: (
+        2 * _whole(d, 0 * u, k, math.floor) + as_number(2.0**-k, d) - _whole(d, u, k, math.floor)
+    ),
     "2^{0} abs(change) + draw is rounded down and takes the change's sign": lambda d, u, k: (
         sign(d) * _whole(sign(d) * d, u, k, math.floor)
     ),
@@ -227,6 +234,23 @@ def _rounded_shares(inner: Running) -> Around:
         return ratio(there(p_i * delta, u, k), 0 * delta + p_i)
 
     return {_DELIVERED: calling(deliver), _AT_RANDOM: calling(each)}
+
+
+def _by_sizes(name: str, inner: Running) -> Around:
+    """Each change is rounded after it is multiplied by its number of examples."""
+    left = list[Any]()
+
+    def deliver(there: Any, words: Sequence[Word], m: Messages, sent: Sent) -> Any:
+        left[:] = numbers(list(m.examples), m.deltas[0]).tolist()
+        return there(words, m, sent)
+
+    def each(there: Any, link: Word, delta: Any, *given: Any) -> Any:
+        if link.name != name:
+            return there(link, delta, *given)
+        n_i = left.pop(0)
+        return ratio(there(link, n_i * delta, *given), 0 * delta + n_i)
+
+    return {_DELIVERED: calling(deliver), _PASSED: calling(each)}
 
 
 def _on_the_model(inner: Running, event: Event, k: int) -> Any:
