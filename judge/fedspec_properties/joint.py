@@ -24,7 +24,7 @@ from fedspec_suite.measure.cases import client_scenarios, round_scenarios
 from fedspec_suite.measure.running_error import bounds_of
 from fedspec_suite.measure.scenario import Scenario, with_blocks, with_hyper
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.measure.signed_permutation import mapped
+from fedspec_suite.measure.signed_permutation import transformed
 from fedspec_suite.measure.verdict import Deviates, Deviation, NotOffered
 
 ROUND: tuple[Level, ...] = ("round",)
@@ -106,7 +106,7 @@ def _turned(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, Scenario]:
         return with_blocks(e, lambda blocks: {"w": vector()})
 
     s = Scenario(replace(s.case, x0={"w": vector()}, problem=problem), tuple(map(event, s.events)))
-    return s, mapped(s, lambda a: np.asarray(a @ TURN.astype(a.dtype).T))
+    return s, transformed(s, lambda a: np.asarray(a @ TURN.astype(a.dtype).T))
 
 
 def _turns_along(bench: Bench, pair: tuple[Scenario, Scenario]) -> None:

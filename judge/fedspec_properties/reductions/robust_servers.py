@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fedspec.contract import Messages, Round
 from fedspec_properties.reductions.edge import reduces, rooted
 from fedspec_properties.reductions.rounds import ALONE
-from fedspec_suite.measure.scenario import Scenario, each_round, posed, with_hyper
+from fedspec_suite.measure.scenario import Scenario, posed, with_hyper, with_sent
 from fedspec_suite.measure.setting import Setting
 
 NEARLY_HALF = 0.4375
@@ -28,7 +28,7 @@ def _no_losses_of_zero(s: Scenario) -> Scenario:
 
 
 def _without_losses(s: Scenario) -> Scenario:
-    bare = each_round(s, lambda sent: (replace(m, loss=None) for m in sent))
+    bare = with_sent(s, lambda m: replace(m, loss=None))
     return (
         bare if s.case.problem is None else replace(bare, case=replace(s.case, problem=replace(s.case.problem, f=None)))
     )

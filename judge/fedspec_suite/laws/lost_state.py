@@ -380,8 +380,9 @@ def named(bench: Bench, s: Scenario, once: Sequence[Shown], everywhere: Sequence
     # Where nothing has to be lost for the one run, this run tells nothing of what is lost in the other.
     if fitting and fitting[0][0] != ROUNDED:
         return f"after a restore in a new process, {fitting[0][0]}"
-    tried = sum(1 for _ in spoils(s)) - 1
-    return _written(bench, s, once, everywhere) or f"none of {tried} losses that fedspec tried explains it"
+    if said := _written(bench, s, once, everywhere):
+        return said
+    return f"none of {sum(1 for _ in spoils(s)) - 1} losses that fedspec tried explains it"
 
 
 def _written(bench: Bench, s: Scenario, once: Sequence[Shown], everywhere: Sequence[Shown]) -> str:

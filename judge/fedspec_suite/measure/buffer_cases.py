@@ -15,7 +15,7 @@ from fedspec.contract import Buffers, ClientMessage, Messages
 from fedspec.errors import ContractError
 from fedspec_suite.measure.case_parts import between, vectors
 from fedspec_suite.measure.cases import server_scenarios
-from fedspec_suite.measure.scenario import Scenario, each_round
+from fedspec_suite.measure.scenario import Scenario, with_sent
 from fedspec_suite.measure.setting import Setting
 
 MEAN, VARIANCE, COUNTER = "running_mean", "running_var", "num_batches_tracked"
@@ -91,7 +91,7 @@ def buffered_scenarios(
 
 def sending_buffers(s: Scenario, of: Callable[[ClientMessage], Buffers]) -> Scenario:
     """Replace the buffers in each message of a scenario by ``of`` of the message."""
-    return each_round(s, lambda sent: [replace(m, buffers=of(m)) for m in sent])
+    return with_sent(s, lambda m: replace(m, buffers=of(m)))
 
 
 def sent_in(s: Scenario) -> list[tuple[list[Buffers], list[Any]]]:

@@ -16,7 +16,7 @@ from fedspec.domains import COUNTS
 from fedspec.errors import FedspecError
 from fedspec_suite.measure.hyper_pools import POOLS
 from fedspec_suite.measure.input_ranges import USUAL
-from fedspec_suite.measure.scenario import Scenario, change_events, each_round, first_clients, saying, with_blocks
+from fedspec_suite.measure.scenario import Scenario, change_events, first_clients, saying, with_blocks, with_sent
 from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
 
 TRIALS = 40
@@ -96,7 +96,7 @@ def _each_message(s: Scenario, **change: Callable[[Any], Any]) -> Scenario:
     def changed(m: ClientMessage) -> ClientMessage:
         return replace(m, **{n: f(getattr(m, n)) for n, f in change.items()})
 
-    return each_round(s, partial(map, changed))
+    return with_sent(s, changed)
 
 
 def _fewer(s: Scenario) -> Iterator[Scenario]:

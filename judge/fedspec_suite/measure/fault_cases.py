@@ -261,15 +261,14 @@ def _in_coordinates(s: Scenario, kind: str, x: Array, wanted: Mapping[Treatment,
 
 def _as_largest(s: Scenario, kind: str, got: Path, dtype: str) -> str:
     """Words for infinite numbers that count as the largest finite ones; else empty."""
-    most = float(np.finfo(dtype).max)
-    bad = _with(
-        s,
-        tuple(
-            sending(m, lambda b: {n: np.clip(a, -most, most) for n, a in b.items()})
-            for m in _sent(faulty(s, kind), faulty_round(s))
-        ),
-    )
-    want = _path(bad, faulty_round(s)) if kind == "infinite" else None
+    if kind != "infinite":
+        return ""
+    sent, most = _sent(faulty(s, kind), faulty_round(s)), float(np.finfo(dtype).max)
+
+    def largest(blocks: Blocks) -> Blocks:
+        return {n: np.clip(a, -most, most) for n, a in blocks.items()}
+
+    want = _path(_put(s, lambda k: (sending(sent[k], largest),)), faulty_round(s))
     same = want and all(np.allclose(a, b, rtol=CLOSE[dtype], atol=0) for a, b in zip(got, want, strict=True))
     return f"an infinite number counts as {most:.2g}, the largest of its type" if same else ""
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from fedspec.arith import Array
 from fedspec.contract import Event, Messages
-from fedspec_suite.measure.scenario import Scenario, change_events, each_round, posed
+from fedspec_suite.measure.scenario import Scenario, change_events, posed, with_sent
 from fedspec_suite.measure.setting import Setting
 
 BITS = {"float64": 30, "float32": 20}
@@ -94,7 +94,7 @@ def _about_bounds(setting: Setting, s: Scenario) -> Scenario:
     if cap > 2 * USUAL:
         if s.case.problem is not None:
             s = posed(s, examples=np.array([sized(n) for n in s.case.problem.examples]))
-        s = each_round(s, lambda sent: (replace(m, weight=sized(m.weight)) for m in sent))
+        s = with_sent(s, lambda m: replace(m, weight=sized(m.weight)))
     if capped and s.case.population is None and 2 * least <= setting.reach.clients:
         # A capped weight is at most 1: to pass the divisor takes more clients.
         s = replace(s, events=tuple(_crowded(e, least) if k % 2 == 0 else e for k, e in enumerate(s.events)))

@@ -120,9 +120,14 @@ def mapped(s: Scenario, kind: type[Any], change: Callable[[Any], Event]) -> Scen
     return replace(s, events=tuple(change(e) if isinstance(e, kind) else e for e in s.events))
 
 
+def each_round(s: Scenario, change: Callable[[Sequence[ClientMessage]], Iterable[ClientMessage]]) -> Scenario:
+    """Replace the messages in each round of a scenario by ``change`` of them; other events stay unchanged."""
+    return mapped(s, Messages, lambda e: replace(e, messages=tuple(change(e.messages))))
+
+
 def with_sent(s: Scenario, change: Callable[[ClientMessage], ClientMessage]) -> Scenario:
     """Apply ``change`` to every message of a scenario."""
-    return mapped(s, Messages, lambda e: replace(e, messages=tuple(map(change, e.messages))))
+    return each_round(s, partial(map, change))
 
 
 def _each(f: Callable[[Array], Array], blocks: Blocks) -> dict[str, Array]:
@@ -132,12 +137,6 @@ def _each(f: Callable[[Array], Array], blocks: Blocks) -> dict[str, Array]:
 def sending(m: ClientMessage, f: Callable[[Blocks], Blocks]) -> ClientMessage:
     """Apply ``f`` to a message's change, and to its change of the control variate if it holds one."""
     return replace(m, delta=f(m.delta), control=None if m.control is None else f(m.control))
-
-
-def each_round(s: Scenario, change: Callable[[Sequence[ClientMessage]], Iterable[ClientMessage]]) -> Scenario:
-    """Replace the messages in each round of a scenario by ``change`` of them; other events stay unchanged."""
-    events = (replace(e, messages=tuple(change(e.messages))) if isinstance(e, Messages) else e for e in s.events)
-    return replace(s, events=tuple(events))
 
 
 def said_by(e: Event) -> Given:

@@ -31,11 +31,11 @@ class Renaming:
                 return e
             return replace(e, draws=tuple(tuple(u[j] for j in self.order) for u in e.draws))
 
-        there = mapped(s, self.vector)
+        there = transformed(s, self.vector)
         return replace(there, events=tuple(map(event, there.events)))
 
 
-def mapped(s: Scenario, vector: Callable[[Array], Array]) -> Scenario:
+def transformed(s: Scenario, vector: Callable[[Array], Array]) -> Scenario:
     """Apply a linear map of the last axis to the model, objectives and events of a scenario."""
 
     def blocks(of: Mapping[str, Array]) -> dict[str, Array]:

@@ -15,7 +15,7 @@ from fedspec.contract import Messages, Round
 from fedspec_suite.diagnosis.cases.beside_others import HOLDING
 from fedspec_suite.diagnosis.cases.features import OTHERWISE
 from fedspec_suite.diagnosis.cases.probes import ladders
-from fedspec_suite.measure.scenario import Scenario, mapped
+from fedspec_suite.measure.scenario import Scenario, each_round, mapped
 from fedspec_suite.measure.setting import Setting
 
 RELATIVE = {"numbers of about", "all digits"}
@@ -105,7 +105,7 @@ def _numbered_in_turn(setting: Setting, s: Scenario) -> Scenario | None:
     made = _messages(s, lambda k, m, first: replace(m, client=seen.index(m.client)))
     if made is None:
         return None
-    return mapped(made, Messages, lambda e: replace(e, messages=tuple(sorted(e.messages, key=lambda m: m.client))))
+    return each_round(made, lambda sent: sorted(sent, key=lambda m: m.client))
 
 
 _MADE: Mapping[str, Callable[[Setting, Scenario], Scenario | None]] = {

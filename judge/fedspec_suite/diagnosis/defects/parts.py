@@ -132,25 +132,18 @@ def _in_turn(block: str, before: bool, inner: Running, s: Scenario) -> Running:
 
 def _pulled(block: str, inner: Running, s: Scenario) -> Running:
     """Pull a client's own block to the server's: its gradients get mu times the distance of the two at the start."""
-    at, clients, mu = places(s.case, [block]), [*inner.clients], s.case.hyper["mu"]
+    at, mu = places(s.case, [block]), s.case.hyper["mu"]
     # The server never gets the block, so that it keeps the first one.
     there = flatten(s.case.x0)[at]
 
-    def take(inner: Running, event: Event, k: int) -> Any:
-        def around(gradient: Any) -> Any:
-            begun: list[Any] = []
+    def changed(gradient: Any, begun: list[Any], k: int, y: Any) -> Any:
+        if k == 0:
+            begun[:] = [y[at]]
+        g = gradient(k, y)
+        return put(g, at, g[at] + mu * (begun[0] - there))
 
-            def pulled(k: int, y: Any) -> Any:
-                g = gradient(k, y)
-                begun.append(y[at])
-                return put(g, at, g[at] + mu * (begun[0] - there))
-
-            return pulled
-
-        inner.clients = [*map(around, clients)]
-        return inner.step(event)
-
-    return Stepping(inner, take)
+    inner.clients = [partial(changed, gradient, []) for gradient in inner.clients]
+    return inner
 
 
 def _regraded(parts: Words, change: Callable[[Blocks, Scenario], Blocks]) -> Given:

@@ -48,8 +48,13 @@ _Way: TypeAlias = Callable[[Callable[[Any], Any], Callable[..., Any], Any, Any],
 """Function from a rounding, the mean, the changes and their weights to what the server takes for the mean."""
 
 
+def _times(w: Any, rounding: Callable[..., Any], d: Any, *more: Any) -> Any:
+    """Change that is rounded after it is multiplied by a weight, and divided by the weight again."""
+    return ratio(rounding(w * d, *more), 0 * d + w)
+
+
 def _weighed(rounding: Callable[[Any], Any], mean: Callable[..., Any], deltas: Any, p: Any) -> Any:
-    return mean(stack([ratio(rounding(w * d), 0 * d + w) for w, d in zip(p, deltas, strict=True)]), p)
+    return mean(stack([_times(w, rounding, d) for w, d in zip(p, deltas, strict=True)]), p)
 
 
 def _summed(rounding: Callable[[Any], Any], mean: Callable[..., Any], deltas: Any, p: Any) -> Any:
@@ -230,8 +235,7 @@ def _rounded_shares(inner: Running) -> Around:
         return there(words, m, sent)
 
     def each(there: Any, delta: Any, u: Any, k: float) -> Any:
-        p_i = left.pop(0)
-        return ratio(there(p_i * delta, u, k), 0 * delta + p_i)
+        return _times(left.pop(0), there, delta, u, k)
 
     return {_DELIVERED: calling(deliver), _AT_RANDOM: calling(each)}
 
@@ -247,8 +251,7 @@ def _by_sizes(name: str, inner: Running) -> Around:
     def each(there: Any, link: Word, delta: Any, *given: Any) -> Any:
         if link.name != name:
             return there(link, delta, *given)
-        n_i = left.pop(0)
-        return ratio(there(link, n_i * delta, *given), 0 * delta + n_i)
+        return _times(left.pop(0), partial(there, link), delta, *given)
 
     return {_DELIVERED: calling(deliver), _PASSED: calling(each)}
 
