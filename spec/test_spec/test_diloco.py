@@ -1,4 +1,4 @@
-"""DiLoCo on numbers worked by hand, exactly, and beside a plain loop of torch's optimisers."""
+"""DiLoCo, and DiLoCo with Muon, on numbers worked by hand, exactly, and beside plain loops of torch's optimisers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ import pytest
 import torch
 from test_spec.exact import vec
 
-from fedspec.algorithms.diloco import DiLoCo, init, init_server, server, step
+from fedspec.algorithms import diloco, diloco_muon
+from fedspec.algorithms.diloco import DiLoCo, init_server, server
+from fedspec.algorithms.diloco_muon import DiLoCoMuon
+from fedspec.arith import Array
+from fedspec.errors import ShapeError
 from fedspec.plan import Message, Plan, Setup
 
 OUTER = {"eta": F(7, 10), "beta": F(9, 10)}
@@ -53,12 +57,12 @@ def test_with_the_rate_inside_a_change_keeps_the_rate_of_its_round() -> None:
 
 def rounds(h: DiLoCo, steps: tuple[int, ...], participants: tuple[int, ...] = (0,)) -> Any:
     """Client 0's gradients are 2, 4, 2, 4, ... whatever its model is, client 1's are opposite."""
-    state, taken = init(h, vec(10), Setup((1, 1), {"w": (1,)})), 0
+    state, taken = diloco.init(h, vec(10), Setup((1, 1), {"w": (1,)})), 0
     for tau in steps:
         g = [F(2) if (taken + k) % 2 == 0 else F(4) for k in range(tau)]
         clients = [lambda k, x, g=g, sign=sign: vec(sign * g[k]) for sign in (1, -1)]
         plan = Plan(participants, (tau,) * len(participants), (1,) * len(participants))
-        state, _ = step(h, state, clients, plan)
+        state, _ = diloco.step(h, state, clients, plan)
         taken += tau
     return state
 
@@ -93,7 +97,7 @@ def test_beside_a_plain_loop_of_torch() -> None:
     workers = [theta.detach().clone().requires_grad_() for _ in A]
     inner = [torch.optim.AdamW([p], lr=0.05, betas=(0.9, 0.95), eps=0.01, weight_decay=0.1) for p in workers]
     h = DiLoCo(**numbers, eta=0.7, beta=0.9)
-    state = init(h, theta.detach().numpy().copy(), Setup((1, 1), {"w": (3,)}))
+    state = diloco.init(h, theta.detach().numpy().copy(), Setup((1, 1), {"w": (3,)}))
     clients = [lambda k, x, i=i: A[i] * x - b[i] for i in range(2)]
     for _ in range(4):
         for i, (p, optimiser) in enumerate(zip(workers, inner, strict=True)):
@@ -103,5 +107,82 @@ def test_beside_a_plain_loop_of_torch() -> None:
                 optimiser.step()
         theta.grad = sum(theta.data - p.data for p in workers) / 2
         outer.step()
-        state, _ = step(h, state, clients, Plan((0, 1), (3, 3), (1, 1)))
+        state, _ = diloco.step(h, state, clients, Plan((0, 1), (3, 3), (1, 1)))
         np.testing.assert_allclose(state.x, theta.detach().numpy(), rtol=1e-12)
+
+
+MUON: dict[str, Any] = {"eta_l": F(1, 10), "rho": F(1, 2), "eps": F(1), "wd": F(0), "ns_steps": 1}
+ONE = {"w": (1, 1)}
+
+
+def quintic(s: F) -> F:
+    """The first of MuLoCo's."""
+    return F("4.0848") * s - F("6.8946") * s**3 + F("2.9270") * s**5
+
+
+def constant(*slopes: int) -> list[Any]:
+    return [lambda k, x, g=g: vec(g) for g in slopes]
+
+
+def test_with_muon_the_outer_step_takes_the_mean_of_both_and_looks_ahead() -> None:
+    """Opposite clients cancel; of one that moves alone, x = x + eta (1 + beta) Delta at first."""
+    h = DiLoCoMuon(**MUON, eta=F(7, 10), beta=F(3, 5))
+    start = diloco_muon.init(h, vec(2), Setup((1, 1), ONE))
+    state, _ = diloco_muon.step(h, start, constant(3, -3), Plan((0, 1), (1, 1), (1, 5)))
+    assert state.x[0] == 2 and state.v[0] == 0 and [m[0] for m in state.m_i] == [3, -3]
+    state, _ = diloco_muon.step(h, start, constant(3, -3), Plan((1,), (1,), (5,)))
+    delta = F(1, 10) * quintic(F(3, 4))
+    assert state.v[0] == delta and state.x[0] == 2 + F(7, 10) * (1 + F(3, 5)) * delta
+    assert [m[0] for m in state.m_i] == [0, -3]
+
+
+def test_with_muon_a_vector_is_refused() -> None:
+    h = DiLoCoMuon(**MUON, eta=F(1), beta=F(0))
+    with pytest.raises(ShapeError, match="shape \\(1,\\); this rule needs matrices"):
+        diloco_muon.step(h, diloco_muon.init(h, vec(2), Setup((1,), {"b": (1,)})), constant(3), Plan((0,), (1,), (1,)))
+
+
+ODD = (
+    (4.0848, -6.8946, 2.9270),
+    (3.9505, -6.3029, 2.6377),
+    (3.7418, -5.5913, 2.3037),
+    (2.8769, -3.1427, 1.2046),
+    (2.8366, -3.0525, 1.2012),
+)
+"""As the authors' code prints them."""
+
+
+def driven(m: Array) -> Array:
+    """U diag(p(s)) V' of a matrix over its Frobenius norm."""
+    U, s, Vt = np.linalg.svd(m / (np.linalg.norm(m) + 1e-8), full_matrices=False)
+    for a, b, c in ODD:
+        s = a * s + b * s**3 + c * s**5
+    return np.asarray(U * s @ Vt)
+
+
+def test_with_muon_beside_a_plain_loop_of_decompositions_and_of_torch() -> None:
+    """Two workers, four rounds of three steps on a tall and a wide matrix; torch's SGD with nesterov = True."""
+    rng = np.random.default_rng(0)
+    shapes = {"tall": (4, 2), "wide": (2, 3)}
+    A, b = rng.uniform(0.5, 2, (2, 14)), rng.normal(size=(2, 14))
+    x = rng.normal(size=14)
+    theta = torch.tensor(x.copy(), requires_grad=True)
+    outer = torch.optim.SGD([theta], lr=0.7, momentum=0.6, nesterov=True)
+    h = DiLoCoMuon(eta_l=0.05, rho=0.9, eps=1e-8, wd=0.1, ns_steps=5, eta=0.7, beta=0.6)
+    state = diloco_muon.init(h, x, Setup((1, 1), shapes))
+    momenta = np.zeros((2, 14))
+    clients = [lambda k, y, i=i: A[i] * y - b[i] for i in range(2)]
+    for _ in range(4):
+        ends = []
+        for i in range(2):
+            y = theta.detach().numpy().copy()
+            for _ in range(3):
+                momenta[i] = 0.9 * momenta[i] + A[i] * y - b[i]
+                tall = driven(momenta[i][:8].reshape(4, 2)) * 2**0.5
+                wide = driven(momenta[i][8:].reshape(2, 3)) * (2 / 3) ** 0.5
+                y = (1 - 0.05 * 0.1) * y - 0.05 * np.concatenate([tall.ravel(), wide.ravel()])
+            ends.append(y)
+        theta.grad = theta.detach() - torch.tensor(np.mean(ends, axis=0))
+        outer.step()
+        state, _ = diloco_muon.step(h, state, clients, Plan((0, 1), (3, 3), (1, 1)))
+        np.testing.assert_allclose(state.x, theta.detach().numpy(), rtol=1e-10)

@@ -1,4 +1,4 @@
-"""FedNova with sampled clients and with server momentum: numbers by hand."""
+"""FedNova with sampled clients and with server momentum, and SlowMo beside its public codes: numbers by hand."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from fedspec.problems.quadratic import constant
 from fedspec.readings import BufferHolds, Solver
 from fedspec.server.momentum import ServerMomentum, init
 from fedspec.server.nova_momentum import nova_momentum
+from fedspec.server.slow_momentum import slow_momentum
 
 THREE = line(1, -2, 4, h=(1, 3, 2))
 EXAMPLES = (F(1), F(2), F(3))
@@ -105,3 +106,34 @@ def test_hybrid_momentum_normalises_by_the_solvers_own_vector() -> None:
     values = run.round((1, 3))
     # ||a|| = 1 and 1 + 3/2 + 7/4 = 17/4, p = (1/4, 3/4), mean gradient 0.
     assert (values["tau_eff"], run.x[0]) == (F(1, 4) + F(3, 4) * F(17, 4), 0)
+
+
+def followed(changes: list[Any], rates: list[F], *, eta: F, beta: F) -> list[list[F]]:
+    """The models of the rule, from 0."""
+    state, models = init(vec(0, 0)), []
+    for change, eta_l in zip(changes, rates, strict=True):
+        state = slow_momentum(state, change, eta_l=eta_l, eta=eta, beta=beta)
+        models.append(list(state.x))
+    return models
+
+
+def looped(changes: list[Any], rates: list[F], *, eta: F, beta: F) -> list[list[F]]:
+    """Loop of codes: for every number the model before, its mean over the workers, and the buffer."""
+    before, kept, models = [F(0), F(0)], [F(0), F(0)], []
+    for change, lr in zip(changes, rates, strict=True):
+        for j in range(2):
+            mean = before[j] + change[j]
+            kept[j] = kept[j] * beta - mean / lr + before[j] / lr
+            before[j] = before[j] - eta * lr * kept[j]
+        models.append(list(before))
+    return models
+
+
+CHANGES = [vec(1, -2), vec(3, F(1, 2)), vec(0, 0), vec(-5, 1)]
+FALLING = [F(1), F(1, 2), F(1, 2), F(1, 8)]
+
+
+@pytest.mark.parametrize("rates", [FALLING, FALLING[::-1], [F(1, 3)] * 4], ids=["falling", "rising", "staying"])
+def test_slowmo_is_the_loop_of_its_public_codes(rates: list[F]) -> None:
+    given = {"eta": F(3, 4), "beta": F(1, 3)}
+    assert followed(CHANGES, rates, **given) == looped(CHANGES, rates, **given)

@@ -10,17 +10,18 @@ import numpy as np
 import pytest
 from test_spec.exact import vec
 
-from fedspec.algorithms import fedams_code, fednova
+from fedspec.algorithms import fedams_code, fedmom, fednova
 from fedspec.algorithms.fednova import FedNova
 from fedspec.algorithms.fedopt import FedAdagrad
 from fedspec.client import adagrad as client_adagrad
+from fedspec.client import adamw
 from fedspec.client.sm3 import accumulate_i, accumulate_ii
 from fedspec.covers import Cover
 from fedspec.errors import ParameterError
 from fedspec.mixing.accumulation import a_norm, accumulation
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Message
-from fedspec.readings import BiasCorrection, Solver
+from fedspec.readings import BiasCorrection, Decay, Solver
 from fedspec.server.adagrad import adagrad
 from fedspec.server.adagrad import init as init_adaptive
 from fedspec.server.adam import adam
@@ -130,3 +131,25 @@ def test_fednova_by_hand() -> None:
 def test_weighted_mean_by_hand() -> None:
     deltas = np.array([[F(1)], [F(5)]], dtype=object)
     assert weighted_mean(deltas, shares([3, 1], deltas[0]))[0] == 2
+
+
+ADAMW: dict[str, Any] = {"eta_l": F(1, 10), "beta1": F(1, 2), "beta2": F(5, 11), "eps": F(1, 2), "wd": F(1, 2)}
+
+
+@pytest.mark.parametrize(
+    ("decay", "x"), [("rate", F(942, 100)), ("alone", 5 - F(8, 100)), ("after", (10 - F(8, 100)) * F(19, 20))]
+)
+def test_what_adamw_decays(decay: str, x: F) -> None:
+    """Gradient 2 once, from 10: a step of 2/25 beside a decay of half of it, or of a twentieth."""
+    assert adamw.adamw(adamw.begin(vec(10)), vec(2), **ADAMW, decay=Decay(decay)).x[0] == x
+
+
+@pytest.mark.parametrize(("momentum", "models"), [("nesterov", [16, 14]), ("heavy-ball", [14, 14])])
+def test_two_rounds_of_fedmom(momentum: str, models: list[int]) -> None:
+    """Changes 8 and 0 of clients with 1 and 3 examples, then -1, at rate 2: y is 14 and 14, or 10 and 14."""
+    h = fedmom.FedMom(eta_l=1, eta=2, beta=F(1, 2), momentum=momentum)  # type: ignore[arg-type]
+    state = fedmom.init(h, vec(10))
+    rounds = [[Message(vec(8), 1, 1, 1), Message(vec(0), 3, 1, 1)], [Message(vec(-1), 1, 1, 1)]]
+    for sent, want in zip(rounds, models, strict=True):
+        state, _ = fedmom.server(h, state, sent)
+        assert state.x[0] == want
