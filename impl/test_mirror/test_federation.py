@@ -11,7 +11,7 @@ import torch
 from test_mirror.federations import half_square, quadratic
 from torch import Tensor, nn
 
-from fedspec.errors import FedspecError, PlanError, ShapeError, UnknownNameError
+from fedspec.errors import FedspecError, ParameterError, PlanError, ShapeError, UnknownNameError
 from fedspec_torch import Federation, ModuleError, cohorts, simulate
 from fedspec_torch.data.batches import Batches, mixed
 from fedspec_torch.data.examples import Held
@@ -269,6 +269,13 @@ def test_data_that_do_not_fit_are_refused_by_name(data: Any, words: str) -> None
         ({"way": "fast"}, UnknownNameError, "way: got 'fast'; known: compiled, layered, stacked, vmapped, looped"),
         ({"data": lambda i: GOOD}, PlanError, r"examples: got \(\); if data is a function"),
         ({"examples": (2,)}, PlanError, "examples: given"),
+        ({"clip": 0.0}, ParameterError, r"clip: got 0\.0; give a norm above 0"),
+        ({"clip": float("nan")}, ParameterError, "clip: got nan"),
+        ({"clip_value": -1.0}, ParameterError, r"clip_value: got -1\.0; give a magnitude above 0"),
+        ({"clip": 1.0, "clip_value": 0.5}, ParameterError, "clip and clip_value: got 1 and 0.5, .*leave out one"),
+        ({"weight_decay": -0.1}, ParameterError, r"weight_decay: got -0\.1"),
+        ({"accumulate": 0}, PlanError, "accumulate: got 0"),
+        ({"accumulate": 1.5}, PlanError, r"accumulate: got 1\.5"),
     ],
 )
 def test_other_arguments_are_refused_by_name(more: dict[str, Any], error: type[FedspecError], words: str) -> None:

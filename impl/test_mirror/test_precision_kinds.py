@@ -1,4 +1,4 @@
-"""Precision, clipping, checkpointed and rewritten layers: trained as a loop of torch trains them, or refused by name.
+"""Precision, clipping, decay, checkpointed and rewritten layers: trained as a loop of torch does, or refused by name.
 
 The loop is written out here, rules of the servers included; it asks nothing of the mirror or of the specification.
 """
@@ -21,7 +21,7 @@ from torch.nn.utils import parametrizations, prune
 from torch.utils.checkpoint import checkpoint
 
 from fedspec.errors import FedspecError
-from fedspec_torch import Federation, simulate
+from fedspec_torch import Federation, cohorts, simulate
 
 pytestmark = [
     pytest.mark.table(2),
@@ -31,9 +31,9 @@ pytestmark = [
 SIZES, STEPS, ROUNDS, BATCH = (6, 8, 12), (1, 3, 2), 3, 2
 """Examples and local steps of the clients, and rounds; clients take their examples in order, two at a time."""
 
-NUMBERS: dict[str, dict[str, float]] = {
+NUMBERS: dict[str, dict[str, Any]] = {
     "fedavg": {"eta_l": 0.1},
-    "fednova": {"eta_l": 0.1},
+    "fednova": {"eta_l": 0.1, "solver": "momentum", "rho": 0.5},
     "fedadam": {"eta_l": 0.1, "eta": 0.1, "beta1": 0.5, "beta2": 0.75, "tau": 0.05, "v0": 0.25},
 }
 BF16, FP16 = (partial(torch.autocast, "cpu", dtype) for dtype in (torch.bfloat16, torch.float16))
@@ -121,6 +121,11 @@ TRAINED: dict[str, Kind] = {
     "accumulation": Kind(mlp, LAYERED, {"accumulate": 3}),
     "clipped by norm": Kind(mlp, LAYERED, {"clip": 0.3}),
     "clipped by value": Kind(mlp, LAYERED, {"clip_value": 0.02}),
+    "decayed": Kind(mlp, LAYERED, {"weight_decay": 0.2}),
+    "accumulation, clipped by norm, decayed": Kind(mlp, LAYERED, {"accumulate": 2, "clip": 0.3, "weight_decay": 0.2}),
+    "accumulation, clipped by value, decayed": Kind(
+        mlp, LAYERED, {"accumulate": 2, "clip_value": 0.02, "weight_decay": 0.2}
+    ),
     "accumulation, clipped by value, in bf16": Kind(
         mlp, MAPPED, {"accumulate": 2, "clip_value": 0.02, "precision": "bf16"}, BF16, apart=1e-3, stacked=2e-2
     ),
@@ -158,13 +163,13 @@ def put(x: Tensor, module: nn.Module) -> None:
     nn.utils.vector_to_parameters(x.clone(), module.parameters())
 
 
-def descended(kind: Kind, module: nn.Module, x: Tensor, i: int) -> Tensor:
-    """A client's model after its steps of ``torch.optim.SGD``."""
+def descended(kind: Kind, module: nn.Module, x: Tensor, i: int, make: Callable[..., torch.optim.Optimizer]) -> Tensor:
+    """A client's model after its steps of one of torch's optimisers, which decays by itself."""
     put(x, module)
     (inputs, targets), micro = data(kind.dtype)[i], kind.given.get("accumulate", 1)
-    sgd = torch.optim.SGD(module.parameters(), lr=0.1)
+    optimiser = make(module.parameters(), weight_decay=kind.given.get("weight_decay", 0.0))
     for k in range(STEPS[i]):
-        sgd.zero_grad()
+        optimiser.zero_grad()
         for j in range(micro):
             rows = [(BATCH * (micro * k + j) + e) % SIZES[i] for e in range(BATCH)]
             with kind.around():
@@ -174,7 +179,7 @@ def descended(kind: Kind, module: nn.Module, x: Tensor, i: int) -> Tensor:
             nn.utils.clip_grad_norm_(module.parameters(), kind.given["clip"])
         if "clip_value" in kind.given:
             nn.utils.clip_grad_value_(module.parameters(), kind.given["clip_value"])
-        sgd.step()
+        optimiser.step()
     return flat(module)
 
 
@@ -182,16 +187,20 @@ def looped(kind: Kind, algorithm: str) -> tuple[Tensor, Tensor]:
     """First and last model of the loop."""
     module, shares = made(kind), [n / sum(SIZES) for n in SIZES]
     begun = x = flat(module)
+    rho = NUMBERS[algorithm].get("rho", 0.0)
+    sgd = partial(torch.optim.SGD, lr=0.1, momentum=rho)
     m, v = torch.zeros_like(x), torch.full_like(x, NUMBERS["fedadam"]["v0"])
     for _ in range(ROUNDS):
-        moved = [descended(kind, module, x, i) - x for i in range(3)]
+        moved = [descended(kind, module, x, i, sgd) - x for i in range(3)]
         if algorithm == "fedavg":
             for p, change in zip(shares, moved, strict=True):
                 x = x + p * change
         elif algorithm == "fednova":
-            mean_steps = sum(p * tau for p, tau in zip(shares, STEPS, strict=True))
-            for p, tau, change in zip(shares, STEPS, moved, strict=True):
-                x = x + mean_steps * p * change / tau
+            # A gradient is felt by as many later steps as there are, each time by rho of the time before.
+            felt = [sum((1 - rho**j) / (1 - rho) for j in range(1, tau + 1)) for tau in STEPS]
+            mean_steps = sum(p * norm for p, norm in zip(shares, felt, strict=True))
+            for p, norm, change in zip(shares, felt, moved, strict=True):
+                x = x + mean_steps * p * change / norm
         else:
             change = (moved[0] + moved[1] + moved[2]) / 3
             m, v = 0.5 * m + 0.5 * change, 0.75 * v + 0.25 * change * change
@@ -205,11 +214,11 @@ def wanted(name: str, algorithm: str) -> tuple[Tensor, Tensor]:
     return looped(TRAINED[name], algorithm)
 
 
-def run_of(kind: Kind, algorithm: str, way: str | None, module: nn.Module | None = None) -> Any:
+def run_of(kind: Kind, algorithm: str, way: str | None, module: nn.Module | None = None, **more: Any) -> Any:
     """A run, of which no round is done."""
     given: dict[str, Any] = {"batch_size": BATCH, "shuffled": False, "way": way, **kind.given}
     fed = Federation(module or made(kind), F.cross_entropy, data(kind.dtype), **given)
-    return simulate(algorithm, fed, plan=Events(STEPS), rounds=ROUNDS, **NUMBERS[algorithm])
+    return simulate(algorithm, fed, plan=Events(STEPS), rounds=ROUNDS, **NUMBERS.get(algorithm, {}), **more)
 
 
 def apart(run: Any, ends: tuple[Tensor, Tensor]) -> float:
@@ -229,6 +238,7 @@ def check_copy(kind: Kind, run: Any) -> None:
     torch.testing.assert_close(weights, [part.weight for part in own.modules() if isinstance(part, nn.Linear)])
 
 
+@pytest.mark.table(5)
 @pytest.mark.parametrize("algorithm", NUMBERS)
 @pytest.mark.parametrize("name", TRAINED)
 def test_every_way_that_takes_a_kind_trains_it_as_the_loop_does(name: str, algorithm: str) -> None:
@@ -253,13 +263,38 @@ def test_every_way_that_takes_a_kind_trains_it_as_the_loop_does(name: str, algor
     [
         ("bf16", 1e-3),
         ("autocast in forward, fp16", 1e-4),
-        *((name, 1e-2) for name in ("accumulation", "clipped by norm", "clipped by value", "checkpoint, reentrant")),
+        *((name, 1e-2) for name in ("accumulation", "clipped by norm", "clipped by value", "decayed")),
+        ("checkpoint, reentrant", 1e-2),
         *((name, 1e-2) for name in ("weight_norm", "prune", "spectral_norm, fixed")),
     ],
 )
 def test_a_kind_moves_the_loop_itself_by_more_than_the_bound(name: str, least: float) -> None:
     (_, exact), (begun, x) = wanted("float32", "fedavg"), wanted(name, "fedavg")
     assert x.shape != exact.shape or float((x - exact).norm() / (x - begun).norm()) > least
+
+
+@pytest.mark.parametrize("given", [{}, {"clip": 0.3}], ids=["", "clipped"])
+def test_a_decay_beside_the_step_is_averaging_of_torchs_adamw(given: dict[str, Any]) -> None:
+    """DiLoCo without outer momentum, its clients' state made anew."""
+    kind = Kind(lambda: mlp().double(), given=given, dtype=torch.float64)
+    numbers = {"eta_l": 0.1, "beta1": 0.9, "beta2": 0.95, "eps": 1e-8, "wd": 0.2, "eta": 1.0, "beta": 0.0}
+    run, module = run_of(kind, "diloco", None, reading="reset", **numbers), made(kind)
+
+    def adamw(parameters: Any, weight_decay: float) -> torch.optim.Optimizer:
+        return torch.optim.AdamW(parameters, lr=0.1, betas=(0.9, 0.95), eps=1e-8, weight_decay=0.2)
+
+    want = flat(module)
+    for _ in run:
+        want = torch.stack([descended(kind, module, want, i, adamw) for i in range(3)]).mean(0)
+        torch.testing.assert_close(run.x, want, rtol=1e-5, atol=1e-7)
+
+
+def test_a_gradient_of_zero_is_not_divided_by_its_length() -> None:
+    flat = Around(lambda self, x: (self.w**2).sum() + 0 * x.sum(1), w=nn.Parameter(torch.zeros(2)))
+    fed = Federation(flat, lambda out, _: out.mean(), [(torch.ones(2, 2), torch.ones(2))], clip=0.1)
+    run = simulate("fedavg", fed, plan=cohorts(1, steps=2), rounds=1, eta_l=0.3, eta=1.0)
+    run.step()
+    assert torch.equal(run.x, torch.zeros(2))
 
 
 @dataclass(frozen=True)
