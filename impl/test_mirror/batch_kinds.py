@@ -61,44 +61,13 @@ class Towers(nn.Module):
         return self.head(torch.tanh(self.a(a) + self.b(b)))  # type: ignore[no-any-return]
 
 
-class OfPair(Towers):
-    """Towers with one argument that holds both inputs."""
-
-    def forward(self, both: Any) -> Tensor:  # type: ignore[override]
-        """Scores of both."""
-        return super().forward(both[0], both[1])
+def towers(forward: Callable[..., Any]) -> type[Towers]:
+    """Towers whose forward has other arguments."""
+    return type("Towers", (Towers,), {"forward": forward})
 
 
-class OfBatch(Towers):
-    """Towers with a whole batch as one argument."""
-
-    def forward(self, batch: Any) -> Tensor:  # type: ignore[override]
-        """Scores of both."""
-        return super().forward(batch["a"], batch["b"])
-
-
-class OfNames(Towers):
-    """Towers with arguments of any name."""
-
-    def forward(self, **given: Tensor) -> Tensor:  # type: ignore[override]
-        """The loss of both."""
-        return ce(super().forward(given["a"], given["b"]), given["labels"])
-
-
-class OfMany(Towers):
-    """Towers with any number of arguments."""
-
-    def forward(self, *given: Tensor) -> Tensor:  # type: ignore[override]
-        """Scores of both."""
-        return super().forward(*given)
-
-
-class Nested(Towers):
-    """Towers with lists in lists."""
-
-    def forward(self, views: Any) -> Tensor:  # type: ignore[override]
-        """Scores of both."""
-        return super().forward(views[0][0], views[1]["b"])
+OfPair = towers(lambda self, both: Towers.forward(self, both[0], both[1]))
+"""One argument holds both inputs."""
 
 
 class Packed(nn.Module):
@@ -264,13 +233,20 @@ BATCHES: dict[str, Kind] = {
         ce,
     ),
     "a dict for one argument": kind(
-        OfBatch, two, lambda m, b: ce(m(b), b["labels"]), lambda z, b: ce(z, b["labels"])
+        towers(lambda self, batch: Towers.forward(self, batch["a"], batch["b"])),
+        two, lambda m, b: ce(m(b), b["labels"]), lambda z, b: ce(z, b["labels"]),
     ),
-    "any names": kind(OfNames, two, lambda m, b: m(**b)),
-    "any arguments": kind(OfMany, lambda n: (ab(two(n)), labels(n)), lambda m, b: ce(m(*b[0]), b[1]), ce),
+    "any names": kind(
+        towers(lambda self, **given: ce(Towers.forward(self, given["a"], given["b"]), given["labels"])),
+        two, lambda m, b: m(**b),
+    ),
+    "any arguments": kind(
+        towers(lambda self, *given: Towers.forward(self, *given)),  # noqa: PLW0108, its arguments count
+        lambda n: (ab(two(n)), labels(n)), lambda m, b: ce(m(*b[0]), b[1]), ce,
+    ),
     "a named tuple": kind(Towers, lambda n: Views(*ab(two(n)), labels(n)), lambda m, b: ce(m(b.a, b.b), b.y), ce),
     "lists in lists": kind(
-        Nested,
+        towers(lambda self, views: Towers.forward(self, views[0][0], views[1]["b"])),
         lambda n: ([[torch.randn(n, 6)], {"b": torch.randn(n, 3)}], [{"y": (labels(n),)}]),
         lambda m, b: ce(m(b[0]), b[1][0]["y"][0]),
         lambda z, y: ce(z, y[0]["y"][0]),

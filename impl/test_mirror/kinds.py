@@ -166,11 +166,6 @@ PICTURES: list[tuple[nn.Module, ...]] = [
 ]
 
 
-def embedded(part: nn.Module) -> Callable[[], nn.Module]:
-    """An embedding of seven tokens, and what is linear in all of them."""
-    return lambda: nn.Sequential(deepcopy(part), nn.Flatten(), nn.LazyLinear(3))
-
-
 def recurrent(part: nn.Module) -> Callable[[], nn.Module]:
     """The last output of a recurrence over six steps of two numbers."""
     return lambda: Around(
@@ -269,14 +264,12 @@ LAYERS: dict[str, Kind] = {
     ),
     "Flatten, then linear": Kind(lambda: nn.Sequential(nn.Flatten(), nn.Linear(12, 3)), inputs=lines),
     "Bilinear": Kind(lambda: Around(lambda self, x: self.part(x[:, :3], x[:, 3:]), part=nn.Bilinear(3, 3, 3))),
-    "Embedding": Kind(embedded(nn.Embedding(7, 3)), inputs=tokens),
-    "Embedding with a padding row": Kind(embedded(nn.Embedding(7, 3, padding_idx=0)), inputs=tokens),
-    "Embedding, sparse": Kind(embedded(nn.Embedding(7, 3, sparse=True)), inputs=tokens),
-    "Embedding by frequency": Kind(embedded(nn.Embedding(7, 3, scale_grad_by_freq=True)), inputs=tokens),
-    "Embedding of bounded length": Kind(
-        embedded(nn.Embedding(7, 3, max_norm=0.5)), inputs=tokens, refused=Reason.WRITES
-    ),
-    "EmbeddingBag": Kind(embedded(nn.EmbeddingBag(7, 3)), inputs=tokens),
+    "Embedding": Kind(headed(nn.Embedding(7, 3)), inputs=tokens),
+    "Embedding with a padding row": Kind(headed(nn.Embedding(7, 3, padding_idx=0)), inputs=tokens),
+    "Embedding, sparse": Kind(headed(nn.Embedding(7, 3, sparse=True)), inputs=tokens),
+    "Embedding by frequency": Kind(headed(nn.Embedding(7, 3, scale_grad_by_freq=True)), inputs=tokens),
+    "Embedding of bounded length": Kind(headed(nn.Embedding(7, 3, max_norm=0.5)), inputs=tokens, refused=Reason.WRITES),
+    "EmbeddingBag": Kind(headed(nn.EmbeddingBag(7, 3)), inputs=tokens),
     "LSTM": Kind(recurrent(nn.LSTM(2, 4, batch_first=True)), inputs=lines),
     "LSTM, both ways": Kind(recurrent(nn.LSTM(2, 2, 2, batch_first=True, bidirectional=True)), inputs=lines),
     "GRU": Kind(recurrent(nn.GRU(2, 4, 2, batch_first=True)), inputs=lines),
@@ -461,14 +454,9 @@ def replaced_loss(module: nn.Module) -> nn.Module:
     return loss
 
 
-def penalised(module: nn.Module) -> Callable[[Tensor, Tensor], Tensor]:
+def penalised(share: float) -> Callable[[nn.Module], Callable[[Tensor, Tensor], Tensor]]:
     """A penalty on all parameters of the module."""
-    return lambda z, t: F.cross_entropy(z, t) + 0.1 * sum((p**2).sum() for p in module.parameters())
-
-
-def slightly_penalised(module: nn.Module) -> Callable[[Tensor, Tensor], Tensor]:
-    """Cross-entropy with a millionth of the penalty."""
-    return lambda z, t: F.cross_entropy(z, t) + 1e-7 * sum((p**2).sum() for p in module.parameters())
+    return lambda module: lambda z, t: F.cross_entropy(z, t) + share * sum((p**2).sum() for p in module.parameters())
 
 
 def in_a_closure() -> nn.Module:
@@ -611,11 +599,6 @@ class Tempered(nn.Module):
         return F.cross_entropy(self.scale * z, target)
 
 
-def linear() -> nn.Module:
-    """A linear layer."""
-    return nn.Linear(6, 3)
-
-
 def wrapped(call: Any, **more: Any) -> Callable[[], nn.Module]:
     """A linear layer within a function."""
     return lambda: Around(call, part=nn.Linear(6, 3), **more)
@@ -636,8 +619,8 @@ TRAPS: dict[str, Kind] = {
     "full backward hooks": Kind(changed(with_hooks)),
     "hooks on parameters": Kind(changed(parameter_hooks)),
     "hooks after parameters' gradients": Kind(changed(late_parameter_hooks)),
-    "a penalty in the loss": Kind(mlp, penalised),
-    "a small penalty in the loss": Kind(mlp, slightly_penalised),
+    "a penalty in the loss": Kind(mlp, penalised(0.1)),
+    "a small penalty in the loss": Kind(mlp, penalised(1e-7)),
     "parameters in a closure": Kind(in_a_closure),
     "parameters in a list": Kind(in_a_list),
     "a parameter of the loss": Kind(mlp, lambda module: Tempered()),

@@ -1,4 +1,7 @@
-"""Batches of any structure are trained as a plain loop trains them, in every way, or are refused by name."""
+"""Batches of any structure are given in many forms, tested on, saved and held out, or are refused by name.
+
+test_kinds.py has them trained in every way.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from test_mirror.batch_kinds import BATCHES, Heads, Masked, Output, Scaled, Towers, ce, text, two
-from test_mirror.test_kinds import EVERY_WAY, check
+from test_mirror.batch_kinds import Heads, Masked, Output, Scaled, Towers, ce, text, two
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, TensorDataset, WeightedRandomSampler
@@ -33,24 +35,6 @@ from fedspec_torch import (
     tune,
 )
 from fedspec_torch.federation.federation import on
-
-CHAINS = {"a tensor alone", "a chain of layers, of a dict", "a chain of layers, of a list"}
-"""Kinds whose layers are written out, with one input and one target."""
-
-
-@pytest.mark.table(5)
-@pytest.mark.parametrize("name", BATCHES)
-def test_every_way_trains_every_batch_as_a_plain_loop_does(name: str) -> None:
-    trains = {way: check(name, "fedavg", way) for way in (None, *EVERY_WAY)}
-    assert trains[None] == trains["looped"] == (not BATCHES[name].refused)
-    assert trains["layered"] == trains["compiled"] == (name in CHAINS)
-
-
-@pytest.mark.table(2)
-@pytest.mark.parametrize("name", BATCHES)
-def test_every_algorithm_trains_every_batch(name: str) -> None:
-    for algorithm in ("scaffold", "fedada2", "dsgd", "fedasync"):
-        check(name, algorithm, None)
 
 
 def batches(clients: int = 4, n: int = 6) -> list[dict[str, Tensor]]:

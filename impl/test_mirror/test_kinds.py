@@ -110,12 +110,20 @@ def check(name: str, algorithm: str, way: str | None, steps: tuple[int, ...] = E
     return True
 
 
+BATCHES_OF_CHAINS = {"a tensor alone", "a chain of layers, of a dict", "a chain of layers, of a list"}
+"""Batches whose layers are written out, with one input and one target."""
+
+
+@pytest.mark.table(6)
 @pytest.mark.parametrize("name", KINDS)
 def test_every_way_trains_what_it_was_given_or_says_why_not(name: str) -> None:
     trains = {way: check(name, "fedavg", way) for way in (None, *EVERY_WAY)}
-    assert trains[None] == trains["looped"]
+    assert trains[None] == trains["looped"] == (not KINDS[name].refused)
+    if name in BATCHES:
+        assert trains["layered"] == trains["compiled"] == (name in BATCHES_OF_CHAINS)
 
 
+@pytest.mark.table(3)
 @pytest.mark.parametrize("name", KINDS)
 def test_every_algorithm_trains_what_it_was_given(name: str) -> None:
     for algorithm in ("scaffold", "fedada2", "dsgd", "fedasync"):
