@@ -1,23 +1,25 @@
-"""Helpers of the mirror's tests: dyadic inputs, every option of an algorithm, and one measure of agreement."""
+"""Helpers of the mirror's tests: dyadic inputs, runs that are over, every option, and one measure of agreement."""
 
 from __future__ import annotations
 
 import inspect
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from fedspec.catalogue import Algorithm, Program
 from fedspec.params import layers
 from fedspec.readings import choice
+from fedspec_torch import Federation, cohorts, simulate
 from fedspec_torch.local.blocks import Block
 from fedspec_torch.local.solvers import InPlace, Step
 from fedspec_torch.run.rounds import run_step
@@ -92,6 +94,26 @@ D = 17
 def dyadic(seed: int, *shape: int) -> Array:
     """Multiples of 1/8 in [-2, 2], exact in every dtype."""
     return np.random.default_rng(seed).integers(-16, 17, size=shape) / 8
+
+
+def classes(sizes: Sequence[int], features: int, of: int = 3, seed: int = 5) -> list[tuple[Tensor, Tensor]]:
+    """Inputs in float64 and classes of clients of these numbers of examples, the same at every call."""
+    torch.manual_seed(seed)
+    return [(torch.randn(n, features).double(), torch.randint(of, (n,))) for n in sizes]
+
+
+def chain(*sizes: int, seed: int, between: Any = nn.Tanh) -> nn.Sequential:
+    """Linear layers in float64 with activations between them, the same at every call."""
+    torch.manual_seed(seed)
+    parts = [part for inputs, outputs in pairwise(sizes) for part in (nn.Linear(inputs, outputs), between())]
+    return nn.Sequential(*parts[:-1]).double()
+
+
+def ended(algorithm: Any, federation: Federation, **more: Any) -> Any:
+    """A run whose rounds are done: two of all clients, unless it is said otherwise."""
+    run = simulate(algorithm, federation, **{"plan": cohorts(None), "rounds": 2, **more})
+    list(run)
+    return run
 
 
 def by_id(algorithm: Algorithm) -> str:

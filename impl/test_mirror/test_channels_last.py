@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from test_mirror.support import ended
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -49,15 +50,13 @@ def federation(make: Callable[[], nn.Module] = convolving, way: str | None = "ch
 
 
 def trained(name: str, make: Callable[[], nn.Module], way: str | None, **hyper: Any) -> Any:
-    plan = cohorts(2, steps=(1, 4), seed=5)
-    run = simulate(name, federation(make, way), plan=plan, rounds=3, eta_l=0.2, **hyper)
-    return [*run], run
+    return ended(name, federation(make, way), plan=cohorts(2, steps=(1, 4), seed=5), rounds=3, eta_l=0.2, **hyper)
 
 
 @pytest.mark.parametrize("make", [convolving, normed])
 @pytest.mark.parametrize(("name", "hyper"), [("fedavg", {}), ("fedada2", ADAPTIVE)])
 def test_a_run_is_that_of_plain_autograd(name: str, hyper: dict[str, Any], make: Callable[[], nn.Module]) -> None:
-    (_, run), (_, want) = (trained(name, make, way, **hyper) for way in ("channels_last", "looped"))
+    run, want = (trained(name, make, way, **hyper) for way in ("channels_last", "looped"))
     torch.testing.assert_close(run.x, want.x, rtol=1e-11, atol=1e-13)
     assert (run.b is None) == (make is convolving)
     if run.b is not None:
@@ -90,7 +89,7 @@ def test_view_is_left_out_with_its_reason_or_refused_by_name() -> None:
     def make() -> nn.Module:
         return convolving(last=Flat())
 
-    (_, run), (_, want) = (trained("fedavg", make, way) for way in (None, "looped"))
+    run, want = (trained("fedavg", make, way) for way in (None, "looped"))
     torch.testing.assert_close(run.x, want.x, rtol=1e-11, atol=1e-13)
     (choice, *_) = run.federation.choices.values()
     assert "channels_last refused" in choice.why and Reason.LAID_OUT in choice.why
@@ -115,11 +114,8 @@ def test_view_is_left_out_of_every_block_of_unequal_work(monkeypatch: pytest.Mon
         return Federation(nn.Sequential(*parts).double(), F.cross_entropy, pictures, batch_size=2, way=way)
 
     more: Any = {"fedada2": ADAPTIVE, "fedprox": {"mu": 0.1}}.get(name, {"eta": 1.0})
-    ends = []
-    for way in (None, "looped"):
-        run = simulate(name, begun(way), plan=cohorts(None, steps=for_clients([4, 2, 1])), rounds=3, eta_l=0.2, **more)
-        list(run)
-        ends.append(run.x)
+    more |= {"plan": cohorts(None, steps=for_clients([4, 2, 1])), "rounds": 3, "eta_l": 0.2}
+    ends = [ended(name, begun(way), **more).x for way in (None, "looped")]
     torch.testing.assert_close(*ends, rtol=1e-11, atol=1e-13)
 
 

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import torch
 from test_mirror.fused_cases import CASES, Case
+from test_mirror.support import ended
 from torch import nn
 
-from fedspec_torch import Federation, cohorts, simulate
+from fedspec_torch import Federation, cohorts
 from fedspec_torch.gradients.autotune import Choice
 from fedspec_torch.layers import loops
 from fedspec_torch.layers.chains import LayersError
@@ -101,8 +102,7 @@ def test_whole_runs_alone_are_those_step_by_step(precision: str | None) -> None:
     ends = []
     for way in ("looped", "stacked"):
         fed = Federation(module, nn.functional.cross_entropy, data, batch_size=4, way=way, precision=precision)
-        run = simulate("fedavg", fed, plan=cohorts(None, steps=(1, 5), seed=1), rounds=2, eta_l=0.5)
-        list(run)
+        run = ended("fedavg", fed, plan=cohorts(None, steps=(1, 5), seed=1), eta_l=0.5)
         ends.append((run.x, [done.loss for done in run.history]))
     exact = precision is None
     assert torch.allclose(ends[0][0], ends[1][0], rtol=1e-5 if exact else 0.1, atol=1e-6 if exact else 0.02)

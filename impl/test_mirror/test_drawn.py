@@ -6,10 +6,11 @@ from typing import Any, cast
 
 import pytest
 import torch
-from torch import Tensor, nn
+from test_mirror.support import classes, ended
+from torch import nn
 from torch.nn import functional as F
 
-from fedspec_torch import Federation, cohorts, simulate
+from fedspec_torch import Federation, cohorts
 from fedspec_torch.gradients.module_state import seed_of
 from fedspec_torch.layers.chains import LayersError
 
@@ -30,15 +31,9 @@ def attending() -> nn.Module:
     return nn.Sequential(nn.Unflatten(1, (1, 5)), nn.Linear(5, 4), layer, nn.Flatten(), nn.Linear(4, 3)).double()
 
 
-def data() -> list[tuple[Tensor, Tensor]]:
-    """Data of four clients."""
-    torch.manual_seed(5)
-    return [(torch.randn(n, 5).double(), torch.randint(3, (n,))) for n in SIZES]
-
-
 def federation(module: nn.Module, **more: Any) -> Federation:
     """The clients with minibatches of three, in the order of the data."""
-    return Federation(module, F.cross_entropy, data(), batch_size=3, shuffled=False, seed=17, **more)
+    return Federation(module, F.cross_entropy, classes(SIZES, 5), batch_size=3, shuffled=False, seed=17, **more)
 
 
 def test_draws_differ_by_seed_round_client_and_step() -> None:
@@ -49,9 +44,9 @@ def test_draws_differ_by_seed_round_client_and_step() -> None:
 def test_torchs_generator_is_left_as_it_was() -> None:
     torch.manual_seed(1)
     want = torch.rand(3)
-    fed, test = federation(dropped()), data()[0]
+    fed, test = federation(dropped()), classes(SIZES, 5)[0]
     torch.manual_seed(1)
-    list(simulate("fedavg", fed, plan=cohorts(None, steps=2), rounds=2, test=test, eta_l=0.2, eta=1.0))
+    ended("fedavg", fed, plan=cohorts(None, steps=2), test=test, eta_l=0.2, eta=1.0)
     assert torch.equal(torch.rand(3), want)
 
 
@@ -59,19 +54,8 @@ def test_ways_that_pass_clients_together_say_why_not() -> None:
     # Masks of dropout alone are drawn for a stack too, so that seconds decide there.
     module = cast(nn.Sequential, dropped())
     module[2] = nn.AlphaDropout(0.5)
-    fed = federation(module)
-    list(simulate("fedavg", fed, plan=cohorts(None, steps=1), rounds=1, eta_l=0.2, eta=1.0))
-    (choice,) = fed.choices.values()
+    (choice,) = ended("fedavg", federation(module), rounds=1, eta_l=0.2, eta=1.0).federation.choices.values()
     assert choice.name == "looped"
     assert "draws at random, and each client has draws of its own" in choice.why
     with pytest.raises(LayersError, match=r"vmapped: it draws at random.*name way='looped'"):
-        list(
-            simulate(
-                "fedavg",
-                federation(dropped(), way="vmapped"),
-                plan=cohorts(None, steps=1),
-                rounds=1,
-                eta_l=0.2,
-                eta=1.0,
-            )
-        )
+        ended("fedavg", federation(dropped(), way="vmapped"), eta_l=0.2, eta=1.0)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
+from test_mirror import support
 from test_mirror.support import assert_close
 from torch import Tensor, nn
 
@@ -32,9 +34,7 @@ def large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(arith.FILLS, "cpu", 0)
 
 
-def chain() -> nn.Module:
-    torch.manual_seed(5)
-    return nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)).double()
+chain = partial(support.chain, 3, 4, 2, seed=5)
 
 
 def federation(module: nn.Module, way: str | None = None) -> Federation:
@@ -43,11 +43,8 @@ def federation(module: nn.Module, way: str | None = None) -> Federation:
     return Federation(module, nn.functional.cross_entropy, data, batch_size=2, way=way)
 
 
-def trained(name: str, fed: Federation, rounds: int = 3) -> Any:
-    run = simulate(name, fed, plan=cohorts(2, steps=3, seed=1), rounds=rounds, **NUMBERS[name])
-    for _ in run:
-        pass
-    return run
+def trained(name: str, fed: Federation) -> Any:
+    return support.ended(name, fed, plan=cohorts(2, steps=3, seed=1), rounds=3, **NUMBERS[name])
 
 
 @pytest.mark.parametrize("name", NUMBERS)
@@ -174,8 +171,7 @@ def test_what_shows_late_is_refused(name: str, clamps: bool) -> None:
     run.step()
     module.told = True
     with pytest.raises(ModuleError, match="writes to what it is given" if clamps else "with the same parameters"):
-        for _ in run:
-            pass
+        list(run)
 
 
 @pytest.mark.usefixtures("large")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from test_mirror.support import chain, classes
 from torch import Tensor, nn
 
 from fedspec_torch import Federation
@@ -18,9 +19,7 @@ PLANS = [Plan((2, 0, 1), (3, 3, 3), (6, 4, 8)), Plan((2, 0, 1), (1, 3, 2), (6, 4
 
 def federation(way: str | None) -> Federation:
     """Three clients of a chain of layers."""
-    torch.manual_seed(0)
-    module = nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 3)).double()
-    data = [(torch.randn(n, 5).double(), torch.randint(3, (n,))) for n in (4, 8, 6)]
+    module, data = chain(5, 4, 3, seed=0), classes((4, 8, 6), 5)
     return Federation(module, nn.functional.cross_entropy, data, batch_size=2, shuffled=False, way=way)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from test_mirror.kinds import TRAPS, Around
+from test_mirror.support import chain, classes, ended
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -19,17 +21,8 @@ from fedspec_torch.gradients.methods import WAYS, Network
 from fedspec_torch.layers.chains import LayersError
 from fedspec_torch.refusals import Reason
 
-
-def data(clients: int = 4, n: int = 4) -> list[tuple[Tensor, Tensor]]:
-    """Data of six numbers and three classes."""
-    torch.manual_seed(5)
-    return [(torch.randn(n, 6).double(), torch.randint(3, (n,))) for _ in range(clients)]
-
-
-def mlp() -> nn.Module:
-    """Chain that is written out in every way."""
-    torch.manual_seed(6)
-    return nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 3)).double()
+data, mlp = partial(classes, (4,) * 4, 6), partial(chain, 6, 5, 3, seed=6)
+"""Data of six numbers and three classes, and a chain that is written out in every way."""
 
 
 def run(federation: Federation, algorithm: str = "fedavg", **more: Any) -> Any:
@@ -57,14 +50,12 @@ def test_threads_take_turns_with_the_module(way: str) -> None:
     two = Federation(module, loss, data(), batch_size=2, way=way, seed=1)
     plans = [(one, 0.1), (one, 0.3), (two, 0.2), (two, 0.1)]
 
-    def ended(federation: Federation, eta_l: float) -> Tensor:
-        found = run(federation, rounds=6, eta_l=eta_l, test=data()[0])
-        list(found)
-        return found.x  # type: ignore[no-any-return]
+    def model(plan: tuple[Federation, float]) -> Any:
+        return ended("fedavg", plan[0], plan=cohorts(None, steps=2), rounds=6, eta_l=plan[1], test=data()[0]).x
 
-    want = [ended(*plan) for plan in plans]
+    want = [*map(model, plans)]
     with ThreadPoolExecutor(4) as threads:
-        got = list(threads.map(lambda plan: ended(*plan), plans))
+        got = list(threads.map(model, plans))
     assert all(torch.allclose(x, y, rtol=1e-12, atol=1e-14) for x, y in zip(got, want, strict=True))
     assert torch.equal(one.network.vector(), one.x0)
 
@@ -117,7 +108,7 @@ class Large(torch.autograd.Function):
 
 def test_what_late_data_show_is_found_while_the_run_goes_on() -> None:
     """No client has a large number in the first minibatch."""
-    pairs = [(inputs.clamp(-2, 2), targets) for inputs, targets in data(3)]
+    pairs = [(inputs.clamp(-2, 2), targets) for inputs, targets in data()[:3]]
     for inputs, _ in pairs:
         inputs[2:, 0] = 9
     module = Around(lambda self, x: self.part(Large.apply(x)), part=nn.Linear(6, 3)).double()

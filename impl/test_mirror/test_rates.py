@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from test_mirror import support
 from test_mirror.federations import TRAINABLE, hyper, quadratic, schedule, specified
-from test_mirror.support import HYPER
+from test_mirror.support import HYPER, classes, ended
 from torch import nn
 from torch.optim import lr_scheduler as torchs
 
@@ -73,13 +74,10 @@ def check_rates(row: Algorithm) -> None:
     rates = own(row)
     assert rates
     others: dict[str, Any] = {n: v for n, v in hyper(row).items() if n not in rates}
-    run = simulate(row.id, federation, plan=schedule(row), rounds=ROUNDS, rates=rates, **others)
-    list(run)
+    run = ended(row.id, federation, plan=schedule(row), rounds=ROUNDS, rates=rates, **others)
     want = specified(row, run, H, e)
     assert np.allclose(run.x.numpy(), want, rtol=1e-9, atol=1e-11)
-    numbers: dict[str, Any] = hyper(row)
-    plain = simulate(row.id, quadratic()[0], plan=schedule(row), rounds=ROUNDS, **numbers)
-    list(plain)
+    plain = ended(row.id, quadratic()[0], plan=schedule(row), rounds=ROUNDS, **hyper(row))
     assert not np.allclose(plain.x.numpy(), want, rtol=1e-3)
 
 
@@ -97,9 +95,7 @@ def test_the_engine_keeps_the_laws_of_rates(algorithm: str, variant: str) -> Non
 
 
 def task() -> tuple[nn.Module, list[tuple[torch.Tensor, torch.Tensor]]]:
-    torch.manual_seed(0)
-    module = nn.Sequential(nn.Linear(6, 7), nn.Tanh(), nn.Linear(7, 3)).double()
-    return module, [(torch.randn(9, 6).double(), torch.randint(3, (9,))) for _ in range(5)]
+    return support.chain(6, 7, 3, seed=0), classes((9,) * 5, 6)
 
 
 def chain(way: str | None = None) -> Federation:
@@ -148,8 +144,7 @@ RATES: dict[str, Any] = {
 )
 def test_every_way_takes_the_rate_of_its_round_and_client(way: str | None, rate: str) -> None:
     rates = {"eta_l": RATES[rate]}
-    run = simulate("fedavg", chain(way), plan=cohorts(None, steps=3), rounds=4, rates=rates, eta=1.0)
-    list(run)
+    run = ended("fedavg", chain(way), plan=cohorts(None, steps=3), rounds=4, rates=rates, eta=1.0)
     numbers = numbers_of("eta_l", RATES[rate], 4, 5)
     want = by_hand(numbers.of, 4)
     assert torch.allclose(run.x, want, rtol=1e-9, atol=1e-11)
@@ -214,7 +209,7 @@ def test_rates_that_are_none_are_refused(algorithm: str, rates: Any, error: type
     plan: Any = exchanges() if algorithm == "dsgd" else cohorts(None)
     others: dict[str, Any] = {n: v for n, v in hyper(find(algorithm)).items() if n not in rates}
     with pytest.raises(error, match=words):
-        list(simulate(algorithm, chain("looped"), plan=plan, rounds=4, rates=rates, **others))
+        ended(algorithm, chain("looped"), plan=plan, rounds=4, rates=rates, **others)
 
 
 AHEAD: list[tuple[Any, str]] = [
@@ -245,8 +240,7 @@ def test_a_rate_that_nobody_can_read_ahead_is_refused_in_its_round() -> None:
 
 def test_a_cosine_is_long_enough_for_its_own_rounds_and_no_more(tmp_path: Path) -> None:
     rates, file = {"eta_l": by_round.cosine(0.5, 4)}, tmp_path / "run"
-    run = simulate("fedavg", chain("looped"), plan=cohorts(None), rounds=4, rates=rates, eta=1.0)
-    list(run)
+    run = ended("fedavg", chain("looped"), rounds=4, rates=rates, eta=1.0)
     run.save(file)
     assert len(resume(file, chain("looped"), rates=rates)) == 0
     with pytest.raises(ParameterError, match=r"round 4 is 0\.0"):
@@ -266,8 +260,7 @@ def test_a_plan_of_the_users_own_may_say_them_itself() -> None:
         def events(self, algorithm: Any, h: Any, setup: Any, x: Any, round: int) -> Any:
             return (Plan(tuple(range(5)), (3,) * 5, setup.examples, hyper={"eta_l": cosine(round)}),)
 
-    run = simulate("fedavg", chain("stacked"), plan=Falling(), rounds=4, eta_l=1.0, eta=1.0)
-    list(run)
+    run = ended("fedavg", chain("stacked"), plan=Falling(), rounds=4, eta_l=1.0, eta=1.0)
     assert torch.allclose(run.x, by_hand(lambda r, i: cosine(r), 4), rtol=1e-9, atol=1e-11)
     with pytest.raises(PlanError, match=r"hyper.tau"):
         Plan((0,), (1,), (1,), hyper={"tau": 1.0})

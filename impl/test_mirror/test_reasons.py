@@ -4,32 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from test_mirror.kinds import Around
+from test_mirror.support import chain, classes
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from fedspec_torch import DivergedError, Federation, ModuleError, cohorts, resume, simulate
 from fedspec_torch.layers.chains import LayersError
 
-Pairs = list[tuple[Tensor, Tensor]]
 WAYS = [None, "looped", "vmapped", "stacked"]
 
 
-def data(clients: int = 3) -> Pairs:
+def data(clients: int = 3) -> Any:
     """Five numbers and three classes."""
-    torch.manual_seed(0)
-    return [(torch.randn(8, 5).double(), torch.randint(3, (8,))) for _ in range(clients)]
+    return classes((8,) * clients, 5, seed=0)
 
 
-def mlp() -> nn.Sequential:
-    """Two layers."""
-    torch.manual_seed(1)
-    return nn.Sequential(nn.Linear(5, 7), nn.Tanh(), nn.Linear(7, 3)).double()
+mlp = partial(chain, 5, 7, 3, seed=1)
+"""Two layers."""
 
 
 def run(module: nn.Module, loss: Any = F.cross_entropy, pairs: Any = None, way: str | None = None) -> Any:
@@ -279,8 +277,7 @@ def test_a_module_that_is_changed_is_told_as_changed(way: str | None, change: st
 
 def test_of_one_output_there_is_no_accuracy() -> None:
     """The largest of one is always the first."""
-    torch.manual_seed(0)
-    pairs = [(torch.randn(8, 5).double(), torch.randint(2, (8,))) for _ in range(3)]
+    pairs = classes((8,) * 3, 5, of=2, seed=0)
     federation = Federation(nn.Linear(5, 1).double(), lambda z, t: (z[:, 0] - t).square().mean(), pairs)
     done = simulate("fedavg", federation, plan=cohorts(None), rounds=1, eta_l=0.1, test=pairs[0]).step()
     assert done.test_loss is not None and done.accuracy is None

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from test_mirror.kinds import LAYERS
+from test_mirror.support import ended
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -68,8 +69,7 @@ def test_clients_together_end_where_they_end_one_after_another(name: str, way: s
     for taken in (way, "looped"):
         module, loss, data = LAYERS[name].made()
         fed = Federation(module, loss, data, batch_size=2, shuffled=False, way=taken)
-        run = simulate("fedavg", fed, plan=cohorts(len(data), steps=3), rounds=2, eta_l=0.3, eta=1.0)
-        list(run)
+        run = ended("fedavg", fed, plan=cohorts(None, steps=3), eta_l=0.3, eta=1.0)
         ends.append((run.x, run.b))
     torch.testing.assert_close(*ends, rtol=1e-10, atol=1e-12)
 
@@ -78,23 +78,14 @@ def test_statistics_that_a_way_forgets_are_noticed(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(methods, "_keep", lambda *_: None)
     module, loss, data = LAYERS[NORMED[0]].made()
     with pytest.raises(ModuleError, match="its running statistics are others"):
-        list(
-            simulate(
-                "fedavg",
-                Federation(module, loss, data, batch_size=2, way="stacked"),
-                plan=cohorts(2, steps=1),
-                rounds=1,
-                eta_l=0.3,
-                eta=1.0,
-            )
-        )
+        ended("fedavg", Federation(module, loss, data, batch_size=2, way="stacked"), eta_l=0.3, eta=1.0)
 
 
 def test_a_cumulative_mean_trains_one_after_another() -> None:
     module = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4, momentum=None), nn.Linear(4, 2))
     data = [(torch.randn(8, 3), torch.arange(8) % 2) for _ in range(3)]
     fed = Federation(module, F.cross_entropy, data, batch_size=4)
-    list(simulate("fedavg", fed, plan=cohorts(3, steps=2), rounds=2, eta_l=0.1, eta=1.0))
+    ended("fedavg", fed, plan=cohorts(3, steps=2), eta_l=0.1, eta=1.0)
     assert [choice.name for choice in fed.choices.values()] == ["looped"]
 
 
@@ -129,12 +120,12 @@ def test_clients_that_drop_the_same_entries_are_refused(monkeypatch: pytest.Monk
     data = [(torch.randn(8, 3).double(), torch.arange(8) % 2) for _ in range(3)]
     fed = Federation(dropping(False), F.cross_entropy, data, batch_size=4, way="stacked")
     with pytest.raises(ModuleError, match="comes to other gradients"):
-        list(simulate("fedavg", fed, plan=cohorts(3, steps=2), rounds=1, eta_l=0.3, eta=1.0))
+        ended("fedavg", fed, plan=cohorts(3, steps=2), rounds=1, eta_l=0.3, eta=1.0)
 
 
 @pytest.mark.parametrize("name", ["AlphaDropout", "RReLU", "FractionalMaxPool2d"])
 def test_other_draws_train_one_after_another(name: str) -> None:
     module, loss, data = LAYERS[name].made()
     fed = Federation(module, loss, data, batch_size=2)
-    list(simulate("fedavg", fed, plan=cohorts(len(data), steps=2), rounds=1, eta_l=0.1, eta=1.0))
+    ended("fedavg", fed, plan=cohorts(None, steps=2), rounds=1, eta_l=0.1, eta=1.0)
     assert {choice.name for choice in fed.choices.values()} == {"looped"}

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from test_mirror.support import ended
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -70,10 +71,8 @@ def by_hand(reading: str, rounds: int, steps: int = 2, eta_l: float = 0.2) -> tu
 @pytest.mark.parametrize("reading", ["averaged", "last", "kept"])
 @pytest.mark.parametrize("way", [None, "looped", "stacked", "vmapped"])
 def test_a_run_has_the_statistics_of_plain_loops(reading: str, way: str | None) -> None:
-    run = simulate(
-        "fedavg", federation(statistics=reading, way=way), plan=cohorts(4, steps=2), rounds=3, eta_l=0.2, eta=1.0
-    )
-    list(run)
+    fed = federation(statistics=reading, way=way)
+    run = ended("fedavg", fed, plan=cohorts(4, steps=2), rounds=3, eta_l=0.2, eta=1.0)
     want, own = by_hand(reading, 3)
     found = run.module().state_dict()
     for name, value in want.items():
@@ -98,10 +97,9 @@ def test_of_two_gradients_at_one_step_the_first_moves_them() -> None:
 
 
 def test_recomputed_ones_are_those_of_all_examples_together() -> None:
-    more: dict[str, Any] = dict(plan=cohorts(4, steps=2), rounds=2, test=data()[2], eta_l=0.2, eta=1.0)
-    run = simulate("fedavg", federation(statistics="recomputed"), **more)
-    *_, done = list(run)
-    module = run.module()
+    fed = federation(statistics="recomputed")
+    run = ended("fedavg", fed, plan=cohorts(4, steps=2), test=data()[2], eta_l=0.2, eta=1.0)
+    module, done = run.module(), run.history[-1]
     found = module.state_dict()
     inputs = torch.cat([inputs for inputs, _ in data()])
     hidden = inputs @ found["0.weight"].T + found["0.bias"]
@@ -136,11 +134,8 @@ def test_a_resumed_run_goes_on_with_them(reading: str, tmp_path: Path) -> None:
 
 def test_what_is_sent_is_counted() -> None:
     def sent(**more: Any) -> int:
-        return (
-            simulate("fedavg", federation(**more), plan=cohorts(2, steps=1), rounds=1, eta_l=0.2, eta=1.0)
-            .step()
-            .floats_sent
-        )
+        run = ended("fedavg", federation(**more), plan=cohorts(2), rounds=1, eta_l=0.2, eta=1.0)
+        return int(run.history[-1].floats_sent)
 
     # Six means, six variances and a counter, to and from two clients.
     assert sent(statistics="averaged") - sent(statistics="kept") == 2 * 2 * 13
@@ -150,15 +145,14 @@ def test_who_has_no_server_keeps_them() -> None:
     plan = exchanges(steps=1, graph="complete")
     with pytest.raises(PlanError, match=r"statistics: dsgd has no server.*statistics='kept'"):
         simulate("dsgd", federation(), plan=plan, rounds=1, eta_l=0.2)
-    run = simulate("dsgd", federation(statistics="kept"), plan=plan, rounds=2, eta_l=0.2)
-    list(run)
+    run = ended("dsgd", federation(statistics="kept"), plan=plan, eta_l=0.2)
     assert {int(rows[-1]) for rows in run.own_b.values()} == {2}
 
 
 def test_the_module_is_left_as_it_was() -> None:
     fed = federation()
     before = {name: value.clone() for name, value in fed.model.state_dict().items()}
-    list(simulate("fedavg", fed, plan=cohorts(2, steps=2), rounds=2, test=data()[0], eta_l=0.2, eta=1.0))
+    ended("fedavg", fed, plan=cohorts(2, steps=2), test=data()[0], eta_l=0.2, eta=1.0)
     assert all(torch.equal(value, before[name]) for name, value in fed.model.state_dict().items())
     assert fed.model.training
 
@@ -173,7 +167,7 @@ def test_statistics_that_a_module_computes_with_are_refused() -> None:
     module = nn.Sequential(nn.Linear(5, 6), Centred(6), nn.Linear(6, 3)).double()
     fed = Federation(module, F.cross_entropy, data(), batch_size=3)
     with pytest.raises(ModuleError, match=r"running statistics that it computes with"):
-        list(simulate("fedavg", fed, plan=cohorts(2, steps=1), rounds=1, eta_l=0.2, eta=1.0))
+        ended("fedavg", fed, plan=cohorts(2), rounds=1, eta_l=0.2, eta=1.0)
 
 
 def test_other_readings_are_refused_by_name() -> None:

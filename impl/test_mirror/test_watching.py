@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 import torch
+from test_mirror import support
 from test_mirror.kinds import Around
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from fedspec_torch import Federation, ModuleError, cohorts, simulate
+from fedspec_torch import Federation, ModuleError, cohorts
 from fedspec_torch.layers.chains import LayersError
 
 pytestmark = pytest.mark.table(10)
@@ -23,9 +24,7 @@ ROWS, CLIENTS = 10, 20
 def ended(module: nn.Module, loss: Any, pairs: Pairs, way: str | None) -> Tensor:
     """Model after three rounds of all clients."""
     federation = Federation(module, loss, pairs, batch_size=4, shuffled=False, way=way)
-    run = simulate("fedavg", federation, plan=cohorts(None, steps=2), rounds=3, eta_l=0.3)
-    list(run)
-    return run.x
+    return support.ended("fedavg", federation, plan=cohorts(None, steps=2), rounds=3, eta_l=0.3).x  # type: ignore[no-any-return]
 
 
 def words(wrong: int | None = None, client: int = 13, padded: bool = False) -> Pairs:
@@ -81,8 +80,7 @@ def spread(z: Tensor, t: Tensor) -> Tensor:
 @pytest.mark.parametrize("way", [None, "looped", "stacked"])
 @pytest.mark.parametrize("loss", [brier, spread])
 def test_a_class_that_there_is_not_is_refused_in_every_way_alike(way: str | None, loss: Any) -> None:
-    torch.manual_seed(0)
-    pairs = [(torch.randn(8, 5).double(), torch.randint(3, (8,))) for _ in range(CLIENTS)]
+    pairs = support.classes((8,) * CLIENTS, 5, seed=0)
     pairs[13][1][5] = 3
     with pytest.raises(ModuleError, match=r"not take a minibatch of client 13, .*from \d to 3"):
         ended(nn.Linear(5, 3).double(), loss, pairs, way)
@@ -162,9 +160,7 @@ def test_layers_of_torch_are_stacked_as_before() -> None:
     encoder = nn.TransformerEncoderLayer(4, 2, 8, 0.0, batch_first=True)
     normed = nn.utils.parametrizations.weight_norm(nn.Linear(4, 4))
     module = nn.Sequential(nn.Unflatten(1, (3, 4)), encoder, normed, nn.Flatten(), nn.Linear(12, 3)).double()
-    torch.manual_seed(0)
-    pairs = [(torch.randn(8, 12).double(), torch.randint(3, (8,))) for _ in range(3)]
-    ended(module, F.cross_entropy, pairs, "stacked")
+    ended(module, F.cross_entropy, support.classes((8,) * 3, 12, seed=0), "stacked")
 
 
 def inner(self: Any, x: Tensor) -> Tensor:
