@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
@@ -13,6 +14,16 @@ from fedspec.arith import Array
 
 Path = tuple[str, ...]
 Origins = frozenset[Path]
+
+
+def made_from_both(f: Callable[[float, float], float]) -> Callable[[Any, Any], Any]:
+    """A method whose result is made from both operands."""
+    return lambda self, other: self._with(other, f)
+
+
+def of_the_values(f: Callable[[float, float], bool]) -> Callable[[Any, Any], bool]:
+    """A comparison."""
+    return lambda self, other: f(self.value, float(other))
 
 
 class Traced:
@@ -30,27 +41,18 @@ class Traced:
             other = Traced(float(other))
         return Traced(f(self.value, other.value), self.of | other.of)
 
-    def __add__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a + b)
-
-    def __sub__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a - b)
-
-    def __rsub__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: b - a)
-
     def __mul__(self, other: Any) -> Any:
         if isinstance(other, int | float) and other == 0:
             return Traced(0.0)
-        return self._with(other, lambda a, b: a * b)
+        return self._with(other, operator.mul)
 
-    def __truediv__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a / b)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: b / a)
-
-    __radd__, __rmul__ = __add__, __mul__
+    __add__ = __radd__ = made_from_both(operator.add)
+    __rmul__ = __mul__
+    __sub__, __rsub__ = made_from_both(operator.sub), made_from_both(lambda a, b: b - a)
+    __truediv__, __rtruediv__ = made_from_both(operator.truediv), made_from_both(lambda a, b: b / a)
+    power, maximum, minimum = made_from_both(operator.pow), made_from_both(max), made_from_both(min)
+    ratio = made_from_both(lambda a, b: b / a if a > 0 else 0.0)
+    __lt__, __le__, __gt__, __ge__ = map(of_the_values, (operator.lt, operator.le, operator.gt, operator.ge))
 
     def __pow__(self, n: int) -> Traced:
         return Traced(self.value**n, self.of)
@@ -64,35 +66,11 @@ class Traced:
     def __float__(self) -> float:
         return self.value
 
-    def __lt__(self, other: Any) -> bool:
-        return self.value < float(other)
-
-    def __le__(self, other: Any) -> bool:
-        return self.value <= float(other)
-
-    def __gt__(self, other: Any) -> bool:
-        return self.value > float(other)
-
-    def __ge__(self, other: Any) -> bool:
-        return self.value >= float(other)
-
     def sqrt(self) -> Traced:
         return Traced(math.sqrt(self.value), self.of)
 
-    def power(self, q: Any) -> Any:
-        return self._with(q, lambda a, b: a**b)
-
     def sign(self) -> Traced:
         return Traced(math.copysign(1, self.value), self.of)
-
-    def maximum(self, other: Any) -> Any:
-        return self._with(other, max)
-
-    def minimum(self, other: Any) -> Any:
-        return self._with(other, min)
-
-    def ratio(self, above: Any) -> Any:
-        return self._with(above, lambda a, b: b / a if a > 0 else 0.0)
 
     def where_less(self, other: Any, x: Any, y: Any) -> Any:
         picked = x if self < other else y
