@@ -113,153 +113,122 @@ def drawn(seed: int) -> Callable[[Any, Any], Any]:
     return text
 
 
-def scaffold_like(c: Any, c_i: Any) -> Any:
+def text(client: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    """From the tensors c and c_i to the text of a client that has them in its closure."""
+    return lambda c, c_i: lambda i, x, gradient, tau: client(c, c_i, i, x, gradient, tau)
+
+
+@text
+def scaffold_like(c: Any, c_i: Any, i: Any, x: Any, gradient: Any, tau: int) -> Any:
     """A plain step with a correction, and two results that have much in common."""
-
-    def client(i: Any, x: Any, gradient: Any, tau: int) -> Any:
-        y = x
-        for k in range(tau):
-            y = y - 0.125 * (gradient(k, y) - c_i[i] + c)
-        return y - x, c_i[i] - c - (y - x) / (0.125 * tau)
-
-    return client
+    y = x
+    for k in range(tau):
+        y = y - 0.125 * (gradient(k, y) - c_i[i] + c)
+    return y - x, c_i[i] - c - (y - x) / (0.125 * tau)
 
 
-def proximal(c: Any, c_i: Any) -> Any:
+@text
+def proximal(c: Any, c_i: Any, i: Any, x: Any, gradient: Any, tau: int) -> Any:
     """A pull to where the client begins."""
-
-    def client(i: Any, x: Any, gradient: Any, tau: int) -> Any:
-        y = x
-        for k in range(tau):
-            y = y - 0.125 * (gradient(k, y) + 0.5 * (y - x))
-        return y
-
-    return client
+    y = x
+    for k in range(tau):
+        y = y - 0.125 * (gradient(k, y) + 0.5 * (y - x))
+    return y
 
 
-def look_ahead(c: Any, c_i: Any) -> Any:
+@text
+def look_ahead(c: Any, c_i: Any, i: Any, x: Any, gradient: Any, tau: int) -> Any:
     """A rule of the specification, on a record."""
-
-    def client(i: Any, x: Any, gradient: Any, tau: int) -> Any:
-        state = begin(x)
-        for k in range(tau):
-            state = nesterov(state, gradient(k, state.x) + c_i[i], eta_l=0.125, rho=0.5)
-        return state
-
-    return client
+    state = begin(x)
+    for k in range(tau):
+        state = nesterov(state, gradient(k, state.x) + c_i[i], eta_l=0.125, rho=0.5)
+    return state
 
 
-def by_own_steps(c: Any, c_i: Any) -> Any:
+@text
+def by_own_steps(c: Any, c_i: Any, i: Any, x: Any, gradient: Any, tau: int) -> Any:
     """The rate depends on how many steps there are: those who take two do not begin as those who take four."""
-
-    def client(i: Any, x: Any, gradient: Any, tau: int) -> Any:
-        y = x
-        for k in range(tau):
-            y = y - 0.125 / tau * gradient(k, y)
-        return (y - x) * c
-
-    return client
+    y = x
+    for k in range(tau):
+        y = y - 0.125 / tau * gradient(k, y)
+    return (y - x) * c
 
 
-def clipped(c: Any, c_i: Any) -> Any:
+@text
+def clipped(c: Any, c_i: Any, i: Any, x: Any, gradient: Any, tau: int) -> Any:
     """The length of the whole change is taken once the steps are done."""
-
-    def client(i: Any, x: Any, gradient: Any, tau: int) -> Any:
-        y = x
-        for k in range(tau):
-            y = y - 0.125 * gradient(k, y)
-        return (y - x) / maximum(norm(y - x), 1.0)
-
-    return client
+    y = x
+    for k in range(tau):
+        y = y - 0.125 * gradient(k, y)
+    return (y - x) / maximum(norm(y - x), 1.0)
 
 
-def in_lengths(c: Any, c_i: Any) -> Any:
+@text
+def in_lengths(c: Any, c_i: Any, i: Any, x: Any, gradient: Any, tau: int) -> Any:
     """Lengths that are known before the first step: a number for each client, and one that all have in common."""
-
-    def client(i: Any, x: Any, gradient: Any, tau: int) -> Any:
-        y, s = x, norm(c_i[i])
-        for k in range(tau):
-            y = y - 0.125 * gradient(k, y) / (s + norm(x))
-        return y, s * y, norm(x) * c
-
-    return client
+    y, s = x, norm(c_i[i])
+    for k in range(tau):
+        y = y - 0.125 * gradient(k, y) / (s + norm(x))
+    return y, s * y, norm(x) * c
 
 
-def by_length(c: Any, c_i: Any) -> Any:
+@text
+def by_length(c: Any, c_i: Any, i: Any, x: Any, gradient: Any, tau: int) -> Any:
     """A step is not taken where it is short."""
-
-    def client(i: Any, x: Any, gradient: Any, tau: int) -> Any:
-        y = x
-        for k in range(tau):
-            g = gradient(k, y)
-            y = y - 0.125 * where_shorter(g, 0.5, 0 * g, g)
-        return y
-
-    return client
+    y = x
+    for k in range(tau):
+        g = gradient(k, y)
+        y = y - 0.125 * where_shorter(g, 0.5, 0 * g, g)
+    return y
 
 
 TEXTS = [scaffold_like, proximal, look_ahead, by_own_steps, clipped, in_lengths, by_length]
 
 
-def adagrad_like(c: Any, c_i: Any) -> Any:
+@text
+def adagrad_like(c: Any, c_i: Any, i: Any, x: Any, gradient: Any, tau: int) -> Any:
     """Roots in every step, and a length in the end."""
-
-    def client(i: Any, x: Any, gradient: Any, tau: int) -> Any:
-        y, v = x, zeros(x)
-        for k in range(tau):
-            g = gradient(k, y) + c - c_i[i]
-            v = v + g**2
-            y = y - 0.125 * g / sqrt(v + 0.25)
-        return y, (y - x) / maximum(norm(y - x), 1.0)
-
-    return client
+    y, v = x, zeros(x)
+    for k in range(tau):
+        g = gradient(k, y) + c - c_i[i]
+        v = v + g**2
+        y = y - 0.125 * g / sqrt(v + 0.25)
+    return y, (y - x) / maximum(norm(y - x), 1.0)
 
 
-def looking(c: Any, c_i: Any) -> Any:
+@text
+def looking(c: Any, c_i: Any, i: Any, x: Any, gradient: Any, tau: int) -> Any:
     """Text with a branch on the sign of a number."""
-
-    def client(i: Any, x: Any, gradient: Any, tau: int) -> Any:
-        y = x
-        for k in range(tau):
-            g = gradient(k, y)
-            y = y - (0.125 if float(g.sum()) < 1e9 else 1) * g
-        return y
-
-    return client
+    y = x
+    for k in range(tau):
+        g = gradient(k, y)
+        y = y - (0.125 if float(g.sum()) < 1e9 else 1) * g
+    return y
 
 
-def twice(c: Any, c_i: Any) -> Any:
+@text
+def twice(c: Any, c_i: Any, i: Any, x: Any, gradient: Any, tau: int) -> Any:
     """Two gradients at each step."""
-
-    def client(i: Any, x: Any, gradient: Any, tau: int) -> Any:
-        y = x
-        for k in range(tau):
-            g = 1 * gradient(k, y)
-            y = y - 0.125 * (g - gradient(k, x) + c)
-        return y
-
-    return client
+    y = x
+    for k in range(tau):
+        g = 1 * gradient(k, y)
+        y = y - 0.125 * (g - gradient(k, x) + c)
+    return y
 
 
-def elsewhere(c: Any, c_i: Any) -> Any:
+@text
+def elsewhere(c: Any, c_i: Any, i: Any, x: Any, gradient: Any, tau: int) -> Any:
     """The first gradient of a recording is where the clients begin, and here it is not."""
-
-    def client(i: Any, x: Any, gradient: Any, tau: int) -> Any:
-        y = x + c_i[i] / 4
-        for k in range(tau):
-            y = y - gradient(k, y) / 8
-        return y
-
-    return client
+    y = x + c_i[i] / 4
+    for k in range(tau):
+        y = y - gradient(k, y) / 8
+    return y
 
 
-def with_its_length(c: Any, c_i: Any) -> Any:
+@text
+def with_its_length(c: Any, c_i: Any, i: Any, x: Any, gradient: Any, tau: int) -> Any:
     """A length is returned, which is no vector."""
-
-    def client(i: Any, x: Any, gradient: Any, tau: int) -> Any:
-        y = x
-        for k in range(tau):
-            y = y - 0.125 * gradient(k, y)
-        return y, norm(y)
-
-    return client
+    y = x
+    for k in range(tau):
+        y = y - 0.125 * gradient(k, y)
+    return y, norm(y)
