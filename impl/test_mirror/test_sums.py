@@ -218,27 +218,6 @@ def over_returned_numbers(state: Kept, deltas: Any, S: Any, ask: Any) -> Any:
     return replace(state, x=state.x + average(rows) / sum(a))
 
 
-def spread_around_the_mean(state: Kept, deltas: Any, S: Any, ask: Any) -> Any:
-    mean = average(deltas)
-    return replace(state, x=state.x + mean / (1 + average((deltas - mean) ** 2)))
-
-
-def of_other_clients(state: Kept, deltas: Any, S: Any, ask: Any) -> Any:
-    return replace(state, x=state.x + average(deltas * deltas[[*range(len(deltas))][::-1]]))
-
-
-def every_second(state: Kept, deltas: Any, S: Any, ask: Any) -> Any:
-    return replace(state, x=state.x + average(deltas[::2]))
-
-
-def first_of_all(state: Kept, deltas: Any, S: Any, ask: Any) -> Any:
-    return replace(state, x=state.x + deltas[0])
-
-
-def longest(state: Kept, deltas: Any, S: Any, ask: Any) -> Any:
-    return replace(state, x=state.x + deltas.amax(0))
-
-
 def looked_at(state: Kept, deltas: Any, S: Any, ask: Any) -> Any:
     mean = average(deltas)
     return replace(state, x=state.x + (mean if float(mean.sum()) > 0 else 2 * mean))
@@ -279,32 +258,31 @@ def trained_again(state: Kept, deltas: Any, S: Any, ask: Any) -> Any:
     return Kept(x=state.x + average(deltas) + average(ask(trained)), c_i=c_i)
 
 
-def of_a_number_of_a_row(state: Kept, deltas: Any, S: Any, ask: Any) -> Any:
-    return replace(state, x=state.x + average(deltas) * deltas[1, 2])
+def moved_by(f: Callable[[Any], Any]) -> Callable[..., Any]:
+    """A step by a function of the changes."""
+    return lambda state, deltas, S, ask: replace(state, x=state.x + f(deltas))
 
 
-TEXTS: dict[Callable[..., Any], bool] = {
-    by_returned_numbers: False,
-    beside_returned_numbers: False,
-    over_returned_numbers: True,
-    spread_around_the_mean: False,
-    of_other_clients: False,
-    every_second: False,
-    first_of_all: False,
-    longest: False,
-    looked_at: False,
-    written_over: False,
-    remembered_and_summed: False,
-    remembered_and_read: False,
-    remembered_with_the_mean: True,
-    read_before_and_written: True,
-    remembered_by_another: False,
-    of_a_number_of_a_row: False,
+OF_THE_CHANGES: dict[str, Callable[[Any], Any]] = {
+    "spread_around_the_mean": lambda deltas: average(deltas) / (1 + average((deltas - average(deltas)) ** 2)),
+    "of_other_clients": lambda deltas: average(deltas * deltas[[*range(len(deltas))][::-1]]),
+    "every_second": lambda deltas: average(deltas[::2]),
+    "first_of_all": lambda deltas: deltas[0],
+    "longest": lambda deltas: deltas.amax(0),
+    "of_a_number_of_a_row": lambda deltas: average(deltas) * deltas[1, 2],
 }
-"""Texts of a step, and whether their sums are enough."""
+RETURNED = (by_returned_numbers, beside_returned_numbers, over_returned_numbers)
+ENOUGH = (over_returned_numbers, remembered_with_the_mean, read_before_and_written)
+"""Texts of a step of which sums are enough."""
+ALL_ROWS_OF = (
+    *(by_returned_numbers, beside_returned_numbers, looked_at, written_over, remembered_and_summed),
+    *(remembered_and_read, remembered_by_another, trained_again),
+)
+TEXTS = [pytest.param(text, id=text.__name__) for text in (*ENOUGH, *ALL_ROWS_OF)]
+TEXTS += [pytest.param(moved_by(f), id=name) for name, f in OF_THE_CHANGES.items()]
 
 
-@pytest.mark.parametrize("text", [*TEXTS, trained_again], ids=lambda text: text.__name__)
+@pytest.mark.parametrize("text", TEXTS)
 def test_a_text_that_needs_all_rows_gets_them(text: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     fed, summed = federation("looped", torch.float64), list[bool]()
     c_i = torch.from_numpy(dyadic(5, N, len(fed.x0)))
@@ -314,8 +292,7 @@ def test_a_text_that_needs_all_rows_gets_them(text: Callable[..., Any], monkeypa
         def ask(client: Any) -> Any:
             return each(client, clients, plan, state.x)
 
-        own = text not in {by_returned_numbers, beside_returned_numbers, over_returned_numbers}
-        return text(state, ask(trained) if own else None, list(plan.participants), ask), {}
+        return text(state, None if text in RETURNED else ask(trained), list(plan.participants), ask), {}
 
     def spied(*args: Any, **kwargs: Any) -> Any:
         found = sums_of(*args, **kwargs)
@@ -329,4 +306,4 @@ def test_a_text_that_needs_all_rows_gets_them(text: Callable[..., Any], monkeypa
     assert_close(got.x, want.x.numpy(), 4.0, ulps=64)
     assert_close(got.c_i, want.c_i.numpy(), 4.0, ulps=64)
     assert torch.equal(begin.c_i, got.c_i), "it is written where it is"
-    assert summed == ([False, False] if text is trained_again else [TEXTS[text]])
+    assert summed == ([False, False] if text is trained_again else [text in ENOUGH])
