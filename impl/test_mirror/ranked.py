@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -132,6 +133,18 @@ def sums(ranks: Ranks) -> list[torch.Tensor]:
 def group(folder: Path, name: str, rank: int, size: int) -> None:
     """Join a group on this machine, without a port for others."""
     dist.init_process_group("gloo", init_method=f"file://{folder / name}", rank=rank, world_size=size)
+
+
+def codes_of(commands: list[list[str]], **environment: str) -> list[int]:
+    """Exit codes of modules, one for each rank, that run at once and talk on the loopback alone."""
+    told = os.environ | {"GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1", **environment}
+    tests = Path(__file__).parents[1]
+    ranks = [subprocess.Popen([sys.executable, "-m", *words], cwd=tests, env=told) for words in commands]
+    try:
+        return [rank.wait(timeout=300) for rank in ranks]
+    finally:
+        for rank in ranks:
+            rank.kill()
 
 
 RAISED: list[FedspecError] = []

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +16,7 @@ from test_mirror.federations import TRAINABLE
 from fedspec_torch import resume
 from fedspec_torch.ranks.processes import Ranks
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 RANKS = 4
 by_id = pytest.mark.parametrize("row", TRAINABLE, ids=lambda row: row.id)
@@ -42,7 +39,7 @@ def found(request: pytest.FixtureRequest, shared_folder: Path) -> dict[str, Any]
 
 
 def trained(folder: Path, items: list[Any]) -> dict[str, Any]:
-    """Results of one process, and of four ranks that begin from its files; they talk on the loopback alone."""
+    """Results of one process, and of four ranks that begin from its files."""
     named = {*HELD, *ranked.KEPT, *(i.callspec.params["row"].id for i in items if "row" in i.fixturenames)}
     rows = [row for row in TRAINABLE if row.id in named]
     threads = torch.get_num_threads()
@@ -54,22 +51,14 @@ def trained(folder: Path, items: list[Any]) -> dict[str, Any]:
     recorded = ranked.recordings(folder)
     beside = ranked.beside()
     torch.set_num_threads(threads)
-    environment = os.environ | {"GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
-    command, tests = [sys.executable, "-m", "test_mirror.ranked", str(folder)], Path(__file__).parents[1]
     names = [row.id for row in rows]
-    ranks = [subprocess.Popen([*command, str(r), str(RANKS), *names], cwd=tests, env=environment) for r in range(RANKS)]
-    try:
-        codes = [rank.wait(timeout=300) for rank in ranks]
-    finally:
-        for rank in ranks:
-            rank.kill()
-    assert codes == [0, 0, 0, -9]
+    commands = [["test_mirror.ranked", str(folder), str(r), str(RANKS), *names] for r in range(RANKS)]
+    assert ranked.codes_of(commands) == [0, 0, 0, -9]
     out = [torch.load(folder / f"rank-{r}", weights_only=True) for r in range(RANKS - 1)]
     return {"alone": alone, "recorded": recorded, "beside": beside, "ranks": out}
 
 
 @pytest.mark.table(1)
-@pytest.mark.long
 @by_id
 def test_four_ranks_compute_what_one_process_does_bit_for_bit(row: Any, found: dict[str, Any]) -> None:
     losses, x = found["alone"][row.id]
@@ -78,7 +67,6 @@ def test_four_ranks_compute_what_one_process_does_bit_for_bit(row: Any, found: d
         assert out["losses"][row.id] == losses
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", ["own-clients", "own-late", "scaffold", "joint-local"])
 def test_ranks_whose_clients_are_recorded_compute_what_one_process_does(name: str, found: dict[str, Any]) -> None:
     x, losses, alone = found["recorded"][name]
@@ -87,7 +75,6 @@ def test_ranks_whose_clients_are_recorded_compute_what_one_process_does(name: st
         assert alone and were and torch.equal(theirs, x) and said == losses
 
 
-@pytest.mark.long
 def test_draws_and_running_statistics_do_not_depend_on_the_number_of_ranks(found: dict[str, Any]) -> None:
     assert not torch.equal(found["beside"]["averaged"][1], found["beside"]["kept"][1])
     for out in found["ranks"]:
@@ -96,7 +83,6 @@ def test_draws_and_running_statistics_do_not_depend_on_the_number_of_ranks(found
             assert torch.equal(theirs, x) and torch.equal(statistics, b)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", ranked.KEPT)
 def test_a_run_goes_on_with_other_ranks_bit_for_bit(name: str, found: dict[str, Any]) -> None:
     _, x = found["alone"][name]
@@ -106,7 +92,6 @@ def test_a_run_goes_on_with_other_ranks_bit_for_bit(name: str, found: dict[str, 
     assert torch.equal(again.x, x)
 
 
-@pytest.mark.long
 def test_sums_do_not_depend_on_the_number_of_ranks(found: dict[str, Any]) -> None:
     for alone, *theirs in zip(ranked.sums(Ranks()), *(out["sums"] for out in found["ranks"]), strict=True):
         assert all(torch.equal(alone, total) for total in theirs)
@@ -117,19 +102,16 @@ def test_sums_along_the_tree_are_sums() -> None:
         assert torch.allclose(total, torch.stack(ranked.values(count, d)).sum(0), rtol=1e-12)
 
 
-@pytest.mark.long
 def test_a_rank_holds_the_rows_of_its_own_clients(found: dict[str, Any]) -> None:
     for name, stacks in HELD.items():
         assert [out["held"][name] for out in found["ranks"]] == [[1] * stacks, [2] * stacks, [1] * stacks]
 
 
-@pytest.mark.long
 def test_a_rank_sends_its_neighbours_the_rows_they_listen_to(found: dict[str, Any]) -> None:
     """In a ring whose clients are on four ranks each has two neighbours elsewhere; d = 6, two exchanges."""
     assert [out["sent"] for out in found["ranks"]] == [[2 * 6, 2 * 6]] * 3
 
 
-@pytest.mark.long
 def test_rank_0_alone_prints_and_writes(found: dict[str, Any]) -> None:
     (code, shown, _), *others = (out["command"] for out in found["ranks"])
     assert code == 0 and "fedavg" in shown and "written" in shown
@@ -142,7 +124,6 @@ def test_rank_0_alone_prints_and_writes(found: dict[str, Any]) -> None:
     assert losses[0] == pytest.approx(losses[1], rel=1e-4) and len(losses[0]) == 2
 
 
-@pytest.mark.long
 def test_every_rank_is_told_of_a_round_and_rank_0_measures_and_logs(found: dict[str, Any]) -> None:
     alone = ranked.watched(found["folder"])
     for r, out in enumerate(found["ranks"]):
@@ -157,21 +138,18 @@ def test_every_rank_is_told_of_a_round_and_rank_0_measures_and_logs(found: dict[
     assert logs[0] == logs[1] and len(logs[0].splitlines()) == 3
 
 
-@pytest.mark.long
 def test_ranks_do_not_tune_and_rank_0_says_so(found: dict[str, Any]) -> None:
     (code, err), *others = (out["tuned"] for out in found["ranks"])
     assert code == 2 and "--tune: it runs on one process only; tune without torchrun" in err
     assert others == [(2, "")] * 2
 
 
-@pytest.mark.long
 def test_ranks_that_do_not_begin_alike_are_refused(found: dict[str, Any]) -> None:
     for out in found["ranks"]:
         assert "initial model: " in out["unlike"] and "on rank 3; make model, data and run the same" in out["unlike"]
         assert out["few"] == "PlanError: shards: got 3 for 4 ranks; every rank needs at least one, so ask for 4 or more"
 
 
-@pytest.mark.long
 def test_an_error_of_one_rank_is_told_to_the_others(found: dict[str, Any]) -> None:
     first, second, third = (out["torn"] for out in found["ranks"])
     assert third.startswith("ShapeError: data: client 3 has inputs (2, 6) and targets (3,)")
@@ -180,7 +158,6 @@ def test_an_error_of_one_rank_is_told_to_the_others(found: dict[str, Any]) -> No
     )
 
 
-@pytest.mark.long
 def test_a_rank_that_is_killed_is_named_by_the_others(found: dict[str, Any]) -> None:
     for r, out in enumerate(found["ranks"]):
         assert out["killed"].startswith(f"RankError: rank {r}: rank 3 (process ")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
 from test_mirror.federations import hyper, quadratic, schedule
+from test_mirror.ranked import codes_of, error_of
 from torch import Tensor, nn
 from torch.distributed.checkpoint.state_dict import (
     get_model_state_dict,
@@ -28,7 +28,6 @@ from torch.distributed.fsdp import fully_shard
 from fedspec.algorithms.synchronous import aggregate
 from fedspec.arith import sqrt
 from fedspec.catalogue import CATALOGUE, Algorithm
-from fedspec.errors import FedspecError
 from fedspec_torch import simulate
 from fedspec_torch.federation.federation import on
 from fedspec_use import replicas
@@ -145,15 +144,6 @@ def trained(mesh: DeviceMesh, device: str, folder: Path, own: bool = False) -> d
     return {"models": models, "v": v, "resumed": flat(again.params)}
 
 
-def said(call: Callable[[], Any]) -> str:
-    """Message of the error that a call raises."""
-    try:
-        call()
-    except FedspecError as error:
-        return f"{type(error).__name__}: {error}"
-    return "nothing"
-
-
 def refused(mesh: DeviceMesh, device: str) -> dict[str, str]:
     """Messages of refusals on shards, by case."""
     worker = Worker(mesh, device)
@@ -162,13 +152,13 @@ def refused(mesh: DeviceMesh, device: str) -> dict[str, str]:
     numbers = {"beta1": 0.9, "beta2": 0.9, "eps": 0.1, "lam": 0.1}
     bad = 1.0 if worker.replica < mesh["replica"].size() - 1 else -1.0
     return {
-        "norm": said(lambda: Server(params, normed(), eta=1.0)),
-        "layers": said(lambda: Local(params, "lamb", lr=0.1, **numbers)),
-        "group": said(lambda: exchange(params, server, mesh["shard"].get_group())),
-        "default": said(lambda: exchange(params, server)),
-        "weight": said(lambda: exchange(params, server, group, weight=bad)),
-        "zero": said(lambda: exchange(params, server, group, weight=0.0)),
-        "fewer": said(lambda: exchange(params, server[1:], group)),
+        "norm": error_of(lambda: Server(params, normed(), eta=1.0)),
+        "layers": error_of(lambda: Local(params, "lamb", lr=0.1, **numbers)),
+        "group": error_of(lambda: exchange(params, server, mesh["shard"].get_group())),
+        "default": error_of(lambda: exchange(params, server)),
+        "weight": error_of(lambda: exchange(params, server, group, weight=bad)),
+        "zero": error_of(lambda: exchange(params, server, group, weight=0.0)),
+        "fewer": error_of(lambda: exchange(params, server[1:], group)),
     }
 
 
@@ -222,16 +212,8 @@ def started(folder: Path, backend: str, size: int) -> list[dict[str, Any]]:
     """Results that each of several processes writes."""
     # They begin in another folder, where relative paths of the caller lead nowhere.
     path = os.pathsep.join(filter(None, sys.path))
-    environment = os.environ | {"GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1", "PYTHONPATH": path}
-    command = [sys.executable, "-m", "test_use.sharded", str(folder), backend]
-    tests = Path(__file__).parents[1]
-    ranks = [subprocess.Popen([*command, str(r), str(size)], cwd=tests, env=environment) for r in range(size)]
-    try:
-        codes = [rank.wait(timeout=300) for rank in ranks]
-    finally:
-        for rank in ranks:
-            rank.kill()
-    assert codes == [0] * size
+    commands = [["test_use.sharded", str(folder), backend, str(r), str(size)] for r in range(size)]
+    assert codes_of(commands, PYTHONPATH=path) == [0] * size
     return [torch.load(folder / f"rank-{r}", weights_only=True) for r in range(size)]
 
 

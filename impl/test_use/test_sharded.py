@@ -1,4 +1,4 @@
-"""DiLoCo with replicas that FSDP shards over ranks: the loop by hand, and the specification's row, to rounding."""
+"""DiLoCo with replicas that FSDP shards over ranks: the specification's row, to rounding."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def found(shared_folder: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_replicas_in_shards_train_as_one_process_and_as_the_row(layout: str, found: list[dict[str, Any]]) -> None:
+def test_replicas_in_shards_train_as_the_row(layout: str, found: list[dict[str, Any]]) -> None:
     assert_diloco(found, layout, layout)
 
 
