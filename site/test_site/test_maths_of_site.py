@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pytest
+from test_judge.support import inside
 
-from test_site.built import ROOT, Element, Site, page, requires_sphinx
+from fedspec import server
+from fedspec.catalogue import CATALOGUE
+from fedspec_site.formulas import box, typeset
+from fedspec_suite.report.page import record
+from test_site.built import Element, Site, page, requires_sphinx
 
 pytestmark = [pytest.mark.outside, requires_sphinx]
 
@@ -84,8 +90,6 @@ RATES: dict[str, float] = {"β1": 0.8, "β2": 0.95, "η": 0.1, "ηl": 0.2, "τ":
 
 @pytest.mark.parametrize("name", ["fedadam", "fedyogi", "fedadagrad"])
 def test_the_formulas_of_an_adaptive_server_are_what_its_rule_computes(site: Site, name: str) -> None:
-    from fedspec import server
-
     at = {**NUMBERS, **RATES}
     for id in (f"{name}.m", f"{name}.v", f"{name}.step"):
         at[{"m": "m", "v": "v", "step": "x"}[id.rpartition(".")[2]]] = row(right(formulas(site, name)[id]), at)
@@ -107,8 +111,6 @@ def test_the_formulas_of_local_steps_by_hand(site: Site) -> None:
 
 
 def test_most_lines_are_mathematics(site: Site) -> None:
-    from fedspec.catalogue import CATALOGUE
-
     pages = sorted((site.folder / "algorithms").glob("*.html"))
     lines = [one for file in pages for found in page(file).find("ol", class_="lines") for one in found.find("li")]
     assert len(lines) == sum(len(a.equations) for a in CATALOGUE.values())
@@ -116,22 +118,17 @@ def test_most_lines_are_mathematics(site: Site) -> None:
 
 
 def test_the_box_is_typeset_and_says_what_the_command_prints(site: Site) -> None:
-    from fedspec.catalogue import CATALOGUE
-    from fedspec_suite.report.page import record
-
     maths = typed = 0
     for a in CATALOGUE.values():
-        (box,) = page(site.folder / f"algorithms/{a.id}.html").find("div", class_="box")
-        assert box.words == " ".join(record(a)["box"].split()), a.id
-        assert [one.words for one in box.within] == [" ".join(line.split()) for line in record(a)["box"].splitlines()]
-        maths += len(box.find("math"))
-        typed += len([one for part in box.find("span") for one in part.find("code")])
+        (shown,) = page(site.folder / f"algorithms/{a.id}.html").find("div", class_="box")
+        assert shown.words == " ".join(record(a)["box"].split()), a.id
+        assert [one.words for one in shown.within] == [" ".join(line.split()) for line in record(a)["box"].splitlines()]
+        maths += len(shown.find("math"))
+        typed += len([one for part in shown.find("span") for one in part.find("code")])
     assert maths > 900 and typed < 5
 
 
 def test_formulas_in_the_words_of_readings_and_sources_are_typeset(site: Site) -> None:
-    from fedspec.catalogue import CATALOGUE
-
     maths = set()
     for a in CATALOGUE.values():
         root = page(site.folder / f"algorithms/{a.id}.html")
@@ -146,19 +143,13 @@ def test_formulas_in_the_words_of_readings_and_sources_are_typeset(site: Site) -
     assert "O(1/sqrt(RIM))" in [one.given["alttext"] for one in source]
 
 
-def test_a_name_or_an_option_stays_as_typed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "site"))
-    from fedspec_site.formulas import typeset
-
+def test_a_name_or_an_option_stays_as_typed() -> None:
     for words in ("cluster_weights = sizes", "as in v_0 of d at lines 12-14", "src/noloco/x.py:51-86", "Theorem 4.6"):
         assert str(typeset(words)) == words
     assert str(typeset("but sqrt(v + tau)")).startswith('but <math alttext="sqrt(v + tau)"><msqrt>')
 
 
-def test_pseudocode_that_is_no_formula_stays_as_typed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "site"))
-    from fedspec_site.formulas import box
-
+def test_pseudocode_that_is_no_formula_stays_as_typed() -> None:
     made = str(box("x = f_i(the Model)\n    y = x / 2  (line 3)  sgd.step [epsilon=inside]"))
     assert "<code>x = f_i(the Model)</code>" in made and "<mfrac>" in made
     assert made.endswith("<small>(line 3)</small> <small><code>sgd.step [epsilon=inside]</code></small></div>")
@@ -167,12 +158,6 @@ def test_pseudocode_that_is_no_formula_stays_as_typed(monkeypatch: pytest.Monkey
 
 def test_marked_lines_are_those_of_the_reading(site: Site) -> None:
     """Equations under a reading, as the command prints them, are the canonical ones with the marked lines."""
-    import json
-
-    from test_judge.support import inside
-
-    from fedspec.catalogue import CATALOGUE
-
     for id in ("fedadam", "adam", "fednova", "lamb", "scaffold", "fedasync", "diloco"):
         root = page(site.folder / f"algorithms/{id}.html")
         lines = [one.find("span")[0].words for one in root.find("ol", class_="lines")[0].find("li")]

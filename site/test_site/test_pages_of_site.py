@@ -10,6 +10,10 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from fedspec.catalogue import CATALOGUE
+from fedspec_proofs import ledger
+from fedspec_proofs.stored import PATH
+from fedspec_suite.report.page import record
 from test_site.built import ROOT, Element, Site, every, names, page, requires_sphinx
 
 pytestmark = [pytest.mark.outside, requires_sphinx]
@@ -75,10 +79,6 @@ def test_a_repository_at_a_commit_is_a_link_to_it(site: Site) -> None:
 
 
 def test_there_is_a_page_for_each(site: Site) -> None:
-    from fedspec.catalogue import CATALOGUE
-    from fedspec_proofs import ledger
-    from fedspec_proofs.stored import PATH
-
     def there(folder: str) -> set[str]:
         return {file.stem for file in (site.folder / folder).glob("*.html")} - {"index"}
 
@@ -148,9 +148,6 @@ def test_a_package_page_says_the_sentence_and_the_command_of_each_offer(site: Si
 
 def test_a_package_page_shows_both_equations_and_the_remedy(site: Site) -> None:
     """Formulas are the stored ones; what is wanted are equations of the claimed algorithm."""
-    from fedspec.catalogue import CATALOGUE
-    from fedspec_suite.report.page import record
-
     shown = 0
     for line in LINES:
         root = page(site.folder / f"conformance/{line['impl'].partition(':')[0]}.html")
@@ -201,9 +198,6 @@ def test_the_cells_of_the_front_page_add_up_to_all_claims(site: Site) -> None:
 
 
 def test_a_claim_has_its_statement_verdict_and_evidence(site: Site) -> None:
-    from fedspec_proofs import ledger
-    from fedspec_proofs.stored import PATH
-
     stored = json.loads(PATH.read_text(encoding="utf-8"))
     for id, claim in ledger.claims().items():
         words = page(site.folder / f"ledger/{id}.html").words
@@ -228,8 +222,8 @@ def test_the_reference_of_schemas_has_each_record_and_each_field(site: Site) -> 
     text = (site.folder / "reference/schemas.html").read_text(encoding="utf-8")
     for file in sorted((ROOT / "spec/fedspec/schemas").glob("*.schema.json")):
         assert (site.folder / "reference" / file.name).read_bytes() == file.read_bytes()
-        for name, record in json.loads(file.read_text(encoding="utf-8"))["$defs"].items():
+        for name, schema in json.loads(file.read_text(encoding="utf-8"))["$defs"].items():
             anchor = f'id="{file.name.partition(".")[0]}-{name.replace("_", "-")}"'
             assert anchor in text, anchor
             part = text.partition(anchor)[2].partition("<h3")[0]
-            assert all(f"<code>{field}</code>" in part for field in record.get("properties", {})), (anchor, part)
+            assert all(f"<code>{field}</code>" in part for field in schema.get("properties", {})), (anchor, part)

@@ -7,7 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from test_site.built import ROOT, Element, Site, every, page, requires_sphinx
+from fedspec.catalogue import CATALOGUE
+from fedspec.papers import PAPERS
+from fedspec_proofs import ledger
+from fedspec_site.formulas import prose
+from test_site.built import Element, Site, _Reader, every, page, requires_sphinx
 from test_site.test_maths_of_site import row
 from test_site.test_pages_of_site import LINES, pages
 
@@ -47,8 +51,6 @@ SIGNS = re.compile(r"<=|>=|\^|sqrt\(|\b(sum|int)_|\w_\(| = ")
 
 def test_statements_are_typeset(site: Site) -> None:
     """A formula around words, such as |sum over S of v|^2, is left as it was typed in a few."""
-    from fedspec_proofs import ledger
-
     left = []
     for id in ledger.claims():
         (statement,) = page(site.folder / f"ledger/{id}.html").find("p", class_="statement")
@@ -63,21 +65,8 @@ def test_words_of_worst_cases_and_lists_are_typeset(site: Site, where: str) -> N
 
 
 NUMBERS = {
-    "η": 0.3,
-    "K": 4,
-    "p": 1,
-    "x": 2.5,
-    "α": 0.5,
-    "τ": 3,
-    "T": 100,
-    "v0": 4,
-    "a": 2,
-    "b": 5,
-    "n": 8,
-    "t": 3,
-    "β1": 0.9,
-    "ti": 2,
-    "τi": 2,
+    **{"η": 0.3, "K": 4, "p": 1, "x": 2.5, "α": 0.5, "τ": 3, "T": 100, "v0": 4, "a": 2, "b": 5, "n": 8, "t": 3},
+    **{"β1": 0.9, "ti": 2, "τi": 2},
 }
 FORMULAS = {
     "(1 - eta)^(K-1-p) x": 0.49 * 2.5,
@@ -93,21 +82,14 @@ FORMULAS = {
 
 
 @pytest.mark.parametrize("text", FORMULAS)
-def test_a_typed_formula_is_worth_what_it_says(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "site"))
-    from fedspec_site.formulas import prose
-    from test_site.built import _Reader
-
+def test_a_typed_formula_is_worth_what_it_says(text: str) -> None:
     reader = _Reader()
     reader.feed(str(prose(text)))
     got = row(reader.root.find("math")[0].within, NUMBERS | {"c": 8})
     assert got == pytest.approx(FORMULAS[text])
 
 
-def test_words_stay_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "site"))
-    from fedspec_site.formulas import prose
-
+def test_words_stay_words() -> None:
     for words in (
         "A quadratic client of CIFAR-10, a mean, lines 6-10 and L922 (the text) of Theorem 20",
         "What the clients' models do in range (A); it isn't `x <= y`",
@@ -116,10 +98,6 @@ def test_words_stay_words(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_sources_are_links(site: Site) -> None:
-    from fedspec.catalogue import CATALOGUE
-    from fedspec.papers import PAPERS
-    from fedspec_proofs import ledger
-
     for id, a in CATALOGUE.items():
         facts = page(site.folder / f"algorithms/{id}.html").find("dl", class_="facts")[0]
         outside = [one for one in facts.find("a") if one.given["href"].startswith("https://")]
