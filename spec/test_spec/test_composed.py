@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import replace
 from math import sqrt
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pytest
+from test_mirror.ranked import apart
+from test_spec.control_runs import Run
 
-from fedspec.algorithms.synchronous import model, run_round
-from fedspec.catalogue import ALIASES, CATALOGUE, FAMILIES, LocalSolver, Method, find
+from fedspec.catalogue import CATALOGUE, LocalSolver, Method, find
 from fedspec.composed import with_solver
 from fedspec.contract import Offer, SubjectInfo
 from fedspec.domains import DOMAINS
 from fedspec.errors import ParameterError, UnknownNameError
-from fedspec.plan import Plan
 from fedspec.reference import Reference
 from fedspec_suite import DoesNotConform, check_subject
 from fedspec_suite.judge.runner import judge_offer
@@ -27,11 +25,8 @@ from fedspec_suite.measure.verdict import Status
 
 
 @pytest.fixture(autouse=True)
-def apart() -> Iterator[None]:
-    """Take the rows that join the catalogue out of it again."""
-    with ExitStack() as stack:
-        for table in (CATALOGUE, ALIASES, FAMILIES):
-            stack.enter_context(patch.dict(table))  # type: ignore[arg-type]
+def no_rows_join() -> Iterator[None]:
+    with apart():
         yield
 
 
@@ -39,25 +34,13 @@ CURVES, CENTRES = (1.0, 0.5, 2.0), (1.0, -2.0, 0.5)
 STEPS = (3, 1, 2)
 
 
-class Parabolas:
-    """Clients with F_i(x) = a_i/2 (x - b_i)^2 at one coordinate."""
-
-    def __len__(self) -> int:
-        return 3
-
-    def __getitem__(self, i: int) -> Any:
-        return lambda k, x: CURVES[i] * (x - CENTRES[i])
+PARABOLAS = [lambda k, x, a=a, b=b: a * (x - b) for a, b in zip(CURVES, CENTRES, strict=True)]
+"""Clients with F_i(x) = a_i/2 (x - b_i)^2 at one coordinate."""
 
 
-def rounds(name: str, many: int = 3, **numbers: Any) -> float:
-    row = find(name)
-    run: Any = row.run
-    h = run.hyper(**numbers)
-    state = run.init(h, np.array([0.25]))
-    for _ in range(many):
-        plan = Plan((0, 1, 2), STEPS, (2.0, 1.0, 1.0))
-        state = run_round(h, state, Parabolas(), plan, local=run.local, norm=run.norm, server=run.server).state
-    return float(model(state)[0])
+def rounds(name: str, **numbers: Any) -> float:
+    run = Run(name, numbers, PARABOLAS, (2.0, 1.0, 1.0), np.array([0.25]))
+    return float(run.rounds([STEPS] * 3)[0])
 
 
 def test_yogi_clients_under_a_server_with_momentum_by_hand() -> None:
