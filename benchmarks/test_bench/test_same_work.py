@@ -92,14 +92,9 @@ def test_a_row_with_another_loss_is_void_and_used_nowhere() -> None:
 
 def test_on_a_gpu_rates_are_those_of_the_gpu_and_nobody_on_a_cpu_is_beaten_by_it() -> None:
     """Every target whose rows ran on the GPU finds them; those of peers that ran on the CPU are not measured."""
-    found = [
-        [
-            Row(job, (0.1,), (0.1,), (2000 if job.device == "cuda" else 1000,), loss=1.0)
-            for job in group.jobs
-            if job.peer != "spec"
-        ]
-        for group in groups(quick=False, device="cuda")
-    ]
+    asked = [[job for job in group.jobs if job.peer != "spec"] for group in groups(quick=False, device="cuda")]
+    counts = {"cuda": (2000,), "cpu": (1000,)}
+    found = [[Row(job, (0.1,), (0.1,), counts[job.device], loss=1.0) for job in jobs] for jobs in asked]
     results = Results(found, {"1": [{"mm_gflops": 100.0}]}, {}, "cuda")
     assert results.rate("mirror", "mlp") == 20_000
     said = {line[0]: line[2] for line in (target.line(results) for target in TARGETS)}
@@ -140,12 +135,8 @@ def test_the_gradient_in_numpy_is_the_slope_of_the_loss() -> None:
     rng = np.random.default_rng(3)
     for _ in range(3):
         u = rng.standard_normal(len(x))
-        slope = (loss_at(work, x + 1e-6 * u) - loss_at(work, x - 1e-6 * u)) / 2e-6
+        slope = (work.loss(x + 1e-6 * u) - work.loss(x - 1e-6 * u)) / 2e-6
         assert abs(slope - g @ u) < 1e-6 * np.linalg.norm(g) * np.linalg.norm(u)
-
-
-def loss_at(work: Workload, x: Any) -> float:
-    return work.loss(x)
 
 
 def test_the_most_that_a_call_holds_at_a_time() -> None:
