@@ -67,15 +67,16 @@ def hyper(row: Algorithm) -> dict[str, float]:
     return {n: HYPER[n] for n in needed(row, row.defaults())}
 
 
-def schedule(row: Algorithm, clients: int = 6) -> Any:
-    """A schedule of the events that the algorithm takes, in which not everybody does the same."""
+def schedule(row: Algorithm, clients: int = 6, steps: Any = (1, 3), largest_delay: int = 2) -> Any:
+    """A schedule of the events that the algorithm takes, in which not everybody does the same unless it is said."""
     match row.event:
         case "exchange":
-            some = None if "peers" in row.takes else clients - 2
-            return exchanges(steps=2, computing=some, senders=some, clusters=2 if "clusters" in row.takes else 1)
+            some, exchanged = None if "peers" in row.takes else clients - 2, 2 if isinstance(steps, tuple) else steps
+            clusters = 2 if "clusters" in row.takes else 1
+            return exchanges(steps=exchanged, computing=some, senders=some, clusters=clusters)
         case "arrival":
-            return arrivals(steps=(1, 3), largest_delay=2)
-    return cohorts(None if "everyone" in row.takes else clients - 2, steps=1 if "one-step" in row.takes else (1, 3))
+            return arrivals(steps=steps, largest_delay=largest_delay)
+    return cohorts(None if "everyone" in row.takes else clients - 2, steps=1 if "one-step" in row.takes else steps)
 
 
 def specified(row: Algorithm, run: Any, H: Any, e: Any) -> Any:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from test_mirror import support
 from test_mirror.batch_kinds import Heads, Masked, Output, Scaled, Towers, ce, text, two
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -49,10 +50,7 @@ def masked(data: Any, **more: Any) -> Federation:
 
 def ended(fed: Federation, **more: Any) -> Any:
     """A run that is over."""
-    given: dict[str, Any] = {"plan": cohorts(2, steps=2), "rounds": 3, "eta_l": 0.3, **more}
-    run = simulate("fedavg", fed, **given)
-    list(run)
-    return run
+    return support.ended("fedavg", fed, **{"plan": cohorts(2, steps=2), "rounds": 3, "eta_l": 0.3, **more})
 
 
 def rows(batch: dict[str, Tensor]) -> list[dict[str, Any]]:
@@ -99,10 +97,7 @@ GIVEN: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("cached", [False, True])
 @pytest.mark.parametrize("name", GIVEN)
 def test_datasets_and_dataloaders_are_the_batches_that_torch_collates(name: str, cached: bool) -> None:
-    if cached and callable(GIVEN[name]["data"]):
-        cached = False
-    if cached and name == "names in another order":
-        cached = False
+    cached &= not callable(GIVEN[name]["data"]) and name != "names in another order"
     got, want = masked(**GIVEN[name], cached=cached), masked(batches())
     assert got.batch_size == 2 and torch.equal(ended(got).x, ended(want).x)
 
@@ -326,10 +321,7 @@ def test_leaf_is_read_and_trained(tmp_path: Path) -> None:
     fed = Federation(nn.Linear(2, 2), F.cross_entropy, [*found.values()])
     assert fed.setup.examples == (2, 1, 1) and len(ended(fed).history) == 3
     (tmp_path / "c.json").write_text(leaf({"u2": {"x": [[0.0, 1.0]], "y": [0]}}))
-    with pytest.raises(
-        DataError,
-        match=r"c.json: user 'u2' is in another file too; read the folders",
-    ):
+    with pytest.raises(DataError, match=r"c.json: user 'u2' is in another file too; read the folders"):
         read_leaf(tmp_path)
 
 

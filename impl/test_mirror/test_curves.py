@@ -324,9 +324,9 @@ def drawn(monkeypatch: pytest.MonkeyPatch, runs: dict[str, Any], **asked: Any) -
     return figures[0]
 
 
-def caption(monkeypatch: pytest.MonkeyPatch, runs: dict[str, Any], **asked: Any) -> str:
+def caption(monkeypatch: pytest.MonkeyPatch, runs: dict[str, Any]) -> str:
     """Text under the figure."""
-    return said_in(drawn(monkeypatch, runs, **asked))
+    return said_in(drawn(monkeypatch, runs))
 
 
 def said_in(figure: Any) -> str:

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 import torch
 from test_mirror.federations import half_square, quadratic
+from test_mirror.kinds import Around
+from test_mirror.support import ended
 from torch import Tensor, nn
 
 from fedspec.errors import FedspecError, ParameterError, PlanError, ShapeError, UnknownNameError
-from fedspec_torch import Federation, ModuleError, cohorts, simulate
+from fedspec_torch import Federation, ModuleError, cohorts
 from fedspec_torch.data.batches import Batches, mixed
 from fedspec_torch.data.examples import Held
 from fedspec_torch.gradients import autotune
@@ -93,8 +95,7 @@ def test_sgd_in_place_is_sgd_by_gradients(
     ends, losses, ways = [], [], (way, "stacked", "looped")
     for way in ways:
         fed = Federation(module, nn.functional.cross_entropy, data, batch_size=size, way=way, shuffled=shuffled)
-        run = simulate("fedavg", fed, plan=cohorts(None, steps=(1, 5)), rounds=3, block=3, eta_l=0.5)
-        list(run)
+        run = ended("fedavg", fed, plan=cohorts(None, steps=(1, 5)), rounds=3, block=3, eta_l=0.5)
         ends.append(run.x)
         losses.append([done.loss for done in run.history])
     for end, told in zip(ends[1:], losses[1:], strict=True):
@@ -155,21 +156,16 @@ def test_the_fastest_way_is_taken_and_what_was_measured_is_said(monkeypatch: pyt
         assert "measured" in choice.why and all(name in choice.why for name in ("looped", "vmapped", *WRITTEN_OUT))
 
 
-class Branching(nn.Module):
-    """A module whose path depends on its numbers, which no batched transform bears."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.w = nn.Parameter(torch.tensor([1.0, 2.0]))
-
-    def forward(self, x: Tensor) -> Tensor:
-        out = x @ self.w
-        return (out if float(out.detach().sum()) > 0 else -out)[:, None]
+def branching(self: Any, x: Tensor) -> Tensor:
+    """A path that depends on numbers, which no batched transform bears."""
+    out = x @ self.w
+    return (out if float(out.detach().sum()) > 0 else -out)[:, None]  # type: ignore[no-any-return]
 
 
 def test_a_module_that_cannot_be_batched_is_looped_over() -> None:
+    module = Around(branching, w=nn.Parameter(torch.tensor([1.0, 2.0])))
     data = [(torch.ones(2, 2), torch.zeros(2)), (-torch.ones(2, 2), torch.zeros(2))]
-    federation = Federation(Branching(), half_square, data)
+    federation = Federation(module, half_square, data)
     g = federation.oracle([0, 1])(0, federation.x0.repeat(2, 1))
     assert torch.equal(g, torch.full((2, 2), 3.0))
     (choice,) = federation.choices.values()

@@ -18,7 +18,7 @@ from torch.utils._pytree import tree_leaves
 
 from fedspec.catalogue import find
 from fedspec.facts import Fact
-from fedspec_torch import Federation, arrivals, cohorts, exchanges, simulate
+from fedspec_torch import Federation, cohorts, simulate
 from fedspec_torch.gradients import graphs
 from fedspec_torch.gradients.autotune import Choice
 from fedspec_torch.gradients.graphs import run_key
@@ -116,18 +116,11 @@ REPLAYED = {"fedavg", "fedprox", "fednova", "fedadam", "fedadagrad", "fedada2", 
 """Some of those that are, where clients take as many steps in every round."""
 
 
-def alike(row: Any) -> Any:
-    """A schedule of the events that the algorithm takes, in which all do the same every time."""
-    match row.event:
-        case "exchange":
-            some = None if "peers" in row.takes else 3
-            return exchanges(steps=3, computing=some, senders=some, clusters=2 if "clusters" in row.takes else 1)
-        case "arrival":
-            return arrivals(steps=3, largest_delay=0)
-    return cohorts(None if "everyone" in row.takes else 3, steps=1 if "one-step" in row.takes else 3)
+alike = partial(schedule, clients=5, steps=3, largest_delay=0)
+"""A schedule of the events that the algorithm takes, in which all do the same every time."""
 
 
-@pytest.mark.parametrize("plan", [schedule, alike])
+@pytest.mark.parametrize("plan", [schedule, alike], ids=["schedule", "alike"])
 @pytest.mark.parametrize("row", TRAINABLE, ids=lambda row: row.id)
 def test_runs_of_every_algorithm_are_those_step_by_step(
     row: Any, plan: Any, counted: Counter[str], monkeypatch: pytest.MonkeyPatch

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 from copy import deepcopy
@@ -14,6 +13,7 @@ import pytest
 import torch
 from test_judge.support import inside
 from test_mirror.federations import TRAINABLE, hyper, quadratic, schedule
+from test_mirror.test_watched import rows
 from torch import Tensor, nn
 from torch.utils.data import TensorDataset
 
@@ -266,12 +266,6 @@ def test_a_module_that_fails_on_a_test_set_names_the_client() -> None:
     with pytest.raises(FedspecError, match="client_tests: client 11: "):
         run.step()
     assert not run.history and run.whole
-
-
-def rows(file: Path) -> list[dict[str, Any]]:
-    if file.suffix == ".jsonl":
-        return [json.loads(line) for line in file.read_text().splitlines()]
-    return [{n: float(v) if v else None for n, v in row.items()} for row in csv.DictReader(file.open())]
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])

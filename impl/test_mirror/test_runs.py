@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 import torch
 from test_mirror.federations import TRAINABLE, half_square, hyper, quadratic, schedule, specified
+from test_mirror.support import ended
 from torch import nn
 
 from fedspec.catalogue import Algorithm, find
@@ -53,10 +54,8 @@ def test_blocks_change_nothing(row: Algorithm, block: int) -> None:
     for size in (None, block):
         federation, *_ = quadratic(batch_size=3)
         begun = federation.x0.clone()
-        run = simulate(row.id, federation, plan=schedule(row), rounds=ROUNDS, block=size, **hyper(row))
-        list(run)
+        ends.append(ended(row.id, federation, plan=schedule(row), rounds=ROUNDS, block=size, **hyper(row)).x)
         assert torch.equal(federation.x0, begun)
-        ends.append(run.x)
     assert torch.allclose(*ends, rtol=1e-9, atol=1e-11)
 
 
@@ -132,9 +131,7 @@ def test_what_is_written_out_trains_like_what_is_looped_over(row: Algorithm) -> 
         module = nn.Sequential(nn.Linear(3, 4, bias=bias), nn.ReLU(), nn.Linear(4, 2, bias=bias)).double()
         data = [(torch.randn(5 + i, 3).double(), torch.randn(5 + i, 2).double()) for i in range(6)]
         federation = Federation(module, nn.functional.mse_loss, data, batch_size=4, way=way)
-        run = simulate(row.id, federation, plan=schedule(row), rounds=ROUNDS, **hyper(row))
-        list(run)
-        ends.append(run.x)
+        ends.append(ended(row.id, federation, plan=schedule(row), rounds=ROUNDS, **hyper(row)).x)
     assert torch.allclose(*ends, rtol=1e-9, atol=1e-11)
 
 
@@ -186,16 +183,7 @@ def test_evaluation_says_loss_and_accuracy() -> None:
     inputs = torch.tensor([[1.0, 0], [0, 1], [3, 2]], dtype=torch.float64)
     targets = torch.tensor([0, 1, 1])
     federation = Federation(module, nn.functional.cross_entropy, [(inputs, targets)])
-    run = simulate(
-        "fedavg",
-        federation,
-        plan=cohorts(1),
-        rounds=3,
-        test=(inputs, torch.tensor([0, 1, 1])),
-        test_every=2,
-        eta_l=1e-9,
-    )
-    rounds = list(run)
+    rounds = ended("fedavg", federation, rounds=3, test=(inputs, targets), test_every=2, eta_l=1e-9).history
     assert [r.accuracy for r in rounds] == [None, pytest.approx(2 / 3), pytest.approx(2 / 3)]
     want = -np.mean([np.log(np.exp(a) / (np.exp(a) + np.exp(b))) for a, b in ((1, 0), (1, 0), (2, 3))])
     assert rounds[-1].test_loss == pytest.approx(want, rel=1e-6)
@@ -350,17 +338,10 @@ def test_a_forged_entry_is_refused_by_name_and_makes_none_but_our_records(tmp_pa
         tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
     made: list[tuple[str, Any]] = []
     for name, other in (("algorithm", 3), ("history", 3), ("rounds", "x"), ("federation", None), ("block", "x")):
-        made += [
-            (f".*{name}", {**content, name: other}),
-            (f".*{name}", {n: v for n, v in content.items() if n != name}),
-        ]
-    records = [
-        "os.system",
-        "subprocess.Popen",
-        "fedspec.wire.os.system",
-        "fedspec.arith.sqrt",
-        "fedspec_suite.cli.app.main",
-    ]
+        without = {n: v for n, v in content.items() if n != name}
+        made += [(f".*{name}", {**content, name: other}), (f".*{name}", without)]
+    records = ["os.system", "subprocess.Popen", "fedspec.wire.os.system", "fedspec.arith.sqrt"]
+    records.append("fedspec_suite.cli.app.main")
     hostile: list[Any] = [{"record": name, "fields": {"command": "touch hacked"}} for name in records]
     made += [("", {**content, "h": h}) for h in (*hostile, {"tensor": "999", "numpy": False})]
     for words, changed in made:
@@ -410,8 +391,8 @@ def test_a_run_that_is_killed_at_any_moment_is_resumed_bit_for_bit(tmp_path: Pat
     run = resume(file, federation)
     assert len(run.history) > 0
     list(run)
-    whole = simulate(row.id, quadratic(batch_size=3, way="looped")[0], plan=schedule(row), rounds=200, **hyper(row))
-    assert list(whole) == run.history
+    whole = ended(row.id, quadratic(batch_size=3, way="looped")[0], plan=schedule(row), rounds=200, **hyper(row))
+    assert whole.history == run.history
     assert torch.equal(run.x, whole.x)
     # What killed processes have left is removed; what somebody else has called so stays.
     (tmp_path / ".run.pt.mine").touch()
