@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.data import TensorDataset
 
-from fedspec.errors import PlanError, ShapeError
+from fedspec.errors import FedspecError, PlanError, ShapeError
 from fedspec_torch import (
     CheckpointError,
     DataError,
@@ -142,12 +142,6 @@ def asking(module: Any, z: Tensor) -> Tensor:
     return z
 
 
-@pytest.mark.filterwarnings("ignore:model. it is in its evaluation mode")
-def test_what_is_switched_off_is_trained() -> None:
-    stepped(nn.Sequential(nn.Linear(3, 2), nn.RReLU(), nn.Dropout(0.5)).eval())
-    stepped(nn.utils.parametrizations.spectral_norm(nn.Linear(3, 2)).eval())
-
-
 @pytest.mark.parametrize("way", GENERIC)
 @pytest.mark.parametrize(
     ("loss", "error", "words"),
@@ -180,91 +174,74 @@ class Given:
         return self.given
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "words"),
-    [
-        (lambda: stepped(lambda inputs: inputs), ModuleError, "model: got function; give a torch.nn.Module"),
-        (lambda: stepped(nn.LazyLinear(2)), ModuleError, r"the module \(LazyLinear\) has parameters without shapes"),
-        (lambda: stepped(nn.Linear(3, 2), "mse"), LossError, "loss: got 'mse'; give a function"),
-        (
-            lambda: stepped(nn.Linear(3, 2), nn.MSELoss),
-            LossError,
-            r"loss: got the class MSELoss; give an instance, MSELoss\(\)",
-        ),
-        pytest.param(
-            lambda: stepped(torch.compile(nn.Linear(3, 2))),
-            ModuleError,
-            "the result of torch.compile, .* give the module itself",
-            marks=pytest.mark.slow,
-        ),
-        (lambda: replace(run().federation, batch_size=2.5), PlanError, "batch_size: got 2.5"),
-        (lambda: run(plan=3), PlanError, r"plan: got 3; give cohorts"),
-        (lambda: run(rounds=1.5), PlanError, "rounds: got 1.5"),
-        (lambda: cohorts(2.5), PlanError, "cohort: got 2.5"),  # type: ignore[arg-type]
-        (lambda: cohorts("3"), PlanError, "cohort: got '3'"),  # type: ignore[arg-type]
-        (lambda: cohorts(3, steps=(3, 1)), PlanError, r"steps: got \(3, 1\); .* such as \(2, 8\)"),
-        (lambda: cohorts(3, steps=(0, 2)), PlanError, "steps: got 0"),
-        (lambda: arrivals(largest_delay=-1), PlanError, "largest_delay: got -1"),
-        (lambda: exchanges(steps=0), PlanError, "steps: got 0; a round has at least one local step"),
-        (lambda: exchanges(clusters=0), PlanError, "clusters: got 0"),
-        (lambda: exchanges(graph="torus"), PlanError, "graph: got 'torus'; known: ring, complete, star"),
-        (lambda: all_of(lambda x, y: (x.double(), y)), ModuleError, r"inputs .*float64 .*must have the same dtype"),
-        (lambda: all_of(lambda x, y: (x[:, :2], y)), ModuleError, r"inputs .* 2\) .*shapes cannot be multiplied"),
-        (lambda: all_of(lambda x, y: (x, y), lambda a, b, c: a.mean()), ModuleError, "missing 1 required positional"),
-        (lambda: all_of(lambda x, y: (x, x[:, :1]), F.mse_loss), ShapeError, "loss: Using a target size.*unsqueeze"),
-        (lambda: all_of(lambda x, y: (x, x[:, 0]), nn.MSELoss(), way="looped"), ShapeError, "other examples' targets"),
-        (lambda: stepped(nn.Linear(3, 2).half()), ModuleError, r"parameters of torch.float16.*model.float\(\)"),
-        (lambda: stepped(nn.Linear(3, 2, device="meta")), ModuleError, "on the device meta, which have no values"),
-        (
-            lambda: simulate("fedavg", nn.Linear(3, 2), plan=cohorts(2)),
-            ModuleError,
-            "federation: got Linear; make",
-        ),  # type: ignore[arg-type]
-        (
-            lambda: Federation(nn.Linear(3, 2), F.mse_loss, (p for p in data())),
-            ShapeError,
-            "got generator; give",
-        ),  # type: ignore[arg-type]
-        (lambda: made(6), PlanError, "examples: got 6; .* list every"),
-        (lambda: made((6, 0)), PlanError, r"examples\[1\]: got 0; leave out clients that have none"),
-        (lambda: made(()), PlanError, r"examples: got \(\)"),
-        (lambda: stepped(nn.Linear(3, 2), seed=1.5), PlanError, "seed: got 1.5"),
-        (lambda: cohorts(2, seed=-1), PlanError, "seed: got -1"),
-        (lambda: arrivals(seed="a"), PlanError, "seed: got 'a'"),  # type: ignore[arg-type]
-        (lambda: exchanges(seed=0.5), PlanError, "seed: got 0.5"),  # type: ignore[arg-type]
-        (lambda: exchanges(computing=2.5), PlanError, "computing: got 2.5; leave it out for everybody"),  # type: ignore[arg-type]
-        (lambda: cohorts(2, strategies="sgd"), PlanError, "strategies: got 'sgd'; give a list"),
-        (lambda: run(plan=cohorts(2, strategies=("sgd",))).step(), PlanError, "clients of fedavg have no strategies"),
-        (
-            lambda: run(plan=Given(())).step(),
-            PlanError,
-            r"round 0: got the events \(\); fedavg takes",
-        ),
-        (lambda: run(plan=Given(("a",))).step(), PlanError, "fedavg takes a tuple of one Plan"),
-        (lambda: run(block=2.5), PlanError, "block: got 2.5"),
-        (lambda: run(shards="2"), PlanError, "shards: got '2'"),
-        (lambda: run(test=data()[0][0]), ShapeError, "test is Tensor; give a tuple .inputs, targets.,"),
+def made(examples: Any) -> Federation:
+    return Federation(nn.Linear(3, 2), F.cross_entropy, lambda i: data()[i], examples=examples)
+
+
+REFUSED: dict[type[FedspecError], list[tuple[Callable[[], object], str]]] = {
+    ModuleError: [
+        (lambda: stepped(lambda inputs: inputs), "model: got function; give a torch.nn.Module"),
+        (lambda: stepped(nn.LazyLinear(2)), r"the module \(LazyLinear\) has parameters without shapes"),
+        (lambda: all_of(lambda x, y: (x.double(), y)), r"inputs .*float64 .*must have the same dtype"),
+        (lambda: all_of(lambda x, y: (x[:, :2], y)), r"inputs .* 2\) .*shapes cannot be multiplied"),
+        (lambda: all_of(lambda x, y: (x, y), lambda a, b, c: a.mean()), "missing 1 required positional"),
+        (lambda: stepped(nn.Linear(3, 2, device="meta")), "on the device meta, which have no values"),
+        (lambda: simulate("fedavg", nn.Linear(3, 2), plan=cohorts(2)), "federation: got Linear; make"),  # type: ignore[arg-type]
+        (lambda: run(test=(torch.ones(2, 9), torch.ones(2).long())).step(), "of the test examples"),
+    ],
+    LossError: [
+        (lambda: stepped(nn.Linear(3, 2), "mse"), "loss: got 'mse'; give a function"),
+        (lambda: stepped(nn.Linear(3, 2), nn.MSELoss), r"loss: got the class MSELoss; give an instance, MSELoss\(\)"),
+    ],
+    PlanError: [
+        (lambda: replace(run().federation, batch_size=2.5), "batch_size: got 2.5"),
+        (lambda: run(plan=3), r"plan: got 3; give cohorts"),
+        (lambda: run(rounds=1.5), "rounds: got 1.5"),
+        (lambda: cohorts(2.5), "cohort: got 2.5"),  # type: ignore[arg-type]
+        (lambda: cohorts("3"), "cohort: got '3'"),  # type: ignore[arg-type]
+        (lambda: cohorts(3, steps=(3, 1)), r"steps: got \(3, 1\); .* such as \(2, 8\)"),
+        (lambda: cohorts(3, steps=(0, 2)), "steps: got 0"),
+        (lambda: arrivals(largest_delay=-1), "largest_delay: got -1"),
+        (lambda: exchanges(steps=0), "steps: got 0; a round has at least one local step"),
+        (lambda: exchanges(clusters=0), "clusters: got 0"),
+        (lambda: exchanges(graph="torus"), "graph: got 'torus'; known: ring, complete, star"),
+        (lambda: made(6), "examples: got 6; .* list every"),
+        (lambda: made((6, 0)), r"examples\[1\]: got 0; leave out clients that have none"),
+        (lambda: made(()), r"examples: got \(\)"),
+        (lambda: stepped(nn.Linear(3, 2), seed=1.5), "seed: got 1.5"),
+        (lambda: cohorts(2, seed=-1), "seed: got -1"),
+        (lambda: arrivals(seed="a"), "seed: got 'a'"),  # type: ignore[arg-type]
+        (lambda: exchanges(seed=0.5), "seed: got 0.5"),  # type: ignore[arg-type]
+        (lambda: exchanges(computing=2.5), "computing: got 2.5; leave it out for everybody"),  # type: ignore[arg-type]
+        (lambda: cohorts(2, strategies="sgd"), "strategies: got 'sgd'; give a list"),
+        (lambda: run(plan=cohorts(2, strategies=("sgd",))).step(), "clients of fedavg have no strategies"),
+        (lambda: run(plan=Given(())).step(), r"round 0: got the events \(\); fedavg takes"),
+        (lambda: run(plan=Given(("a",))).step(), "fedavg takes a tuple of one Plan"),
+        (lambda: run(block=2.5), "block: got 2.5"),
+        (lambda: run(shards="2"), "shards: got '2'"),
+    ],
+    ShapeError: [
+        (lambda: all_of(lambda x, y: (x, x[:, :1]), F.mse_loss), "loss: Using a target size.*unsqueeze"),
+        (lambda: all_of(lambda x, y: (x, x[:, 0]), nn.MSELoss(), way="looped"), "other examples' targets"),
+        (lambda: Federation(nn.Linear(3, 2), F.mse_loss, (p for p in data())), "got generator; give"),  # type: ignore[arg-type]
+        (lambda: run(test=data()[0][0]), "test is Tensor; give a tuple .inputs, targets.,"),
         (
             lambda: run(test=([[1.0, 2.0, 3.0]], np.zeros(1, int))),
-            ShapeError,
             r"test has inputs of type list of list; give a tensor .* \(torch.as_tensor",
         ),
-        (lambda: run(test=(torch.ones(0, 3), torch.ones(0))), ShapeError, "test has no example; leave it out"),
-        (
-            lambda: run(test=(torch.ones(2, 3), torch.ones(3))),
-            ShapeError,
-            "first axis of each tensor counts examples",
-        ),
-        (lambda: run(test=(torch.ones(2, 9), torch.ones(2).long())).step(), ModuleError, "of the test examples"),
+        (lambda: run(test=(torch.ones(0, 3), torch.ones(0))), "test has no example; leave it out"),
+        (lambda: run(test=(torch.ones(2, 3), torch.ones(3))), "first axis of each tensor counts examples"),
     ],
+}
+"""By error: the call, and the words of the refusal."""
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"), [(call, error, words) for error, rows in REFUSED.items() for call, words in rows]
 )
 def test_what_does_not_fit_is_refused_by_name(call: Any, error: type, words: str) -> None:
     with pytest.raises(error, match=words):
         call()
-
-
-def made(examples: Any) -> Federation:
-    return Federation(nn.Linear(3, 2), F.cross_entropy, lambda i: data()[i], examples=examples)
 
 
 def test_a_run_is_not_saved_over_a_folder_nor_in_none(tmp_path: Path) -> None:

@@ -346,9 +346,8 @@ UNSTACKED: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize("cached", [False, True])
-@pytest.mark.parametrize("case", range(len(UNSTACKED)))
-def test_what_cannot_be_stacked_is_refused_with_client_and_example(case: int, cached: bool) -> None:
-    example, words = UNSTACKED[case]
+@pytest.mark.parametrize(("example", "words"), UNSTACKED)
+def test_what_cannot_be_stacked_is_refused_with_client_and_example(example: Any, words: str, cached: bool) -> None:
     with pytest.raises(ShapeError, match=f"data: {THERE} {words}"):
         federation(bad(example), cached=cached).pool.of([3])
 
@@ -358,71 +357,53 @@ def test_the_first_examples_are_looked_at_when_the_federation_is_made() -> None:
         federation(bad((torch.ones(4), 1), at=0))
 
 
-REFUSED: list[tuple[dict[str, Any], type[FedspecError], str]] = [
-    ({"data": [WHOLE, Stream()]}, ShapeError, "client 1 is Stream, whose examples can't be indexed.*map-style"),
-    ({"data": [WHOLE, Counted()]}, ShapeError, "client 1 is Counted, whose examples can't be indexed"),
-    ({"data": [WHOLE, DataLoader(Stream())]}, ShapeError, "client 1 is Stream, whose examples can't be indexed"),
-    ({"data": [WHOLE, iter([])]}, ShapeError, "client 1 is list_iterator, whose examples can't be indexed"),
-    ({"data": Stream()}, ShapeError, "data is Stream, whose examples can't be indexed"),
-    ({"data": Stream(), "parts": PARTS}, ShapeError, "data is Stream, whose examples can't be indexed"),
-    ({"data": [WHOLE, Rows([], [])]}, ShapeError, "client 1 has no example; leave it out"),
-    ({"data": [Rows([], [])]}, ShapeError, "client 0 has no example"),
-    ({"data": [WHOLE, PAIRS[0]]}, ShapeError, r"client 1 is a tuple of tensors.*TensorDataset\(inputs, targets\)"),
-    ({"data": [PAIRS[0], WHOLE]}, ShapeError, r"client 0 is a tuple of tensors.*TensorDataset\(inputs, targets\)"),
-    (
-        {"data": WHOLE},
-        ShapeError,
-        "data: got one TensorDataset; say which client has .*or give a list",
-    ),
-    ({"data": table()}, ShapeError, "data: got one Table; say which client has which examples, parts="),
-    ({"data": {"train": WHOLE}}, ShapeError, "data: got a dict with entries 'train'; give one of its entries"),
-    (
-        {"data": {"train": WHOLE}, "parts": PARTS},
-        ShapeError,
-        "data: got a dict with entries 'train'; give one of its entries",
-    ),
-    ({"data": DataLoader(WHOLE)}, ShapeError, "data: got one DataLoader; say which client has which examples, parts="),
-    ({"data": table(), "parts": PARTS}, ShapeError, r"client 0, example 3 has name of type str; .*leave name out"),
-    (
-        {"data": table(), "parts": PARTS, "keys": ("image", "label")},
-        ShapeError,
-        "client 0, example 3 has no entry 'image'; its entries are name, label, pixels",
-    ),
-    (
-        {"data": WHOLE, "parts": PARTS, "keys": ("x", "y")},
-        ShapeError,
-        "is a tuple, but keys=.* select entries of dicts",
-    ),
-    ({"data": WHOLE, "parts": PARTS, "keys": "xy"}, PlanError, "keys: got 'xy'; give two names"),
-    ({"data": PAIRS, "keys": ("x", "y")}, PlanError, "keys: given, but data isn't a Dataset"),
-    ({"data": PAIRS, "cached": True}, PlanError, "cached: given, but data isn't a Dataset"),
-    ({"data": PAIRS.__getitem__, "examples": (3,), "parts": PARTS}, PlanError, "parts: given, but data is a function"),
-    ({"data": WHOLE, "parts": PARTS, "examples": (3,) * 5}, PlanError, "examples: given, but data isn't a function"),
-    ({"data": PAIRS[0], "parts": PARTS}, ShapeError, r"data is a tuple of tensors.*TensorDataset\(inputs, targets\)"),
-    (
-        {"data": [WHOLE, WHOLE], "parts": PARTS},
-        ShapeError,
-        "data: got a list of Datasets, but parts= splits a",
-    ),
-    ({"data": WHOLE, "parts": []}, ShapeError, "parts: got no clients"),
-    ({"data": WHOLE, "parts": [0, 1]}, ShapeError, r"parts: client 0 has shape \(\); give a list of numbers"),
-    ({"data": WHOLE, "parts": 7}, ShapeError, "parts: got int; give one array"),
-    ({"data": WHOLE, "parts": [[0], []]}, ShapeError, "parts: client 1 has no example; leave it out"),
-    ({"data": WHOLE, "parts": [[0], [3, 40]]}, ShapeError, r"parts: client 1 has example 40; .*from 0 to 39"),
-    ({"data": WHOLE, "parts": [[0], [3, -1]]}, ShapeError, "parts: client 1 has example -1"),
-    (
-        {"data": WHOLE, "parts": [[7, 1], [2], [5, 7]]},
-        PlanError,
-        r"example 7 belongs to clients 0 and 2; give each example to one client.*Sub",
-    ),
-    (
-        {"data": WHOLE, "parts": [PARTS[1], [15, 3, 11]]},
-        PlanError,
-        "example 11 belongs to clients 0 and 1, and 1 more are of",
-    ),
-    ({"data": WHOLE, "parts": [[0.5]]}, ShapeError, "parts: client 0 has float64; .*whole numbers"),
-    ({"data": WHOLE, "parts": [np.ones(40, bool)]}, ShapeError, r"parts: client 0 has bool; .*flatnonzero"),
-]
+REFUSED: dict[type[FedspecError], list[tuple[dict[str, Any], str]]] = {
+    ShapeError: [
+        ({"data": [WHOLE, Stream()]}, "client 1 is Stream, whose examples can't be indexed.*map-style"),
+        ({"data": [WHOLE, Counted()]}, "client 1 is Counted, whose examples can't be indexed"),
+        ({"data": [WHOLE, DataLoader(Stream())]}, "client 1 is Stream, whose examples can't be indexed"),
+        ({"data": [WHOLE, iter([])]}, "client 1 is list_iterator, whose examples can't be indexed"),
+        ({"data": Stream()}, "data is Stream, whose examples can't be indexed"),
+        ({"data": Stream(), "parts": PARTS}, "data is Stream, whose examples can't be indexed"),
+        ({"data": [WHOLE, Rows([], [])]}, "client 1 has no example; leave it out"),
+        ({"data": [Rows([], [])]}, "client 0 has no example"),
+        ({"data": [WHOLE, PAIRS[0]]}, r"client 1 is a tuple of tensors.*TensorDataset\(inputs, targets\)"),
+        ({"data": [PAIRS[0], WHOLE]}, r"client 0 is a tuple of tensors.*TensorDataset\(inputs, targets\)"),
+        ({"data": WHOLE}, "data: got one TensorDataset; say which client has .*or give a list"),
+        ({"data": table()}, "data: got one Table; say which client has which examples, parts="),
+        ({"data": {"train": WHOLE}}, "data: got a dict with entries 'train'; give one of its entries"),
+        ({"data": {"train": WHOLE}, "parts": PARTS}, "data: got a dict with entries 'train'; give one of its entries"),
+        ({"data": DataLoader(WHOLE)}, "data: got one DataLoader; say which client has which examples, parts="),
+        ({"data": table(), "parts": PARTS}, r"client 0, example 3 has name of type str; .*leave name out"),
+        (
+            {"data": table(), "parts": PARTS, "keys": ("image", "label")},
+            "client 0, example 3 has no entry 'image'; its entries are name, label, pixels",
+        ),
+        ({"data": WHOLE, "parts": PARTS, "keys": ("x", "y")}, "is a tuple, but keys=.* select entries of dicts"),
+        ({"data": PAIRS[0], "parts": PARTS}, r"data is a tuple of tensors.*TensorDataset\(inputs, targets\)"),
+        ({"data": [WHOLE, WHOLE], "parts": PARTS}, "data: got a list of Datasets, but parts= splits a"),
+        ({"data": WHOLE, "parts": []}, "parts: got no clients"),
+        ({"data": WHOLE, "parts": [0, 1]}, r"parts: client 0 has shape \(\); give a list of numbers"),
+        ({"data": WHOLE, "parts": 7}, "parts: got int; give one array"),
+        ({"data": WHOLE, "parts": [[0], []]}, "parts: client 1 has no example; leave it out"),
+        ({"data": WHOLE, "parts": [[0], [3, 40]]}, r"parts: client 1 has example 40; .*from 0 to 39"),
+        ({"data": WHOLE, "parts": [[0], [3, -1]]}, "parts: client 1 has example -1"),
+        ({"data": WHOLE, "parts": [[0.5]]}, "parts: client 0 has float64; .*whole numbers"),
+        ({"data": WHOLE, "parts": [np.ones(40, bool)]}, r"parts: client 0 has bool; .*flatnonzero"),
+    ],
+    PlanError: [
+        ({"data": WHOLE, "parts": PARTS, "keys": "xy"}, "keys: got 'xy'; give two names"),
+        ({"data": PAIRS, "keys": ("x", "y")}, "keys: given, but data isn't a Dataset"),
+        ({"data": PAIRS, "cached": True}, "cached: given, but data isn't a Dataset"),
+        ({"data": PAIRS.__getitem__, "examples": (3,), "parts": PARTS}, "parts: given, but data is a function"),
+        ({"data": WHOLE, "parts": PARTS, "examples": (3,) * 5}, "examples: given, but data isn't a function"),
+        (
+            {"data": WHOLE, "parts": [[7, 1], [2], [5, 7]]},
+            r"example 7 belongs to clients 0 and 2; give each example to one client.*Sub",
+        ),
+        ({"data": WHOLE, "parts": [PARTS[1], [15, 3, 11]]}, "example 11 belongs to clients 0 and 1, and 1 more are of"),
+    ],
+}
 
 
 def test_examples_may_be_shared_on_purpose_and_drawn_with_replacement() -> None:
@@ -431,9 +412,10 @@ def test_examples_may_be_shared_on_purpose_and_drawn_with_replacement() -> None:
     assert federation(WHOLE, parts=[[7, 7, 1], [2]]).pool.examples == (3, 1)
 
 
-@pytest.mark.parametrize("case", range(len(REFUSED)))
-def test_what_is_no_federation_is_refused(case: int) -> None:
-    given, error, words = REFUSED[case]
+@pytest.mark.parametrize(
+    ("given", "error", "words"), [(given, error, words) for error, rows in REFUSED.items() for given, words in rows]
+)
+def test_what_is_no_federation_is_refused(given: dict[str, Any], error: type[FedspecError], words: str) -> None:
     with pytest.raises(error, match=words) as caught:
         federation(**given)
     # A sentence with what to do, behind a semicolon.
