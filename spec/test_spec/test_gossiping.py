@@ -206,15 +206,14 @@ def quarters(row: Algorithm) -> dict[str, float]:
     return {n: 1 if DOMAINS[n].domain is COUNT else 0.25 for n in row.numbers}
 
 
-def session(name: str, options: dict[str, str] | None = None) -> Any:
-    """Three clients, whatever the row."""
+def session(name: str, n: int = 3, coordinates: int | None = None, **options: str) -> Any:
+    """Some clients, whatever the row."""
     row = CATALOGUE[name]
     assert isinstance(row.run, Program)
-    x0 = np.zeros((3, 1)) if "peers" in row.run.takes else np.zeros(1)
-    problem = Quadratics(np.ones((3, 1, 1)), np.ones((3, 1)), np.ones(3))
-    numbers = quarters(row)
-    defaults = {**row.defaults(), **(options or {})}
-    return SUBJECT.start(Case(name, "trace", row.readings[0].name, defaults, "float64", {"w": x0}, numbers, problem))
+    x0 = np.zeros(coordinates or ((n, 1) if "peers" in row.run.takes else 1))
+    problem = Quadratics(np.ones((n, 1, 1)), np.ones((n, 1)), np.ones(n))
+    given = {**row.defaults(), **options}
+    return SUBJECT.start(Case(name, "trace", row.readings[0].name, given, "float64", {"w": x0}, quarters(row), problem))
 
 
 def plan_for(name: str, W: Array, senders: tuple[int, ...] = (0, 1, 2), **more: Any) -> Exchange:
@@ -260,11 +259,8 @@ def test_peers_have_no_server_and_all_compute(name: str) -> None:
         session(name).step(Exchange((0,), ((0, 1, 2),), topology.ring(3)))
     with pytest.raises(PlanError, match=r"computing\[0\]: got \(0, 1\) of 3 clients"):
         session(name).step(Exchange((), ((0, 1),), topology.ring(3)))
-    row, problem = CATALOGUE[name], Quadratics(np.ones((3, 1, 1)), np.ones((3, 1)), np.ones(3))
-    numbers = quarters(row)
-    case = Case(name, "trace", "", row.defaults(), "float64", {"w": np.zeros(4)}, numbers, problem)
     with pytest.raises(ShapeError, match="4 coordinates for 3 clients"):
-        SUBJECT.start(case)
+        session(name, coordinates=4)
 
 
 def test_clusters_that_cannot_be_run_are_refused() -> None:
@@ -279,19 +275,14 @@ def test_clusters_that_cannot_be_run_are_refused() -> None:
         session("cafga").step(plan_for("cafga", topology.ring(3), clusters=clusters))
     with pytest.raises(PlanError, match=r"clients of cluster \(0, 1\) are at \[1, 2\], but at \[0, 1\] in step 0"):
         order = {"senders": (0, 1, 2), "computing": ((0, 1, 2), (2, 0, 1)), "clusters": clusters}
-        session("cafga-a", {"sampling": "step"}).step(Exchange(mixing=W, **order))  # type: ignore[arg-type]
+        session("cafga-a", sampling="step").step(Exchange(mixing=W, **order))  # type: ignore[arg-type]
     assert issubclass(PlanError, FedspecError)
 
 
 def test_one_client_is_a_network_too() -> None:
     for row in ROWS:
-        problem = Quadratics(np.ones((1, 1, 1)), np.ones((1, 1)), np.ones(1))
-        assert isinstance(row.run, Program)
-        x0 = np.zeros((1, 1) if "peers" in row.run.takes else 1)
-        case = Case(row.id, "trace", "", row.defaults(), "float64", {"w": x0}, quarters(row), problem)
-        senders = () if "peers" in row.run.takes else (0,)
-        plan = Exchange(senders, ((0,),), np.ones((1, 1)))
-        assert float(np.ravel(SUBJECT.start(case).step(plan)["x"])[0]) > 0
+        plan = plan_for(row.id, np.ones((1, 1)), senders=(0,), computing=((0,),))
+        assert float(np.ravel(session(row.id, n=1).step(plan)["x"])[0]) > 0
 
 
 def test_adapted_hypers_keep_the_sampling() -> None:

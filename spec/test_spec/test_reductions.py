@@ -122,17 +122,8 @@ def test_the_restriction_is_needed(edge: Edge) -> None:
 def loosened(edge: Edge) -> Sequence[tuple[Edge, list[Offer]]]:
     """The edge without what it does to a scenario, and without what it asks of the options."""
     first = next(offers_of(edge))
-    plain = Edge(
-        id=edge.id,
-        source=edge.source,
-        target=edge.target,
-        when="",
-        cited="",
-        level=edge.level,
-        carry=edge.carry,
-        back=edge.back,
-        at=edge.at,
-    )
+    kept_by_plain = ("id", "source", "target", "level", "carry", "back", "at")
+    plain = Edge(**{n: getattr(edge, n) for n in kept_by_plain}, when="", cited="")
     others: list[Offer] = []
     for name, value in edge.options.items():
         for other in CATALOGUE[edge.source].options[name]:
