@@ -65,37 +65,29 @@ def same(got: Any, want: Any) -> None:
         np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=1e-12, atol=1e-12)
 
 
+OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b / 4,
+    "max": maximum,
+    "min": minimum,
+    "half": lambda a, b: a / 2,
+    "root": lambda a, b: sqrt(a**2 + 1),
+    "square": lambda a, b: a**2 / 8,
+    "neg": lambda a, b: -a,
+}
+"""Operators that no number of their arguments breaks; a second operand may be a number."""
+
+
 def drawn(seed: int) -> Callable[[Any, Any], Any]:
     """A text drawn at random: vectors that change from step to step, and whichever of them are returned."""
     rng = random.Random(seed)
     pool = ["y", "g", "x", "c", "c_i", "u", "v", "last"]
-    # Operators that no number of their arguments breaks; a second operand may be a number.
-    operators = ["+", "-", "*", "max", "min", "half", "root", "square", "neg"]
     lines = [
-        (rng.choice(operators), rng.choice(pool), rng.choice([*pool, 0.5, -0.25])) for _ in range(rng.randint(1, 6))
+        (rng.choice([*OPERATORS]), rng.choice(pool), rng.choice([*pool, 0.5, -0.25])) for _ in range(rng.randint(1, 6))
     ]
     targets = [rng.choice(["u", "v", "t"]) for _ in lines]
     out = [rng.choice(["y", "u", "v", "x", "c_i", "last", "g"]) for _ in range(rng.randint(1, 3))]
-
-    def value(kind: str, a: Any, b: Any) -> Any:
-        match kind:
-            case "+":
-                return a + b
-            case "-":
-                return a - b
-            case "*":
-                return a * b / 4
-            case "max":
-                return maximum(a, b)
-            case "min":
-                return minimum(a, b)
-            case "half":
-                return a / 2
-            case "root":
-                return sqrt(a**2 + 1)
-            case "square":
-                return a**2 / 8
-        return -a
 
     def text(c: Any, c_i: Any) -> Any:
         def client(i: Any, x: Any, gradient: Any, tau: int) -> Any:
@@ -104,7 +96,7 @@ def drawn(seed: int) -> Callable[[Any, Any], Any]:
             for k in range(tau):
                 now["g"] = 1.0 * gradient(k, now["y"])
                 for (kind, a, b), target in zip(lines, targets, strict=True):
-                    now[target] = value(kind, now[a], now[b] if isinstance(b, str) else b)
+                    now[target] = OPERATORS[kind](now[a], now[b] if isinstance(b, str) else b)
                 now["last"], now["y"] = now["y"], now["y"] - 0.125 * (now["g"] + now["u"] / (k + 2)) + now["t"] / 16
             return tuple(now[name] + 0 for name in out) if len(out) > 1 else now[out[0]] - x
 

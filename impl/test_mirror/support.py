@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from torch import Tensor, nn
 from fedspec.catalogue import Algorithm, Program
 from fedspec.params import layers
 from fedspec.readings import choice
-from fedspec_torch import Federation, cohorts, simulate
+from fedspec_torch import Federation, cohorts, resume, simulate
 from fedspec_torch.local.blocks import Block
 from fedspec_torch.local.solvers import InPlace, Step
 from fedspec_torch.run.rounds import run_step
@@ -114,6 +115,19 @@ def ended(algorithm: Any, federation: Federation, **more: Any) -> Any:
     run = simulate(algorithm, federation, **{"plan": cohorts(None), "rounds": 2, **more})
     list(run)
     return run
+
+
+def resumed(begun: Callable[[], Any], file: Path, again: Federation, rounds: int = 1, **more: Any) -> tuple[Any, Any]:
+    """A whole run, and one that was saved after some rounds and went on: to the same model, bit for bit."""
+    whole, part = begun(), begun()
+    list(whole)
+    for _ in range(rounds):
+        part.step()
+    part.save(file)
+    later = resume(file, again, **more)
+    list(later)
+    assert torch.equal(later.x, whole.x)
+    return whole, later
 
 
 def by_id(algorithm: Algorithm) -> str:

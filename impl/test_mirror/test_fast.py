@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -74,42 +75,34 @@ def test_servers_in_place_are_the_text(name: str, h: Any, dtype: torch.dtype, mo
 def test_a_run_hands_out_models_of_their_own(name: str) -> None:
     row = find(name)
     run = simulate(name, quadratic()[0], plan=cohorts(3), rounds=4, **hyper(row))
-    seen = []
-    for _ in run:
-        seen.append((run.x, run.x.clone()))
+    seen = [(run.x, run.x.clone()) for _ in run]
     assert all(torch.equal(x, then) for x, then in seen)
     assert not torch.equal(seen[1][0], seen[2][0])
 
 
-def graph(name: str, n: int) -> Any:
-    rng = np.random.default_rng(5)
-    order = rng.permutation(n)
-    match name:
-        case "ring":
-            return ring(n)
-        case "ring in another order":
-            return ring(n)[np.ix_(order, order)]
-        case "star":
-            return metropolis(n, [(0, i) for i in range(1, n)])
-        case "alone":
-            return np.eye(n)
-        case "two rings":
-            return clustered([ring(n // 2), ring(n - n // 2)])
-        case "one way":
-            return 0.75 * np.eye(n) + 0.25 * np.roll(np.eye(n), 1, axis=1)
-        case "without oneself":
-            return 0.25 * np.roll(np.eye(n), 2, axis=1) + 0.75 * np.roll(np.eye(n), -1, axis=1)
-    return np.full((n, n), 1 / n)
+def turned(n: int) -> Any:
+    order = np.random.default_rng(5).permutation(n)
+    return ring(n)[np.ix_(order, order)]
 
 
-@pytest.mark.parametrize(
-    "name", ["ring", "ring in another order", "star", "alone", "complete", "two rings", "one way", "without oneself"]
-)
+GRAPHS: dict[str, Callable[[int], Any]] = {
+    "ring": ring,
+    "ring in another order": turned,
+    "star": lambda n: metropolis(n, [(0, i) for i in range(1, n)]),
+    "alone": np.eye,
+    "complete": lambda n: np.full((n, n), 1 / n),
+    "two rings": lambda n: clustered([ring(n // 2), ring(n - n // 2)]),
+    "one way": lambda n: 0.75 * np.eye(n) + 0.25 * np.roll(np.eye(n), 1, axis=1),
+    "without oneself": lambda n: 0.25 * np.roll(np.eye(n), 2, axis=1) + 0.75 * np.roll(np.eye(n), -1, axis=1),
+}
+
+
+@pytest.mark.parametrize("name", GRAPHS)
 @pytest.mark.parametrize("n", [3, 16, 29])
 def test_links_are_the_product(name: str, n: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fast_gossip, "COLUMNS", 4)
     monkeypatch.setattr(fast_gossip, "CACHED", 4 * 8 * n)
-    W = torch.tensor(graph(name, n))
+    W = torch.tensor(GRAPHS[name](n))
     X = torch.tensor(dyadic(1, n, 11))
     found = links(Exchange((), ((),), W), n)  # type: ignore[arg-type]
     before, product = X.clone(), (W @ X).numpy()

@@ -204,9 +204,8 @@ REFUSED: list[tuple[Callable[[], Any], type[FedspecError], str]] = [
 ]
 
 
-@pytest.mark.parametrize("case", range(len(REFUSED)))
-def test_what_cannot_be_is_refused(case: int) -> None:
-    call, error, words = REFUSED[case]
+@pytest.mark.parametrize(("call", "error", "words"), REFUSED)
+def test_what_cannot_be_is_refused(call: Callable[[], Any], error: type[FedspecError], words: str) -> None:
     with pytest.raises(error, match=words):
         call()
 

@@ -13,7 +13,7 @@ import pytest
 import torch
 from test_mirror import support
 from test_mirror.federations import TRAINABLE, hyper, quadratic, schedule, specified
-from test_mirror.support import HYPER, classes, ended
+from test_mirror.support import HYPER, classes, ended, resumed
 from torch import nn
 from torch.optim import lr_scheduler as torchs
 
@@ -164,14 +164,8 @@ def test_a_saved_run_goes_on_bit_for_bit_with_the_same_rates_and_no_others(rate:
             "scaffold", chain("stacked"), plan=cohorts(3, steps=2), rounds=6, rates={"eta_l": rate}, eta=1.0
         )
 
-    whole, part, file = begun(), begun(), tmp_path / "run"
-    list(whole)
-    for _ in range(3):
-        part.step()
-    part.save(file)
-    again = resume(file, chain("stacked"), rates={"eta_l": rate})
-    list(again)
-    assert torch.equal(again.x, whole.x)
+    file = tmp_path / "run"
+    resumed(begun, file, chain("stacked"), 3, rates={"eta_l": rate})
     for others, words in (
         (None, "eta_l was by round, but rates now gives none"),
         ({"eta_l": lambda r: 0.9 * cosine(r)}, r"eta_l was \S+ in round 0.*, but rates now gives \S+; resume with"),

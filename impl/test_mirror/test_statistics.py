@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from test_mirror.support import ended
+from test_mirror.support import ended, resumed
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -117,12 +117,7 @@ def test_a_resumed_run_goes_on_with_them(reading: str, tmp_path: Path) -> None:
         more: dict[str, Any] = dict(plan=cohorts(2, steps=2, seed=1), rounds=5, eta_l=0.2, eta=1.0)
         return simulate("fedavg", federation(statistics=reading), **more)
 
-    whole, part = begun(), begun()
-    list(whole)
-    part.step(), part.step(), part.step()
-    part.save(tmp_path / "run.pt")
-    again = resume(tmp_path / "run.pt", federation(statistics=reading))
-    list(again)
+    whole, again = resumed(begun, tmp_path / "run.pt", federation(statistics=reading), 3)
     one, other = (run.module().state_dict() for run in (whole, again))
     assert all(torch.equal(one[name], other[name]) for name in one)
     if reading == "kept":
