@@ -166,26 +166,19 @@ PICTURES: list[tuple[nn.Module, ...]] = [
 ]
 
 
-def recurrent(part: nn.Module) -> Callable[[], nn.Module]:
-    """The last output of a recurrence over six steps of two numbers."""
-    return lambda: Around(
-        lambda self, x: self.head(self.part(x.mT)[0][:, -1]), part=deepcopy(part), head=nn.Linear(4, 3)
+def over_steps(call: Callable[[Any, Tensor], Tensor], width: int) -> Callable[[nn.Module], Callable[[], nn.Module]]:
+    """From a part to a linear layer on what is called with the part and six steps of two numbers."""
+    return lambda part: (
+        lambda: Around(lambda self, x: self.head(call(self.part, x.mT)), part=deepcopy(part), head=nn.Linear(width, 3))
     )
 
 
-def attention() -> nn.Module:
-    """Attention of six steps to each other."""
-    part = nn.MultiheadAttention(2, 1, batch_first=True)
-    return Around(
-        lambda self, x: self.head(self.part(x.mT, x.mT, x.mT)[0].flatten(1)), part=part, head=nn.Linear(12, 3)
-    )
-
-
-def encoder(layer: nn.Module) -> Callable[[], nn.Module]:
-    """Encoder of six steps of two numbers."""
-    return lambda: Around(
-        lambda self, x: self.head(self.part(x.mT).flatten(1)), part=deepcopy(layer), head=nn.Linear(12, 3)
-    )
+recurrent = over_steps(lambda part, steps: part(steps)[0][:, -1], 4)
+"""The last output of a recurrence."""
+attention = over_steps(lambda part, steps: part(steps, steps, steps)[0].flatten(1), 12)
+"""Attention of steps to each other."""
+encoder = over_steps(lambda part, steps: part(steps).flatten(1), 12)
+"""Encoder of steps."""
 
 
 def normed(norm: Callable[..., nn.Module], **more: Any) -> Callable[[], nn.Module]:
@@ -274,7 +267,7 @@ LAYERS: dict[str, Kind] = {
     "LSTM, both ways": Kind(recurrent(nn.LSTM(2, 2, 2, batch_first=True, bidirectional=True)), inputs=lines),
     "GRU": Kind(recurrent(nn.GRU(2, 4, 2, batch_first=True)), inputs=lines),
     "RNN": Kind(recurrent(nn.RNN(2, 4, batch_first=True)), inputs=lines),
-    "MultiheadAttention": Kind(attention, inputs=lines),
+    "MultiheadAttention": Kind(attention(nn.MultiheadAttention(2, 1, batch_first=True)), inputs=lines),
     "TransformerEncoderLayer": Kind(encoder(nn.TransformerEncoderLayer(2, 1, 4, 0.0, batch_first=True)), inputs=lines),
     "TransformerEncoderLayer that drops": Kind(
         encoder(nn.TransformerEncoderLayer(2, 1, 4, batch_first=True)), inputs=lines

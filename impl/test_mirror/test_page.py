@@ -19,34 +19,32 @@ BLOCKS = {
 }
 
 
-def test_the_python_of_the_page_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Runs a block of a page in a folder of its own, and returns its names and the words of each line printed."""
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
-    (block,) = BLOCKS["simulate.md"]
-    exec(compile(block, "simulate.md", "exec"), names)
-    rounds = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert len(rounds) == 30 and float(rounds[-1][2]) > float(rounds[0][2])
+
+    def run(page: str, number: int = 0) -> tuple[dict[str, Any], list[list[str]]]:
+        names: dict[str, Any] = {}
+        exec(compile(BLOCKS[page][number], page, "exec"), names)
+        return names, [line.split() for line in capsys.readouterr().out.splitlines()]
+
+    return run
+
+
+def test_the_python_of_the_page_runs(shown: Any) -> None:
+    names, rounds = shown("simulate.md")
+    assert len(rounds) == 30 and float(rounds[-1][2]) > float(rounds[0][2]) and len(BLOCKS["simulate.md"]) == 1
     run, again = names["run"], names["again"]
-    assert [r.loss for r in again.history][:10] == [r.loss for r in run.history][:10]  # type: ignore[attr-defined]
-    assert len(again.history) == 30  # type: ignore[attr-defined]
+    assert [r.loss for r in again.history][:10] == [r.loss for r in run.history][:10]
+    assert len(again.history) == 30
 
 
-def test_the_python_about_datasets_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    exec(compile(BLOCKS["own-data.md"][0], "own-data.md", "exec"), {})
-    rounds = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert len(rounds) == 20 and float(rounds[-1][2]) > max(0.6, float(rounds[0][2]))
-    assert (tmp_path / "split.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_the_python_about_batches_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    exec(compile(BLOCKS["own-data.md"][1], "own-data.md", "exec"), {})
-    rounds = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert len(rounds) == 60 and float(rounds[-1][2]) > max(0.8, float(rounds[0][2]))
+@pytest.mark.parametrize(("block", "many", "least"), [(0, 20, 0.6), (1, 60, 0.8)], ids=["datasets", "batches"])
+def test_the_python_about_own_data_runs(block: int, many: int, least: float, shown: Any, tmp_path: Path) -> None:
+    _, rounds = shown("own-data.md", block)
+    assert len(rounds) == many and float(rounds[-1][2]) > max(least, float(rounds[0][2]))
+    assert block or (tmp_path / "split.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.slow

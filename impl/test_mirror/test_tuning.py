@@ -160,10 +160,8 @@ def test_nobody_trains_on_what_is_held_out_and_nothing_is_lost(split: Any) -> No
         assert torch.equal(apart.federation.x0, federation.x0)
         seen.append((trained, held))
     assert all(one == seen[0] for one in seen)
-    assert (
-        split(marked(clients, each), 0.25, 4).examples[0].tolist()
-        != split(marked(clients, each), 0.25, 3).examples[0].tolist()
-    )
+    one, other = (split(marked(clients, each), 0.25, seed).examples[0].tolist() for seed in (3, 4))
+    assert one != other
 
 
 @pytest.mark.parametrize(
@@ -217,21 +215,13 @@ def test_accuracy_is_the_larger_the_better_and_options_are_tried_too() -> None:
     inputs = torch.randn(400, 4)
     data = [(inputs[i * 16 : i * 16 + 16], (inputs[i * 16 : i * 16 + 16, 0] > 0).long()) for i in range(25)]
     federation = Federation(nn.Linear(4, 2), nn.functional.cross_entropy, data, way="looped")
-    found = tune(
-        "fedavg",
-        federation,
-        plan=cohorts(5),
-        rounds=10,
-        grid={"weights": ["uniform", "examples"], "eta_l": [1e-4, 0.5]},
-        by="accuracy",
-    )
+    grid = {"weights": ["uniform", "examples"], "eta_l": [1e-4, 0.5]}
+    found = tune("fedavg", federation, plan=cohorts(5), rounds=10, grid=grid, by="accuracy")
     scores = {(t.settings["weights"], t.settings["eta_l"]): t.score or 0.0 for t in found.trials}
     assert len(scores) == 4 and found.choice["eta_l"] == 0.5
     # Of clients that are equally large both weights are the same, and the first is chosen.
-    assert (
-        scores["uniform", 0.5] == scores["examples", 0.5] == max(scores.values())
-        and found.choice["weights"] == "uniform"
-    )
+    assert scores["uniform", 0.5] == scores["examples", 0.5] == max(scores.values())
+    assert found.choice["weights"] == "uniform"
     assert found.at_edge == ("eta_l",)
     with pytest.raises(PlanError, match="the targets aren't classes"):
         tune("fedavg", slope(ONES), plan=cohorts(3), rounds=1, grid={"eta_l": [0.5]}, by="accuracy")
@@ -253,10 +243,8 @@ def test_what_was_tried_is_kept_and_not_tried_again(tmp_path: Path) -> None:
         tune("fedavg", federation, **asked, save=file, on_round=stop)
     assert [t["settings"] for t in json.loads(file.read_text())["trials"]] == [{"eta_l": 0.05}]
     rounds.clear()
-    assert (
-        tune("fedavg", federation, **asked, save=file, resume=file, on_round=lambda r, _: rounds.append(r.h.eta_l))
-        == whole
-    )
+    asked["on_round"] = lambda run, done: rounds.append(run.h.eta_l)
+    assert tune("fedavg", federation, **asked, save=file, resume=file) == whole
     assert sorted({*rounds}) == [0.5, 1.5] and len(rounds) == 10
     others: list[dict[str, Any]] = [{"rounds": 6}, {"grid": {"eta_l": [0.05]}}, {"seed": 1}, {"seeds": 2}, {"eta": 0.5}]
     for change in (*others, {"plan": cohorts(4)}):
