@@ -296,6 +296,7 @@ def test_what_is_refused() -> None:
     refused(lambda: lamb(phi="clip"), ParameterError, "phi_m, phi_M: not given; FedLamb needs them under phi=clip")
     for changes, match in (
         ({"exponent": "local", "bias_correction": "none"}, "nothing is divided"),
+        ({"exponent": "local", "memory": "reset"}, "exponent: got local, .* no part under memory=reset"),
         ({"sent": "corrected", "bias_correction": "in-place"}, "divided by .* twice"),
     ):
         refused(lambda c=changes: lamb(**c), ParameterError, match)  # type: ignore[misc]
