@@ -1,4 +1,4 @@
-"""Helpers of the tests of control variates and of FedNova's other forms: runs of an algorithm round by round."""
+"""Runs of an algorithm round by round on given clients, and clients whose batches have their own gradients."""
 
 from __future__ import annotations
 

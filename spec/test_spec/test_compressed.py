@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 import sympy
 import torch
+from test_spec.control_runs import Run
 from test_spec.exact import vec
 
-from fedspec.algorithms import ef21, fedcams, fedpaq
+from fedspec.algorithms import fedpaq
 from fedspec.arith import keep_largest
 from fedspec.client.compress import scaled_sign, top_k
 from fedspec.client.quantise import quantise, quantise_by_largest
 from fedspec.errors import PlanError
 from fedspec.plan import Plan, Setup
 from fedspec.problems.quadratic import constant
-from fedspec.readings import Compressor, FirstMessage
 
 
 def test_two_rounds_of_fedcams_with_one_client_that_sits_out() -> None:
@@ -30,16 +30,15 @@ def test_two_rounds_of_fedcams_with_one_client_that_sits_out() -> None:
     Client 1 changes by (-1, -1) and sends the first. Delta = (1, 0), m = (1/2, 0), x = 2 m / 4. Then client 0 alone:
     the second of (3, 2) + (0, 2) is the larger. m = (1/4, 2), v = (1/4, 8). Client 1 owes (0, -1) still.
     """
-    h = fedcams.FedCams(eta_l=F(1), eta=F(2), beta1=F(1, 2), beta2=F(1, 2), eps=F(16), kept=1)
-    clients = [constant(vec(-3, -2)), constant(vec(1, 1))]
-    state = fedcams.init(h, vec(0, 0), Setup((1, 9), {"w": (2,)}))
-    state, shown = fedcams.step(h, state, clients, Plan((0, 1), (1, 1), (1, 9)))
+    h = {"eta_l": F(1), "eta": F(2), "beta1": F(1, 2), "beta2": F(1, 2), "eps": F(16), "kept": 1}
+    run = Run("fedcams", h, [constant(vec(-3, -2)), constant(vec(1, 1))], (1, 9), vec(0, 0))
+    shown = run.round((1, 1))
     assert list(shown["delta"]) == [1, 0] and shown["e_i"].tolist() == [[0, 2], [0, -1]]
-    assert list(state.x) == [F(1, 4), 0] and list(shown["v_hat"]) == [16, 16]
-    state, shown = fedcams.step(h, state, clients, Plan((0,), (1,), (1,)))
+    assert list(run.x) == [F(1, 4), 0] and list(shown["v_hat"]) == [16, 16]
+    shown = run.round((1,))
     assert list(shown["delta"]) == [0, 4] and shown["e_i"].tolist() == [[3, 0]]
-    assert state.e_i.tolist() == [[3, 0], [0, -1]]
-    assert list(shown["v"]) == [F(1, 4), 8] and list(state.x) == [F(3, 8), 1]
+    assert run.state.e_i.tolist() == [[3, 0], [0, -1]]
+    assert list(shown["v"]) == [F(1, 4), 8] and list(run.x) == [F(3, 8), 1]
 
 
 def test_of_equal_sizes_the_first_are_kept_in_every_arithmetic() -> None:
@@ -155,18 +154,14 @@ def test_draws_of_fedpaq_are_asked_for() -> None:
         Plan((0, 1), (1, 1), (1, 1), draws=((0.5, 0.5),))
 
 
-def all_of(n: int, steps: int = 1) -> Plan:
-    return Plan(tuple(range(n)), (steps,) * n, (1,) * n)
-
-
 def test_the_first_message_of_ef21_is_whole_or_compressed() -> None:
-    for first, want in ((FirstMessage.WHOLE, [3, 1]), (FirstMessage.COMPRESSED, [3, 0])):
-        h = ef21.Ef21(eta=F(1), kept=1, first=first)
-        _, shown = ef21.step(h, ef21.init(h, vec(0, 0), Setup((1,), {"w": (2,)})), [constant(vec(3, 1))], all_of(1))
-        assert list(shown["c_i"][0]) == want
-    h = ef21.Ef21(eta=F(1), compressor=Compressor.SCALED_SIGN, first=FirstMessage.COMPRESSED)
-    _, shown = ef21.step(h, ef21.init(h, vec(0, 0), Setup((1,), {"w": (2,)})), [constant(vec(3, -1))], all_of(1))
-    assert list(shown["c_i"][0]) == [2, -2]
+    for more, g, want in (
+        ({"kept": 1, "first": "whole"}, vec(3, 1), [3, 1]),
+        ({"kept": 1, "first": "compressed"}, vec(3, 1), [3, 0]),
+        ({"compressor": "scaled-sign", "first": "compressed"}, vec(3, -1), [2, -2]),
+    ):
+        run = Run("ef21", {"eta": F(1), **more}, [constant(g)], (1,), vec(0, 0))
+        assert list(run.round((1,))["c_i"][0]) == want
 
 
 def printed(x: list[F], gradients: Sequence[Callable[[list[F]], list[F]]], gamma: F, rounds: int) -> list[list[F]]:
@@ -195,22 +190,16 @@ def test_without_an_option_ef21_is_its_printed_box() -> None:
         return lambda x: [a * (v - p) for a, v, p in zip(slopes[i], x, places[i], strict=True)]
 
     want = printed([F(5), F(-7)], [gradient(0), gradient(1)], F(1, 8), 8)
-    h, state = ef21.Ef21(eta=F(1, 8), kept=1), None
     clients = [partial(lambda f, k, x: vec(*f([*x])), gradient(i)) for i in range(2)]
-    for model in want:
-        state = state or ef21.init(h, vec(5, -7), Setup((1, 1), {"w": (2,)}))
-        state, _ = ef21.step(h, state, clients, all_of(2))
-        assert [*state.x] == model
-    whole = ef21.Ef21(eta=F(1, 8), kept=1, first=FirstMessage.WHOLE)
-    first, _ = ef21.step(whole, ef21.init(h, vec(5, -7), Setup((1, 1), {"w": (2,)})), clients, all_of(2))
-    assert [*first.x] != want[0]
+    run = Run("ef21", {"eta": F(1, 8), "kept": 1}, clients, (1, 1), vec(5, -7))
+    assert [[*run.rounds([(1, 1)])] for _ in want] == want
+    whole = Run("ef21", {"eta": F(1, 8), "kept": 1, "first": "whole"}, clients, (1, 1), vec(5, -7))
+    assert [*whole.rounds([(1, 1)])] != want[0]
 
 
 def test_a_round_of_ef21_has_one_gradient_of_everybody() -> None:
-    h = ef21.Ef21(eta=1.0, kept=1)
-    start = ef21.init(h, np.zeros(2), Setup((1, 1), {"w": (2,)}))
-    clients = [constant(np.ones(2))] * 2
+    run = Run("ef21", {"eta": 1.0, "kept": 1}, [constant(np.ones(2))] * 2, (1, 1), np.zeros(2))
     with pytest.raises(PlanError, match=r"steps: got \(2, 2\); this algorithm takes one gradient of each client"):
-        ef21.step(h, start, clients, all_of(2, 2))
+        run.round((2, 2))
     with pytest.raises(PlanError, match=r"clients \[1\] are missing"):
-        ef21.step(h, start, clients, all_of(1))
+        run.round((1,))

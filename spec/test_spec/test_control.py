@@ -10,7 +10,7 @@ import pytest
 from test_spec.control_runs import Run, line
 from test_spec.exact import vec
 
-from fedspec.algorithms import mifa, scaffnew
+from fedspec.algorithms import mifa
 from fedspec.errors import ParameterError, PlanError
 from fedspec.plan import Plan, Setup
 from fedspec.problems.quadratic import QuadraticClients, constant
@@ -129,19 +129,11 @@ def test_fedpd_refuses_who_is_missing_and_a_pull_of_nothing() -> None:
         Run("fedpd", {"eta_l": F(1, 4), "mu": F(3)}, line(4, -2).clients, (1, 1), vec(7)).round({0: 1})
 
 
-def all_of(n: int, steps: int = 1) -> Plan:
-    return Plan(tuple(range(n)), (steps,) * n, tuple(range(1, n + 1)))
-
-
-def problem(n: int = 4, d: int = 3) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(5)
-    A = rng.normal(size=(n, d, d))
-    return A @ A.swapaxes(1, 2) / d + np.eye(d) / 4, rng.normal(size=(n, d))
-
-
 def test_rounds_of_scaffnew_are_what_coins_make_of_single_steps() -> None:
     """The source's loop: every client steps, then all average if the coin says 1, and h_i moves by what that did."""
-    H, e = problem()
+    rng = np.random.default_rng(5)
+    A, e = rng.normal(size=(4, 3, 3)), rng.normal(size=(4, 3))
+    H = A @ A.swapaxes(1, 2) / 3 + np.eye(3) / 4
     coins, p, rate = np.random.default_rng(6).random(60) < 0.3, 0.3, 0.1
     coins[-1] = True
     X, kept, path, lengths, since = np.zeros((4, 3)), np.zeros((4, 3)), [], [], 0
@@ -153,21 +145,18 @@ def test_rounds_of_scaffnew_are_what_coins_make_of_single_steps() -> None:
             path.append(X[0])
             lengths.append(since)
             since = 0
-    h = scaffnew.Scaffnew(eta_l=rate, chance=p)
-    state = scaffnew.init(h, np.zeros(3), Setup((1, 2, 3, 4), {"w": (3,)}))
+    run = Run("scaffnew", {"eta_l": rate, "chance": p}, QuadraticClients(H, e).clients, (1, 2, 3, 4), np.zeros(3))
     for tau, want in zip(lengths, path, strict=True):
-        state, _ = scaffnew.step(h, state, QuadraticClients(H, e).clients, all_of(4, tau))
-        assert np.abs(state.x - want).max() < 1e-12
-    assert np.abs(state.h_i - kept).max() < 1e-11
+        assert np.abs(run.rounds([(tau,) * 4]) - want).max() < 1e-12
+    assert np.abs(run.state.h_i - kept).max() < 1e-11
 
 
 def test_clients_of_scaffnew_share_their_coins() -> None:
-    h, clients = scaffnew.Scaffnew(eta_l=1.0, chance=0.5), [constant(np.ones(1))] * 2
-    start = scaffnew.init(h, np.zeros(1), Setup((1, 1), {"w": (1,)}))
+    run = Run("scaffnew", {"eta_l": 1.0, "chance": 0.5}, [constant(np.ones(1))] * 2, (1, 1), np.zeros(1))
     with pytest.raises(PlanError, match=r"steps: got \(1, 2\); clients share their coins"):
-        scaffnew.step(h, start, clients, Plan((0, 1), (1, 2), (1, 1)))
+        run.round((1, 2))
     with pytest.raises(PlanError, match=r"clients \[0\] are missing"):
-        scaffnew.step(h, start, clients, Plan((1,), (1,), (1,)))
+        run.round({1: 1})
 
 
 GRADIENTS = [vec(1, -2), vec(3, F(1, 2)), vec(-5, 4)]
