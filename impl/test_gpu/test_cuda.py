@@ -19,6 +19,7 @@ import torch
 from test_mirror import fused_cases
 from test_mirror.federations import TRAINABLE, hyper, quadratic, schedule
 from test_mirror.fused_cases import CASES, RUNS
+from test_mirror.support import ended
 from torch import nn
 
 from fedspec_torch import Federation, cohorts, resume, simulate
@@ -111,9 +112,8 @@ def test_recorded_runs_are_those_step_by_step(algorithm: str) -> None:
         if way is None:
             fed.ways._agreed.add("layered")
             fed.choices.update({size: Choice("layered", "told", "in place") for size in range(1, 5)})
-        list(simulate(row.id, fed, plan=cohorts(4, steps=3), rounds=5, **hyper(row)))
-        run = simulate(row.id, fed, plan=cohorts(4, steps=3), rounds=5, **hyper(row))
-        ends.append(([r.loss for r in run], run.x))
+        *_, run = (ended(row.id, fed, plan=cohorts(4, steps=3), rounds=5, **hyper(row)) for _ in range(2))
+        ends.append(([r.loss for r in run.history], run.x))
         known = fed.network.recordings(fed.x0[None]).known.values()
         assert any(isinstance(found, Recording) for found in known) == (way is None and DEVICE != "cpu"), known
     np.testing.assert_allclose(ends[0][0], ends[1][0], rtol=1e-12)
@@ -175,33 +175,21 @@ def test_runs_of_every_algorithm_as_on_the_cpu(row: Any, way: str) -> None:
     ends = []
     for device in (DEVICE, "cpu"):
         fed = on(quadratic(batch_size=3, way=way)[0], device)
-        run = simulate(row.id, fed, plan=schedule(row), rounds=2, **hyper(row))
-        told = list(run)
-        ends.append((run.x, [r.loss for r in told]))
-    (ours, losses), (theirs, others) = ends
-    assert_near(ours, theirs, 1e-9)
-    np.testing.assert_allclose(losses, others, rtol=1e-9)
+        ends.append(ended(row.id, fed, plan=schedule(row), **hyper(row)))
+    assert_near(*(run.x for run in ends), 1e-9)
+    np.testing.assert_allclose(*([r.loss for r in run.history] for run in ends), rtol=1e-9)
 
 
 @pytest.mark.parametrize("algorithm", ["fedavg", "scaffold", "fed-lamb", "fedada2", "afga", "cc-fedams"])
 def test_runs_of_layers_that_are_written_out_as_on_the_cpu(algorithm: str) -> None:
     row = next(row for row in TRAINABLE if row.id == algorithm)
-    ends = []
-    for device in (DEVICE, "cpu"):
-        fed = on(federation("tanh", "layered", torch.float64), device)
-        run = simulate(row.id, fed, plan=schedule(row, clients=5), rounds=2, **hyper(row))
-        list(run)
-        ends.append(run.x)
-    assert_near(*ends, 1e-9)
+    feds = [on(federation("tanh", "layered", torch.float64), device) for device in (DEVICE, "cpu")]
+    assert_near(*(ended(row.id, fed, plan=schedule(row, clients=5), **hyper(row)).x for fed in feds), 1e-9)
 
 
 def test_gradients_in_bfloat16_are_near_those_in_float32() -> None:
-    ends = []
-    for precision in ("bf16", None):
-        fed = on(federation("convolution", "stacked", torch.float32, precision=precision), DEVICE)
-        run = simulate("fedavg", fed, plan=cohorts(None, steps=2), rounds=2, eta_l=0.1)
-        list(run)
-        ends.append(run.x)
+    feds = [federation("convolution", "stacked", torch.float32, precision=precision) for precision in ("bf16", None)]
+    ends = [ended("fedavg", on(fed, DEVICE), plan=cohorts(None, steps=2), eta_l=0.1).x for fed in feds]
     assert ends[0].dtype == torch.float32
     assert_near(*ends, 0.02)
 

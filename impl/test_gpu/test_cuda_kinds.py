@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 from test_gpu.test_cuda import DEVICE, pytestmark  # noqa: F401
-from test_mirror import test_drawn, test_statistics
+from test_mirror import support, test_drawn, test_statistics
 from test_mirror.kinds import Kind, changed_by
 from test_mirror.loops import RATE, ROUNDS, STEPS, Plain, fedavg
 from test_mirror.test_kinds import KINDS, SAID
@@ -52,8 +52,7 @@ def ended(name: str, way: str | None) -> tuple[Tensor, Tensor] | str:
     module, loss, data = made_there(KINDS[name])
     try:
         fed = Federation(module, loss, data, batch_size=2, shuffled=False, way=way, statistics="kept")
-        run = simulate("fedavg", fed, plan=cohorts(None, steps=STEPS), rounds=ROUNDS, eta_l=RATE)
-        list(run)
+        run = support.ended("fedavg", fed, plan=cohorts(None, steps=STEPS), rounds=ROUNDS, eta_l=RATE)
     except FedspecError as error:
         return str(error)
     return fed.x0.cpu(), run.x.cpu()
@@ -75,20 +74,16 @@ def test_every_way_trains_there_what_a_loop_trains_or_says_why_not(name: str, wa
 
 @pytest.mark.parametrize("make", [test_drawn.dropped, test_drawn.attending], ids=lambda make: make.__name__)
 def test_a_block_changes_no_draw_there(make: Any) -> None:
-    ends = []
-    for block in (1, 4):
-        fed = on(test_drawn.federation(make()), DEVICE)
-        run = simulate("fedavg", fed, plan=cohorts(4, steps=2), rounds=2, block=block, eta_l=0.2)
-        list(run)
-        ends.append(run.x)
+    feds = [on(test_drawn.federation(make()), DEVICE) for _ in range(2)]
+    plan = cohorts(4, steps=2)
+    ends = [support.ended("fedavg", fed, plan=plan, block=b, eta_l=0.2).x for fed, b in zip(feds, (1, 4), strict=True)]
     torch.testing.assert_close(*ends, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("reading", ["averaged", "last", "kept"])
 def test_running_statistics_as_those_of_loops_on_the_cpu(reading: str) -> None:
     fed = on(test_statistics.federation(statistics=reading), DEVICE)
-    run = simulate("fedavg", fed, plan=cohorts(4, steps=2), rounds=3, eta_l=0.2)
-    list(run)
+    run = support.ended("fedavg", fed, plan=cohorts(4, steps=2), rounds=3, eta_l=0.2)
     want, _ = test_statistics.by_hand(reading, 3)
     for name, value in run.module().state_dict().items():
         torch.testing.assert_close(value.double().cpu(), want[name].double(), rtol=1e-9, atol=1e-12)
