@@ -59,48 +59,29 @@ TAKEN = [
 """Chains that are written out, by the ways that take them."""
 
 
-@pytest.mark.parametrize(("way", "name"), TAKEN)
 @pytest.mark.parametrize("loss", LOSSES)
-def test_what_is_written_out_is_what_is_looped_over(way: str, name: str, loss: str) -> None:
-    torch.manual_seed(2)
-    classes = "cross" in loss
-    data = [
-        (torch.randn(n, 3).double(), torch.randint(4, (n,)) if classes else torch.randn(n, 4).double())
-        for n in (6, 6, 3, 6)
-    ]
-    module = CHAINS[name]().double()
-    ways = [Federation(module, LOSSES[loss], data, batch_size=4, way=way) for way in (way, "looped")]
-    x = ways[0].x0 + torch.randn(4, len(ways[0].x0)).double()
-    before = [inputs.clone() for inputs, _ in data]
-    for step in (0, 1, 2):
-        told = [way.in_round(1) for way in ways]
-        got, want = [clients.oracle([0, 3, 2, 1])(step, x) for clients in told]
-        assert torch.allclose(got, want, rtol=1e-11, atol=1e-13)
-        got, want = [torch.tensor([clients.losses[i] for i in range(4)], dtype=torch.float64) for clients in told]
-        assert torch.allclose(got, want, rtol=1e-12)
-    assert all(torch.equal(inputs, b) for (inputs, _), b in zip(data, before, strict=True))
-
-
 @pytest.mark.parametrize(("way", "name"), TAKEN)
 @pytest.mark.parametrize(
-    ("count", "size", "shuffled"), [((6,) * 5, 2, False), ((6,) * 5, 4, False), ((4, 7) * 3, 3, True)]
+    ("count", "size", "shuffled"),
+    [((6,) * 5, 2, False), ((6,) * 5, 4, False), ((4, 7) * 3, 3, True), ((6, 6, 3, 6), 4, True)],
 )
-def test_sgd_in_place_is_sgd_by_gradients(
-    way: str, name: str, count: tuple[int, ...], size: int, shuffled: bool
+def test_what_is_written_out_is_what_is_stacked_and_looped_over(
+    way: str, name: str, loss: str, count: tuple[int, ...], size: int, shuffled: bool
 ) -> None:
     """In order without a copy, in order beyond the end of the data, and shuffled; clients of unequal steps."""
     torch.manual_seed(4)
     module = CHAINS[name]().double()
-    data = [(torch.randn(n, 3).double(), torch.randint(4, (n,))) for n in count]
-    ends, losses, ways = [], [], (way, "stacked", "looped")
-    for way in ways:
-        fed = Federation(module, nn.functional.cross_entropy, data, batch_size=size, way=way, shuffled=shuffled)
-        run = ended("fedavg", fed, plan=cohorts(None, steps=(1, 5)), rounds=3, block=3, eta_l=0.5)
-        ends.append(run.x)
-        losses.append([done.loss for done in run.history])
-    for end, told in zip(ends[1:], losses[1:], strict=True):
-        assert torch.allclose(ends[0], end, rtol=1e-11, atol=1e-13) and not torch.allclose(end, fed.x0, rtol=1e-3)
-        assert losses[0] == pytest.approx(told, rel=1e-11)
+    draw = (lambda n: torch.randint(4, (n,))) if "cross" in loss else (lambda n: torch.randn(n, 4).double())
+    data = [(torch.randn(n, 3).double(), draw(n)) for n in count]
+    before, runs = [inputs.clone() for inputs, _ in data], []
+    for one in (way, "stacked", "looped"):
+        fed = Federation(module, LOSSES[loss], data, batch_size=size, way=one, shuffled=shuffled)
+        runs.append(ended("fedavg", fed, plan=cohorts(None, steps=(1, 5)), rounds=3, block=3, eta_l=0.5))
+    first, *others = runs
+    for run in others:
+        assert torch.allclose(first.x, run.x, rtol=1e-11, atol=1e-13) and not torch.allclose(run.x, fed.x0, rtol=1e-3)
+        assert [r.loss for r in first.history] == pytest.approx([r.loss for r in run.history], rel=1e-11)
+    assert all(torch.equal(inputs, was) for (inputs, _), was in zip(data, before, strict=True))
 
 
 class Own(nn.Sequential):
