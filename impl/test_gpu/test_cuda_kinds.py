@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import torch
 from test_gpu.test_cuda import DEVICE, pytestmark  # noqa: F401
-from test_mirror import support, test_drawn, test_statistics
+from test_mirror import support, test_statistics
+from test_mirror import test_stacked_kinds as stacked_kinds
 from test_mirror.kinds import Kind, changed_by
 from test_mirror.loops import RATE, ROUNDS, STEPS, Plain, fedavg
 from test_mirror.test_kinds import KINDS, SAID
@@ -72,9 +73,9 @@ def test_every_way_trains_there_what_a_loop_trains_or_says_why_not(name: str, wa
     assert apart < 1e-9, f"{apart:.2g} of what the model moved away from the plain loop"
 
 
-@pytest.mark.parametrize("make", [test_drawn.dropped, test_drawn.attending], ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", [stacked_kinds.dropped, stacked_kinds.attending], ids=lambda make: make.__name__)
 def test_a_block_changes_no_draw_there(make: Any) -> None:
-    feds = [on(test_drawn.federation(make()), DEVICE) for _ in range(2)]
+    feds = [on(stacked_kinds.federation(make()), DEVICE) for _ in range(2)]
     plan = cohorts(4, steps=2)
     ends = [support.ended("fedavg", fed, plan=plan, block=b, eta_l=0.2).x for fed, b in zip(feds, (1, 4), strict=True)]
     torch.testing.assert_close(*ends, rtol=1e-10, atol=1e-12)
