@@ -17,7 +17,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from fedspec.catalogue import Algorithm, Program
+from fedspec.catalogue import Algorithm, Method, Program
 from fedspec.params import layers
 from fedspec.readings import choice
 from fedspec_torch import Federation, cohorts, resume, simulate
@@ -117,9 +117,14 @@ def ended(algorithm: Any, federation: Federation, **more: Any) -> Any:
     return run
 
 
-def resumed(begun: Callable[[], Any], file: Path, again: Federation, rounds: int = 1, **more: Any) -> tuple[Any, Any]:
+def begun(run: Any, h: Any, x: Tensor, setup: Any) -> Any:
+    """First state of an algorithm."""
+    return run.init(h, x) if isinstance(run, Method) else run.init(h, x, setup)
+
+
+def resumed(begin: Callable[[], Any], file: Path, again: Federation, rounds: int = 1, **more: Any) -> tuple[Any, Any]:
     """A whole run, and one that was saved after some rounds and went on: to the same model, bit for bit."""
-    whole, part = begun(), begun()
+    whole, part = begin(), begin()
     list(whole)
     for _ in range(rounds):
         part.step()

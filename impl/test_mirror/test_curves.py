@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import statistics
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -316,17 +317,17 @@ def played(
     return run
 
 
-def drawn(monkeypatch: pytest.MonkeyPatch, runs: dict[str, Any], **asked: Any) -> Any:
+def drawn(monkeypatch: pytest.MonkeyPatch, draw: Callable[[], object]) -> Any:
     """The figure that would be written."""
     figures: list[Any] = []
     monkeypatch.setattr(Figure, "savefig", lambda figure, *where, **how: figures.append(figure))
-    draw_runs(runs, "x.png", **asked)
+    draw()
     return figures[0]
 
 
 def caption(monkeypatch: pytest.MonkeyPatch, runs: dict[str, Any]) -> str:
     """Text under the figure."""
-    return said_in(drawn(monkeypatch, runs))
+    return said_in(drawn(monkeypatch, partial(draw_runs, runs, "x.png")))
 
 
 def said_in(figure: Any) -> str:
@@ -335,7 +336,8 @@ def said_in(figure: Any) -> str:
 
 def test_its_lines_are_medians_of_what_the_runs_have_told(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = {"fedavg": [played(seed=s) for s in range(3)], "mine": played("fedprox", mu=0.1)}
-    figure = drawn(monkeypatch, runs, against=["rounds"], panels=["test_loss", "norm", "loss"], model="a line")
+    asked: Any = {"against": ["rounds"], "panels": ["test_loss", "norm", "loss"], "model": "a line"}
+    figure = drawn(monkeypatch, partial(draw_runs, runs, "x.png", **asked))
     for axes, name in zip(figure.axes, ("test_loss", "norm", "loss"), strict=True):
 
         def told(done: Any, name: str = name) -> float:
@@ -353,7 +355,7 @@ def test_its_lines_are_medians_of_what_the_runs_have_told(monkeypatch: pytest.Mo
 
 def test_who_is_not_tuned_is_marked_and_what_there_is_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = {"fedavg": played(tested=False), "fedprox": played("fedprox", mu=0.1, tested=False)}
-    figure = drawn(monkeypatch, runs, tuned=["fedprox"])
+    figure = drawn(monkeypatch, partial(draw_runs, runs, "x.png", tuned=["fedprox"]))
     assert [axes.get_ylabel() for axes in figure.axes] == ["training loss"] * 2
     assert {line.get_label() for line in figure.axes[0].get_lines()} == {"fedavg (not tuned)", "fedprox"}
 
@@ -424,12 +426,10 @@ def test_a_recipe_is_drawn_as_its_runs_have_told(monkeypatch: pytest.MonkeyPatch
         for trial in found.trials
         for s in range(3)
     ]
-    figures: list[Any] = []
-    monkeypatch.setattr(Figure, "savefig", lambda figure, *where, **how: figures.append(figure))
-    recipe_picture.draw(found, records, "small", Path("x.png"))
-    said = said_in(figures[0])
+    figure = drawn(monkeypatch, partial(recipe_picture.draw, found, records, "small", Path("x.png")))
+    said = said_in(figure)
     assert "10 clients; eta_l divided by 5 at rounds 40, 60" in said and "batch" not in said
-    left, right = figures[0].axes
+    left, right = figure.axes
     assert left.get_ylabel() == "distance to the minimiser"
     for line in left.get_lines():
         assert [*line.get_xdata()] == [1, 5] and [*line.get_ydata()] == [4, 2]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from test_mirror.federations import hyper, quadratic
-from test_mirror.support import DTYPES, HYPER, SHAPES, D, assert_close, choices, dyadic, tensors
+from test_mirror.support import DTYPES, HYPER, SHAPES, D, assert_close, begun, choices, dyadic, tensors
 from torch import Tensor
 
 from fedspec.catalogue import Method, Program, find
@@ -202,8 +202,5 @@ def test_clients_train_together_and_compute_what_they_take(name: str, monkeypatc
     plain: Any = population(torch.float64).clients
     clients = Counted(plain.H, plain.e)
     plan = Plan((3, 0, 4, 1, 2), (2, 5, 1, 5, 3), (1,) * 5)
-    if isinstance(run, Method):
-        run_round(run, h, run.init(h, x), clients, plan, block=5)
-    else:
-        run_step(run, h, run.init(h, x, setup), clients, plan, block=5)
+    (run_round if isinstance(run, Method) else run_step)(run, h, begun(run, h, x, setup), clients, plan, block=5)
     assert taken[0] == 5 and sum(taken) == sum(plan.steps)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from test_mirror.support import HYPER, assert_close, choices, tensors
+from test_mirror.support import HYPER, assert_close, begun, choices, tensors
 from torch import nn
 
 from fedspec.catalogue import Method, find
@@ -176,10 +176,7 @@ def test_who_trains_in_place_has_no_stack_of_gradients(
     monkeypatch.setattr(population, "LEAST", 0)
     noise = (0.0,) * len(fed.x0) if "noise" in find(name).takes else ()
     plan, clients = Plan((1, 3), (2, 2), (1, 1), noise=noise), fed.in_round(0)
-    if isinstance(run, Method):
-        run_round(run, h, run.init(h, fed.x0), clients, plan)
-    else:
-        run_step(run, h, run.init(h, fed.x0, fed.setup), clients, plan)  # type: ignore[union-attr]
+    (run_round if isinstance(run, Method) else run_step)(run, h, begun(run, h, fed.x0, fed.setup), clients, plan)
 
 
 @pytest.mark.parametrize("tau", [0, (2, 0)])

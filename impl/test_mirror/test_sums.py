@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 from test_mirror.federations import TRAINABLE
-from test_mirror.support import assert_close, dyadic, tensors
+from test_mirror.support import assert_close, begun, dyadic, tensors
 from test_mirror.test_in_place import FORMS, N, federation, hyper, plans
 from torch import nn
 
@@ -46,23 +46,27 @@ ALL_ROWS = {
 """Rows whose text needs what all participants return at once, and why; with diloco where its moments are averaged."""
 
 
+def spied(summed: list[bool]) -> Callable[..., Any]:
+    """Notes whether sums are enough."""
+
+    def found(*args: Any, **kwargs: Any) -> Any:
+        sums = sums_of(*args, **kwargs)
+        summed.append(sums is not None)
+        return sums
+
+    return found
+
+
 def asked(name: str, more: dict[str, Any], dtype: torch.dtype) -> tuple[Any, Any, list[bool], Any]:
     """States after two rounds: by the text on all rows, and a block of two after another; whether sums were enough."""
     run: Any = find(name).run
     h, fed, summed = hyper(name, more), federation("looped", dtype), list[bool]()
 
-    def spied(*args: Any, **kwargs: Any) -> Any:
-        found = sums_of(*args, **kwargs)
-        summed.append(found is not None)
-        return found
-
     begin = fed.x0.clone()
-    own, text = (
-        run.init(h, x) if isinstance(run, Method) else run.init(h, x, fed.setup) for x in (begin.clone(), begin.clone())
-    )
+    own, text = (begun(run, h, begin.clone(), fed.setup) for _ in range(2))
     own = client_memory.remembered(own, N)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text_clients, "sums_of", spied)
+        patch.setattr(text_clients, "sums_of", spied(summed))
         for number, plan in enumerate(plans(name, len(begin))):
             clients = fed.in_round(number)
             if isinstance(run, Method):
@@ -90,11 +94,8 @@ def test_a_block_after_another_is_the_text(name: str, more: dict[str, Any], dtyp
 
 def remembers(name: str) -> bool:
     """True if the state of an algorithm has a row for each client."""
-    run: Any = find(name).run
     fed = federation("looped", torch.float64)
-    state = (
-        run.init(hyper(name, {}), fed.x0) if isinstance(run, Method) else run.init(hyper(name, {}), fed.x0, fed.setup)
-    )
+    state = begun(find(name).run, hyper(name, {}), fed.x0, fed.setup)
     return any(part.ndim == 2 and len(part) == N for part in tensors(state).values())
 
 
@@ -294,13 +295,8 @@ def test_a_text_that_needs_all_rows_gets_them(text: Callable[..., Any], monkeypa
 
         return text(state, None if text in RETURNED else ask(trained), list(plan.participants), ask), {}
 
-    def spied(*args: Any, **kwargs: Any) -> Any:
-        found = sums_of(*args, **kwargs)
-        summed.append(found is not None)
-        return found
-
     want, _ = step(Kept(fed.x0.clone(), c_i.clone()), Batched(fed.in_round(0)))
-    monkeypatch.setattr(text_clients, "sums_of", spied)
+    monkeypatch.setattr(text_clients, "sums_of", spied(summed))
     begin = client_memory.remembered(Kept(fed.x0.clone(), c_i.clone()), N)
     got, _ = rounds.answered(step, begin, Batched(fed.in_round(0), 2), remember=N, looked_at=False)
     assert_close(got.x, want.x.numpy(), 4.0, ulps=64)
