@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import MethodType
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -200,39 +201,11 @@ def frozen() -> nn.Module:
     return module
 
 
-def tempered() -> nn.Module:
-    """A parameter without axes."""
-    return Around(lambda self, x: self.part(x) * self.t.exp(), part=nn.Linear(6, 3), t=number())
-
-
-def unseen() -> nn.Module:
-    """A parameter that nothing depends on."""
-    return Around(lambda self, x: self.part(x), part=nn.Linear(6, 3), more=number(2, 2))
-
-
 def scaled() -> nn.Module:
     """A buffer that is read."""
     module = Around(lambda self, x: self.part(x) * self.scale, part=nn.Linear(6, 3))
     module.register_buffer("scale", torch.tensor([1.0, 2.0, 0.5]))
     return module
-
-
-def listed() -> nn.Module:
-    """Parameters in a list of parameters, and in a dictionary."""
-    return Around(
-        lambda self, x: x @ self.some[0] @ self.more["a"] + self.some[1],
-        some=nn.ParameterList([number(6, 4), number(3)]),
-        more=nn.ParameterDict({"a": number(4, 3)}),
-    )
-
-
-def moduled() -> nn.Module:
-    """Layers in a list and in a dictionary."""
-    return Around(
-        lambda self, x: self.more["b"](self.some[1](torch.tanh(self.some[0](x)))),
-        some=nn.ModuleList([nn.Linear(6, 4), nn.Linear(4, 4)]),
-        more=nn.ModuleDict({"b": nn.Linear(4, 3)}),
-    )
 
 
 def named(kinds: list[Kind], names: list[str]) -> dict[str, Kind]:
@@ -288,11 +261,23 @@ LAYERS: dict[str, Kind] = {
     "spectral_norm, fixed": Kind(lambda: normed(parametrizations.spectral_norm)().eval()),
     "shared": Kind(shared),
     "frozen": Kind(frozen),
-    "temperature": Kind(tempered),
-    "unseen": Kind(unseen),
+    "temperature": Kind(lambda: Around(lambda self, x: self.part(x) * self.t.exp(), part=nn.Linear(6, 3), t=number())),
+    "unseen": Kind(lambda: Around(lambda self, x: self.part(x), part=nn.Linear(6, 3), more=number(2, 2))),
     "buffer": Kind(scaled),
-    "ParameterList": Kind(listed),
-    "ModuleList": Kind(moduled),
+    "ParameterList": Kind(
+        lambda: Around(
+            lambda self, x: x @ self.some[0] @ self.more["a"] + self.some[1],
+            some=nn.ParameterList([number(6, 4), number(3)]),
+            more=nn.ParameterDict({"a": number(4, 3)}),
+        )
+    ),
+    "ModuleList": Kind(
+        lambda: Around(
+            lambda self, x: self.more["b"](self.some[1](torch.tanh(self.some[0](x)))),
+            some=nn.ModuleList([nn.Linear(6, 4), nn.Linear(4, 4)]),
+            more=nn.ModuleDict({"b": nn.Linear(4, 3)}),
+        )
+    ),
     "normalised by F": Kind(lambda: Around(lambda self, x: F.normalize(self.part(x)) * 3, part=nn.Linear(6, 3))),
 }
 """By name."""
@@ -304,16 +289,6 @@ LAYERS: dict[str, Kind] = {
 def classes(k: int, *shape: int) -> Draw:
     """Targets that are numbers of classes."""
     return lambda n: torch.randint(k, (n, *shape))
-
-
-def zero_or_one(*shape: int) -> Draw:
-    """Targets that are 0 or 1."""
-    return lambda n: torch.randint(2, (n, *shape)).float()
-
-
-def shares(n: int) -> Tensor:
-    """Targets that are shares of three classes."""
-    return torch.rand(n, 3).softmax(1)
 
 
 def some_left_out(k: int) -> Draw:
@@ -366,7 +341,7 @@ LOSSES: dict[str, Kind] = {
     "CrossEntropyLoss weighted": on(3, nn.CrossEntropyLoss(weights), classes(3)),
     "CrossEntropyLoss smoothed": on(3, nn.CrossEntropyLoss(label_smoothing=0.1), classes(3)),
     "CrossEntropyLoss summed": on(3, nn.CrossEntropyLoss(reduction="sum"), classes(3)),
-    "CrossEntropyLoss of shares": on(3, nn.CrossEntropyLoss(), shares),
+    "CrossEntropyLoss of shares": on(3, nn.CrossEntropyLoss(), lambda n: torch.rand(n, 3).softmax(1)),
     "CrossEntropyLoss of a sequence": Kind(
         lambda: nn.Sequential(nn.Linear(6, 6), nn.Unflatten(1, (3, 2))),
         lambda m: F.cross_entropy,
@@ -379,7 +354,7 @@ LOSSES: dict[str, Kind] = {
     "MSELoss": on(3, nn.MSELoss(), real(3)),
     "F.mse_loss": on(3, F.mse_loss, real(3)),
     "MSELoss summed": on(3, nn.MSELoss(reduction="sum"), real(3)),
-    "BCEWithLogitsLoss": on(3, nn.BCEWithLogitsLoss(pos_weight=weights), zero_or_one(3)),
+    "BCEWithLogitsLoss": on(3, nn.BCEWithLogitsLoss(pos_weight=weights), lambda n: torch.randint(2, (n, 3)).float()),
     "CTCLoss": on(16, recognised, classes(3, 2)),
     "AdaptiveLogSoftmaxWithLoss": adaptive(),
 }
@@ -524,17 +499,6 @@ def halved(part: Any, given: Any, out: Any) -> tuple[Tensor | None, ...]:
     return tuple(None if g is None else g / 2 for g in given)
 
 
-def with_hooks(module: nn.Sequential) -> None:
-    """Gradients that pass a layer are halved."""
-    module[1].register_full_backward_hook(halved)
-    module[3].register_full_backward_hook(halved)
-
-
-def parameter_hooks(module: Any) -> None:
-    """A parameter's gradient is bounded."""
-    module[1].weight.register_hook(lambda g: g.clamp(-0.01, 0.01))
-
-
 def late_parameter_hooks(module: Any) -> None:
     """Clamp gradients by hooks that run after the gradient is added up."""
 
@@ -543,11 +507,6 @@ def late_parameter_hooks(module: Any) -> None:
         p.grad.clamp_(-0.01, 0.01)
 
     module[1].weight.register_post_accumulate_grad_hook(bound)
-
-
-def bound_method(module: nn.Sequential) -> None:
-    """A method of the object's own."""
-    module[2].forward = MethodType(lambda self, x: x * x, module[2])
 
 
 class Halved(torch.autograd.Function):
@@ -565,13 +524,6 @@ class Halved(torch.autograd.Function):
 
 
 halve: Any = Halved.apply
-
-
-def numpy_noise(self: Any, x: Tensor) -> Tensor:
-    """Noise of NumPy's global generator."""
-    import numpy as np
-
-    return self.part(x) + float(np.random.normal())  # type: ignore[no-any-return]
 
 
 def noisy(self: Any, x: Tensor) -> Tensor:
@@ -606,11 +558,11 @@ TRAPS: dict[str, Kind] = {
     "another forward of ReLU": Kind(changed(replaced(2))),
     "another forward of Flatten": Kind(changed(replaced(0))),
     "another forward of Sequential": Kind(changed(replaced(None))),
-    "a method of its own": Kind(changed(bound_method)),
+    "a method of its own": Kind(changed(lambda m: setattr(m[2], "forward", MethodType(lambda self, x: x * x, m[2])))),
     "a forward hook": Kind(changed(lambda m: m[2].register_forward_hook(lambda part, given, out: out * 2))),
     "a hook before": Kind(changed(lambda m: m[1].register_forward_pre_hook(lambda part, given: (given[0] * 2,)))),
-    "full backward hooks": Kind(changed(with_hooks)),
-    "hooks on parameters": Kind(changed(parameter_hooks)),
+    "full backward hooks": Kind(changed(lambda m: [m[j].register_full_backward_hook(halved) for j in (1, 3)])),
+    "hooks on parameters": Kind(changed(lambda m: m[1].weight.register_hook(lambda g: g.clamp(-0.01, 0.01)))),
     "hooks after parameters' gradients": Kind(changed(late_parameter_hooks)),
     "a penalty in the loss": Kind(mlp, penalised(0.1)),
     "a small penalty in the loss": Kind(mlp, penalised(1e-7)),
@@ -625,7 +577,7 @@ TRAPS: dict[str, Kind] = {
     "a moving mean": Kind(remembering, refused=Reason.KEEPS),
     "an attribute to look at": Kind(showing),
     "an own derivative": Kind(wrapped(lambda self, x: self.part(halve(self.part.weight.sum() * x)))),
-    "noise of NumPy": Kind(wrapped(numpy_noise), refused=Reason.DRAWS),
+    "noise of NumPy": Kind(wrapped(lambda self, x: self.part(x) + float(np.random.normal())), refused=Reason.DRAWS),
     "noise of its own": Kind(wrapped(noisy, generator=torch.Generator()), refused=Reason.KEEPS),
     "no gradient": Kind(wrapped(lambda self, x: self.part(x).detach()), refused=Reason.BLIND),
     "a padding row by a function": Kind(
