@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
-from test_mirror.kinds import Kind, tokens
+from test_mirror.kinds import Around, Kind, tokens
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence
@@ -70,17 +70,10 @@ OfPair = towers(lambda self, both: Towers.forward(self, both[0], both[1]))
 """One argument holds both inputs."""
 
 
-class Packed(nn.Module):
-    """A recurrence over sequences of their own lengths."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.part, self.head = nn.GRU(2, 4, batch_first=True), nn.Linear(4, 3)
-
-    def forward(self, x: Tensor, lengths: Tensor) -> Tensor:
-        """Scores of the last step of each."""
-        packed = pack_padded_sequence(x, lengths.cpu(), batch_first=True, enforce_sorted=False)
-        return self.head(self.part(packed)[1][0])  # type: ignore[no-any-return]
+def last_of_each(self: Any, x: Tensor, lengths: Tensor) -> Tensor:
+    """Scores of the last step of each sequence, by a recurrence over sequences of their own lengths."""
+    packed = pack_padded_sequence(x, lengths.cpu(), batch_first=True, enforce_sorted=False)
+    return self.head(self.part(packed)[1][0])  # type: ignore[no-any-return]
 
 
 class Heads(nn.Module):
@@ -108,18 +101,6 @@ class Scaled(nn.Module):
         assert mask is None
         z = self.part(x) * scale
         return torch.tanh(z) if mode == "tanh" else z
-
-
-class Triplet(nn.Module):
-    """A network that gives its loss on three views."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.part = nn.Linear(6, 4)
-
-    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        """The margin's loss."""
-        return F.triplet_margin_loss(self.part(anchor), self.part(positive), self.part(negative), margin=3.0)
 
 
 class Views(NamedTuple):
@@ -252,10 +233,13 @@ BATCHES: dict[str, Kind] = {
         lambda z, y: ce(z, y[0]["y"][0]),
     ),
     "three views, the model gives its loss": kind(
-        Triplet, lambda n: (features(n), features(n), features(n)), lambda m, b: m(*b)
+        lambda: Around(
+            lambda self, *views: F.triplet_margin_loss(*map(self.part, views), margin=3.0), part=nn.Linear(6, 4)
+        ),
+        lambda n: (features(n), features(n), features(n)), lambda m, b: m(*b),
     ),
     "sequences of their own lengths": kind(
-        Packed,
+        lambda: Around(last_of_each, part=nn.GRU(2, 4, batch_first=True), head=nn.Linear(4, 3)),
         lambda n: (torch.randn(n, 5, 2), torch.randint(1, 6, (n,)), labels(n)),
         lambda m, b: ce(m(b[0], b[1]), b[2]),
         ce,

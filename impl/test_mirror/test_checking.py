@@ -14,6 +14,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 import torch
+from test_mirror.kinds import Around
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.data import TensorDataset
@@ -49,14 +50,6 @@ class Changed(nn.Module):
     def forward(self, inputs: Tensor) -> Tensor:
         output: Tensor = self.more(self, self.inner(inputs))
         return output
-
-
-class Filling(nn.Linear):
-    def __init__(self) -> None:
-        super().__init__(3, 2)
-
-    def forward(self, inputs: Tensor) -> Tensor:
-        return super().forward(inputs.nan_to_num())
 
 
 def moving(module: Any, z: Tensor) -> Tensor:
@@ -311,7 +304,8 @@ def test_a_wrong_label_is_told_with_the_number_of_its_example() -> None:
 
 def test_who_fills_what_is_no_number_is_tested() -> None:
     test = (torch.full((2, 3), torch.nan), torch.tensor([0, 1]))
-    filled = Federation(Filling(), F.cross_entropy, data())
+    filling = Around(lambda self, x: self.part(x.nan_to_num()), part=nn.Linear(3, 2))
+    filled = Federation(filling, F.cross_entropy, data())
     assert run(filled, test=test).step().test_loss is not None
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from test_mirror.kinds import Around
+from torch import nn
 
 from fedspec_torch import Federation, cohorts, setup_time, simulate
 from fedspec_torch.federation import dispatch
@@ -19,17 +20,9 @@ from fedspec_torch.layers import loops
 from fedspec_torch.refusals import Reason
 
 
-class Opaque(nn.Module):
+def opaque() -> Any:
     """A module that nobody can look into."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.one, self.two = nn.Linear(5, 6), nn.Linear(6, 3)
-
-    def forward(self, inputs: Tensor) -> Tensor:
-        """Both layers."""
-        out: Tensor = self.two(self.one(inputs).tanh())
-        return out
+    return Around(lambda self, x: self.two(self.one(x).tanh()), one=nn.Linear(5, 6), two=nn.Linear(6, 3))
 
 
 def federation(module: nn.Module, clients: int = 4) -> Federation:
@@ -89,14 +82,14 @@ def test_layers_without_loops_are_not_measured(monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_a_second_federation_of_the_same_kind_measures_nothing(measured: Counter[str]) -> None:
-    first = chosen(Opaque())
+    first = chosen(opaque())
     assert measured == {"looped": 2, "vmapped": 1} and first.name == "looped"
     measured.clear()
-    assert chosen(Opaque()) == first and not measured
-    chosen(Opaque().double().float(), clients=8)
+    assert chosen(opaque()) == first and not measured
+    chosen(opaque().double().float(), clients=8)
     assert measured, "a block of another size"
     measured.clear()
-    other = Opaque()
+    other = opaque()
     other.two = nn.Linear(6, 3, bias=False)
     chosen(other)
     assert measured, "a module of another text"
@@ -106,8 +99,8 @@ def test_a_choice_of_another_federation_is_still_looked_at(
     monkeypatch: pytest.MonkeyPatch, measured: Counter[str]
 ) -> None:
     monkeypatch.setattr(autotune, "_seconds", lambda work, x: 1e-6 if work.args[0] is WAYS["vmapped"] else 1e-3)
-    assert chosen(Opaque()).name == "vmapped"
-    hooked = Opaque()
+    assert chosen(opaque()).name == "vmapped"
+    hooked = opaque()
     hooked.one.register_forward_hook(lambda part, inputs, output: None)
     choice = chosen(hooked)
     assert choice.name == "looped" and f"vmapped refused (one (Linear) {Reason.HOOKED}" in choice.why
@@ -118,7 +111,7 @@ def test_clients_who_gain_nothing_at_once_are_not_tried_so(
     monkeypatch: pytest.MonkeyPatch, measured: Counter[str], name: str
 ) -> None:
     monkeypatch.setattr(autotune, name, 0)
-    choice = chosen(Opaque())
+    choice = chosen(opaque())
     assert choice.name == "looped" and set(measured) == {"looped"} and "vmapped and stacked not tried" in choice.why
 
 
@@ -135,7 +128,7 @@ def test_a_way_that_is_only_tried_prints_no_warning(
     monkeypatch.setattr(autotune, "_seconds", lambda work, x: seconds.get(work.args[0], 1e-3))
     with warnings.catch_warnings(record=True) as printed:
         warnings.simplefilter("always")
-        assert chosen(Opaque()).name == ("vmapped" if taken else "looped")
+        assert chosen(opaque()).name == ("vmapped" if taken else "looped")
     assert bool(printed) == taken
 
 
@@ -151,7 +144,7 @@ def test_times_of_rounds_leave_out_choosing(monkeypatch: pytest.MonkeyPatch, mea
         clock[0] += 1
 
     monkeypatch.setattr(dispatch, "choose", partial(slow, dispatch.choose))
-    module = Opaque()
+    module = opaque()
     module.one.register_forward_pre_hook(forward)
     run = simulate("fedavg", federation(module), plan=cohorts(None, steps=2), rounds=2, eta_l=0.1)
     list(run)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from test_mirror.fused_cases import CASES, Case
+from test_mirror.kinds import Around
 from test_mirror.support import ended
 from torch import nn
 
@@ -78,25 +79,13 @@ def test_a_missing_package_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPat
     assert choice.name != "compiled" and "compiled refused (numba not installed" in choice.why
 
 
-class Opaque(nn.Module):
-    """A module that nobody can look into, with a parameter used twice, one that is frozen and one that is not seen."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.one, self.two = nn.Linear(5, 5), nn.Linear(5, 3)
-        self.one.bias.requires_grad_(False)
-        self.unseen = nn.Parameter(torch.ones(2))
-
-    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        """Both layers, the first one twice."""
-        out: torch.Tensor = self.two(self.one(self.one(inputs)).tanh())
-        return out
-
-
 @pytest.mark.parametrize("precision", [None, "bf16"])
 def test_whole_runs_alone_are_those_step_by_step(precision: str | None) -> None:
+    """Of a module that nobody can look into, with a parameter used twice, one that is frozen and one not seen."""
     torch.manual_seed(3)
-    module = Opaque()
+    parts = {"one": nn.Linear(5, 5), "two": nn.Linear(5, 3), "unseen": nn.Parameter(torch.ones(2))}
+    module: Any = Around(lambda self, x: self.two(self.one(self.one(x)).tanh()), **parts)
+    module.one.bias.requires_grad_(False)
     before = [p.clone() for p in module.parameters()]
     data = [(torch.randn(n, 5), torch.randint(3, (n,))) for n in (7, 4, 9)]
     ends = []

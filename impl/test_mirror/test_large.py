@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from test_mirror import support
+from test_mirror.kinds import Around
 from test_mirror.support import assert_close
 from torch import Tensor, nn
 
@@ -120,24 +121,19 @@ def test_the_module_is_as_before(name: str) -> None:
         assert p.data_ptr() == place and torch.equal(p, value) and p.grad is None
 
 
-class Seen(nn.Module):
+def seen() -> nn.Module:
     """Computes with a view of its weight, which stays where the weight was made."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.randn(2, 3, generator=torch.Generator().manual_seed(1)).double())
-        self.turned = self.weight.detach().T
-
-    def forward(self, inputs: Tensor) -> Tensor:
-        return inputs @ self.weight.T + (inputs @ self.turned).square()
+    weight = nn.Parameter(torch.randn(2, 3, generator=torch.Generator().manual_seed(1)).double())
+    call = lambda self, x: x @ self.weight.T + (x @ self.turned).square()  # noqa: E731
+    return Around(call, weight=weight, turned=weight.detach().T)
 
 
 @pytest.mark.parametrize("name", ["fedavg", "scaffold"])
 def test_a_view_of_a_weight_follows_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parameters then lie in no vector, but are copied."""
-    want = trained(name, federation(Seen(), "looped"))
+    want = trained(name, federation(seen(), "looped"))
     monkeypatch.setitem(arith.FILLS, "cpu", 0)
-    fed = federation(Seen())
+    fed = federation(seen())
     got = trained(name, fed)
     assert not fed.network.lies
     assert_close(got.x, want.x.numpy(), 4.0, ulps=64)

@@ -13,8 +13,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from test_mirror.federations import quadratic
+from test_mirror.kinds import Around
 from test_mirror.support import resumed
-from torch import Tensor, nn
+from torch import nn
 
 from fedspec.catalogue import find
 from fedspec.errors import PlanError
@@ -124,24 +125,14 @@ def test_a_saved_run_goes_on_with_it(steps: Any, tmp_path: Path) -> None:
     resumed(begun, tmp_path / "run.pt", federation)
 
 
-class Scaled(nn.Module):
-    """sqrt(h) w."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.w = nn.Parameter(torch.zeros(6, dtype=torch.float64))
-
-    def forward(self, root: Tensor) -> Tensor:
-        return root * self.w
-
-
 def away(algorithm: str, steps: Any) -> float:
     """Distance of the mean of the last models from the common minimum, in lengths of the minimum."""
     n, rounds = 10, 160
     centres = 3 * torch.randn(n, 6, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
     h = torch.linspace(0.3, 2, n, dtype=torch.float64)
     data = [(root.expand(1, 6).clone(), (root * c)[None]) for root, c in zip(h.sqrt(), centres, strict=True)]
-    federation = Federation(Scaled(), lambda output, target: ((output - target) ** 2).sum() / 2, data)
+    scaled = Around(lambda self, root: root * self.w, w=nn.Parameter(torch.zeros(6, dtype=torch.float64)))
+    federation = Federation(scaled, lambda output, target: ((output - target) ** 2).sum() / 2, data)
     run = simulate(algorithm, federation, plan=cohorts(None, steps=steps), rounds=rounds, eta_l=0.05)
     last = torch.stack([run.x.clone() for r in run if r.round >= 60]).mean(0)
     best = (h[:, None] * centres).sum(0) / h.sum()
