@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import count
 from typing import Any, cast
 
 import numpy as np
@@ -33,10 +34,10 @@ FLIPPED = [(x.flip(1), y) for x, y in PAIRS]
 
 
 class Rows(Dataset[Any]):
-    """Rows of Python objects as a file has them; whoever asks is counted."""
+    """Rows of Python objects as a file has them, maybe changed; whoever asks is counted."""
 
-    def __init__(self, inputs: Any, targets: Any, transform: Callable[[Any], Any] = torch.tensor) -> None:
-        self.inputs, self.targets, self.transform = inputs, targets, transform
+    def __init__(self, inputs: Any, targets: Any, transform: Any = torch.tensor, change: Any = None) -> None:
+        self.inputs, self.targets, self.transform, self.change = inputs, targets, transform, change
         self.asked = Counter[int]()
 
     def __len__(self) -> int:
@@ -45,7 +46,8 @@ class Rows(Dataset[Any]):
     def __getitem__(self, index: int) -> Any:
         assert type(index) is int
         self.asked[index] += 1
-        return self.transform(self.inputs[index]), self.targets[index]
+        example = self.transform(self.inputs[index]), self.targets[index]
+        return self.change(index, *example) if self.change else example
 
 
 class Table:
@@ -224,12 +226,7 @@ def test_a_cache_is_read_once() -> None:
 
 def test_a_buffer_that_a_dataset_fills_again_is_copied() -> None:
     buffer = torch.empty(3)
-
-    class Filled(Rows):
-        def __getitem__(self, index: int) -> Any:
-            return buffer.copy_(self.inputs[index]), int(self.targets[index])
-
-    got = ended(federation([Filled(*pair) for pair in PAIRS]))
+    got = ended(federation([Rows(x, y.tolist(), buffer.copy_) for x, y in PAIRS]))
     assert torch.equal(got[0], ended(federation(PAIRS))[0])
 
 
@@ -257,12 +254,11 @@ def test_a_dataset_that_draws_at_random_is_refused(where: str, cached: bool) -> 
     def noisy(row: Any) -> Tensor:
         return torch.tensor(row) + (torch.rand(()) if where == "inputs" else 0)
 
-    class Flipped(Rows):
-        def __getitem__(self, index: int) -> Any:
-            inputs, target = super().__getitem__(index)
-            return inputs, target if where == "inputs" else (target + sum(self.asked.values())) % 2
+    def flipped(index: int, inputs: Any, target: int) -> Any:
+        return inputs, target if where == "inputs" else (target + next(times)) % 2
 
-    data = [rows_of(PARTS[0]), rows_of(PARTS[1]), Flipped(INPUTS[:9].tolist(), TARGETS[:9].tolist(), noisy)]
+    times = count(1)
+    data = [rows_of(PARTS[0]), rows_of(PARTS[1]), Rows(INPUTS[:9].tolist(), TARGETS[:9].tolist(), noisy, flipped)]
     with pytest.raises(DataError, match=rf"client 2, example \d has different {where} when it is read again.*number"):
         ended(federation(data, cached=cached))
 
@@ -271,23 +267,19 @@ def test_what_draws_in_one_example_is_refused_at_a_look() -> None:
     """The one that is not among those that are read twice at once: what a run looks at later has it."""
     state = torch.Generator().manual_seed(0)
 
-    class Sly(Rows):
-        def __getitem__(self, index: int) -> Any:
-            inputs, target = super().__getitem__(index)
-            return inputs + (torch.rand(3, generator=state) if index == 2 else 0), target
+    def sly(index: int, inputs: Any, target: int) -> Any:
+        return inputs + (torch.rand(3, generator=state) if index == 2 else 0), target
 
-    fed = federation([Sly(INPUTS[:4].tolist(), TARGETS[:4].tolist())])
+    fed = federation([Rows(INPUTS[:4].tolist(), TARGETS[:4].tolist(), change=sly)])
     with pytest.raises(DataError, match="client 0 has different inputs when its Dataset is called again"):
         list(simulate("fedavg", fed, plan=cohorts(None), rounds=2, eta_l=0.1))
 
 
 def test_a_draw_that_is_a_function_of_the_number_is_taken() -> None:
-    class Seeded(Rows):
-        def __getitem__(self, index: int) -> Any:
-            inputs, target = super().__getitem__(index)
-            return inputs + torch.rand(3, generator=torch.Generator().manual_seed(index)), target
+    def seeded(index: int, inputs: Any, target: int) -> Any:
+        return inputs + torch.rand(3, generator=torch.Generator().manual_seed(index)), target
 
-    ended(federation([Seeded(x.tolist(), y.tolist()) for x, y in PAIRS]))
+    ended(federation([Rows(x.tolist(), y.tolist(), change=seeded) for x, y in PAIRS]))
 
 
 def test_a_saved_run_knows_its_datasets_again(tmp_path: Any) -> None:
@@ -303,13 +295,12 @@ def test_a_saved_run_knows_its_datasets_again(tmp_path: Any) -> None:
 
 
 def test_an_error_of_a_dataset_says_where_and_stays_what_it_is() -> None:
-    class Torn(Rows):
-        def __getitem__(self, index: int) -> Any:
-            if index == 7:
-                raise OSError("no such file")
-            return super().__getitem__(index)
+    def torn(index: int, *example: Any) -> Any:
+        if index == 7:
+            raise OSError("no such file")
+        return example
 
-    fed = federation([rows_of(PARTS[0]), Torn(INPUTS.tolist(), TARGETS.tolist())])
+    fed = federation([rows_of(PARTS[0]), Rows(INPUTS.tolist(), TARGETS.tolist(), change=torn)])
     with pytest.raises(OSError, match="no such file") as caught:
         fed.pool.of([1])
     assert caught.value.__notes__ == ["data: while client 1, example 7 was read"]
