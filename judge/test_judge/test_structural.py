@@ -28,6 +28,7 @@ from fedspec_suite.diagnosis.edits.at_hand import kind_of
 from fedspec_suite.diagnosis.edits.changes import exchanged
 from fedspec_suite.diagnosis.edits.in_edits import NEEDS, asked, of_first, of_last
 from fedspec_suite.diagnosis.edits.memory import Memory
+from fedspec_suite.diagnosis.edits.restated import restated
 from fedspec_suite.diagnosis.edits.structural import rebuilt
 from fedspec_suite.diagnosis.edits.turned import turned
 from fedspec_suite.diagnosis.known import known_of
@@ -500,3 +501,9 @@ def fair(case: Case) -> Any:
 def test_a_length_that_adds_the_lengths_of_layers_is_told() -> None:
     (said,) = names(diagnosed(written(Offer("q-fedavg", "server"), fair)))
     assert said.startswith("the sum of the lengths of the blocks of g_i stands for its length in"), said
+
+
+@pytest.mark.parametrize(("test", "many"), [("t", 2), ("i", 0)])
+def test_a_condition_of_a_comprehension_is_not_put_where_its_names_are_unknown(test: str, many: int) -> None:
+    text = f"def rule(state, t):\n    m = state.m + 1\n    v = state.v + 1\n    return [m if {test} else v for i in t]"
+    assert len(list(restated(ast.parse(text)))) == many

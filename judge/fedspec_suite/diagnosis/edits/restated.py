@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import symtable
 from collections.abc import Iterator
 from typing import Any, TypeGuard
 
@@ -95,7 +96,7 @@ def _conditioned(tree: ast.Module) -> Iterator[Rebuilt]:
     """A value that is always updated is updated only under a condition that the rule has elsewhere."""
     body = _body(tree)
     choices = (n.test for n in ast.walk(tree) if isinstance(n, ast.If | ast.IfExp))
-    tests = {ast.unparse(test): test for test in choices}
+    tests = {ast.unparse(test): test for test in choices if not reads(test, _inside(tree))}
     for k, s in enumerate(body):
         for n, value in assigned(s) if isinstance(s, ast.Assign) else ():
             olds = [a for a in ast.walk(value) if isinstance(a, ast.Attribute) and a.attr == n]
@@ -108,6 +109,16 @@ def _conditioned(tree: ast.Module) -> Iterator[Rebuilt]:
                 into: Any = _body(changed)
                 into[k].value = ast.IfExp(copied(test), copied(value), copied(olds[0]))
                 yield Rebuilt(f"{n} = {said(value)} only where {said(test)}", n, changed)
+
+
+def _inside(tree: ast.Module) -> set[str]:
+    """Names that only functions and comprehensions within a rule bind."""
+    (rule,) = symtable.symtable(ast.unparse(tree), "rule", "exec").get_children()
+    inner = list(rule.get_children())
+    for table in inner:
+        inner += table.get_children()
+    bound = {s.get_name() for table in inner for s in table.get_symbols() if s.is_local()}
+    return bound - {s.get_name() for s in rule.get_symbols() if s.is_local()}
 
 
 def _divided_first(tree: ast.Module) -> Iterator[Rebuilt]:
