@@ -193,11 +193,13 @@ def _twins(s: Scenario) -> Scenario:
 
 
 def _absent(setting: Setting, s: Scenario) -> Scenario:
-    """The second round has a single participant; in the others one without examples takes part."""
+    """The second round has a single participant, or no local steps; in the others one without examples takes part."""
 
     def event(k: int, e: Any) -> Any:
         if k == 1 and setting.crowd == 1 and not everyone(setting) and participants(e):
             return first_clients(e, 1)
+        if k == 1 and isinstance(e, Exchange) and e.senders:
+            return replace(e, computing=())
         if isinstance(e, Messages) and weighted(setting):
             # The first round has it last, the third one first.
             none = 0 if k == 2 else len(e.messages) - 1

@@ -165,6 +165,13 @@ EDGES: tuple[Edge, ...] = (
     Edge("one-client", "there is a single client", (*_ROUNDS, "trace"), lambda s: _clients(s) == 1, alone),
     Edge("one-step", "everybody takes a single local step", _ALL, _one_step),
     Edge(
+        "no-steps",
+        "a round has no local steps",
+        ("trace",),
+        lambda s: any(isinstance(e, Exchange) and not e.computing for e in s.events),
+        lambda setting: setting.algorithm.event == "exchange" and "peers" not in setting.takes,
+    ),
+    Edge(
         "unequal-steps",
         "two participants take unequal numbers of local steps",
         _ROUNDS,

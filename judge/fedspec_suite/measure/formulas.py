@@ -7,7 +7,7 @@ up directly, under a root, and as a sum, product, quotient, maximum or minimum o
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, partial
@@ -157,7 +157,12 @@ def joined(op: str, a: ast.expr, b: ast.expr | None) -> ast.expr:
     return ast.Call(ast.Name(name, ast.Load()), [a] if b is None else [a, b], [])
 
 
-SPACE = {n: getattr(arith, n) for n in arith.__all__}
+def _of_constants(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a function so that of whole numbers alone its value is a float: most roots have none in fractions."""
+    return lambda *given: function(*(map(float, given) if all(isinstance(a, int) for a in given) else given))
+
+
+SPACE = {n: _of_constants(f) if callable(f := getattr(arith, n)) else f for n in arith.__all__}
 """Functions that formulas call."""
 
 _compiled = cache(partial(compile, filename="<formula>", mode="eval"))

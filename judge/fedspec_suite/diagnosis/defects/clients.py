@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from fedspec import arith, population
+from fedspec.arith import put
 from fedspec.catalogue import Method
 from fedspec.contract import Arrival, Event, Quadratics, Round
 from fedspec_suite.diagnosis.defects.defect import Defect, Running, around_clients, behind, calling, of_events, stepping
@@ -110,6 +111,9 @@ def of(setting: Setting) -> Iterator[Defect]:
             yield Defect(words=said, given=partial(_neighbour, by))
         yield _arrivals("everybody takes one local step", lambda e: replace(e, steps=1))
         yield _arrivals("one local step too many", lambda e: replace(e, steps=e.steps + 1))
+    for said, falls in _FALLING.items():
+        words = f"a client's gradients are divided by {said}, the number of the local step in the round"
+        yield Defect(words=words, session=partial(_falling, falls))
     yield of_problem("the gradients are doubled", lambda q: replace(q, H=2 * q.H, e=2 * q.e))
 
 
@@ -133,6 +137,30 @@ _DATA: Mapping[str, Callable[[int, Sequence[int]], int]] = {
     "participants train on the data of the one before them in the round": lambda k, S: S[k - 1],
 }
 """The client whose objective a participant minimises, by its place in the round."""
+
+
+def _sized_by_place(inner: Running, event: Event, k: int) -> Any:
+    """Participants weigh as much as the first clients; their gradients are their own."""
+    case = inner.case
+    if not isinstance(event, Round) or not case.problem:
+        return inner.step(event)
+    n = case.problem.examples
+    inner.case = replace(
+        case, problem=replace(case.problem, examples=put(n, [*event.participants], n[: len(event.steps)]))
+    )
+    try:
+        return inner.step(event)
+    finally:
+        inner.case = case
+
+
+_FALLING: Mapping[str, Callable[[int], Any]] = {"k": lambda k: k + 1, "sqrt(k)": lambda k: (k + 1) ** 0.5}
+"""Divisors of the gradient of a round's k-th local step."""
+
+
+def _falling(by: Callable[[int], Any], inner: Running, s: Scenario) -> Running:
+    inner.clients = [lambda k, y, of=of: of(k, y) / by(k) for of in inner.clients]
+    return inner
 
 
 def _data_of(other: Callable[[int, Sequence[int]], int], inner: Running, event: Event, k: int) -> Any:
@@ -176,6 +204,9 @@ def confused(setting: Setting) -> Iterator[Defect]:
         )
         yield _sizes("clients weigh as much as their squared sizes say (n_i^2 for n_i)", lambda n: n**2)
         yield _sizes("every client counts one example more than it has", lambda n: n + 1)
+        if setting.level == "round":
+            words = "participants weigh as much as the first clients: their place is taken for their number"
+            yield stepping(words, _sized_by_place, "w")
     if setting.level == "round":
         for words, other in _DATA.items():
             yield stepping(words, partial(_data_of, other))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -66,13 +66,26 @@ def _odd(inner: Running, event: Event, k: int) -> Any:
     return inner.step(event) if k % 2 == 0 else {"x": model(inner.state)}
 
 
-def _late(inner: Running, s: Scenario) -> Running:
-    kept = [model(inner.state)]
+ANSWERED: Mapping[str, Callable[[Sequence[Any]], Any]] = {
+    "every answer is one event late": lambda models: models[-2],
+    "every answer is zero": lambda models: 0 * models[-1],
+    "every answer is the mean of the models before and after it; the run goes on from the one after": (
+        lambda models: (models[-2] + models[-1]) / 2
+    ),
+    "every answer is the mean of the models of all events so far; the run goes on from the last": (
+        lambda models: sum(models[2:], models[1]) / (len(models) - 1)
+    ),
+}
+"""Models that are answered in the place of the last one, from those so far with the initial one, by their words."""
+
+
+def _answered(of: Callable[[Sequence[Any]], Any], inner: Running, s: Scenario) -> Running:
+    models = [model(inner.state)]
 
     def take(inner: Running, event: Event, k: int) -> Any:
         answer = inner.step(event)
-        kept.append(model(inner.state))
-        return {**answer, "x": kept[-2]}
+        models.append(model(inner.state))
+        return {**answer, "x": of(models)}
 
     return Stepping(inner, take)
 
@@ -85,16 +98,11 @@ def _still(inner: Running, event: Event, k: int) -> Any:
     return {**answer, "x": model(inner.state)}
 
 
-def _zero(inner: Running, event: Event, k: int) -> Any:
-    answer = inner.step(event)
-    return {**answer, "x": answer["x"] * 0}
-
-
 def of(setting: Setting) -> Iterator[Defect]:
     """Yield defects of whole answers, such as an answer that comes one event late."""
-    yield Defect(words="every answer is one event late", session=_late)
+    for words, shown in ANSWERED.items():
+        yield Defect(words=words, session=partial(_answered, shown))
     yield stepping("the model never moves", _still)
-    yield stepping("every answer is zero", _zero)
     yield stepping("every step goes the wrong way", partial(_scaled, -1), "step")
     yield stepping("every step is doubled", partial(_scaled, 2), "step")
     yield stepping("the first event is lost: the model and the state stay", _lost)

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from fedspec.algorithms.synchronous import model
 from fedspec.arith import Array
 from fedspec.contract import Event, Exchange
-from fedspec_suite.diagnosis.defects.defect import Defect, Running, of_events, stepping
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, of_events, stepping
+from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
 
@@ -51,6 +53,8 @@ def of(setting: Setting) -> Iterator[Defect]:
         yield of_events("all clients compute, whoever is selected", Exchange, _all_compute)
         if "peers" not in setting.takes:
             yield of_events("a sender that computed in no step of the round is not counted", Exchange, _idle_uncounted)
+    if "peers" not in setting.takes:
+        yield Defect(words="a round without local steps changes nothing", session=_left_out)
     yield of_events("a local step in which nobody computes is skipped, its exchange too", Exchange, _never_idle)
 
 
@@ -74,6 +78,21 @@ def _at_first(inner: Running, event: Event, k: int) -> Any:
     inner.step(replace(event, computing=event.computing[:1]))
     W = event.mixing
     return inner.step(replace(event, computing=event.computing[1:], mixing=np.eye(len(W), dtype=W.dtype) + W * 0))
+
+
+def _left_out(inner: Running, s: Scenario) -> Running:
+    """The server makes no step in a round without local steps: neither the model nor what is kept moves."""
+    last: dict[str, Any] = {}
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        before, answer = inner.state, inner.step(event)
+        if isinstance(event, Exchange) and not event.computing:
+            inner.state = before
+            return {**answer, **{n: v for n, v in last.items() if n != "delta"}, "x": model(before)}
+        last.update(answer)
+        return answer
+
+    return Stepping(inner, take)
 
 
 def _never_idle(e: Exchange) -> Exchange:

@@ -56,6 +56,10 @@ def _kept(name: str, begin: Callable[[Any], Changed], inner: Running, s: Scenari
     return Stepping(inner, take)
 
 
+ABSENT = (1, 2, 3, 4, 5, 10)
+"""Numbers of rounds without a client after which what is kept of it may be lost."""
+
+
 def _frozen(start: Any) -> Changed:
     kept: list[Any] = [None]
 
@@ -78,11 +82,13 @@ def _every_second(start: Any) -> Changed:
     return after
 
 
-def _absent(start: Any) -> Changed:
-    """Lose the value that is kept of a client in a round without the client."""
+def _absent(rounds: int, start: Any) -> Changed:
+    """Lose the value that is kept of a client in the last of some rounds in a row without the client."""
+    last: dict[int, int] = {}
 
     def after(before: Any, now: Any, event: Round, k: int) -> Any:
-        S = list(dict.fromkeys(event.participants))
+        last.update(dict.fromkeys(event.participants, k))
+        S = [i for i, there in last.items() if k - there < rounds]
         return put(start, S, now[S])
 
     return after
@@ -228,7 +234,9 @@ def of(setting: Setting, names: tuple[str, ...]) -> Iterator[Defect]:
         yield Defect(words=f"{n} starts as the model", tail=n, session=began(n, lambda inner: model(inner.state)))
         yield Defect(words=f"{n} is seen one event late", tail=n, session=partial(_late, n))
         if setting.level == "round":
-            yield changing(n, f"{n} of a client that sits out is forgotten", _absent)
+            for rounds in ABSENT:
+                out = f"sits out {rounds} rounds in a row" if rounds > 1 else "sits out"
+                yield changing(n, f"{n} of a client that {out} is forgotten", partial(_absent, rounds))
             mean = f"the mean of {n} over the participants is kept of"
             yield changing(n, f"{mean} each of them", partial(_shared, _mean, False))
             yield changing(n, f"{mean} every client", partial(_shared, _mean, True))

@@ -62,6 +62,7 @@ def _downloaded(which: Callable[[int, int], int], there: Any, versions: Any, del
 
 _VERSIONS: Mapping[str, Callable[[int, int], int]] = {
     "the delay is counted from the first version of the model": lambda delay, n: delay,
+    "an update begins one version later, and that without delay at the first": lambda delay, n: -delay,
     "an update begins one version back at most": lambda delay, n: -1 - min(delay, n - 1, 1),
     "every update begins one version earlier": lambda delay, n: max(-2 - delay, -n),
 }

@@ -61,9 +61,17 @@ def _some(sent: Messages, which: slice) -> Messages:
     )
 
 
-def _moving(sent: Messages) -> Messages:
-    """Messages with a nonzero change; all messages if every change is zero."""
-    rows = [k for k, delta in enumerate(sent.deltas) if any(bool(c) for c in delta.tolist())]
+def _moves(sent: Messages, k: int) -> bool:
+    return any(bool(c != 0) for c in sent.deltas[k].tolist())
+
+
+def _has_examples(sent: Messages, k: int) -> bool:
+    return bool(sent.examples[k] > 0)
+
+
+def _with(has: Callable[[Messages, int], bool], sent: Messages) -> Messages:
+    """The messages that have something; all messages if none has it."""
+    rows = [k for k in range(len(sent.steps)) if has(sent, k)]
     if not rows:
         return sent
 
@@ -280,7 +288,10 @@ def of(setting: Setting) -> Iterator[Defect]:
     if by_examples:
         yield _kept("the weights are last round's", "w", partial(_earlier, "examples", -2))
         yield _kept("the weights are the first round's", "w", partial(_earlier, "examples", 0))
-    yield _resent("a client that sends zeros is left out, and not counted", "delta", _moving)
+    yield _resent("a client that sends zeros is left out, and not counted", "delta", partial(_with, _moves))
+    if setting.options.get("weights") != "examples":
+        words = "a client without examples is left out, and not counted"
+        yield _resent(words, "delta", partial(_with, _has_examples))
     what, count = ("examples", lambda m: m.examples) if by_examples else ("clients", lambda m: [1] * len(m.steps))
     share = f"a client's share is of the {what} up to it, not of all"
     yield _resent(share, "w", lambda m: _so_far(m, count(m)))

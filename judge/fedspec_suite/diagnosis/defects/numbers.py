@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from functools import partial
 from itertools import combinations, permutations
 from typing import Any
 
+from fedspec.contract import Event
 from fedspec.domains import COUNTS, DECAY, DOMAINS
 from fedspec_suite.diagnosis.defects.blockwise import in_flat_blocks
-from fedspec_suite.diagnosis.defects.defect import Defect, Running
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, stepping
+from fedspec_suite.diagnosis.defects.lagging import clients_of
 from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.setting import Setting
+
+_ROUNDS = {"server", "round"}
 
 
 def _other(words: str, name: str, change: Callable[[Mapping[str, Any]], Any]) -> Defect:
@@ -25,6 +30,16 @@ def _over_clients(name: str) -> Defect:
         return with_hyper(s, **{name: s.case.hyper[name] / clients})
 
     return Defect(words=f"{name} is divided by the number of all clients", given=given, about=name)
+
+
+def _counted(name: str, less: str, inner: Running, event: Event, k: int) -> Any:
+    """A whole number is that of the event's clients, or what another one leaves of it."""
+    there, h = len(clients_of(event)), inner.h
+    inner.h = replace(h, **{name: max(1, there - (getattr(h, less) if less else 0))})
+    try:
+        return inner.step(event)
+    finally:
+        inner.h = h
 
 
 def zero(name: str, session: Running) -> None:
@@ -65,6 +80,10 @@ def of(setting: Setting) -> Iterator[Defect]:
             yield _other(f"{n} is one too large", n, lambda h, n=n: h[n] + 1)  # type: ignore[misc]
             if domain.holds(1):
                 yield _other(f"{n} is ignored (taken as 1)", n, lambda h: 1)
+            for less in ("", *(m for m in free if m in COUNTS and m != n)) if setting.level in _ROUNDS else ():
+                left = f"n - {less}" if less else "n"
+                words = f"{n} is ignored: it is {left}, n the number of clients of the round, or 1 if that is less"
+                yield stepping(words, partial(_counted, n, less))
             continue
         values = {0.0: "0", 1.0: "1"}
         for value, said in values.items():

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from types import FunctionType
 from typing import Any, TypeAlias, cast
 
 from fedspec.arith import sqrt
 from fedspec.contract import Event, Round
+from fedspec.mixing.accumulation import a_norm, accumulation
 from fedspec.mixing.nova import effective_steps
-from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, behind
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, behind, calling
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
@@ -30,6 +31,15 @@ MEANS: Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "1 / ({}^-1)": (lambda a: 1 / a, lambda a: 1 / a),
 }
 """Generalised means: what is averaged, and what is made of the average."""
+
+
+NORMS: Mapping[str, Callable[[Sequence[Any]], Any]] = {
+    "||a_i||_1 is the largest entry of a_i, not the sum": max,
+    "||a_i||_1 is the last entry of a_i, not the sum": lambda a: a[-1],
+    "||a_i||_1 is the mean of the entries of a_i": lambda a: sum(a) / len(a),
+    "||a_i||_1 is the length of a_i, the root of the sum of squares": lambda a: sqrt(sum(e * e for e in a)),
+}
+"""Numbers that may stand for the sum of a client's accumulation vector, by their words."""
 
 
 def _said(mean: str, weights: str, symbol: str) -> str:
@@ -68,3 +78,7 @@ def of(setting: Setting) -> Iterator[Defect]:
 
                 words = f"tau_eff = {_said(mean, said, symbol)}"
                 yield Defect(words=words, tail="tau_eff", session=partial(_other, value))
+    if setting.level == "round":
+        for words, norm in NORMS.items():
+            of_entries = calling(lambda there, *given, norm=norm, **named: norm(accumulation(*given, **named)))
+            yield Defect(words=words, tail="a", session=behind({cast(FunctionType, a_norm): of_entries}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import permutations
@@ -34,6 +35,20 @@ SUMMARIES = {
     "root mean square of": "lambda v: sqrt((v**2).sum(axis=-1) / v.shape[-1])",
 }
 """Functions from an array to one number, by their words."""
+
+
+STEPS = {"tau", "T", "K", "steps"}
+"""Names of a client's number of local steps."""
+
+CLIENTS = re.compile(r"len\(.*\)|.*\.shape\[0\]|clients|n|N|M")
+"""Pattern of expressions that count clients."""
+
+COUNTS = {
+    "the number of clients so far": ("heard()", CLIENTS),
+    "the number of the event's different clients": ("different()", CLIENTS),
+    "the number of the client's rounds": ("own_rounds()", re.compile(r"t|k|.*\.t|t\[i\]")),
+}
+"""Counts that are in no rule's scope, by their words, with the pattern of what they may stand for."""
 
 
 def exchanged(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
@@ -70,6 +85,11 @@ def exchanged(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterato
     if kind == "number" and not is_decay(text.rpartition(".")[2]):
         yield from _of_event(node, around)
     if kind == "count" and chain:
+        if text in STEPS:
+            yield from _steps_of(node, 1, around)
+        for words, (new, of) in COUNTS.items():
+            if of.fullmatch(text):
+                yield Change(f"{words} stands for {said(node)}{around}", node, new, 1)
         yield Change(f"0 stands for {said(node)}{around}", node, "0", 2)
         yield Change(f"the number of the event stands for {said(node)}{around}", node, "event_number()", 0)
         before = f"the number of events before stands for {said(node)}{around}"
@@ -132,9 +152,14 @@ def _of_event(node: ast.expr, around: str) -> Iterator[Change]:
     for how in ROUNDED:
         yield Change(f"{said(node)} is {how} to a whole number{around}", node, f"whole({text}, {how!r})", 2)
     if isinstance(node, CHAIN):
-        for which, k in (("first", 0), ("last", -1)):
-            words = f"the number of steps of the event's {which} client stands for {said(node)}{around}"
-            yield Change(words, node, f"steps_of({k})", 3)
+        yield from _steps_of(node, 3, around)
+
+
+def _steps_of(node: ast.expr, rank: int, around: str) -> Iterator[Change]:
+    """The number of steps of one of the event's clients, or the most of them."""
+    for which, new in (("first client", "steps_of(0)"), ("last client", "steps_of(-1)"), ("busiest", "most_steps()")):
+        words = f"the number of steps of the event's {which} stands for {said(node)}{around}"
+        yield Change(words, node, new, rank)
 
 
 def _counts_for(kind: Kind, its: Kind) -> bool:
@@ -192,6 +217,9 @@ def earlier(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[
                 before = f"time_before({text!r}, {text}, {first})"
                 words = f"{text} as it was the time before, {then} the first time, stands for {text}{around}"
                 yield Change(words, node, before, 2)
+        if is_array(kind):
+            begun = f"in_the_first_step({text!r}, {text})"
+            yield Change(f"{text} as it was at its first use in the event stands for {text}{around}", node, begun, 3)
         if is_array(kind) and len(kind[1]) == 1:
             # Of what several clients read, the time before was in the same event.
             words = f"{text} of the event before, zero in the first, stands for {text}{around}"
@@ -213,6 +241,13 @@ def earlier(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[
     if name in MODELS and is_array(kind) and len(kind[1]) == 1:
         begun = f"at_the_beginning({text!r}, {text})"
         yield Change(f"{said(node)} as it was when the round began stands for {said(node)}{around}", node, begun, 2)
+        since = f"({text} - {begun})"
+        words = f"how far {said(node)} is from where the round began stands for {said(node)}{around}"
+        yield Change(words, node, since, 2)
+        own = next((x for x in ("x", "state.x") if x in kinds and x != text), "")
+        if name in MODELS[1:] and own:
+            before = f"step_before({own!r}, {own}, {text})"
+            yield Change(f"the client's model of the step before stands for {said(node)}{around}", node, before, 1)
         last = f"own_last_model({text})"
         yield Change(f"the client's own last model stands for {said(node)}{around}", node, last, 3)
         yield Change(f"the model that comes out of the event stands for {said(node)}{around}", node, "new_model()", 1)

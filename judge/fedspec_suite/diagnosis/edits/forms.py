@@ -108,6 +108,9 @@ def _of_rows(node: ast.expr, around: str) -> Iterator[Change]:
                 new = f"{f}({ast.unparse(rows)})"
                 yield Change(f"the {words} of the {said(rows)} stands for their mean{around}", node, new, 1)
             text = ast.unparse(rows)
+            moved = f"moved_mean({text!r}, {text})"
+            words = f"the mean of the {said(rows)} moves by their changes over the number of the event's clients"
+            yield Change(f"{words}, not over {said(count)}{around}", node, moved, 1)
             for words, k in (("first", 0), ("last", -1)):
                 new = f"(({text}).sum(axis=0) + ({text})[{k}]) / (({ast.unparse(count)}) + 1)"
                 yield Change(f"the {words} of the {said(rows)} counts twice in their mean{around}", node, new, 2)

@@ -20,7 +20,7 @@ from fedspec.arith import maximum, numbers
 from fedspec.contract import Begin, Event, Gradient
 from fedspec.mixing.weighted import weighted_mean
 from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, around_clients, behind, calling, stepping
-from fedspec_suite.diagnosis.defects.lagging import steps_of_event
+from fedspec_suite.diagnosis.defects.lagging import clients_of, steps_of_event
 from fedspec_suite.diagnosis.edits.memory import Memory
 from fedspec_suite.diagnosis.edits.of_arrays import (
     each_of,
@@ -62,6 +62,32 @@ def one_by_one(kept: Memory, f: Callable[[Any, Any], Any], start: Any) -> Any:
 def steps_of(kept: Memory, k: int) -> Any:
     """Return the number of local steps of the k-th client in the event."""
     return kept.steps[k]
+
+
+def most_steps(kept: Memory) -> Any:
+    """Return the largest number of local steps of a client in the event."""
+    return max(kept.steps)
+
+
+def heard(kept: Memory) -> int:
+    """Return the number of different clients that have taken part so far, in this event too."""
+    return len(kept.heard)
+
+
+def different(kept: Memory) -> int:
+    """Return the number of different clients in the event."""
+    return len({*kept.clients})
+
+
+def moved_mean(kept: Memory, name: str, rows: Any) -> Any:
+    """Return a mean that moves by the change of the rows over the number of the event's clients, not over that of all.
+
+    It is zero before the first event.
+    """
+    before, mean = kept.left.get(("ever", name), (0 * rows, 0 * rows[0]))
+    mean = mean + (rows - before).sum(axis=0) / len(kept.clients)
+    kept.left["ever", name] = rows, mean
+    return mean
 
 
 def as_set(kept: Memory, name: str) -> Any:
@@ -226,6 +252,18 @@ def own_last_model(kept: Memory, x: Any) -> Any:
     return received + (made[0] if isinstance(made, tuple) else made)
 
 
+def own_rounds(kept: Memory) -> int:
+    """Return the number of rounds in which the computing client has taken part, with the present one."""
+    return int(kept.left.get(("rounds", kept.who), 0))
+
+
+def step_before(kept: Memory, name: str, now: Any, first: Any) -> Any:
+    """Return a name's value in the step before of the same client in this round; ``first`` in its first step."""
+    before = kept.left.get((name, kept.turn), first)
+    kept.left[name, kept.turn] = now
+    return before
+
+
 def compounded(kept: Memory, factor: Any) -> Any:
     """Return the product of this factor and the client's earlier factors."""
     return math.prod(gathered(kept, factor))
@@ -239,6 +277,7 @@ def _in_turn(inner: Running, s: Scenario) -> Running:
     def taking_turns(client: Callable[..., Any], *given: Any) -> Callable[..., Any]:
         def one(i: Any, x: Any, *rest: Any, **named: Any) -> Any:
             kept.who, kept.turn = i, kept.turn + 1
+            kept.left["rounds", i] = own_rounds(kept) + 1
             made = client(i, x, *rest, **named)
             kept.left["end", i] = x, made
             return made
@@ -264,9 +303,12 @@ def _noted(inner: Running, s: Scenario) -> Running:
     # An edited function may have run before the first event.
     kept.before.clear()
     kept.left.clear()
+    kept.heard.clear()
 
     def take(inner: Running, event: Event, k: int) -> Any:
         kept.number, kept.state, kept.steps = k + 1, inner.state, steps_of_event(event)
+        kept.clients = clients_of(event)
+        kept.heard.update(kept.clients)
         kept.hyper.update(inner.keywords if hasattr(inner, "keywords") else vars(inner.h))
         kept.asked.clear()
         if k == 0 or not isinstance(event, Gradient):
@@ -293,7 +335,9 @@ NEEDS: dict[Callable[..., Any], Defect] = {
     new_model: FORESEEN,
     **dict.fromkeys((of_first, of_last), SURVEYING),
     **dict.fromkeys((who, gathered, used, compounded, of_last_turn, own_last_model), IN_TURN),
+    **dict.fromkeys((own_rounds, step_before), IN_TURN),
     **dict.fromkeys((as_set, steps_of, event_number, of_state, of_event_before, time_before, most_so_far), NOTED),
+    **dict.fromkeys((most_steps, heard, different, moved_mean), NOTED),
     **dict.fromkeys((at_the_beginning, in_the_first_step, handed, hand_on, taking_over), NOTED),
 }
 """Recorder that each of these functions needs."""

@@ -16,6 +16,8 @@ class Memory:
         state: the session's state before the event.
         averaged: the last average: the stack, the weights and the function that averages.
         steps: the number of local steps of each client of the event.
+        clients: the numbers of the event's clients.
+        heard: the numbers of the clients of all events so far.
         hyper: the hyper-parameters of the case.
         before: the values of names when they were last asked for.
         told: the values of names, by name and the number of the event.
@@ -35,6 +37,8 @@ class Memory:
     state: Any = None
     averaged: tuple[Any, ...] = ()
     steps: list[Any] = field(default_factory=lambda: [1])
+    clients: tuple[int, ...] = ()
+    heard: set[int] = field(default_factory=set)
     hyper: dict[str, Any] = field(default_factory=dict)
     before: dict[str, Any] = field(default_factory=dict)
     told: dict[tuple[str, int], Any] = field(default_factory=dict)

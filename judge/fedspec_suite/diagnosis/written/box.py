@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fedspec.arith import Array
-from fedspec.folding import folding_under
+from fedspec.folding import decided_of, folding_under
 from fedspec.rules import equations
 from fedspec.source_text import bare, copied, definition_of, loaded
 from fedspec_suite.diagnosis.edits.claimed import OF_MESSAGES, claimed, running
@@ -123,8 +123,8 @@ def boxes(setting: Setting) -> Iterator[Box]:
         # No secant solves a step function.
         if f != AT_RANDOM and (f in words or equations(f, options)):
             folding = folding_under(setting.algorithm, setting.options)
-            folding.add(f)
             inner = inspect.unwrap(f)
+            folding.fold(inner, decided_of(setting.algorithm, folding, inner))
             text = folding.texts.get(inner)
             node = ast.parse(text).body[0] if text else bare(definition_of(inner))
             assert isinstance(node, ast.FunctionDef)
