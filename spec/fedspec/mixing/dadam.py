@@ -37,8 +37,8 @@ def moments(state: Moments, g: Stack, *, beta1: Scalar, beta2: Scalar, beta3: Sc
 
 
 @rule
-def tracked_step(X: Stack, m: Stack, u_tilde: Stack, W: Mixing, *, eta_l: Scalar, eps: Scalar) -> Stack:
-    """Step that divides by second moments on which the clients agree; pass W u_tilde as ``u_tilde``.
+def tracked_step(X: Stack, m: Stack, mixed: Stack, W: Mixing, *, eta_l: Scalar, eps: Scalar) -> Stack:
+    """Step that divides by second moments on which the clients agree; ``mixed`` is W u_tilde.
 
         X = W X - eta_l m / sqrt(max(W u_tilde, eps))    dadam-tracked.step
 
@@ -48,20 +48,20 @@ def tracked_step(X: Stack, m: Stack, u_tilde: Stack, W: Mixing, *, eta_l: Scalar
     External: Chen et al. (2021), "On the Convergence of Decentralized Adaptive Gradient Methods", Algorithm 2.
     """
     check_mixing(W)
-    return W @ X - eta_l * m / sqrt(maximum(u_tilde, eps))
+    return W @ X - eta_l * m / sqrt(maximum(mixed, eps))
 
 
 @rule
-def track(u_tilde: Stack, before: Stack, after: Stack) -> Stack:
+def track(mixed: Stack, before: Stack, after: Stack) -> Stack:
     """Update the agreed second moments by the change of each client's own v_hat; their sum stays the sum of v_hat.
 
         u_tilde = W u_tilde - v_hat_before + v_hat   dadam.u_tilde
 
-    The argument u_tilde is W u_tilde.
+    ``mixed`` is W u_tilde.
 
     External: Chen et al. (2021), Algorithm 2.
     """
-    return u_tilde - before + after
+    return mixed - before + after
 
 
 @rule

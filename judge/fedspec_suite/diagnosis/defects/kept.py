@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from itertools import count
 from types import FunctionType
 from typing import Any, cast
 
@@ -180,28 +179,29 @@ def _one_by_one(name: str, inner: Running, event: Event, k: int) -> Any:
     """
     if not isinstance(event, Round) or len(event.participants) < 2:
         return inner.step(event)
-    before, sent = inner.state, []
+    before, sent = inner.state, dict[int, list[Any]]()
     rows = getattr(before, name)
     met: dict[str, Any] = {}
-    for j, i in enumerate(event.participants):
-        out: list[Any] = []
+    for i in event.participants:
+        out: dict[int, list[Any]] = {}
         inner.state = replace(before, **{name: rows})
         with _instead(inner, lambda client, *_, out=out: _noting(client, out)):
             shown = inner.step(event)
         for n, value in shown.items():
             if not hasattr(before, n) and np.shape(value) == np.shape(rows):
                 met[n] = put(met.get(n, value), [i], value[[i]])
-        sent.append(out[j])
+        own = sent.setdefault(i, [])
+        own.append(out[i][len(own)])
         rows = put(rows, [i], getattr(inner.state, name)[[i]])
-    inner.state, turn = before, count()
-    with _instead(inner, lambda *_: lambda *given, **named: sent[next(turn)]):
+    inner.state = before
+    with _instead(inner, lambda *_: lambda i, *given, **named: sent[i].pop(0)):
         return {**inner.step(event), **met}
 
 
-def _noting(client: Callable[..., Any], out: list[Any]) -> Callable[..., Any]:
-    def one(*given: Any, **named: Any) -> Any:
-        out.append(client(*given, **named))
-        return out[-1]
+def _noting(client: Callable[..., Any], out: dict[int, list[Any]]) -> Callable[..., Any]:
+    def one(i: int, *given: Any, **named: Any) -> Any:
+        out.setdefault(i, []).append(made := client(i, *given, **named))
+        return made
 
     return one
 

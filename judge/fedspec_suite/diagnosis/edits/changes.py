@@ -238,6 +238,9 @@ def earlier(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[
         # Of peers, who take several steps in a round.
         begun = f"in_the_first_step({text!r}, {text})"
         yield Change(f"{said(node)} as it was when the round began stands for {said(node)}{around}", node, begun, 2)
+    if text.startswith("state.") and is_array(kind):
+        words = f"{said(node)} of the event before, its initial value in the first, stands for {said(node)}"
+        yield Change(f"{words}{around}", node, f"of_event_before({text!r}, {text}, 1)", 2)
     if name in MODELS and is_array(kind) and len(kind[1]) == 1:
         begun = f"at_the_beginning({text!r}, {text})"
         yield Change(f"{said(node)} as it was when the round began stands for {said(node)}{around}", node, begun, 2)

@@ -263,6 +263,16 @@ def _larger(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[
             yield Change(f"the larger of {said(a)} and {said(b)} stands for their sum{around}", node, new, 2)
 
 
+def _unless_equal(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
+    """A term is left out where the vector that it is added to is the same as another one, as a whole."""
+    match node:
+        case ast.BinOp(left=ast.Name(id=a), op=ast.Add() | ast.Sub(), right=term) if is_array(kinds.get(a)):
+            for b, its in kinds.items():
+                if its == kinds[a] and b != a and b.isidentifier():
+                    new = f"where_less(0, norm({a} - {b}), {ast.unparse(node)}, {a})"
+                    yield Change(f"{said(term)} is left out where {a} is {b}{around}", node, new, 2)
+
+
 def reformed(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
     """Yield changes of an expression to another formula."""
     yield from _compounded(node, kinds, around)
@@ -281,3 +291,4 @@ def reformed(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator
     yield from _capped(node, around)
     yield from _kept(node, around)
     yield from _larger(node, kinds, around)
+    yield from _unless_equal(node, kinds, around)

@@ -100,10 +100,10 @@ def event_number(kept: Memory) -> int:
     return kept.number
 
 
-def of_event_before(kept: Memory, name: str, now: Any) -> Any:
-    """Return a name's value in the event before; zero in the first event."""
+def of_event_before(kept: Memory, name: str, now: Any, first: Any = 0) -> Any:
+    """Return a name's value in the event before; ``first`` times the present one in the first event."""
     kept.told[name, kept.number] = now
-    return kept.told.get((name, kept.number - 1), 0 * now)
+    return kept.told.get((name, kept.number - 1), first * now)
 
 
 def of_state(kept: Memory, path: str) -> Any:

@@ -1,7 +1,8 @@
 """Equations in which a deviation may originate: perturbing one changes all wrong quantities and no right one.
 
-The search looks at the first event of a case in which a shown quantity deviates. Before this event all quantities are
-as claimed, so that the mistake acts in this event.
+The search looks at the first event of a case in which a shown quantity deviates. If all that is kept is shown, it was
+as claimed before, so that the mistake acts in this event; else it may act in an earlier one, where it moves nothing
+that is shown.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 
 from fedspec.rules import Equation, equations
 from fedspec_suite.diagnosis.comparing import Given
+from fedspec_suite.diagnosis.defects.state import state_fields
 from fedspec_suite.diagnosis.known import Known
 from fedspec_suite.diagnosis.seen.digits import compared
 from fedspec_suite.diagnosis.variants import CANNOT
@@ -50,7 +52,8 @@ def begins(known: Known, given: Given) -> str:
     """
     firsts = [f for k in given if (f := _first(known, k, given[k]))][:CASES]
     running = _running(known)
-    each = [found for f in firsts if (found := {e for e in running if _would(known, e, running[e], f)})]
+    hidden = {*state_fields(known.setting)} - {n for answers in given.values() for n in answers[0]}
+    each = [found for f in firsts if (found := {e for e in running if _would(known, e, running[e], f, bool(hidden))})]
     left = set.intersection(*each) if each else set()
     if len(running) > 1 and left and left != set(running) and len(at := _at([e for e in running if e in left])) <= MOST:
         return f"it begins {listed(at, 'or')}"
@@ -91,17 +94,24 @@ def _running(known: Known) -> dict[Equation, Any]:
     return {e: at[e] for e in of.algorithm.running(of.options) if e in at}
 
 
-def _would(known: Known, e: Equation, function: Any, first: First) -> bool:
-    """True if spoiling an equation in that event alone, at its narrowest place that shows, moves just what is wrong."""
+def _would(known: Known, e: Equation, function: Any, first: First, hidden: bool) -> bool:
+    """True if spoiling an equation in one event alone, at its narrowest place that shows, moves just what is wrong.
+
+    The event is the first in which something is, or if something kept is ``hidden`` one before it too.
+    """
+    acting = range(first.event if not hidden else 0, first.event + 1)
     for mutants in spoils(function, e):
-        moves = [moved for m in mutants if (moved := _moves(known, m, first))]
+        moves = [moved for m in mutants for at in acting if (moved := _moves(known, m, first, at))]
         if moves:
             return any(moved >= first.wrong and not moved & first.right for moved in moves)
     return False
 
 
-def _moves(known: Known, mutant: Mutant, first: First) -> set[str]:
-    """Quantities of the event that a mutant moves which acts in this event alone."""
+def _moves(known: Known, mutant: Mutant, first: First, at: int) -> set[str]:
+    """Quantities of the first wrong event that a mutant moves which acts in one event alone; none if it moves others.
+
+    Others are what is shown of earlier events.
+    """
     acts = False
 
     def only_then(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -114,16 +124,18 @@ def _moves(known: Known, mutant: Mutant, first: First) -> set[str]:
         nonlocal acts
         session = v.quick(known.samples[first.sample], v.editions()())
         for event in range(first.event + 1):
-            acts = event == first.event
+            acts = event == at
             yield next(session)
         acts = False
 
     try:
-        (*_, after) = answers()
-        (*_, plain) = _plain(known, first)
+        *earlier, moved = [
+            {n for n in first.wrong | first.right if n in after and _apart(after[n], plain[n])}
+            for after, plain in zip(answers(), _plain(known, first), strict=True)
+        ]
     except CANNOT:
         return set()
-    return {n for n in first.wrong | first.right if n in after and _apart(after[n], plain[n])}
+    return set() if any(earlier) else moved
 
 
 def _plain(known: Known, first: First) -> Iterator[Any]:
