@@ -38,9 +38,9 @@ ROWS: dict[Level, tuple[str, ...]] = {
     "client": ("sgd", "adam"),
     "server": ("fedavg", "fedadam"),
     "round": ("fedavg", "fedada2"),
-    "trace": ("fedbuff", "dsgd"),
+    "trace": ("fedbuff", "dsgd", "afga"),
 }
-"""Two algorithms of each level; of the first that can have an edge it is asked."""
+"""Two or three algorithms of each level; of the first that can have an edge it is asked."""
 
 
 def can_have(edge: Edge, setting: Setting) -> bool:
@@ -105,11 +105,11 @@ def test_check_one_law_and_a_capsule_of_it_see_who_is_wrong_at_an_edge(
 
 
 # A vector separates something from the rule; where nothing moves at all, nothing is separated. Its inputs are short
-# numbers, and the model where a round ended is none.
+# numbers, and the model where a round ended is none. None decides that the change of a round without steps is zero.
 STORED = [
     (n, c)
     for n, c in zip(NAMES, CROSSED, strict=True)
-    if c[0].name != "same-model" and (c[0].name != "zeros" or c[1].level == "client")
+    if c[0].name not in ("same-model", "no-steps") and (c[0].name != "zeros" or c[1].level == "client")
 ]
 
 
