@@ -6,18 +6,20 @@ import ast
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from test_judge.diagnosing import diagnosed, names, offer_of, server, written
 from test_judge.subjects.flawed import ALL, SAID, Flawed
-from test_judge.subjects.unnamed import Clients, Late, Local, Slipped
+from test_judge.subjects.unnamed import Clients, Dual, Late, Local, Remembered, Slipped
 
 from fedspec.arith import Array
 from fedspec.contract import Answer, Case, ClientMessage, Event, Messages, Offer
 from fedspec.params import flatten, unflatten
 from fedspec.reference import SUBJECT
+from fedspec_suite.api import DoesNotConform, check_subject
 from fedspec_suite.diagnosis.diagnosis import Diagnosis, in_words
 from fedspec_suite.diagnosis.known import known_of
 from fedspec_suite.diagnosis.seen.idle import idle, without_effect
@@ -36,6 +38,8 @@ ADAM = ("adam", "client", "kingma-2015")
 ADMU = ("admu", "client", "fedada2")
 HEAVY = ("momentum", "client", "fednova")
 SCAFFOLD = ("scaffold", "round", "karimireddy-2020")
+MIFA = ("mifa", "round", "gu-2021-code")
+FEDPD = ("fedpd", "round", "zhang-2021")
 OF_ONE_VERSION = "of updates that began at one version the"
 
 NAMED: dict[tuple[Any, ...], str] = {
@@ -56,6 +60,24 @@ NAMED: dict[tuple[Any, ...], str] = {
     (Local, *ADAM, "shortened"): "every gradient is clipped to length 1.5, all blocks together",
     (Local, *ADMU, "uncounted"): "a step that is not taken is not counted, but the update of v that it made is",
     (Clients, *SCAFFOLD, "mean over the seen"): "c is the mean of c_i over the clients seen so far, not over all",
+    (Clients, *SCAFFOLD, "busiest"): (
+        "the number of steps of the event's busiest stands for tau in (delta, c_i[i] - c - delta / (eta_l * tau))"
+    ),
+    (Clients, *ROUND, "by place"): (
+        "participants weigh as much as the first clients: their place is taken for their number"
+    ),
+    (Clients, *ROUND, "falls"): "a client's gradients are divided by k, the number of the local step in the round",
+    (Clients, *NOVA, "largest", MOMENTUM): "||a_i||_1 is the largest entry of a_i, not the sum",
+    (Remembered, *MIFA, "heard"): (
+        "the number of clients so far stands for g_i.shape[0] in the sum of g_i / g_i.shape[0]"
+    ),
+    (Remembered, *MIFA, "moves"): (
+        "the mean of the g_i moves by their changes over the number of the event's clients, not over g_i.shape[0]"
+    ),
+    (Dual, *FEDPD, "each"): (
+        "raised_dual(lam_i, x_i - x, mu=mu) takes the place of lam_i after every local step, not once"
+    ),
+    (Late, *BUFFER, "later"): "an update begins one version later, and that without delay at the first",
 }
 
 
@@ -77,12 +99,55 @@ def test_it_is_named_and_nothing_else_is(flaw: tuple[Any, ...]) -> None:
         (Clients, *ROUND),
         (Clients, *NOVA, "", MOMENTUM),
         (Clients, *SCAFFOLD),
+        (Remembered, *MIFA),
+        (Dual, *FEDPD),
         (Late, *BUFFER),
     ],
     ids=lambda given: f"{given[1]}/{given[2]}",
 )
 def test_without_a_slip_they_are_right(given: tuple[Any, ...]) -> None:
     assert said(*given).follows
+
+
+def test_what_is_lost_after_some_rounds_of_absence_is_told() -> None:
+    with pytest.raises(DoesNotConform) as found:
+        check_subject(Slipped(Remembered, *MIFA, "forgets"), law="follows-*,far-*")
+    assert found.value.results[0].nearest.startswith("g_i of a client that sits out 2 rounds in a row is forgotten")
+
+
+def of_two(move: Any) -> Any:
+    """A server that answers the mean of its last two models."""
+
+    def start(case: Case) -> Any:
+        inner = move.start(case)
+        last = [case.x0]
+
+        def step(e: Any) -> dict[str, Any]:
+            last.append(inner.step(e)["x"])
+            return {"x": {n: (last[-2][n] + last[-1][n]) / 2 for n in case.x0}}
+
+        return SimpleNamespace(step=step)
+
+    return SimpleNamespace(info=move.info, start=start)
+
+
+def stacked(sent: tuple[ClientMessage, ...], n: str) -> Array:
+    return np.stack([m.delta[n] for m in sent])
+
+
+def middle(case: Case, sent: tuple[ClientMessage, ...], n: str) -> Array:
+    """The median of those who have examples."""
+    return np.median(stacked(tuple(m for m in sent if m.weight > 0) or sent, n), axis=0)  # type: ignore[no-any-return]
+
+
+def plain(case: Case, sent: tuple[ClientMessage, ...], n: str) -> Array:
+    return np.average(stacked(sent, n), axis=0, weights=[m.weight for m in sent])  # type: ignore[no-any-return]
+
+
+def test_servers_that_average_their_answers_or_leave_out_who_has_no_examples_are_told() -> None:
+    (said,) = names(diagnosed(of_two(server("fedavg", plain))))
+    assert said == "every answer is the mean of the models before and after it; the run goes on from the one after"
+    assert names(diagnosed(server("median", middle))) == ["a client without examples is left out, and not counted"]
 
 
 class Buffered:

@@ -105,8 +105,8 @@ class Clients(Session):
 
     def local(self, i: int, tau: int) -> Any:
         y, u = self.x, np.zeros_like(self.x)
-        for _ in range(tau):
-            g = self.g(i, y)
+        for k in range(tau):
+            g = self.g(i, y) / (k + 1 if self.slip == "falls" else 1)
             if "rho" in self.h:
                 u = self.h["rho"] * u + g
                 g = u
@@ -116,7 +116,7 @@ class Clients(Session):
     def step(self, event: Round) -> dict[str, Any]:
         S, T = list(event.participants), list(event.steps)
         ends = [self.local(i, tau) for i, tau in zip(S, T, strict=True)]
-        n = np.array([float(self.problem.examples[i]) for i in S])
+        n = np.array([float(self.problem.examples[k if self.slip == "by place" else i]) for k, i in enumerate(S)])
         p = n / n.sum()
         match self.case.algorithm:
             case "fednova":
@@ -135,6 +135,8 @@ class Clients(Session):
         a = [sum((1 - rho ** (tau - k)) / (1 - rho) for k in range(tau)) for tau in T]
         if self.slip == "one short":
             a = [sum((1 - rho ** (tau - k)) / (1 - rho) for k in range(1, tau)) or 1.0 for tau in T]
+        if self.slip == "largest":
+            a = [(1 - rho**tau) / (1 - rho) for tau in T]
         tau_eff = float(p @ np.array(a))
         if self.slip == "models":
             w = [tau_eff * q / b for q, b in zip(p, a, strict=True)]
@@ -145,7 +147,8 @@ class Clients(Session):
     def controlled(self, S: list[int], T: list[int], ends: list[Any]) -> None:
         new = self.c_i.copy()
         for i, tau, y in zip(S, T, ends, strict=True):
-            new[i] = self.c_i[i] - self.c + (self.x - y) / (self.h["eta_l"] * tau)
+            steps = max(T) if self.slip == "busiest" else tau
+            new[i] = self.c_i[i] - self.c + (self.x - y) / (self.h["eta_l"] * steps)
         self.seen |= set(S)
         come = (new - self.c_i).sum(axis=0)
         self.c_i = new
@@ -155,8 +158,52 @@ class Clients(Session):
         self.x = self.x + self.h["eta"] * (np.mean(ends, axis=0) - self.x)
 
 
+class Remembered(Clients):
+    """MIFA; its mean is over the clients heard, or moves by the mean change of those present, or forgets."""
+
+    def begin(self) -> None:
+        super().begin()
+        self.last: dict[int, int] = {}
+        self.k = 0
+
+    def step(self, event: Round) -> dict[str, Any]:
+        S, eta_l, before = event.participants, self.h["eta_l"], self.c_i.copy()
+        self.k += 1
+        self.last.update(dict.fromkeys(S, self.k))
+        if self.slip == "forgets":
+            self.c_i[[i for i, k in self.last.items() if self.k - k > 2]] = 0
+        # Its stored gradients correct nobody's steps.
+        stored, self.c_i = self.c_i, 0 * self.c_i
+        for i, tau in zip(S, event.steps, strict=True):
+            stored[i] = (self.x - self.local(i, tau)) / eta_l
+        self.c_i = stored
+        self.m = self.m + (stored - before).sum(axis=0) / len(S)
+        mean = stored.sum(axis=0) / (len(self.last) if self.slip == "heard" else len(stored))
+        self.x = self.x - eta_l * (self.m if self.slip == "moves" else mean)
+        return self.answer()
+
+
+class Dual(Clients):
+    """FedPD; a client's dual variable moves after every local step."""
+
+    def begin(self) -> None:
+        super().begin()
+        self.x_i = np.stack([self.x] * len(self.c_i))
+
+    def step(self, event: Round) -> dict[str, Any]:
+        mu, eta_l = self.h["mu"], self.h["eta_l"]
+        for i, tau in sorted(zip(event.participants, event.steps, strict=True)):
+            for k in range(tau):
+                y = self.x_i[i]
+                self.x_i[i] = y - eta_l * (self.g(i, y) + self.c_i[i] + mu * (y - self.x))
+                if self.slip or k == tau - 1:
+                    self.c_i[i] += mu * (self.x_i[i] - self.x)
+        self.x = np.mean(self.x_i + self.c_i / mu, axis=0)
+        return self.answer()
+
+
 class Late(Session):
-    """FedBuff; updates that began at one version are one."""
+    """FedBuff; updates that began at one version are one, or updates begin one version later."""
 
     def begin(self) -> None:
         super().begin()
@@ -165,6 +212,7 @@ class Late(Session):
 
     def step(self, event: Arrival) -> dict[str, Any]:
         h, begun = self.h, len(self.versions) - 1 - event.delay
+        begun = (begun + 1) % len(self.versions) if self.slip == "later" else begun
         y = self.versions[begun]
         for _ in range(event.steps):
             y = y - h["eta_l"] * (self.problem.H[event.client] @ y - self.problem.e[event.client])
