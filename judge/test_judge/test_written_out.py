@@ -16,7 +16,7 @@ from test_judge.subjects.flawed import ALL, SAID, Flawed
 from test_judge.subjects.unnamed import Clients, Dual, Late, Local, Remembered, Slipped
 
 from fedspec.arith import Array
-from fedspec.contract import Answer, Case, ClientMessage, Event, Messages, Offer
+from fedspec.contract import Answer, Arrival, Case, ClientMessage, Event, Messages, Offer
 from fedspec.params import flatten, unflatten
 from fedspec.reference import SUBJECT
 from fedspec_suite.api import DoesNotConform, check_subject
@@ -35,6 +35,7 @@ NOVA = ("fednova", "round", "fednova")
 MOMENTUM = (("solver", "momentum"),)
 BUFFER = ("fedbuff", "trace", "nguyen-2022")
 ADAM = ("adam", "client", "kingma-2015")
+ADAMW = ("adamw", "client", "torch")
 ADMU = ("admu", "client", "fedada2")
 HEAVY = ("momentum", "client", "fednova")
 SCAFFOLD = ("scaffold", "round", "karimireddy-2020")
@@ -58,6 +59,9 @@ NAMED: dict[tuple[Any, ...], str] = {
     (Local, *ADAM, "decay"): "0.003 x is added to every gradient (weight decay inside the gradient, L2)",
     (Local, *ADAM, "clipped"): "every gradient is clipped to [-0.7, 0.7]",
     (Local, *ADAM, "shortened"): "every gradient is clipped to length 1.5, all blocks together",
+    (Local, *ADAMW, "to the start"): (
+        "how far shrunk * x is from where the round began stands for shrunk * x in x - shrunk * x - step"
+    ),
     (Local, *ADMU, "uncounted"): "a step that is not taken is not counted, but the update of v that it made is",
     (Clients, *SCAFFOLD, "mean over the seen"): "c is the mean of c_i over the clients seen so far, not over all",
     (Clients, *SCAFFOLD, "busiest"): (
@@ -95,6 +99,7 @@ def test_it_is_named_and_nothing_else_is(flaw: tuple[Any, ...]) -> None:
     [
         (Local, *HEAVY),
         (Local, *ADAM),
+        (Local, *ADAMW),
         (Local, *ADMU),
         (Clients, *ROUND),
         (Clients, *NOVA, "", MOMENTUM),
@@ -113,6 +118,35 @@ def test_what_is_lost_after_some_rounds_of_absence_is_told() -> None:
     with pytest.raises(DoesNotConform) as found:
         check_subject(Slipped(Remembered, *MIFA, "forgets"), law="follows-*,far-*")
     assert found.value.results[0].nearest.startswith("g_i of a client that sits out 2 rounds in a row is forgotten")
+
+
+class Keyed(Late):
+    """FedBuff whose buffer has one place a client, so that the server steps later than it should."""
+
+    def step(self, event: Arrival) -> dict[str, Any]:
+        y = begun = self.versions[max(len(self.versions) - 1 - event.delay, 0)]
+        for _ in range(event.steps):
+            y = y - self.h["eta_l"] * (self.problem.H[event.client] @ y - self.problem.e[event.client])
+        self.waiting[event.client] = y - begun
+        if len(self.waiting) < self.h["buffer"]:
+            return self.answer()
+        delta = sum(self.waiting.values()) / self.h["buffer"]
+        self.waiting.clear()
+        self.x = self.x + self.h["eta"] * delta
+        self.versions.append(self.x)
+        return {**self.answer(), "delta": delta}
+
+    def begin(self) -> None:
+        super().begin()
+        self.waiting: dict[int, Array] = {}
+
+
+def test_a_server_that_steps_at_other_arrivals_is_told_by_its_model_not_by_what_it_does_not_show() -> None:
+    keyed = Slipped(Keyed, *BUFFER)
+    (offer,) = keyed.info.offers
+    with pytest.raises(DoesNotConform) as found:
+        check_subject(written(replace(offer, intermediates=("delta",)), keyed.start), law="follows-*")
+    assert found.value.results[0].nearest.startswith("a second update of a client replaces its first in the buffer")
 
 
 def of_two(move: Any) -> Any:

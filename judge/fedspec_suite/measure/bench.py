@@ -255,11 +255,16 @@ class Bench:
             raise Deviates(Deviation(self.equation_of(name), where, j, *numbers, shown=name))
         self.measured.worst = max(self.measured.worst, ratio)
 
-    def missing(self, names: Sequence[str], where: str) -> Deviates:
-        """Return the fault of an answer without declared intermediates that the rule shows at that event."""
+    def missing(self, names: Sequence[str], where: str, waits: bool = False) -> Deviates:
+        """Return the fault of an answer without declared intermediates that the rule shows at that event.
+
+        It is the adapter's, unless the server may have waited where the claimed one steps.
+        """
         it = "it" if len(names) == 1 else "them"
         remedy = f"return {it} from `step`, or leave {it} out of `intermediates`"
         note = f"{ADAPTER}the answer has no {listed(names, 'or')}; {remedy}"
+        if waits:
+            note = f"the claimed server steps, the answer has no {listed(names, 'or')}; if yours steps too, {remedy}"
         return Deviates(Deviation(self.equation_of(names[0]), where, note=note, shown=names[0]))
 
     @property

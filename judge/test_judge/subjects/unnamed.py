@@ -36,7 +36,7 @@ class Local(Session):
 
     def begin(self) -> None:
         super().begin()
-        self.u = np.zeros_like(self.x)
+        self.u, self.start = np.zeros_like(self.x), self.x
         self.k = self.updates = 0
         if "eps_s" in self.h:
             self.v, self.v_hat = self.v + self.h["v0"], self.v
@@ -84,7 +84,8 @@ class Local(Session):
             self.m = h["beta1"] * self.m + (1 - h["beta1"]) * g
             self.v = h["beta2"] * self.v + (1 - h["beta2"]) * g**2
             m, v = self.m / (1 - h["beta1"] ** self.k), self.v / (1 - h["beta2"] ** self.k)
-            self.x = self.x - h["eta_l"] * m / (np.sqrt(v) + h["eps"])
+            decay = h.get("wd", 0) * (self.x - self.start if self.slip == "to the start" else self.x)
+            self.x = self.x - h["eta_l"] * (m / (np.sqrt(v) + h["eps"]) + decay)
         return self.answer()
 
 
