@@ -33,7 +33,7 @@ from fedspec_suite.laws import PROPERTIES, law_named, properties
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.buffer_cases import buffer_key
 from fedspec_suite.measure.input_ranges import beyond
-from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.scenario import Scenario, with_dtype
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Conformity, Course, Obligation, Result, Status
 
@@ -152,7 +152,8 @@ def explanation(
         search: the bound of the search for a name, and who hears of its progress.
     """
     setting = setting_of(offer)
-    mine = [s for s in broken if s.case.dtype == setting.dtype]
+    # What a narrower type shows is played in the type of the diagnosis.
+    mine = [with_dtype(s, setting.dtype) for s in broken]
     bench = bench_of(subject, offer, setting)
     d = identify(bench, setting, further=True, broken=mine, search=search)
     laws = {o.law for o in failed}
@@ -160,8 +161,9 @@ def explanation(
         d = unrepeated(d)
     d = not_before(d, [o.deviation.where for o in failed if o.deviation and o.law not in MANNERS])
     models = of_models(bench)
-    # A wrong intermediate may make the model wrong in the same case.
-    in_x = any(o.law not in MANNERS and about(o) == "x" for o in failed) or any(deviates(models, s) for s in mine)
+    # A wrong intermediate may make the model wrong in the same case, or leave that undecided.
+    in_x = any(o.law not in MANNERS and about(o) == "x" for o in failed)
+    in_x = in_x or any(deviates(models, s) is not False for s in mine)
     # Only the laws of large cases say that it is the size, if their cases are still large when they are made simpler; a
     # case of another law may be rare, and is small.
     small = all(law.startswith("far-") for law in laws - MANNERS) and all(map(beyond, broken))
