@@ -1,7 +1,9 @@
 """The traps of the catalogue's rows as wrong implementations, and whether the comparison with the rule refuses them.
 
 ``traps.toml`` says for each sentence what falls into it: a mutant, another reading, an edit, or a rule that is applied
-to each block by itself; or why nothing that a case plays can.
+to each block by itself; or why nothing that a case plays can. A list of words is one of mutants, a sentence is why none
+can, and an edit stands in its answer as ``rule``, ``old``, ``new``, and ``options`` or ``leaks`` of a mutant. The names
+of rules and functions leave out ``fedspec.``.
 """
 
 from __future__ import annotations
@@ -43,6 +45,8 @@ that is whole in floats, and not in the numbers that these are.
 
 WAYS = ("mutants", "edit", "reading", "blocks", "why")
 """Kinds of answers: several things to play, or one reason."""
+EDITED = {"rule", "old", "new", "options", "leaks"}
+"""Fields of an edit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +57,7 @@ class Answer:
         trap: the sentence.
         rows: the algorithms that it is the answer for.
         mutants: ids of catalogued mutants that are this very mistake; each must be refused.
-        edit: an edit that is catalogued nowhere: ``rule``, ``old``, ``new``, and ``options`` or ``leaks`` of a mutant.
+        edit: an edit that is catalogued nowhere: ``rule``, ``old``, ``new``, and so on.
         reading: another reading of the row, or one of its options, which is done where the canonical one is claimed.
         blocks: the dotted name of a function that is applied to each block by itself.
         why: reason why it cannot be played.
@@ -84,11 +88,24 @@ class Answer:
 def answers() -> tuple[Answer, ...]:
     """The table as it is written."""
     table = tomllib.loads(Path(__file__).with_name("traps.toml").read_text(encoding="utf-8"))
-    return tuple(_answer(trap, one) for trap, said in table.items() for one in said)
+    return tuple(_answer(trap, one) for trap, said in table.items() for one in _each(said))
+
+
+def _each(said: Any) -> list[dict[str, Any]]:
+    """The answers of a trap, however short they are written."""
+    match said:
+        case str():
+            return [{"why": said}]
+        case [str(), *_]:
+            return [{"mutants": said}]
+    return said if isinstance(said, list) else [said]
 
 
 def _answer(trap: str, said: Mapping[str, Any]) -> Answer:
-    return Answer(trap=trap, **{k: tuple(v) if k in {"rows", "mutants", "levels"} else v for k, v in said.items()})
+    fields = {k: tuple(v) if k in {"rows", "mutants", "levels"} else v for k, v in said.items() if k not in EDITED}
+    edit = {k: f"fedspec.{v}" if k == "rule" else v for k, v in said.items() if k in EDITED}
+    blocks = f"fedspec.{said['blocks']}" if "blocks" in said else ""
+    return Answer(trap=trap, **{**fields, "blocks": blocks}, edit=edit)
 
 
 def answers_of(row: str, trap: str) -> list[Answer]:
