@@ -61,11 +61,7 @@ def _forks(*words: str) -> subprocess.Popen[str]:
 
 
 def fedspec(
-    *arguments: str,
-    cwd: Path | None = None,
-    cases: int = PROFILES["quick"],
-    explained: bool = True,
-    out: str = "",
+    *arguments: str, cwd: Path | None = None, cases: int = PROFILES["quick"], explained: bool = True, out: str = ""
 ) -> Ran:
     """Run the command in a process of its own: no import hook of the tests, no warnings filter.
 

@@ -154,10 +154,7 @@ def test_a_solver_that_accumulates_as_it_claims_conforms(subject: Local) -> None
         (Local((*BY_TOKENS, CLIP), clipped_each), f"accumulate-tokens 3 comes after {CLIP}, not before it"),
         (Local((*BY_TOKENS, CLIP), clipped_sum), f"{CLIP} is applied to the running sum after each micro-batch"),
         (Local((*BY_TOKENS, CLIP), tokens), f"no {CLIP} of gradients"),
-        (
-            Local((*BY_TOKENS, "decay 0.125"), decayed_each),
-            "decay 0.125 is added once for each of 3 micro-batches",
-        ),
+        (Local((*BY_TOKENS, "decay 0.125"), decayed_each), "decay 0.125 is added once for each of 3 micro-batches"),
     ],
 )
 def test_another_accumulation_gets_a_name(subject: Local, words: str) -> None:

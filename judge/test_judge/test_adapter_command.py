@@ -55,8 +55,7 @@ double total = 0;
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("lang", "gap", "line", "needs"),
-    [("py", PY, MEAN, ""), ("js", JS, JS_MEAN, "node"), ("cpp", CPP, CPP_MEAN, "g++")],
+    ("lang", "gap", "line", "needs"), [("py", PY, MEAN, ""), ("js", JS, JS_MEAN, "node"), ("cpp", CPP, CPP_MEAN, "g++")]
 )
 def test_the_line_filled_in_it_conforms(tmp_path: Path, lang: str, gap: str, line: str, needs: str) -> None:
     if needs and not shutil.which(needs):

@@ -188,11 +188,7 @@ def with_hash_seed(seed: int, *arguments: str) -> str:
 
 @pytest.mark.parametrize(
     ("implementation", "law"),
-    [
-        (py("right:fedadam"), "m*"),
-        (py("wrong:from_momentum"), "follows-*"),
-        (standalone(), "follows-x"),
-    ],
+    [(py("right:fedadam"), "m*"), (py("wrong:from_momentum"), "follows-*"), (standalone(), "follows-x")],
 )
 def test_the_same_seed_gives_the_same_bytes(implementation: str, law: str) -> None:
     main = ("-c", "from fedspec_suite.cli.app import main; main()", "check", implementation, "--law", law)
@@ -260,13 +256,7 @@ def test_an_adapter_beside_the_user_is_found(tmp_path: Path) -> None:
     assert check("py:mine:it", *law, cwd=tmp_path).code == 0
 
 
-@pytest.mark.parametrize(
-    "columns",
-    [
-        "200",
-        "80",
-    ],
-)
+@pytest.mark.parametrize("columns", ["200", "80"])
 def test_the_summary_says_why_and_details_what_was_asked(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", columns)
     ran = fedspec("check", py("wrong:uniform"), "--law", "follows-x", "--profile", "quick", "--details")

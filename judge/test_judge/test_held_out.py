@@ -65,9 +65,7 @@ SAID = {
         "fedavg", "server", take=moved(lambda who, met: any(0 < p < 0.1 for p in share(who)))
     ),
     "in # of # cases in which clients of a round have one ||a_i||_1": Behind(
-        "fednova",
-        "server",
-        take=moved(lambda who, met: len({a for *_, a in who}) == 1 < len({n for _, n, _ in who})),
+        "fednova", "server", take=moved(lambda who, met: len({a for *_, a in who}) == 1 < len({n for _, n, _ in who}))
     ),
     "where a client takes part for the first time after the first round": Behind("fedavg", "round", take=moved(late)),
     "where no two clients of a round have different ||a_i||_1": Behind(

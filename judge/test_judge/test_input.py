@@ -113,12 +113,7 @@ CASES: list[tuple[str, Callable[[], object], type[FedspecError], tuple[str, ...]
 ]
 
 
-@pytest.mark.parametrize(
-    ("call", "kind", "words"),
-    [
-        *(pytest.param(*row[1:], id=row[0]) for row in CASES),
-    ],
-)
+@pytest.mark.parametrize(("call", "kind", "words"), [*(pytest.param(*row[1:], id=row[0]) for row in CASES)])
 def test_refused_by_name(call: Callable[[], object], kind: type[FedspecError], words: tuple[str, ...]) -> None:
     with pytest.raises(FedspecError) as caught:
         call()

@@ -359,8 +359,5 @@ def test_drivers_of_public_code_hand_over_what_they_should(driven: Any) -> None:
 def test_laws_are_asked_of_what_they_are_about() -> None:
     assert {law.id for law in asked_of(Claim("ffa-lora"))} - {
         law.id for law in asked_of(Claim("ffa-lora", BOTH[1]))
-    } == {
-        "split",
-        "idle",
-    }
+    } == {"split", "idle"}
     assert "gauge" not in {law.id for law in asked_of(Claim("fedit"))}

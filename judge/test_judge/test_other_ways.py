@@ -128,10 +128,7 @@ CATALOGUED = {
         "the dead zone looks at each coordinate, not at the length of the step",
     ),
     "decayed-inverse": ("decayed-sgd/client/fednova", "eta_l / gamma ** k stands for eta_l * gamma ** k"),
-    "fed-ams-scaled": (
-        "fed-ams/round/fed-ams",
-        "eta_l * p is multiplied by the length of x in x - eta_l * p",
-    ),
+    "fed-ams-scaled": ("fed-ams/round/fed-ams", "eta_l * p is multiplied by the length of x in x - eta_l * p"),
     "fed-lamb-decoupled-decay": (
         "fed-lamb/round/fed-lamb",
         "the decay stands outside the direction: eta_l lam x is subtracted before the step",
@@ -155,10 +152,7 @@ CATALOGUED = {
     "lamb-unsigned": ("fed-lamb/round/fed-lamb", "the magnitude of g stands for it in beta1 * m"),
     "nova-sizes-ignored": ("fednova/server/fednova", "the mean of p stands for each in general_weights("),
     "afga-frozen": ("afga/trace/afga", "only the rows of S become gossip(X, W)"),
-    "scaffold-shared": (
-        "scaffold/round/karimireddy-2020",
-        "all clients share one c_i, that of the last participant",
-    ),
+    "scaffold-shared": ("scaffold/round/karimireddy-2020", "all clients share one c_i, that of the last participant"),
     "scaffold-starts-at-model": ("scaffold/round/karimireddy-2020", "c starts as the model"),
     "sm3-column-major": ("sm3-i/client/fedada2", "the coordinates of a block are counted along its columns"),
     "tracked-outside": ("dadam/trace/chen-2021", "sqrt(u_tilde) + eps stands for sqrt(maximum(u_tilde, eps))"),
@@ -276,19 +270,8 @@ def test_an_edit_does_what_is_written_by_hand(words: str) -> None:
 COVERS = {
     "first axis alone": [{0, 1, 2, 3, 4, 5}, {6, 7, 8, 9, 10, 11}],
     "last axis alone": [{0, 2, 4, 6, 8, 10}, {1, 3, 5, 7, 9, 11}],
-    "first two axes": [
-        {0, 1, 2, 3, 4, 5},
-        {6, 7, 8, 9, 10, 11},
-        {0, 1, 6, 7},
-        {2, 3, 8, 9},
-        {4, 5, 10, 11},
-    ],
-    "first and the last axis": [
-        {0, 1, 2, 3, 4, 5},
-        {6, 7, 8, 9, 10, 11},
-        {0, 2, 4, 6, 8, 10},
-        {1, 3, 5, 7, 9, 11},
-    ],
+    "first two axes": [{0, 1, 2, 3, 4, 5}, {6, 7, 8, 9, 10, 11}, {0, 1, 6, 7}, {2, 3, 8, 9}, {4, 5, 10, 11}],
+    "first and the last axis": [{0, 1, 2, 3, 4, 5}, {6, 7, 8, 9, 10, 11}, {0, 2, 4, 6, 8, 10}, {1, 3, 5, 7, 9, 11}],
     "its first axis by all others": [{0, 1, 2, 3, 4, 5}, {6, 7, 8, 9, 10, 11}, *({k, k + 6} for k in range(6))],
     "all axes but the last": [*({2 * k, 2 * k + 1} for k in range(6)), {0, 2, 4, 6, 8, 10}, {1, 3, 5, 7, 9, 11}],
     "lines along each axis": [

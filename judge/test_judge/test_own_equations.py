@@ -136,10 +136,7 @@ MISTAKES: dict[str, tuple[Any, str]] = {
         subject(ADAM, v=lambda s: s.beta2 * s.v_old + (1 - s.beta2) * s.d * s.d_old),
         "v = beta2 v + (1 - beta2) Delta Delta_old",
     ),
-    "a power of the decay": (
-        subject("fedavgm", v=lambda s: s.beta**s.t * s.v_old + s.d),
-        "v = beta^t v + Delta",
-    ),
+    "a power of the decay": (subject("fedavgm", v=lambda s: s.beta**s.t * s.v_old + s.d), "v = beta^t v + Delta"),
     "the variance": (
         subject(ADAM, step=lambda s: s.m / (sqrt(np.maximum(s.v - s.m**2, 0)) + s.tau)),
         "x = x + eta m / (sqrt(max(0, v - m^2)) + tau)",
@@ -169,10 +166,7 @@ MISTAKES: dict[str, tuple[Any, str]] = {
         "X = W X - eta_l w_ii G",
     ),
     "mixed half-way": (peers(lambda s: (s.X + s.W @ s.X) / 2 - s.eta_l * s.G), "X = (X + W X) / 2 - eta_l G"),
-    "a hyperbola of the delay": (
-        late("xie-2019", lambda s, u: s.mix / (1 + u)),
-        "mix_t = mix / (delay + 1)",
-    ),
+    "a hyperbola of the delay": (late("xie-2019", lambda s, u: s.mix / (1 + u)), "mix_t = mix / (delay + 1)"),
     "half of twice a": (
         late("xie-2019-polynomial", lambda s, u: s.mix / (1 + s.twice_a / 2 * u)),
         "mix_t = mix / ((2 + delay twice_a) / 2)",

@@ -542,11 +542,7 @@ def test_a_row_of_exponentials_and_logarithms_conforms_in_float64_and_float32() 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "yours"),
-    [
-        ("plain", "w_i = a / sum(exp(-d))"),
-        ("longest", "w_i = a / sum(a) / max(exp(-d))"),
-    ],
+    ("name", "yours"), [("plain", "w_i = a / sum(exp(-d))"), ("longest", "w_i = a / sum(a) / max(exp(-d))")]
 )
 def test_weights_of_an_own_rule_are_written_out(name: str, yours: str) -> None:
     file = SUBJECTS / "softmax.py"

@@ -56,10 +56,7 @@ OPENED = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("bad", "says"),
-    [pytest.param(*row, id=row[1]) for row in OPENED],
-)
+@pytest.mark.parametrize(("bad", "says"), [pytest.param(*row, id=row[1]) for row in OPENED])
 def test_a_subject_that_cannot_be_opened_is_a_line(bad: str, says: str) -> None:
     row = middle(*among(bad))
     assert says in row["first_deviation"]

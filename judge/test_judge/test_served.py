@@ -140,8 +140,7 @@ def test_it_is_said_by_every_server_that_sees_steps_and_by_no_fixed_share() -> N
 
 
 @pytest.mark.parametrize(
-    ("steps", "words"),
-    [((1,), "1 step counts for 2 clients"), ((1, 0), "steps"), ((1, -2), "steps")],
+    ("steps", "words"), [((1,), "1 step counts for 2 clients"), ((1, 0), "steps"), ((1, -2), "steps")]
 )
 def test_steps_that_are_none_are_refused(steps: tuple[int, ...], words: str) -> None:
     with pytest.raises(PlanError, match=words):

@@ -37,18 +37,8 @@ KEPT_SUM = (
 SCALED = "yours: u = eta_l (rho u + g), wanted: u = rho u + g, and yours: x = x - u, wanted: x = x - eta_l u"
 
 EDITED: dict[str, tuple[str, ...]] = {
-    KEPT_SUM: (
-        "fedamsgrad",
-        "server.amsgrad.amsgrad",
-        "v=v, v_hat=v_hat, t=t)",
-        "v=v, v_hat=v_hat + eps, t=t)",
-    ),
-    SCALED: (
-        "momentum",
-        "client.momentum.momentum",
-        "x=x, u=u)",
-        "x=x, u=eta_l * u)",
-    ),
+    KEPT_SUM: ("fedamsgrad", "server.amsgrad.amsgrad", "v=v, v_hat=v_hat, t=t)", "v=v, v_hat=v_hat + eps, t=t)"),
+    SCALED: ("momentum", "client.momentum.momentum", "x=x, u=u)", "x=x, u=eta_l * u)"),
     "yours: x = x - eta_l (g + (rho / eta_l) u), wanted: x = x - eta_l (g + rho u)": (
         "nesterov",
         "client.momentum.nesterov",
@@ -167,10 +157,7 @@ EDITED: dict[str, tuple[str, ...]] = {
     ),
 }
 
-SHORT = (
-    KEPT_SUM,
-    "yours: x = x - eta_l (g + (rho / eta_l) u), wanted: x = x - eta_l (g + rho u)",
-)
+SHORT = (KEPT_SUM, "yours: x = x - eta_l (g + (rho / eta_l) u), wanted: x = x - eta_l (g + rho u)")
 
 
 @pytest.mark.parametrize("words", [n if n in SHORT else pytest.param(n, marks=pytest.mark.night) for n in EDITED])

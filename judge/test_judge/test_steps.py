@@ -264,10 +264,7 @@ class Whole:
         (Rounds("fedavg", weights="examples"), []),
         (Rounds("fedprox", weights="examples"), []),
         (Rounds("fednova", weights="examples", solver="momentum"), ["fednova.a", "fednova.a_momentum"]),
-        (
-            Rounds("fednova", weights="examples", solver="momentum-proximal-inside"),
-            ["fednova.a", "fednova.a_inside"],
-        ),
+        (Rounds("fednova", weights="examples", solver="momentum-proximal-inside"), ["fednova.a", "fednova.a_inside"]),
     ],
 )
 def test_the_clients_of_a_round_have_the_steps_too(subject: Rounds, unseen: list[str]) -> None:

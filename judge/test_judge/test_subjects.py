@@ -30,14 +30,7 @@ RIGHT = [
 
 
 @pytest.mark.parametrize(
-    ("implementation", "only"),
-    [
-        pytest.param(
-            *row,
-            id=f"{row[0].rpartition('/')[2]}-{row[1]}",
-        )
-        for row in RIGHT
-    ],
+    ("implementation", "only"), [pytest.param(*row, id=f"{row[0].rpartition('/')[2]}-{row[1]}") for row in RIGHT]
 )
 def test_right_ones_conform(implementation: str, only: str) -> None:
     ran = check(implementation, "--only", only, cases=2)

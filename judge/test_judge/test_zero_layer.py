@@ -96,8 +96,7 @@ def test_who_follows_the_claimed_reading_is_not_found_wrong(offer: Offer, trust:
 
 
 @pytest.mark.parametrize(
-    ("reading", "trust"),
-    [("you-2020", "one"), ("you-2020", "length"), ("ratio-one", "zero"), ("ratio-one", "length")],
+    ("reading", "trust"), [("you-2020", "one"), ("you-2020", "length"), ("ratio-one", "zero"), ("ratio-one", "length")]
 )
 def test_who_does_something_else_is(reading: str, trust: str) -> None:
     subject = local(offer_of(reading), trust)

@@ -31,10 +31,7 @@ from fedspec_suite.mutants import Mutant, Mutated, find
 COMPARISON: tuple[Law, ...] = tuple(LAWS[law.id] for law in (*follows_rule.LAWS, *far.LAWS))
 """The laws that compare with the rule, and nothing beside them."""
 
-UNREACHED: dict[str, tuple[Level, ...]] = {
-    "zeros": ("round",),
-    "products": LEVELS,
-}
+UNREACHED: dict[str, tuple[Level, ...]] = {"zeros": ("round",), "products": LEVELS}
 """Cases that profile quick lacks, or has by chance, and the levels. An answer that needs such cases names the word.
 
 When you add such cases, remove the word, or a level of it: from then on these answers must be refused there.
@@ -102,7 +99,9 @@ def _each(said: Any) -> list[dict[str, Any]]:
 
 
 def _answer(trap: str, said: Mapping[str, Any]) -> Answer:
-    fields = {k: tuple(v) if k in {"rows", "mutants", "levels"} else v for k, v in said.items() if k not in EDITED}
+    fields: dict[str, Any] = {
+        k: tuple(v) if k in {"rows", "mutants", "levels"} else v for k, v in said.items() if k not in EDITED
+    }
     edit = {k: f"fedspec.{v}" if k == "rule" else v for k, v in said.items() if k in EDITED}
     blocks = f"fedspec.{said['blocks']}" if "blocks" in said else ""
     return Answer(trap=trap, **{**fields, "blocks": blocks}, edit=edit)

@@ -34,7 +34,4 @@ fednova = Subject(
     Offer("fednova", "round", NOVA, {**BY_STEPS, "solver": "momentum"}, dtypes=DOUBLE),
 )
 steps_for_examples = Subject(Average, Offer("fedavg", "server", MCMAHAN, dtypes=DOUBLE))
-examples_for_steps = Subject(
-    FedAvg,
-    Offer("fedavg", "server", MCMAHAN, BY_STEPS, dtypes=DOUBLE),
-)
+examples_for_steps = Subject(FedAvg, Offer("fedavg", "server", MCMAHAN, BY_STEPS, dtypes=DOUBLE))

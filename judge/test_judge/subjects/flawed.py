@@ -247,10 +247,7 @@ SAID: dict[str, tuple[tuple[str, ...], str]] = {
     "m begins at -Delta": (DECAYING[:1], "m starts at minus the first Delta"),
     "v_hat begins at 1": (ALL[-1:], "v_hat starts at 1 in every coordinate|max\\(v_hat, 1\\)"),
     "corrected maximum": (ALL[-1:], "bias_correction = moments.* maximum_of = after-correction"),
-    "one number a block": (
-        ALL[-1:],
-        "each block has one number for maximum\\(v_hat, v\\), the largest",
-    ),
+    "one number a block": (ALL[-1:], "each block has one number for maximum\\(v_hat, v\\), the largest"),
     "the longer vector": (
         ALL[-1:],
         "v_hat or v, whichever is longer in each block, stands whole for maximum\\(v_hat, v\\)",

@@ -278,10 +278,7 @@ fedavg = Subject(
     Offer("fedavg", "server", MCMAHAN, {"weights": "uniform"}, dtypes=SINGLE),
     Offer("fedavg", "round", MCMAHAN, dtypes=DOUBLE),
 )
-fedprox = Subject(
-    FedProx,
-    Offer("fedprox", "round", NOVA, intermediates=("delta",), dtypes=DOUBLE),
-)
+fedprox = Subject(FedProx, Offer("fedprox", "round", NOVA, intermediates=("delta",), dtypes=DOUBLE))
 fednova = Subject(
     FedNova,
     Offer("fednova", "server", NOVA, {"solver": "momentum"}, intermediates=("tau_eff",), dtypes=DOUBLE),
