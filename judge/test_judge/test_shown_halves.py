@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_judge.by_hand import Fair, Nova, Scaffold, subject
 from test_judge.diagnosing import named
 
 from fedspec.arith import Array
-from fedspec.contract import Begin, Case, Claim, Exchange, Info, Messages, Round
-from fedspec.params import flatten, unflatten
+from fedspec.contract import Begin, Case, Claim, Exchange, Info, Messages
+from fedspec.params import unflatten
 from fedspec_suite.diagnosis.forced import given_names
 from fedspec_suite.diagnosis.known import known_of
 from fedspec_suite.measure.bench import bench_of
@@ -32,51 +33,24 @@ class By:
         raise NotImplementedError
 
 
-class Scaffold(By):
-    """SCAFFOLD, option II, by hand."""
-
-    def of(self, case: Case) -> Any:
-        p: Any = case.problem
-        h, N, does = case.hyper, len(p.e), self.does
-        now = {"x": flatten(case.x0), "c": np.zeros(p.e.shape[1])}
-        c_i = np.zeros(p.e.shape)
-
-        def step(e: Round) -> dict[str, Any]:
-            old, x, c, sign = c_i.copy(), now["x"], now["c"], -1 if "turned" in does else 1
-            changes = []
-            for i, steps in zip(e.participants, e.steps, strict=True):
-                y = x
-                for _ in range(steps):
-                    y = y - h["eta_l"] * (p.H[i] @ y - p.e[i] - sign * (c_i[i] - c))
-                changes.append(y - x)
-                c_i[i] = c_i[i] - c - (y - x) / ((1 if "no rate" in does else h["eta_l"]) * steps)
-            n = p.examples[[*e.participants]]
-            w = n / n.sum() if "examples" in does else np.full(len(n), 1 / len(n))
-            delta = w @ np.array(changes)
-            all_ = len(n) if "of those" in does else N
-            now.update(x=x + h["eta"] * delta, c=c + (c_i - old).sum(axis=0) / all_)
-            return {**now, "delta": delta, "c_i": c_i.copy()}
-
-        return step
+def scaffold(*does: str) -> Any:
+    return subject(Scaffold, *does, intermediates=("delta", "c_i", "c"))
 
 
-SHOWING = Claim("scaffold", "round", "karimireddy-2020", intermediates=("delta", "c_i", "c"))
-
-
-def shown_by(subject: By, words: str) -> set[str]:
+def shown_by(it: Any, words: str) -> set[str]:
     """The names of what a variant gives, and not the claimed rule, of the numbers that a subject shows."""
-    setting = setting_of(with_reading(subject.info.claims[0]))
-    known, bench = known_of(setting), bench_of(InProcess(subject), subject.info.claims[0], setting)
+    setting = setting_of(with_reading(it.info.claims[0]))
+    known, bench = known_of(setting), bench_of(InProcess(it), it.info.claims[0], setting)
     given = {k: bench.play(s) for k, s in enumerate(known.samples)}
     (v,) = (v for v in known.variants if v.words == words)
-    names = ("x", *subject.info.claims[0].intermediates)
+    names = ("x", *it.info.claims[0].intermediates)
     return given_names(known, v, given, names) - given_names(known, known.claimed, given, names)
 
 
 def test_a_variant_gives_what_it_alone_decides() -> None:
     words = "the correction has the wrong sign"
-    assert shown_by(Scaffold(SHOWING, "turned"), words) == {"x", "delta", "c_i", "c"}
-    assert shown_by(Scaffold(SHOWING, "turned", "of those"), words) == {"x", "delta", "c_i"}
+    assert shown_by(scaffold("turned"), words) == {"x", "delta", "c_i", "c"}
+    assert shown_by(scaffold("turned", "of those"), words) == {"x", "delta", "c_i"}
 
 
 @pytest.mark.slow
@@ -88,35 +62,8 @@ def test_a_variant_gives_what_it_alone_decides() -> None:
     ],
 )
 def test_each_of_two_mistakes_is_found_on_what_it_decides(does: tuple[str, ...], words: tuple[str, ...]) -> None:
-    nearest = named(Scaffold(SHOWING, *does))
+    nearest = named(scaffold(*does))
     assert all(said in nearest for said in words), nearest
-
-
-class Nova(By):
-    """FedNova with heavy-ball clients by hand."""
-
-    def of(self, case: Case) -> Any:
-        p: Any = case.problem
-        h, x = case.hyper, [flatten(case.x0)]
-
-        def step(e: Round) -> dict[str, Any]:
-            d, norms = [], []
-            for i, steps in zip(e.participants, e.steps, strict=True):
-                y, u, a, total = x[-1], 0 * x[-1], 0.0, 0.0
-                for _ in range(steps):
-                    u = h["rho"] * u + p.H[i] @ y - p.e[i]
-                    y, a = y - h["eta_l"] * u, h["rho"] * a + 1
-                    total += a
-                norms.append(total)
-                d.append((x[-1] - y) / (h["eta_l"] * total))
-            a, n = np.array(norms), p.examples[[*e.participants]]
-            w, (does,) = n / n.sum(), self.does
-            tau = {"root": np.sqrt(w @ a**2), "all": n @ a / p.examples.sum(), "inverse": 1 / (w @ (1 / a))}.get(does)
-            weights = np.full(len(n), 1 / len(n)) if does == "root" else w
-            x.append(x[-1] - tau * h["eta_l"] * (weights @ np.array(d)))
-            return {"x": x[-1], "tau_eff": np.array([tau])}
-
-        return step
 
 
 @pytest.mark.slow
@@ -130,7 +77,7 @@ class Nova(By):
 )
 def test_another_mean_of_the_norms_has_a_name(does: str, words: str) -> None:
     options = {"solver": "momentum", "weights": "examples"}
-    nearest = named(Nova(Claim("fednova", "round", "fednova", options, intermediates=("tau_eff",)), does))
+    nearest = named(subject(Nova, does, options=options, intermediates=("tau_eff",)))
     assert words in nearest and (does != "root" or "at fednova.w" in nearest), nearest
 
 
@@ -187,46 +134,22 @@ BY_EXAMPLES = {"weights": "examples"}
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("subject", "words"),
+    ("it", "words"),
     [
         (Local(Claim("adamw", "client")), "wd is 0 in blocks with fewer than two axes"),
         (Blocks(Claim("fedmom", "server", "", BY_EXAMPLES)), "beta is 0 in blocks with fewer than two axes"),
         (Blocks(Claim("fedadagrad", "server", "", BY_EXAMPLES)), "v = v + (sum of (Delta^2) over the block)"),
     ],
 )
-def test_what_blocks_have_of_their_own_is_named(subject: By, words: str) -> None:
-    nearest = named(subject)
+def test_what_blocks_have_of_their_own_is_named(it: By, words: str) -> None:
+    nearest = named(it)
     assert words in nearest, nearest
-
-
-class Fair(By):
-    """q-FedAvg by hand at level round, with other losses."""
-
-    def of(self, case: Case) -> Any:
-        p: Any = case.problem
-        h, x, q, L = case.hyper, [flatten(case.x0).astype(float)], case.hyper["q"], 1 / case.hyper["eta_l"]
-
-        def step(e: Round) -> dict[str, Any]:
-            start, who = x[-1], [*e.participants]
-            F = np.array([start @ p.H[i] @ start / 2 - p.e[i] @ start + p.f[i] + h["guard"] for i in who])
-            F = {"largest": F / F.max(), "one": 1 + F}[self.does[0]]
-            above, below = 0 * start, 0.0
-            for i, steps, loss in zip(who, e.steps, F, strict=True):
-                y = start
-                for _ in range(steps):
-                    y = y - h["eta_l"] * (p.H[i] @ y - p.e[i])
-                g = L * (start - y)
-                above, below = above + loss**q * g, below + q * loss ** (q - 1) * (g @ g) + L * loss**q
-            x.append(start - above / below)
-            return {"x": x[-1].astype(case.dtype)}
-
-        return step
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("does", "words"), [("largest", "F_i / max over j of F_j"), ("one", "F_i is 1 + F_i")])
 def test_other_losses_have_names(does: str, words: str) -> None:
-    assert words in named(Fair(Claim("q-fedavg", "round"), does))
+    assert words in named(subject(Fair, does))
 
 
 class Peers(By):
