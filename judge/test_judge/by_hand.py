@@ -1,17 +1,64 @@
-"""Methods on quadratics written out by hand, in NumPy; ``does`` says what one does otherwise."""
+"""Methods written out by hand, in NumPy: adaptive servers with other right sides for some of their quantities, and
+methods of clients on quadratics; ``does`` says what one of these does otherwise."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from test_judge.diagnosing import written
+from test_judge.diagnosing import offer_of, written
 from test_judge.subjects import right
 
 from fedspec.arith import Array
-from fedspec.contract import Arrival, Begin, Case, Gradient, Level, Offer, Round
+from fedspec.contract import Arrival, Begin, Case, Gradient, Level, Messages, Offer, Round
 from fedspec.params import flatten
+
+Move = Callable[[Any], Any]
+
+
+def adaptive(
+    algorithm: str,
+    reading: str = "",
+    shows: tuple[str, ...] = (),
+    weights: str = "",
+    dtypes: tuple[str, ...] = ("float64",),
+    **moves: Move,
+) -> Any:
+    """A server as FedAdam, FedAMSGrad or FedAvgM: ``p`` are the shares, ``delta`` is the mean."""
+    rule: dict[str, Move] = {
+        "m": lambda s: s.beta1 * s.m_old + (1 - s.beta1) * s.delta,
+        "v": lambda s: s.beta2 * s.v_old + (1 - s.beta2) * s.delta**2,
+        "v_hat": lambda s: np.maximum(s.v_hat_old, s.v),
+        "step": lambda s: s.m / (np.sqrt(s.v) + s.tau),
+    }
+    if algorithm == "fedavgm":
+        rule = {"v": lambda s: s.beta * s.v_old + s.delta, "step": lambda s: s.v}
+    if algorithm == "fedamsgrad":
+        rule["step"] = lambda s: s.m / np.sqrt(s.v_hat + s.eps)
+    weights = weights or ("examples" if algorithm == "fedavgm" else "uniform")
+    rule = {"p": lambda s: s.n / s.n.sum(), "delta": lambda s: s.p @ s.rows, **rule, **moves}
+
+    def start(case: Case) -> Any:
+        x = flatten(case.x0)
+        v = 0 * x + case.hyper.get("v0", 0)
+        s = SimpleNamespace(**case.hyper, x=x, t=0, m=0 * x, v=v, v_hat=0 * x, delta=0 * x)
+
+        def step(e: Messages) -> Any:
+            s.n = np.array([m.weight if weights == "examples" else 1.0 for m in e.messages], dtype=float)
+            s.rows = np.stack([flatten(m.delta) for m in e.messages])
+            s.t, s.M, s.delta_old, s.m_old, s.v_old, s.v_hat_old = s.t + 1, len(s.n), s.delta, s.m, s.v, s.v_hat
+            with np.errstate(all="ignore"):
+                for name, move in rule.items():
+                    setattr(s, name, np.asarray(move(s)))
+            s.x = (s.x + s.eta * s.step).astype(case.dtype)
+            return {"x": s.x, **{n: getattr(s, n) for n in shows}}
+
+        return SimpleNamespace(step=step)
+
+    options = {"weights": weights}
+    return written(offer_of(algorithm, "server", reading, dtypes=dtypes, intermediates=shows, options=options), start)
 
 
 def subject(method: type[Any], *does: str, **more: Any) -> Any:
@@ -49,11 +96,11 @@ class Clients:
         out: Array = self.H[i] @ y - self.e[i]
         return out
 
-    def local(self, i: int, tau: int, pull: Callable[[Array], Any] = lambda y: 0) -> Array:
-        """The end of a client's steps, whose gradients have something added."""
+    def local(self, i: int, tau: int, pull: Callable[[Array], Any] = lambda y: 0, rate: float = 1.0) -> Array:
+        """The end of a client's steps, whose gradients have something added; the rate is a multiple of eta_l."""
         y = self.x
         for _ in range(tau):
-            y = y - self.h["eta_l"] * (self.g(i, y) + pull(y))
+            y = y - rate * self.h["eta_l"] * (self.g(i, y) + pull(y))
         return y
 
     def shares(self, S: list[int]) -> Array:

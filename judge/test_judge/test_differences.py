@@ -11,10 +11,11 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from test_judge.by_hand import adaptive
 from test_judge.diagnosing import offer_of, written
 
 from fedspec.catalogue import CATALOGUE
-from fedspec.contract import Case, Offer, SubjectInfo
+from fedspec.contract import Case, Offer
 from fedspec.reference import SUBJECT
 from fedspec_suite.diagnosis.differences import claim, differences
 from fedspec_suite.diagnosis.found import found_as
@@ -31,33 +32,13 @@ from fedspec_suite.report.junit import junit
 from fedspec_suite.report.sarif import sarif
 
 
-class Session:
+def wrong(reading: str, weights: str) -> Any:
     """FedAdam with the stabiliser under the root and a plain mean."""
-
-    def __init__(self, case: Case) -> None:
-        self.h = case.hyper
-        self.x = {name: np.array(x) for name, x in case.x0.items()}
-        self.m = {name: 0 * x for name, x in self.x.items()}
-        self.v = {name: 0 * x + self.h["v0"] for name, x in self.x.items()}
-
-    def step(self, event: Any) -> dict[str, Any]:
-        h = self.h
-        for name, x in self.x.items():
-            d = np.mean([m.delta[name] for m in event.messages], axis=0)
-            self.m[name] = h["beta1"] * self.m[name] + (1 - h["beta1"]) * d
-            self.v[name] = h["beta2"] * self.v[name] + (1 - h["beta2"]) * d * d
-            self.x[name] = x + h["eta"] * self.m[name] / np.sqrt(self.v[name] + h["tau"])
-        return {"x": {name: x.copy() for name, x in self.x.items()}}
+    plain = {"p": lambda s: np.full(s.M, 1 / s.M), "step": lambda s: s.m / np.sqrt(s.v + s.tau)}
+    return adaptive("fedadam", reading, weights=weights, dtypes=("float64", "float32"), **plain)
 
 
-class Wrong:
-    info = SubjectInfo("wrong", "1", (Offer("fedadam", "server", "reddi-2021", {"weights": "examples"}),))
-    start = Session
-
-
-class Claimed:
-    info = SubjectInfo("wrong", "1", (Offer("fedadam", "server", "epsilon-inside", {"weights": "uniform"}),))
-    start = Session
+Wrong, Claimed = wrong("reddi-2021", "examples"), wrong("epsilon-inside", "uniform")
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_judge.by_hand import adaptive
 from test_judge.diagnosing import diagnosed, written
 from test_judge.subjects.behind import Behind
 from test_judge.test_gates import hyper
@@ -273,22 +274,18 @@ def test_x_is_not_said_to_follow_where_it_is_wrong_beside_an_intermediate() -> N
 
 
 def test_a_server_that_skips_a_round_without_a_change_is_not_said_to_follow_in_x() -> None:
-    class Server:
-        def __init__(self, case: Case) -> None:
-            self.h, self.x = case.hyper, dict(case.x0)
-            self.m = {b: 0 * a for b, a in self.x.items()}
-            self.v = {b: 0 * a + case.hyper["v0"] for b, a in self.x.items()}
+    def moves(s: Any) -> bool:
+        return bool(s.delta.any())
 
-        def step(self, event: Any) -> dict[str, Any]:
-            mean = {b: np.mean([m.delta[b] for m in event.messages], axis=0) for b in self.x}
-            for b, delta in mean.items() if any(a.any() for a in mean.values()) else ():
-                self.m[b] = self.h["beta1"] * self.m[b] + (1 - self.h["beta1"]) * delta
-                self.v[b] = self.h["beta2"] * self.v[b] + (1 - self.h["beta2"]) * delta**2
-                self.x[b] = self.x[b] + self.h["eta"] * self.m[b] / (np.sqrt(self.v[b]) + self.h["tau"])
-            return {"x": self.x, "m": self.m, "v": self.v}
-
-    offer = Offer("fedadam", "server", "reddi-2021", intermediates=("m", "v"), dtypes=("float64",))
-    subject = InProcess(written(offer, Server))
+    it = adaptive(
+        "fedadam",
+        "reddi-2021",
+        ("m", "v"),
+        m=lambda s: s.beta1 * s.m_old + (1 - s.beta1) * s.delta if moves(s) else s.m_old,
+        v=lambda s: s.beta2 * s.v_old + (1 - s.beta2) * s.delta**2 if moves(s) else s.v_old,
+        step=lambda s: moves(s) * s.m / (np.sqrt(s.v) + s.tau),
+    )
+    subject, (offer,) = InProcess(it), it.info.offers
     failed = [Obligation(law, "float64", Status.FAIL, ()) for law in ("unrolled", "follows-v")]
     _, said = explanation(subject, offer, failed)
     # One of the cases of a diagnosis has a round in which nothing changes.

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_judge.by_hand import adaptive
 from test_judge.diagnosing import diagnosed, offer_of, written
 
 from fedspec.contract import Arrival, Case, Exchange, Level, Messages
@@ -24,42 +25,6 @@ from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.mutants import Mutated, find
 
 sqrt, sign = np.sqrt, np.sign
-Move = Callable[[Any], Any]
-
-
-def subject(algorithm: str, reading: str = "", **moves: Move) -> Any:
-    """A server of NumPy: FedAdam's, FedAMSGrad's or FedAvgM's, with other right sides for some of its quantities."""
-    rule: dict[str, Move] = {
-        "m": lambda s: s.beta1 * s.m_old + (1 - s.beta1) * s.d,
-        "v": lambda s: s.beta2 * s.v_old + (1 - s.beta2) * s.d**2,
-        "v_hat": lambda s: np.maximum(s.v_hat_old, s.v),
-        "step": lambda s: s.m / (sqrt(s.v) + s.tau),
-    }
-    if algorithm == "fedavgm":
-        rule = {"v": lambda s: s.beta * s.v_old + s.d, "step": lambda s: s.v}
-    if algorithm == "fedamsgrad":
-        rule["step"] = lambda s: s.m / sqrt(s.v_hat + s.eps)
-
-    def start(case: Case) -> Any:
-        x = flatten(case.x0)
-        s = Names(**case.hyper, x=x, t=0, m=0 * x, v=0 * x + case.hyper.get("v0", 0), v_hat=0 * x, d=0 * x)
-
-        def step(e: Messages) -> Any:
-            n = np.array([m.weight if algorithm == "fedavgm" else 1 for m in e.messages])
-            s.t, s.d_old, s.M = s.t + 1, s.d, len(n)
-            s.d = n @ np.stack([flatten(m.delta) for m in e.messages]) / n.sum()
-            s.m_old, s.v_old, s.v_hat_old = s.m, s.v, s.v_hat
-            with np.errstate(all="ignore"):
-                for name, move in {**rule, **moves}.items():
-                    setattr(s, name, move(s))
-            s.x = s.x + s.eta * s.step
-            return {"x": s.x}
-
-        return Names(step=step)
-
-    options = {"weights": "examples"} if algorithm == "fedavgm" else {"weights": "uniform"}
-    offer = offer_of(algorithm, "server", reading, dtypes=("float64",), intermediates=(), options=options)
-    return written(offer, start)
 
 
 def peers(move: Callable[[Any], Any]) -> Any:
@@ -105,60 +70,63 @@ def late(reading: str, share: Callable[[Any, int], Any]) -> Any:
 ADAM = "fedadam"
 MISTAKES: dict[str, tuple[Any, str]] = {
     "AdaBelief": (
-        subject(ADAM, v=lambda s: s.beta2 * s.v_old + (1 - s.beta2) * (s.d - s.m) ** 2),
+        adaptive(ADAM, v=lambda s: s.beta2 * s.v_old + (1 - s.beta2) * (s.delta - s.m) ** 2),
         "v = beta2 v + (1 - beta2) (Delta - m)^2",
     ),
     "AMSGrad's maximum": (
-        subject(ADAM, v=lambda s: np.maximum(s.v_old, s.beta2 * s.v_old + (1 - s.beta2) * s.d**2)),
+        adaptive(ADAM, v=lambda s: np.maximum(s.v_old, s.beta2 * s.v_old + (1 - s.beta2) * s.delta**2)),
         "v = beta2 v + (1 - beta2) max(Delta^2, v)",
     ),
     "Nesterov": (
-        subject(ADAM, step=lambda s: (s.beta1 * s.m + (1 - s.beta1) * s.d) / (sqrt(s.v) + s.tau)),
+        adaptive(ADAM, step=lambda s: (s.beta1 * s.m + (1 - s.beta1) * s.delta) / (sqrt(s.v) + s.tau)),
         "x = x + eta ((1 - beta1) Delta + beta1 m) / (sqrt(v) + tau)",
     ),
     "a decay of the model": (
-        subject(ADAM, step=lambda s: s.m / (sqrt(s.v) + s.tau) - 0.01 * s.x / s.eta),
+        adaptive(ADAM, step=lambda s: s.m / (sqrt(s.v) + s.tau) - 0.01 * s.x / s.eta),
         "x = 0.99 x + eta m / (sqrt(v) + tau)",
     ),
     "a warm-up": (
-        subject(ADAM, step=lambda s: min(1, s.t / 3) * s.m / (sqrt(s.v) + s.tau)),
+        adaptive(ADAM, step=lambda s: min(1, s.t / 3) * s.m / (sqrt(s.v) + s.tau)),
         'eta has the schedule "warm-up/round period=3"',
     ),
     "a rate that falls": (
-        subject(ADAM, step=lambda s: s.m / (sqrt(s.v) + s.tau) / sqrt(s.t)),
+        adaptive(ADAM, step=lambda s: s.m / (sqrt(s.v) + s.tau) / sqrt(s.t)),
         'eta has the schedule "inverse-sqrt/round"',
     ),
     "a rate over the participants": (
-        subject(ADAM, step=lambda s: s.m / (sqrt(s.v) + s.tau) / s.M),
+        adaptive(ADAM, step=lambda s: s.m / (sqrt(s.v) + s.tau) / s.M),
         "x = x + (eta / M) m / (sqrt(v) + tau)",
     ),
     "a product of two rounds": (
-        subject(ADAM, v=lambda s: s.beta2 * s.v_old + (1 - s.beta2) * s.d * s.d_old),
+        adaptive(ADAM, v=lambda s: s.beta2 * s.v_old + (1 - s.beta2) * s.delta * s.delta_old),
         "v = beta2 v + (1 - beta2) Delta Delta_old",
     ),
-    "a power of the decay": (subject("fedavgm", v=lambda s: s.beta**s.t * s.v_old + s.d), "v = beta^t v + Delta"),
+    "a power of the decay": (
+        adaptive("fedavgm", v=lambda s: s.beta**s.t * s.v_old + s.delta),
+        "v = beta^t v + Delta",
+    ),
     "the variance": (
-        subject(ADAM, step=lambda s: s.m / (sqrt(np.maximum(s.v - s.m**2, 0)) + s.tau)),
+        adaptive(ADAM, step=lambda s: s.m / (sqrt(np.maximum(s.v - s.m**2, 0)) + s.tau)),
         "x = x + eta m / (sqrt(max(0, v - m^2)) + tau)",
     ),
     "cautious": (
-        subject(ADAM, step=lambda s: np.where(s.m * s.d > 0, s.m, 0) / (sqrt(s.v) + s.tau)),
+        adaptive(ADAM, step=lambda s: np.where(s.m * s.delta > 0, s.m, 0) / (sqrt(s.v) + s.tau)),
         "x = x + eta (m if 0 < Delta m else 0) / (sqrt(v) + tau)",
     ),
     "clipped steps": (
-        subject(ADAM, step=lambda s: np.clip(s.m / (sqrt(s.v) + s.tau), -1, 1)),
+        adaptive(ADAM, step=lambda s: np.clip(s.m / (sqrt(s.v) + s.tau), -1, 1)),
         "x = x + eta m / max(abs(m), sqrt(v) + tau)",
     ),
     "v from its maximum": (
-        subject("fedamsgrad", v=lambda s: s.beta2 * s.v_hat_old + (1 - s.beta2) * s.d**2),
+        adaptive("fedamsgrad", v=lambda s: s.beta2 * s.v_hat_old + (1 - s.beta2) * s.delta**2),
         "v = beta2 v_hat + (1 - beta2) Delta^2",
     ),
     "signs enter the buffer": (
-        subject("fedavgm", v=lambda s: s.beta * s.v_old + sign(s.d)),
+        adaptive("fedavgm", v=lambda s: s.beta * s.v_old + sign(s.delta)),
         "v = beta v + sign(Delta)",
     ),
     "a buffer clipped to length 1": (
-        subject("fedavgm", step=lambda s: s.v * min(1, 1 / np.linalg.norm(s.v))),
+        adaptive("fedavgm", step=lambda s: s.v * min(1, 1 / np.linalg.norm(s.v))),
         "x = x + (eta / max(1, ||v||)) v",
     ),
     "a gradient times a client's weight of itself": (
@@ -172,7 +140,7 @@ MISTAKES: dict[str, tuple[Any, str]] = {
         "mix_t = mix / ((2 + delay twice_a) / 2)",
     ),
 }
-UNWRITTEN = subject("fedavgm", step=lambda s: np.sin(s.v))
+UNWRITTEN = adaptive("fedavgm", step=lambda s: np.sin(s.v))
 
 
 def judged(it: Any) -> Any:
@@ -230,7 +198,7 @@ def test_a_rule_with_an_option_that_its_row_fixes_is_opened(algorithm: str) -> N
 
 def test_what_follows_its_rule_has_no_equation_of_its_own() -> None:
     """An equation is printed only if it differs from the claimed one."""
-    assert [*written_out(*judged(subject(ADAM)))] == []
+    assert [*written_out(*judged(adaptive(ADAM)))] == []
 
 
 def test_an_equation_beyond_the_search_is_not_printed() -> None:
@@ -245,12 +213,12 @@ def test_an_equation_beyond_the_search_is_not_printed() -> None:
 
 FACTS: dict[str, tuple[Any, str]] = {
     "no memory": (
-        subject("fedavgm", v=lambda s: s.d),
+        adaptive("fedavgm", v=lambda s: s.delta),
         "a step does not depend on Delta of t - 1, Delta of t - 2, Delta of t - 3 and beta",
     ),
-    "a pull": (subject("fedavgm", step=lambda s: s.v - np.sin(s.x)), "a step depends on x too"),
+    "a pull": (adaptive("fedavgm", step=lambda s: s.v - np.sin(s.x)), "a step depends on x too"),
     "one number for all": (
-        subject("fedavgm", step=lambda s: np.full_like(s.v, s.v.mean())),
+        adaptive("fedavgm", step=lambda s: np.full_like(s.v, s.v.mean())),
         "a coordinate depends on the whole model, not on itself alone",
     ),
 }

@@ -2,82 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from test_judge.by_hand import Clients, Move, adaptive, subject
 from test_judge.diagnosing import named
 
 from fedspec.arith import Array
-from fedspec.contract import Begin, Case, Claim, Info, Messages, Round
+from fedspec.contract import Begin, Case, Claim, Info, Round
 from fedspec.params import flatten, unflatten
 from fedspec_suite.diagnosis.known import known_of
 from fedspec_suite.measure.setting import setting_of, with_reading
 
-Numbers = Mapping[str, Any]
-
-RIGHT: dict[str, Callable[[Numbers], Any]] = {
-    "w": lambda o: o["n"],
-    "m": lambda o: o["beta1"] * o["m"] + (1 - o["beta1"]) * o["delta"],
-    "v": lambda o: o["beta2"] * o["v"] + (1 - o["beta2"]) * o["delta"] ** 2,
-    "x": lambda o: o["x"] + o["eta"] * o["m"] / (np.sqrt(o["v"]) + o["tau"]),
-}
-"""FedAdam's equations; each reads what the equations before it have made."""
-
-WRONG: dict[str, tuple[Callable[[Numbers], Any], str]] = {
-    "w": (lambda o: np.sqrt(o["n"]), "p_i = sqrt(n_i) / sum(sqrt(n_j))"),
-    "m": (lambda o: o["beta1"] * o["m"] + (1 - o["beta1"] ** 2) * o["delta"], "m = beta1 m + (1 - beta1^2) Delta"),
-    "v": (lambda o: o["beta2"] * o["v"] + (1 - o["beta2"]) * abs(o["delta"]), "v = beta2 v + (1 - beta2) abs(Delta)"),
-    "x": (lambda o: o["x"] + o["eta"] * o["m"] / (np.sqrt(o["v"]) + 1 + o["tau"] ** 2), "sqrt(v) + 1 + tau^2"),
+WRONG: dict[str, tuple[str, Move, str]] = {
+    "w": ("p", lambda s: np.sqrt(s.n) / np.sqrt(s.n).sum(), "p_i = sqrt(n_i) / sum(sqrt(n_j))"),
+    "m": ("m", lambda s: s.beta1 * s.m_old + (1 - s.beta1**2) * s.delta, "m = beta1 m + (1 - beta1^2) Delta"),
+    "v": ("v", lambda s: s.beta2 * s.v_old + (1 - s.beta2) * abs(s.delta), "v = beta2 v + (1 - beta2) abs(Delta)"),
+    "x": ("step", lambda s: s.m / (np.sqrt(s.v) + 1 + s.tau**2), "sqrt(v) + 1 + tau^2"),
 }
 """A mistake of each equation that nobody listed, and how it is written."""
 
 
-class Server:
+def server(wrong: str, shows: tuple[str, ...] = ("m", "v", "delta"), **moves: Move) -> Any:
     """FedAdam by hand that shows m, v and the mean change."""
-
-    def __init__(self, wrong: str, shows: tuple[str, ...] = ("m", "v", "delta")) -> None:
-        self.info = Info("mine", "1", (Claim("fedadam", "server", "", {"weights": "examples"}, intermediates=shows),))
-        self.rules = {n: WRONG[n][0] if n in wrong else rule for n, rule in RIGHT.items()}
-        self.shows = shows
-
-    def start(self, case: Case) -> Any:
-        x = flatten(case.x0).astype(float)
-        now: dict[str, Any] = {**case.hyper, "x": x, "m": 0 * x, "v": 0 * x + case.hyper["v0"]}
-
-        def step(e: Messages) -> dict[str, Any]:
-            now["n"] = np.array([m.weight for m in e.messages], dtype=float)
-            w = self.rules["w"](now)
-            now["delta"] = w / w.sum() @ np.array([flatten(m.delta).astype(float) for m in e.messages])
-            for n in ("m", "v", "x"):
-                now[n] = np.asarray(self.rules[n](now))
-            now["x"] = now["x"].astype(case.dtype)
-            return {"x": unflatten(now["x"], case.x0), **{n: now[n] for n in self.shows}}
-
-        return SimpleNamespace(step=step)
+    said = {WRONG[n][0]: WRONG[n][1] for n in wrong}
+    return adaptive("fedadam", shows=shows, weights="examples", **{**said, **moves})
 
 
 @pytest.mark.parametrize(
     "wrong", ["mx", *(pytest.param(many, marks=pytest.mark.slow) for many in ("wv", "mvx", "wmvx"))]
 )
 def test_each_wrong_equation_is_written_out(wrong: str) -> None:
-    nearest = named(Server(wrong))
-    assert all(WRONG[n][1] in nearest for n in wrong), nearest
+    nearest = named(server(wrong))
+    assert all(WRONG[n][2] in nearest for n in wrong), nearest
     assert nearest.count("wanted: ") == len(wrong)
 
 
 @pytest.mark.slow
 def test_the_equation_of_another_reading_comes_before_other_formulas() -> None:
-    server = Server("m")
-    server.rules["x"] = lambda o: o["x"] + o["eta"] * o["m"] / np.sqrt(o["v"] + o["tau"])
-    assert "yours: x = x + eta m / sqrt(v + tau), wanted" in named(server)
+    inside = server("m", step=lambda s: s.m / np.sqrt(s.v + s.tau))
+    assert "yours: x = x + eta m / sqrt(v + tau), wanted" in named(inside)
 
 
 @pytest.mark.slow
 def test_what_is_not_shown_is_not_written_out() -> None:
-    assert "yours" not in named(Server("mx", ("v", "delta")))
+    assert "yours" not in named(server("mx", ("v", "delta")))
 
 
 class Heavy:
@@ -107,42 +78,35 @@ def test_two_equations_of_a_local_solver() -> None:
     assert nearest.count("yours: ") == 2, nearest
 
 
-class Rounds:
+class Rounds(Clients):
     """FedAvgM by hand at level round: dampened at the server, and with a rate of its own at the clients."""
 
-    info = Info("mine", "1", (Claim("fedavgm", "round", "", {"weights": "examples"}, intermediates=("delta", "v")),))
+    algorithm, options = "fedavgm", {"weights": "examples"}
 
-    def __init__(self, rate: Callable[[float, int], float]) -> None:
-        self.rate = rate
+    def round(self, S: list[int], T: list[int]) -> dict[str, Any]:
+        own = "eta_l" in self.does
+        ends = [
+            self.local(i, tau, rate=1 / (1 + self.h["eta_l"]) if own else 1 / tau) for i, tau in zip(S, T, strict=True)
+        ]
+        delta = self.shares(S) @ np.stack(ends) - self.x
+        self.m = self.h["beta"] * self.m + (1 - self.h["beta"]) * delta
+        self.x = self.x + self.h["eta"] * self.m
+        return {"v": self.m, "delta": delta}
 
-    def start(self, case: Case) -> Any:
-        p, h, x = case.problem, case.hyper, flatten(case.x0).astype(float)
-        now = {"x": x, "v": 0 * x}
 
-        def step(e: Any) -> dict[str, Any]:
-            assert p is not None
-            delta, n = 0 * x, sum(p.examples[i] for i in e.participants)
-            for i, steps in zip(e.participants, e.steps, strict=True):
-                y = now["x"]
-                for _ in range(steps):
-                    y = y - self.rate(h["eta_l"], steps) * (p.H[i] @ y - p.e[i])
-                delta = delta + p.examples[i] / n * (y - now["x"])
-            now["v"] = h["beta"] * now["v"] + (1 - h["beta"]) * delta
-            now["x"] = (now["x"] + h["eta"] * now["v"]).astype(case.dtype)
-            return {"x": now["x"], "v": now["v"], "delta": delta}
-
-        return SimpleNamespace(step=step)
+def rounds(rate: str) -> Any:
+    return subject(Rounds, rate, intermediates=("delta", "v"))
 
 
 @pytest.mark.slow
 def test_an_equation_of_the_client_is_written_out_beside_one_of_the_server() -> None:
-    nearest = named(Rounds(lambda eta_l, tau: eta_l / (1 + eta_l)))
+    nearest = named(rounds("eta_l"))
     assert nearest.count("yours: ") == 2 and "eta_l / (eta_l + 1)" in nearest, nearest
 
 
 @pytest.mark.slow
 def test_the_server_s_equation_is_written_out_beside_a_client_without_a_name() -> None:
-    nearest = named(Rounds(lambda eta_l, tau: eta_l / tau))
+    nearest = named(rounds("tau"))
     assert "the numbers that you return give yours: v = beta v + (1 - beta) Delta" in nearest, nearest
 
 

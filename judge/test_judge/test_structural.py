@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_judge.by_hand import Clients, Dynamic, Scaffold, subject
+from test_judge.by_hand import Clients, Dynamic, Scaffold, adaptive, subject
 from test_judge.diagnosing import diagnosed, names, unguarded, written
 
 from fedspec.arith import Array
@@ -235,26 +235,19 @@ def test_a_statement_of_a_loop_may_be_left_out_in_one_turn_or_done_in_one_alone(
     ],
 )
 def test_what_else_is_shown_says_how_far_the_claim_is_followed(wrong: str, words: str) -> None:
-    class Server:
-        def __init__(self, case: Case) -> None:
-            self.h, self.x, self.count = case.hyper, dict(case.x0), 0
-            self.m = {b: 0 * a for b, a in self.x.items()}
-            self.v = {b: 0 * a + case.hyper["v0"] for b, a in self.x.items()}
+    def odd(s: Any, name: str) -> Any:
+        """No factor that anybody has a name for."""
+        return 1 + (name in wrong) * np.sin(1.7 * s.t + s.M) / 3
 
-        def step(self, event: Any) -> Mapping[str, Any]:
-            h, self.count = self.h, self.count + 1
-            # No factor that anybody has a name for.
-            odd = 1 + np.sin(1.7 * self.count + sum(len(m.delta) for m in event.messages)) / 3
-            for b in self.x:
-                delta = np.mean([m.delta[b] for m in event.messages], axis=0)
-                self.m[b] = h["beta1"] * self.m[b] + (odd**2 if "m" in wrong else 1) * (1 - h["beta1"]) * delta
-                self.v[b] = h["beta2"] * self.v[b] + (odd if "v" in wrong else 1) * (1 - h["beta2"]) * delta**2
-                step = self.m[b] / (np.sqrt(self.v[b]) + h["tau"])
-                self.x[b] = self.x[b] + (odd if wrong == "step" else 1) * h["eta"] * step
-            return {"x": self.x, "m": self.m, "v": self.v}
-
-    offer = Offer("fedadam", "server", "reddi-2021", intermediates=("m", "v"), dtypes=("float64",))
-    assert words in diagnosed(written(offer, Server), further=False).seen
+    it = adaptive(
+        "fedadam",
+        "reddi-2021",
+        ("m", "v"),
+        m=lambda s: s.beta1 * s.m_old + odd(s, "m") ** 2 * (1 - s.beta1) * s.delta,
+        v=lambda s: s.beta2 * s.v_old + odd(s, "v") * (1 - s.beta2) * s.delta**2,
+        step=lambda s: odd(s, "step") * s.m / (np.sqrt(s.v) + s.tau),
+    )
+    assert words in diagnosed(it, further=False).seen
 
 
 BOX = """

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_judge.by_hand import adaptive
 from test_judge.diagnosing import diagnosed, offer_of, server, written
 
 from fedspec.arith import Array
@@ -79,22 +80,8 @@ def test_weights_of_a_server_in_float32_are_sought() -> None:
 
 
 def test_the_rule_of_the_server_may_be_any() -> None:
-    def start(case: Case) -> Any:
-        h, x = case.hyper, {n: a.copy() for n, a in case.x0.items()}
-        m, v = ({n: 0 * a + first for n, a in x.items()} for first in (0, h["v0"]))
-
-        def step(event: Any) -> Any:
-            for n, a in x.items():
-                delta = own(lambda sizes, tau: np.sqrt(sizes) / np.sqrt(sizes).sum())(case, event.messages, n)
-                m[n] = h["beta1"] * m[n] + (1 - h["beta1"]) * delta
-                v[n] = h["beta2"] * v[n] + (1 - h["beta2"]) * delta**2
-                x[n] = a + h["eta"] * m[n] / (np.sqrt(v[n]) + h["tau"])
-            return {"x": {**x}}
-
-        return SimpleNamespace(step=step)
-
-    offer = offer_of("fedadam", "server", "reddi-2021", dtypes=("float64",), intermediates=())
-    assert yours(written(offer, start)) == ["p_i = sqrt(n_i) / sum(sqrt(n_j))"]
+    it = adaptive("fedadam", "reddi-2021", weights="examples", p=lambda s: np.sqrt(s.n) / np.sqrt(s.n).sum())
+    assert yours(it) == ["p_i = sqrt(n_i) / sum(sqrt(n_j))"]
 
 
 @pytest.mark.parametrize(
