@@ -17,7 +17,7 @@ from fedspec_suite.diagnosis.edits.unguarded import refuse_nothing
 from fedspec_suite.diagnosis.identify import identify
 from fedspec_suite.diagnosis.search import QUICK, Search
 from fedspec_suite.judge.runner import judge_offer
-from fedspec_suite.measure.bench import bench_of
+from fedspec_suite.measure.bench import Bench, bench_of
 from fedspec_suite.measure.function_copies import copy_parts
 from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.setting import Setting, setting_of, with_reading
@@ -57,12 +57,17 @@ def server(algorithm: str, move: Callable[[Case, tuple[ClientMessage, ...], str]
     return written(offer_of(algorithm, "server", reading, dtypes=("float64",), intermediates=()), start)
 
 
-def diagnosed(subject: Any, further: bool = True, search: Search | None = None) -> Diagnosis:
-    """The diagnosis of a subject's first offer."""
+def benched(subject: Any) -> tuple[Bench, Setting]:
+    """The bench of a subject's first offer, and the setting in which it is judged."""
     offer = with_reading(subject.info.offers[0])
     setting = setting_of(offer)
+    return bench_of(InProcess(subject), offer, setting), setting
+
+
+def diagnosed(subject: Any, further: bool = True, search: Search | None = None) -> Diagnosis:
+    """The diagnosis of a subject's first offer."""
     with np.errstate(all="ignore"):
-        return identify(bench_of(InProcess(subject), offer, setting), setting, further=further, search=search)
+        return identify(*benched(subject), further=further, search=search)
 
 
 def deviates(subject: Any, law: str = "follows-x") -> bool:

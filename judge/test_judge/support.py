@@ -20,7 +20,11 @@ from unittest.mock import patch
 from fedspec_suite.cli.app import main
 from fedspec_suite.judge.runner import PROFILES
 
+ROOT = Path(__file__).resolve().parents[2]
 SUBJECTS = Path(__file__).parent / "subjects"
+MAIN = "from fedspec_suite.cli.app import main; main()"
+START = "from fedspec_suite.cli.start import main; main()"
+"""The command, and the command as it is installed, as a text for ``python``."""
 
 FEW = 4
 """Cases of each law where a test is not about what so many cases find."""
@@ -99,6 +103,12 @@ def _asked(
         return Ran(code, *(file.read_text(encoding="utf-8") if file.exists() else "" for file in (said, err)))
 
 
+def python(*words: str, env: Mapping[str, str] | None = None, **more: Any) -> subprocess.CompletedProcess[str]:
+    """Python with these words, in a process of its own that may fail; it has this environment, and more if given."""
+    told = {**os.environ, **(env or {})}
+    return subprocess.run([sys.executable, *words], env=told, capture_output=True, text=True, check=False, **more)
+
+
 def inside(*arguments: str, cases: int = FEW) -> Ran:
     """Run the command in this process: cheaper, for what cases have little to do with."""
     out, err = io.StringIO(), io.StringIO()
@@ -151,9 +161,8 @@ def statuses(row: dict[str, Any]) -> dict[str, set[str]]:
 
 def judging(*arguments: str) -> subprocess.Popen[str]:
     """The command, in a process group of its own, as a terminal has it."""
-    main = "from fedspec_suite.cli.app import main; main()"
     return subprocess.Popen(
-        [sys.executable, "-c", main, "check", *arguments],
+        [sys.executable, "-c", MAIN, "check", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

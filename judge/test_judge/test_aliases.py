@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from test_judge.support import inside
+from test_judge.support import ROOT, inside
 
 import fedspec_torch
 from fedspec.catalogue import ALIASES, CATALOGUE, find, id_of
@@ -22,7 +22,6 @@ from fedspec_suite.measure.setting import setting_of
 from fedspec_torch import Federation, cohorts, simulate
 
 WITH_SM3, WITHOUT = "fedada2++", "fedada2@v3"
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_each_is_of_one_row_and_is_no_id() -> None:

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 import typer
-from test_judge.support import fedspec
+from test_judge.support import ROOT, fedspec
 
 from fedspec_suite.cli.app import app
 from fedspec_suite.subjects import environments
 
-ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docs" / "answers.md").read_text(encoding="utf-8")
 COUNT, NAMES = 22, 3
 """Number of questions, and of those at the beginning that are about names alone and cite no thread."""

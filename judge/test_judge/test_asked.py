@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import pytest
 from test_judge.diagnosing import offer_of, setting_at, written
-from test_judge.support import fedspec, inside
+from test_judge.support import ROOT, fedspec, inside, with_own
 
 from fedspec.catalogue import CATALOGUE, find
 from fedspec.domains import Dimension
@@ -28,10 +24,6 @@ from fedspec_suite.laws import all_laws, applicability, retired
 from fedspec_suite.laws.applicability import both, either, fact, if_option, number, option, settable, unless
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.report.sentences import head
-
-HOME = Path(__file__).resolve().parents[2]
-FED_AGREE = str(HOME / "examples/fed_agree.py")
-
 
 # One vocabulary.
 
@@ -132,10 +124,9 @@ def test_each_answer_has_words() -> None:
 
 @pytest.fixture(scope="module")
 def own() -> dict[tuple[str, str], dict[str, str]]:
-    command = [sys.executable, "-c", "from fedspec_suite.cli.start import main; main()", "laws", "--why", "fed-agree"]
-    ran = subprocess.run([*command, "--json", "--plugin", FED_AGREE], capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stderr
-    return {(row["law"], row["level"]): row for row in json.loads(ran.stdout)}
+    ran = with_own("laws", "--why", "fed-agree", "--json", "--plugin", str(ROOT / "examples/fed_agree.py"), cwd=ROOT)
+    assert ran.code == 0, ran.err
+    return {(row["law"], row["level"]): row for row in ran.rows}
 
 
 @pytest.mark.parametrize(

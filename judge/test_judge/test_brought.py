@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from importlib.metadata import entry_points
 
 import pytest
+from test_judge.support import python
 
 from fedspec_suite import extensions
 from fedspec_suite.cli.manual import COMMANDS
@@ -25,10 +24,6 @@ sys.modules |= dict.fromkeys(["z3", "sympy", "mpmath", "clarabel", "scipy", "dp_
 from fedspec_suite.cli.start import main
 main()
 """
-
-
-def command(text: str, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", text, *words], capture_output=True, text=True, check=False)
 
 
 def test_all_that_other_distributions_bring_is_there() -> None:
@@ -64,29 +59,29 @@ def test_all_that_other_distributions_bring_is_there() -> None:
     ],
 )
 def test_what_is_not_installed_is_missed_in_one_line(words: str, says: str) -> None:
-    ran = command(ALONE, *words.split())
+    ran = python("-c", ALONE, *words.split())
     assert ran.returncode == 2 and not ran.stdout, ran
     assert ran.stderr.startswith(f"fedspec: {says}") and ran.stderr.count("\n") == 1, ran
 
 
 def test_a_subject_that_is_not_installed_is_missed() -> None:
-    ran = command(ALONE, "check", "torch", "--profile", "quick")
+    ran = python("-c", ALONE, "check", "torch", "--profile", "quick")
     assert ran.returncode == 2 and "adapter: torch: it comes with fedspec-torch" in ran.stdout + ran.stderr, ran
 
 
 def test_the_help_says_all_commands_wherever_they_are_from() -> None:
-    assert "  simulate " in command(ALONE, "--help").stdout
+    assert "  simulate " in python("-c", ALONE, "--help").stdout
 
 
 @pytest.mark.table(1)
 @pytest.mark.parametrize("words", ["claims --json", "claims --paper fednova", "claims show fednova.theorem-1"])
 def test_the_ledger_is_read_without_a_solver(words: str) -> None:
-    ran = command(BLOCKED, *words.split())
+    ran = python("-c", BLOCKED, *words.split())
     assert ran.returncode == 0 and "fednova" in ran.stdout.lower() and not ran.stderr, ran
 
 
 def test_evidence_says_which_solver_is_missing() -> None:
-    ran = command(BLOCKED, "claims", "run", "fednova.theorem-1")
+    ran = python("-c", BLOCKED, "claims", "run", "fednova.theorem-1")
     assert (
         ran.returncode == 2 and "claims run: it needs sympy and z3; pip install './proofs_check[solvers]'" in ran.stderr
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -20,7 +19,7 @@ import pytest
 from test_judge.capsule_failures import failed, of_mutant
 from test_judge.diagnosing import written
 from test_judge.results import result
-from test_judge.support import fedspec, inside, py, standalone
+from test_judge.support import ROOT, fedspec, inside, py, python, standalone
 
 from fedspec import with_buffers
 from fedspec.catalogue import find as find_algorithm
@@ -66,7 +65,7 @@ OFFERS = (
 )
 SETTINGS = [setting_of(o) for o in OFFERS]
 
-EXAMPLE = Path(__file__).resolve().parents[2] / "examples/mine.py"
+EXAMPLE = ROOT / "examples/mine.py"
 FEW = ("--profile", "quick", "--jobs", "1", "--law", "follows-x")
 
 
@@ -149,14 +148,7 @@ def names(folder: Path) -> tuple[str, str]:
 def play(folder: Path, *, packages: Path | None = None) -> subprocess.CompletedProcess[str]:
     """Run the script in the capsule's folder, with no other packages than those of a folder if one is given."""
     _, text = names(folder)
-    return subprocess.run(
-        [sys.executable, *(["-S"] if packages else []), text],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, **({"PYTHONPATH": str(packages)} if packages else {})},
-    )
+    return python(*["-S"] * bool(packages), text, cwd=folder, env={"PYTHONPATH": str(packages)} if packages else {})
 
 
 def numpy_only(folder: Path) -> Path:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from test_judge.support import FEW, SUBJECTS, check, fedspec, inside, py, standalone
+from test_judge.support import FEW, MAIN, SUBJECTS, check, fedspec, inside, py, python, standalone
 
 from fedspec import __version__
 
@@ -178,10 +175,7 @@ def test_report_and_json_say_the_same(tmp_path: Path) -> None:
 
 
 def with_hash_seed(seed: int, *arguments: str) -> str:
-    environment = {**os.environ, "PYTHONHASHSEED": str(seed)}
-    done = subprocess.run(
-        [sys.executable, *arguments], capture_output=True, text=True, env=environment, timeout=900, check=False
-    )
+    done = python(*arguments, env={"PYTHONHASHSEED": str(seed)}, timeout=900)
     assert "Traceback" not in done.stderr, done.stderr
     return done.stdout
 
@@ -191,8 +185,21 @@ def with_hash_seed(seed: int, *arguments: str) -> str:
     [(py("right:fedadam"), "m*"), (py("wrong:from_momentum"), "follows-*"), (standalone(), "follows-x")],
 )
 def test_the_same_seed_gives_the_same_bytes(implementation: str, law: str) -> None:
-    main = ("-c", "from fedspec_suite.cli.app import main; main()", "check", implementation, "--law", law)
-    arguments = (*main, "--profile", "quick", "--jobs", "1", "--json", "--seed", "5")
+    arguments = (
+        "-c",
+        MAIN,
+        "check",
+        implementation,
+        "--law",
+        law,
+        "--profile",
+        "quick",
+        "--jobs",
+        "1",
+        "--json",
+        "--seed",
+        "5",
+    )
     first, second = (with_hash_seed(s, *arguments) for s in (1, 2))
     assert first == second and json.loads(first)
 

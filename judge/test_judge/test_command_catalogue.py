@@ -5,11 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
-from test_judge.support import Ran, inside
+from test_judge.support import ROOT, Ran, inside
 
 from fedspec.catalogue import CATALOGUE, FAMILIES, Algorithm, Family
 from fedspec_properties.reductions import EDGES
@@ -18,7 +17,6 @@ from fedspec_suite.report.source import text_of
 
 pytestmark = pytest.mark.table(10)
 
-ROOT = Path(__file__).resolve().parents[2]
 SECTIONS = ("equations", "hyper-parameters", "readings", "laws that", "reductions", "costs", "traps")
 
 

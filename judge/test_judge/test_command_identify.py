@@ -7,9 +7,9 @@ import re
 from typing import Any
 
 import pytest
+from test_judge.diagnosing import offer_of
 from test_judge.support import check, fedspec, py
 
-from fedspec.reference import SUBJECT
 from fedspec_suite.diagnosis.composed import pairs, together
 from fedspec_suite.diagnosis.variants import single
 from fedspec_suite.measure.setting import setting_of
@@ -58,7 +58,7 @@ def test_a_report_says_it_as_data(subject: str, only: str, kind: str, names: lis
 
 
 def test_what_a_variant_is_made_of_is_data() -> None:
-    adam = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == ("adam", "client"))
+    adam = offer_of("adam", "client")
     variants = list(single(setting_of(adam)))
     assert {v.kind for v in variants} == {"reading", "mutant", "generic", "rule"}
     assert all(v.names and all(v.names) for v in variants)

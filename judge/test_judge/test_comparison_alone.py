@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from test_judge.diagnosing import setting_at
+from test_judge.diagnosing import offer_of, setting_at
 
 sys.path.insert(0, str(Path(__file__).with_name("subjects")))
 
@@ -88,7 +87,7 @@ def test_the_dangers_of_a_rule_are_read_off_a_run_of_it(algorithm: str, level: s
 
 def voted(*places: float, dtype: str = "float32", x: float = 0.0) -> tuple[Bench, Scenario]:
     """Round of Krum whose changes lie on a line."""
-    offer = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == ("krum", "server"))
+    offer = offer_of("krum", "server")
     s = setting_of(offer, dtype)
     case = Case("krum", "server", s.reading, dict(s.options), dtype, {"w": np.array([x], dtype)}, {"eta": 1.0, "f": 1})
     sent = (ClientMessage(i, {"w": np.array([a], dtype)}, 1, 1, 1) for i, a in enumerate(places))
@@ -156,7 +155,6 @@ def test_what_a_subject_fixes_stays_fixed() -> None:
 def test_no_case_is_left_undecided_where_all_is_exact() -> None:
     """The tied cases of rows that choose are compared: they would be undecided otherwise."""
     for algorithm, level in (("krum", "server"), ("ef21", "round"), ("choco", "trace")):
-        s = setting_at(algorithm, level)
-        offer = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == (algorithm, level))
-        (o,) = judge_offer(InProcess(SUBJECT), replace(offer, dtypes=("float64",)), profile="quick", law="far-numbers")
-        assert o.status is Status.PASS and o.cases == 12, (s.algorithm.id, o.cases)
+        offer = offer_of(algorithm, level, dtypes=("float64",))
+        (o,) = judge_offer(InProcess(SUBJECT), offer, profile="quick", law="far-numbers")
+        assert o.status is Status.PASS and o.cases == 12, (algorithm, o.cases)

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 from test_judge.results import asked, result
-from test_judge.support import inside
+from test_judge.support import ROOT, inside
 
 from fedspec import reference, with_buffers
 from fedspec.contract import LEVELS, Case, Session, Subject
@@ -31,7 +31,6 @@ from fedspec_suite.subjects import environments
 
 pytestmark = pytest.mark.table(10)
 
-ROOT = Path(__file__).resolve().parents[2]
 found = importlib.util.spec_from_file_location("conformance", ROOT / "scripts" / "conformance.py")
 assert found and found.loader
 conformance = importlib.util.module_from_spec(found)

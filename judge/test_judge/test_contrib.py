@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_judge.support import with_own
+from test_judge.support import ROOT, with_own
 
-HOME = Path(__file__).resolve().parents[2]
-FOLDER = HOME / "examples" / "contrib"
+FOLDER = ROOT / "examples" / "contrib"
 FILES = sorted(FOLDER.glob("*.py"))
 LISTED = re.findall(
     r"^\| \[`(\w+\.py)`\]\((\w+\.py)\) \| `([\w-]+)`.*\|$", (FOLDER / "README.md").read_text(encoding="utf-8"), re.M
@@ -72,7 +71,7 @@ def test_its_edges_are_in_the_table(file: Path) -> None:
 @every
 def test_it_conforms(file: Path) -> None:
     more = ("--only", module(file).ROW.id, "--profile", "quick", "--jobs", "1", "--json", "--plugin", str(file))
-    judged = with_own("check", "spec", *more, cwd=HOME, cases=2)
+    judged = with_own("check", "spec", *more, cwd=ROOT, cases=2)
     assert judged.code == 0, judged.out + judged.err
     assert {row["verdict"] for row in json.loads(judged.out)} == {"conforms"}
 
@@ -82,7 +81,7 @@ def test_it_conforms(file: Path) -> None:
 def test_its_second_route_sees_its_mistakes(file: Path) -> None:
     m = module(file)
     asked = with_own(
-        "mutants", "run", f"{m.ROW.id}-*", "--json", "--jobs", "1", *ROUTES, "--plugin", str(file), cwd=HOME
+        "mutants", "run", f"{m.ROW.id}-*", "--json", "--jobs", "1", *ROUTES, "--plugin", str(file), cwd=ROOT
     )
     assert asked.code == 0, asked.out + asked.err
     seen = {row["id"]: bool(row["killed"]) for row in json.loads(asked.out)}
@@ -95,7 +94,7 @@ def test_its_second_route_sees_its_mistakes(file: Path) -> None:
 def test_the_mirror_of_it_conforms(file: Path) -> None:
     row = module(file).ROW.id
     more = ("--only", row, "--profile", "quick", "--law", "follows-*", "--jobs", "1", "--plugin", str(file))
-    judged = with_own("check", "torch", *more, cwd=HOME)
+    judged = with_own("check", "torch", *more, cwd=ROOT)
     assert judged.code == 0, judged.out + judged.err
 
 

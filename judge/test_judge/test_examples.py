@@ -7,13 +7,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from test_judge.support import FEW, fedspec
+from test_judge.support import FEW, ROOT, fedspec
 
 from fedspec.catalogue import CATALOGUE
 
 pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
 
-ROOT = Path(__file__).resolve().parents[2]
 GUIDE, FIELDS = ROOT / "docs" / "subjects.md", ROOT / "docs" / "fields.md"
 PYTHON = ("momentum_client", "fedadam_server", "fednova_round", "gossip_trace", "async_trace")
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from test_judge.by_hand import adaptive
-from test_judge.diagnosing import diagnosed, written
+from test_judge.diagnosing import benched, diagnosed, written
 from test_judge.subjects.behind import Behind
 from test_judge.test_gates import hyper
 
@@ -29,7 +29,6 @@ from fedspec_suite.diagnosis.lasting import Larger
 from fedspec_suite.judge.explained import explained, explanation
 from fedspec_suite.judge.plan import Budgeted
 from fedspec_suite.judge.runner import judge_offer, result_of
-from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Conformity, Obligation, Status
@@ -175,9 +174,8 @@ def test_a_wrong_intermediate_is_written_out_where_nothing_names_it(formula: str
 
 def agreed(subject: Behind, *names: str) -> list[str]:
     """Explanations of a server of FedDyn if these mutants are candidates, in stages of one each."""
-    offer = subject.info.offers[0]
-    setting = setting_of(offer)
-    bench, known = bench_of(InProcess(subject), offer, setting), known_of(setting)
+    bench, setting = benched(subject)
+    known = known_of(setting)
     given = {k: bench.play(s) for k, s in enumerate(known.samples[:4])}
     stages = [[v for v in known.variants if v.words == mutants.find(name).words] for name in names]
     beyond = Larger(bench, setting, known, given)
@@ -234,8 +232,8 @@ def test_changes_of_fewer_bits_are_named_though_the_samples_fit_any_type(kind: A
         return SimpleNamespace(step=step)
 
     offer = Offer("fedavg", "server", "mcmahan-2017", {"weights": "examples"}, dtypes=("float64",))
-    setting = setting_of(offer)
-    bench, known = bench_of(InProcess(written(offer, start)), offer, setting), known_of(setting)
+    bench, setting = benched(written(offer, start))
+    known = known_of(setting)
     given = identify._played(bench, known.samples)
     claimed = f': if that is meant, claim messages=("{name}",)'
     said = f"each client's change is rounded to {name}{claimed}" if name else ""
@@ -248,9 +246,8 @@ def test_a_floor_under_losses_is_not_called_a_rounding() -> None:
     def floored(k: int, e: Any) -> Any:
         return replace(e, messages=tuple(replace(m, loss=max(m.loss, 1e-4)) for m in e.messages))
 
-    subject = Behind("q-fedavg", "server", event=floored)
-    setting = setting_of(subject.info.offers[0])
-    bench, known = bench_of(InProcess(subject), subject.info.offers[0], setting), known_of(setting)
+    bench, setting = benched(Behind("q-fedavg", "server", event=floored))
+    known = known_of(setting)
     assert identify._narrow(bench, known, identify._played(bench, known.samples)) == ""
 
 

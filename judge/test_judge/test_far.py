@@ -12,14 +12,14 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from test_judge.diagnosing import setting_at
+from test_judge.diagnosing import offer_of, setting_at
 
 sys.path.insert(0, str(Path(__file__).with_name("subjects")))
 
 from behind import Behind, moved
 from gated import GATES
 
-from fedspec.contract import Gradient, Offer
+from fedspec.contract import Gradient
 from fedspec.reference import SUBJECT
 from fedspec_suite import mutants
 from fedspec_suite.judge import runner
@@ -39,6 +39,7 @@ from fedspec_suite.measure.verdict import Deviates, Deviation, Status, Undecided
 
 pytestmark = pytest.mark.table(10)
 
+FEDADAM = offer_of("fedadam", "server", dtypes=("float64",))
 QUICK = ("sgd in float16", "tau or 1e-3", "at most twenty clients", "a limit of 512 coordinates")
 
 
@@ -66,8 +67,7 @@ def test_the_small_cases_do_not_see_it(name: str) -> None:
 def test_who_is_wrong_everywhere_is_made_simpler_once() -> None:
     """All large cases come down to one small case, and after the first law nothing is looked for again."""
     wrong = InProcess(mutants.Mutated(mutants.find("fedavg-subtracts")))
-    server = next(o for o in wrong.info.offers if (o.algorithm, o.level) == ("fedavg", "server"))
-    offer = replace(server, dtypes=("float64",))
+    offer = offer_of("fedavg", "server", dtypes=("float64",))
     looked: list[int] = []
 
     def counted(*given: Any) -> Any:
@@ -175,7 +175,7 @@ def test_a_verdict_covers_no_round_that_rounding_left_open(carries: bool, monkey
     with pytest.raises(Deviates) if carries else nullcontext():
         far.everything(asked, s)
     assert asked.measured.extent["rounds"][0] >= 1 and (asked.measured.extent["rounds"][1] > 40) is carries
-    (seen,) = judge_offer(InProcess(SUBJECT), offer_of("fedadam"), law="far-rounds", cases=8)
+    (seen,) = judge_offer(InProcess(SUBJECT), FEDADAM, law="far-rounds", cases=8)
     assert seen.extent["rounds"][1] == 50
 
 
@@ -184,14 +184,8 @@ def test_a_case_that_decides_nothing_is_not_covered(monkeypatch: pytest.MonkeyPa
         raise Undecided("rounding")
 
     monkeypatch.setattr(Bench, "compare", undecided)
-    (o,) = judge_offer(InProcess(SUBJECT), offer_of("fedadam"), law="far-rounds", cases=8)
+    (o,) = judge_offer(InProcess(SUBJECT), FEDADAM, law="far-rounds", cases=8)
     assert o.status is Status.INCONCLUSIVE and not o.extent
-
-
-def offer_of(algorithm: str) -> Offer:
-    """Claim of an algorithm's server in float64."""
-    offer = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == (algorithm, "server"))
-    return replace(offer, dtypes=("float64",))
 
 
 def test_the_largest_cases_are_as_large_as_told() -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from test_judge.diagnosing import written
+from test_judge.diagnosing import offer_of, written
 from test_judge.support import FEW, check, fedspec, py
 
 from fedspec.catalogue import CATALOGUE
@@ -102,8 +101,6 @@ def test_the_headline_is_all_that_is_said_and_no_name_is_looked_for(tmp_path: Pa
 def test_a_model_without_a_finite_number_is_told_unless_an_earlier_one_is_wrong(
     values: tuple[float, ...], said: str
 ) -> None:
-    offer = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == ("fedadam", "server"))
-
     def start(case: Case) -> Any:
         inner, factors = SUBJECT.start(case), iter((*values, *[1.0] * 9))
 
@@ -113,7 +110,7 @@ def test_a_model_without_a_finite_number_is_told_unless_an_earlier_one_is_wrong(
 
         return SimpleNamespace(step=step)
 
-    o = played(written(replace(offer, intermediates=()), start))
+    o = played(written(offer_of("fedadam", "server", intermediates=()), start))
     d = o and o.deviation
     assert (d is not None and f"{d.where}: {d.note}".startswith(said)) == bool(said)
 

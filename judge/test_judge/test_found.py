@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-import os
 import re
 import subprocess
 import sys
@@ -17,15 +16,15 @@ from typing import Any
 import numpy as np
 import pytest
 from test_judge.diagnosing import deviates
+from test_judge.support import ROOT, python
 
 from fedspec.contract import Case, Claim, ClientMessage, Messages
 from fedspec_suite.api import check_subject
 
 pytest.importorskip("torch")
 
-HOME = Path(__file__).resolve().parents[2]
-FOLDER = HOME / "examples/found"
-PAGE = "".join((HOME / f"docs/{name}.md").read_text(encoding="utf-8") for name in ("found", "found-beside"))
+FOLDER = ROOT / "examples/found"
+PAGE = "".join((ROOT / f"docs/{name}.md").read_text(encoding="utf-8") for name in ("found", "found-beside"))
 SHARED = {"beside", "compressing", "local", "means", "network", "personal", "private", "servers"}
 PACKAGES = "alphamed", "appfl", "byzpy", "chorus", "declearn", "disropt", "flwr", "krum", "nanofed", "packaged"
 SHOWN = {"near"}
@@ -114,11 +113,8 @@ print(json.dumps([str(one.verdict), one.exercised]))
 
 def output_of(script: str, *arguments: str, **environment: str) -> Any:
     """Output of a script in a process of its own: adapters put stand-ins in the place of modules."""
-    path = ":".join(str(HOME / "examples" / folder) for folder in ("found", "diloco", "lora"))
-    told = {**os.environ, "PYTHONPATH": path, **environment}
-    done = subprocess.run(
-        [sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=False, env=told, timeout=300
-    )
+    path = ":".join(str(ROOT / "examples" / folder) for folder in ("found", "diloco", "lora"))
+    done = python("-c", script, *arguments, env={"PYTHONPATH": path, **environment}, timeout=300)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -194,7 +190,7 @@ def test_a_tracker_with_two_buffers_conforms_through_the_adapter_that_found_one_
 @pytest.fixture
 def at(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Import from the folder, and forget it afterwards."""
-    mine = {p.stem for folder in (FOLDER, HOME / "examples/diloco") for p in folder.glob("*.py")}
+    mine = {p.stem for folder in (FOLDER, ROOT / "examples/diloco") for p in folder.glob("*.py")}
     kept: dict[str, ModuleType] = {name: sys.modules.pop(name) for name in mine if name in sys.modules}
     path = list(sys.path)
     monkeypatch.syspath_prepend(str(FOLDER))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_judge.diagnosing import diagnosed
+from test_judge.diagnosing import benched, diagnosed
 from test_judge.subjects.behind import Behind
 
 from fedspec.contract import Case, Gradient, Messages
@@ -24,8 +24,6 @@ from fedspec_suite.diagnosis.lasting import Larger
 from fedspec_suite.diagnosis.seen import gates
 from fedspec_suite.diagnosis.seen.course import course
 from fedspec_suite.diagnosis.seen.gates import _words
-from fedspec_suite.measure.bench import bench_of
-from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.scenario import with_hyper
 from fedspec_suite.measure.setting import Setting, setting_of
 from fedspec_suite.measure.verdict import Undecided
@@ -170,8 +168,8 @@ def test_a_right_one_deviates_nowhere() -> None:
 
 def test_a_case_in_which_nothing_can_be_decided_is_passed_over() -> None:
     """A zero beside a second moment that may be zero: a case made plainer may come down to that."""
-    of, subject = setting("fedyogi", "server"), Behind("fedyogi", "server")
-    bench, known = bench_of(InProcess(subject), subject.info.offers[0], of), known_of(of)
+    bench, of = benched(Behind("fedyogi", "server"))
+    known = known_of(of)
     cases = [with_hyper(s, tau=0.0, v0=0.0) for s in known.samples]
     s = next(s for s in cases if any((m.delta[n] == 0).all() for m in s.events[0].messages for n in m.delta))  # type: ignore[union-attr]
     with pytest.raises(Undecided):

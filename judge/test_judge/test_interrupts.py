@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from test_judge.support import START, python
 from test_judge.test_robust_process import gone
 
 from fedspec_bench import processes
@@ -140,6 +141,5 @@ def test_signals_are_held_back_in_the_block_alone() -> None:
 
 def test_a_command_that_is_interrupted_while_it_imports_ends_without_a_traceback(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n", encoding="utf-8")
-    command = [sys.executable, "-c", "from fedspec_suite.cli.start import main; main()", "list", "--plugin", "own.py"]
-    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    ran = python("-c", START, "list", "--plugin", "own.py", cwd=tmp_path)
     assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "")

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_judge.support import inside
+from test_judge.support import ROOT, inside
 
 from fedspec.catalogue import elsewhere, find
 from fedspec.errors import ParameterError, UnknownNameError
@@ -29,7 +29,6 @@ from fedspec_suite.lora.variants import Mutant, candidates, mutants, spoilt
 
 pytestmark = pytest.mark.table(10)
 
-ROOT = Path(__file__).resolve().parents[2]
 BOTH = (Weighting.EXAMPLES, Weighting.UNIFORM)
 CLAIMS = [
     *(Claim(rule, w) for rule in FUNCTIONS for w in BOTH),

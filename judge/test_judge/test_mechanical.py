@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
-import subprocess
 import sys
 from dataclasses import replace
 from typing import Any
@@ -13,6 +11,7 @@ import numpy as np
 import pytest
 from test_judge.diagnosing import diagnosed, edited, names
 from test_judge.subjects.behind import Behind
+from test_judge.support import python
 
 from fedspec.arith import Array, norm
 from fedspec.catalogue import CATALOGUE
@@ -170,16 +169,7 @@ print([v.words for v in (*known.variants, *known.edits, *known.mechanical)])
 
 def test_what_is_tried_stands_in_the_same_order_in_every_process() -> None:
     """The first that agrees is what is said."""
-    asked = [
-        subprocess.Popen(
-            [sys.executable, "-c", EDITS],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONHASHSEED": seed},
-        )
-        for seed in ("1", "2")
-    ]
-    first, second = (process.communicate()[0] for process in asked)
+    first, second = (python("-c", EDITS, env={"PYTHONHASHSEED": seed}).stdout for seed in ("1", "2"))
     assert first == second and len(first) > 10_000
 
 

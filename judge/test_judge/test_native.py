@@ -7,11 +7,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from test_judge.support import FEW, fedspec, inside
+from test_judge.support import FEW, ROOT, fedspec, inside
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "examples" / "native.cpp"
 OFFERED = {"fednova/server", "fednova/round", "fedadam/server", "sm3-ii/client"}
 

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_judge.support import fedspec
-from test_judge.test_robust_terminal import MAIN
+from test_judge.support import MAIN, fedspec
 
 pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
 

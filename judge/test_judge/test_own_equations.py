@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from test_judge.by_hand import adaptive
-from test_judge.diagnosing import diagnosed, offer_of, written
+from test_judge.diagnosing import benched, diagnosed, offer_of, written
 
 from fedspec.contract import Arrival, Case, Exchange, Level, Messages
 from fedspec.params import flatten
@@ -18,9 +18,7 @@ from fedspec_suite.diagnosis.variants import as_claimed
 from fedspec_suite.diagnosis.written.box import boxes
 from fedspec_suite.diagnosis.written.card import card
 from fedspec_suite.diagnosis.written.synthesis import written as written_out
-from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.formulas import number
-from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.mutants import Mutated, find
 
@@ -143,18 +141,11 @@ MISTAKES: dict[str, tuple[Any, str]] = {
 UNWRITTEN = adaptive("fedavgm", step=lambda s: np.sin(s.v))
 
 
-def judged(it: Any) -> Any:
-    """The bench of a subject, and what it is judged on."""
-    offer = it.info.offers[0]
-    setting = setting_of(offer)
-    return bench_of(InProcess(it), offer, setting), setting
-
-
 @pytest.mark.table(1)
 @pytest.mark.parametrize("it, equation", MISTAKES.values(), ids=MISTAKES)
 def test_a_wrong_equation_is_written_out(it: Any, equation: str) -> None:
     """Find a right side that nobody listed, from the subject's models alone."""
-    found = next(written_out(*judged(it)))
+    found = next(written_out(*benched(it)))
     assert found.words.startswith(f"yours: {equation}, wanted: ")
 
 
@@ -184,7 +175,7 @@ def test_a_clients_equation_is_written_out_in_rounds_too(mutant: str) -> None:
     level, equation = LISTED[mutant]
     mutated = Mutated(find(mutant))
     offer = next(o for o in mutated.info.offers if o.level == level)
-    found = [*written_out(*judged(written(offer, mutated.start)))]
+    found = [*written_out(*benched(written(offer, mutated.start)))]
     # Where both are zero, a quotient of them has no value: the diagnosis tries the next formula.
     assert any(v.words.startswith(f"yours: {equation}, wanted: ") for v in found)
     assert mutant != "fedpd-no-pull" or found[0].equation == "fedpd.x_i"
@@ -198,12 +189,12 @@ def test_a_rule_with_an_option_that_its_row_fixes_is_opened(algorithm: str) -> N
 
 def test_what_follows_its_rule_has_no_equation_of_its_own() -> None:
     """An equation is printed only if it differs from the claimed one."""
-    assert [*written_out(*judged(adaptive(ADAM)))] == []
+    assert [*written_out(*benched(adaptive(ADAM)))] == []
 
 
 def test_an_equation_beyond_the_search_is_not_printed() -> None:
     """Print facts and no formula of a function that formulas do not have."""
-    bench, setting = judged(UNWRITTEN)
+    bench, setting = benched(UNWRITTEN)
     assert [*written_out(bench, setting)] == []
     assert (
         card(bench, setting, as_claimed(setting))
@@ -227,7 +218,7 @@ FACTS: dict[str, tuple[Any, str]] = {
 @pytest.mark.parametrize("it, fact", FACTS.values(), ids=FACTS)
 def test_a_card_holds_what_experiments_show(it: Any, fact: str) -> None:
     """Facts in which the subject differs from the claim, and no others of their kind."""
-    bench, setting = judged(it)
+    bench, setting = benched(it)
     assert fact in card(bench, setting, as_claimed(setting)).split("; ")
 
 

@@ -6,8 +6,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -15,14 +13,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_judge.support import FEW, SUBJECTS, with_own
+from test_judge.support import FEW, ROOT, SUBJECTS, python, with_own
 
 from fedspec_suite.laws import LAWS
 
 pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
 
-HOME = Path(__file__).resolve().parents[2]
-FED_AGREE = HOME / "examples" / "fed_agree.py"
+FED_AGREE = ROOT / "examples" / "fed_agree.py"
 
 fedspec = partial(with_own, cases=FEW)
 """The judging command, with few cases; the outcome matters here, not the smallest case."""
@@ -109,17 +106,11 @@ def test_what_is_written_is_styled_like_fedspec(tmp_path: Path) -> None:
     for kind in KINDS:
         assert with_own("new", f"a-{kind}", "--kind", kind, cwd=tmp_path).code == 0
     for asked in (("check",), ("format", "--check")):
-        done = subprocess.run(
-            [sys.executable, "-m", "ruff", *asked, "--config", HOME / "pyproject.toml", "."],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = python("-m", "ruff", *asked, "--config", str(ROOT / "pyproject.toml"), ".", cwd=tmp_path)
         assert done.returncode == 0, done.stdout
 
 
-NEW = (HOME / "judge/fedspec_suite/cli/own_server.txt").read_text(encoding="utf-8")
+NEW = (ROOT / "judge/fedspec_suite/cli/own_server.txt").read_text(encoding="utf-8")
 for mark, word in (("NAME", "own"), ("RULE", "own_step"), ("RECORD", "Own"), ("TITLE", "Own")):
     NEW = NEW.replace(f"<{mark}>", word)
 
@@ -501,7 +492,7 @@ def test_what_is_stored_in_fedspec_stays_its_own(written: Path) -> None:
     plugin = ("--plugin", "fed_mean.py")
     made = with_own("vectors", "make", "fed-mean", *plugin, cwd=written)
     assert made.code == 2 and "give a --folder" in made.err
-    picks = HOME / "judge/fedspec_suite/vectors/picks.json"
+    picks = ROOT / "judge/fedspec_suite/vectors/picks.json"
     before = picks.read_bytes()
     made = with_own("vectors", "make", "fed-mean", "--choose", "--folder", "vectors", *plugin, cwd=written)
     assert picks.read_bytes() == before

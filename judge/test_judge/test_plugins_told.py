@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from test_judge.support import with_own
+from test_judge.support import python, with_own
 
 
 @pytest.fixture
@@ -157,7 +155,7 @@ def test_a_number_may_be_declared_after_the_suite_was_imported(gossip: Path) -> 
     declared += 'declare("laziness", Parameter(DECAY, "how lazy"))\n\n\n@dataclass(frozen=True)'
     gossip.write_text(text.replace("@dataclass(frozen=True)", declared, 1), encoding="utf-8")
     (gossip.parent / "script.py").write_text(SCRIPT, encoding="utf-8")
-    done = subprocess.run([sys.executable, "script.py"], cwd=gossip.parent, capture_output=True, text=True, check=False)
+    done = python("script.py", cwd=gossip.parent)
     assert done.stdout.strip() == "asked in part", done.stdout + done.stderr
 
 

@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from test_judge.support import inside
+from test_judge.support import ROOT, inside
 
 from fedspec import papers
 from fedspec.catalogue import CATALOGUE
@@ -17,7 +17,6 @@ from fedspec.papers import PAPERS, Paper
 from fedspec_proofs import ledger
 from fedspec_proofs.claim import Engine, Verdict
 
-ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
 DESIGN = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
 

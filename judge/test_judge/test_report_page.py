@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from test_judge.diagnosing import benched
 from test_judge.results import asked, printed, result, wrong
 from test_judge.subjects.behind import Behind, moved
 from test_judge.support import inside, py
@@ -19,8 +20,6 @@ from test_judge.support import inside, py
 from fedspec_suite.diagnosis.cases.samples import samples_of
 from fedspec_suite.diagnosis.seen.course import followed
 from fedspec_suite.judge.expected_failures import Complaint, Expectation
-from fedspec_suite.measure.bench import bench_of
-from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Conformity, Course, Deviation, Result, Status, Unseen
 from fedspec_suite.report import results_page, sentences
 from fedspec_suite.report.deviation_plot import picture
@@ -251,10 +250,7 @@ def last(x: Any, by: float) -> Any:
 
 
 def off_by(by: Callable[[int], float]) -> Course | None:
-    subject = Behind("fedavgm", "server", take=moved(lambda k, x: last(x, by(k))))
-    (offer,) = subject.info.offers
-    setting = setting_of(offer)
-    bench = bench_of(subject, offer, setting)
+    bench, setting = benched(Behind("fedavgm", "server", take=moved(lambda k, x: last(x, by(k)))))
     return followed(bench, setting, samples_of(setting))
 
 

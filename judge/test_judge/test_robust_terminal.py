@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
-from test_judge.support import hostile, inside, py
+from test_judge.support import MAIN, ROOT, START, hostile, inside, py, python
 
 from fedspec_suite.cli import start
 from fedspec_suite.judge.request import Request, command
@@ -20,7 +20,6 @@ from fedspec_suite.report.terminal import Plain
 
 SOME = ("--profile", "quick", "--jobs", "1", "--law", "repeats")
 GOOD = hostile("right")
-MAIN = "from fedspec_suite.cli.app import main; main()"
 
 
 def test_what_is_not_printed_is_spelled_out() -> None:
@@ -105,7 +104,7 @@ main()
 
 
 def test_without_its_extra_the_command_says_what_to_install() -> None:
-    ran = subprocess.run([sys.executable, "-c", BLOCKED], capture_output=True, text=True, timeout=60, check=False)
+    ran = python("-c", BLOCKED, timeout=60)
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr.startswith("fedspec: the command needs hypothesis, rich, typer")
     assert "pip install '.[suite]'" in ran.stderr and ran.stderr.count("\n") == 1
@@ -142,12 +141,9 @@ def test_a_typer_that_its_click_breaks_is_refused(
 def test_the_command_of_the_package_starts_there() -> None:
     import tomllib
 
-    text = (Path(__file__).resolve().parents[2] / "pyproject.toml").read_text(encoding="utf-8")
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     assert tomllib.loads(text)["project"]["scripts"]["fedspec"] == "fedspec_suite.cli.start:main"
-    code = "from fedspec_suite.cli.start import main; main()"
-    ran = subprocess.run(
-        [sys.executable, "-c", code, "check", "nobody"], capture_output=True, text=True, timeout=60, check=False
-    )
+    ran = python("-c", START, "check", "nobody", timeout=60)
     assert ran.returncode == 2 and "'nobody'" in ran.stderr
 
 
@@ -165,14 +161,7 @@ def test_the_users_folder_shadows_nothing(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(f"import helper\n{source}".replace("from __future__ import annotations\n", ""))
     some = ("--profile", "quick", "--jobs", "1", "--only", "fedavg/round", "--law", "repeats", "--json")
     for name in ("py:mine.py:fedavg", "py:mine:fedavg"):
-        ran = subprocess.run(
-            [sys.executable, "-P", "-c", MAIN, "check", name, *some],
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-            cwd=tmp_path,
-        )
+        ran = python("-P", "-c", MAIN, "check", name, *some, timeout=300, cwd=tmp_path)
         assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
@@ -185,7 +174,7 @@ def test_an_adapter_runs_as_it_is_written(tmp_path: Path) -> None:
         path.write_text(text.format(sign=sign))
         # Of the same size and saved in the same second: Python's cache is of the file before.
         os.utime(path, (10**9, 10**9))
-        return subprocess.check_output([sys.executable, "-c", code, f"{path}:Subject"], text=True).strip()
+        return python("-c", code, f"{path}:Subject").stdout.strip()
 
     assert (info("+"), info("-")) == ("1", "-1")
 

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_judge.diagnosing import offer_of, written
+from test_judge.diagnosing import benched, offer_of, written
+from test_judge.support import ROOT, python, with_own
 
 from fedspec.arith import Array
 from fedspec.contract import Case, ClientMessage, Event, Messages
@@ -34,15 +31,18 @@ from fedspec_suite.mutants import Mutated, find
 from fedspec_suite.report.sentences import finding_alone
 
 
+def run(check: Any) -> Obligation:
+    """A law with another check, on the specification's first offer."""
+    bench, setting = benched(SUBJECT)
+    return run_law(replace(all_laws()["follows-x"], check=check), bench, setting, 5, 0)
+
+
 def test_a_crash_of_a_law_is_raised() -> None:
     def check(bench: Bench, case: Any) -> None:
         raise ZeroDivisionError("a slip of the judge")
 
-    offer = SUBJECT.info.offers[0]
-    setting = setting_of(offer)
-    bench = bench_of(InProcess(SUBJECT), offer, setting)
     with pytest.raises(ZeroDivisionError, match="a slip of the judge"):
-        run_law(replace(all_laws()["follows-x"], check=check), bench, setting, 5, 0)
+        run(check)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -82,20 +82,14 @@ def test_neither_a_skip_nor_an_error_hides_a_failure(other: Exception, others: s
         cases.append(case)
         raise other if (len(cases) == 1) is (others == "first") else Deviates(Deviation("fedavg.step", "round 1"))
 
-    offer = SUBJECT.info.offers[0]
-    setting = setting_of(offer)
-    bench = bench_of(InProcess(SUBJECT), offer, setting)
-    assert run_law(replace(all_laws()["follows-x"], check=check), bench, setting, 5, 0).status is Status.FAIL
+    assert run(check).status is Status.FAIL
 
 
 def test_what_is_never_shown_is_skipped() -> None:
     def check(bench: Bench, case: Any) -> None:
         raise NotOffered("skipped: not shown")
 
-    offer = SUBJECT.info.offers[0]
-    setting = setting_of(offer)
-    bench = bench_of(InProcess(SUBJECT), offer, setting)
-    obligation = run_law(replace(all_laws()["follows-x"], check=check), bench, setting, 5, 0)
+    obligation = run(check)
     assert (obligation.status, obligation.reason) == (Status.SKIP, "skipped: not shown")
 
 
@@ -121,9 +115,6 @@ def test_nothing_is_drawn_where_no_case_can_change_what_is_known(law: Law) -> No
     )
     found = run_law(asked, bench_of(InProcess(SUBJECT), offer, setting), setting, 5, 0)
     assert len(drawn) == 1 and found.status is (Status.FAIL if law.simplify else Status.ERROR)
-
-
-FED_AGREE = Path(__file__).resolve().parents[2] / "examples/fed_agree.py"
 
 
 def failed(mutant: str, algorithm: str, level: str, law: str, reading: str = "") -> Obligation:
@@ -153,31 +144,23 @@ def test_a_shared_rule_is_not_called_after_who_else_runs_it() -> None:
     assert "mu=" in o.call and "got[" in finding_alone(o)
 
 
-SPOILED = """
-from pathlib import Path
-text = Path({example!r}).read_text(encoding="utf-8").replace('id="fed-agree', 'id="fed-agreed')
-text = text.replace('MOVES = {{"fed-agree"', 'MOVES = {{"fed-agreed"')
-left, right = '        "coordinates": "its rate is one number over the whole model",\\n', ""
-assert left in text
-Path("fed_agreed.py").write_text(text.replace(left, right), encoding="utf-8")
-"""
-
-
 @pytest.mark.slow
 def test_an_own_algorithm_is_called_by_its_own_id(tmp_path: Path) -> None:
     """A copy of FedAgree that does not deny what is false of it, under the command and under pytest."""
-    subprocess.run([sys.executable, "-c", SPOILED.format(example=str(FED_AGREE))], cwd=tmp_path, check=True)
-    start = [sys.executable, "-c", "from fedspec_suite.cli.start import main; main()", "--plugin", "fed_agreed.py"]
+    text = (ROOT / "examples/fed_agree.py").read_text(encoding="utf-8").replace('id="fed-agree', 'id="fed-agreed')
+    denied = '        "coordinates": "its rate is one number over the whole model",\n'
+    assert denied in text
+    text = text.replace('MOVES = {"fed-agree"', 'MOVES = {"fed-agreed"').replace(denied, "")
+    (tmp_path / "fed_agreed.py").write_text(text, encoding="utf-8")
     few = ("check", "spec", "--only", "fed-agreed/server", "--law", "coordinates", "--profile", "quick", "--json")
-    ran = subprocess.run([*start, *few], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert ran.returncode == 1, ran.stderr
-    (row,) = json.loads(ran.stdout)
+    ran = with_own(*few, "--plugin", "fed_agreed.py", cwd=tmp_path)
+    assert ran.code == 1, ran.err
+    (row,) = ran.rows
     called = next(o["call"] for o in row["obligations"] if o["status"] == "fail")
     words = ("--fedspec-impl", "spec", "--fedspec-only", "fed-agreed/server", "--fedspec-law", "coordinates")
-    with_pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--pyargs", "fedspec_suite", *words]
+    with_pytest = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--pyargs", "fedspec_suite", *words)
     # What is judged here is chosen by no profile of ours.
-    env = {**os.environ, "FEDSPEC_PLUGINS": "fed_agreed.py", "FEDSPEC_PROFILE": ""}
-    by_pytest = subprocess.run(with_pytest, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    by_pytest = python(*with_pytest, cwd=tmp_path, env={"FEDSPEC_PLUGINS": "fed_agreed.py", "FEDSPEC_PROFILE": ""})
     for said in (row["first_deviation"], called, by_pytest.stdout):
         assert re.search(r"fed-agreed/server, round \d, eps=", said), said
     assert "coordinate 0 leaks into another" in by_pytest.stdout

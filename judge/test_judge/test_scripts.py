@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from test_judge.diagnosing import written
-from test_judge.support import inside, py
+from test_judge.support import ROOT, inside, py, python
 from test_judge.test_project import strangers
 
 sys.path.insert(0, str(Path(__file__).with_name("subjects")))
@@ -39,7 +38,6 @@ pytestmark = pytest.mark.table(1)
 
 pytest_plugins = ["pytester"]
 
-ROOT = Path(__file__).resolve().parents[2]
 FEW: dict[str, Any] = {"only": "fedavg/server/mcmahan-2017", "law": "follows-x"}
 
 
@@ -134,7 +132,7 @@ def test_a_usage_error_is_none_of_the_subject() -> None:
 def test_importing_the_suite_and_its_plugin_is_light() -> None:
     code = "import sys, fedspec_suite, fedspec_suite.plugin; print(sorted({m.partition('.')[0] for m in sys.modules}))"
     heavy = {"numpy", "hypothesis", "rich", "typer", "fedspec"}
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    out = python("-c", code).stdout
     assert "'pytest'" in out and not [name for name in heavy if f"'{name}'" in out]
 
 
@@ -142,10 +140,8 @@ def run_pytest(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str
     """pytest in a folder of its own, with nothing of this project's configuration."""
     (folder / "pytest.ini").write_text("[pytest]\n")
     here = ("-c", "pytest.ini", "--rootdir", ".", "--noconftest", "-p", "no:cacheprovider", "-rA")
-    command = [sys.executable, "-m", "pytest", *here, "--pyargs", "fedspec_suite", *arguments]
     # Pages of a terminal of any width have the same words.
-    environment = {**os.environ, "COLUMNS": "200"}
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=environment)
+    return python("-m", "pytest", *here, "--pyargs", "fedspec_suite", *arguments, cwd=folder, env={"COLUMNS": "200"})
 
 
 def run_inside(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
@@ -288,7 +284,7 @@ try:
 except SystemExit:
     print([name for name in {heavy} if name in sys.modules])
 """
-    ran = subprocess.run([sys.executable, "-c", text, word], capture_output=True, text=True, check=True)
+    ran = python("-c", text, word)
     assert ran.stdout.splitlines()[-1] == "[]", ran
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from test_judge.by_blocks import ByBlocks
-from test_judge.diagnosing import diagnosed, names, unguarded, written
+from test_judge.diagnosing import diagnosed, names, offer_of, setting_at, unguarded, written
 
 from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Answer, Case, Event, Offer, Round, Subject
@@ -117,19 +117,22 @@ def test_outside_a_candidate_nothing_is_bounded() -> None:
 
 
 @pytest.mark.slow
-def test_it_is_named() -> None:
-    subject = ByBlocks("fedspec.mixing.extrapolated.extrapolated")
-    offer = next(o for o in REFERENCE.info.offers if (o.algorithm, o.level) == ("fedexp", "server"))
-    said = names(diagnosed(written(replace(offer, dtypes=("float64",)), subject.start), further=False))
-    assert said[0].startswith("every block is stepped by itself: a length, a sum or a largest number")
-
-
-@pytest.mark.slow
-def test_a_function_that_sees_a_block_at_a_time_is_named() -> None:
-    subject = ByBlocks("fedspec.client.compress.top_k")
-    offer = next(o for o in REFERENCE.info.offers if (o.algorithm, o.level) == ("ef21", "round"))
-    found = diagnosed(written(replace(offer, dtypes=("float64",)), subject.start), further=False)
-    assert names(found)[0] == "compress of p_i is taken block by block"
+@pytest.mark.parametrize(
+    ("function", "algorithm", "level", "words"),
+    [
+        (
+            "mixing.extrapolated.extrapolated",
+            "fedexp",
+            "server",
+            "every block is stepped by itself: a length, a sum or a ",
+        ),
+        ("client.compress.top_k", "ef21", "round", "compress of p_i is taken block by block"),
+    ],
+)
+def test_a_function_that_sees_a_block_at_a_time_is_named(function: str, algorithm: str, level: str, words: str) -> None:
+    offer = offer_of(algorithm, level, dtypes=("float64",))
+    found = diagnosed(written(offer, ByBlocks(f"fedspec.{function}").start), further=False)
+    assert names(found)[0].startswith(words)
 
 
 def test_it_is_looked_for_where_a_rule_reads_the_whole_model() -> None:
@@ -139,8 +142,7 @@ def test_it_is_looked_for_where_a_rule_reads_the_whole_model() -> None:
 
 def test_of_a_rule_that_is_of_layers_nothing_is_said_to_go_block_by_block() -> None:
     for name, level in (("lamb", "client"), ("fed-lamb", "round"), ("muon", "client")):
-        offer = next(o for o in REFERENCE.info.offers if (o.algorithm, o.level) == (name, level))
-        assert not [*of(setting_of(offer))]
+        assert not [*of(setting_at(name, level))]
 
 
 LEVELS = 16

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_judge.diagnosing import written
+from test_judge.diagnosing import benched, offer_of, written
 from test_judge.subjects.behind import Behind, moved
 
 from fedspec.contract import Messages
@@ -20,14 +20,13 @@ from fedspec_suite.diagnosis.identify import identify
 from fedspec_suite.diagnosis.known import known_of
 from fedspec_suite.diagnosis.seen.course import GROWS, ONCE, STAYS, course
 from fedspec_suite.diagnosis.seen.digits import Model, _blocks, _coordinates, compared
-from fedspec_suite.measure.bench import Bench, bench_of
-from fedspec_suite.measure.in_process import InProcess
+from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.running_error import from_floats
 from fedspec_suite.measure.setting import Setting, setting_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
 
-OFFER = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == ("fedamsgrad", "server"))
+OFFER = offer_of("fedamsgrad", "server")
 
 
 @pytest.fixture(autouse=True)
@@ -37,10 +36,12 @@ def what_has_a_name_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(diagnosis, "two_at_once", lambda *given: ())
 
 
+def behind(where: tuple[str, str], otherwise: Callable[[int, Any], Any]) -> tuple[Bench, Setting]:
+    return benched(Behind(*where, take=moved(otherwise)))
+
+
 def said(otherwise: Callable[[int, Any], Any]) -> str:
-    subject, setting = Behind("fedamsgrad", "server", take=moved(otherwise)), setting_of(OFFER)
-    bench = bench_of(InProcess(subject), OFFER, setting)
-    return identify(bench, setting).seen
+    return identify(*behind(("fedamsgrad", "server"), otherwise)).seen
 
 
 def of_digits(x: Any, digits: int) -> Any:
@@ -71,10 +72,8 @@ def test_intermediates_of_a_narrow_type_are_named() -> None:
 
         return SimpleNamespace(step=step)
 
-    offer = replace(OFFER, intermediates=("m", "v"))
-    subject = written(offer, start)
-    bench = bench_of(InProcess(subject), offer, setting_of(offer))
-    assert identify(bench, setting_of(offer)).seen.startswith("every number of m and v is one of float16, as if it")
+    subject = written(replace(OFFER, intermediates=("m", "v")), start)
+    assert identify(*benched(subject)).seen.startswith("every number of m and v is one of float16, as if it")
 
 
 def test_a_model_that_moves_by_little_is_not_called_narrow() -> None:
@@ -104,9 +103,7 @@ def test_a_decaying_rate_is_not_called_rounded(rate: float, first: int) -> None:
             tuple(replace(m, delta={n: a * a.dtype.type(scale) for n, a in m.delta.items()}) for m in e.messages)
         )
 
-    subject = Behind("fedavg", "server", event=decayed)
-    setting = setting_of(subject.info.offers[0])
-    found = identify(bench_of(InProcess(subject), subject.info.offers[0], setting), setting).seen
+    found = identify(*benched(Behind("fedavg", "server", event=decayed))).seen
     assert found and "rounded" not in found and "computed in" not in found
 
 
@@ -154,19 +151,13 @@ KINDS: dict[str, tuple[Callable[[int], float], str]] = {
 }
 
 
-def benched(where: tuple[str, str], otherwise: Callable[[int, Any], Any]) -> tuple[Bench, Setting]:
-    subject = Behind(*where, take=moved(otherwise))
-    setting = setting_of(subject.info.offers[0])
-    return bench_of(InProcess(subject), subject.info.offers[0], setting), setting
-
-
 @pytest.mark.parametrize(("by", "words"), KINDS.values(), ids=KINDS)
 @pytest.mark.parametrize("where", WHERE, ids=lambda where: where[1])
 def test_its_course_is_told(where: tuple[str, str], by: Callable[[int], float], words: str) -> None:
-    bench, setting = benched(where, lambda k, x: x + by(k))
+    bench, setting = behind(where, lambda k, x: x + by(k))
     assert course(bench, samples_of(setting)) == words
 
 
 def test_it_is_part_of_what_is_seen() -> None:
-    bench, setting = benched(WHERE[0], lambda k, x: x + 0.3 * (k + 1) ** 1.5)
+    bench, setting = behind(WHERE[0], lambda k, x: x + 0.3 * (k + 1) ** 1.5)
     assert GROWS in identify(bench, setting).seen.split("; ")

@@ -8,16 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 from test_judge.by_hand import Fair, Nova, Scaffold, subject
-from test_judge.diagnosing import named
+from test_judge.diagnosing import benched, named
 
 from fedspec.arith import Array
 from fedspec.contract import Begin, Case, Claim, Exchange, Info, Messages
 from fedspec.params import unflatten
 from fedspec_suite.diagnosis.forced import given_names
 from fedspec_suite.diagnosis.known import known_of
-from fedspec_suite.measure.bench import bench_of
-from fedspec_suite.measure.in_process import InProcess
-from fedspec_suite.measure.setting import setting_of, with_reading
 
 
 class By:
@@ -39,8 +36,8 @@ def scaffold(*does: str) -> Any:
 
 def shown_by(it: Any, words: str) -> set[str]:
     """The names of what a variant gives, and not the claimed rule, of the numbers that a subject shows."""
-    setting = setting_of(with_reading(it.info.claims[0]))
-    known, bench = known_of(setting), bench_of(InProcess(it), it.info.claims[0], setting)
+    bench, setting = benched(it)
+    known = known_of(setting)
     given = {k: bench.play(s) for k, s in enumerate(known.samples)}
     (v,) = (v for v in known.variants if v.words == words)
     names = ("x", *it.info.claims[0].intermediates)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import tomllib
 from importlib.resources import files
 from itertools import combinations, pairwise
@@ -13,6 +10,7 @@ import matplotlib
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex, to_rgb
+from test_judge.support import python
 
 from fedspec.catalogue import CATALOGUE
 from fedspec_suite.report.styles import darkened, style_of
@@ -99,16 +97,7 @@ def test_fednova_does_not_hide_fedavg() -> None:
 
 def test_an_own_algorithm_has_the_same_line_in_every_process() -> None:
     said = "from fedspec_suite.report.styles import style_of; print([style_of(f'own-{n}') for n in range(9)])"
-    told = [
-        subprocess.run(
-            [sys.executable, "-c", said],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            text=True,
-            capture_output=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2")
-    ]
+    told = [python("-c", said, env={"PYTHONHASHSEED": seed}).stdout for seed in ("1", "2")]
     assert told[0] == told[1] == f"{[style_of(f'own-{n}') for n in range(9)]}\n"
     assert len({style_of(f"own-{n}") for n in range(9)}) > 6
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_judge.diagnosing import diagnosed, server
+from test_judge.diagnosing import benched, diagnosed, server
 from test_judge.results import asked, result, wrong
 from test_judge.subjects.behind import Behind
 from test_judge.test_gates import hyper, setting
@@ -23,8 +23,6 @@ from fedspec_suite.diagnosis.diagnosis import CLAIMED, Diagnosis, in_words, not_
 from fedspec_suite.diagnosis.identify import identify
 from fedspec_suite.diagnosis.seen.held_out import held_out, related
 from fedspec_suite.judge.runner import ITSELF, UNDECIDED
-from fedspec_suite.measure.bench import bench_of
-from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.verdict import Conformity, Status
 from fedspec_suite.report import sentences
@@ -154,9 +152,7 @@ def test_what_is_no_rounding_to_some_place_is_not_told_as_the_claim(other: Calla
 
 def test_no_case_that_a_law_found_contradicts_what_is_said() -> None:
     """It deviates where rho is 0, which cases that are drawn show, and beside one other number, which none does."""
-    subject = Behind("momentum", "client", case=hyper(rho=lambda v: 0.9 if v in {0, 0.3} else v))
-    of = setting("momentum", "client")
-    bench = bench_of(InProcess(subject), subject.info.offers[0], of)
+    bench, of = benched(Behind("momentum", "client", case=hyper(rho=lambda v: 0.9 if v in {0, 0.3} else v)))
     assert identify(bench, of, further=True).gates == ("where rho = 0",)
     broken = [with_hyper(s, rho=0.3) for s in samples_of(of)[:2]]
     assert identify(bench, of, further=True, broken=broken).gates == ()

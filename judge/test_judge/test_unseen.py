@@ -12,6 +12,7 @@ from xml.etree import ElementTree as Xml
 
 import numpy as np
 import pytest
+from test_judge.diagnosing import offer_of
 from test_judge.results import asked, printed, result
 from test_judge.support import fedspec
 
@@ -42,7 +43,7 @@ pytestmark = pytest.mark.table(1)
 
 C = Unseen("scaffold.c", "c = c + sum over S of q_i (c_i^+ - c_i)", ("c",))
 
-SCAFFOLD = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == ("scaffold", "server"))
+SCAFFOLD = offer_of("scaffold", "server")
 SAID = "conforms in x; c was not seen"
 
 
@@ -69,8 +70,7 @@ def test_an_average_over_the_wrong_clients_that_does_not_show_is_no_bare_conform
 
 def test_the_specification_conforms_where_it_shows_all() -> None:
     assert judged(SUBJECT, SCAFFOLD).said == "conforms"
-    at_rounds = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == ("scaffold", "round"))
-    assert judged(SUBJECT, replace(at_rounds, intermediates=())).said == "conforms"
+    assert judged(SUBJECT, offer_of("scaffold", "round", intermediates=())).said == "conforms"
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_every_claim_shows_in_the_model_but_for_two(number: int) -> None:
 @pytest.mark.parametrize("level", ["server", "round"])
 def test_defects_that_somebody_named_agree(level: str) -> None:
     """By another way: what a catalogued defect of SCAFFOLD's c changes, it changes in what is said to show c."""
-    offer = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == ("scaffold", level))
+    offer = offer_of("scaffold", level)
     missing = {u.equation for u in uncovered_equations(offer, ("x",))}
     for name in ("scaffold-c-sign", "scaffold-c-forgets"):
         subject, alone = InProcess(Mutated(MUTANTS[name])), replace(offer, dtypes=("float64",))

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import re
 import shutil
 import subprocess
-import sys
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -16,7 +14,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from test_judge.support import inside, py
+from test_judge.support import ROOT, START, inside, py, python
 
 from fedspec.arith import digits
 from fedspec.errors import FedspecError
@@ -32,7 +30,6 @@ from fedspec_suite.vectors.vector import encoded, id_of, options_of, read, round
 
 pytestmark = pytest.mark.table(10)
 
-ROOT = Path(__file__).resolve().parents[2]
 
 Vector = dict[str, Any]
 
@@ -45,13 +42,6 @@ def every() -> tuple[Vector, ...]:
 def one(algorithm: str) -> store.AlgorithmVectors:
     (found,) = store.load(algorithms=[algorithm])
     return found
-
-
-def made(*words: str, seed: str) -> subprocess.CompletedProcess[str]:
-    """The command in a process of another hash seed."""
-    command = [sys.executable, "-c", "from fedspec_suite.cli.start import main; main()", *words]
-    environment = {**os.environ, "PYTHONHASHSEED": seed}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
 # what they are
@@ -79,7 +69,7 @@ def test_nothing_is_wrong_with_them() -> None:
 @pytest.mark.outside
 def test_all_are_made_again_to_the_byte() -> None:
     """The stored ones were made under another hash seed."""
-    ran = made("vectors", "make", "--check", seed="3")
+    ran = python("-c", START, "vectors", "make", "--check", env={"PYTHONHASHSEED": "3"})
     assert ran.returncode == 0 and "would change: none" in ran.stdout, ran
 
 
@@ -554,8 +544,7 @@ def test_the_harness_of_the_examples_runs(tmp_path: Path) -> None:
     def run(text: str) -> subprocess.CompletedProcess[str]:
         file = tmp_path / "harness.py"
         file.write_text(text, encoding="utf-8")
-        command = [sys.executable, "-S", str(file), str(tmp_path / "vectors.jsonl")]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
+        return python("-S", str(file), str(tmp_path / "vectors.jsonl"))
 
     right, wrong = run(code), run(code.replace("n / total * d[j]", "d[j]"))
     assert right.returncode == 0 and re.fullmatch(r"(\d+) of \1 vectors pass\n", right.stdout), right

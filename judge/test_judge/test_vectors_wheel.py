@@ -17,7 +17,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from test_judge.support import inside
+from test_judge.support import ROOT, inside, python
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 
@@ -28,7 +28,6 @@ from fedspec.errors import FedspecError
 from fedspec_suite.measure.bench import THRESHOLD
 from fedspec_suite.vectors.vector import options_of
 
-ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "vectors" / "README.md").read_text(encoding="utf-8")
 (CODE,) = re.findall(r"```python\n(.*?)```", README, re.S)
 
@@ -80,7 +79,7 @@ def test_it_allows_what_the_judge_allows(held: ModuleType) -> None:
 
 def test_it_needs_python_alone(package: Path) -> None:
     code = f"import sys; sys.path.insert(0, {str(package)!r}); import fedspec_vectors as v; print(len(v.algorithms()))"
-    ran = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True)
+    ran = python("-I", "-S", "-c", code)
     assert int(ran.stdout) > 80
 
 
@@ -89,10 +88,8 @@ def test_the_test_of_the_readme(package: Path, tmp_path: Path) -> None:
     (said,) = re.findall(r"`(event 1: .*?)`", README.replace("\n", " "))
     for edit, code in (("+ self.eta", 0), ("- self.eta", 1)):
         (tmp_path / "test_mine.py").write_text(CODE.replace("+ self.eta", edit), encoding="utf-8")
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", str(tmp_path)]
-        ran = subprocess.run(
-            command, check=False, capture_output=True, text=True, cwd=tmp_path, env={"PYTHONPATH": str(package)}
-        )
+        alone = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", str(tmp_path))
+        ran = python(*alone, cwd=tmp_path, env={"PYTHONPATH": str(package), "FEDSPEC_PROFILE": ""})
         assert ran.returncode == code, ran.stdout
     pattern = re.sub(r"-?\\?\d+(\\\.\d+)?", r"-?[\\d./]+", re.escape(said).replace("\\ ", " "))
     assert re.search(pattern, ran.stdout), (pattern, ran.stdout)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from test_judge.results import printed
-from test_judge.support import fedspec, inside
+from test_judge.support import ROOT, fedspec, inside
 from test_judge.test_report_verdicts import MANY
 
 from fedspec import contract
@@ -24,7 +24,7 @@ from fedspec_suite.measure.verdict import Result
 
 FORMER = re.compile(r"\b((?i:offer(s|ed|ing)?|obligations?|subjects?|shims?)|IMPL)\b")
 SINGULAR = re.compile(r"\b1 (checks|claims|cases|laws|files|rounds|clients|parameters)\b")
-MINE = (Path(__file__).resolve().parents[2] / "examples/mine.py").read_text(encoding="utf-8")
+MINE = (ROOT / "examples/mine.py").read_text(encoding="utf-8")
 ADAPTERS = {
     "skipping": MINE,
     "wrong": MINE.replace("+ self.h", "- self.h"),
@@ -89,14 +89,8 @@ def test_the_command_below_the_table_runs_as_it_is(tmp_path: Path) -> None:
     ran = subprocess.run(words, cwd=tmp_path, env=bare, capture_output=True, text=True, check=False)
     (line,) = (line for line in ran.stdout.splitlines() if line.startswith("again: "))
     assert shlex.split(line)[1] == str(program)
-    again = subprocess.run(
-        ["sh", "-c", f"{line.removeprefix('again: ')} --no-name -q"],
-        cwd=tmp_path,
-        env=bare,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    words = ["sh", "-c", f"{line.removeprefix('again: ')} --no-name -q"]
+    again = subprocess.run(words, cwd=tmp_path, env=bare, capture_output=True, text=True, check=False)
     assert (ran.returncode, again.returncode) == (1, 1) and again.stdout.count("does not conform") == 1, again
 
 

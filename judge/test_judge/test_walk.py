@@ -7,14 +7,13 @@ import os
 import re
 import shutil
 import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
-from test_judge.support import FEW
+from test_judge.support import FEW, ROOT, python
 
-HOME = Path(__file__).resolve().parents[2]
-WALK = HOME / "docs/new-algorithm.md"
+WALK = ROOT / "docs/new-algorithm.md"
 BLOCK = re.compile(r"<!-- (?P<kind>new|cp|run|test): (?P<what>\S+) -->\n```\w*\n(?P<text>.*?)```\n", re.DOTALL)
 COPIED = ("spec/fedspec", "impl/fedspec_torch", "judge/fedspec_suite", "judge/fedspec_properties")
 
@@ -45,16 +44,12 @@ def test_the_walk_has_at_most_five_new_files() -> None:
 def test_the_walk(tmp_path: Path) -> None:
     for folder in COPIED:
         # With what is compiled: each file keeps its time, so that nothing is compiled again.
-        shutil.copytree(HOME / folder, tmp_path / folder)
+        shutil.copytree(ROOT / folder, tmp_path / folder)
     where = os.pathsep.join(str(tmp_path / folder.partition("/")[0]) for folder in COPIED)
-    environment = {**os.environ, "PYTHONPATH": where}
-
-    def python(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, *words]
-        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    there = partial(python, cwd=tmp_path, env={"PYTHONPATH": where})
 
     def fedspec(*words: str, cases: int = FEW) -> subprocess.CompletedProcess[str]:
-        return python("-c", COMMAND.format(cases=cases), *words)
+        return there("-c", COMMAND.format(cases=cases), *words)
 
     checked = []
     for kind, what, text in blocks():
@@ -63,13 +58,13 @@ def test_the_walk(tmp_path: Path) -> None:
                 _, source, target = text.split()
                 assert not (tmp_path / target).exists()
                 (tmp_path / target).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(HOME / source, tmp_path / target)
+                shutil.copy(ROOT / source, tmp_path / target)
             case "new":
                 assert not (tmp_path / what).exists()
                 (tmp_path / what).parent.mkdir(parents=True, exist_ok=True)
                 (tmp_path / what).write_text(text, encoding="utf-8")
             case "test":
-                by_hand = python("-m", *text.split())
+                by_hand = there("-m", *text.split())
                 assert by_hand.returncode == int(what), by_hand.stdout
             case "run":
                 ran = fedspec(*text.split()[1:], "--jobs", "1", "--json", cases=FEW if int(what) else 2)

@@ -12,15 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 from test_judge.by_hand import adaptive
-from test_judge.diagnosing import diagnosed, offer_of, server, written
+from test_judge.diagnosing import benched, diagnosed, offer_of, server, written
 
 from fedspec.arith import Array
 from fedspec.contract import Case, Round
 from fedspec_suite.diagnosis.written.plays import Play, played
 from fedspec_suite.diagnosis.written.weights import observed, weighted
-from fedspec_suite.measure.bench import bench_of
-from fedspec_suite.measure.in_process import InProcess
-from fedspec_suite.measure.setting import Setting, setting_of
+from fedspec_suite.measure.setting import Setting
 
 Weights = Callable[[Array, Array], Array]
 
@@ -52,9 +50,9 @@ def own(weights: Weights) -> Callable[[Case, Any, str], Array]:
 
 
 def plays_of(subject: Any) -> tuple[list[Play], Setting]:
-    setting = setting_of(subject.info.offers[0])
+    bench, setting = benched(subject)
     with np.errstate(all="ignore"):
-        return played(bench_of(InProcess(subject), subject.info.offers[0], setting), setting), setting
+        return played(bench, setting), setting
 
 
 def yours(subject: Any) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from test_judge.by_hand import Adam, Admu, Average, Dynamic, Fair, HeavyBall, Late, Nova, Scaffold, subject
-from test_judge.diagnosing import diagnosed, names, offer_of, server, written
+from test_judge.diagnosing import benched, diagnosed, names, offer_of, server, written
 from test_judge.subjects.flawed import ALL, SAID, Flawed
 
 from fedspec.arith import Array
@@ -22,9 +22,7 @@ from fedspec_suite.diagnosis.diagnosis import Diagnosis, in_words
 from fedspec_suite.diagnosis.known import known_of
 from fedspec_suite.diagnosis.seen.idle import idle, without_effect
 from fedspec_suite.diagnosis.written.notation import in_symbols
-from fedspec_suite.measure.bench import bench_of
-from fedspec_suite.measure.in_process import InProcess
-from fedspec_suite.measure.setting import Setting, setting_of
+from fedspec_suite.measure.setting import Setting
 
 pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
 
@@ -246,9 +244,9 @@ def test_it_is_said_where_nothing_has_a_name() -> None:
     assert "eta and beta have no effect" in averaged("fedavgm", "hsu-2019", odd=True)
 
 
-def known(subject: Any, offer: Offer) -> tuple[Setting, tuple[str, ...]]:
-    setting = setting_of(offer)
-    bench, there = bench_of(InProcess(subject), offer, setting), known_of(setting)
+def known(subject: Any) -> tuple[Setting, tuple[str, ...]]:
+    bench, setting = benched(subject)
+    there = known_of(setting)
     given = {k: bench.play(s) for k, s in enumerate(there.samples)}
     return setting, idle(setting, there, given, bench.play)
 
@@ -257,17 +255,16 @@ def known(subject: Any, offer: Offer) -> tuple[Setting, tuple[str, ...]]:
     ("algorithm", "level"), [("fedadam", "server"), ("admu", "client"), ("fedasync", "trace"), ("fed-lamb", "round")]
 )
 def test_all_numbers_of_the_specification_have_one(algorithm: str, level: str) -> None:
-    offer = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == (algorithm, level))
-    assert known(SUBJECT, offer)[1] == ()
+    assert known(written(offer_of(algorithm, level), SUBJECT.start))[1] == ()
 
 
 @pytest.mark.parametrize("names", [("beta2",), ("eps", "z"), ("v0", "m0")])
 def test_those_that_are_not_heard_have_none(names: tuple[str, ...]) -> None:
-    offer = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == ("admu", "client"))
+    offer = offer_of("admu", "client")
     heard: dict[str, float] = {"beta2": 0.5, "eps": 0.25, "z": 2, "v0": 1.0, "m0": 1.0}
     told = {n: heard[n] for n in names}
     deaf = written(offer, lambda case: SUBJECT.start(replace(case, hyper={**case.hyper, **told})))
-    setting, found = known(deaf, offer)
+    setting, found = known(deaf)
     assert set(found) == set(names) & set(setting.numbers)
 
 

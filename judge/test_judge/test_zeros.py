@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_judge.diagnosing import offer_of, written
+from test_judge.diagnosing import benched, offer_of, written
 from test_judge.support import fedspec, py
 
 from fedspec.contract import Answer, Case, Event, Messages, Offer, Session
@@ -20,7 +20,6 @@ from fedspec_suite.judge.obligations import OneByOne
 from fedspec_suite.judge.refused_zeros import refused
 from fedspec_suite.judge.request import Request
 from fedspec_suite.judge.smoke import plain_scenario
-from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.declared_limits import broken_limit, with_zero, zeros
 from fedspec_suite.measure.in_process import InProcess
@@ -140,8 +139,7 @@ def test_a_client_without_examples(level: str) -> None:
 def by_vectors(subject: Any) -> Result:
     (offer,) = subject.info.offers
     (stored,) = load(algorithms=[offer.algorithm])
-    setting = setting_of(offer)
-    return vectors_say(bench_of(InProcess(subject), offer, setting), setting, stored)
+    return vectors_say(*benched(subject), stored)
 
 
 def test_vectors_say_which_value_and_the_rest_is_played() -> None:

@@ -148,101 +148,55 @@ module = Subject(Global, right.info.offers[0])
 
 
 class Losing:
-    """The specification's session, some fields of whose state begin anew."""
+    """The specification's session, some fields of whose state a restore spoils, by what was noted of events if any."""
 
-    def __init__(self, case, spoil):
-        self.inner, self.fresh, self.spoil = SUBJECT.start(case), SUBJECT.start(case), spoil
-        self.step = self.inner.step
+    def __init__(self, case, spoil, note):
+        self.inner, self.fresh, self.spoil, self.note = SUBJECT.start(case), SUBJECT.start(case), spoil, note
+        self.noted = None
 
-    def save(self):
-        return self.inner.save()
-
-    def restore(self, saved):
-        self.inner.restore(saved)
-        state = self.inner.state
-        self.inner.state = replace(state, **self.spoil(state, self.fresh.state))
-
-
-class Absent(Losing):
-    """The specification's session, which saves what clients keep only for those of the last round."""
-
-    def __init__(self, case, spoil):
-        super().__init__(case, spoil)
-        self.step = self.stepped
-
-    def stepped(self, event):
-        self.there = event.participants
-        return self.inner.step(event)
-
-    def save(self):
-        return pickle.dumps((self.there, self.inner.save()))
-
-    def restore(self, saved):
-        there, inner = pickle.loads(saved)
-        super().restore(inner)
-        state, first = self.inner.state, self.fresh.state
-        out = [i not in there for i in range(len(state.m_i))]
-        rows = {n: np.where(np.array(out)[:, None], getattr(first, n), getattr(state, n)) for n in ("m_i", "v_i")}
-        t = [0 if lost else k for lost, k in zip(out, state.t, strict=True)]
-        self.inner.state = replace(state, **rows, t=type(state.t)(t) if isinstance(state.t, tuple) else np.array(t))
-
-
-class ByPlace(Losing):
-    """The specification's session, which saves what clients keep as a list without the clients' numbers."""
-
-    def __init__(self, case, spoil):
-        super().__init__(case, spoil)
-        self.order, self.step = {}, self.stepped
-
-    def stepped(self, event):
-        self.order |= dict.fromkeys(event.participants)
-        return self.inner.step(event)
-
-    def save(self):
-        return pickle.dumps(([*self.order], self.inner.save()))
-
-    def restore(self, saved):
-        order, inner = pickle.loads(saved)
-        super().restore(inner)
-        state, first = self.inner.state, self.fresh.state
-        kept = {n: [*getattr(first, n)] for n in ("m_i", "v_i", "t")}
-        for n, rows in kept.items():
-            rows[: len(order)] = [getattr(state, n)[i] for i in order]
-        self.order = dict.fromkeys(range(len(order)))
-        self.inner.state = replace(state, m_i=np.array(kept["m_i"]), v_i=np.array(kept["v_i"]), t=tuple(kept["t"]))
-
-
-class LastChange(Losing):
-    """The specification's session, which saves the last mean change for the outer momentum."""
-
-    def __init__(self, case, spoil):
-        super().__init__(case, spoil)
-        self.step = self.stepped
-
-    def stepped(self, event):
+    def step(self, event):
         answer = self.inner.step(event)
-        self.delta = answer["delta"]
+        self.noted = self.note and self.note(self.noted, event, answer)
         return answer
 
     def save(self):
-        return pickle.dumps((self.delta, self.inner.save()))
+        return pickle.dumps((self.noted, self.inner.save()))
 
     def restore(self, saved):
-        self.delta, inner = pickle.loads(saved)
-        super().restore(inner)
-        self.inner.state = replace(self.inner.state, v=self.delta)
+        self.noted, inner = pickle.loads(saved)
+        self.inner.restore(inner)
+        state = self.inner.state
+        more = (self.noted,) if self.note else ()
+        self.inner.state = replace(state, **self.spoil(state, self.fresh.state, *more))
+
+
+def of_the_last_round(now, first, there):
+    """What clients keep, saved only for those of the last round."""
+    out = [i not in there for i in range(len(now.m_i))]
+    rows = {n: np.where(np.array(out)[:, None], getattr(first, n), getattr(now, n)) for n in ("m_i", "v_i")}
+    t = [0 if lost else k for lost, k in zip(out, now.t, strict=True)]
+    return {**rows, "t": type(now.t)(t) if isinstance(now.t, tuple) else np.array(t)}
+
+
+def in_order(now, first, order):
+    """What clients keep, saved as a list without the clients' numbers."""
+    kept = {n: [*getattr(first, n)] for n in ("m_i", "v_i", "t")}
+    for n, rows in kept.items():
+        rows[: len(order)] = [getattr(now, n)[i] for i in order]
+    order[:] = range(len(order))
+    return {"m_i": np.array(kept["m_i"]), "v_i": np.array(kept["v_i"]), "t": tuple(kept["t"])}
 
 
 class Program:
     """A row of the specification at level round or trace, spoilt."""
 
-    def __init__(self, name, level, spoil, losing=Losing):
+    def __init__(self, name, level, spoil, note=None):
         found = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == (name, level))
         self.info = replace(SUBJECT.info, name=name, claims=(replace(found, resumes=True, dtypes=("float64",)),))
-        self.spoil, self.losing = spoil, losing
+        self.spoil, self.note = spoil, note
 
     def start(self, case):
-        return self.losing(case, self.spoil)
+        return Losing(case, self.spoil, self.note)
 
 
 scaffold = Program("scaffold", "round", lambda now, first: {"c_i": first.c_i})
@@ -251,10 +205,12 @@ outer = Program("diloco", "round", lambda now, first: {"v": first.v})
 inner_moments = Program("diloco", "round", lambda now, first: {"m_i": first.m_i, "v_i": first.v_i})
 inner_count = Program("diloco", "round", lambda now, first: {"t": first.t})
 replicas = Program("dsgd", "trace", lambda now, first: {"X": now.X[:1] + 0 * now.X})
-absent = Program("diloco", "round", lambda now, first: {}, Absent)
+absent = Program("diloco", "round", of_the_last_round, lambda there, event, answer: event.participants)
 one_count = Program("diloco", "round", lambda now, first: {"t": (max(now.t),) * len(now.t)})
-by_place = Program("diloco", "round", lambda now, first: {}, ByPlace)
-last_change = Program("diloco", "round", lambda now, first: {}, LastChange)
+by_place = Program(
+    "diloco", "round", in_order, lambda met, e, answer: [*dict.fromkeys([*(met or ()), *e.participants])]
+)
+last_change = Program("diloco", "round", lambda *given: {"v": given[-1]}, lambda delta, event, answer: answer["delta"])
 seen_mean = Program("scaffold", "round", lambda now, first: {"c": now.c_i[now.c_i.any(axis=1)].mean(axis=0)})
 rejoined = Program("scaffold", "round", lambda now, first: {"c_i": 0 * now.c_i + now.c})
 half_model = Program("scaffold", "round", lambda now, first: {"x": now.x.astype("float16").astype("float64")})
