@@ -79,14 +79,15 @@ class Clients:
     def __init__(self, case: Case, *does: str) -> None:
         assert case.problem
         self.H, self.e, self.n, self.f = case.problem.H, case.problem.e, case.problem.examples, case.problem.f
-        self.h, self.does, self.dtype, self.x = case.hyper, does, case.dtype, flatten(case.x0).astype(float)
+        self.h, self.does, self.dtype, self.x = case.hyper, does, case.dtype, flatten(case.x0)
         self.kept, self.m = np.zeros((len(self.e), self.x.size)), 0 * self.x
         self.v = self.m + self.h.get("v0", 0)
         self.last: dict[int, Any] = {}
 
     def step(self, event: Round) -> Mapping[str, Any]:
         shown = self.round([*event.participants], [*event.steps])
-        return {**(shown or {}), "x": self.x.astype(self.dtype)}
+        self.x = np.asarray(self.x).astype(self.dtype)
+        return {**(shown or {}), "x": self.x}
 
     def round(self, S: list[int], T: list[int]) -> Mapping[str, Any] | None:
         """Move the model, and return what is shown beside it."""

@@ -15,7 +15,7 @@ from torch.nn.utils import clip_grad_norm_
 
 from fedspec.arith import Array
 from fedspec.chain import chain
-from fedspec.contract import Case, Claim, Gradient, Info
+from fedspec.contract import Case, Claim, Gradient
 from fedspec.errors import ContractError
 from fedspec.reference import SUBJECT
 from fedspec.wire import decode_event, encode
@@ -64,15 +64,10 @@ def test_an_accumulation_is_the_gradient_of_its_loss(
 Grade = Callable[["Steps", list[Array], tuple[int, ...]], Array]
 
 
-class Local:
+def local(gradients: tuple[str, ...], grade: Grade, clip: float = 0.0, decay: float = 0.0) -> Any:
     """Momentum at level client by torch, which makes one gradient of the micro-batches' in its own way."""
-
-    def __init__(self, gradients: tuple[str, ...], grade: Grade, clip: float = 0.0, decay: float = 0.0) -> None:
-        self.info = Info("mine", "1", (Claim("momentum", "client", gradients=gradients),))
-        self.given = grade, clip, decay
-
-    def start(self, case: Case) -> Any:
-        return Steps(case, *self.given)
+    claim = Claim("momentum", "client", gradients=gradients)
+    return written(claim, lambda case: Steps(case, grade, clip, decay))
 
 
 class Steps(test_chain.Steps):
@@ -132,12 +127,12 @@ BY_TOKENS, BY_BATCHES, CLIP = ("accumulate-tokens 3",), ("accumulate-batches 3",
 @pytest.mark.parametrize(
     "subject",
     [
-        Local(BY_TOKENS, tokens),
-        Local(BY_BATCHES, batches),
-        pytest.param(Local((*BY_TOKENS, CLIP, "decay 0.125"), tokens, 0.75, 0.125), marks=pytest.mark.slow),
+        local(BY_TOKENS, tokens),
+        local(BY_BATCHES, batches),
+        pytest.param(local((*BY_TOKENS, CLIP, "decay 0.125"), tokens, 0.75, 0.125), marks=pytest.mark.slow),
     ],
 )
-def test_a_solver_that_accumulates_as_it_claims_conforms(subject: Local) -> None:
+def test_a_solver_that_accumulates_as_it_claims_conforms(subject: Any) -> None:
     result = judged(subject)
     assert result.verdict == "conforms", result.first_deviation
 
@@ -146,18 +141,18 @@ def test_a_solver_that_accumulates_as_it_claims_conforms(subject: Local) -> None
 @pytest.mark.parametrize(
     ("subject", "words"),
     [
-        (Local(BY_TOKENS, batches), "accumulate-batches 3 of gradients, not accumulate-tokens 3"),
-        (Local(BY_BATCHES, tokens), "accumulate-tokens 3 of gradients, not accumulate-batches 3"),
-        (Local(BY_BATCHES, added), "gradients of micro-batches are added, not averaged"),
-        (Local(BY_TOKENS, unscaled), "gradients of micro-batches times their tokens are added"),
-        (Local(BY_TOKENS, last), "the last micro-batch alone is stepped by"),
-        (Local((*BY_TOKENS, CLIP), clipped_each), f"accumulate-tokens 3 comes after {CLIP}, not before it"),
-        (Local((*BY_TOKENS, CLIP), clipped_sum), f"{CLIP} is applied to the running sum after each micro-batch"),
-        (Local((*BY_TOKENS, CLIP), tokens), f"no {CLIP} of gradients"),
-        (Local((*BY_TOKENS, "decay 0.125"), decayed_each), "decay 0.125 is added once for each of 3 micro-batches"),
+        (local(BY_TOKENS, batches), "accumulate-batches 3 of gradients, not accumulate-tokens 3"),
+        (local(BY_BATCHES, tokens), "accumulate-tokens 3 of gradients, not accumulate-batches 3"),
+        (local(BY_BATCHES, added), "gradients of micro-batches are added, not averaged"),
+        (local(BY_TOKENS, unscaled), "gradients of micro-batches times their tokens are added"),
+        (local(BY_TOKENS, last), "the last micro-batch alone is stepped by"),
+        (local((*BY_TOKENS, CLIP), clipped_each), f"accumulate-tokens 3 comes after {CLIP}, not before it"),
+        (local((*BY_TOKENS, CLIP), clipped_sum), f"{CLIP} is applied to the running sum after each micro-batch"),
+        (local((*BY_TOKENS, CLIP), tokens), f"no {CLIP} of gradients"),
+        (local((*BY_TOKENS, "decay 0.125"), decayed_each), "decay 0.125 is added once for each of 3 micro-batches"),
     ],
 )
-def test_another_accumulation_gets_a_name(subject: Local, words: str) -> None:
+def test_another_accumulation_gets_a_name(subject: Any, words: str) -> None:
     said = named(subject)
     assert words in said, said
 

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from test_judge.diagnosing import deviates, named
+from test_judge.by_hand import Clients
+from test_judge.diagnosing import deviates, named, written
 from test_judge.test_schedules import judged
 from torch.nn.utils import clip_grad_norm_, clip_grad_value_
 
 from fedspec.arith import Array
 from fedspec.chain import LINKS, applied, chain
-from fedspec.contract import Begin, Blocks, Case, Offer, Round, SubjectInfo
+from fedspec.contract import Begin, Blocks, Case, Offer
 from fedspec.errors import ContractError
-from fedspec.params import flatten
 from fedspec_suite.measure.bench import reference
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.seeded_draws import draw_cases
@@ -64,15 +64,9 @@ def test_a_link_is_the_function_that_its_page_names(link: str, c: float) -> None
 Step = Callable[[list[torch.nn.Parameter], torch.optim.Optimizer], None]
 
 
-class Local:
+def local(gradients: tuple[str, ...], clip: Step, decay: float = 0.0) -> Any:
     """Momentum at level client by torch.optim.SGD; ``clip`` is called before its step."""
-
-    def __init__(self, gradients: tuple[str, ...], clip: Step, decay: float = 0.0) -> None:
-        offer = Offer("momentum", "client", gradients=gradients)
-        self.info, self.clip, self.decay = SubjectInfo("mine", "1", (offer,)), clip, decay
-
-    def start(self, case: Case) -> Any:
-        return Steps(case, self.clip, self.decay)
+    return written(Offer("momentum", "client", gradients=gradients), lambda case: Steps(case, clip, decay))
 
 
 class Steps:
@@ -140,9 +134,9 @@ CLIPPED, BOTH = ("clip-norm-eps 0.75",), ("clip-norm-eps 0.75", "decay 0.5")
 
 @pytest.mark.table(1)
 @pytest.mark.parametrize(
-    "subject", [Local(CLIPPED, at_norm), Local(BOTH, at_norm, 0.5), Local(("clip-value 0.75",), at_value)]
+    "subject", [local(CLIPPED, at_norm), local(BOTH, at_norm, 0.5), local(("clip-value 0.75",), at_value)]
 )
-def test_a_solver_with_the_chain_that_it_claims_conforms(subject: Local) -> None:
+def test_a_solver_with_the_chain_that_it_claims_conforms(subject: Any) -> None:
     result = judged(subject)
     assert result.verdict == "conforms", result.first_deviation
 
@@ -151,21 +145,21 @@ def test_a_solver_with_the_chain_that_it_claims_conforms(subject: Local) -> None
 @pytest.mark.parametrize(
     ("subject", "words"),
     [
-        (Local(CLIPPED, nothing), "no clip-norm-eps 0.75 of gradients"),
-        (Local(CLIPPED, by_block), "clip-block-norm-eps 0.75 of gradients, not clip-norm-eps 0.75"),
-        (Local(CLIPPED, by_share), "each block is clipped to 0.75 / sqrt(number of blocks), not all together to 0.75"),
-        (Local(CLIPPED, at_length), "scale-norm-eps 0.75 of gradients, not clip-norm-eps 0.75"),
-        (Local(CLIPPED, at_value), "clip-value 0.75 of gradients, not clip-norm-eps 0.75"),
-        (Local(("clip-norm 0.75",), at_norm), "clip-norm-eps 0.75 of gradients, not clip-norm 0.75"),
-        (Local(BOTH, after_decay), "clip-norm-eps 0.75 comes after decay 0.5, not before it"),
-        (Local(BOTH, at_norm), "no decay 0.5 of gradients"),
-        (Local(BOTH, at_norm, 0.125), "decay 0.125 of gradients, not decay 0.5"),
-        (Local(("clip-norm-eps 0.5",), at_norm), "clip-norm-eps 0.75 of gradients, not clip-norm-eps 0.5"),
-        (Local((), at_norm), "every gradient is clipped to length 0.75, as clip_grad_norm_ does (1e-06 more)"),
-        (Local((), by_block), "every gradient is clipped to length 0.75, as clip_grad_norm_ of each block"),
+        (local(CLIPPED, nothing), "no clip-norm-eps 0.75 of gradients"),
+        (local(CLIPPED, by_block), "clip-block-norm-eps 0.75 of gradients, not clip-norm-eps 0.75"),
+        (local(CLIPPED, by_share), "each block is clipped to 0.75 / sqrt(number of blocks), not all together to 0.75"),
+        (local(CLIPPED, at_length), "scale-norm-eps 0.75 of gradients, not clip-norm-eps 0.75"),
+        (local(CLIPPED, at_value), "clip-value 0.75 of gradients, not clip-norm-eps 0.75"),
+        (local(("clip-norm 0.75",), at_norm), "clip-norm-eps 0.75 of gradients, not clip-norm 0.75"),
+        (local(BOTH, after_decay), "clip-norm-eps 0.75 comes after decay 0.5, not before it"),
+        (local(BOTH, at_norm), "no decay 0.5 of gradients"),
+        (local(BOTH, at_norm, 0.125), "decay 0.125 of gradients, not decay 0.5"),
+        (local(("clip-norm-eps 0.5",), at_norm), "clip-norm-eps 0.75 of gradients, not clip-norm-eps 0.5"),
+        (local((), at_norm), "every gradient is clipped to length 0.75, as clip_grad_norm_ does (1e-06 more)"),
+        (local((), by_block), "every gradient is clipped to length 0.75, as clip_grad_norm_ of each block"),
     ],
 )
-def test_another_chain_gets_a_name(subject: Local, words: str) -> None:
+def test_another_chain_gets_a_name(subject: Any, words: str) -> None:
     said = named(subject)
     assert words in said, said
 
@@ -179,48 +173,40 @@ def dampened(parts: list[torch.nn.Parameter], optimiser: Any) -> None:
 
 @pytest.mark.slow
 def test_an_equation_is_written_out_behind_the_claimed_chain() -> None:
-    result = judged(Local(CLIPPED, dampened))
+    result = judged(local(CLIPPED, dampened))
     assert "yours: u = rho (u - g rho) + g, wanted: u = rho u + g" in result.nearest, result.nearest
 
 
-class Rounds:
+class Clipping(Clients):
     """FedAvg at level round, whose clients clip by value and whose changes take a route; by hand."""
 
-    def __init__(
-        self,
-        c: float,
-        gradients: tuple[str, ...] = ("clip-value 0.25",),
-        messages: tuple[str, ...] = (),
-        route: Callable[[Array], Array] = np.asarray,
-    ) -> None:
-        offer = Offer("fedavg", "round", options={"weights": "examples"}, gradients=gradients, messages=messages)
-        self.info, self.c, self.route = SubjectInfo("mine", "1", (offer,)), c, route
-
-    def start(self, case: Case) -> Any:
-        return Whole(case, self.c, self.route)
-
-
-class Whole:
     def __init__(self, case: Case, c: float, route: Callable[[Array], Array]) -> None:
-        self.case, self.x, self.c, self.route = case, flatten(case.x0), c, route
+        super().__init__(case)
+        self.c, self.route = c, route
 
-    def step(self, event: Round) -> dict[str, Any]:
-        p, h = self.case.problem, self.case.hyper
-        assert p is not None
-        total, n = 0 * self.x, sum(p.examples[i] for i in event.participants)
-        for i, steps in zip(event.participants, event.steps, strict=True):
-            y = self.x
-            for _ in range(steps):
-                y = y - h["eta_l"] * np.clip(p.H[i] @ y - p.e[i], -self.c, self.c)
-            total = total + p.examples[i] / n * self.route((y - self.x).astype(self.x.dtype))
-        self.x = (self.x + h["eta"] * total).astype(self.x.dtype)
-        return {"x": self.x}
+    def g(self, i: int, y: Array) -> Array:
+        return np.asarray(np.clip(super().g(i, y), -self.c, self.c))
+
+    def round(self, S: list[int], T: list[int]) -> None:
+        changes = [(self.local(i, tau) - self.x).astype(self.dtype) for i, tau in zip(S, T, strict=True)]
+        self.x = self.x + self.h["eta"] * (self.shares(S) @ np.stack([*map(self.route, changes)]))
+
+
+def rounds(
+    c: float,
+    gradients: tuple[str, ...] = ("clip-value 0.25",),
+    messages: tuple[str, ...] = (),
+    route: Callable[[Array], Array] = np.asarray,
+    method: type[Clipping] = Clipping,
+) -> Any:
+    offer = Offer("fedavg", "round", options={"weights": "examples"}, gradients=gradients, messages=messages)
+    return written(offer, lambda case: method(case, c, route))
 
 
 def test_the_clients_of_a_round_have_the_chain_too() -> None:
-    result = judged(Rounds(0.25))
+    result = judged(rounds(0.25))
     assert result.verdict == "conforms", (result.first_deviation, result.nearest)
-    assert deviates(Rounds(0.5))
+    assert deviates(rounds(0.5))
 
 
 def test_a_chain_leaves_the_losses_as_they_are() -> None:

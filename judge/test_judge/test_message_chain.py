@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import torch
 from test_judge.diagnosing import deviates, diagnosed, named
-from test_judge.test_chain import Rounds
+from test_judge.test_chain import rounds
 from test_judge.test_schedules import judged
 
 from fedspec.arith import Array
@@ -367,8 +367,8 @@ def test_masks_that_stay_or_are_not_claimed_deviate(subject: Server) -> None:
 
 
 def test_the_changes_of_a_round_are_rounded_too() -> None:
-    assert not deviates(Rounds(np.inf, (), FIXED16, fixed(16)), "follows-*")
-    assert deviates(Rounds(np.inf, (), FIXED16, fixed(16, np.floor)))
+    assert not deviates(rounds(np.inf, (), FIXED16, fixed(16)), "follows-*")
+    assert deviates(rounds(np.inf, (), FIXED16, fixed(16, np.floor)))
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from test_judge.diagnosing import named
-from test_judge.test_chain import Rounds
+from test_judge.test_chain import Clipping, rounds
 from test_judge.test_schedules import judged
 
 from fedspec.arith import Array
@@ -98,24 +98,20 @@ def test_a_private_average_by_hand_conforms(messages: tuple[str, ...], weights: 
     assert result.verdict == "conforms", (result.first_deviation, result.nearest)
 
 
-class Noisy(Rounds):
+class Noisy(Clipping):
     """FedAvg at level round by hand, with noise of multiplier 0.5 for changes of norm 0.01."""
 
-    def start(self, case: Case) -> Any:
-        whole = super().start(case)
-
-        def step(e: Round) -> dict[str, Any]:
-            answer = whole.step(e)
-            whole.x = (answer["x"] + case.hyper["eta"] * 0.005 / len(e.steps) * np.array(e.noise)).astype(case.dtype)
-            return {"x": whole.x}
-
-        return SimpleNamespace(step=step)
+    def step(self, event: Round) -> dict[str, Any]:
+        super().step(event)
+        noise = self.h["eta"] * 0.005 / len(event.steps) * np.array(event.noise)
+        self.x = (self.x + noise).astype(self.dtype)
+        return {"x": self.x}
 
 
 def test_the_server_of_a_round_adds_noise_too() -> None:
     # Gradients are clipped to 0.25 first: a larger bound of changes would never be reached.
     short = lambda d: d * min(1, 0.01 / max(float(np.linalg.norm(d)), 1e-300))  # noqa: E731
-    result = judged(Noisy(0.25, messages=("clip-norm 0.01", "noise 0.5"), route=short))
+    result = judged(rounds(0.25, messages=("clip-norm 0.01", "noise 0.5"), route=short, method=Noisy))
     assert result.verdict == "conforms", (result.first_deviation, result.unseen)
 
 

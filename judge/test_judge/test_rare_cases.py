@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from test_judge.diagnosing import deviates, written
+from test_judge.by_hand import Clients, subject
+from test_judge.diagnosing import deviates
 
-from fedspec.contract import Case, Claim, Offer, Round
+from fedspec.arith import Array
+from fedspec.contract import Claim
 from fedspec.params import flatten
 from fedspec_suite.measure.bench import reference
 from fedspec_suite.measure.cases import scenarios
@@ -20,34 +21,25 @@ from fedspec_suite.measure.setting import setting_of
 CLIPPED = ("clip-norm 1",)
 
 
-def extrapolating(floor: bool) -> Any:
-    """FedExP's rounds by hand, whose clients clip; its rate is the published one, or always its floor of 1."""
+class FedExP(Clients):
+    """FedExP by hand, whose clients clip; its rate is the published one, or always its floor of 1."""
 
-    def start(case: Case) -> Any:
-        q, x = case.problem, [flatten(case.x0)]
-        assert q is not None
+    algorithm, reading = "fedexp", "uniform"
 
-        def step(event: Round) -> dict[str, Any]:
-            sent = []
-            for i, steps in zip(event.participants, event.steps, strict=True):
-                y = x[0]
-                for _ in range(steps):
-                    g = q.H[i] @ y - q.e[i]
-                    y = y - case.hyper["eta_l"] * g * min(1.0, 1 / max(float(np.linalg.norm(g)), 1e-300))
-                sent.append(y - x[0])
-            mean = sum(sent) / len(sent)
-            above = sum(float(d @ d) for d in sent)
-            rate = above / (2 * len(sent) * (float(mean @ mean) + case.hyper["eps"]))
-            x[0] = x[0] + (1.0 if floor else max(1.0, rate)) * mean
-            return {"x": x[0]}
+    def g(self, i: int, y: Array) -> Array:
+        g = super().g(i, y)
+        return g * min(1.0, 1 / max(float(np.linalg.norm(g)), 1e-300))
 
-        return SimpleNamespace(step=step)
-
-    return written(Offer("fedexp", "round", "uniform", gradients=CLIPPED, dtypes=("float64",)), start)
+    def round(self, S: list[int], T: list[int]) -> None:
+        sent = [self.local(i, tau) - self.x for i, tau in zip(S, T, strict=True)]
+        mean, above = sum(sent) / len(sent), sum(float(d @ d) for d in sent)
+        rate = above / (2 * len(sent) * (float(mean @ mean) + self.h["eps"]))
+        self.x = self.x + (1.0 if "floor" in self.does else max(1.0, rate)) * mean
 
 
 def test_a_rate_that_is_always_its_floor_does_not_pass_a_quick_check() -> None:
-    assert deviates(extrapolating(True)) and not deviates(extrapolating(False))
+    always, right = (subject(FedExP, *does, gradients=CLIPPED) for does in (("floor",), ()))
+    assert deviates(always) and not deviates(right)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

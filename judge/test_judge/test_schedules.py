@@ -5,7 +5,6 @@ from __future__ import annotations
 import cmath
 import math
 import pickle
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
@@ -14,13 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from test_judge.by_hand import Clients, subject
 from test_judge.diagnosing import named, written
 from torch.optim import lr_scheduler as lr
 
 from fedspec.client.sgd import sgd
-from fedspec.contract import Begin, Case, Gradient, Info, Messages, Offer, Round, SubjectInfo
+from fedspec.contract import Begin, Case, Gradient, Info, Messages, Offer, SubjectInfo
 from fedspec.errors import ContractError, ParameterError
-from fedspec.params import flatten
 from fedspec.reference import SUBJECT
 from fedspec.schedules import schedule_of
 from fedspec_suite.api import DoesNotConform, check_subject
@@ -246,23 +245,17 @@ def test_a_schedule_that_a_restore_moves_gets_a_name(kept: tuple[str, ...], more
     assert words in result.first_deviation and bool(words) is (result.verdict == "does not conform")
 
 
-class Local:
+def local(every: str, does: str) -> Any:
     """SGD at level client, whose rate warms up: by step, by round, or by the steps of a round."""
-
-    def __init__(self, every: str, does: str) -> None:
-        offer = Offer("sgd", "client", schedules={"eta_l": f"warm-up/{every} period=4"})
-        self.info, self.does = SubjectInfo("mine", "1", (offer,)), does
-
-    def start(self, case: Case) -> Any:
-        return Steps(case, self.does)
+    offer = Offer("sgd", "client", schedules={"eta_l": f"warm-up/{every} period=4"})
+    return written(offer, lambda case: Steps(case, does))
 
 
 @pytest.mark.table(1)
 @pytest.mark.parametrize("every", ["step", "round", "step-of-round"])
 @pytest.mark.parametrize("lost", [True, False])
 def test_a_local_schedule_that_starts_again_at_a_restore_gets_a_name(every: str, lost: bool) -> None:
-    subject = Local(every, every)
-    claim = replace(subject.info.claims[0], resumes=True)
+    claim = replace(local(every, every).info.claims[0], resumes=True)
 
     def start(case: Case) -> Any:
         session = Steps(case, every)
@@ -296,7 +289,7 @@ class Steps:
 @pytest.mark.table(1)
 @pytest.mark.parametrize("every", ["step", "round", "step-of-round"])
 def test_a_local_schedule_counts_what_it_claims(every: str) -> None:
-    result = judged(Local(every, every))
+    result = judged(local(every, every))
     assert result.verdict == "conforms", result.first_deviation
 
 
@@ -310,7 +303,7 @@ def test_a_local_schedule_counts_what_it_claims(every: str) -> None:
     ],
 )
 def test_a_local_schedule_that_counts_something_else_gets_a_name(every: str, does: str, words: str) -> None:
-    said = named(Local(every, does))
+    said = named(local(every, does))
     assert words in said, said
 
 
@@ -350,18 +343,9 @@ def test_a_claim_says_what_its_level_shows(offer: Offer, words: str) -> None:
         check_offer(offer, find(offer.algorithm))
 
 
-class Waiting:
+class WaitingSteps:
     """Adam at level client by torch, whose rate warms up from 0: its first step moves the moments alone."""
 
-    def __init__(self) -> None:
-        offer = Offer("adam", "client", schedules={"eta_l": "warm-up-from-zero/step period=3"})
-        self.info = SubjectInfo("mine", "1", (offer,))
-
-    def start(self, case: Case) -> Any:
-        return WaitingSteps(case)
-
-
-class WaitingSteps:
     def __init__(self, case: Case) -> None:
         self.h, self.t = case.hyper, 0
         self.begin(case.x0)
@@ -383,7 +367,8 @@ class WaitingSteps:
 
 
 def test_a_rate_of_zero_moves_the_moments_alone() -> None:
-    result = judged(Waiting())
+    offer = Offer("adam", "client", schedules={"eta_l": "warm-up-from-zero/step period=3"})
+    result = judged(written(offer, WaitingSteps))
     assert result.verdict == "conforms", result.first_deviation
 
 
@@ -436,61 +421,52 @@ def test_a_rate_is_zero_by_an_event_alone() -> None:
         sgd(np.ones(1), np.ones(1), eta_l=0.0)
 
 
-class Late:
+def late(case: Case) -> Any:
     """SGD at level client whose rate halves with each round, one round late."""
+    held, rounds = [case.x0], [0]
 
-    info = SubjectInfo("mine", "1", (Offer("sgd", "client", schedules={"eta_l": "exponential/round factor=0.5"}),))
+    def step(event: Any) -> dict[str, Any]:
+        if isinstance(event, Begin):
+            held[0] = event.x
+            rounds[0] += 1
+        else:
+            eta_l = case.hyper["eta_l"] * 0.5 ** max(rounds[0] - 1, 0)
+            held[0] = {n: (a - eta_l * event.g[n]).astype(a.dtype) for n, a in held[0].items()}
+        return {"x": held[0]}
 
-    def start(self, case: Case) -> Any:
-        held, rounds = [case.x0], [0]
-
-        def step(event: Any) -> dict[str, Any]:
-            if isinstance(event, Begin):
-                held[0] = event.x
-                rounds[0] += 1
-            else:
-                eta_l = case.hyper["eta_l"] * 0.5 ** max(rounds[0] - 1, 0)
-                held[0] = {n: (a - eta_l * event.g[n]).astype(a.dtype) for n, a in held[0].items()}
-            return {"x": held[0]}
-
-        return SimpleNamespace(step=step)
+    return SimpleNamespace(step=step)
 
 
 @pytest.mark.slow
 def test_a_client_that_is_one_round_late_has_a_schedule() -> None:
-    assert "the schedule of eta_l starts one round late" in judged(Late()).nearest
+    offer = Offer("sgd", "client", schedules={"eta_l": "exponential/round factor=0.5"})
+    assert "the schedule of eta_l starts one round late" in judged(written(offer, late)).nearest
 
 
-class Prox:
-    """FedProx's rounds by hand, with a local rate that halves every four rounds: of the server, or the client's own."""
+class Prox(Clients):
+    """FedProx by hand, with a local rate that halves every four rounds: of the server, or of the client's own."""
 
-    def __init__(self, own: bool) -> None:
-        of = {"eta_l": "step/round period=4 factor=0.5"}
-        self.info = SubjectInfo(
-            "mine", "1", (Offer("fedprox", "round", options={"weights": "examples"}, schedules=of),)
-        )
-        self.own = own
+    algorithm, options = "fedprox", {"weights": "examples"}
+    t = 0
 
-    def start(self, case: Case) -> Any:
-        h, problem, seen, x = case.hyper, case.problem, Counter[int](), [flatten(case.x0)]
-        assert problem is not None
+    def round(self, S: list[int], T: list[int]) -> None:
+        count = {i: self.last.get(i, 0) if "own" in self.does else self.t for i in S}
+        ends = [
+            self.local(i, tau, lambda y: self.h["mu"] * (y - self.x), 0.5 ** (count[i] // 4))
+            for i, tau in zip(S, T, strict=True)
+        ]
+        self.last |= {i: self.last.get(i, 0) + 1 for i in S}
+        self.x, self.t = self.x + self.h["eta"] * (self.shares(S) @ np.stack(ends) - self.x), self.t + 1
 
-        def step(event: Round) -> dict[str, Any]:
-            total, t, n = 0 * x[0], len(x) - 1, [problem.examples[i] for i in event.participants]
-            for i, steps, n_i in zip(event.participants, event.steps, n, strict=True):
-                rate, y = h["eta_l"] * 0.5 ** ((seen[i] if self.own else t) // 4), x[-1]
-                for _ in range(steps):
-                    y = y - rate * (problem.H[i] @ y - problem.e[i] + h["mu"] * (y - x[-1]))
-                total = total + n_i / sum(n) * (y - x[-1])
-            seen.update(event.participants)
-            x.append((x[-1] + h["eta"] * total).astype(case.dtype))
-            return {"x": x[-1]}
 
-        return SimpleNamespace(step=step)
+def prox(*does: str) -> Any:
+    return judged(
+        subject(Prox, *does, dtypes=("float64", "float32"), schedules={"eta_l": "step/round period=4 factor=0.5"})
+    )
 
 
 @pytest.mark.slow
 def test_a_client_that_counts_its_own_rounds_is_told_from_the_server() -> None:
-    assert judged(Prox(own=False)).verdict == "conforms"
-    said = judged(Prox(own=True)).nearest
+    assert prox().verdict == "conforms"
+    said = prox("own").nearest
     assert said.startswith("the schedule of eta_l counts each client's own rounds, not all"), said

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from test_judge.by_hand import Clients
 from test_judge.diagnosing import named, written
 from test_judge.test_schedules import judged
 
 from fedspec.arith import Array
-from fedspec.contract import Begin, Blocks, Case, Claim, Gradient, Info, Quadratics, Round
+from fedspec.contract import Begin, Blocks, Case, Claim, Gradient
 from fedspec.errors import ContractError
-from fedspec.params import flatten
 from fedspec.reference import SUBJECT
 from fedspec.steps import steps_of
 from fedspec_suite.api import check_subject
@@ -62,14 +61,9 @@ def adamw(parts: list[torch.nn.Parameter], h: Any) -> torch.optim.Optimizer:
     return torch.optim.AdamW(parts, h["eta_l"], (h["beta1"], h["beta2"]), h["eps"], weight_decay=0.25)
 
 
-class Local:
+def local(claim: Claim, make: Make = sgd, **does: Any) -> Any:
     """A solver of torch at level client, with a decay of the model by hand and lookahead as a plain loop."""
-
-    def __init__(self, claim: Claim, make: Make = sgd, **does: Any) -> None:
-        self.info, self.make, self.does = Info("mine", "1", (claim,)), make, does
-
-    def start(self, case: Case) -> Any:
-        return Steps(case, self.make, **self.does)
+    return written(claim, lambda case: Steps(case, make, **does))
 
 
 class Steps:
@@ -136,16 +130,16 @@ DECAY, LOOK = "decoupled-decay 0.25", "lookahead 3 0.75"
 @pytest.mark.parametrize(
     "subject",
     [
-        Local(Claim("adam", "client", steps=(DECAY,)), adamw),
-        Local(momentum(DECAY), decay=0.25),
-        Local(momentum("decoupled-decay-alone 0.25"), decay=0.25, rated=False),
-        Local(momentum("decoupled-decay-after 0.25"), decay=0.25, late=True),
-        Local(momentum(LOOK), look=(3, 0.75)),
-        Local(momentum(DECAY, LOOK), decay=0.25, look=(3, 0.75)),
-        Local(momentum("lookahead 12 0.5"), look=(12, 0.5)),
+        local(Claim("adam", "client", steps=(DECAY,)), adamw),
+        local(momentum(DECAY), decay=0.25),
+        local(momentum("decoupled-decay-alone 0.25"), decay=0.25, rated=False),
+        local(momentum("decoupled-decay-after 0.25"), decay=0.25, late=True),
+        local(momentum(LOOK), look=(3, 0.75)),
+        local(momentum(DECAY, LOOK), decay=0.25, look=(3, 0.75)),
+        local(momentum("lookahead 12 0.5"), look=(12, 0.5)),
     ],
 )
-def test_a_solver_with_the_steps_that_it_claims_conforms(subject: Local) -> None:
+def test_a_solver_with_the_steps_that_it_claims_conforms(subject: Any) -> None:
     result = judged(subject)
     assert result.verdict == "conforms", result.first_deviation
     assert "steps " in result.declared
@@ -155,45 +149,45 @@ def test_a_solver_with_the_steps_that_it_claims_conforms(subject: Local) -> None
 @pytest.mark.parametrize(
     ("subject", "words"),
     [
-        (Local(momentum(DECAY)), "no decoupled-decay 0.25 at a step"),
-        (Local(momentum(DECAY), coupled), "decay 0.25 is added to the gradient (coupled), not decoupled-decay 0.25"),
+        (local(momentum(DECAY)), "no decoupled-decay 0.25 at a step"),
+        (local(momentum(DECAY), coupled), "decay 0.25 is added to the gradient (coupled), not decoupled-decay 0.25"),
         (
-            Local(momentum(gradients=("decay 0.25",)), decay=0.25),
+            local(momentum(gradients=("decay 0.25",)), decay=0.25),
             "decoupled-decay 0.25 moves the model, not decay 0.25 its gradient",
         ),
         (
-            Local(momentum(DECAY), decay=0.25, rated=False),
+            local(momentum(DECAY), decay=0.25, rated=False),
             "decoupled-decay-alone 0.25 at a step, not decoupled-decay 0.25",
         ),
         (
-            Local(momentum(DECAY), decay=0.25, late=True),
+            local(momentum(DECAY), decay=0.25, late=True),
             "decoupled-decay-after 0.25 at a step, not decoupled-decay 0.25",
         ),
-        (Local(momentum(DECAY), decay=0.125), "decoupled-decay 0.125 at a step, not decoupled-decay 0.25"),
+        (local(momentum(DECAY), decay=0.125), "decoupled-decay 0.125 at a step, not decoupled-decay 0.25"),
         (
-            Local(momentum(DECAY), decay=0.25, flat=False),
+            local(momentum(DECAY), decay=0.25, flat=False),
             "decoupled-decay 0.25 leaves out blocks with fewer than two axes",
         ),
-        (Local(momentum(LOOK), look=(3, 0.75), fresh=True), "u begins again at each synchronisation of lookahead"),
-        (Local(momentum(LOOK)), "no lookahead 3 0.75 at a step"),
-        (Local(momentum(LOOK), look=(4, 0.75)), "lookahead 4 0.75 at a step, not lookahead 3 0.75"),
-        (Local(momentum(LOOK), look=(3, 0.25)), "lookahead 3 0.25 at a step, not lookahead 3 0.75"),
+        (local(momentum(LOOK), look=(3, 0.75), fresh=True), "u begins again at each synchronisation of lookahead"),
+        (local(momentum(LOOK)), "no lookahead 3 0.75 at a step"),
+        (local(momentum(LOOK), look=(4, 0.75)), "lookahead 4 0.75 at a step, not lookahead 3 0.75"),
+        (local(momentum(LOOK), look=(3, 0.25)), "lookahead 3 0.25 at a step, not lookahead 3 0.75"),
         (
-            Local(momentum(LOOK), look=(3, 0.75), kept=True),
+            local(momentum(LOOK), look=(3, 0.75), kept=True),
             "the slow model of lookahead is kept from round to round, not set to the round's first model",
         ),
-        (Local(momentum(DECAY, LOOK), decay=0.25), "no lookahead 3 0.75 at a step"),
-        (Local(momentum(LOOK), look=(3, 0.75), counts=(-1, 1, True)), "lookahead counts steps from 0"),
-        (Local(momentum(LOOK), look=(3, 0.75), counts=(0, 1, False)), "lookahead counts all steps, not those of"),
+        (local(momentum(DECAY, LOOK), decay=0.25), "no lookahead 3 0.75 at a step"),
+        (local(momentum(LOOK), look=(3, 0.75), counts=(-1, 1, True)), "lookahead counts steps from 0"),
+        (local(momentum(LOOK), look=(3, 0.75), counts=(0, 1, False)), "lookahead counts all steps, not those of"),
         (
-            Local(
+            local(
                 momentum("lookahead 4 0.75", gradients=("accumulate-batches 2",)), look=(4, 0.75), counts=(0, 2, True)
             ),
             "lookahead counts micro-batches, not steps",
         ),
     ],
 )
-def test_another_change_of_the_model_gets_a_name(subject: Local, words: str) -> None:
+def test_another_change_of_the_model_gets_a_name(subject: Any, words: str) -> None:
     said = named(subject)
     assert words in said, said
 
@@ -218,96 +212,66 @@ def entries(h: Any, tau: int) -> float:
     return float(-sum(unit) / h["eta_l"])
 
 
-class Rounds:
+class Looped(Clients):
     """FedAvg, FedProx or FedNova at level round by hand."""
 
-    def __init__(self, algorithm: str, **options: str) -> None:
-        self.nova = algorithm == "fednova"
-        shown = ("tau_eff",) if self.nova else ()
-        steps = (DECAY, "lookahead 2 0.75")
-        claim = Claim(algorithm, "round", options=options, intermediates=shown, steps=steps)
-        self.info = Info("mine", "1", (claim,))
+    def round(self, S: list[int], T: list[int]) -> dict[str, Any]:
+        h, x, share = self.h, self.x, self.shares(S)
+        each = [looped(h, x, lambda k, y, i=i: self.g(i, y), tau) for i, tau in zip(S, T, strict=True)]  # type: ignore[misc]
+        delta = np.stack(each) - x
+        if "eta" in h:
+            self.x = x + h["eta"] * (share @ delta)
+            return {}
+        a = np.array([entries(h, tau) for tau in T])
+        self.x = x + share @ a * (share / a @ delta)
+        return {"tau_eff": share @ a}
 
-    def start(self, case: Case) -> Any:
-        return Whole(case, self.nova)
 
-
-class Whole:
-    def __init__(self, case: Case, nova: bool) -> None:
-        assert case.problem is not None
-        self.x, self.h, self.nova = flatten(case.x0), case.hyper, nova
-        self.problem: Quadratics = case.problem
-
-    def step(self, event: Round) -> dict[str, Any]:
-        p, x = self.problem, self.x
-        S, h = [*event.participants], self.h
-        shown: dict[str, Any] = {}
-        share = p.examples[S] / p.examples[S].sum()
-        delta = [
-            looped(h, x, lambda k, y, i=i: p.H[i] @ y - p.e[i], tau) - x  # type: ignore[misc]
-            for i, tau in zip(S, event.steps, strict=True)
-        ]
-        if self.nova:
-            a = np.array([entries(h, tau) for tau in event.steps])
-            shown["tau_eff"] = share @ a
-            self.x = x + shown["tau_eff"] * sum(s * d / n for s, d, n in zip(share, delta, a, strict=True))
-        else:
-            self.x = x + h["eta"] * (share @ np.array(delta))
-        self.x = np.asarray(self.x).astype(x.dtype)
-        return {"x": self.x, **shown}
+def rounds(algorithm: str, steps: tuple[str, ...] = (DECAY, "lookahead 2 0.75"), **options: str) -> Any:
+    shown = ("tau_eff",) if algorithm == "fednova" else ()
+    claim = Claim(algorithm, "round", options=options, intermediates=shown, steps=steps)
+    return written(claim, Looped)
 
 
 @pytest.mark.table(1)
 @pytest.mark.parametrize(
     ("subject", "unseen"),
     [
-        (Rounds("fedavg", weights="examples"), []),
-        (Rounds("fedprox", weights="examples"), []),
-        (Rounds("fednova", weights="examples", solver="momentum"), ["fednova.a", "fednova.a_momentum"]),
-        (Rounds("fednova", weights="examples", solver="momentum-proximal-inside"), ["fednova.a", "fednova.a_inside"]),
+        (rounds("fedavg", weights="examples"), []),
+        (rounds("fedprox", weights="examples"), []),
+        (rounds("fednova", weights="examples", solver="momentum"), ["fednova.a", "fednova.a_momentum"]),
+        (rounds("fednova", weights="examples", solver="momentum-proximal-inside"), ["fednova.a", "fednova.a_inside"]),
     ],
 )
-def test_the_clients_of_a_round_have_the_steps_too(subject: Rounds, unseen: list[str]) -> None:
+def test_the_clients_of_a_round_have_the_steps_too(subject: Any, unseen: list[str]) -> None:
     """FedNova's a_i is then that of no equation on the page, which stays uncompared."""
     result = judged(subject)
     assert result.verdict == ("conforms in part" if unseen else "conforms"), result.first_deviation
     assert [one.equation for one in result.unseen] == unseen
 
 
-class Counting(Rounds):
+class Counting(Clients):
     """FedAvg with lookahead 2 0.75 at level round, whose optimiser objects live longer than a round of a client."""
 
-    def __init__(self, of_client: bool, of_round: bool, by_block: bool = False) -> None:
-        super().__init__("fedavg")
-        (claim,) = self.info.claims
-        self.info, self.life = Info("mine", "1", (replace(claim, steps=claim.steps[1:]),)), (of_client, of_round)
-        self.by_block = by_block
+    def __init__(self, case: Case, of_client: bool, of_round: bool, by_block: bool = False) -> None:
+        super().__init__(case)
+        self.of_client, self.of_round, self.counts = of_client, of_round, dict[int, int]()
+        sizes = [a.size for a in case.x0.values()] if by_block else [self.x.size]
+        self.blocks = np.split(np.arange(self.x.size), np.cumsum(sizes)[:-1])
 
-    def start(self, case: Case) -> Any:
-        whole, counts, (of_client, of_round) = Whole(case, False), dict[int, int](), self.life
-        p = whole.problem
-        sizes = [a.size for a in case.x0.values()] if self.by_block else [whole.x.size]
-        blocks = np.split(np.arange(whole.x.size), np.cumsum(sizes)[:-1])
-
-        def step(event: Round) -> dict[str, Any]:
-            if of_round:
-                counts.clear()
-            S, ends = [*event.participants], []
-            for i, tau in zip(S, event.steps, strict=True):
-                y = whole.x
-                slow, at = whole.x.copy(), i if of_client else -1
-                for _ in range(tau):
-                    y = y - whole.h["eta_l"] * (p.H[i] @ y - p.e[i])
-                    for block in blocks:
-                        counts[at] = counts.get(at, 0) + 1
-                        if counts[at] % 2 == 0:
-                            y[block] = slow[block] = 0.25 * slow[block] + 0.75 * y[block]
-                ends.append(y - whole.x)
-            share = p.examples[S] / p.examples[S].sum()
-            whole.x = np.asarray(whole.x + whole.h["eta"] * (share @ np.array(ends))).astype(whole.x.dtype)
-            return {"x": whole.x}
-
-        return SimpleNamespace(step=step)
+    def round(self, S: list[int], T: list[int]) -> None:
+        counts = self.counts = {} if self.of_round else self.counts
+        ends = []
+        for i, tau in zip(S, T, strict=True):
+            y, slow, at = self.x, self.x.copy(), i if self.of_client else -1
+            for _ in range(tau):
+                y = y - self.h["eta_l"] * self.g(i, y)
+                for block in self.blocks:
+                    counts[at] = counts.get(at, 0) + 1
+                    if counts[at] % 2 == 0:
+                        y[block] = slow[block] = 0.25 * slow[block] + 0.75 * y[block]
+            ends.append(y)
+        self.x = self.x + self.h["eta"] * (self.shares(S) @ np.stack(ends) - self.x)
 
 
 @pytest.mark.table(1)
@@ -321,7 +285,8 @@ class Counting(Rounds):
     ],
 )
 def test_a_count_that_outlives_a_clients_round_gets_a_name(life: tuple[bool, ...], words: str) -> None:
-    said = named(Counting(*life))
+    claim = Claim("fedavg", "round", steps=("lookahead 2 0.75",))
+    said = named(written(claim, lambda case: Counting(case, *life)))
     assert words in said, said
 
 
@@ -337,10 +302,7 @@ def test_a_decay_of_a_round_that_is_not_claimed_gets_a_name(
     algorithm: str, options: dict[str, str], words: str
 ) -> None:
     """For plain SGD the coupled and the decoupled decay are one rule."""
-    subject = Rounds(algorithm, weights="examples", **options)
-    (claim,) = subject.info.claims
-    subject.info = Info("mine", "1", (replace(claim, steps=claim.steps[1:]),))
-    said = named(subject)
+    said = named(rounds(algorithm, ("lookahead 2 0.75",), weights="examples", **options))
     assert words in said, said
 
 

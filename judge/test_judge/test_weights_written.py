@@ -6,16 +6,15 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from test_judge.by_hand import adaptive
+from test_judge.by_hand import Clients, adaptive
 from test_judge.diagnosing import benched, diagnosed, offer_of, server, written
 
 from fedspec.arith import Array
-from fedspec.contract import Case, Round
+from fedspec.contract import Case
 from fedspec_suite.diagnosis.written.plays import Play, played
 from fedspec_suite.diagnosis.written.weights import observed, weighted
 from fedspec_suite.measure.setting import Setting
@@ -82,6 +81,19 @@ def test_the_rule_of_the_server_may_be_any() -> None:
     assert yours(it) == ["p_i = sqrt(n_i) / sum(sqrt(n_j))"]
 
 
+class Weighing(Clients):
+    """FedAvg's rounds by hand, with other weights."""
+
+    def __init__(self, case: Case, weights: Any) -> None:
+        super().__init__(case)
+        self.weights = weights
+
+    def round(self, S: list[int], T: list[int]) -> None:
+        by = self.weights(np.array(self.n[S], float), np.array(T, float), self.n)
+        ends = [self.local(i, tau) - self.x for i, tau in zip(S, T, strict=True)]
+        self.x = self.x + self.h["eta"] * (by @ np.stack(ends))
+
+
 @pytest.mark.parametrize(
     ("formula", "weights"),
     [
@@ -90,27 +102,8 @@ def test_the_rule_of_the_server_may_be_any() -> None:
     ],
 )
 def test_weights_of_a_round(formula: str, weights: Any) -> None:
-    def start(case: Case) -> Any:
-        assert case.problem
-        p, ((name, x),) = case.problem, case.x0.items()
-        model = {name: x}
-
-        def step(event: Round) -> Any:
-            who, changes = [*event.participants], []
-            for i, steps in zip(who, event.steps, strict=True):
-                y = model[name]
-                for _ in range(steps):
-                    y = y - case.hyper["eta_l"] * (p.H[i] @ y - p.e[i])
-                changes.append(y - model[name])
-            every = np.array(p.examples, float)
-            by = weights(every[who], np.array(event.steps, float), every)
-            model[name] = model[name] + case.hyper["eta"] * (by @ np.array(changes))
-            return {"x": {**model}}
-
-        return SimpleNamespace(step=step)
-
     offer = offer_of("fedavg", "round", "mcmahan-2017", dtypes=("float64",), intermediates=())
-    assert yours(written(offer, start)) == [formula]
+    assert yours(written(offer, lambda case: Weighing(case, weights))) == [formula]
 
 
 @pytest.mark.slow
