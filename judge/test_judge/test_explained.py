@@ -12,7 +12,7 @@ import pytest
 from test_judge.by_hand import adaptive
 from test_judge.diagnosing import benched, diagnosed, written
 from test_judge.subjects.behind import Behind
-from test_judge.test_gates import hyper
+from test_judge.subjects.gated import numbers
 
 from fedspec.catalogue import find
 from fedspec.contract import Case, Offer, Round
@@ -114,7 +114,7 @@ def test_a_reading_and_an_ignored_number_are_written_out_together() -> None:
     subject = Behind(
         "adam",
         "client",
-        case=lambda c: hyper(beta1=lambda v: 0.0)(replace(c, options={**c.options, "epsilon": "inside"})),
+        case=lambda c: numbers(beta1=lambda v: 0.0)(replace(c, options={**c.options, "epsilon": "inside"})),
     )
     words = in_words(diagnosed(subject), True)
     assert "yours: m = g, wanted: m = beta1 m + (1 - beta1) g" in words and "sqrt(eps + v_hat)" in words
@@ -202,7 +202,7 @@ def test_a_verdict_stands_where_its_explanation_fails(monkeypatch: pytest.Monkey
         raise KeyError("a bug of the diagnosis")
 
     monkeypatch.setattr("fedspec_suite.judge.explained.explanation", fails)
-    subject = Behind("fedavg", "server", case=hyper(eta=lambda v: 2 * v))
+    subject = Behind("fedavg", "server", case=numbers(eta=lambda v: 2 * v))
     offer = subject.info.offers[0]
     found = result_of(subject, offer, judge_offer(InProcess(subject), offer, profile="quick", law="follows-x"))
     told = explained(found, Budgeted(subject, 60), offer)

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 import pytest
 from test_judge.diagnosing import offer_of, setting_at
-
-sys.path.insert(0, str(Path(__file__).with_name("subjects")))
-
-from behind import Behind, moved
-from gated import GATES
+from test_judge.subjects.behind import Behind, moved
+from test_judge.subjects.gated import GATES
 
 from fedspec.contract import Gradient
 from fedspec.reference import SUBJECT

@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 from test_judge.diagnosing import benched, diagnosed
 from test_judge.subjects.behind import Behind
+from test_judge.subjects.gated import GATES, each, each_message, first, numbers
 
-from fedspec.contract import Case, Gradient, Messages
+from fedspec.contract import Gradient, Messages
 from fedspec_suite.diagnosis import identify as diagnosis
 from fedspec_suite.diagnosis.cases.probes import Ladder
 from fedspec_suite.diagnosis.diagnosis import Diagnosis, in_words, not_before
@@ -35,26 +36,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
 @cache
 def setting(algorithm: str, level: str, reading: str = "") -> Setting:
     return setting_of(Behind(algorithm, level, reading=reading).info.offers[0])
-
-
-def hyper(**change: Callable[[float], float]) -> Callable[[Case], Case]:
-    return lambda c: replace(c, hyper={**c.hyper, **{n: f(c.hyper[n]) for n, f in change.items()}})
-
-
-def first(n: int) -> Callable[[int, Any], Any]:
-    return lambda k, e: Messages(e.messages[:n])
-
-
-def by_label(k: int, e: Any) -> Any:
-    return Messages(tuple(m for m in e.messages if m.client < 256) or e.messages)
-
-
-def in_sixteen_bits(k: int, e: Any) -> Any:
-    return Messages(tuple(replace(m, weight=min(m.weight, 65535)) for m in e.messages))
-
-
-def clipped(k: int, e: Any) -> Any:
-    return Gradient({n: np.clip(a, -100, 100) for n, a in e.g.items()}) if isinstance(e, Gradient) else e
 
 
 def forgetting(round_: int) -> Callable[[Any, Any, int], Any]:
@@ -85,15 +66,17 @@ def in_order(k: int, e: Any) -> Any:
 FOLLOWED = {
     "where clients do not come in the order of their numbers": Behind("fednova-vr", "round", event=in_order),
     "from 17 clients on": Behind("fedavg", "server", event=first(16)),
-    "where a client's number is 256 or more": Behind("fedavg", "server", event=by_label),
-    "from 65536 examples of a client on": Behind("fedavg", "server", event=in_sixteen_bits),
-    "where rho = 0": Behind("momentum", "client", case=hyper(rho=lambda v: v or 0.9)),
-    "where gamma = 0": Behind("decayed-sgd", "client", case=hyper(gamma=lambda v: v or 1.0)),
+    "where a client's number is 256 or more": Behind("fedavg", "server", event=GATES["clients by number"][1].event),
+    "from 65536 examples of a client on": Behind(
+        "fedavg", "server", event=lambda k, e: each_message(e, weight=lambda n: min(n, 65535))
+    ),
+    "where rho = 0": Behind("momentum", "client", case=numbers(rho=lambda v: v or 0.9)),
+    "where gamma = 0": Behind("decayed-sgd", "client", case=numbers(gamma=lambda v: v or 1.0)),
     "in # of # cases in which the first gradient of a round is zero": Behind(
         "dampened", "client", take=first_again, reading="first-gradient"
     ),
-    "with numbers of about 1e+02 and more": Behind("momentum", "client", event=clipped),
-    "where mu is more than 1": Behind("proximal-sgd", "client", case=hyper(mu=lambda v: min(v, 1.0))),
+    "with numbers of about 1e+02 and more": Behind("momentum", "client", event=each(lambda a: np.clip(a, -100, 100))),
+    "where mu is more than 1": Behind("proximal-sgd", "client", case=numbers(mu=lambda v: min(v, 1.0))),
     "from local step 11 on": Behind("adam", "client", take=tired),
     "from round 11 on": Behind("fedavgm", "server", take=forgetting(11)),
 }

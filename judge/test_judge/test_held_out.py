@@ -1,92 +1,22 @@
-"""It is said where a subject deviates by what clients are beside one another, and of a feature no more than holds."""
+"""Clients are alike, of one share, new or opposed in cases held out, and no more is said of a feature than holds."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pytest
-from test_judge.diagnosing import diagnosed
-from test_judge.subjects.behind import Behind
 from test_judge.test_gates import setting
 
 from fedspec.contract import Offer, Quadratics, Round
 from fedspec.reference import SUBJECT
 from fedspec_suite import mutants
-from fedspec_suite.diagnosis import known, search
 from fedspec_suite.diagnosis.cases.beside_others import HOLDING, taking_part
 from fedspec_suite.diagnosis.cases.resized import opposed
 from fedspec_suite.diagnosis.seen import held_out as held_out_module
 from fedspec_suite.diagnosis.seen.held_out import alike, always, contradicted, held_out, shared
 from fedspec_suite.diagnosis.variants import single
 from fedspec_suite.measure.setting import setting_of
-
-
-def moved(when: Callable[[list[Any], set[int]], bool]) -> Callable[[Any, Any, int], Any]:
-    """A subject that adds to the model in some events: by who takes part, and who did in events before."""
-
-    met: set[int] = set()
-
-    def take(inner: Any, e: Any, k: int) -> Any:
-        if k == 0:
-            met.clear()
-        answer = inner.step(e)
-        who = [(m.client, m.weight, m.a_norm) for m in getattr(e, "messages", ())] or [
-            (i, 1, None) for i in e.participants
-        ]
-        wrong = when(who, met)
-        met.update(i for i, *_ in who)
-        return {**answer, "x": answer["x"] + wrong}
-
-    return take
-
-
-def share(who: list[Any]) -> list[float]:
-    total = sum(n for _, n, _ in who)
-    return [n / total for _, n, _ in who]
-
-
-def late(who: list[Any], met: set[int]) -> bool:
-    return bool(met) and any(i not in met for i, *_ in who)
-
-
-def returning(who: list[Any], met: set[int]) -> bool:
-    return any(i in met for i, *_ in who)
-
-
-SAID = {
-    "where a client has more than 0.5 of the weights": Behind(
-        "fedavg", "server", take=moved(lambda who, met: max(share(who)) > 0.5)
-    ),
-    "where a client has less than 0.1 of the weights": Behind(
-        "fedavg", "server", take=moved(lambda who, met: any(0 < p < 0.1 for p in share(who)))
-    ),
-    "in # of # cases in which clients of a round have one ||a_i||_1": Behind(
-        "fednova", "server", take=moved(lambda who, met: len({a for *_, a in who}) == 1 < len({n for _, n, _ in who}))
-    ),
-    "where a client takes part for the first time after the first round": Behind("fedavg", "round", take=moved(late)),
-    "where no two clients of a round have different ||a_i||_1": Behind(
-        "fednova", "server", take=moved(lambda who, met: len({a for *_, a in who}) == 1)
-    ),
-    "where a client takes part again": Behind("fedavg", "server", take=moved(returning)),
-    "where client 0 takes part again": Behind(
-        "fedavg", "round", take=moved(lambda who, met: 0 in met and any(i == 0 for i, *_ in who))
-    ),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.table(1)
-@pytest.mark.parametrize("words", SAID)
-def test_it_is_said_what_clients_are_beside_one_another(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "PAIRS", dict.fromkeys(search.PAIRS, 5))
-    monkeypatch.setattr(known, "MOST", 5)
-    d = diagnosed(SAID[words])
-    said = tuple(re.sub(r"\d+ of \d+ cases", "# of # cases", gate) for gate in d.gates)
-    assert not d.found and said == (words,) and d.beside > 3
 
 
 def test_one_client_has_the_share_that_it_is_given() -> None:

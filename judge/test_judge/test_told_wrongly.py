@@ -12,7 +12,8 @@ import pytest
 from test_judge.diagnosing import benched, diagnosed, server
 from test_judge.results import asked, result, wrong
 from test_judge.subjects.behind import Behind
-from test_judge.test_gates import hyper, setting
+from test_judge.subjects.gated import numbers
+from test_judge.test_gates import setting
 
 from fedspec.arith import Array
 from fedspec.contract import Case, ClientMessage, Messages
@@ -152,7 +153,7 @@ def test_what_is_no_rounding_to_some_place_is_not_told_as_the_claim(other: Calla
 
 def test_no_case_that_a_law_found_contradicts_what_is_said() -> None:
     """It deviates where rho is 0, which cases that are drawn show, and beside one other number, which none does."""
-    bench, of = benched(Behind("momentum", "client", case=hyper(rho=lambda v: 0.9 if v in {0, 0.3} else v)))
+    bench, of = benched(Behind("momentum", "client", case=numbers(rho=lambda v: 0.9 if v in {0, 0.3} else v)))
     assert identify(bench, of, further=True).gates == ("where rho = 0",)
     broken = [with_hyper(s, rho=0.3) for s in samples_of(of)[:2]]
     assert identify(bench, of, further=True, broken=broken).gates == ()

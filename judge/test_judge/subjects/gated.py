@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from behind import Behind
+from test_judge.subjects.behind import Behind
 
 from fedspec.contract import Arrival, Begin, Case, Event, Exchange, Gradient, Messages, Round
 from fedspec.mixing.remembered import remembered_step
