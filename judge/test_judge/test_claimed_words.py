@@ -9,33 +9,32 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_judge.diagnosing import deviates, named
+from test_judge.diagnosing import deviates, named, written
 
 from fedspec.arith import Array
-from fedspec.contract import Begin, Case, Event, Offer, SubjectInfo
-from fedspec.params import flatten, unflatten
+from fedspec.contract import Begin, Case, Event, Offer
+from fedspec.params import flatten
 
 Step = Callable[[Any, Event], None]
 
 
-class Own:
+def own(offer: Offer, move: Step) -> Any:
     """A subject whose step of one event moves ``x``, a flat model."""
 
-    def __init__(self, offer: Offer, step: Step) -> None:
-        self.info, self.move = SubjectInfo("mine", "1", (offer,)), step
-
-    def start(self, case: Case) -> Any:
+    def start(case: Case) -> Any:
         state = SimpleNamespace(case=case, x=flatten(case.x0), t=0)
 
         def step(event: Event) -> dict[str, Any]:
-            self.move(state, event)
+            move(state, event)
             state.t += not isinstance(event, Begin)
-            return {"x": unflatten(state.x.astype(case.dtype), case.x0)}
+            return {"x": state.x.astype(case.dtype)}
 
         return SimpleNamespace(step=step)
 
+    return written(offer, start)
 
-def clipped(word: str, clip: Callable[[Array, Array], Array]) -> Own:
+
+def clipped(word: str, clip: Callable[[Array, Array], Array]) -> Any:
     """SGD at level client whose gradient passes a function of it and the model."""
 
     def step(state: Any, e: Any) -> None:
@@ -45,10 +44,10 @@ def clipped(word: str, clip: Callable[[Array, Array], Array]) -> Own:
         rate = state.case.hyper["eta_l"] if e.eta_l is None else e.eta_l
         state.x = state.x - rate * clip(flatten(e.g), state.x)
 
-    return Own(Offer("sgd", "client", gradients=(word,)), step)
+    return own(Offer("sgd", "client", gradients=(word,)), step)
 
 
-def scheduled(said: str, factor: Callable[[int], float]) -> Own:
+def scheduled(said: str, factor: Callable[[int], float]) -> Any:
     """FedAvg at level server with a rate of its own making."""
 
     def step(state: Any, e: Any) -> None:
@@ -56,17 +55,17 @@ def scheduled(said: str, factor: Callable[[int], float]) -> Own:
         delta = sum(p_i * flatten(m.delta) for p_i, m in zip(p, e.messages, strict=True))
         state.x = state.x + state.case.hyper["eta"] * factor(state.t) * delta
 
-    return Own(Offer("fedavg", "server", schedules={"eta": said}), step)
+    return own(Offer("fedavg", "server", schedules={"eta": said}), step)
 
 
-def averaged(messages: tuple[str, ...], b: Callable[[Array], Array]) -> Own:
+def averaged(messages: tuple[str, ...], b: Callable[[Array], Array]) -> Any:
     """FedAvg's server, which multiplies the changes as they come by a function of the numbers of examples."""
 
     def step(state: Any, e: Any) -> None:
         rows = np.array([flatten(m.delta) for m in e.messages])
         state.x = state.x + state.case.hyper["eta"] * (b(np.array([m.weight for m in e.messages], float)) @ rows)
 
-    return Own(Offer("fedavg", "server", messages=messages), step)
+    return own(Offer("fedavg", "server", messages=messages), step)
 
 
 def short(delta: Array, c: float = 0.6) -> Array:
@@ -82,7 +81,7 @@ def private(
     noise: Callable[[Array, int], Array] = lambda z, M: 0.7 * 0.6 / 2.5 * z,
     clip: Callable[[Array, Any], Array] = lambda delta, state: short(delta),
     cap: Callable[[Array], Array] = capped,
-) -> Own:
+) -> Any:
     """FedAvg's server with a private average, of which one part may differ."""
 
     def step(state: Any, e: Any) -> None:
@@ -91,7 +90,7 @@ def private(
         state.x = state.x + state.case.hyper["eta"] * (b(cap(n), n) @ rows + noise(np.array(e.noise), len(n)))
 
     words = ("clip-norm 0.6", "weight-cap 3", "divisor 2.5", "noise 0.7")
-    return Own(Offer("fedavg", "server", messages=words), step)
+    return own(Offer("fedavg", "server", messages=words), step)
 
 
 def length(g: Array) -> float:
@@ -100,7 +99,7 @@ def length(g: Array) -> float:
 
 CLIP, COSINE = "clip-norm 0.7", "cosine/round period=5 floor=0.1"
 
-MISTAKES: dict[str, tuple[Own, str]] = {
+MISTAKES: dict[str, tuple[Any, str]] = {
     "largest": (clipped(CLIP, lambda g, x: g * min(1, 0.7 / abs(g).max())), "g = g min(1, c / ||g||_inf), wanted: g ="),
     "sum": (
         clipped(CLIP, lambda g, x: g * min(1, 0.7 / abs(g).sum())),

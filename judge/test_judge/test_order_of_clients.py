@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_judge.diagnosing import written
 
 from fedspec.catalogue import CATALOGUE
-from fedspec.contract import Begin, Case, Claim, Event, Gradient, Info, Messages, Round
+from fedspec.contract import Begin, Case, Claim, Event, Gradient, Messages, Round
 from fedspec.reference import SUBJECT
 from fedspec_suite.judge.runner import conclude, judge_offer
 from fedspec_suite.measure.in_process import InProcess
@@ -24,17 +25,16 @@ pytestmark = pytest.mark.table(4)
 Change = Callable[[Any, Event], Event]
 
 
-class Changed:
+def changed(offer: Claim, change: Change) -> Any:
     """The specification, to which each event is told differently."""
 
-    def __init__(self, offer: Claim, change: Change) -> None:
-        self.info, self.change = Info("changed", "1", (offer,)), change
-
-    def start(self, case: Case) -> Any:
+    def start(case: Case) -> Any:
         session: Any = SUBJECT.start(case)
         take = session.step
-        session.step = lambda event: take(self.change(session, event))
+        session.step = lambda event: take(change(session, event))
         return session
+
+    return written(offer, start)
 
 
 def by_position(session: Any, e: Event) -> Event:
@@ -105,5 +105,5 @@ WRONG: list[tuple[Claim, Change]] = [
 def test_it_matters(offer: Claim, change: Change) -> None:
     for how, verdict in ((change, Conformity.DOES_NOT), (lambda session, e: e, Conformity.CONFORMS)):
         laws = "follows-x,far-rounds,far-clients,edge*,rates*,varied*"
-        found = judge_offer(InProcess(Changed(offer, how)), offer, law=laws, profile="quick")
+        found = judge_offer(InProcess(changed(offer, how)), offer, law=laws, profile="quick")
         assert conclude(found)[0] is verdict

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 import pytest
 import torch
-from test_judge.diagnosing import named
+from test_judge.diagnosing import named, written
 from test_judge.test_schedules import judged
 from torch.nn.utils import clip_grad_norm_
 
 from fedspec.arith import Array
-from fedspec.contract import Begin, Blocks, Case, Claim, ClientMessage, Event, Info, Messages, Round
+from fedspec.contract import Begin, Blocks, Case, Claim, ClientMessage, Event, Messages, Round
 from fedspec.errors import ContractError
 from fedspec.local_blocks import OwnBlocks
 from fedspec.params import flatten
@@ -37,14 +37,8 @@ from fedspec_suite.measure.setting import check_offer, find, setting_of, with_re
 HEAD, EMBEDDING, TIED = {"head": "local"}, {"emb": "frozen"}, {"head": "tied emb"}
 
 
-class Subject:
-    """Adapter of a claim: the class of its sessions, and what they do otherwise."""
-
-    def __init__(self, claim: Claim, session: type[Any], does: str = "") -> None:
-        self.info, self.session, self.does = Info("mine", "1", (claim,)), session, does
-
-    def start(self, case: Case) -> Any:
-        return self.session(case, self.does)
+def adapter(claim: Claim, session: Callable[[Case, str], Any], does: str = "") -> Any:
+    return written(claim, lambda case: session(case, does))
 
 
 class Rounds:
@@ -218,21 +212,21 @@ ONE_PARAMETER = Claim("momentum", "client", gradients=CLIPPED, parts=TIED)
 @pytest.mark.parametrize(
     "subject",
     [
-        Subject(OF_ROUND, Rounds),
-        Subject(replace(OF_ROUND, algorithm="fedprox", parts={**HEAD, "emb": "frozen"}, resumes=True), Rounds),
-        Subject(replace(OF_ROUND, parts=TIED), Rounds),
-        Subject(replace(OF_ROUND, parts={"head": "kept"}), Rounds),
-        Subject(replace(OF_ROUND, parts=EMBEDDING, gradients=SHORT), Rounds),
-        Subject(of_server("kept"), Server),
-        Subject(of_server("local"), Server, "short"),
-        Subject(of_server("frozen"), Server),
-        Subject(of_server("tied emb"), Server),
-        Subject(FROZEN, Client),
-        Subject(ONE_PARAMETER, Client),
-        Subject(Claim("sgd", "client", parts=TIED), Client),
+        adapter(OF_ROUND, Rounds),
+        adapter(replace(OF_ROUND, algorithm="fedprox", parts={**HEAD, "emb": "frozen"}, resumes=True), Rounds),
+        adapter(replace(OF_ROUND, parts=TIED), Rounds),
+        adapter(replace(OF_ROUND, parts={"head": "kept"}), Rounds),
+        adapter(replace(OF_ROUND, parts=EMBEDDING, gradients=SHORT), Rounds),
+        adapter(of_server("kept"), Server),
+        adapter(of_server("local"), Server, "short"),
+        adapter(of_server("frozen"), Server),
+        adapter(of_server("tied emb"), Server),
+        adapter(FROZEN, Client),
+        adapter(ONE_PARAMETER, Client),
+        adapter(Claim("sgd", "client", parts=TIED), Client),
     ],
 )
-def test_a_model_in_the_parts_that_it_claims_conforms(subject: Subject) -> None:
+def test_a_model_in_the_parts_that_it_claims_conforms(subject: Any) -> None:
     result = judged(subject)
     assert result.verdict == "conforms", (result.first_deviation, result.nearest)
     assert "parts " in result.declared
@@ -242,49 +236,49 @@ def test_a_model_in_the_parts_that_it_claims_conforms(subject: Subject) -> None:
 @pytest.mark.parametrize(
     ("subject", "words"),
     [
-        (Subject(OF_ROUND, Rounds, "averaged"), "block head is averaged, but it is claimed as local"),
-        (Subject(OF_ROUND, Rounds, "averaged unseen"), "block head is averaged among the clients, but it is claimed"),
-        (Subject(OF_ROUND, Rounds, "reset"), "block head is trained, and starts again from the server's in every"),
-        (Subject(OF_ROUND, Rounds, "forgotten"), "block head of a client that sat out starts again from the server's"),
-        (Subject(OF_ROUND, Rounds, "by place"), "block head belongs to the client's place in the round"),
+        (adapter(OF_ROUND, Rounds, "averaged"), "block head is averaged, but it is claimed as local"),
+        (adapter(OF_ROUND, Rounds, "averaged unseen"), "block head is averaged among the clients, but it is claimed"),
+        (adapter(OF_ROUND, Rounds, "reset"), "block head is trained, and starts again from the server's in every"),
+        (adapter(OF_ROUND, Rounds, "forgotten"), "block head of a client that sat out starts again from the server's"),
+        (adapter(OF_ROUND, Rounds, "by place"), "block head belongs to the client's place in the round"),
         (
-            Subject(replace(OF_ROUND, algorithm="fedprox"), Rounds, "pulled to the server's"),
+            adapter(replace(OF_ROUND, algorithm="fedprox"), Rounds, "pulled to the server's"),
             "block head is pulled to the server's, not to the client's own",
         ),
         (
-            Subject(OF_ROUND, Rounds, "from the last"),
+            adapter(OF_ROUND, Rounds, "from the last"),
             "block head of a client that has none begins as the client before",
         ),
-        (Subject(OF_ROUND, Rounds, "head first"), "block head is stepped first, and the others' gradient sees its new"),
-        (Subject(OF_ROUND, Rounds, "head last"), "block head is stepped last, and its gradient sees the others' new"),
-        (Subject(OF_ROUND, Rounds, "one copy"), "block head is that of the client that trained before"),
-        (Subject(replace(OF_ROUND, parts=EMBEDDING), Rounds, "trained"), "block emb is averaged"),
+        (adapter(OF_ROUND, Rounds, "head first"), "block head is stepped first, and the others' gradient sees its new"),
+        (adapter(OF_ROUND, Rounds, "head last"), "block head is stepped last, and its gradient sees the others' new"),
+        (adapter(OF_ROUND, Rounds, "one copy"), "block head is that of the client that trained before"),
+        (adapter(replace(OF_ROUND, parts=EMBEDDING), Rounds, "trained"), "block emb is averaged"),
         (
-            Subject(replace(OF_ROUND, parts=EMBEDDING, gradients=SHORT), Rounds, "counted"),
+            adapter(replace(OF_ROUND, parts=EMBEDDING, gradients=SHORT), Rounds, "counted"),
             "block emb counts in norms, but",
         ),
-        (Subject(replace(OF_ROUND, parts=TIED), Rounds, "untied"), "block head is a parameter of its own"),
-        (Subject(of_server("kept"), Server, "averaged"), "block bn is averaged, but it is claimed as kept"),
-        (Subject(of_server("tied emb"), Server, "stays"), "block bn stays as it is, but it is claimed as tied to emb"),
-        (Subject(FROZEN, Client, "zeros"), "block emb is decayed or moves by momentum, but it is claimed as frozen"),
-        (Subject(ONE_PARAMETER, Client, "untied"), "block head is stepped by its own gradient"),
+        (adapter(replace(OF_ROUND, parts=TIED), Rounds, "untied"), "block head is a parameter of its own"),
+        (adapter(of_server("kept"), Server, "averaged"), "block bn is averaged, but it is claimed as kept"),
+        (adapter(of_server("tied emb"), Server, "stays"), "block bn stays as it is, but it is claimed as tied to emb"),
+        (adapter(FROZEN, Client, "zeros"), "block emb is decayed or moves by momentum, but it is claimed as frozen"),
+        (adapter(ONE_PARAMETER, Client, "untied"), "block head is stepped by its own gradient"),
         (
-            Subject(Claim("momentum", "client", parts=TIED), Client, "untied by loading"),
+            adapter(Claim("momentum", "client", parts=TIED), Client, "untied by loading"),
             "block head is a parameter of its own once a round's model is loaded",
         ),
-        (Subject(ONE_PARAMETER, Client, "one use"), "block head has the gradient of its use as head alone"),
-        (Subject(ONE_PARAMETER, Client, "mean"), "block head has the mean of its gradients"),
-        (Subject(ONE_PARAMETER, Client, "both uses"), "block head counts in norms beside emb"),
-        (Subject(Claim("sgd", "client", parts=TIED), Client, "twice"), "block head is stepped twice, once per use"),
+        (adapter(ONE_PARAMETER, Client, "one use"), "block head has the gradient of its use as head alone"),
+        (adapter(ONE_PARAMETER, Client, "mean"), "block head has the mean of its gradients"),
+        (adapter(ONE_PARAMETER, Client, "both uses"), "block head counts in norms beside emb"),
+        (adapter(Claim("sgd", "client", parts=TIED), Client, "twice"), "block head is stepped twice, once per use"),
     ],
 )
-def test_a_block_that_is_treated_otherwise_gets_a_name(subject: Subject, words: str) -> None:
+def test_a_block_that_is_treated_otherwise_gets_a_name(subject: Any, words: str) -> None:
     said = named(subject)
     assert words in said, said
 
 
 def test_a_local_block_that_a_restore_loses_gets_a_name() -> None:
-    result = judged(Subject(replace(OF_ROUND, resumes=True), Rounds, "lost"))
+    result = judged(adapter(replace(OF_ROUND, resumes=True), Rounds, "lost"))
     assert result.verdict == "does not conform" and "local_blocks is at its initial value" in result.first_deviation
 
 
@@ -389,5 +383,5 @@ def test_an_error_of_an_adapter_is_shown_and_not_one_about_its_blocks() -> None:
         def __init__(self, case: Case, does: str) -> None:
             raise RuntimeError("the clone lacks a file")
 
-    result = judged(Subject(OF_ROUND, Broken))
+    result = judged(adapter(OF_ROUND, Broken))
     assert "the clone lacks a file" in result.first_deviation + result.nearest, result

@@ -9,10 +9,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from test_judge.diagnosing import written
 from test_judge.results import result
 
 from fedspec.catalogue import CATALOGUE
-from fedspec.contract import Case, Claim, Info, Level, Offer, Session
+from fedspec.contract import Case, Claim, Level, Offer, Session
 from fedspec.reference import SUBJECT
 from fedspec_suite.judge.equation_coverage import compared_quantities, with_coverage
 from fedspec_suite.judge.runner import judge_offer, result_of
@@ -24,33 +25,25 @@ from fedspec_suite.report.partial_conformance import to_be_seen
 pytestmark = pytest.mark.table(4)
 
 
-class Without:
+def without(offer: Offer, word: str, other: str = "") -> Any:
     """The specification, which drops a word of its claim, or puts another word in its place."""
 
-    def __init__(self, offer: Offer, word: str, other: str = "") -> None:
-        self.info, self.word, self.other = Info("without", "1", (offer,)), word, other
-
-    def start(self, case: Case) -> Session:
-        def put(said: tuple[str, ...]) -> tuple[str, ...]:
-            return tuple(filter(None, (self.other if w == self.word else w for w in said)))
-
-        schedules = {} if self.word == "schedule" else case.schedules
-        chains = {n: put(getattr(case, n)) for n in ("gradients", "messages", "steps")}
+    def start(case: Case) -> Session:
+        schedules = {} if word == "schedule" else case.schedules
+        said = {n: [other if w == word else w for w in getattr(case, n)] for n in ("gradients", "messages", "steps")}
+        chains = {n: tuple(filter(None, words)) for n, words in said.items()}
         return SUBJECT.start(replace(case, schedules=schedules, **chains))
 
+    return written(offer, start)
 
-class Another:
+
+def another(offer: Offer, name: str, other: float) -> Any:
     """The specification, which has another number in the place of a hyper-parameter."""
-
-    def __init__(self, offer: Offer, name: str, other: float) -> None:
-        self.info, self.name, self.other = Info("another", "1", (offer,)), name, other
-
-    def start(self, case: Case) -> Session:
-        return SUBJECT.start(replace(case, hyper={**case.hyper, self.name: self.other}))
+    return written(offer, lambda case: SUBJECT.start(replace(case, hyper={**case.hyper, name: other})))
 
 
 def judged(offer: Offer, word: str, other: str = "", laws: str = "follows-x") -> Result:
-    subject = InProcess(Without(offer, word, other))
+    subject = InProcess(without(offer, word, other))
     found = judge_offer(subject, offer, law=laws, profile="quick")
     return with_coverage(result_of(subject, offer, found, unasked=0), offer, compared_quantities(found))
 
@@ -151,7 +144,7 @@ def test_a_fixed_number_that_no_case_reaches_is_named(
     algorithm: str, level: Level, name: str, value: float, other: float
 ) -> None:
     offer = claim(level, algorithm, fixed={name: value})
-    subject = InProcess(Another(offer, name, other))
+    subject = InProcess(another(offer, name, other))
     found = judge_offer(subject, offer, law="follows-x,far-*", profile="quick")
     r = with_coverage(result_of(subject, offer, found, unasked=0), offer, compared_quantities(found))
     assert r.said == f"conforms in x; {name} = {value:g} was not seen"
@@ -161,6 +154,6 @@ def test_a_fixed_number_that_no_case_reaches_is_named(
 
 def test_a_counterexample_keeps_the_fixed_numbers_of_its_claim() -> None:
     offer = claim("server", "trimmed-mean", fixed={"trim": 0.1})
-    found = judge_offer(InProcess(Another(offer, "trim", 0.0)), offer, law="follows-x,far-*", profile="quick")
+    found = judge_offer(InProcess(another(offer, "trim", 0.0)), offer, law="follows-x,far-*", profile="quick")
     cases = [s for o in found if o.status is Status.FAIL for s in scenarios_in(o.case)]
     assert cases and {s.case.hyper["trim"] for s in cases} == {0.1}

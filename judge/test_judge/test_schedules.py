@@ -18,7 +18,7 @@ from test_judge.diagnosing import named, written
 from torch.optim import lr_scheduler as lr
 
 from fedspec.client.sgd import sgd
-from fedspec.contract import Begin, Case, Gradient, Info, Messages, Offer, SubjectInfo
+from fedspec.contract import Begin, Case, Gradient, Messages, Offer
 from fedspec.errors import ContractError, ParameterError
 from fedspec.reference import SUBJECT
 from fedspec.schedules import schedule_of
@@ -26,6 +26,7 @@ from fedspec_suite.api import DoesNotConform, check_subject
 from fedspec_suite.measure.resting_rates import check_rests
 from fedspec_suite.measure.setting import check_offer, find, setting_of, with_reading
 
+Rate = Callable[[list[float], int], float]
 SCHEDULERS: dict[str, Callable[[Any, float], lr.LRScheduler]] = {
     "step/round period=3 factor=0.5": lambda o, eta: lr.StepLR(o, 3, 0.5),
     "exponential/round factor=0.9": lambda o, eta: lr.ExponentialLR(o, 0.9),
@@ -71,23 +72,16 @@ def test_a_cosine_stays_at_its_floor() -> None:
     assert [0.5 * factor(t) for t in range(50)] == pytest.approx([rates[min(t, 20)] for t in range(50)], rel=1e-12)
 
 
-class Server:
+class Session:
     """FedAvgM whose rate is a list made by torch, in NumPy; ``rate`` gives it the rate of round t."""
 
-    def __init__(self, said: str, rate: Callable[[list[float], int], float]) -> None:
-        offer = Offer("fedavgm", "server", options={"weights": "examples"}, schedules={"eta": said})
-        self.info, self.said, self.rate = SubjectInfo("mine", "1", (offer,)), said, rate
+    rounds = 60
 
-    def start(self, case: Case) -> Any:
-        return Session(case, torch_rates(SCHEDULERS[self.said], 60, case.hyper["eta"]), self.rate)
-
-
-class Session:
-    moves: Callable[[Any, Any], Any] = staticmethod(lambda new, old: new)
-
-    def __init__(self, case: Case, rates: list[float], rate: Callable[[list[float], int], float]) -> None:
+    def __init__(self, case: Case, said: str, rate: Rate, **more: Any) -> None:
         self.x, self.h, self.t = {n: a.copy() for n, a in case.x0.items()}, case.hyper, 0
-        self.m, self.rates, self.rate = {n: np.zeros_like(a) for n, a in case.x0.items()}, rates, rate
+        self.m, self.rate, self.moves = {n: np.zeros_like(a) for n, a in case.x0.items()}, rate, lambda new, old: new
+        self.rates = torch_rates(SCHEDULERS[said], self.rounds, case.hyper["eta"])
+        vars(self).update(more)
 
     def step(self, event: Messages) -> dict[str, Any]:
         n = sum(m.weight for m in event.messages)
@@ -101,6 +95,11 @@ class Session:
         return {"x": self.x}
 
 
+def server(said: str, rate: Rate = lambda rates, t: rates[t], of: type[Session] = Session, **more: Any) -> Any:
+    offer = Offer("fedavgm", "server", options={"weights": "examples"}, schedules={"eta": said}, resumes=of is Resumed)
+    return written(offer, lambda case: of(case, said, rate, **more))
+
+
 def judged(subject: Any, law: str = "*") -> Any:
     try:
         (result,) = check_subject(subject, profile="quick", law=law)
@@ -112,7 +111,7 @@ def judged(subject: Any, law: str = "*") -> Any:
 REACHED, FROM_ZERO = "cosine-unclamped/round period=4 floor=0", "warm-up-from-zero/round period=4"
 UNCLAMPED, HALVED = "cosine-unclamped/round period=20 floor=0.1", "step/round period=3 factor=0.5"
 COSINE = "cosine/round period=20 floor=0.1"
-MISTAKES: dict[str, tuple[str, Callable[[list[float], int], float]]] = {
+MISTAKES: dict[str, tuple[str, Rate]] = {
     "eta has no schedule": (UNCLAMPED, lambda rates, t: rates[0]),
     "the schedule of eta starts one round early": (HALVED, lambda rates, t: rates[t + 1]),
     "eta is multiplied by its schedule's factor again and again": (
@@ -136,7 +135,7 @@ MISTAKES: dict[str, tuple[str, Callable[[list[float], int], float]]] = {
 @pytest.mark.table(1)
 @pytest.mark.parametrize("said", [UNCLAMPED, HALVED, REACHED, FROM_ZERO])
 def test_a_server_with_the_schedule_that_it_claims_conforms(said: str) -> None:
-    result = judged(Server(said, lambda rates, t: rates[t]))
+    result = judged(server(said))
     assert result.verdict == "conforms", result.first_deviation
     assert f"schedules eta={said}" in result.declared
 
@@ -145,11 +144,13 @@ def test_a_server_with_the_schedule_that_it_claims_conforms(said: str) -> None:
 @pytest.mark.parametrize("words", MISTAKES)
 def test_another_schedule_gets_a_name(words: str) -> None:
     # The checks find the cases in which some of these deviate at all.
-    assert words in judged(Server(*MISTAKES[words])).nearest
+    assert words in judged(server(*MISTAKES[words])).nearest
 
 
 class Counting(Session):
     """Moves its schedule once for each message."""
+
+    rounds = 400
 
     def step(self, event: Messages) -> dict[str, Any]:
         answer = super().step(event)
@@ -157,28 +158,10 @@ class Counting(Session):
         return answer
 
 
-class Counted(Server):
-    def start(self, case: Case) -> Any:
-        return Counting(case, torch_rates(SCHEDULERS[self.said], 400, case.hyper["eta"]), self.rate)
-
-
 @pytest.mark.slow
 def test_a_schedule_that_counts_messages_gets_a_name() -> None:
-    result = judged(Counted(UNCLAMPED, lambda rates, t: rates[t]))
+    result = judged(server(UNCLAMPED, of=Counting))
     assert "the schedule of eta moves once a message, not once a round" in result.nearest, result.nearest
-
-
-class Otherwise(Server):
-    """FedAvgM with its schedule and another mistake: it moves by the magnitude of its buffer, or of a stale one."""
-
-    def __init__(self, moves: Callable[[Any, Any], Any]) -> None:
-        super().__init__(HALVED, lambda rates, t: rates[t])
-        self.moves = moves
-
-    def start(self, case: Case) -> Any:
-        session = super().start(case)
-        session.moves = self.moves
-        return session
 
 
 @pytest.mark.slow
@@ -190,7 +173,8 @@ class Otherwise(Server):
     ],
 )
 def test_another_mistake_gets_its_name_under_a_schedule(moves: Any, words: str) -> None:
-    assert words in judged(Otherwise(moves)).nearest
+    """It moves by the magnitude of its buffer, or of a stale one."""
+    assert words in judged(server(HALVED, moves=moves)).nearest
 
 
 class Scaling(Session):
@@ -205,29 +189,22 @@ class Scaling(Session):
 
 @pytest.mark.slow
 def test_a_schedule_of_the_changes_gets_a_name() -> None:
-    server = Server(UNCLAMPED, lambda rates, t: rates[0])
-    server.start = lambda case: Scaling(case, torch_rates(SCHEDULERS[UNCLAMPED], 60, case.hyper["eta"]), server.rate)  # type: ignore[method-assign]
-    assert "the schedule of eta multiplies Delta, not eta" in judged(server).nearest
+    said = judged(server(UNCLAMPED, lambda rates, t: rates[0], Scaling)).nearest
+    assert "the schedule of eta multiplies Delta, not eta" in said
 
 
-class Resumed(Server):
-    """FedAvgM that is saved and restored, with its count of rounds, without it, or with so many more."""
+class Resumed(Session):
+    """Saved and restored, with its count of rounds, without it, or with so many more."""
 
-    def __init__(self, kept: tuple[str, ...], more: int) -> None:
-        super().__init__("exponential/round factor=0.9", lambda rates, t: rates[t])
-        claim = replace(self.info.claims[0], resumes=True)
-        self.info, self.kept, self.more = Info("mine", "1", (claim,)), kept, more
+    kept: tuple[str, ...] = ()
+    more = 0
 
-    def start(self, case: Case) -> Any:
-        session = super().start(case)
+    def save(self) -> bytes:
+        state = {n: getattr(self, n) for n in self.kept}
+        return pickle.dumps(state | ({"t": self.t + self.more} if self.more else {}))
 
-        def save() -> bytes:
-            state = {n: getattr(session, n) for n in self.kept}
-            return pickle.dumps(state | ({"t": session.t + self.more} if self.more else {}))
-
-        session.save = save
-        session.restore = lambda saved: vars(session).update(pickle.loads(saved))
-        return session
+    def restore(self, saved: bytes) -> None:
+        vars(self).update(pickle.loads(saved))
 
 
 @pytest.mark.parametrize(
@@ -241,7 +218,7 @@ class Resumed(Server):
     ],
 )
 def test_a_schedule_that_a_restore_moves_gets_a_name(kept: tuple[str, ...], more: int, words: str) -> None:
-    result = judged(Resumed(kept, more), "resumes")
+    result = judged(server("exponential/round factor=0.9", of=Resumed, kept=kept, more=more), "resumes")
     assert words in result.first_deviation and bool(words) is (result.verdict == "does not conform")
 
 
@@ -271,8 +248,8 @@ def test_a_local_schedule_that_starts_again_at_a_restore_gets_a_name(every: str,
 
 
 class Steps:
-    def __init__(self, case: Case, does: str) -> None:
-        self.x, self.eta, self.does = dict(case.x0), case.hyper["eta_l"], does
+    def __init__(self, case: Case, does: str, factor: Callable[[int], float] = lambda t: min(1, (t + 1) / 4)) -> None:
+        self.x, self.eta, self.does, self.factor = dict(case.x0), case.hyper["eta_l"], does, factor
         self.steps = self.round = self.here = 0
 
     def step(self, event: Any) -> dict[str, Any]:
@@ -280,7 +257,7 @@ class Steps:
             self.x, self.here, self.round = dict(event.x), 0, self.round + (self.steps > 0)
             return {"x": self.x}
         t = {"step": self.steps, "round": self.round, "step-of-round": self.here}[self.does]
-        eta = self.eta * min(1, (t + 1) / 4)
+        eta = self.eta * self.factor(t)
         self.x = {n: (a - eta * event.g[n]).astype(a.dtype) for n, a in self.x.items()}
         self.steps, self.here = self.steps + 1, self.here + 1
         return {"x": self.x}
@@ -421,26 +398,11 @@ def test_a_rate_is_zero_by_an_event_alone() -> None:
         sgd(np.ones(1), np.ones(1), eta_l=0.0)
 
 
-def late(case: Case) -> Any:
-    """SGD at level client whose rate halves with each round, one round late."""
-    held, rounds = [case.x0], [0]
-
-    def step(event: Any) -> dict[str, Any]:
-        if isinstance(event, Begin):
-            held[0] = event.x
-            rounds[0] += 1
-        else:
-            eta_l = case.hyper["eta_l"] * 0.5 ** max(rounds[0] - 1, 0)
-            held[0] = {n: (a - eta_l * event.g[n]).astype(a.dtype) for n, a in held[0].items()}
-        return {"x": held[0]}
-
-    return SimpleNamespace(step=step)
-
-
 @pytest.mark.slow
 def test_a_client_that_is_one_round_late_has_a_schedule() -> None:
     offer = Offer("sgd", "client", schedules={"eta_l": "exponential/round factor=0.5"})
-    assert "the schedule of eta_l starts one round late" in judged(written(offer, late)).nearest
+    late = written(offer, lambda case: Steps(case, "round", lambda t: 0.5 ** max(t - 1, 0)))
+    assert "the schedule of eta_l starts one round late" in judged(late).nearest
 
 
 class Prox(Clients):

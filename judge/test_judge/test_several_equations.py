@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 from test_judge.by_hand import Clients, Move, adaptive, subject
-from test_judge.diagnosing import named
+from test_judge.diagnosing import named, written
 
 from fedspec.arith import Array
-from fedspec.contract import Begin, Case, Claim, Info, Round
-from fedspec.params import flatten, unflatten
+from fedspec.contract import Begin, Case, Claim, Round
+from fedspec.params import flatten
 from fedspec_suite.diagnosis.known import known_of
 from fedspec_suite.measure.setting import setting_of, with_reading
 
@@ -51,30 +51,26 @@ def test_what_is_not_shown_is_not_written_out() -> None:
     assert "yours" not in named(server("mx", ("v", "delta")))
 
 
-class Heavy:
+def heavy(case: Case) -> Any:
     """Momentum at level client that shows u, with two wrong equations."""
+    rho, eta_l, x = case.hyper["rho"], case.hyper["eta_l"], flatten(case.x0)
+    now: dict[str, Array] = {"x": x, "u": 0 * x}
 
-    info = Info("mine", "1", (Claim("momentum", "client", intermediates=("u",)),))
+    def step(e: Any) -> dict[str, Any]:
+        if isinstance(e, Begin):
+            now.update(x=flatten(e.x), u=0 * now["u"])
+        else:
+            g = flatten(e.g)
+            now["u"] = rho * now["u"] + (1 - rho**2) * g
+            now["x"] = (now["x"] - eta_l * (now["u"] + rho * rho * g)).astype(case.dtype)
+        return {**now}
 
-    def start(self, case: Case) -> Any:
-        rho, eta_l, x = case.hyper["rho"], case.hyper["eta_l"], flatten(case.x0)
-        now: dict[str, Array] = {"x": x, "u": 0 * x}
-
-        def step(e: Any) -> dict[str, Any]:
-            if isinstance(e, Begin):
-                now.update(x=flatten(e.x), u=0 * now["u"])
-            else:
-                g = flatten(e.g)
-                now["u"] = rho * now["u"] + (1 - rho**2) * g
-                now["x"] = (now["x"] - eta_l * (now["u"] + rho * rho * g)).astype(case.dtype)
-            return {"x": unflatten(now["x"], case.x0), "u": now["u"]}
-
-        return SimpleNamespace(step=step)
+    return SimpleNamespace(step=step)
 
 
 @pytest.mark.slow
 def test_two_equations_of_a_local_solver() -> None:
-    nearest = named(Heavy())
+    nearest = named(written(Claim("momentum", "client", intermediates=("u",)), heavy))
     assert nearest.count("yours: ") == 2, nearest
 
 

@@ -8,26 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 from test_judge.by_hand import Fair, Nova, Scaffold, subject
-from test_judge.diagnosing import benched, named
+from test_judge.diagnosing import benched, named, written
 
 from fedspec.arith import Array
-from fedspec.contract import Begin, Case, Claim, Exchange, Info, Messages
+from fedspec.contract import Begin, Case, Claim, Exchange, Messages
 from fedspec.params import unflatten
 from fedspec_suite.diagnosis.forced import given_names
 from fedspec_suite.diagnosis.known import known_of
-
-
-class By:
-    """A subject with one claim, whose session is the function ``of`` of a case."""
-
-    def __init__(self, claim: Claim, *does: str) -> None:
-        self.info, self.does = Info("mine", "1", (claim,)), does
-
-    def start(self, case: Case) -> Any:
-        return SimpleNamespace(step=self.of(case))
-
-    def of(self, case: Case) -> Any:
-        raise NotImplementedError
 
 
 def scaffold(*does: str) -> Any:
@@ -78,69 +65,70 @@ def test_another_mean_of_the_norms_has_a_name(does: str, words: str) -> None:
     assert words in nearest and (does != "root" or "at fednova.w" in nearest), nearest
 
 
-class Local(By):
+def adamw(case: Case) -> Any:
     """AdamW by hand, without decay in blocks of fewer than two axes."""
+    h, x = case.hyper, {n: a.astype(float) for n, a in case.x0.items()}
+    k = [0]
+    first, v = ({n: 0 * a for n, a in x.items()} for _ in range(2))
 
-    def of(self, case: Case) -> Any:
-        h, x = case.hyper, {n: a.astype(float) for n, a in case.x0.items()}
-        k = [0]
-        first, v = ({n: 0 * a for n, a in x.items()} for _ in range(2))
+    def step(e: Any) -> dict[str, Any]:
+        k[0] = 0 if isinstance(e, Begin) else k[0] + 1
+        for n, a in (e.x if isinstance(e, Begin) else e.g).items():
+            if isinstance(e, Begin):
+                x[n], first[n], v[n] = a.astype(float), 0 * first[n], 0 * v[n]
+                continue
+            first[n] = h["beta1"] * first[n] + (1 - h["beta1"]) * a
+            v[n] = h["beta2"] * v[n] + (1 - h["beta2"]) * a**2
+            mean, root = first[n] / (1 - h["beta1"] ** k[0]), np.sqrt(v[n] / (1 - h["beta2"] ** k[0]))
+            x[n] = x[n] - h["eta_l"] * (h["wd"] * x[n] * (x[n].ndim > 1) + mean / (root + h["eps"]))
+        return {"x": {n: a.astype(case.dtype) for n, a in x.items()}}
 
-        def step(e: Any) -> dict[str, Any]:
-            k[0] = 0 if isinstance(e, Begin) else k[0] + 1
-            for n, a in (e.x if isinstance(e, Begin) else e.g).items():
-                if isinstance(e, Begin):
-                    x[n], first[n], v[n] = a.astype(float), 0 * first[n], 0 * v[n]
-                    continue
-                first[n] = h["beta1"] * first[n] + (1 - h["beta1"]) * a
-                v[n] = h["beta2"] * v[n] + (1 - h["beta2"]) * a**2
-                mean, root = first[n] / (1 - h["beta1"] ** k[0]), np.sqrt(v[n] / (1 - h["beta2"] ** k[0]))
-                x[n] = x[n] - h["eta_l"] * (h["wd"] * x[n] * (x[n].ndim > 1) + mean / (root + h["eps"]))
-            return {"x": {n: a.astype(case.dtype) for n, a in x.items()}}
-
-        return step
+    return SimpleNamespace(step=step)
 
 
-class Blocks(By):
+def of_blocks(case: Case) -> Any:
     """FedAdagrad with one accumulator for each block, or FedMom without extrapolation in flat blocks, by hand."""
+    h, x = case.hyper, {n: a.astype(float) for n, a in case.x0.items()}
+    adagrad = case.algorithm == "fedadagrad"
+    v = {n: 0 * a + h["v0"] if adagrad else a for n, a in x.items()}
+    m = {n: 0 * a for n, a in x.items()}
 
-    def of(self, case: Case) -> Any:
-        h, x = case.hyper, {n: a.astype(float) for n, a in case.x0.items()}
-        adagrad = case.algorithm == "fedadagrad"
-        v = {n: 0 * a + h["v0"] if adagrad else a for n, a in x.items()}
-        m = {n: 0 * a for n, a in x.items()}
+    def step(e: Messages) -> dict[str, Any]:
+        total = sum(c.weight for c in e.messages)
+        for n, a in x.items():
+            delta = sum(c.weight / total * c.delta[n].astype(float) for c in e.messages)
+            if adagrad:
+                m[n] = h["beta1"] * m[n] + (1 - h["beta1"]) * delta
+                v[n] = v[n] + (delta**2).sum()
+                x[n] = a + h["eta"] * m[n] / (np.sqrt(v[n]) + h["tau"])
+            else:
+                y = a + h["eta"] * delta
+                x[n], v[n] = y + h["beta"] * (y - v[n]) * (a.ndim > 1), y
+        return {"x": {n: a.astype(case.dtype) for n, a in x.items()}}
 
-        def step(e: Messages) -> dict[str, Any]:
-            total = sum(c.weight for c in e.messages)
-            for n, a in x.items():
-                delta = sum(c.weight / total * c.delta[n].astype(float) for c in e.messages)
-                if adagrad:
-                    m[n] = h["beta1"] * m[n] + (1 - h["beta1"]) * delta
-                    v[n] = v[n] + (delta**2).sum()
-                    x[n] = a + h["eta"] * m[n] / (np.sqrt(v[n]) + h["tau"])
-                else:
-                    y = a + h["eta"] * delta
-                    x[n], v[n] = y + h["beta"] * (y - v[n]) * (a.ndim > 1), y
-            return {"x": {n: a.astype(case.dtype) for n, a in x.items()}}
-
-        return step
+    return SimpleNamespace(step=step)
 
 
-BY_EXAMPLES = {"weights": "examples"}
+EXAMPLES = {"weights": "examples"}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("it", "words"),
     [
-        (Local(Claim("adamw", "client")), "wd is 0 in blocks with fewer than two axes"),
-        (Blocks(Claim("fedmom", "server", "", BY_EXAMPLES)), "beta is 0 in blocks with fewer than two axes"),
-        (Blocks(Claim("fedadagrad", "server", "", BY_EXAMPLES)), "v = v + (sum of (Delta^2) over the block)"),
+        (written(Claim("adamw", "client"), adamw), "wd is 0 in blocks with fewer than two axes"),
+        (
+            written(Claim("fedmom", "server", "", EXAMPLES), of_blocks),
+            "beta is 0 in blocks with fewer than two axes",
+        ),
+        (
+            written(Claim("fedadagrad", "server", "", EXAMPLES), of_blocks),
+            "v = v + (sum of (Delta^2) over the block)",
+        ),
     ],
 )
-def test_what_blocks_have_of_their_own_is_named(it: By, words: str) -> None:
-    nearest = named(it)
-    assert words in nearest, nearest
+def test_what_blocks_have_of_their_own_is_named(it: Any, words: str) -> None:
+    assert words in named(it)
 
 
 @pytest.mark.slow
@@ -149,25 +137,23 @@ def test_other_losses_have_names(does: str, words: str) -> None:
     assert words in named(subject(Fair, does))
 
 
-class Peers(By):
+def peers(case: Case, *does: str) -> Any:
     """DSGD by hand: mixes at the first local step of a round alone, or evenly with those of whom it hears."""
+    p: Any = case.problem
+    X = [np.array(np.concatenate([np.ravel(a) for a in case.x0.values()])).reshape(p.e.shape)]
 
-    def of(self, case: Case) -> Any:
-        p: Any = case.problem
-        X = [np.array(np.concatenate([np.ravel(a) for a in case.x0.values()])).reshape(p.e.shape)]
+    def step(e: Exchange) -> dict[str, Any]:
+        heard = (e.mixing > 0).astype(float)
+        W = heard / heard.sum(axis=1, keepdims=True) if "evenly" in does else e.mixing
+        for k, computing in enumerate(e.computing):
+            G = np.zeros(p.e.shape)
+            for i in computing:
+                G[i] = p.H[i] @ X[-1][i] - p.e[i]
+            mixed: Array = X[-1] if k and "first" in does else W @ X[-1]
+            X.append(mixed - case.hyper["eta_l"] * G)
+        return {"x": unflatten(X[-1].reshape(-1).astype(case.dtype), case.x0)}
 
-        def step(e: Exchange) -> dict[str, Any]:
-            heard = (e.mixing > 0).astype(float)
-            W = heard / heard.sum(axis=1, keepdims=True) if "evenly" in self.does else e.mixing
-            for k, computing in enumerate(e.computing):
-                G = np.zeros(p.e.shape)
-                for i in computing:
-                    G[i] = p.H[i] @ X[-1][i] - p.e[i]
-                mixed: Array = X[-1] if k and "first" in self.does else W @ X[-1]
-                X.append(mixed - case.hyper["eta_l"] * G)
-            return {"x": unflatten(X[-1].reshape(-1).astype(case.dtype), case.x0)}
-
-        return step
+    return SimpleNamespace(step=step)
 
 
 @pytest.mark.slow
@@ -179,4 +165,4 @@ class Peers(By):
     ],
 )
 def test_other_exchanges_have_names(does: str, words: str) -> None:
-    assert words in named(Peers(Claim("dsgd", "trace"), does))
+    assert words in named(written(Claim("dsgd", "trace"), lambda case: peers(case, does)))
