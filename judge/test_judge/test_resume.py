@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from test_judge.support import check, py
+from test_judge.diagnosing import written
+from test_judge.support import check, py, standalone
 
 from fedspec import reference
 from fedspec.catalogue import CATALOGUE
-from fedspec.contract import Case, Claim, Info, Level, Offer, Subject
+from fedspec.contract import Case, Claim, Level, Offer, Subject
 from fedspec_suite.judge.runner import conclude, judge_offer
 from fedspec_suite.laws import resume
 from fedspec_suite.laws.lost_state import held, put
@@ -24,6 +22,25 @@ from fedspec_suite.measure.verdict import Conformity
 from fedspec_torch.judged.subject import SUBJECT as MIRROR
 
 LAW = ("--law", "resumes")
+Then = Callable[[Any, Mapping[str, Any]], None]
+
+
+def restored(offer: Claim, then: Then | None = None) -> Any:
+    """The specification, whose restore is followed by something that knows what it was at its start, or is none."""
+
+    def start(case: Case) -> Any:
+        session: Any = reference.SUBJECT.start(case)
+        first, restore, session.kept = held(session), session.restore, (*session.kept, "case")
+
+        def otherwise(saved: bytes) -> None:
+            if then:
+                restore(saved)
+                then(session, first)
+
+        session.restore = otherwise
+        return session
+
+    return written(offer, start)
 
 
 def said(name: str) -> str:
@@ -114,15 +131,6 @@ def test_moments_that_a_fresh_optimizer_has_no_place_for_are_named() -> None:
     assert "after restore, m, v and t are at their initial values" in said("torch_adamw")
 
 
-class Forgetful(reference.Reference):
-    """The specification, whose sessions begin anew at a restore."""
-
-    def start(self, case: Case) -> Any:
-        session: Any = super().start(case)
-        session.restore = lambda saved: None
-        return session
-
-
 @pytest.mark.parametrize("spoilt", [False, True])
 def test_the_law_sees_no_loss_if_it_restores_nothing(spoilt: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """The comparison is that of the resumed run: without an interruption, a session that forgets all passes."""
@@ -130,64 +138,12 @@ def test_the_law_sees_no_loss_if_it_restores_nothing(spoilt: bool, monkeypatch: 
         play = resume._play
         monkeypatch.setattr(resume, "_play", lambda bench, s, places, fresh=None: play(bench, s, ()))
     offer = replace(firsts(reference.SUBJECT.info.offers)[0], resumes=True, dtypes=("float64",))
-    found = judge_offer(InProcess(Forgetful()), offer, law="resumes", cases=15)
+    found = judge_offer(InProcess(restored(offer)), offer, law="resumes", cases=15)
     assert (conclude(found)[0] is Conformity.CONFORMS) is spoilt
-
-
-PROGRAM = """
-import base64, json, sys
-OFFER = {"algorithm": "fedavgm", "level": "server", "reading": "hsu-2019", "dtypes": ["float64"], "resumes": True,
-    "options": {"weights": "examples"}}
-states = {}
-def each(f, *rows):
-    return [each(f, *r) for r in zip(*rows)] if isinstance(rows[0], list) else f(*rows)
-for line in sys.stdin:
-    told = json.loads(line)
-    key, answer = told.get("session"), {}
-    if told["cmd"] == "hello":
-        answer = {"info": {"name": "lines", "version": "1", "offers": [OFFER]}}
-    elif told["cmd"] == "start":
-        states[key] = {"x": told["case"]["x0"], "h": told["case"]["hyper"], "v": {}}
-    elif told["cmd"] == "save":
-        answer = {"saved": base64.b64encode(json.dumps(states[key]).encode()).decode()}
-    elif told["cmd"] == "restore":
-        states[key] = json.loads(base64.b64decode(told["saved"]))
-        LOST
-    elif told["cmd"] == "step":
-        state, sent = states[key], told["event"]["messages"]
-        total = sum(m["weight"] for m in sent)
-        for n, a in state["x"].items():
-            changes = [m["delta"][n] for m in sent]
-            delta = each(lambda *d: sum(m["weight"] * c for m, c in zip(sent, d)) / total, *changes)
-            old = state["v"].get(n) or each(lambda d: 0.0, delta)
-            state["v"][n] = each(lambda v, d: state["h"]["beta"] * v + d, old, delta)
-            state["x"][n] = each(lambda x, v: x + state["h"]["eta"] * v, a, state["v"][n])
-        answer = {"answer": {"x": state["x"]}}
-    print(json.dumps({"ok": True, **answer}), flush=True)
-"""
 
 
 def claim(algorithm: str, level: Level, **more: Any) -> Claim:
     return Claim(algorithm, level, CATALOGUE[algorithm].readings[0].name, resumes=True, dtypes=("float64",), **more)
-
-
-class Without:
-    """Subject whose restore leaves a part of the specification's session at its start."""
-
-    def __init__(self, offer: Claim, lost: str) -> None:
-        self.info, self.lost = Info("without", "1", (offer,)), lost
-
-    def start(self, case: Case) -> Any:
-        session: Any = reference.SUBJECT.start(case)
-        first, restore = held(session), session.restore
-
-        def without(saved: bytes) -> None:
-            restore(saved)
-            if self.lost:
-                put(session, {self.lost: first[self.lost]})
-
-        session.restore = without
-        return session
 
 
 COUNTED = [
@@ -204,27 +160,10 @@ COUNTED = [
 @pytest.mark.table(2)
 @pytest.mark.parametrize(("offer", "lost"), COUNTED, ids=range(len(COUNTED)))
 def test_a_run_lasts_until_its_counts_matter(offer: Claim, lost: str) -> None:
-    for name, verdict in ((lost, Conformity.DOES_NOT), ("", Conformity.CONFORMS)):
-        found = judge_offer(InProcess(Without(offer, name)), offer, law="resumes", profile="quick")
-        assert conclude(found)[0] is verdict, name
-
-
-class Spoiling:
-    """Subject whose restore changes the specification's session."""
-
-    def __init__(self, offer: Claim, spoil: Callable[[Any], None]) -> None:
-        self.info, self.spoil = Info("spoiling", "1", (offer,)), spoil
-
-    def start(self, case: Case) -> Any:
-        session: Any = reference.SUBJECT.start(case)
-        restore, session.kept = session.restore, (*session.kept, "case")
-
-        def spoilt(saved: bytes) -> None:
-            restore(saved)
-            self.spoil(session)
-
-        session.restore = spoilt
-        return session
+    lose: Then = lambda session, first: put(session, {lost: first[lost]})  # noqa: E731
+    for then, verdict in ((lose, Conformity.DOES_NOT), (lambda session, first: None, Conformity.CONFORMS)):
+        found = judge_offer(InProcess(restored(offer, then)), offer, law="resumes", profile="quick")
+        assert conclude(found)[0] is verdict
 
 
 def _newest_version(session: Any) -> None:
@@ -271,14 +210,14 @@ SPOILT = [
 @pytest.mark.table(2)
 @pytest.mark.parametrize(("offer", "spoil", "words"), SPOILT, ids=range(len(SPOILT)))
 def test_parts_that_are_saved_otherwise_have_names(offer: Claim, spoil: Callable[[Any], None], words: str) -> None:
-    found = judge_offer(InProcess(Spoiling(offer, spoil)), offer, law="resumes", profile="quick")
+    found = judge_offer(
+        InProcess(restored(offer, lambda session, first: spoil(session))), offer, law="resumes", profile="quick"
+    )
     verdict = conclude(found)[0]
     assert verdict is Conformity.DOES_NOT and words in str(found), found
 
 
-@pytest.mark.parametrize(("lost", "words"), [("pass", ""), ('states[key]["v"] = {}', "v is at its initial value")])
-def test_a_program_that_knows_json_alone_is_interrupted(lost: str, words: str, tmp_path: Path) -> None:
-    program = tmp_path / "lines.py"
-    program.write_text(PROGRAM.replace("LOST", lost), encoding="utf-8")
-    (row,) = check(f"cmd:{shlex.join([sys.executable, str(program)])}", *LAW, explained=False).rows
+@pytest.mark.parametrize(("fault", "words"), [("resumes", ""), ("forgets", "u is at its initial value")])
+def test_a_program_that_knows_json_alone_is_interrupted(fault: str, words: str) -> None:
+    (row,) = check(standalone(fault), "--only", "momentum", *LAW, explained=False).rows
     assert words in row["first_deviation"] and bool(row["first_deviation"]) is bool(words), row["first_deviation"]

@@ -1,8 +1,9 @@
 """A subject that knows nothing of fedspec: FedAvg's server and local momentum, in JSON lines and plain Python.
 
-``standalone.py noisy`` prints before the handshake; ``standalone.py FAULT`` misbehaves in another way.
+``standalone.py noisy`` prints before the handshake; ``buffers`` and ``resumes`` claim more; others misbehave.
 """
 
+import base64
 import json
 import sys
 
@@ -49,7 +50,13 @@ class Session:
         delta = walk(lambda *d: sum(m["weight"] / total * d_i for m, d_i in zip(messages, d)),  # noqa: B905
                      *(m["delta"] for m in messages))  # fmt: skip
         self.x = walk(lambda x, d: x + self.h["eta"] * d, self.x, delta)
-        return {"x": self.x, "delta": delta}
+        answer = {"x": self.x, "delta": delta}
+        if "buffers" in messages[0]:
+            answer["buffers"] = walk(lambda *b: sum(m["weight"] / total * b_i for m, b_i in zip(messages, b)),  # noqa: B905
+                                     *(m["buffers"] for m in messages))  # fmt: skip
+            count = "num_batches_tracked"
+            answer["buffers"][count] = max(m["buffers"][count] for m in messages)
+        return answer
 
 
 def reply(request, sessions):
@@ -61,11 +68,17 @@ def reply(request, sessions):
     if request["cmd"] == "stop":
         del sessions[request["session"]]
         return {}
+    if request["cmd"] == "save":
+        return {"saved": base64.b64encode(json.dumps(vars(sessions[request["session"]])).encode()).decode()}
+    if request["cmd"] == "restore":
+        vars(sessions[request["session"]]).update(json.loads(base64.b64decode(request["saved"])))
+        return {}
     return {"answer": sessions[request["session"]].step(request["event"])}
 
 
 FAULTS = {
     "bare-nan": lambda answer: json.dumps({"ok": True, "answer": {"x": walk(lambda a: float("nan"), answer["x"])}}),
+    "points": lambda answer: json.dumps({"ok": True, "answer": walk(float, answer)}),
     "twice": lambda answer: json.dumps({"ok": True, "answer": answer}) + "\n" + json.dumps({"ok": True}),
 }
 
@@ -74,11 +87,17 @@ def main(fault=""):
     sessions = {}
     if fault == "noisy":
         print("warming up", flush=True)
+    if fault in {"buffers", "points"}:
+        INFO["offers"][0]["buffers"] = {"statistics": "averaged", "counters": "largest"}
+    if fault in {"resumes", "forgets"}:
+        INFO["offers"][1]["resumes"] = True
     if fault == "mute":
         sys.exit("no licence found")
     for line in sys.stdin:
         request = json.loads(line)
         body = reply(request, sessions)
+        if request["cmd"] == "restore" and fault == "forgets":
+            sessions[request["session"]].u = walk(lambda a: 0.0, sessions[request["session"]].x)
         said = json.dumps({"ok": True, **body})
         if request["cmd"] == "step" and fault in FAULTS:
             said = FAULTS[fault](body["answer"])
