@@ -240,7 +240,7 @@ class Late(Clients):
         return {**shown, "x": self.versions[-1].astype(self.dtype)}
 
     def divided(self) -> Array:
-        """What the server makes of a full buffer."""
+        """The server's step with a full buffer."""
         groups: dict[int, list[Array]] = {}
         for k, (change, _, begun) in enumerate(self.waits):
             groups.setdefault(begun if "version" in " ".join(self.does) else k, []).append(change)

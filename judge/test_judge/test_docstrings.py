@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -104,20 +104,10 @@ def test_an_argument_without_a_noun_is_found() -> None:
     assert entries_without_noun(text) == ["a, b: what to add.", "KeyError: where none is known."]
 
 
+@pytest.mark.parametrize("of", [without_noun, begins_with_preposition, entries_without_noun])
 @pytest.mark.parametrize("folder", ROOTS)
-def test_no_docstring_begins_with_a_pronoun(folder: str) -> None:
-    assert {
-        str(p): bad for p in (ROOT / folder).rglob("*.py") if (bad := without_noun(p.read_text(encoding="utf-8")))
-    } == {}
-
-
-@pytest.mark.parametrize("folder", ROOTS)
-def test_no_public_docstring_begins_with_a_preposition(folder: str) -> None:
-    files = (p for p in (ROOT / folder).rglob("*.py") if "/test_" not in str(p.relative_to(ROOT)))
-    assert {str(p): bad for p in files if (bad := begins_with_preposition(p.read_text(encoding="utf-8")))} == {}
-
-
-@pytest.mark.parametrize("folder", ROOTS)
-def test_no_argument_is_described_without_a_noun(folder: str) -> None:
-    found = {str(p): entries_without_noun(p.read_text(encoding="utf-8")) for p in (ROOT / folder).rglob("*.py")}
-    assert {path: bad for path, bad in found.items() if bad} == {}
+def test_no_docstring_begins_so(folder: str, of: Callable[[str], list[str]]) -> None:
+    files = [*(ROOT / folder).rglob("*.py")]
+    if of is begins_with_preposition:
+        files = [p for p in files if "/test_" not in str(p.relative_to(ROOT))]
+    assert not {str(p): bad for p in files if (bad := of(p.read_text(encoding="utf-8")))}

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 from test_judge.diagnosing import diagnosed, written
+from test_judge.subjects.behind import Behind, moved
 from test_judge.test_gates import setting
 
 from fedspec.catalogue import find
@@ -168,6 +169,7 @@ SAID = {
 
 
 @pytest.mark.slow
+@pytest.mark.table(2)
 @pytest.mark.parametrize("words", SAID)
 def test_it_is_said_what_events_and_clients_are_beside_others(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "PAIRS", dict.fromkeys(search.PAIRS, 5))
@@ -359,25 +361,13 @@ def test_who_rests_from_v_0_is_decided(reading: str, dtype: str) -> None:
 
 
 def test_who_drifts_from_v_0_is_found() -> None:
-    class Drifting:
-        info = SUBJECT.info
-
-        def start(self, case: Case) -> Any:
-            inner: Any = SUBJECT.start(case)
-
-            class Session:
-                def step(self, event: Any) -> Any:
-                    answer = inner.step(event)
-                    return {**answer, "x": answer["x"] * (1 + 1e-9)}
-
-            return Session()
-
     offer = Offer("fedyogi", "server", "reddi-2021", fixed={"v0": 0.0})
+    drifting = Behind("fedyogi", "server", take=moved(lambda k, x: x * (1 + 1e-9)), claimed={"fixed": {"v0": 0.0}})
     of, law = setting_of(offer), all_laws()["rests"]
     s = change_events(plain_scenario(of), change=lambda a: a * 0)
     law.check(bench_of(InProcess(SUBJECT), offer, of), s)
     with pytest.raises(Deviates):
-        law.check(bench_of(InProcess(Drifting()), offer, of), s)
+        law.check(bench_of(InProcess(drifting), offer, of), s)
 
 
 @pytest.mark.slow

@@ -198,115 +198,82 @@ def neighbours(least: float = 0.0, most: int = 1000) -> Callable[[int, Any], Eve
     return event
 
 
-GATES: dict[str, tuple[str, Behind]] = {
-    "norms nearly equal": ("far-numbers", Behind("fednova", "server", event=nearly_equal("a_norm"))),
-    "examples nearly equal": ("far-numbers", Behind("fedavg", "server", event=nearly_equal("weight"))),
-    "a rate of at most 1000": ("far-numbers", Behind("fedexp", "server", take=limited_rate)),
-    "eta at most 1000": ("far-numbers", Behind("fedadam", "server", case=numbers(eta=lambda v: min(v, 1e3)))),
-    "v0 or tau^2 beside corrected moments": (
-        "far-numbers",
-        Behind(
+FAR: dict[str, dict[str, Behind]] = {
+    "far-numbers": {
+        "norms nearly equal": Behind("fednova", "server", event=nearly_equal("a_norm")),
+        "examples nearly equal": Behind("fedavg", "server", event=nearly_equal("weight")),
+        "a rate of at most 1000": Behind("fedexp", "server", take=limited_rate),
+        "eta at most 1000": Behind("fedadam", "server", case=numbers(eta=lambda v: min(v, 1e3))),
+        "v0 or tau^2 beside corrected moments": Behind(
             "fedadam",
             "server",
             reading="kingma-ba",
             case=lambda c: replace(c, hyper={**c.hyper, "v0": c.hyper["v0"] or c.hyper["tau"] ** 2}),
         ),
-    ),
-    "a name that begins alike": ("far-coordinates", Behind("fedavg", "server", event=first_that_begins)),
-    "memory of a client that expires after ten rounds": (
-        "far-rounds",
-        Behind("scaffold", "round", take=expired(10, "c_i")),
-    ),
-    "gradients that expire after forty rounds": ("far-rounds", Behind("mifa", "round", take=expired(40, "g_i"))),
-    "moments that expire after five rounds": ("far-rounds", Behind("diloco", "round", take=expired(5, "m_i", "v_i"))),
-    "a corrected moment counts to a hundred": ("far-rounds", Behind("diloco", "round", take=counted_to(100))),
-    "gradients nearly equal": ("far-numbers", Behind("mifa", "round", take=kept_if_close)),
-    "a last group of one": ("far-clients", Behind("fedavg", "server", event=lambda k, e: without_last_alone(e))),
-    "numbers of clients modulo 1000": (
-        "far-clients",
-        Behind("fedavg", "server", event=lambda k, e: by_short_number(e)),
-    ),
-    "norms left out": ("far-coordinates", Behind("fedavg", "server", event=lambda k, e: but_for_norms(e))),
-    "a small mu is none": (
-        "far-numbers",
-        Behind("fedprox", "round", case=numbers(mu=lambda v: v if v > 1e-5 else 0.0)),
-    ),
-    "neighbours that weigh less than a thousandth": ("far-clients", Behind("dsgd", "trace", event=neighbours(1e-3))),
-    "at most 32 neighbours": ("far-clients", Behind("dsgd", "trace", event=neighbours(most=32))),
-    "at most twenty clients to choose of": ("far-clients", Behind("krum", "server", event=first(20))),
-    "W transposed where a neighbour weighs little": (
-        "far-clients",
-        Behind("dsgd", "trace", event=lambda k, e: other_way(e, 0.02)),
-    ),
-    "sgd in float16": ("far-numbers", Behind("sgd", "client", event=each(in_type("float16")))),
-    "momentum in float32": ("far-numbers", Behind("momentum", "client", event=each(in_type("float32")))),
-    "changes travel as float16": ("far-numbers", Behind("fedavg", "server", event=each(in_type("float16")))),
-    "changes in steps of 2^-8": (
-        "far-numbers",
-        Behind("fedavg", "server", event=each(lambda a: np.round(a * 256) / 256)),
-    ),
-    "a rate in float32": ("far-numbers", Behind("sgd", "client", case=numbers(eta_l=lambda v: float(np.float32(v))))),
-    "eps or 1e-8": ("far-numbers", Behind("adam", "client", case=numbers(eps=lambda v: v or 1e-8))),
-    "tau or 1e-3": ("far-numbers", Behind("fedadam", "server", case=numbers(tau=lambda v: v or 1e-3))),
-    "beta at most 0.99": ("far-numbers", Behind("fedavgm", "server", case=numbers(beta=lambda v: min(v, 0.99)))),
-    "a small rho is 0.9": (
-        "far-numbers",
-        Behind("momentum", "client", case=numbers(rho=lambda v: v if v >= 0.2 else 0.9)),
-    ),
-    "clips at 1000": ("far-numbers", Behind("sgd", "client", event=each(lambda a: np.clip(a, -1e3, 1e3)))),
-    "drops what is below 1e-5": (
-        "far-numbers",
-        Behind("fedavg", "server", event=each(lambda a: np.where(abs(a) < 1e-5, 0, a))),
-    ),
-    "examples in eight bits": ("far-numbers", Behind("fedavg", "server", event=overflow(8))),
-    "examples in sixteen bits": ("far-numbers", Behind("fednova", "server", event=overflow(16))),
-    "examples in thirty bits": ("far-clients", Behind("fedavg", "server", event=overflow(29))),
-    "a limit of 64 coordinates": ("far-coordinates", Behind("sgd", "client", event=each(within(64)))),
-    "a limit of 512 coordinates": ("far-coordinates", Behind("adam", "client", event=each(within(512)))),
-    "three axes exchanged": ("far-coordinates", Behind("fedavg", "server", event=each(third_axis))),
-    "nothing moves after ten rounds": (
-        "far-rounds",
-        Behind(
+        "gradients nearly equal": Behind("mifa", "round", take=kept_if_close),
+        "a small mu is none": Behind("fedprox", "round", case=numbers(mu=lambda v: v if v > 1e-5 else 0.0)),
+        "sgd in float16": Behind("sgd", "client", event=each(in_type("float16"))),
+        "momentum in float32": Behind("momentum", "client", event=each(in_type("float32"))),
+        "changes travel as float16": Behind("fedavg", "server", event=each(in_type("float16"))),
+        "changes in steps of 2^-8": Behind("fedavg", "server", event=each(lambda a: np.round(a * 256) / 256)),
+        "a rate in float32": Behind("sgd", "client", case=numbers(eta_l=lambda v: float(np.float32(v)))),
+        "eps or 1e-8": Behind("adam", "client", case=numbers(eps=lambda v: v or 1e-8)),
+        "tau or 1e-3": Behind("fedadam", "server", case=numbers(tau=lambda v: v or 1e-3)),
+        "beta at most 0.99": Behind("fedavgm", "server", case=numbers(beta=lambda v: min(v, 0.99))),
+        "a small rho is 0.9": Behind("momentum", "client", case=numbers(rho=lambda v: v if v >= 0.2 else 0.9)),
+        "clips at 1000": Behind("sgd", "client", event=each(lambda a: np.clip(a, -1e3, 1e3))),
+        "drops what is below 1e-5": Behind("fedavg", "server", event=each(lambda a: np.where(abs(a) < 1e-5, 0, a))),
+        "examples in eight bits": Behind("fedavg", "server", event=overflow(8)),
+        "examples in sixteen bits": Behind("fednova", "server", event=overflow(16)),
+        "at most ten steps of a late client": Behind("cc-fedavg", "trace", event=capped(10)),
+        "at most ten steps of peers": Behind("dsgd", "trace", event=capped(10)),
+        "at most ten steps among neighbours": Behind("afga", "trace", event=capped(10)),
+        "clients by number": Behind(
+            "fedavg",
+            "server",
+            event=lambda k, e: Messages(tuple(m for m in e.messages if m.client < 256) or e.messages),
+        ),
+    },
+    "far-coordinates": {
+        "a name that begins alike": Behind("fedavg", "server", event=first_that_begins),
+        "norms left out": Behind("fedavg", "server", event=lambda k, e: but_for_norms(e)),
+        "a limit of 64 coordinates": Behind("sgd", "client", event=each(within(64))),
+        "a limit of 512 coordinates": Behind("adam", "client", event=each(within(512))),
+        "three axes exchanged": Behind("fedavg", "server", event=each(third_axis)),
+    },
+    "far-rounds": {
+        "memory of a client that expires after ten rounds": Behind("scaffold", "round", take=expired(10, "c_i")),
+        "gradients that expire after forty rounds": Behind("mifa", "round", take=expired(40, "g_i")),
+        "moments that expire after five rounds": Behind("diloco", "round", take=expired(5, "m_i", "v_i")),
+        "a corrected moment counts to a hundred": Behind("diloco", "round", take=counted_to(100)),
+        "nothing moves after ten rounds": Behind(
             "fedavg",
             "round",
-            event=lambda k, e: (
-                replace(e, steps=e.steps[:1], participants=e.participants[:1])
-                if k >= 10 and isinstance(e, Round)
-                else e
-            ),
+            event=lambda k, e: replace(e, steps=e.steps[:1], participants=e.participants[:1]) if k >= 10 else e,
         ),
-    ),
-    "state lost after twelve rounds": ("far-rounds", Behind("fedadam", "server", take=forgotten)),
-    "a late beginning is missed": (
-        "far-rounds",
-        Behind(
+        "state lost after twelve rounds": Behind("fedadam", "server", take=forgotten),
+        "a late beginning is missed": Behind(
             "sm3-ii",
             "client",
             event=lambda k, e: Begin({n: a * 0 for n, a in e.x.items()}) if isinstance(e, Begin) and k > 20 else e,
         ),
-    ),
-    "at most ten steps": ("far-rounds", Behind("fednova", "round", event=capped(10))),
-    "at most ten steps of a late client": ("far-numbers", Behind("cc-fedavg", "trace", event=capped(10))),
-    "at most ten steps of peers": ("far-numbers", Behind("dsgd", "trace", event=capped(10))),
-    "at most ten steps among neighbours": ("far-numbers", Behind("afga", "trace", event=capped(10))),
-    "at most twenty clients": ("far-clients", Behind("fedavg", "server", event=first(20))),
-    "at most twenty clients in a round": ("far-clients", Behind("fedavg", "round", event=first(20))),
-    "scaffold for four": ("far-clients", Behind("scaffold", "round", event=first(4))),
-    "delays of at most four": (
-        "far-rounds",
-        Behind(
+        "at most ten steps": Behind("fednova", "round", event=capped(10)),
+        "delays of at most four": Behind(
             "fedbuff", "trace", event=lambda k, e: replace(e, delay=min(e.delay, 4)) if isinstance(e, Arrival) else e
         ),
-    ),
-    "clients by number": (
-        "far-numbers",
-        Behind(
-            "fedavg",
-            "server",
-            event=lambda k, e: (
-                Messages(tuple(m for m in e.messages if m.client < 256) or e.messages) if isinstance(e, Messages) else e
-            ),
-        ),
-    ),
+    },
+    "far-clients": {
+        "a last group of one": Behind("fedavg", "server", event=lambda k, e: without_last_alone(e)),
+        "numbers of clients modulo 1000": Behind("fedavg", "server", event=lambda k, e: by_short_number(e)),
+        "neighbours that weigh less than a thousandth": Behind("dsgd", "trace", event=neighbours(1e-3)),
+        "at most 32 neighbours": Behind("dsgd", "trace", event=neighbours(most=32)),
+        "at most twenty clients to choose of": Behind("krum", "server", event=first(20)),
+        "W transposed where a neighbour weighs little": Behind("dsgd", "trace", event=lambda k, e: other_way(e, 0.02)),
+        "examples in thirty bits": Behind("fedavg", "server", event=overflow(29)),
+        "at most twenty clients": Behind("fedavg", "server", event=first(20)),
+        "at most twenty clients in a round": Behind("fedavg", "round", event=first(20)),
+        "scaffold for four": Behind("scaffold", "round", event=first(4)),
+    },
 }
+GATES = {name: (law, subject) for law, named in FAR.items() for name, subject in named.items()}
 """The law of large cases that must see each, and the subject."""

@@ -171,7 +171,7 @@ class Losing:
 
 
 def of_the_last_round(now, first, there):
-    """What clients keep, saved only for those of the last round."""
+    """Memory of clients, saved only for those of the last round."""
     out = [i not in there for i in range(len(now.m_i))]
     rows = {n: np.where(np.array(out)[:, None], getattr(first, n), getattr(now, n)) for n in ("m_i", "v_i")}
     t = [0 if lost else k for lost, k in zip(out, now.t, strict=True)]
@@ -179,7 +179,7 @@ def of_the_last_round(now, first, there):
 
 
 def in_order(now, first, order):
-    """What clients keep, saved as a list without the clients' numbers."""
+    """Memory of clients, saved as a list without the clients' numbers."""
     kept = {n: [*getattr(first, n)] for n in ("m_i", "v_i", "t")}
     for n, rows in kept.items():
         rows[: len(order)] = [getattr(now, n)[i] for i in order]
