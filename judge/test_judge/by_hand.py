@@ -26,28 +26,36 @@ def adaptive(
     dtypes: tuple[str, ...] = ("float64",),
     **moves: Move,
 ) -> Any:
-    """A server as FedAdam, FedAMSGrad or FedAvgM: ``p`` are the shares, ``delta`` is the mean."""
+    """A server: ``p`` are the shares, ``delta`` is the mean. Moves may begin or end a round, too."""
     rule: dict[str, Move] = {
         "m": lambda s: s.beta1 * s.m_old + (1 - s.beta1) * s.delta,
-        "v": lambda s: s.beta2 * s.v_old + (1 - s.beta2) * s.delta**2,
+        "v": lambda s: s.beta2 * s.v_old + (1 - s.beta2) * s.square,
         "v_hat": lambda s: np.maximum(s.v_hat_old, s.v),
         "step": lambda s: s.m / (np.sqrt(s.v) + s.tau),
     }
-    if algorithm == "fedavgm":
-        rule = {"v": lambda s: s.beta * s.v_old + s.delta, "step": lambda s: s.v}
-    if algorithm == "fedamsgrad":
-        rule["step"] = lambda s: s.m / np.sqrt(s.v_hat + s.eps)
-    weights = weights or ("examples" if algorithm == "fedavgm" else "uniform")
-    rule = {"p": lambda s: s.n / s.n.sum(), "delta": lambda s: s.p @ s.rows, **rule, **moves}
+    match algorithm:
+        case "fedavg":
+            rule = {"step": lambda s: s.delta}
+        case "fedavgm":
+            rule = {"v": lambda s: s.beta * s.v_old + s.delta, "step": lambda s: s.v}
+        case "fedadagrad":
+            rule["v"] = lambda s: s.v_old + s.square
+        case "fedyogi":
+            rule["v"] = lambda s: s.v_old - (1 - s.beta2) * s.square * np.sign(s.v_old - s.square)
+        case "fedamsgrad":
+            rule["step"] = lambda s: s.m / np.sqrt(s.v_hat + s.eps)
+    weights = weights or ("examples" if algorithm in {"fedavg", "fedavgm"} else "uniform")
+    mean: dict[str, Move] = {"p": lambda s: s.n / s.n.sum(), "delta": lambda s: s.p @ s.rows}
+    rule = {"begin": lambda s: None, **mean, "square": lambda s: s.delta**2, **rule, **moves}
 
     def start(case: Case) -> Any:
         x = flatten(case.x0)
         v = 0 * x + case.hyper.get("v0", 0)
-        s = SimpleNamespace(**case.hyper, x=x, t=0, m=0 * x, v=v, v_hat=0 * x, delta=0 * x)
+        s = SimpleNamespace(**case.hyper, x=x, t=0, m=0 * x, v=v, v_hat=0 * x, delta=0 * x, rule=rule, x0=case.x0)
 
         def step(e: Messages) -> Any:
             s.n = np.array([m.weight if weights == "examples" else 1.0 for m in e.messages], dtype=float)
-            s.rows = np.stack([flatten(m.delta) for m in e.messages])
+            s.rows, s.steps = np.stack([flatten(m.delta) for m in e.messages]), np.array([m.steps for m in e.messages])
             s.t, s.M, s.delta_old, s.m_old, s.v_old, s.v_hat_old = s.t + 1, len(s.n), s.delta, s.m, s.v, s.v_hat
             with np.errstate(all="ignore"):
                 for name, move in rule.items():
@@ -240,7 +248,7 @@ class Late(Clients):
         return {**shown, "x": self.versions[-1].astype(self.dtype)}
 
     def divided(self) -> Array:
-        """The server's step with a full buffer."""
+        """Change that the server makes of a full buffer."""
         groups: dict[int, list[Array]] = {}
         for k, (change, _, begun) in enumerate(self.waits):
             groups.setdefault(begun if "version" in " ".join(self.does) else k, []).append(change)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from test_judge.by_hand import Adam, Admu, Average, Dynamic, Fair, HeavyBall, Late, Nova, Scaffold, subject
 from test_judge.diagnosing import benched, diagnosed, names, offer_of, server, written
-from test_judge.subjects.flawed import ALL, SAID, Flawed
+from test_judge.subjects.flawed import ALL, SAID, flawed
 
 from fedspec.arith import Array
 from fedspec.contract import Answer, Case, ClientMessage, Event, Messages, Offer
@@ -278,11 +278,11 @@ SERVERS = [(algorithm, flaw) for flaw, (where, _) in SAID.items() for algorithm 
 
 @pytest.mark.parametrize("algorithm", ALL)
 def test_servers_without_a_flaw_are_right(algorithm: str) -> None:
-    assert diagnosed(Flawed(algorithm, "")).follows
+    assert diagnosed(flawed(algorithm)).follows
 
 
 @pytest.mark.table(4)
 @pytest.mark.parametrize(("algorithm", "flaw"), SERVERS)
 def test_flaws_of_servers_are_called_by_their_names(algorithm: str, flaw: str) -> None:
-    said = in_words(diagnosed(Flawed(algorithm, flaw)), True)
+    said = in_words(diagnosed(flawed(algorithm, flaw)), True)
     assert re.search(SAID[flaw][1], said), said

@@ -1,207 +1,126 @@
-"""Adaptive servers written down once more, in plain NumPy, with one flaw of a person's at a time."""
+"""Adaptive servers by hand, with one flaw of a person's at a time."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import numpy as np
+from test_judge.by_hand import Move, adaptive
 
-from fedspec.contract import Case, Messages, Offer, SubjectInfo
+from fedspec.arith import Array
 
-READINGS = {
-    "fedavg": "mcmahan-2017",
-    "fedavgm": "hsu-2019",
-    "fedadagrad": "reddi-2021",
-    "fedadam": "reddi-2021",
-    "fedyogi": "reddi-2021",
-    "fedamsgrad": "afga",
+ALL = ("fedavg", "fedavgm", "fedadagrad", "fedadam", "fedyogi", "fedamsgrad")
+ADAPTIVE, DECAYING = ALL[2:], ALL[3:]
+Numbers = Callable[[Any], dict[str, Any]]
+
+
+def each_round(numbers: Numbers) -> Move:
+    """A move that sets numbers."""
+    return lambda s: vars(s).update(numbers(s))
+
+
+def at_first(numbers: Numbers) -> Move:
+    """A move that sets numbers in the first round alone."""
+    return lambda s: vars(s).update(numbers(s) if s.t == 1 else {})
+
+
+def stabiliser(to: Callable[[float], float]) -> Move:
+    return at_first(lambda s: {n: to(getattr(s, n)) for n in ("tau", "eps") if hasattr(s, n)})
+
+
+def again(s: Any) -> None:
+    """The round once more, from where it ended."""
+    first, s.m_old, s.v_old, s.v_hat_old = s.step, s.m, s.v, s.v_hat
+    for name in ("m", "v", "v_hat", "step"):
+        setattr(s, name, s.rule.get(name, lambda s, name=name: getattr(s, name))(s))
+    s.step = first + s.step
+
+
+def last_alike(s: Any, alike: Array) -> Any:
+    last = [int(np.flatnonzero(alike == a)[-1]) for a in {*alike}]
+    return s.n[last] @ s.rows[last] / s.n[last].sum()
+
+
+def by_blocks(s: Any, of: Callable[..., Array], *vectors: Array) -> Array:
+    ends = np.cumsum([np.size(a) for a in s.x0.values()])[:-1]
+    return np.concatenate([of(*parts) for parts in zip(*(np.split(v, ends) for v in vectors), strict=True)])
+
+
+def corrected(s: Any) -> Any:
+    return np.maximum(s.v_hat_old, s.v / (1 - s.beta2**s.t))
+
+
+MOVES: dict[str, dict[str, Move]] = {
+    "begin": {
+        "betas exchanged": at_first(lambda s: {"beta1": s.beta2, "beta2": s.beta1}),
+        "stabiliser squared": stabiliser(lambda v: v**2),
+        "stabiliser dropped": stabiliser(lambda v: 0.0),
+        "stabiliser fixed": stabiliser(lambda v: 1e-8),
+        "rate twice": at_first(lambda s: {"eta": s.eta**2}),
+        "rate ignored": at_first(lambda s: {"eta": 1.0}),
+        "no momentum": at_first(lambda s: {"beta1": 0.0}),
+        "v0 ignored": at_first(lambda s: {"v_old": 0 * s.v_old}),
+        "forgets all": each_round(lambda s: {"m_old": 0, "v_old": getattr(s, "v0", 0) + 0 * s.x, "v_hat_old": 0}),
+        "forgets m": each_round(lambda s: {"v_old" if hasattr(s, "beta") else "m_old": 0 * s.x}),
+        "m begins at -v_0": at_first(lambda s: {"m_old": -s.v_old}),
+        "v_hat begins at 1": at_first(lambda s: {"v_hat_old": s.v_hat_old + 1}),
+    },
+    "delta": {
+        "uphill": lambda s: -s.p @ s.rows,
+        "last client": lambda s: s.rows[-1],
+        "first client": lambda s: s.rows[0],
+        "unweighted": lambda s: s.rows.mean(axis=0),
+        "by steps": lambda s: s.steps @ s.rows / s.steps.sum(),
+        "sum": lambda s: s.p @ s.rows * s.M,
+        "not normalised": lambda s: s.n @ s.rows,
+        "once more over n": lambda s: s.p @ s.rows / s.M,
+        "per step": lambda s: s.p @ (s.rows / s.steps[:, None]),
+        "one too many": lambda s: s.n @ s.rows / (s.n.sum() + 1),
+        "clipped": lambda s: s.p @ np.clip(s.rows, -0.3, 0.3),
+        "decayed": lambda s: s.p @ s.rows - 0.003 * s.x,
+        "models by percents": lambda s: np.round(100 * s.p) / 100 @ (s.x + s.rows) - s.x,
+        "models by bytes": lambda s: np.floor(256 * s.p) / 256 @ (s.x + s.rows) - s.x,
+        "models by FedNova's shares": lambda s: (s.p @ s.steps) * s.p / s.steps @ (s.x + s.rows) - s.x,
+        "the old model once": lambda s: (sum(s.x + s.rows) - s.x) / s.M,
+        "the last of equal steps": lambda s: last_alike(s, s.steps),
+        "the last of one size": lambda s: last_alike(s, s.n),
+    },
+    "square": {
+        "mean of squares": lambda s: (s.rows**2).mean(axis=0),
+        "mean of squares, undamped": lambda s: (s.rows**2).mean(axis=0),
+    },
+    "m": {
+        "m begins at -Delta": lambda s: s.beta1 * (s.m_old if s.t > 1 else -s.delta) + (1 - s.beta1) * s.delta,
+        "mean of squares, undamped": lambda s: s.beta1 * s.m_old + s.delta,
+        "divided first": lambda s: s.beta1 * s.m_old + (1 - s.beta1) * s.delta / (np.sqrt(s.rule["v"](s)) + s.tau),
+    },
+    "v": {
+        "squares one by one": lambda s: reduce(lambda v, g: s.beta2 * v + (1 - s.beta2) * g**2, s.rows, s.v_old),
+    },
+    "v_hat": {
+        "corrected maximum": corrected,
+        "one number a block": lambda s: np.maximum(s.v_hat_old, by_blocks(s, lambda a: 0 * a + a.max(), s.v)),
+        "the longer vector": lambda s: by_blocks(s, lambda *of: max(of, key=np.linalg.norm), s.v_hat_old, s.v),
+        "corrected v": corrected,
+    },
+    "step": {
+        "corrected maximum": lambda s: s.m / (1 - s.beta1**s.t) / np.sqrt(s.v_hat + s.eps),
+        "divided first": lambda s: s.m,
+    },
+    "end": {
+        "first round lost": at_first(lambda s: {"step": 0 * s.x, "m": s.m_old, "v": s.v_old, "v_hat": s.v_hat_old}),
+        "first round only moves the state": at_first(lambda s: {"step": 0 * s.x}),
+        "late": each_round(lambda s: {"step": getattr(s, "late", 0 * s.x), "late": s.step}),
+        "every round twice": again,
+        "halved": each_round(lambda s: {"step": s.step / 2}),
+        "over the round": each_round(lambda s: {"step": s.step / s.t}),
+        "weight decay": each_round(lambda s: {"step": s.step - s.x / 128 / s.eta}),
+        "float32": each_round(lambda s: {"x": (s.x + s.eta * s.step).astype("float32").astype(float), "step": 0 * s.x}),
+    },
 }
-
-ADAPTIVE = ("fedadagrad", "fedadam", "fedyogi", "fedamsgrad")
-DECAYING = ("fedadam", "fedyogi", "fedamsgrad")
-ALL = tuple(READINGS)
-
-
-class Session:
-    """Server with one flaw."""
-
-    def __init__(self, algorithm: str, flaw: str, case: Case) -> None:
-        self.algorithm, self.flaw, self.like = algorithm, flaw, case.x0
-        self.weights = case.options["weights"]
-        self.h = dict(case.hyper)
-        self.x = self.flat(case.x0)
-        self.m = np.zeros_like(self.x)
-        self.v_hat = np.zeros_like(self.x)
-        self.v = np.full_like(self.x, self.h.get("v0", 0.0))
-        self.start = self.v.copy()
-        self.t = 0
-        self.spoil_numbers()
-
-    def flat(self, blocks: Any) -> Any:
-        return np.concatenate([np.ravel(blocks[n]) for n in self.like]).astype(float)
-
-    def by_blocks(self, of: Any, *vectors: Any) -> Any:
-        ends = np.cumsum([np.size(a) for a in self.like.values()])[:-1]
-        return np.concatenate([of(*parts) for parts in zip(*(np.split(v, ends) for v in vectors), strict=True)])
-
-    def spoil_numbers(self) -> None:
-        h, f = self.h, self.flaw
-        below = "tau" if "tau" in h else "eps"
-        if f == "betas exchanged":
-            h["beta1"], h["beta2"] = h["beta2"], h["beta1"]
-        elif f == "stabiliser squared":
-            h[below] **= 2
-        elif f == "stabiliser dropped":
-            h[below] = 0.0
-        elif f == "stabiliser fixed":
-            h[below] = 1e-8
-        elif f == "rate twice":
-            h["eta"] **= 2
-        elif f == "rate ignored":
-            h["eta"] = 1.0
-        elif f == "no momentum":
-            h["beta1"] = 0.0
-        elif f == "v0 ignored":
-            self.v[:] = 0
-        elif f == "m begins at -v_0":
-            self.m = -self.v
-        elif f == "v_hat begins at 1":
-            self.v_hat = self.v_hat + 1
-
-    def mean(self, event: Messages) -> Any:
-        sent = list(event.messages)
-        deltas = np.stack([self.flat(m.delta) for m in sent])
-        n = np.array([float(m.weight) if self.weights == "examples" else 1.0 for m in sent])
-        steps, p = np.array([float(m.steps) for m in sent]), n / n.sum()
-        self.sent = deltas
-        match self.flaw:
-            case "last client":
-                return deltas[-1]
-            case "first client":
-                return deltas[0]
-            case "uphill":
-                deltas = -deltas
-            case "sum":
-                return n @ deltas / n.sum() * len(sent)
-            case "unweighted":
-                n = np.ones_like(n)
-            case "by steps":
-                n = steps
-            case "once more over n":
-                deltas = deltas / len(sent)
-            case "not normalised":
-                return n @ deltas
-            case "per step":
-                deltas = deltas / steps[:, None]
-            case "one too many":
-                return n @ deltas / (n.sum() + 1)
-            case "clipped":
-                deltas = np.clip(deltas, -0.3, 0.3)
-            case "decayed":
-                return n @ deltas / n.sum() - 0.003 * self.x
-            case "models by percents":
-                return np.round(100 * p) / 100 @ (self.x + deltas) - self.x
-            case "models by bytes":
-                return np.floor(256 * p) / 256 @ (self.x + deltas) - self.x
-            case "models by FedNova's shares":
-                return (p @ steps) * p / steps @ (self.x + deltas) - self.x
-            case "the old model once":
-                return (sum(self.x + deltas) - self.x) / len(sent)
-            case "the last of equal steps" | "the last of one size":
-                alike = n if self.flaw == "the last of one size" else steps
-                last = [int(np.flatnonzero(alike == a)[-1]) for a in {*alike}]
-                n, deltas = n[last], deltas[last]
-        return n @ deltas / n.sum()
-
-    def moved(self, delta: Any) -> Any:
-        h = self.h
-        if self.algorithm == "fedavg":
-            return h["eta"] * delta
-        if self.algorithm == "fedavgm":
-            self.m = h["beta"] * self.m + delta
-            return h["eta"] * self.m
-        if self.flaw == "m begins at -Delta" and self.t == 0:
-            self.m = -delta
-        square = (self.sent**2).mean(axis=0) if "squares" in self.flaw else delta**2
-        comes = delta
-        if self.flaw == "divided first":
-            comes = delta / (np.sqrt(h["beta2"] * self.v + (1 - h["beta2"]) * square) + h["tau"])
-        self.m = h["beta1"] * self.m + (1 - h["beta1"]) * comes
-        if "undamped" in self.flaw:
-            self.m = self.m + h["beta1"] * delta
-        if self.algorithm == "fedadagrad":
-            self.v = self.v + square
-        elif self.algorithm == "fedyogi":
-            self.v = self.v - (1 - h["beta2"]) * square * np.sign(self.v - square)
-        else:
-            for g_squared in self.sent**2 if self.flaw == "squares one by one" else [square]:
-                self.v = h["beta2"] * self.v + (1 - h["beta2"]) * g_squared
-        if self.flaw == "divided first":
-            return h["eta"] * self.m
-        if self.algorithm == "fedamsgrad":
-            m, v, t = self.m, self.v, self.t + 1
-            if self.flaw == "corrected maximum":
-                m = m / (1 - h["beta1"] ** t)
-            if "corrected" in self.flaw:
-                v = v / (1 - h["beta2"] ** t)
-            if self.flaw == "one number a block":
-                v = self.by_blocks(lambda a: 0 * a + a.max(), v)
-            larger = np.maximum(self.v_hat, v)
-            if self.flaw == "the longer vector":
-                larger = self.by_blocks(lambda *of: max(of, key=np.linalg.norm), self.v_hat, v)
-            self.v_hat = larger
-            # Without its stabiliser it divides zero by zero where nothing ever changed.
-            with np.errstate(invalid="ignore"):
-                return h["eta"] * m / np.sqrt(self.v_hat + h["eps"])
-        return h["eta"] * self.m / (np.sqrt(self.v) + h["tau"])
-
-    def step(self, event: Messages) -> dict[str, Any]:
-        before = self.x
-        if self.flaw == "first round lost" and self.t == 0:
-            self.t = 1
-            return self.shown(self.x)
-        if self.flaw == "forgets all":
-            self.m, self.v, self.v_hat = self.m * 0, self.start.copy(), self.v_hat * 0
-        if self.flaw == "forgets m":
-            self.m = self.m * 0
-        moved = self.moved(self.mean(event))
-        if self.flaw == "every round twice":
-            self.x = self.x + moved
-            moved = self.moved(self.mean(event))
-        if self.flaw == "halved":
-            moved = moved / 2
-        if self.flaw == "over the round":
-            moved = moved / (self.t + 1)
-        if self.flaw == "weight decay":
-            moved = moved - self.x / 128
-        self.t += 1
-        self.x = self.x + moved
-        if self.flaw == "first round only moves the state" and self.t == 1:
-            self.x = before
-        if self.flaw == "float32":
-            self.x = self.x.astype("float32").astype(float)
-        return self.shown(before if self.flaw == "late" else self.x)
-
-    def shown(self, x: Any) -> dict[str, Any]:
-        return {"x": x.copy()}
-
-
-@dataclass(frozen=True)
-class Flawed:
-    """A server with a flaw, as a subject."""
-
-    algorithm: str
-    flaw: str
-    info: SubjectInfo = field(init=False)
-
-    def __post_init__(self) -> None:
-        offer = Offer(self.algorithm, "server", READINGS[self.algorithm], dtypes=("float64",))
-        object.__setattr__(self, "info", SubjectInfo("flawed", "1", (offer,)))
-
-    def start(self, case: Case) -> Session:
-        return Session(self.algorithm, self.flaw, case)
-
+"""Moves of each flaw, by what they take the place of."""
 
 SAID: dict[str, tuple[tuple[str, ...], str]] = {
     "uphill": (ALL, "wrong sign|uphill|wrong way"),
@@ -266,3 +185,8 @@ a server.
 
 For example, AdaGrad's v is never below tau^2, so that max(sqrt(v), tau) has no tau; FedAvg taken twice is doubled.
 """
+
+
+def flawed(algorithm: str, flaw: str = "") -> Any:
+    """A server with a flaw, as a subject."""
+    return adaptive(algorithm, **{name: moves[flaw] for name, moves in MOVES.items() if flaw in moves})
