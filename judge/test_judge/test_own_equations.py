@@ -99,10 +99,7 @@ MISTAKES: dict[str, tuple[Any, str]] = {
         adaptive(ADAM, v=lambda s: s.beta2 * s.v_old + (1 - s.beta2) * s.delta * s.delta_old),
         "v = beta2 v + (1 - beta2) Delta Delta_old",
     ),
-    "a power of the decay": (
-        adaptive("fedavgm", v=lambda s: s.beta**s.t * s.v_old + s.delta),
-        "v = beta^t v + Delta",
-    ),
+    "a power of the decay": (adaptive("fedavgm", v=lambda s: s.beta**s.t * s.v_old + s.delta), "v = beta^t v + Delta"),
     "the variance": (
         adaptive(ADAM, step=lambda s: s.m / (sqrt(np.maximum(s.v - s.m**2, 0)) + s.tau)),
         "x = x + eta m / (sqrt(max(0, v - m^2)) + tau)",

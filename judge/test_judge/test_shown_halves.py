@@ -117,14 +117,8 @@ EXAMPLES = {"weights": "examples"}
     ("it", "words"),
     [
         (written(Claim("adamw", "client"), adamw), "wd is 0 in blocks with fewer than two axes"),
-        (
-            written(Claim("fedmom", "server", "", EXAMPLES), of_blocks),
-            "beta is 0 in blocks with fewer than two axes",
-        ),
-        (
-            written(Claim("fedadagrad", "server", "", EXAMPLES), of_blocks),
-            "v = v + (sum of (Delta^2) over the block)",
-        ),
+        (written(Claim("fedmom", "server", "", EXAMPLES), of_blocks), "beta is 0 in blocks with fewer than two axes"),
+        (written(Claim("fedadagrad", "server", "", EXAMPLES), of_blocks), "v = v + (sum of (Delta^2) over the block)"),
     ],
 )
 def test_what_blocks_have_of_their_own_is_named(it: Any, words: str) -> None:

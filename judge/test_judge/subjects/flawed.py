@@ -96,9 +96,7 @@ MOVES: dict[str, dict[str, Move]] = {
         "mean of squares, undamped": lambda s: s.beta1 * s.m_old + s.delta,
         "divided first": lambda s: s.beta1 * s.m_old + (1 - s.beta1) * s.delta / (np.sqrt(s.rule["v"](s)) + s.tau),
     },
-    "v": {
-        "squares one by one": lambda s: reduce(lambda v, g: s.beta2 * v + (1 - s.beta2) * g**2, s.rows, s.v_old),
-    },
+    "v": {"squares one by one": lambda s: reduce(lambda v, g: s.beta2 * v + (1 - s.beta2) * g**2, s.rows, s.v_old)},
     "v_hat": {
         "corrected maximum": corrected,
         "one number a block": lambda s: np.maximum(s.v_hat_old, by_blocks(s, lambda a: 0 * a + a.max(), s.v)),
