@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from functools import wraps
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,19 +18,16 @@ from fedspec.reference import SUBJECT
 from fedspec_suite.mutants import started
 
 
-@dataclass(frozen=True)
-class ByBlocks:
+def by_blocks(path: str) -> Any:
     """The specification with a function that is applied to each block of the model by itself."""
+    module, _, name = path.rpartition(".")
+    function = getattr(import_module(module), name)
 
-    function: str
-    info = SUBJECT.info
-
-    def start(self, case: Case) -> Session:
-        """Begin a session in which the function sees one block at a time."""
-        module, _, name = self.function.rpartition(".")
-        function = getattr(import_module(module), name)
+    def start(case: Case) -> Session:
         by_itself = _by_itself(function, layers(shapes(case.x0)))
         return started(case, {function: lambda names: by_itself})
+
+    return SimpleNamespace(info=SUBJECT.info, start=start)
 
 
 def _by_itself(function: Callable[..., Any], blocks: tuple[slice, ...]) -> Callable[..., Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 import io
 import json
 import os
@@ -107,6 +108,15 @@ def python(*words: str, env: Mapping[str, str] | None = None, **more: Any) -> su
     """Python with these words, in a process of its own that may fail; it has this environment, and more if given."""
     told = {**os.environ, **(env or {})}
     return subprocess.run([sys.executable, *words], env=told, capture_output=True, text=True, check=False, **more)
+
+
+def module_at(path: Path) -> Any:
+    """The module of a file, under the file's name."""
+    found = importlib.util.spec_from_file_location(path.stem, path)
+    assert found and found.loader
+    it = importlib.util.module_from_spec(found)
+    found.loader.exec_module(it)
+    return it
 
 
 def inside(*arguments: str, cases: int = FEW) -> Ran:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
 import re
@@ -18,7 +17,7 @@ from typing import Any
 
 import pytest
 from test_judge.results import asked, result
-from test_judge.support import ROOT, inside
+from test_judge.support import ROOT, inside, module_at
 
 from fedspec import reference, with_buffers
 from fedspec.contract import LEVELS, Case, Session, Subject
@@ -31,11 +30,7 @@ from fedspec_suite.subjects import environments
 
 pytestmark = pytest.mark.table(10)
 
-found = importlib.util.spec_from_file_location("conformance", ROOT / "scripts" / "conformance.py")
-assert found and found.loader
-conformance = importlib.util.module_from_spec(found)
-found.loader.exec_module(conformance)
-
+conformance = module_at(ROOT / "scripts" / "conformance.py")
 ROWS = conformance.stored()
 BAD = [row for row in ROWS if not row["verdict"].startswith("conforms")]
 ANSWERED = [row for row in BAD if row["verdict"] != "error"]

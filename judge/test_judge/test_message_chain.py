@@ -140,33 +140,29 @@ def shared_out(c: float) -> OfBlocks:
 class Server:
     """FedAvg by hand: changes pass ``routes``, their weighed ones, sums and mean the routes of those names."""
 
-    def __init__(self, messages: tuple[str, ...], *routes: OfBlocks, **more: Any) -> None:
-        dtypes = more.pop("dtypes", ("float64", "float32"))
+    weighed = summed = mean = staticmethod(np.asarray)
+    masks, lost, model = 0, 0, None
+
+    def __init__(
+        self, messages: tuple[str, ...], *routes: OfBlocks, dtypes: Any = ("float64", "float32"), **more: Any
+    ) -> None:
         claim = Claim("fedavg", "server", options={"weights": "examples"}, messages=messages, dtypes=dtypes)
         self.info, self.routes = Info("mine", "1", (claim,)), routes
-        self.more = {
-            "weighed": np.asarray,
-            "summed": np.asarray,
-            "mean": np.asarray,
-            "masks": 0,
-            "lost": 0,
-            "model": None,
-            **more,
-        }
+        vars(self).update(more)
 
     def start(self, case: Case) -> Any:
         return SimpleNamespace(step=partial(self.step, case, {n: np.asarray(a) for n, a in case.x0.items()}))
 
     def step(self, case: Case, held: Blocks, event: Messages) -> dict[str, Any]:
         sent = [reduce(lambda d, f: f(d), self.routes, dict(m.delta)) for m in event.messages]
-        if self.more["model"]:
-            sent = [{n: self.more["model"](x + d[n]) - x for n, x in held.items()} for d in sent]
+        if self.model:
+            sent = [{n: self.model(x + d[n]) - x for n, x in held.items()} for d in sent]
         p = np.array([m.weight for m in event.messages]) / sum(m.weight for m in event.messages)
         for n, x in held.items():
-            rows = [self.more["weighed"]((w * d[n]).astype(case.dtype)) for w, d in zip(p, sent, strict=True)]
-            if self.more["masks"]:
-                hide(rows, self.more["masks"], self.more["lost"])
-            total = self.more["mean"](reduce(lambda s, row: self.more["summed"](s + row), rows, 0 * rows[0]))
+            rows = [self.weighed((w * d[n]).astype(case.dtype)) for w, d in zip(p, sent, strict=True)]
+            if self.masks:
+                hide(rows, self.masks, self.lost)
+            total = self.mean(reduce(lambda s, row: self.summed(s + row), rows, 0 * rows[0]))
             held[n] = np.asarray(x + case.hyper["eta"] * total).astype(case.dtype)
         return {"x": dict(held)}
 
@@ -196,10 +192,6 @@ class Sized(Server):
 
 class Feedback(Server):
     """A server whose senders add what rounding took from a client's change, or from any change, to a later one."""
-
-    def __init__(self, own: bool) -> None:
-        super().__init__(("fixed 10",))
-        self.own = own
 
     def start(self, case: Case) -> Any:
         return SimpleNamespace(step=partial(self.fed_back, super().start(case).step, {}))
@@ -313,8 +305,11 @@ def test_no_precision_hides_another_rounding_or_mean(word: str, other: str) -> N
         (Server(BF16, model=bfloat16), "each client's model is rounded to bfloat16, not its change"),
         (Narrow(("float16",)), "the weights, products and sums of the mean are rounded to float16, too"),
         (Sized(BF16), "messages are rounded to bfloat16 after they are multiplied by n_i, not before"),
-        (Feedback(True), "what rounding takes from a client's change is added to its next change"),
-        (Feedback(False), "what rounding takes from a change is added to the next message, of whatever client"),
+        (Feedback(("fixed 10",), own=True), "what rounding takes from a client's change is added to its next change"),
+        (
+            Feedback(("fixed 10",), own=False),
+            "what rounding takes from a change is added to the next message, of whatever client",
+        ),
         (Server(CLIPPED, shortened(0.5)), "messages are not rounded to bfloat16"),
         (Server(CLIPPED, each(bfloat16)), "messages are not passed through clip-norm 0.5"),
         (Server(CLIPPED, each(bfloat16), shortened(0.5)), "passed through clip-norm 0.5 after they are rounded"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from test_judge.support import ROOT, module_at
 
 from fedspec.contract import Case, ClientMessage, Messages
 from fedspec.errors import ContractError
 from fedspec_suite.subjects import workers
 from fedspec_suite.subjects.outer import Make, Model, Outer, Rounds, offer, sgd
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -128,10 +127,7 @@ def test_a_session_takes_rounds_at_the_server_alone() -> None:
 @pytest.fixture
 def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The module of the examples, and a clone with two commits: ``theirs/a.py`` says 1, then 2."""
-    found = importlib.util.spec_from_file_location("source", ROOT / "examples" / "diloco" / "source.py")
-    assert found and found.loader
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
+    module = module_at(ROOT / "examples" / "diloco" / "source.py")
 
     def git(*arguments: str) -> str:
         who = ["-c", "user.name=nobody", "-c", "user.email=nobody@example.org"]

@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import json
 import math
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import jsonschema
 import numpy as np
 import pytest
+from test_judge.support import ROOT, module_at
 
 from fedspec.errors import ContractError, FedspecError
 from fedspec.schema import DEEPEST, check, check_message
 from fedspec.serve import serve
 from fedspec.wire import decode_array, decode_event, decode_info, decode_reply, decode_request, encode
 
-SCRIPT = Path(__file__).resolve().parents[2] / "scripts/fuzz_wire.py"
+SCRIPT = ROOT / "scripts/fuzz_wire.py"
+FUZZ = module_at(SCRIPT)
 COUNT = 500
-
-
-def script() -> Any:
-    found = importlib.util.spec_from_file_location("fuzz_wire", SCRIPT)
-    assert found is not None and found.loader is not None
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
-    return module
-
-
-FUZZ = script()
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_judge.by_blocks import ByBlocks
+from test_judge.by_blocks import by_blocks
 from test_judge.diagnosing import diagnosed, names, offer_of, setting_at, unguarded, written
 
 from fedspec.catalogue import CATALOGUE
@@ -131,7 +131,7 @@ def test_outside_a_candidate_nothing_is_bounded() -> None:
 )
 def test_a_function_that_sees_a_block_at_a_time_is_named(function: str, algorithm: str, level: str, words: str) -> None:
     offer = offer_of(algorithm, level, dtypes=("float64",))
-    found = diagnosed(written(offer, ByBlocks(f"fedspec.{function}").start), further=False)
+    found = diagnosed(written(offer, by_blocks(f"fedspec.{function}").start), further=False)
     assert names(found)[0].startswith(words)
 
 

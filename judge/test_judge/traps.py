@@ -13,12 +13,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-from test_judge.by_blocks import ByBlocks
+from test_judge.by_blocks import by_blocks
 
 from fedspec.catalogue import CATALOGUE, Algorithm
-from fedspec.contract import LEVELS, Case, Level, Offer, Session, Subject
+from fedspec.contract import LEVELS, Level, Offer, Subject
 from fedspec.reference import SUBJECT
 from fedspec_suite.judge.runner import PROFILES, run_law
 from fedspec_suite.laws import LAWS, Law, far, follows_rule
@@ -163,9 +164,14 @@ def _subjects(row: str, answer: Answer) -> Iterator[tuple[str, Subject, Mutant |
     for mutant in edits_of(row, answer):
         yield mutant.id, Mutated(mutant), mutant
     if answer.reading:
-        yield "another reading", Otherwise(_options(CATALOGUE[row], answer.reading)), None
+        yield "another reading", _otherwise(_options(CATALOGUE[row], answer.reading)), None
     if answer.blocks:
-        yield f"{answer.blocks} block by block", ByBlocks(answer.blocks), None
+        yield f"{answer.blocks} block by block", by_blocks(answer.blocks), None
+
+
+def _otherwise(options: Mapping[str, str]) -> Any:
+    start = lambda case: SUBJECT.start(replace(case, options={**case.options, **options}))  # noqa: E731
+    return SimpleNamespace(info=SUBJECT.info, start=start)
 
 
 def _claimed(row: str, answer: Answer, mutant: Mutant | None) -> list[Offer]:
@@ -190,18 +196,6 @@ def _options(row: Algorithm, said: Mapping[str, str]) -> Mapping[str, str]:
 def _says(setting: Setting, options: Mapping[str, str]) -> bool:
     """True if the setting has another option than claimed."""
     return any(setting.options.get(n) != v for n, v in options.items())
-
-
-@dataclass(frozen=True)
-class Otherwise:
-    """The specification in another reading than the claimed one."""
-
-    options: Mapping[str, str]
-    info = SUBJECT.info
-
-    def start(self, case: Case) -> Session:
-        """Begin a session of the other reading."""
-        return SUBJECT.start(replace(case, options={**case.options, **self.options}))
 
 
 def pairs() -> list[tuple[str, str]]:

@@ -51,18 +51,25 @@ class Skipping(Server):
             super().take(good)
 
 
-class Keeping(Server):
-    """Sets a change that isn't right to zero, and divides by all weights."""
+def taking(of):
+    """A server that makes another row of a change, its weight, and whether its message is right."""
+    take = lambda self, rows: Server.take(self, [of(*row) for row in rows])  # noqa: E731
+    return type("Taking", (Server,), {"take": take})
 
-    def take(self, rows):
-        super().take([(d if right else np.zeros_like(d), w, right) for d, w, right in rows])
+
+def changing(of):
+    """A server that makes another change of a message's."""
+    return type("Changing", (Server,), {"change": lambda self, m: of(Server.change(self, m))})
 
 
-class Ones(Server):
-    """Counts a weight that is none as 1."""
-
-    def take(self, rows):
-        super().take([(d, w if right else 1, right) for d, w, right in rows])
+# A change that isn't right is set to zero, and all weights are divided by; a weight that is none counts as 1; a change
+# that isn't right counts half.
+Keeping = taking(lambda d, w, right: (d if right else np.zeros_like(d), w, right))
+Ones = taking(lambda d, w, right: (d, w if right else 1, right))
+Halving = taking(lambda d, w, right: (np.nan_to_num(d) * (1 if right else 0.5), w, right))
+# 1 stands in the place of NaN, which is no treatment that can be declared; or 0 in that of all that isn't finite.
+Clipping = changing(lambda d: np.nan_to_num(d, nan=1.0))
+Zeroing = changing(lambda d: np.nan_to_num(d, posinf=0.0, neginf=0.0))
 
 
 class Strict(Server):
@@ -81,20 +88,6 @@ class Late(Server):
         if not np.isfinite(self.x).all():
             raise FloatingPointError("the model is not finite")
         super().take(rows)
-
-
-class Clipping(Server):
-    """Puts 1 in the place of NaN, which is no treatment that can be declared."""
-
-    def change(self, m):
-        return np.nan_to_num(super().change(m), nan=1.0)
-
-
-class Zeroing(Server):
-    """Puts 0 in the place of each number that isn't finite."""
-
-    def change(self, m):
-        return np.nan_to_num(super().change(m), posinf=0.0, neginf=0.0)
 
 
 class Dropping(Server):
@@ -137,13 +130,6 @@ class Slowing(Skipping):
         super().take(rows)
         self.x = before + (0.5 if slow else 1) * (self.x - before)
         self.slow = any(np.isinf(d).any() for d, *_ in rows)
-
-
-class Halving(Server):
-    """Counts a change that isn't right half."""
-
-    def take(self, rows):
-        super().take([(np.nan_to_num(d) * (1 if right else 0.5), w, right) for d, w, right in rows])
 
 
 class Masked(Server):
