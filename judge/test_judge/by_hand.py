@@ -63,7 +63,7 @@ def adaptive(
             s.x = (s.x + s.eta * s.step).astype(case.dtype)
             return {"x": s.x, **{n: getattr(s, n) for n in shows}}
 
-        return SimpleNamespace(step=step)
+        return SimpleNamespace(step=step, state=s)
 
     options = {"weights": weights}
     return written(offer_of(algorithm, "server", reading, dtypes=dtypes, intermediates=shows, options=options), start)

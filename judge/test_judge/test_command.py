@@ -237,8 +237,10 @@ def test_another_seed_draws_other_cases() -> None:
         (py("right:fedavg"), "--law", "follows-x", "--seed", "3", "--limit", "7.5"),
         (py("wrong:from_momentum"), "--law", "follows-*"),
         (standalone(), "--law", "r*"),
+        (py("interfaces:both"), "--law", "follows-x"),
     ],
 )
+@pytest.mark.table(2)
 def test_the_printed_command_gives_its_line_again(arguments: tuple[str, ...]) -> None:
     for row in check(*arguments).rows:
         program, *again = shlex.split(row["command"])

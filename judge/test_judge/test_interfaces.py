@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 
 import pytest
 from test_judge.support import check, fedspec, inside, py
@@ -41,14 +40,6 @@ def test_a_pattern_may_name_the_variant(pattern: str, found: list[str]) -> None:
 
 def test_a_pattern_of_no_variant_is_refused_with_those_that_there_are() -> None:
     check(py("interfaces:both"), "--only", "newer:fedavg").refused("newer:fedavg", "old:fedavg/server/", "VARIANT")
-
-
-def test_the_command_of_a_line_judges_that_line_alone() -> None:
-    rows = check(py("interfaces:both"), *LAW).rows
-    for row in rows:
-        words = shlex.split(row["command"])[1:]
-        (again,) = fedspec(*words, "--json", "--jobs", "1").rows
-        assert (again["id"], again["verdict"]) == (row["id"], row["verdict"])
 
 
 def test_the_table_has_a_heading_for_each_and_says_how_to_select() -> None:

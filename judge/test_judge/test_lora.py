@@ -96,12 +96,7 @@ def test_a_mistake_is_far_from_a_rounding() -> None:
             one, other = (judging.answer(f, claim, s) for f in (following(claim), following(claim, spoilt(m))))
             if one is None or other is None:
                 continue
-            apart = [
-                abs(float(x - y))
-                for X, Y in zip(one, other, strict=True)
-                for u, v in zip(X, Y, strict=True)
-                for x, y in zip(u, v, strict=True)
-            ]
+            apart = [abs(float(a)) for X, Y in zip(one, other, strict=True) for a in np.subtract(X, Y).ravel()]
             least = min([least, *(a for a in apart if a)])
     assert least > 10 * judging.APART
 

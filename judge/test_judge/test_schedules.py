@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from test_judge.by_hand import Clients, subject
+from test_judge.by_hand import Clients, adaptive, subject
 from test_judge.diagnosing import named, written
 from torch.optim import lr_scheduler as lr
 
 from fedspec.client.sgd import sgd
-from fedspec.contract import Begin, Case, Gradient, Messages, Offer
+from fedspec.contract import Begin, Case, Gradient, Offer
 from fedspec.errors import ContractError, ParameterError
 from fedspec.reference import SUBJECT
 from fedspec.schedules import schedule_of
@@ -72,32 +72,34 @@ def test_a_cosine_stays_at_its_floor() -> None:
     assert [0.5 * factor(t) for t in range(50)] == pytest.approx([rates[min(t, 20)] for t in range(50)], rel=1e-12)
 
 
-class Session:
-    """FedAvgM whose rate is a list made by torch, in NumPy; ``rate`` gives it the rate of round t."""
+def server(
+    said: str,
+    rate: Rate = lambda rates, t: rates[t],
+    rounds: int = 60,
+    kept: tuple[str, ...] = (),
+    more: int = 0,
+    **moves: Any,
+) -> Any:
+    """FedAvgM whose rate is a list made by torch; ``rate`` gives it the rate of round t. If it's saved, it is so with
+    what is kept, and with so many more rounds."""
+    offer = Offer("fedavgm", "server", options={"weights": "examples"}, schedules={"eta": said}, resumes=bool(kept))
 
-    rounds = 60
+    def begin(s: Any) -> None:
+        s.rates = getattr(s, "rates", None) or torch_rates(SCHEDULERS[said], rounds, s.eta)
+        s.eta = rate(s.rates, s.t - 1)
 
-    def __init__(self, case: Case, said: str, rate: Rate, **more: Any) -> None:
-        self.x, self.h, self.t = {n: a.copy() for n, a in case.x0.items()}, case.hyper, 0
-        self.m, self.rate, self.moves = {n: np.zeros_like(a) for n, a in case.x0.items()}, rate, lambda new, old: new
-        self.rates = torch_rates(SCHEDULERS[said], self.rounds, case.hyper["eta"])
-        vars(self).update(more)
+    def start(case: Case) -> Any:
+        session = adaptive("fedavgm", **{"delta": mean, "begin": begin, **moves}).start(case)
+        s = session.state
+        session.save = lambda: pickle.dumps({n: getattr(s, n) + more * (n == "t") for n in kept})
+        session.restore = lambda saved: vars(s).update(pickle.loads(saved))
+        return session
 
-    def step(self, event: Messages) -> dict[str, Any]:
-        n = sum(m.weight for m in event.messages)
-        eta, old = self.rate(self.rates, self.t), dict(self.m)
-        for name in self.x:
-            change = sum(m.weight / n * m.delta[name] for m in event.messages) if n else 0 * self.x[name]
-            self.m[name] = self.h["beta"] * self.m[name] + change
-            moved = self.moves(self.m[name], old[name])
-            self.x[name] = (self.x[name] + eta * moved).astype(self.x[name].dtype)
-        self.t += 1
-        return {"x": self.x}
+    return written(offer, start)
 
 
-def server(said: str, rate: Rate = lambda rates, t: rates[t], of: type[Session] = Session, **more: Any) -> Any:
-    offer = Offer("fedavgm", "server", options={"weights": "examples"}, schedules={"eta": said}, resumes=of is Resumed)
-    return written(offer, lambda case: of(case, said, rate, **more))
+def mean(s: Any) -> Any:
+    return s.p @ s.rows if s.n.any() else 0 * s.x
 
 
 def judged(subject: Any, law: str = "*") -> Any:
@@ -147,20 +149,9 @@ def test_another_schedule_gets_a_name(words: str) -> None:
     assert words in judged(server(*MISTAKES[words])).nearest
 
 
-class Counting(Session):
-    """Moves its schedule once for each message."""
-
-    rounds = 400
-
-    def step(self, event: Messages) -> dict[str, Any]:
-        answer = super().step(event)
-        self.t += len(event.messages) - 1
-        return answer
-
-
 @pytest.mark.slow
 def test_a_schedule_that_counts_messages_gets_a_name() -> None:
-    result = judged(server(UNCLAMPED, of=Counting))
+    result = judged(server(UNCLAMPED, rounds=400, end=lambda s: vars(s).update(t=s.t + s.M - 1)))
     assert "the schedule of eta moves once a message, not once a round" in result.nearest, result.nearest
 
 
@@ -168,57 +159,35 @@ def test_a_schedule_that_counts_messages_gets_a_name() -> None:
 @pytest.mark.parametrize(
     ("moves", "words"),
     [
-        (lambda new, old: abs(new), "yours: x = x + eta abs(v), wanted: x = x + eta v"),
-        (lambda new, old: old, "the step uses the buffer of the round before"),
+        (lambda s: abs(s.v), "yours: x = x + eta abs(v), wanted: x = x + eta v"),
+        (lambda s: s.v_old, "the step uses the buffer of the round before"),
     ],
 )
 def test_another_mistake_gets_its_name_under_a_schedule(moves: Any, words: str) -> None:
     """It moves by the magnitude of its buffer, or of a stale one."""
-    assert words in judged(server(HALVED, moves=moves)).nearest
-
-
-class Scaling(Session):
-    """Multiplies the messages by its schedule, before its buffer takes them."""
-
-    def step(self, event: Messages) -> dict[str, Any]:
-        factor = self.rates[self.t] / self.rates[0]
-        scaled = ({n: (a * factor).astype(a.dtype) for n, a in m.delta.items()} for m in event.messages)
-        sent = tuple(replace(m, delta=delta) for m, delta in zip(event.messages, scaled, strict=True))
-        return super().step(replace(event, messages=sent))
+    assert words in judged(server(HALVED, step=moves)).nearest
 
 
 @pytest.mark.slow
 def test_a_schedule_of_the_changes_gets_a_name() -> None:
-    said = judged(server(UNCLAMPED, lambda rates, t: rates[0], Scaling)).nearest
+    """The messages are multiplied before the buffer takes them."""
+    scaled = lambda s: s.rates[s.t - 1] / s.rates[0] * mean(s)  # noqa: E731
+    said = judged(server(UNCLAMPED, lambda rates, t: rates[0], delta=scaled)).nearest
     assert "the schedule of eta multiplies Delta, not eta" in said
-
-
-class Resumed(Session):
-    """Saved and restored, with its count of rounds, without it, or with so many more."""
-
-    kept: tuple[str, ...] = ()
-    more = 0
-
-    def save(self) -> bytes:
-        state = {n: getattr(self, n) for n in self.kept}
-        return pickle.dumps(state | ({"t": self.t + self.more} if self.more else {}))
-
-    def restore(self, saved: bytes) -> None:
-        vars(self).update(pickle.loads(saved))
 
 
 @pytest.mark.parametrize(
     ("kept", "more", "words"),
     [
-        (("x", "m", "t"), 0, ""),
-        (("x", "m", "t"), -1, "after restore, the schedule doesn't count the last event"),
-        (("x", "m", "t"), 1, "after restore, the schedule counts the last event twice"),
-        (("x", "m"), 0, "the schedule starts again at a restore"),
+        (("x", "v", "t"), 0, ""),
+        (("x", "v", "t"), -1, "after restore, the schedule doesn't count the last event"),
+        (("x", "v", "t"), 1, "after restore, the schedule counts the last event twice"),
+        (("x", "v"), 0, "the schedule starts again at a restore"),
         (("x",), 0, "after restore, v is at its initial value, and the schedule starts again"),
     ],
 )
 def test_a_schedule_that_a_restore_moves_gets_a_name(kept: tuple[str, ...], more: int, words: str) -> None:
-    result = judged(server("exponential/round factor=0.9", of=Resumed, kept=kept, more=more), "resumes")
+    result = judged(server("exponential/round factor=0.9", kept=kept, more=more), "resumes")
     assert words in result.first_deviation and bool(words) is (result.verdict == "does not conform")
 
 
