@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from test_judge.diagnosing import benched, offer_of, written
 from test_judge.support import fedspec, py
+from test_judge.test_schedules import judged
 
 from fedspec.contract import Answer, Case, Event, Messages, Offer, Session
 from fedspec.reference import SUBJECT
-from fedspec_suite import DoesNotConform, check_subject
 from fedspec_suite.judge.obligations import OneByOne
 from fedspec_suite.judge.refused_zeros import refused
 from fedspec_suite.judge.request import Request
@@ -53,14 +53,7 @@ def refusing(offer: Offer, *names: str, below: float = 0.0, wrong: bool = False)
     return written(offer, start)
 
 
-def judged(subject: Any, law: str = "follows-*,far-numbers,repeats,zero-weight") -> Result:
-    try:
-        (r,) = check_subject(subject, law=law)
-    except DoesNotConform as error:
-        (r,) = error.results
-    return r
-
-
+LAWS = "follows-*,far-numbers,repeats,zero-weight"
 CLAIMS = [
     ("momentum", "client", "", "rho"),
     ("fedasync", "trace", "xie-2019-hinge", "hinge_a"),
@@ -74,12 +67,12 @@ CLAIMS = [
 @pytest.mark.parametrize(("algorithm", "level", "reading", "name"), CLAIMS)
 def test_the_rest_is_judged_and_counted(algorithm: str, level: str, reading: str, name: str) -> None:
     offer = offer_of(algorithm, level, reading)
-    r = judged(refusing(offer, name))
+    r = judged(refusing(offer, name), LAWS)
     (lost,) = [o for o in r.obligations if o.status is not Status.PASS and o.status is not Status.SKIP]
     assert (lost.law, lost.status) == (f"takes-zero-{name}", Status.ERROR)
     assert (r.verdict, r.passed, r.required) == ("error", r.required - 1, r.required) and r.passed >= 5
     assert f'nonzero=("{name}",) declares; without it {r.passed} of {r.passed} pass' in head(r)
-    declared = judged(refusing(replace(offer, nonzero=(name,)), name))
+    declared = judged(refusing(replace(offer, nonzero=(name,)), name), LAWS)
     assert (declared.verdict, declared.passed) == ("asked in part", r.passed)
 
 
