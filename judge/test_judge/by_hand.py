@@ -108,8 +108,8 @@ class Clients:
     def local(self, i: int, tau: int, pull: Callable[[Array], Any] = lambda y: 0, rate: float = 1.0) -> Array:
         """The end of a client's steps, whose gradients have something added; the rate is a multiple of eta_l."""
         y = self.x
-        for _ in range(tau):
-            y = y - rate * self.h["eta_l"] * (self.g(i, y) + pull(y))
+        for k in range(tau):
+            y = y - rate * self.h["eta_l"] * (self.g(i, y) + pull(y)) / (k + 1 if "falls" in self.does else 1)
         return y
 
     def shares(self, S: list[int]) -> Array:
@@ -118,7 +118,7 @@ class Clients:
 
 
 class Average(Clients):
-    """FedAvg: a decay in every gradient, or the sum of models less the old one."""
+    """FedAvg: a decay in every gradient, the sum of models less the old one, or weights of the first clients."""
 
     algorithm, reading = "fedavg", "mcmahan-2017"
 
@@ -126,7 +126,9 @@ class Average(Clients):
         return super().g(i, y) + 0.003 * y * ("decay" in self.does)
 
     def round(self, S: list[int], T: list[int]) -> None:
-        mean = self.shares(S) @ np.stack([self.local(i, tau) for i, tau in zip(S, T, strict=True)])
+        mean = self.shares([*range(len(S))] if "place" in self.does else S) @ np.stack(
+            [self.local(i, tau) for i, tau in zip(S, T, strict=True)]
+        )
         base = self.x / self.n[S].sum() if "subtracted once" in self.does else self.x
         self.x = self.x + self.h["eta"] * (mean - base)
 
@@ -146,6 +148,7 @@ class Nova(Clients):
             ends.append(y)
             entries = [(1 - rho ** (tau - k)) / (1 - rho) for k in range(tau)]
             norms.append(sum(entries[1:]) or 1.0 if "one short" in self.does else sum(entries))
+            norms[-1] = max(entries) if "largest" in self.does else norms[-1]
         p, a = self.shares(S), np.array(norms)
         tau_eff = p @ a
         match self.does:
@@ -164,9 +167,10 @@ class Scaffold(Clients):
     """SCAFFOLD, option II.
 
     ``turned``: the correction has the wrong sign. ``place``: what a client keeps lies by its place in the round.
-    ``own``: a client divides by the steps of its last round. ``no rate``: it divides by its steps alone. ``in turn``: c
-    moves within the loop. ``of those``: c moves by the mean over the participants. ``seen``: c is the mean over the
-    clients seen so far. ``examples``: changes are weighted by them.
+    ``own``: a client divides by the steps of its last round. ``busiest``: it divides by the most steps of this one.
+    ``no rate``: it divides by its steps alone. ``in turn``: c moves within the loop. ``of those``: c moves by the mean
+    over the participants. ``seen``: c is the mean over the clients seen so far. ``examples``: changes are weighted by
+    them.
     """
 
     algorithm, reading = "scaffold", "karimireddy-2020"
@@ -176,6 +180,7 @@ class Scaffold(Clients):
         sign, rate = -1 if "turned" in does else 1, 1 if "no rate" in does else self.h["eta_l"]
         for place, (i, tau) in enumerate(zip(S, T, strict=True)):
             j, steps = place if "place" in does else i, self.last.get(i, tau) if "own" in does else tau
+            steps = max(T) if "busiest" in does else steps
             y, self.last[i] = self.local(i, tau, lambda y, j=j: sign * (self.m - self.kept[j])), tau  # type: ignore[misc]
             kept[j] = self.kept[j] - self.m + (self.x - y) / (rate * steps)
             ends.append(y)
@@ -225,8 +230,46 @@ class Fair(Clients):
         self.x = x - above / below
 
 
+class Remembered(Clients):
+    """MIFA: its mean is over the clients heard, or moves by the mean change of those present; rows may be lost."""
+
+    algorithm, reading = "mifa", "gu-2021-code"
+    came = 0
+
+    def round(self, S: list[int], T: list[int]) -> None:
+        self.came += 1
+        self.last |= dict.fromkeys(S, self.came)
+        before = self.kept.copy()
+        if "loses" in self.does:
+            self.kept[[i for i, there in self.last.items() if self.came - there > 2]] = 0
+        for i, tau in zip(S, T, strict=True):
+            self.kept[i] = (self.x - self.local(i, tau)) / self.h["eta_l"]
+        self.m = self.m + (self.kept - before).sum(axis=0) / len(S)
+        mean = self.kept.sum(axis=0) / (len(self.last) if "heard" in self.does else len(self.kept))
+        self.x = self.x - self.h["eta_l"] * (self.m if "moves" in self.does else mean)
+
+
+class PrimalDual(Clients):
+    """FedPD: a client's dual variable may move after every local step."""
+
+    algorithm, reading = "fedpd", "zhang-2021"
+
+    def __init__(self, case: Case, *does: str) -> None:
+        super().__init__(case, *does)
+        self.ends = np.stack([self.x] * len(self.e))
+
+    def round(self, S: list[int], T: list[int]) -> None:
+        mu, eta_l = self.h["mu"], self.h["eta_l"]
+        for i, tau in zip(S, T, strict=True):
+            for k in range(tau):
+                y = self.ends[i]
+                self.ends[i] = y - eta_l * (self.g(i, y) + self.kept[i] + mu * (y - self.x))
+                self.kept[i] += mu * (self.ends[i] - self.x) * ("each step" in self.does or k == tau - 1)
+        self.x = np.mean(self.ends + self.kept / mu, axis=0)
+
+
 class Late(Clients):
-    """FedBuff: updates that began at one version are one, or a full buffer slides."""
+    """FedBuff: updates that began at one version are one, or began one later; a full buffer slides, or is by client."""
 
     algorithm, level, reading = "fedbuff", "trace", "nguyen-2022"
 
@@ -236,9 +279,12 @@ class Late(Clients):
         self.waits: list[tuple[Array, Arrival, int]] = []
 
     def step(self, event: Arrival) -> Mapping[str, Any]:  # type: ignore[override]
-        begun = len(self.versions) - 1 - event.delay
+        begun = max(len(self.versions) - 1 - event.delay, 0)
+        begun = (begun + 1) % len(self.versions) if "later" in self.does else begun
         self.x = self.versions[begun]
         change = self.local(event.client, event.steps) - self.x
+        if "by client" in self.does:
+            self.waits = [w for w in self.waits if w[1].client != event.client]
         self.waits.append((change, event, begun))
         shown = {"delta_i": change / event.steps}
         if len(self.waits) == self.h["buffer"]:
@@ -291,6 +337,22 @@ class HeavyBall(Solver, right.Momentum):  # type: ignore[misc]
 
 class Adam(Solver, right.Adam):  # type: ignore[misc]
     algorithm, reading = "adam", "kingma-2015"
+
+
+class AdamW(Solver, right.Adam):  # type: ignore[misc]
+    """AdamW, whose decay may pull to the model with which the round began."""
+
+    algorithm, reading = "adamw", "torch"
+
+    def begin(self, x: Array) -> None:
+        super().begin(x)
+        self.begun = x
+
+    def move(self, g: Array) -> Any:
+        decay = self.h["wd"] * (self.x - self.begun * (self.does == "to the start"))
+        shown = super().move(g)
+        self.x = self.x - self.h["eta_l"] * decay
+        return shown
 
 
 class Admu(Solver):

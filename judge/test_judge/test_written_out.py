@@ -6,11 +6,26 @@ import ast
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from test_judge.by_hand import Adam, Admu, Average, Dynamic, Fair, HeavyBall, Late, Nova, Scaffold, subject
+from test_judge.by_hand import (
+    Adam,
+    AdamW,
+    Admu,
+    Average,
+    Dynamic,
+    Fair,
+    HeavyBall,
+    Late,
+    Nova,
+    PrimalDual,
+    Remembered,
+    Scaffold,
+    subject,
+)
 from test_judge.diagnosing import benched, diagnosed, names, offer_of, server, written
 from test_judge.subjects.flawed import ALL, SAID, flawed
 
@@ -18,6 +33,7 @@ from fedspec.arith import Array
 from fedspec.contract import Answer, Case, ClientMessage, Event, Messages, Offer
 from fedspec.params import flatten, unflatten
 from fedspec.reference import SUBJECT
+from fedspec_suite.api import DoesNotConform, check_subject
 from fedspec_suite.diagnosis.diagnosis import Diagnosis, in_words
 from fedspec_suite.diagnosis.known import known_of
 from fedspec_suite.diagnosis.seen.idle import idle, without_effect
@@ -42,7 +58,24 @@ NAMED: dict[tuple[type[Any], str], str] = {
     (Adam, "clipped"): "every gradient is clipped to [-0.7, 0.7]",
     (Adam, "shortened"): "every gradient is clipped to length 1.5, all blocks together",
     (Admu, "uncounted"): "a step that is not taken is not counted, but the update of v that it made is",
+    (AdamW, "to the start"): (
+        "how far shrunk * x is from where the round began stands for shrunk * x in x - shrunk * x - step"
+    ),
+    (Average, "place"): "participants weigh as much as the first clients: their place is taken for their number",
+    (Average, "falls"): "a client's gradients are divided by k, the number of the local step in the round",
+    (Nova, "largest"): "||a_i||_1 is the largest entry of a_i, not the sum",
     (Scaffold, "seen"): "c is the mean of c_i over the clients seen so far, not over all",
+    (Scaffold, "busiest"): (
+        "the number of steps of the event's busiest stands for tau in (delta, c_i[i] - c - delta / (eta_l * tau))"
+    ),
+    (Remembered, "heard"): "the number of clients so far stands for g_i.shape[0] in the sum of g_i / g_i.shape[0]",
+    (Remembered, "moves"): (
+        "the mean of the g_i moves by their changes over the number of the event's clients, not over g_i.shape[0]"
+    ),
+    (PrimalDual, "each step"): (
+        "raised_dual(lam_i, x_i - x, mu=mu) takes the place of lam_i after every local step, not once"
+    ),
+    (Late, "later"): "an update begins one version later, and that without delay at the first",
 }
 
 
@@ -55,12 +88,63 @@ def test_it_is_named_and_nothing_else_is(flaw: tuple[type[Any], str]) -> None:
     assert [f.words for f in said(*flaw).found] == [NAMED[flaw]]
 
 
-METHODS = (HeavyBall, Adam, Admu, Average, Nova, Scaffold, Dynamic, Fair, Late)
+METHODS = (HeavyBall, Adam, AdamW, Admu, Average, Nova, Scaffold, Dynamic, Fair, Remembered, PrimalDual, Late)
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.algorithm)
 def test_without_a_slip_they_are_right(method: type[Any]) -> None:
     assert said(method).follows
+
+
+def follows(method: Any, laws: str) -> str:
+    """The name of a deviation, as a check by some laws gives it."""
+    with pytest.raises(DoesNotConform) as found:
+        check_subject(method, law=laws)
+    return found.value.results[0].nearest
+
+
+def test_what_is_lost_after_some_rounds_of_absence_is_told() -> None:
+    lost = "g_i of a client that sits out 2 rounds in a row is forgotten"
+    assert follows(subject(Remembered, "loses"), "follows-*,far-*").startswith(lost)
+
+
+def test_a_server_that_steps_at_other_arrivals_is_told_by_its_model_not_by_what_it_does_not_show() -> None:
+    keyed = subject(Late, "by client", intermediates=("delta",))
+    assert follows(keyed, "follows-*").startswith("a second update of a client replaces its first in the buffer")
+
+
+def of_two(move: Any) -> Any:
+    """A server that answers the mean of its last two models."""
+
+    def start(case: Case) -> Any:
+        inner, last = move.start(case), [case.x0]
+
+        def step(e: Any) -> dict[str, Any]:
+            last.append(inner.step(e)["x"])
+            return {"x": {n: (last[-2][n] + last[-1][n]) / 2 for n in case.x0}}
+
+        return SimpleNamespace(step=step)
+
+    return SimpleNamespace(info=move.info, start=start)
+
+
+def stacked(sent: tuple[ClientMessage, ...], n: str) -> Array:
+    return np.stack([m.delta[n] for m in sent])
+
+
+def middle(case: Case, sent: tuple[ClientMessage, ...], n: str) -> Array:
+    """The median of those who have examples."""
+    return np.median(stacked(tuple(m for m in sent if m.weight > 0) or sent, n), axis=0)  # type: ignore[no-any-return]
+
+
+def plain(case: Case, sent: tuple[ClientMessage, ...], n: str) -> Array:
+    return np.average(stacked(sent, n), axis=0, weights=[m.weight for m in sent])  # type: ignore[no-any-return]
+
+
+def test_servers_that_average_their_answers_or_leave_out_who_has_no_examples_are_told() -> None:
+    (said,) = names(diagnosed(of_two(server("fedavg", plain))))
+    assert said == "every answer is the mean of the models before and after it; the run goes on from the one after"
+    assert names(diagnosed(server("median", middle))) == ["a client without examples is left out, and not counted"]
 
 
 class Buffered(Late):
