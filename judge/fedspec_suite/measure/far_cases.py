@@ -359,7 +359,8 @@ def _round(at: _Draws) -> Scenario:
     steps = at.reach.steps + setting.longer if lasting else at.steps
     if "steps" in at.tossed or lasting:
         rounds = min(rounds, max(1, work // (cost * n * steps)))
-    most = max(1, min(most_steps(setting, steps), work // (cost * n * rounds)))
+    # Of a single step each, what a client keeps of another may cancel in the mean.
+    most = min(most_steps(setting, steps), max(2, work // (cost * n * rounds)))
     least = most if lasting else 1
     events = []
     for k in range(rounds):
