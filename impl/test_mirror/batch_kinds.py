@@ -67,7 +67,7 @@ def towers(forward: Callable[..., Any]) -> type[Towers]:
 
 
 OfPair = towers(lambda self, both: Towers.forward(self, both[0], both[1]))
-"""One argument holds both inputs."""
+"""Network whose one argument holds both inputs."""
 
 
 def last_of_each(self: Any, x: Tensor, lengths: Tensor) -> Tensor:

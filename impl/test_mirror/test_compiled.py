@@ -81,7 +81,7 @@ def test_a_missing_package_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("precision", [None, "bf16"])
 def test_whole_runs_alone_are_those_step_by_step(precision: str | None) -> None:
-    """Of a module that nobody can look into, with a parameter used twice, one that is frozen and one not seen."""
+    """Gradients of a module that nobody can look into: a parameter used twice, one that is frozen, one not seen."""
     torch.manual_seed(3)
     parts = {"one": nn.Linear(5, 5), "two": nn.Linear(5, 3), "unseen": nn.Parameter(torch.ones(2))}
     module: Any = Around(lambda self, x: self.two(self.one(self.one(x)).tanh()), **parts)

@@ -131,7 +131,7 @@ class _Counted(ast.NodeTransformer):
 
 
 def _in_every_step(tree: ast.Module) -> Iterator[Rebuilt]:
-    """What a client computes once from an old value, behind its local steps, it computes at the end of each."""
+    """A value that a client makes once of an old one, after its local steps, is made at the end of each step."""
     for k, client in enumerate(_clients(tree)):
         loop = next((j for j, s in enumerate(client.body) if isinstance(s, ast.For)), len(client.body))
         for call in (n for s in client.body[loop + 1 :] for n in ast.walk(s) if isinstance(n, ast.Call) and n.args):
