@@ -133,6 +133,22 @@ class Average(Clients):
         self.x = self.x + self.h["eta"] * (mean - base)
 
 
+class Proximal(Clients):
+    """FedProx, whose pull may be to the model of the step before."""
+
+    algorithm, reading = "fedprox", "fednova"
+
+    def round(self, S: list[int], T: list[int]) -> None:
+        ends = []
+        for i, tau in zip(S, T, strict=True):
+            y = before = self.x
+            for _ in range(tau):
+                pull = self.h["mu"] * (y - (before if "step before" in self.does else self.x))
+                before, y = y, y - self.h["eta_l"] * (self.g(i, y) + pull)
+            ends.append(y)
+        self.x = self.x + self.h["eta"] * (self.shares(S) @ np.stack(ends) - self.x)
+
+
 class Nova(Clients):
     """FedNova with heavy-ball clients: another norm, another mean of the norms, or models in the place of changes."""
 

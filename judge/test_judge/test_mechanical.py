@@ -37,6 +37,38 @@ def test_one_decay_in_the_place_of_another_is_named_in_the_printed_box() -> None
     assert d.found[0].equation == "adam.v_hat" and d.found[0].kind == "written"
 
 
+@pytest.mark.parametrize(
+    ("algorithm", "rule", "old", "new", "words"),
+    [
+        (
+            "cafga",
+            "mixing.gossip.cluster_mean",
+            "w @ deltas",
+            "sum(0.5 ** (len(deltas) - max(k, 1)) * row for k, row in enumerate(deltas))",
+            "the mean so far and the next of the deltas are averaged in turn, for w @ deltas",
+        ),
+        (
+            "centred-clipping",
+            "algorithms.centred_clipping.server",
+            "v = centred_clipping(v,",
+            "v = v - state.v + centred_clipping(state.v,",
+            "v as it was at its first use in the event stands for v in deltas - v",
+        ),
+        (
+            "fedada2",
+            "algorithms.fedada2.decayed",
+            "x - eta_l * wd * before",
+            "x if (x == before).all() else x - eta_l * wd * before",
+            "eta_l * wd * before is left out where x is before",
+        ),
+    ],
+)
+def test_what_is_taken_in_turn_frozen_or_left_out_is_told(
+    algorithm: str, rule: str, old: str, new: str, words: str
+) -> None:
+    assert words in names(edited(algorithm, rule, old, new))
+
+
 def test_of_two_places_the_one_is_said() -> None:
     edits = known_of(setting_of(Offer("lamb", "client", "you-2020"))).mechanical
     (second,) = [v for v in edits if v.words.startswith("r[..., l] stands for q in") and "second" in v.words]

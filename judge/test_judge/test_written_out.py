@@ -22,6 +22,7 @@ from test_judge.by_hand import (
     Late,
     Nova,
     PrimalDual,
+    Proximal,
     Remembered,
     Scaffold,
     subject,
@@ -63,6 +64,10 @@ NAMED: dict[tuple[type[Any], str], str] = {
     ),
     (Average, "place"): "participants weigh as much as the first clients: their place is taken for their number",
     (Average, "falls"): "a client's gradients are divided by k, the number of the local step in the round",
+    (
+        Proximal,
+        "step before",
+    ): "the client's model of the step before stands for anchor in x - eta_l * (g + mu * (x - anchor))",
     (Nova, "largest"): "||a_i||_1 is the largest entry of a_i, not the sum",
     (Scaffold, "seen"): "c is the mean of c_i over the clients seen so far, not over all",
     (Scaffold, "busiest"): (
@@ -88,7 +93,7 @@ def test_it_is_named_and_nothing_else_is(flaw: tuple[type[Any], str]) -> None:
     assert [f.words for f in said(*flaw).found] == [NAMED[flaw]]
 
 
-METHODS = (HeavyBall, Adam, AdamW, Admu, Average, Nova, Scaffold, Dynamic, Fair, Remembered, PrimalDual, Late)
+METHODS = (HeavyBall, Adam, AdamW, Admu, Average, Proximal, Nova, Scaffold, Dynamic, Fair, Remembered, PrimalDual, Late)
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.algorithm)

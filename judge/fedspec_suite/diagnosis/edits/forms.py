@@ -131,6 +131,8 @@ def _weighed(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator
                 yield Change(f"{twice}{around}", node, f"{square} @ ({text})", 1)
                 normal = f"{square} @ ({text}) / ({square}).sum()"
                 yield Change(f"{twice}, and is made to sum to one again{around}", node, normal, 1)
+                pairs = f"the mean so far and the next of the {said(rows)} are averaged in turn, for {said(node)}"
+                yield Change(f"{pairs}{around}", node, f"halving({text})", 1)
                 mean = f"({text}).sum(axis=0) / len({text})"
                 yield Change(f"the plain mean of the {said(rows)} stands for {said(node)}{around}", node, mean, 1)
                 for which, k in (("first", 0), ("last", -1)):

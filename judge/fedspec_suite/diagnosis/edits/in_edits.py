@@ -25,6 +25,7 @@ from fedspec_suite.diagnosis.edits.memory import Memory
 from fedspec_suite.diagnosis.edits.of_arrays import (
     each_of,
     first_larger,
+    halving,
     longer,
     others_alone,
     plain_means,
@@ -349,7 +350,7 @@ ASKING = {f.__name__: f for f in (*NEEDS, *_IN_BLOCKS)}
 
 _GIVEN: tuple[Callable[..., Any], ...] = (
     *(longer, first_larger, whole, numbers, replace, row_by_row),
-    *(reduced, without_own, others_alone, plain_means),
+    *(reduced, without_own, others_alone, plain_means, halving),
 )
 
 GIVEN = {f.__name__: f for f in _GIVEN}

@@ -23,6 +23,7 @@ from fedspec_suite.diagnosis.edits.structural import rebuilt
 from fedspec_suite.diagnosis.edits.systematic import LENGTH, symbol_of
 from fedspec_suite.diagnosis.edits.turned import turned
 from fedspec_suite.diagnosis.edits.unguarded import CHECKS
+from fedspec_suite.diagnosis.plain_words import NEW_STATE
 from fedspec_suite.mutants import Mutant
 
 
@@ -37,7 +38,8 @@ def mechanical(text: Text, numbers: Iterable[str] = ()) -> Iterator[Edit]:
         return
     for statement, value in text.statements:
         kinds = text.kinds.get(statement)
-        if not kinds:
+        if not kinds or (isinstance(value, ast.Call) and ast.unparse(value.func).startswith(CHECKS)):
+            # What is looked at changes no number.
             continue
         symbol = symbol_of(statement)
         for change in (
@@ -285,6 +287,9 @@ def _around(node: ast.expr, above: Mapping[ast.AST, ast.AST]) -> str:
     while isinstance(here, ast.expr | ast.keyword):
         if isinstance(here, ast.IfExp) and node not in ast.walk(here.body):
             # Of two that an option chooses between, a person reads the usual one alone.
+            break
+        if found and isinstance(here, ast.Call) and NEW_STATE.fullmatch(ast.unparse(here.func)):
+            # What the state holds is a place; the state is none.
             break
         if isinstance(here, ast.expr):
             words = said(here)

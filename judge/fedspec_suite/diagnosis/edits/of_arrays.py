@@ -23,6 +23,14 @@ def longer(u: Any, v: Any) -> Any:
     return where_less(norm(u), norm(v), v, u)
 
 
+def halving(rows: Any) -> Any:
+    """Return the mean of the mean so far and the next row, from the first row on."""
+    mean = rows[0]
+    for row in rows[1:]:
+        mean = (mean + row) / 2
+    return mean
+
+
 def first_larger(u: Any, v: Any) -> Any:
     """Return the lexicographically larger of two vectors."""
     larger = u
