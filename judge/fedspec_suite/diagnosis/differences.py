@@ -204,7 +204,9 @@ def _difference(printed: Mapping[str, str], equation: str, before: list[Line], a
     yours, wanted = (
         "; ".join(line.text if line.name else left + line.text for line in some) for some in (after, before)
     )
-    return Difference(at, yours, wanted)
+    symbol, _, kept = wanted.partition(" = ")
+    # What is kept as it was made is no equation; what makes it is.
+    return Difference(at, yours, printed[at] if kept == symbol and at in printed else wanted)
 
 
 def _pairs(before: list[Line], after: list[Line]) -> Iterator[tuple[list[Line], list[Line]]]:
