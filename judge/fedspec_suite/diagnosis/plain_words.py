@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from itertools import accumulate
 
+from fedspec_suite.diagnosis.edits.edit import NEW_STATE
 from fedspec_suite.measure.setting import Setting
 
 OPTION = re.compile(r"\b(\w+) (is not|!=|is|==) [A-Z]\w*\.([A-Z][A-Z_0-9]*)\b")
@@ -73,9 +74,6 @@ SAID: Mapping[str, tuple[int, Callable[..., str]]] = {
     "warmed": (3, "the rate {0} of a warm-up".format),
 }
 """Functions that have words: the number of arguments, and a function that returns the words."""
-
-NEW_STATE = re.compile(r"[A-Z]\w*|replace|after")
-"""Pattern of calls that construct a state."""
 
 
 def _option(found: re.Match[str]) -> str:

@@ -19,6 +19,7 @@ all conforming subjects.
 from __future__ import annotations
 
 import ast
+import re
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -40,6 +41,9 @@ CALLS: dict[str, Any] = {
     "ratio": lambda a, b: np.where(np.greater(b, 0), np.divide(a, b), 0),
 }
 """Elementwise functions that rules use, as NumPy functions."""
+
+NEW_STATE = re.compile(r"[A-Z]\w*|replace|after")
+"""Pattern of the names of functions that construct a state."""
 
 
 class Change(NamedTuple):

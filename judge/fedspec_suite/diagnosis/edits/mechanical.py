@@ -15,7 +15,7 @@ from typing import TypeGuard
 from fedspec.source_text import copied
 from fedspec_suite.diagnosis.edits.at_hand import CHAIN, Kind, Text, is_array, is_list
 from fedspec_suite.diagnosis.edits.changes import as_given, earlier, exchanged, scaled
-from fedspec_suite.diagnosis.edits.edit import Change, Edit, Put, Rebuilt, unparsed
+from fedspec_suite.diagnosis.edits.edit import NEW_STATE, Change, Edit, Put, Rebuilt, unparsed
 from fedspec_suite.diagnosis.edits.in_edits import ASKING, GIVEN, asked
 from fedspec_suite.diagnosis.edits.rewrites import at, bodies
 from fedspec_suite.diagnosis.edits.slips import ORDINAL, is_decay, said
@@ -23,7 +23,6 @@ from fedspec_suite.diagnosis.edits.structural import rebuilt
 from fedspec_suite.diagnosis.edits.systematic import LENGTH, symbol_of
 from fedspec_suite.diagnosis.edits.turned import turned
 from fedspec_suite.diagnosis.edits.unguarded import CHECKS
-from fedspec_suite.diagnosis.plain_words import NEW_STATE
 from fedspec_suite.mutants import Mutant
 
 
