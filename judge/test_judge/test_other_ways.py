@@ -155,7 +155,7 @@ CATALOGUED = {
     "scaffold-shared": ("scaffold/round/karimireddy-2020", "all clients share one c_i, that of the last participant"),
     "scaffold-starts-at-model": ("scaffold/round/karimireddy-2020", "c starts as the model"),
     "sm3-column-major": ("sm3-i/client/fedada2", "the coordinates of a block are counted along its columns"),
-    "tracked-outside": ("dadam/trace/chen-2021", "sqrt(u_tilde) + eps stands for sqrt(maximum(u_tilde, eps))"),
+    "tracked-outside": ("dadam/trace/chen-2021", "sqrt(mixed) + eps stands for sqrt(maximum(mixed, eps))"),
 }
 """Offer where each hand-written mutant shows, and the generic words for it."""
 
