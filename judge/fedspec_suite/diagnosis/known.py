@@ -63,7 +63,7 @@ class Known:
         """Systematic edits of the rules, tried if no named variant fits."""
         return tuple(systematic(self.setting))
 
-    @cached_property
+    @property
     def mechanical(self) -> tuple[Variant, ...]:
         """Likelier mechanical edits, tried if no systematic edit fits."""
         return self._mechanical[:MOST]
