@@ -27,6 +27,7 @@ from fedspec_suite.diagnosis.defects.defect import (
     behind,
     calling,
     part,
+    step_with,
     stepping,
     with_part,
     with_shown,
@@ -250,11 +251,7 @@ def _slow_late(period: int, inner: Running, event: Event, k: int) -> Any:
 
 def _under(inner: Running, event: Event, **changed: float) -> Any:
     """The answer to an event under other numbers of the claimed changes of the model."""
-    claimed = inner.steps
-    inner.steps = replace(claimed, **changed)
-    answer = inner.step(event)
-    inner.steps = claimed
-    return answer
+    return step_with(inner, event, steps=replace(inner.steps, **changed))
 
 
 def _undecayed(link: str, session: Running) -> None:

@@ -14,7 +14,17 @@ from fedspec import arith, population
 from fedspec.arith import put
 from fedspec.catalogue import Method
 from fedspec.contract import Arrival, Event, Quadratics, Round
-from fedspec_suite.diagnosis.defects.defect import Defect, Running, around_clients, behind, calling, of_events, stepping
+from fedspec_suite.diagnosis.defects.defect import (
+    Defect,
+    Running,
+    around_clients,
+    behind,
+    calling,
+    of_events,
+    step_with,
+    stepping,
+    with_gradients_of,
+)
 from fedspec_suite.measure.scenario import Scenario, arranged, mapped
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import functions, names
@@ -121,13 +131,10 @@ def _renumbered(inner: Running, event: Event, k: int) -> Any:
     """The participants are the first clients, for what is kept; gradients and sizes are their own."""
     if not isinstance(event, Round):
         return inner.step(event)
-    S, clients, examples = event.participants, inner.clients, inner.examples
-    order = [*S, *(i for i in range(len(clients)) if i not in S)]
-    inner.clients, inner.examples = [clients[i] for i in order], examples[order]
-    try:
-        return inner.step(replace(event, participants=tuple(range(len(S)))))
-    finally:
-        inner.clients, inner.examples = clients, examples
+    S = event.participants
+    order = [*S, *(i for i in range(len(inner.clients)) if i not in S)]
+    renumbered = replace(event, participants=tuple(range(len(S))))
+    return step_with(inner, renumbered, clients=[inner.clients[i] for i in order], examples=inner.examples[order])
 
 
 _DATA: Mapping[str, Callable[[int, Sequence[int]], int]] = {
@@ -145,13 +152,8 @@ def _sized_by_place(inner: Running, event: Event, k: int) -> Any:
     if not isinstance(event, Round) or not case.problem:
         return inner.step(event)
     n = case.problem.examples
-    inner.case = replace(
-        case, problem=replace(case.problem, examples=put(n, [*event.participants], n[: len(event.steps)]))
-    )
-    try:
-        return inner.step(event)
-    finally:
-        inner.case = case
+    sizes = put(n, [*event.participants], n[: len(event.steps)])
+    return step_with(inner, event, case=replace(case, problem=replace(case.problem, examples=sizes)))
 
 
 _FALLING: Mapping[str, Callable[[int], Any]] = {"k": lambda k: k + 1, "sqrt(k)": lambda k: (k + 1) ** 0.5}
@@ -159,8 +161,7 @@ _FALLING: Mapping[str, Callable[[int], Any]] = {"k": lambda k: k + 1, "sqrt(k)":
 
 
 def _falling(by: Callable[[int], Any], inner: Running, s: Scenario) -> Running:
-    inner.clients = [lambda k, y, of=of: of(k, y) / by(k) for of in inner.clients]
-    return inner
+    return with_gradients_of(inner, lambda gradient, k, y: gradient(k, y) / by(k))
 
 
 def _data_of(other: Callable[[int, Sequence[int]], int], inner: Running, event: Event, k: int) -> Any:
@@ -170,13 +171,9 @@ def _data_of(other: Callable[[int, Sequence[int]], int], inner: Running, event: 
     of = list(range(len(inner.problem.e if hasattr(inner, "problem") else inner.clients)))
     for place, i in enumerate(S):
         of[i] = other(place, S)
-    kept = {n: getattr(inner, n) for n in ("problem", "clients") if hasattr(inner, n)}
-    for n, v in kept.items():
-        setattr(inner, n, [v[i] for i in of] if n == "clients" else replace(v, H=v.H[of], e=v.e[of]))
-    answer = inner.step(event)
-    for n, v in kept.items():
-        setattr(inner, n, v)
-    return answer
+    there = {n: getattr(inner, n) for n in ("problem", "clients") if hasattr(inner, n)}
+    others = {n: [v[i] for i in of] if n == "clients" else replace(v, H=v.H[of], e=v.e[of]) for n, v in there.items()}
+    return step_with(inner, event, **others)
 
 
 def _by_place(client: Callable[..., Any], clients: Any, plan: Any, x: Any) -> Callable[..., Any]:

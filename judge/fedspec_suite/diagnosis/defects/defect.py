@@ -84,6 +84,24 @@ def with_shown(answer: Any, name: str, value: Any, event: Event) -> Any:
     return {**answer, name: value}
 
 
+def step_with(inner: Running, event: Event, **other: Any) -> Any:
+    """Return the answer to an event for which some of the session's attributes are replaced."""
+    kept = {n: getattr(inner, n) for n in other}
+    for n, value in other.items():
+        setattr(inner, n, value)
+    try:
+        return inner.step(event)
+    finally:
+        for n, value in kept.items():
+            setattr(inner, n, value)
+
+
+def with_gradients_of(inner: Running, change: Callable[..., Any]) -> Running:
+    """Replace each client's gradient by a function that gets the gradient first, then the step and the model."""
+    inner.clients = [partial(change, gradient) for gradient in inner.clients]
+    return inner
+
+
 def of_events(words: str, kind: type[Event], change: Callable[[Any], Event], tail: str = "") -> Defect:
     """Return a defect that changes every event of a type."""
     return Defect(words=words, tail=tail, given=lambda s: mapped(s, kind, change))

@@ -24,6 +24,7 @@ from fedspec_suite.diagnosis.defects.defect import (
     began,
     each_event,
     part,
+    step_with,
     stepping,
     with_part,
     with_shown,
@@ -134,12 +135,7 @@ def _without(name: str, events: int, inner: Running, event: Event, k: int) -> An
     """A decay is zero in the first events."""
     if k >= events:
         return inner.step(event)
-    h = inner.h
-    inner.h = replace(h, **{name: 0 * getattr(h, name)})
-    try:
-        return inner.step(event)
-    finally:
-        inner.h = h
+    return step_with(inner, event, h=replace(inner.h, **{name: 0 * getattr(inner.h, name)}))
 
 
 def _overwritten(shown: str, name: str, inner: Running, event: Event, k: int) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 from fedspec.contract import Event
 from fedspec.domains import COUNTS, DECAY, DOMAINS
 from fedspec_suite.diagnosis.defects.blockwise import in_flat_blocks
-from fedspec_suite.diagnosis.defects.defect import Defect, Running, stepping
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, step_with, stepping
 from fedspec_suite.diagnosis.defects.lagging import clients_of
 from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.setting import Setting
@@ -34,12 +34,8 @@ def _over_clients(name: str) -> Defect:
 
 def _counted(name: str, less: str, inner: Running, event: Event, k: int) -> Any:
     """A whole number is that of the event's clients, or what another one leaves of it."""
-    there, h = len(clients_of(event)), inner.h
-    inner.h = replace(h, **{name: max(1, there - (getattr(h, less) if less else 0))})
-    try:
-        return inner.step(event)
-    finally:
-        inner.h = h
+    left = len(clients_of(event)) - (getattr(inner.h, less) if less else 0)
+    return step_with(inner, event, h=replace(inner.h, **{name: max(1, left)}))
 
 
 def zero(name: str, session: Running) -> None:

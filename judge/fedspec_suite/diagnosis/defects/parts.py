@@ -15,7 +15,7 @@ from fedspec.catalogue import Method
 from fedspec.contract import Begin, Blocks, Event, Gradient, Round
 from fedspec.params import flatten
 from fedspec.parts import places, ties
-from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, stepping
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, stepping, with_gradients_of
 from fedspec_suite.diagnosis.defects.gradients import left_alone
 from fedspec_suite.measure.scenario import Scenario, mapped, with_parts
 from fedspec_suite.measure.setting import Setting
@@ -112,8 +112,7 @@ def _in_block(block: str, change: Callable[[Any, Any], Any], inner: Running, s: 
         g = gradient(k, y)
         return put(g, at, change(g[at], y[at]))
 
-    inner.clients = [partial(changed, gradient) for gradient in inner.clients]
-    return inner
+    return with_gradients_of(inner, changed)
 
 
 def _in_turn(block: str, before: bool, inner: Running, s: Scenario) -> Running:
@@ -126,8 +125,7 @@ def _in_turn(block: str, before: bool, inner: Running, s: Scenario) -> Running:
         later = gradient(k, put(y, sooner, y[sooner] - s.case.hyper["eta_l"] * g[sooner]))
         return put(later, sooner, g[sooner])
 
-    inner.clients = [partial(changed, gradient) for gradient in inner.clients]
-    return inner
+    return with_gradients_of(inner, changed)
 
 
 def _pulled(block: str, inner: Running, s: Scenario) -> Running:

@@ -247,9 +247,7 @@ def earlier(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[
         since = f"({text} - {begun})"
         words = f"how far {said(node)} is from where the round began stands for {said(node)}{around}"
         yield Change(words, node, since, 2)
-        for own in ("x", "state.x") if name in MODELS[1:] else ():
-            if own not in kinds:
-                continue
+        for own in (x for x in ("x", "state.x") if x in kinds and name in MODELS[1:]):
             before = f"step_before({own!r}, {own}, {text})"
             yield Change(f"the client's model of the step before stands for {said(node)}{around}", node, before, 1)
         last = f"own_last_model({text})"

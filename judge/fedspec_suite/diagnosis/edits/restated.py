@@ -95,8 +95,8 @@ def _staying(tree: ast.Module) -> Iterator[Rebuilt]:
 def _conditioned(tree: ast.Module) -> Iterator[Rebuilt]:
     """A value that is always updated is updated only under a condition that the rule has elsewhere."""
     body = _body(tree)
-    choices = (n.test for n in ast.walk(tree) if isinstance(n, ast.If | ast.IfExp))
-    tests = {ast.unparse(test): test for test in choices if not reads(test, _inside(tree))}
+    choices, inside = (n.test for n in ast.walk(tree) if isinstance(n, ast.If | ast.IfExp)), _inside(tree)
+    tests = {ast.unparse(test): test for test in choices if not reads(test, inside)}
     for k, s in enumerate(body):
         for n, value in assigned(s) if isinstance(s, ast.Assign) else ():
             olds = [a for a in ast.walk(value) if isinstance(a, ast.Attribute) and a.attr == n]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, TypeGuard
 
 from fedspec.source_text import copied
-from fedspec_suite.diagnosis.edits.edit import Rebuilt
+from fedspec_suite.diagnosis.edits.edit import Put, Rebuilt
 from fedspec_suite.diagnosis.edits.moved import assigned, gathering, in_some_turns, moved
 from fedspec_suite.diagnosis.edits.restated import restated
 from fedspec_suite.diagnosis.edits.slips import said
@@ -135,30 +135,16 @@ def _in_every_step(tree: ast.Module) -> Iterator[Rebuilt]:
     for k, client in enumerate(_clients(tree)):
         loop = next((j for j, s in enumerate(client.body) if isinstance(s, ast.For)), len(client.body))
         for call in (n for s in client.body[loop + 1 :] for n in ast.walk(s) if isinstance(n, ast.Call) and n.args):
-            old, text = said(call.args[0]), ast.unparse(call.args[0])
-            if not isinstance(call.args[0], ast.Name | ast.Subscript) or old in MODELS:
+            old = said(first := call.args[0])
+            if not isinstance(first, ast.Name | ast.Subscript) or old in MODELS:
                 continue
             changed, own = copied(tree), ast.Name("kept", ast.Load())
             body: Any = _clients(changed)[k].body
-            body[:] = [
-                _Texts({text: own} if j <= loop else {ast.unparse(call): own, text: own}).visit(s)
-                for j, s in enumerate(body)
-            ]
-            body[loop].body += ast.parse(f"kept = {ast.unparse(_Texts({text: own}).visit(copied(call)))}").body
-            body[loop:loop] = ast.parse(f"kept = {text}").body
+            for s in body:
+                Put(first, own).visit(Put(call, own).visit(s))
+            body[loop].body += ast.parse(f"kept = {ast.unparse(Put(first, own).visit(copied(call)))}").body
+            body[loop:loop] = ast.parse(f"kept = {ast.unparse(first)}").body
             yield Rebuilt(f"{said(call)} takes the place of {old} after every local step, not once", old, changed)
-
-
-class _Texts(ast.NodeTransformer):
-    """Transformer that puts expressions in the place of others, by their text."""
-
-    def __init__(self, given: Mapping[str, ast.expr]) -> None:
-        self.given = given
-
-    def visit(self, node: ast.AST) -> Any:
-        read = isinstance(node, ast.expr) and not isinstance(getattr(node, "ctx", None), ast.Store)
-        put = self.given.get(ast.unparse(node)) if read else None
-        return self.generic_visit(node) if put is None else copied(put)
 
 
 def _mixed_too(tree: ast.Module) -> Iterator[Rebuilt]:
