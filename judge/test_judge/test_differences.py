@@ -104,10 +104,12 @@ def row_setting(name: str, level: str = "") -> Setting:
         ),
         # What no formula says is said in words, beside the equation.
         ("mean-last-client", "fedavg", "only the last client counts", "Delta = sum_i p_i Delta_i"),
+        # What is kept as it was made is no equation: that by which it is made is wanted.
+        ("muon-looked-ahead-kept", "muon", "m = u", "m = rho m + (1 - rho) g"),
     ],
 )
 def test_a_listed_mutant_is_written_out(mutant: str, algorithm: str, yours: str, wanted: str | None) -> None:
-    setting = row_setting(algorithm, "server")
+    setting = row_setting(algorithm, "client" if algorithm == "muon" else "server")
     (v,) = (v for v in single(setting) if v.mutants and v.mutants[0].id == mutant)
     (d,) = differences(setting, v)
     assert d.yours == yours and wanted in {None, d.wanted}

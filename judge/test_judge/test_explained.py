@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 from test_judge.by_hand import adaptive
-from test_judge.diagnosing import benched, diagnosed, written
+from test_judge.diagnosing import benched, diagnosed, offer_of, written
 from test_judge.subjects.behind import Behind
 from test_judge.subjects.gated import numbers
 
 from fedspec.catalogue import find
 from fedspec.contract import Case, Offer, Round
+from fedspec.reference import SUBJECT
 from fedspec_suite import mutants
 from fedspec_suite.diagnosis import found, identify
 from fedspec_suite.diagnosis.cases.resized import scaled
@@ -30,8 +31,9 @@ from fedspec_suite.judge.explained import explained, explanation
 from fedspec_suite.judge.plan import Budgeted
 from fedspec_suite.judge.runner import judge_offer, result_of
 from fedspec_suite.measure.in_process import InProcess
+from fedspec_suite.measure.scenario import with_dtype, with_hyper
 from fedspec_suite.measure.setting import setting_of
-from fedspec_suite.measure.verdict import Conformity, Obligation, Status
+from fedspec_suite.measure.verdict import Conformity, Deviation, Obligation, Status
 from fedspec_suite.mutants import functions, texts
 
 pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
@@ -287,6 +289,21 @@ def test_a_server_that_skips_a_round_without_a_change_is_not_said_to_follow_in_x
     _, said = explanation(subject, offer, failed)
     # One of the cases of a diagnosis has a round in which nothing changes.
     assert said.startswith("no known variant; from round 2 on")
+
+
+def test_a_case_of_float32_in_which_x_deviates_is_not_said_to_follow() -> None:
+    def start(case: Case) -> Any:
+        session = SUBJECT.start(case)
+        off = np.asarray(case.hyper["eta"] == 0.625, dtype=case.dtype)
+        return SimpleNamespace(step=lambda e: {"x": np.asarray(session.step(e)["x"]) + off})
+
+    offer = offer_of("fedavg", "server", intermediates=())
+    it, (sample, *_) = written(offer, start), known_of(setting_of(offer)).samples
+    case = with_dtype(with_hyper(sample, eta=0.625), "float32")
+    seen = Deviation("fedavg.delta", "round 1", 0, 1.0, 0.0, shown="delta")
+    failed = [Obligation("far-coordinates", "float32", Status.FAIL, (), deviation=seen)]
+    _, said = explanation(InProcess(it), offer, failed, [case])
+    assert said.startswith("x follows the claimed reading in small cases")
 
 
 def test_a_reading_is_placed_where_its_correction_stands() -> None:

@@ -18,7 +18,7 @@ from fedspec_suite.diagnosis.variants import as_claimed
 from fedspec_suite.diagnosis.written.box import boxes
 from fedspec_suite.diagnosis.written.card import card
 from fedspec_suite.diagnosis.written.synthesis import written as written_out
-from fedspec_suite.measure.formulas import number
+from fedspec_suite.measure.formulas import evaluated, number
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.mutants import Mutated, find
 
@@ -225,6 +225,25 @@ def test_a_diagnosis_names_the_equation() -> None:
     it, equation = MISTAKES["Nesterov"]
     said = diagnosed(it, further=False).instead("; or ")
     assert said.startswith(f"yours: {equation}, wanted: x = x + eta m / (sqrt(v) + tau) at fedadam.step")
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "level", "rule", "made"),
+    [
+        ("afga", "trace", "amsgrad", "state.x + eta * m / sqrt(v_hat + eps)"),
+        ("fednova", "round", "effective_steps", "sum(p * a_norms)"),
+        ("fedada2", "round", "adagrad", "state.v + delta ** 2"),
+        ("diloco", "round", "adamw", "state.x - shrunk * state.x - step"),
+    ],
+)
+def test_an_option_at_its_default_is_folded_away(algorithm: str, level: Level, rule: str, made: str) -> None:
+    (box,) = (b for b in boxes(setting_of(offer_of(algorithm, level))) if b.function.__name__ == rule)
+    assert made in map(ast.unparse, box.made.values())
+    assert not any(isinstance(n, ast.IfExp) for value in box.made.values() for n in ast.walk(value))
+
+
+def test_a_formula_may_have_the_root_of_a_constant() -> None:
+    np.testing.assert_allclose(evaluated("sqrt(2) * a", {"a": np.array([3.0])}), 18**0.5)
 
 
 def test_a_number_is_a_simple_fraction_or_a_short_decimal() -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_judge.diagnosing import edited
+from test_judge.by_hand import Scaffold, subject
+from test_judge.diagnosing import benched, edited
 from test_judge.support import with_own
 
 from fedspec.catalogue import CATALOGUE
@@ -136,6 +137,14 @@ def test_the_first_event_that_deviates_is_looked_at_whichever_it_is() -> None:
 def test_where_every_equation_would_show_the_same_what_is_lacking_is_said() -> None:
     assert _report_on("adagrad-forgets", "client", shown=False) == "to learn at which equation it begins, return v too"
     assert _report_on("pga-summed", "trace") == ""
+
+
+def test_a_mistake_in_what_is_kept_and_not_shown_is_not_placed_where_it_comes_out() -> None:
+    """c_i is wrong from the first round on, the model from the second."""
+    bench, setting = benched(subject(Scaffold, "busiest"))
+    known = known_of(setting)
+    said = begins(known, _played(bench, known.samples))
+    assert said == "to learn at which equation it begins, return delta, c_i, c too"
 
 
 def test_what_is_right_has_nothing_to_begin() -> None:

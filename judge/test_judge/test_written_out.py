@@ -40,6 +40,8 @@ from fedspec_suite.diagnosis.known import known_of
 from fedspec_suite.diagnosis.seen.idle import idle, without_effect
 from fedspec_suite.diagnosis.written.notation import in_symbols
 from fedspec_suite.measure.setting import Setting
+from fedspec_suite.vectors.checker import judged
+from fedspec_suite.vectors.store import FOLDER, load
 
 pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
 
@@ -116,6 +118,12 @@ def test_what_is_lost_after_some_rounds_of_absence_is_told() -> None:
 def test_a_server_that_steps_at_other_arrivals_is_told_by_its_model_not_by_what_it_does_not_show() -> None:
     keyed = subject(Late, "by client", intermediates=("delta",))
     assert follows(keyed, "follows-*").startswith("a second update of a client replaces its first in the buffer")
+    bench, setting = benched(keyed)
+    (stored,) = load(FOLDER, ["fedbuff"])
+    notes = [d.note for o in judged(bench, setting, stored).obligations if (d := o.deviation)]
+    assert any(note.startswith("the claimed server steps") for note in notes) and not any(
+        "adapter:" in n for n in notes
+    )
 
 
 def of_two(move: Any) -> Any:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fedspec.contract import BESIDE, Offer
+from fedspec.contract import BESIDE, Arrival, Offer
 from fedspec.errors import FedspecError
 from fedspec_suite.diagnosis.comparing import agrees
 from fedspec_suite.diagnosis.diagnosis import NONE
@@ -217,7 +217,7 @@ def _compared(bench: Bench, s: Scenario, vector: Vector, answers: Sequence[Shown
         offered = [n for n in want if n != "x" and n in bench.offer.intermediates]
         for name in (*offered, "x"):
             if name not in got:
-                raise bench.missing([name], where)
+                raise bench.missing([name], where, waits=isinstance(s.events[k], Arrival))
             numbers = np.array([float(read(v, name)) for v in want[name]])
             bench.compare(name, got[name], numbers, where, np.array(scale[name], dtype=float))
     return bench.measured.worst
