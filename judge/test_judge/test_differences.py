@@ -17,6 +17,7 @@ from test_judge.diagnosing import offer_of, written
 from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Case, Offer
 from fedspec.reference import SUBJECT
+from fedspec_suite.diagnosis.composed import together
 from fedspec_suite.diagnosis.differences import claim, differences
 from fedspec_suite.diagnosis.found import found_as
 from fedspec_suite.diagnosis.search import Search
@@ -113,6 +114,17 @@ def test_a_listed_mutant_is_written_out(mutant: str, algorithm: str, yours: str,
     (v,) = (v for v in single(setting) if v.mutants and v.mutants[0].id == mutant)
     (d,) = differences(setting, v)
     assert d.yours == yours and wanted in {None, d.wanted}
+
+
+def test_a_pair_is_written_out_half_by_half() -> None:
+    """Each half stands at its own equation, not at that of the other."""
+    setting = row_setting("fed-lamb", "round")
+    named = {v.words: v for v in single(setting)}
+    one = named["the direction is divided by ||p|| instead of ||p + lam x||"]
+    other = named["the maximum is never taken: v_hat is the last mean"]
+    both = together(setting, one, other)
+    assert both is not None
+    assert [d.equation for d in differences(setting, both)] == ["fed-lamb.x_i", "fed-lamb.v_hat"]
 
 
 def of_every_row() -> list[tuple[str, str]]:

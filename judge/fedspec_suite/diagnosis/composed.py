@@ -84,6 +84,7 @@ def together(setting: Setting, a: Variant, b: Variant) -> Variant | None:
         parts=2,
         kind="composed",
         names=(*a.names, *b.names),
+        halves=(a, b),
     )
 
 

@@ -47,15 +47,18 @@ class Difference:
 
 def differences(setting: Setting, v: Variant) -> tuple[Difference, ...]:
     """Return the differences of a variant from the claim; empty if there are more than ``MOST``."""
-    found = [*_of_options(setting, v), *_of_edits(setting, v)]
+    found = [d for half in v.halves or (v,) for d in _alone(setting, half)]
+    return tuple(found) if len(found) <= MOST else ()
+
+
+def _alone(setting: Setting, v: Variant) -> Iterator[Difference]:
+    """The differences of a variant that combines no two."""
+    yield from _of_options(setting, v)
+    yield from _of_edits(setting, v)
     claimed = {d.words: d.claim for d in v.defects}
     for name in v.names:
         if words := name.get("defect", ""):
-            found.extend(
-                _of_words(setting, claimed.get(words, {}))
-                or [_in_words(setting, words, v.equation if v.parts == 1 else "")]
-            )
-    return tuple(found) if len(found) <= MOST else ()
+            yield from _of_words(setting, claimed.get(words, {})) or [_in_words(setting, words, v.equation)]
 
 
 def claim(setting: Setting, v: Variant) -> dict[str, Any]:

@@ -88,6 +88,7 @@ class Variant:
         names: its parts as data: the reading or the options turned, a mutant's id, a defect's words, the algorithm and
             reading of another rule.
         rank: order within its kind: 0 for the likeliest mistakes.
+        halves: the two variants that it combines; empty if it combines none.
     """
 
     words: str
@@ -100,6 +101,7 @@ class Variant:
     kind: str = "reading"
     names: tuple[Mapping[str, str], ...] = ()
     rank: int = 0
+    halves: tuple[Variant, ...] = ()
 
     def told(self, s: Scenario) -> Scenario:
         """Return a scenario as the variant receives it, with its options and its defects' changes."""
