@@ -186,7 +186,7 @@ class Scaffold(Clients):
     ``own``: a client divides by the steps of its last round. ``busiest``: it divides by the most steps of this one.
     ``no rate``: it divides by its steps alone. ``in turn``: c moves within the loop. ``of those``: c moves by the mean
     over the participants. ``seen``: c is the mean over the clients seen so far. ``examples``: changes are weighted by
-    them.
+    them. ``half``: half of what is kept stays out of the new c_i. ``slow``: c decays.
     """
 
     algorithm, reading = "scaffold", "karimireddy-2020"
@@ -198,11 +198,13 @@ class Scaffold(Clients):
             j, steps = place if "place" in does else i, self.last.get(i, tau) if "own" in does else tau
             steps = max(T) if "busiest" in does else steps
             y, self.last[i] = self.local(i, tau, lambda y, j=j: sign * (self.m - self.kept[j])), tau  # type: ignore[misc]
-            kept[j] = self.kept[j] - self.m + (self.x - y) / (rate * steps)
+            still = 0.5 if "half" in does else 1
+            kept[j] = still * (self.kept[j] - self.m) + (self.x - y) / (rate * steps)
             ends.append(y)
             if "in turn" in does:
                 self.m = self.m + (kept[j] - self.kept[j]) / len(self.e)
         if "in turn" not in does:
+            self.m = self.m * (0.9 if "slow" in does else 1)
             self.m = self.m + (kept - self.kept).sum(axis=0) / (len(S) if "of those" in does else len(self.e))
         self.m = np.mean([kept[i] for i in sorted(self.last)], axis=0) if "seen" in does else self.m
         p = self.shares(S) if "examples" in does else np.full(len(S), 1 / len(S))

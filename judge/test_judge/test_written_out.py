@@ -71,6 +71,11 @@ NAMED: dict[tuple[type[Any], str], str] = {
         "step before",
     ): "the client's model of the step before stands for anchor in x - eta_l * (g + mu * (x - anchor))",
     (Nova, "largest"): "||a_i||_1 is the largest entry of a_i, not the sum",
+    # What is kept and not shown is solved for in the model of the next round.
+    (Scaffold, "half"): (
+        "yours: c_i = (c_i - c) / 2 - Delta / (eta_l steps), wanted: c_i = c_i - c - Delta_i / (eta_l tau_i)"
+    ),
+    (Scaffold, "slow"): "yours: c = (9 / 10) c + p changes, wanted: c = c + sum over S of q_i (c_i^+ - c_i)",
     (Scaffold, "seen"): "c is the mean of c_i over the clients seen so far, not over all",
     (Scaffold, "busiest"): (
         "the number of steps of the event's busiest stands for tau in (delta, c_i[i] - c - delta / (eta_l * tau))"

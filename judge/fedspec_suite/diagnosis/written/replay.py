@@ -13,6 +13,7 @@ import numpy as np
 
 from fedspec import arith
 from fedspec.arith import Array, largest, norm, total
+from fedspec.contract import Event
 from fedspec.domains import REAL, resting
 from fedspec.params import layers, shapes
 from fedspec_suite.diagnosis.defects.limits import MEAN
@@ -147,10 +148,15 @@ def opened(box: Box, name: str, plays: Sequence[Play]) -> Opened | None:
     if len(at) != 1:
         return None
     with np.errstate(all="ignore"):
-        want, values = _all(box, name, plays, model, at[0], 0)
-        if not want.size:
+        first, *others = [_all(box, name, plays, model, at[0], seed) for seed in range(4)]
+        # A secant may end beside one model and not beside another that rounding tells from it.
+        there = [event for event in first if all(event in other for other in others)]
+        if not there:
             return None
-        apart = [np.abs(_all(box, name, plays, model, at[0], k)[0] - want) for k in (1, 2, 3)]
+        want, *moved = [np.concatenate([turn[event][0] for event in there]) for turn in (first, *others)]
+        named = [n for n in first[there[0]][1] if all(n in first[event][1] for event in there)]
+        values = {n: np.concatenate([first[event][1][n] for event in there]) for n in named}
+        apart = [np.abs(other - want) for other in moved]
     return solved_for(box, name, want, apart, values)
 
 
@@ -201,24 +207,16 @@ def holes(model: ast.expr, name: str) -> list[ast.expr]:
 
 def _all(
     box: Box, name: str, plays: Sequence[Play], model: Any, hole: Any, seed: int
-) -> tuple[Array, dict[str, Array]]:
-    dice = np.random.default_rng(seed)
-    wants: list[Array] = []
-    found: dict[str, list[Array]] = {}
-    for play in plays:
-        for want, values in _events(box, name, play, model, hole, dice if seed else None):
-            wants.append(want)
-            for n, v in values.items():
-                found.setdefault(n, []).append(v)
-    if not wants:
-        return np.zeros(0), {}
-    return np.concatenate(wants), {n: np.concatenate(v) for n, v in found.items() if len(v) == len(wants)}
+) -> dict[tuple[int, int], tuple[Array, dict[str, Array]]]:
+    """The values of the open name and of all others, by the number of the play and of the event in it."""
+    dice = np.random.default_rng(seed) if seed else None
+    return {(k, n): one for k, play in enumerate(plays) for n, one in _events(box, name, play, model, hole, dice)}
 
 
 def _events(
     box: Box, name: str, play: Play, model: Any, hole: Any, dice: Any
-) -> Iterator[tuple[Array, dict[str, Array]]]:
-    """The value of the open name in each event of a case, with those of all others."""
+) -> Iterator[tuple[int, tuple[Array, dict[str, Array]]]]:
+    """The number of each event of a case in which a rule can be solved, with the value of the open name and others."""
     signature = inspect.signature(inspect.unwrap(box.function))
     rest = box.resting_on(name)
     # A hyper-parameter that the claimed reading doesn't have keeps its default.
@@ -285,26 +283,31 @@ def _events(
         found = eval(end, space, env)
         return float(found[0]) if lone else found
 
-    last, is_model = [0], False
+    last, is_model, acts = [0], False, False
     session = play.session({**in_place_of(box, rule, space), MEAN: recording(kept)})
-    for kept.number, (event, answer) in enumerate(zip(play.s.events, play.answers, strict=False), 1):
+    played = [*zip(play.s.events, play.answers, strict=False)]
+    for kept.number, (event, answer) in enumerate(played, 1):
         before, kept.averaged = {**vars(session)}, ()
 
-        def taken(y: Array | None, event: Any = event, before: Any = before) -> Array:
-            """The model after the event if the open rule makes this; if the claimed one runs."""
+        def taken(y: Array | None, then: Sequence[Any] = (), event: Any = event, before: Any = before) -> Array:
+            """The model after the event, and some more, if the open rule makes this in the event; if the claimed."""
             vars(session).update(before)
             now[0] = y
             made.clear()
             with resting(REAL):
                 # A subject's own schedule may make a rate negative, or nearly 0 by rounding.
-                return flat_model(session.step(event))
+                x, ran = session.step(event), len(made)
+                now[0] = None
+                for e in then:
+                    x = session.step(e)
+            del made[ran:]
+            return flat_model(x)
 
         kept.state = before.get("state")
         kept.steps = [*getattr(event, "messages", ())] or [*getattr(event, "participants", (0,))]
-        x = np.asarray(answer["x"], dtype=float)
-        x = x if dice is None else x * (1 + NUDGE * dice.normal(size=x.shape))
+        x = _nudged(answer["x"], dice)
         if is_model and np.array_equal(taken(x), x, equal_nan=True) and len(made) == 1:
-            yield calls[0]
+            yield kept.number, calls[0]
             continue
         last[0] = 0
         plain = taken(None)
@@ -317,18 +320,52 @@ def _events(
         result = np.asarray(made[-1], float)
         result = result.reshape(-1) if result.ndim else result
         is_model = len(made) == 1 and np.array_equal(result, plain, equal_nan=True)
-        y = reach(taken, x, result, plain)
-        found, tells = calls[0], True
-        if not y.ndim:
+        acts = acts or is_model or not result.ndim or _tells(taken, result, plain)
+        then: list[Event] = []
+        if not acts:
+            # What is kept for the next event is seen in that event's model.
+            if not np.allclose(plain, x, rtol=SAME, atol=0):
+                raise KeyError("the rule is not what makes the model")
+            following = played[kept.number : kept.number + 1]
+            then = [e for e, _ in following]
+            for _, next_answer in following:
+                x, plain = _nudged(next_answer["x"], dice), taken(None, then)
+            if not then or not _tells(functools.partial(taken, then=then), result, plain):
+                taken(None)
+                continue
+        try:
+            y = reach(functools.partial(taken, then=then), x, result, plain)
+        except KeyError:
+            if then:
+                # Where a gradient mixes what is kept, no secant a coordinate finds it.
+                return
+            raise
+        found = calls[0]
+        if then or not y.ndim:
             # Of a number that changes nothing, such as the share of an equal model, the model tells nothing.
-            tells = np.abs(taken(y + 1) - x).max() > SAME * np.abs(x).max()
+            tells = bool(then) or _tells(taken, y, x)
             taken(y)
-        if tells:
-            yield found
+        if y.ndim or tells:
+            yield kept.number, found
 
 
 SAME = 1e-6
 """Largest relative change of a model that counts as none."""
+
+
+def _nudged(x: Any, dice: Any) -> Array:
+    """A model, perturbed by rounding if there are dice."""
+    model: Array = np.asarray(x, dtype=float)
+    return model if dice is None else model * (1 + NUDGE * np.asarray(dice.normal(size=model.shape)))
+
+
+def _tells(taken: Callable[[Array], Array], y: Array, x: Array) -> bool:
+    """True if a model shows what a rule makes: another result than y leads to another model than x."""
+    try:
+        return bool(np.nanmax(np.abs(taken(y + 1) - x)) > SAME * np.nanmax(np.abs(x)))
+    except CANNOT:
+        # What another result leads out of a domain of shows it.
+        return True
 
 
 def as_shown(state: Any, shown: Mapping[str, Array]) -> Any:
