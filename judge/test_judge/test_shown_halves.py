@@ -14,6 +14,7 @@ from fedspec.arith import Array
 from fedspec.contract import Begin, Case, Claim, Exchange, Messages
 from fedspec.params import unflatten
 from fedspec_suite.diagnosis.forced import given_names
+from fedspec_suite.diagnosis.identify import half_of
 from fedspec_suite.diagnosis.known import known_of
 
 
@@ -25,7 +26,7 @@ def shown_by(it: Any, words: str) -> set[str]:
     """The names of what a variant gives, and not the claimed rule, of the numbers that a subject shows."""
     bench, setting = benched(it)
     known = known_of(setting)
-    given = {k: bench.play(s) for k, s in enumerate(known.samples)}
+    given = [(s, bench.play(s)) for s in known.samples]
     (v,) = (v for v in known.variants if v.words == words)
     names = ("x", *it.info.claims[0].intermediates)
     return given_names(known, v, given, names) - given_names(known, known.claimed, given, names)
@@ -35,6 +36,16 @@ def test_a_variant_gives_what_it_alone_decides() -> None:
     words = "the correction has the wrong sign"
     assert shown_by(scaffold("turned"), words) == {"x", "delta", "c_i", "c"}
     assert shown_by(scaffold("turned", "of those"), words) == {"x", "delta", "c_i"}
+
+
+def test_one_that_gives_a_quantity_in_a_few_cases_alone_is_not_said() -> None:
+    turned, straight = (benched(scaffold(*does)) for does in (("turned", "of those"), ("of those",)))
+    known = known_of(turned[1])
+    first, second, *_ = known.samples
+    (v,) = (v for v in known.variants if v.words == "the correction has the wrong sign")
+    cases = [(first, turned[0].play(first)), (second, turned[0].play(second))]
+    assert half_of(known, [v], cases, ["x", "c"]) == f"x that you return follow from this: {v.words}"
+    assert half_of(known, [v], [*cases, (second, straight[0].play(second))], ["x", "c"]) == ""
 
 
 @pytest.mark.slow

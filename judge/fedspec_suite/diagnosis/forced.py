@@ -6,7 +6,7 @@ quantity that this mistake alone decides.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from typing import Any
@@ -22,17 +22,24 @@ from fedspec_suite.measure.bench import WORDS, Shown
 from fedspec_suite.measure.scenario import Scenario
 
 CASES = 6
-"""Number of samples on which variants run so."""
+"""Number of samples on which all variants run so."""
+
+Played = Sequence[tuple[Scenario, Sequence[Shown]]]
+"""Cases with a subject's answers."""
 
 
-def given_names(known: Known, v: Variant, given: Given, names: Sequence[str]) -> set[str]:
-    """Names of the quantities that a variant gives in each event of some samples, from the subject's state before it.
+def some(known: Known, given: Given) -> Played:
+    """Return the samples on which all variants run."""
+    return [(known.samples[k], answers) for k, answers in [*given.items()][:CASES]]
+
+
+def given_names(known: Known, v: Variant, played: Played, names: Collection[str]) -> set[str]:
+    """Names of the quantities that a variant gives in each event of some cases, from the subject's state before it.
 
     The run ends at the first event after which no name is left.
     """
     left = {*names}
-    for k, answers in [*given.items()][:CASES]:
-        s = known.samples[k]
+    for s, answers in played:
 
         def same(k: int, want: Shown, s: Scenario = s, answers: Sequence[Shown] = answers) -> bool:
             shown = [n for n in left if n in answers[k] and not isinstance(s.events[k], Begin)]

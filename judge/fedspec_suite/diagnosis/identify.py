@@ -17,7 +17,7 @@ from fedspec.rounding import TYPES, passed
 from fedspec_suite.diagnosis.cases.resized import scaled
 from fedspec_suite.diagnosis.comparing import Evidence, Given, agrees, evidence, measured
 from fedspec_suite.diagnosis.diagnosis import AT_ONCE, Diagnosis
-from fedspec_suite.diagnosis.forced import given_names
+from fedspec_suite.diagnosis.forced import Played, given_names, some
 from fedspec_suite.diagnosis.found import Found, first
 from fedspec_suite.diagnosis.known import Known, known_of
 from fedspec_suite.diagnosis.lasting import Larger
@@ -107,8 +107,9 @@ def identify(
     solved = cache(lambda: Own() if setting.steps else several(bench, setting, read))
     own = () if setting.steps else _own(bench, setting, solved)
     kept = sorted({n for answers in given.values() for n in answers[0]} - {*WORDS})
-    off = sorted({*kept} - given_names(known, known.claimed, given, kept))
-    seen = cache(lambda: showing(known, lambda v: given_names(known, v, given, off)) if len(off) > 1 else [])
+    few = some(known, given)
+    off = sorted({*kept} - given_names(known, known.claimed, few, kept))
+    seen = cache(lambda: showing(known, lambda v: given_names(known, v, few, off)) if len(off) > 1 else [])
     single = stages(
         search,
         known,
@@ -155,9 +156,9 @@ def identify(
     beside = ": ".join(filter(None, (along(known, told), begins(known, given))))
     plays = played(bench, setting)
     own_numbers = weights.observed(plays, alike=False) or rates.observed(bench, setting) or weights.observed(plays)
+    every = [*((known.samples[k], answers) for k, answers in given.items()), *(beyond.fresh if seen() else ())]
     half = next((f"the numbers that you return give {v.words}" for v in solved().halves), "")
-    for v in seen()[:1] if not half else ():
-        half = f"{listed(sorted(given_names(known, v, given, off)))} that you return follow from this: {v.words}"
+    half = half or half_of(known, seen(), every, off)
     facts = own_numbers or card(bench, setting, known.claimed)
     words = [
         numbers,
@@ -176,6 +177,14 @@ def identify(
         search=str(search),
         passes=search.passes,
     )
+
+
+def half_of(known: Known, seen: Iterable[Variant], every: Played, off: Sequence[str]) -> str:
+    """Name the first variant that gives some deviating quantities in all cases, since many do in few; else empty."""
+    for v in seen:
+        if names := given_names(known, v, every, off):
+            return f"{listed(sorted(names))} that you return follow from this: {v.words}"
+    return ""
 
 
 def _own(bench: Bench, setting: Setting, solved: Callable[[], Own]) -> Iterator[Variant]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -51,7 +52,6 @@ class Larger:
         self.bench, self.setting, self.known, self.given = bench, setting, known, given
         self.played: list[tuple[bool, Scenario, list[Shown]]] | None = None
         self.edges: list[tuple[str, Scenario, list[Shown]]] | None = None
-        self.fresh: list[tuple[Scenario, list[Shown]]] | None = None
         self.refuted: dict[str, str] = {}
 
     def fits(self, v: Variant) -> tuple[bool, bool]:
@@ -62,11 +62,14 @@ class Larger:
         wide = [(s, answers) for time, s, answers in self.played if not time]
         return in_time, all(agrees(v, s, answers) or not decided(v, s, answers) for s, answers in wide)
 
+    @cached_property
+    def fresh(self) -> list[tuple[Scenario, list[Shown]]]:
+        """New cases that no search has used, with the subject's answers."""
+        cases = [(s, self._answers(s)) for s in self.drawn()]
+        return [(s, answers) for s, answers in cases if answers]
+
     def anew(self, v: Variant) -> bool:
         """True if a variant agrees in new cases that no search has used; many pairs of mistakes fit a few cases."""
-        if self.fresh is None:
-            cases = [(s, self._answers(s)) for s in self.drawn()]
-            self.fresh = [(s, answers) for s, answers in cases if answers]
         return all(agrees(v, s, answers) or not decided(v, s, answers) for s, answers in self.fresh)
 
     def elsewhere(self, v: Variant) -> str:
