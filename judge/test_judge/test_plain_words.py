@@ -13,7 +13,7 @@ from fedspec_suite.diagnosis.cases.probes import at_edges
 from fedspec_suite.diagnosis.comparing import apart
 from fedspec_suite.diagnosis.diagnosis import in_words
 from fedspec_suite.diagnosis.known import known_of
-from fedspec_suite.diagnosis.plain_words import in_symbols, plainly, under_options
+from fedspec_suite.diagnosis.plain_words import in_plain_words, plainly
 from fedspec_suite.measure.setting import setting_of
 
 pytestmark = pytest.mark.table(1)
@@ -79,12 +79,15 @@ def test_of_two_squares_it_is_said_which() -> None:
     [
         ("fedyogi/server/reddi-2021", "eps is squared", "tau is squared"),
         ("yogi/client/zaheer-2018", "eps is squared", "eps is squared"),
+        ("mifa/round/gu-2021-code", "1 stands for g_i.shape[0]", "1 stands for the number of clients"),
+        ("mifa/round/gu-2021-code", "gradients_of(y - x, eta_l=eta_l) is halved", "G_i is halved"),
+        ("fedpd/round/zhang-2021", "raised_dual(lam_i, x_i - x, mu=mu) is halved", "the new lam_i is halved"),
     ],
 )
 def test_a_name_is_said_in_the_symbols_of_what_is_judged(offer: str, words: str, wanted: str) -> None:
     algorithm, level, reading = offer.split("/")
     setting = setting_of(Offer(algorithm, level, reading))  # type: ignore[arg-type]
-    assert in_symbols(words, setting) == wanted
+    assert in_plain_words(words, setting) == wanted
 
 
 @pytest.mark.parametrize(
@@ -98,7 +101,7 @@ def test_a_name_is_said_in_the_symbols_of_what_is_judged(offer: str, words: str,
 def test_corrections_that_a_claim_has_not_are_not_said(offer: str, said: str) -> None:
     words = "maximum(v_hat, corrected(v, beta2, t, bias_correction)) times rate(eta, beta1, beta2, t, bias_correction)"
     setting = setting_of(Offer(*offer.split("/")))  # type: ignore[arg-type]
-    assert plainly(under_options(words, setting)) == said
+    assert in_plain_words(words, setting) == said
 
 
 @pytest.mark.parametrize(
@@ -107,7 +110,7 @@ def test_corrections_that_a_claim_has_not_are_not_said(offer: str, said: str) ->
 )
 def test_amsgrads_moment_is_corrected_once_in_what_is_said(reading: str, said: str) -> None:
     words = "corrected(v, beta2, t, before), corrected(v_hat, beta2, t, after)"
-    assert plainly(under_options(words, setting_of(Offer("fedamsgrad", "server", reading)))) == said
+    assert in_plain_words(words, setting_of(Offer("fedamsgrad", "server", reading))) == said
 
 
 RULE = ("normalised-sgd", "client.normalised.normalised_sgd", "norm(g) + eps")

@@ -80,13 +80,14 @@ NAMED: dict[tuple[type[Any], str], str] = {
     (Scaffold, "busiest"): (
         "the number of steps of the event's busiest stands for tau in (delta, c_i[i] - c - delta / (eta_l * tau))"
     ),
-    (Remembered, "heard"): "the number of clients so far stands for g_i.shape[0] in the sum of g_i / g_i.shape[0]",
+    (Remembered, "heard"): (
+        "the number of clients so far stands for the number of clients in the sum of g_i / the number of clients"
+    ),
     (Remembered, "moves"): (
-        "the mean of the g_i moves by their changes over the number of the event's clients, not over g_i.shape[0]"
+        "the mean of the g_i moves by their changes over the number of the event's clients, "
+        "not over the number of clients"
     ),
-    (PrimalDual, "each step"): (
-        "raised_dual(lam_i, x_i - x, mu=mu) takes the place of lam_i after every local step, not once"
-    ),
+    (PrimalDual, "each step"): "the new lam_i takes the place of lam_i after every local step, not once",
     (Late, "later"): "an update begins one version later, and that without delay at the first",
 }
 

@@ -17,6 +17,7 @@ from fedspec.errors import FedspecError
 from fedspec.folding import decided_of, folding_under
 from fedspec.readings import meanings
 from fedspec.rules import Equation, equations
+from fedspec_suite.diagnosis.plain_words import in_plain_words
 from fedspec_suite.diagnosis.variants import BROKEN, Variant, equation_of
 from fedspec_suite.diagnosis.written.notation import in_symbols, is_formula
 from fedspec_suite.measure.setting import Setting
@@ -168,7 +169,7 @@ def _of_edits(setting: Setting, v: Variant) -> Iterator[Difference]:
 
 def _in_words(setting: Setting, words: str, equation: str) -> Difference:
     wanted = {e.id: e.text for e in setting.algorithm.running(setting.options)}
-    return Difference(equation, words, wanted.get(equation, ""))
+    return Difference(equation, in_plain_words(words, setting), wanted.get(equation, ""))
 
 
 class Line(NamedTuple):

@@ -10,7 +10,7 @@ from fedspec_suite.diagnosis.comparing import Evidence, Given, close, measured
 from fedspec_suite.diagnosis.differences import Difference, claim, differences
 from fedspec_suite.diagnosis.known import Known
 from fedspec_suite.diagnosis.lasting import Larger
-from fedspec_suite.diagnosis.plain_words import in_symbols, plainly, under_options
+from fedspec_suite.diagnosis.plain_words import in_plain_words
 from fedspec_suite.diagnosis.variants import Variant
 from fedspec_suite.measure.setting import Setting
 
@@ -141,7 +141,7 @@ def _agreeing(
     for v in variants:
         if not close(known, v, given, told, names):
             continue
-        said = in_symbols(plainly(under_options(v.words, known.setting)), known.setting)
+        said = in_plain_words(v.words, known.setting)
         if said in {f.words for f in found}:
             continue
         near = measured(known, v, given, told)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Mapping
 from itertools import accumulate
 
+from fedspec.rules import equations
+from fedspec_suite.diagnosis.edits.claimed import running
 from fedspec_suite.diagnosis.edits.edit import NEW_STATE
 from fedspec_suite.measure.setting import Setting
 
@@ -14,9 +17,16 @@ WITHIN = re.compile(r"\b(?:plan|sent|messages|arrival|moments|past)\.(\w+)")
 SUM = re.compile(r"\bsum\((\w+)\.tolist\(\)\)")
 ROWS = re.compile(r"\b(\w+)\.sum\(axis=0\)")
 ALIKE = re.compile(r"shares\(\[1\] \* clients, x\)\[:(?:[^][]|\[\])*\]")
+SHAPES = {
+    re.compile(r"\b\w+\.shape\[0\]"): "the number of clients",
+    re.compile(r"\b\w+\.shape\[-1\]"): "the number of coordinates",
+}
 CHOICES = re.compile(r"\{[A-Z]\w+\.[A-Z_]+: .*\}")
 INNERMOST = re.compile(r"((?<![\w.])[A-Za-z_][\w.]*)?(?:\(([^][(){}]*)\)|\[[^][(){}]*\]|\{[^][(){}]*\})")
 """Pattern of innermost brackets, and the function whose arguments they hold."""
+
+ARGUMENTS = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
+"""Pattern of the arguments of a call, up to three brackets deep."""
 
 OPERATORS = "*/+-@^"
 MARKS = "()[]{},"
@@ -84,6 +94,8 @@ def _option(found: re.Match[str]) -> str:
 def plainly(words: str) -> str:
     """Replace source text in a sentence by plain words where there are some."""
     words = ALIKE.sub("1 / N", CHOICES.sub("what is chosen from", words))
+    for shape, count in SHAPES.items():
+        words = shape.sub(count, words)
     words = ROWS.sub(r"the sum of \1", SUM.sub(r"the sum of \1", OPTION.sub(_option, words)))
     more = 1
     while more:
@@ -103,7 +115,12 @@ def _call(found: re.Match[str]) -> str:
     return _one(words) if any(c in OPERATORS for c in beside) else words
 
 
-def under_options(words: str, setting: Setting) -> str:
+def in_plain_words(words: str, setting: Setting) -> str:
+    """Return a sentence about a rule without its source text, in the setting's symbols."""
+    return _in_symbols(plainly(_under_options(words, setting)), setting)
+
+
+def _under_options(words: str, setting: Setting) -> str:
     """Remove bias corrections that the claim doesn't have from a sentence."""
     correction, maximum_of = setting.options.get("bias_correction"), setting.options.get("maximum_of")
     # AMSGrad corrects either before it takes the maximum or after it, never twice.
@@ -118,7 +135,12 @@ def under_options(words: str, setting: Setting) -> str:
     return words
 
 
-def in_symbols(words: str, setting: Setting) -> str:
-    """Rename hyper-parameters in a sentence to the setting's symbols."""
+def _in_symbols(words: str, setting: Setting) -> str:
+    """Rename hyper-parameters in a sentence to the setting's symbols, and calls of rules to what these make."""
+    for rule in running(setting):
+        made = [e.text.partition(" = ")[0] for e in equations(rule, setting.options)]
+        if len(made) == 1 and made[0].replace("_", "").isalnum():
+            new = "the new " * (made[0] in inspect.signature(rule).parameters)
+            words = re.sub(rf"\b{rule.__name__}{ARGUMENTS}", new + made[0], words)
     rename = "eps" not in setting.numbers and "tau" in setting.numbers
     return re.sub(r"\beps\b", "tau", words) if rename else words

@@ -80,7 +80,7 @@ def reduced(setting: Setting, names: Sequence[str]) -> Iterator[Variant]:
             pins = {n: _neutral(n) for n in own if n in names or n not in mine}
             if len(own) < len(mine):
                 told = " and ".join(f"{n} = {v:g}" for n, v in pins.items() if n in names)
-                plain = f"plain {a.id}{said}{' with ' if told else ''}{told}"
+                plain = f"plain {a.id}{said}{',' if said and told else ''}{' with ' if told else ''}{told}"
                 yield Variant(
                     words=f"{without_effect(names)}: {plain}",
                     equation="",
@@ -104,7 +104,7 @@ def _options(a: Algorithm, setting: Setting) -> Iterator[tuple[str, Mapping[str,
     yield "", options
     for weights in map(str, a.options.get("weights", ())):
         if weights != options["weights"]:
-            yield f", weights = {weights},", {**options, "weights": weights}
+            yield f", weights = {weights}", {**options, "weights": weights}
 
 
 def _neutral(name: str) -> float:
