@@ -21,7 +21,7 @@ from fedspec.mixing.periodic import moment_maximum
 from fedspec.plan import Oracle
 from fedspec_proofs import stored
 from fedspec_proofs.chain import run_evidence
-from fedspec_proofs.claim import Claim, Engine, Verdict
+from fedspec_proofs.claim import Claim, Engine, Verdict, refutation
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.combine import all_refuted
 from fedspec_proofs.engines.exact import generator, vector
@@ -42,7 +42,6 @@ from fedspec_proofs.fed_lamb.kit.problems import Problem
 from fedspec_proofs.fed_lamb.kit.rounds import begin, lamb, one_round, round_quantities
 from fedspec_proofs.fed_lamb.kit.walks import root_above, walk
 from fedspec_proofs.kit.piecewise import Piecewise, average, huber
-from fedspec_proofs.refutation import refutation
 
 pytestmark = pytest.mark.long
 

@@ -22,7 +22,7 @@ from fedspec_proofs.afga.kit.constants import Well, doubly_stochastic, mixes, or
 from fedspec_proofs.afga.kit.network import hyper
 from fedspec_proofs.afga.kit.networks import DRAWN, blended_permutation
 from fedspec_proofs.afga.kit.rounds import models
-from fedspec_proofs.claim import Extent, Finding, Severity, claim, false
+from fedspec_proofs.claim import Extent, Finding, Severity, claim, false, refutation
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.certificate import Step, Sum, added
 from fedspec_proofs.engines.choose import Choose
@@ -31,7 +31,6 @@ from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.mutation import mutate
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.kit.adding import confirmed, in_setting
-from fedspec_proofs.refutation import refutation
 
 
 def dividing(rule: Any, by: Any) -> Any:

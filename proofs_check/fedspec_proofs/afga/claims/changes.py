@@ -24,7 +24,7 @@ from fedspec_proofs.afga.kit.network import EXACT, hyper
 from fedspec_proofs.afga.kit.networks import blended_permutation
 from fedspec_proofs.afga.kit.paths import ETA_L, Path, any_path, reach, run
 from fedspec_proofs.afga.kit.server_inductions import rootless
-from fedspec_proofs.claim import Dropped, Extent, Finding, Severity, claim
+from fedspec_proofs.claim import Dropped, Extent, Finding, Severity, claim, refutation
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decided
 from fedspec_proofs.engines.draw import Draw, curried
@@ -32,7 +32,6 @@ from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.kit.adding import confirmed
-from fedspec_proofs.refutation import refutation
 
 F8 = "Lemma F.8 (L4762)"
 F8_WORDS = {

@@ -18,7 +18,7 @@ from fedspec_proofs.afga.kit import bounds
 from fedspec_proofs.afga.kit.networks import ASSUMPTIONS, DRAWN, PRINTED, conditions, some, two_tilts
 from fedspec_proofs.afga.kit.one_local_step import Step, consensus_of, drift_of
 from fedspec_proofs.afga.kit.rounds import enumerated
-from fedspec_proofs.claim import Engine, Extent, Finding, Severity, Verdict, claim, false
+from fedspec_proofs.claim import Engine, Extent, Finding, Severity, Verdict, claim, false, refutation
 from fedspec_proofs.engines.algebra import Statement, decided
 from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
@@ -26,7 +26,6 @@ from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.engines.worst_case.certificates import Case, certified, with_less
 from fedspec_proofs.kit.adding import in_setting
-from fedspec_proofs.refutation import refutation
 
 F1 = "Lemma F.1, eq. (38) (L2624)"
 ONE_STEP = ("4.1", "4.2", "D.1 within", "D.1 between", "step")

@@ -13,7 +13,7 @@ import numpy as np
 from fedspec.algorithms.cc_fedsgd import CCFedSGD, cc_fedsgd, init
 from fedspec.plan import Arrival, Setup
 from fedspec.population import downloaded
-from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Severity, Verdict, claim
+from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Severity, Verdict, claim, refutation
 from fedspec_proofs.client_centric.kit import every_size, term_sums
 from fedspec_proofs.client_centric.kit.every_size import prove_each
 from fedspec_proofs.client_centric.kit.problems import Clients, huber
@@ -23,7 +23,6 @@ from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.search import Inequality, searched
 from fedspec_proofs.kit.adding import confirmed
-from fedspec_proofs.refutation import refutation
 
 
 def _hits(delays: tuple[int, ...]) -> int:

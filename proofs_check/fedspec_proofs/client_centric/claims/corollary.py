@@ -9,7 +9,7 @@ from math import isqrt
 from types import SimpleNamespace
 from typing import Any
 
-from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Severity, Verdict, claim
+from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Severity, Verdict, claim, refutation
 from fedspec_proofs.client_centric.claims.theorem import ASSUMED_PRINTED
 from fedspec_proofs.client_centric.kit.family import EPS, Schedule
 from fedspec_proofs.client_centric.kit.regimes import corrected, printed, start_factors
@@ -18,7 +18,6 @@ from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_refuted
 from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.identities import identities
-from fedspec_proofs.refutation import refutation
 
 PLACE = "Corollary 4.1.1 (L250-262, L1103-1131)"
 

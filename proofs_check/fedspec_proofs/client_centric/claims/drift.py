@@ -14,7 +14,7 @@ from typing import Any
 from fedspec.algorithms.cc_fedsgd import CCFedSGD
 from fedspec.algorithms.local import local_sgd
 from fedspec.arith import Vector
-from fedspec_proofs.claim import Dropped, Finding, Severity, Verdict, claim
+from fedspec_proofs.claim import Dropped, Finding, Severity, Verdict, claim, refutation
 from fedspec_proofs.client_centric.kit.local_runs import ASSUMED, AVERAGE, EVERY, WORDS, Local, local_run
 from fedspec_proofs.client_centric.kit.problems import Clients, flat, through
 from fedspec_proofs.engines import exact
@@ -26,7 +26,6 @@ from fedspec_proofs.engines.worst_case.classes import Function, smooth
 from fedspec_proofs.engines.worst_case.forms import ORIGIN, basis, vector
 from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.values import Value, function_value, inner, square
-from fedspec_proofs.refutation import refutation
 
 
 @curried

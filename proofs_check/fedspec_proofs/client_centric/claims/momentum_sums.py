@@ -10,7 +10,7 @@ import numpy as np
 
 from fedspec.server.averaged_momentum import averaged_momentum
 from fedspec.server.momentum import ServerMomentum
-from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Second, Severity, Verdict, claim
+from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Second, Severity, Verdict, claim, refutation
 from fedspec_proofs.client_centric.claims.momentum import momenta, weights
 from fedspec_proofs.client_centric.kit import every_size
 from fedspec_proofs.client_centric.kit.every_size import prove_each
@@ -22,7 +22,6 @@ from fedspec_proofs.engines.reals import real
 from fedspec_proofs.engines.search import Inequality, searched
 from fedspec_proofs.engines.smt import Formulas, Induction
 from fedspec_proofs.kit.adding import confirmed
-from fedspec_proofs.refutation import refutation
 from fedspec_proofs.solvers import z3
 
 

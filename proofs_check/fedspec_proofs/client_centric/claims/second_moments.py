@@ -9,7 +9,7 @@ from typing import Any
 from fedspec.algorithms.cc_fedsgd import CCFedSGD, cc_fedsgd, init
 from fedspec.arith import Vector
 from fedspec.plan import Arrival, Setup
-from fedspec_proofs.claim import Dropped, Extent, Finding, Severity, claim
+from fedspec_proofs.claim import Dropped, Extent, Finding, Severity, claim, refutation
 from fedspec_proofs.client_centric.kit import every_size, term_sums
 from fedspec_proofs.client_centric.kit.every_size import prove_each
 from fedspec_proofs.client_centric.kit.problems import Clients, dip, flat, huber
@@ -22,7 +22,6 @@ from fedspec_proofs.engines.expectation import independent, mean, signs
 from fedspec_proofs.engines.search import Inequality
 from fedspec_proofs.kit.adding import confirmed
 from fedspec_proofs.kit.piecewise import Piecewise
-from fedspec_proofs.refutation import refutation
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fedspec_proofs.claim import Engine, Extent, Finding, Second, Verdict, claim
+from fedspec_proofs.claim import Engine, Extent, Finding, Second, Verdict, claim, refutation
 from fedspec_proofs.client_centric.claims.telescoping import path
 from fedspec_proofs.client_centric.kit.steps import increments, moments, rooted
 from fedspec_proofs.engines import exact
@@ -16,7 +16,6 @@ from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.reals import real
 from fedspec_proofs.engines.smt import Formulas, Induction, Proof, every
-from fedspec_proofs.refutation import refutation
 from fedspec_proofs.solvers import z3
 
 

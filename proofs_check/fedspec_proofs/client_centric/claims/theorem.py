@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fedspec_proofs.claim import Dropped, Extent, Finding, Severity, Verdict, claim
+from fedspec_proofs.claim import Dropped, Extent, Finding, Severity, Verdict, claim, refutation
 from fedspec_proofs.client_centric.claims.assembly import theorem_adds_up
 from fedspec_proofs.client_centric.kit.family import Schedule
 from fedspec_proofs.client_centric.kit.problems import Clients, huber
@@ -16,7 +16,6 @@ from fedspec_proofs.client_centric.kit.regimes import CORRECTED, PRINTED, as_cor
 from fedspec_proofs.client_centric.kit.runs import Regime, gradient_after, measure
 from fedspec_proofs.engines.combine import all_refuted, with_instances
 from fedspec_proofs.kit.adding import confirmed, in_setting
-from fedspec_proofs.refutation import refutation
 
 
 def two_clients(v0: int, eta_l: Fraction, m: int = 1) -> Regime:

@@ -15,14 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from fedspec.errors import FedspecError
-from fedspec_proofs.claim import Dropped, Finding, Sharpness, Verdict
+from fedspec_proofs.claim import Dropped, Finding, Sharpness, Verdict, refutation
 from fedspec_proofs.engines.worst_case.attained import Attained, replayed, share, unfit
 from fedspec_proofs.engines.worst_case.forms import basis
 from fedspec_proofs.engines.worst_case.open_rate import RATE
 from fedspec_proofs.engines.worst_case.proof import Problem, flaw
 from fedspec_proofs.engines.worst_case.rates import flaw_between
 from fedspec_proofs.engines.worst_case.values import square
-from fedspec_proofs.refutation import refutation
 from fedspec_proofs.words import as_text
 
 PATH = Path(__file__).with_name("certificates.json")

@@ -8,7 +8,7 @@ import numpy as np
 
 from fedspec.mixing.periodic import model_mean
 from fedspec.readings import Averaged
-from fedspec_proofs.claim import Dropped, Finding, Verdict, claim, false
+from fedspec_proofs.claim import Dropped, Finding, Verdict, claim, false, refutation
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.exact import vector
@@ -17,7 +17,6 @@ from fedspec_proofs.fed_lamb.kit.problems import Problem
 from fedspec_proofs.fed_lamb.kit.rounds import F, begin, lamb, one_round, run
 from fedspec_proofs.fed_lamb.kit.shared import constant
 from fedspec_proofs.kit.piecewise import huber
-from fedspec_proofs.refutation import refutation
 
 
 @claim(

@@ -9,7 +9,7 @@ from fedspec.algorithms.local_ams import FedAms
 from fedspec.arith import sqrt
 from fedspec.plan import Plan, Setup
 from fedspec.readings import ClientMemory, LocalCorrection
-from fedspec_proofs.claim import Finding, Verdict, claim
+from fedspec_proofs.claim import Finding, Verdict, claim, refutation
 from fedspec_proofs.engines.algebra import Statement, decided
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.smt import every
@@ -19,7 +19,6 @@ from fedspec_proofs.fed_lamb.kit.problems import Problem, vector
 from fedspec_proofs.fed_lamb.kit.rounds import F, squared
 from fedspec_proofs.fed_lamb.kit.shared import H1, H2, H3, H5
 from fedspec_proofs.kit.piecewise import huber
-from fedspec_proofs.refutation import refutation
 
 TYPESET = {"H2": "||f'(x_R)|| <= M", "R >= 1": "there is a round"}
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from fedspec.arith import Vector
 from fedspec.problems.quadratic import QuadraticClients
-from fedspec_proofs.claim import Extent, Finding, Verdict, claim
+from fedspec_proofs.claim import Extent, Finding, Verdict, claim, refutation
 from fedspec_proofs.engines.algebra import Statement, decide, decided
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.draw import Draw
@@ -21,7 +21,6 @@ from fedspec_proofs.fed_lamb.kit.rounds import HALF, F, begin, lamb, noiseless, 
 from fedspec_proofs.fed_lamb.kit.shared import H1
 from fedspec_proofs.fed_lamb.kit.walks import bent
 from fedspec_proofs.kit.piecewise import huber
-from fedspec_proofs.refutation import refutation
 
 
 @dataclass(frozen=True)

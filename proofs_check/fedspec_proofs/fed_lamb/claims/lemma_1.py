@@ -18,7 +18,7 @@ from fedspec.arith import norm
 from fedspec.client.lamb import layer_step
 from fedspec.mixing.periodic import model_mean
 from fedspec.readings import Normalisation, Phi
-from fedspec_proofs.claim import Extent, Finding, Severity, claim
+from fedspec_proofs.claim import Extent, Finding, Severity, claim, refutation
 from fedspec_proofs.engines import algebra
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved, all_refuted
@@ -38,7 +38,6 @@ from fedspec_proofs.fed_lamb.kit.walks import Walk, beside, checked, plain, walk
 from fedspec_proofs.kit.adding import confirmed
 from fedspec_proofs.kit.balls import farther, mean_inside
 from fedspec_proofs.kit.piecewise import huber
-from fedspec_proofs.refutation import refutation
 
 TRIES = 800
 

@@ -14,7 +14,7 @@ from fedspec.algorithms.local_ams import State
 from fedspec.arith import Stack, Vector
 from fedspec.plan import Oracle
 from fedspec.readings import Normalisation, Phi
-from fedspec_proofs.claim import Extent, Finding, Severity, Verdict, claim, false
+from fedspec_proofs.claim import Extent, Finding, Severity, Verdict, claim, false, refutation
 from fedspec_proofs.engines.combine import all_refuted
 from fedspec_proofs.engines.draw import Draw, curried
 from fedspec_proofs.engines.identities import identities
@@ -37,7 +37,6 @@ from fedspec_proofs.fed_lamb.kit.rounds import (
 from fedspec_proofs.fed_lamb.kit.shared import H1, H2, H4, SETTING
 from fedspec_proofs.fed_lamb.kit.walks import Walk, beside, checked, plain, pulled
 from fedspec_proofs.kit.piecewise import Piecewise, huber
-from fedspec_proofs.refutation import refutation
 from fedspec_proofs.words import as_text
 
 TRIES = 800

@@ -16,7 +16,7 @@ import numpy as np
 from fedspec.arith import norm, sqrt
 from fedspec.client.lamb import scaling
 from fedspec.readings import Phi
-from fedspec_proofs.claim import Engine, Extent, Finding, Verdict, claim, false
+from fedspec_proofs.claim import Engine, Extent, Finding, Verdict, claim, false, refutation
 from fedspec_proofs.engines.search import Inequality
 from fedspec_proofs.fed_lamb.claims.assembly import round_falls, theorems
 from fedspec_proofs.fed_lamb.claims.key_inequality import gradients_err, squares_by_lengths
@@ -28,7 +28,6 @@ from fedspec_proofs.fed_lamb.kit.shared import H5, constant
 from fedspec_proofs.fed_lamb.kit.walks import beside, checked, inexact
 from fedspec_proofs.kit.adding import confirmed
 from fedspec_proofs.kit.piecewise import huber
-from fedspec_proofs.refutation import refutation
 
 TRIES = 400
 

@@ -21,7 +21,7 @@ from fedspec.algorithms.fedlamb import FedLamb
 from fedspec.algorithms.local_ams import State
 from fedspec.plan import Oracle
 from fedspec.readings import Exponent, LocalCorrection
-from fedspec_proofs.claim import Finding, Severity, Verdict, claim
+from fedspec_proofs.claim import Finding, Severity, Verdict, claim, refutation
 from fedspec_proofs.engines.combine import all_refuted
 from fedspec_proofs.fed_lamb.kit import bounds
 from fedspec_proofs.fed_lamb.kit.bounds import Constants
@@ -29,7 +29,6 @@ from fedspec_proofs.fed_lamb.kit.problems import Problem, vector
 from fedspec_proofs.fed_lamb.kit.rounds import HUNDREDTH, ZERO, F, as_in_proofs, begin, lamb, one_round, run
 from fedspec_proofs.fed_lamb.kit.shared import FOUR, PROOF_1, V_READ
 from fedspec_proofs.kit.piecewise import huber
-from fedspec_proofs.refutation import refutation
 
 THEOREM = {
     **FOUR,

@@ -16,7 +16,7 @@ import numpy as np
 
 from fedspec.arith import sqrt
 from fedspec.readings import Normalisation, Phi
-from fedspec_proofs.claim import Extent, Finding, Severity, Verdict, claim, false
+from fedspec_proofs.claim import Extent, Finding, Severity, Verdict, claim, false, refutation
 from fedspec_proofs.engines.algebra import Statement, decide, decided
 from fedspec_proofs.engines.draw import Draw, curried, several
 from fedspec_proofs.engines.exact import vector
@@ -33,7 +33,6 @@ from fedspec_proofs.fed_lamb.kit.rounds import F, as_in_proofs, begin, lamb, loc
 from fedspec_proofs.fed_lamb.kit.shared import FOUR, PROOF_1, PROOF_3, constant
 from fedspec_proofs.fed_lamb.kit.walks import Walk, checked, plain, pulled
 from fedspec_proofs.kit.piecewise import huber
-from fedspec_proofs.refutation import refutation
 
 
 @claim(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fedspec.scalars import maximum
-from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Second, Verdict, claim
+from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Second, Verdict, claim, refutation
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw, curried
@@ -18,7 +18,6 @@ from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.fedada2.claims.normalised import RATES, START, limit
 from fedspec_proofs.fedada2.claims.student_t import fedavg_round
 from fedspec_proofs.fedada2.kit.rational import F
-from fedspec_proofs.refutation import refutation
 from fedspec_proofs.solvers import sympy
 
 SOURCE = "Proposition 10 (i) (L475)"

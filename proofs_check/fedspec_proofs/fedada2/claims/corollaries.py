@@ -14,7 +14,7 @@ from typing import Any
 
 from fedspec.algorithms import fedada2
 from fedspec.plan import Setup
-from fedspec_proofs.claim import Extent, Finding, Severity, claim
+from fedspec_proofs.claim import Extent, Finding, Severity, claim, refutation
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide, decided
 from fedspec_proofs.engines.draw import Draw, curried
@@ -24,7 +24,6 @@ from fedspec_proofs.fedada2.claims.theorem_20 import hyper
 from fedspec_proofs.fedada2.kit.conditions import PRINTED, printed
 from fedspec_proofs.fedada2.kit.problems import BALANCED, everybody, rounds
 from fedspec_proofs.fedada2.kit.rational import F
-from fedspec_proofs.refutation import refutation
 
 COROLLARY_23 = "Corollary 23 (L1075), Corollary 7 (L162)"
 COROLLARY_24 = "Corollary 24 (L1120), Corollary 8 (L168)"

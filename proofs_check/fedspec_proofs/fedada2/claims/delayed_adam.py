@@ -9,7 +9,7 @@ from typing import Any
 
 from fedspec.algorithms import fedadaadam
 from fedspec.client.admu import admu, begin
-from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Severity, Verdict, claim
+from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Severity, Verdict, claim, refutation
 from fedspec_proofs.engines import enclosure, exact
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.search import Inequality, Sides, searched
@@ -23,7 +23,6 @@ from fedspec_proofs.fedada2.kit.rational import F
 from fedspec_proofs.fedada2.kit.three_clients import rates, setting, unmoved
 from fedspec_proofs.fedada2.kit.typed import Typed
 from fedspec_proofs.kit.adding import confirmed, in_setting
-from fedspec_proofs.refutation import refutation
 
 LEMMA = "Lemma 28 (L1448)"
 COROLLARY = "Corollary 27 (L1435)"

@@ -10,7 +10,7 @@ import numpy as np
 
 from fedspec.client.sm3_delayed import begin, sm3_ii_delayed
 from fedspec.server.adagrad import adagrad
-from fedspec_proofs.claim import Dropped, Extent, Finding, Verdict, claim
+from fedspec_proofs.claim import Dropped, Extent, Finding, Verdict, claim, refutation
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw, several
 from fedspec_proofs.engines.search import Inequality, Sides, searched
@@ -19,7 +19,6 @@ from fedspec_proofs.fedada2.kit.local_runs import HELD, HELD_WORDS, MET, WORDS, 
 from fedspec_proofs.fedada2.kit.rational import F, second_moment
 from fedspec_proofs.fedada2.kit.sm3_inductions import any_cover
 from fedspec_proofs.kit.adding import confirmed
-from fedspec_proofs.refutation import refutation
 
 
 def _denominators(draw: Draw) -> Statement:

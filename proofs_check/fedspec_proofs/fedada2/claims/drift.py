@@ -11,7 +11,7 @@ import numpy as np
 from fedspec.algorithms import fedada2
 from fedspec.client.sm3_delayed import begin, sm3_ii_delayed
 from fedspec.plan import Plan, Setup
-from fedspec_proofs.claim import Extent, Finding, Severity, Verdict, claim
+from fedspec_proofs.claim import Extent, Finding, Severity, Verdict, claim, refutation
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import decide
 from fedspec_proofs.engines.search import Inequality, Sides, searched
@@ -23,7 +23,6 @@ from fedspec_proofs.fedada2.kit.conditions import PRINTED, printed, smooth
 from fedspec_proofs.fedada2.kit.problems import floating, gradients, problem
 from fedspec_proofs.fedada2.kit.rational import F
 from fedspec_proofs.kit.adding import confirmed, in_setting
-from fedspec_proofs.refutation import refutation
 
 STEP = "proof of Theorem 20 (L922-925)"
 EQ_11 = "eq. (11) (L948)"

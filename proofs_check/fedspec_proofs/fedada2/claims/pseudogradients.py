@@ -10,7 +10,7 @@ from typing import Any
 from fedspec.client.sm3_delayed import DelayedSm3, begin, sm3_ii_delayed
 from fedspec.covers import Cover
 from fedspec.readings import Idle
-from fedspec_proofs.claim import Dropped, Extent, Finding, Severity, Verdict, claim
+from fedspec_proofs.claim import Dropped, Extent, Finding, Severity, Verdict, claim, refutation
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw, curried
@@ -25,7 +25,6 @@ from fedspec_proofs.fedada2.kit.local_runs import HELD, HELD_WORDS, MET, WORDS, 
 from fedspec_proofs.fedada2.kit.rational import F
 from fedspec_proofs.fedada2.kit.sm3_inductions import any_cover, small_covers
 from fedspec_proofs.kit.adding import confirmed
-from fedspec_proofs.refutation import refutation
 
 TRIES = 1500
 L752 = "proof of Lemma 15 (L752)"

@@ -17,7 +17,7 @@ from fedspec.plan import Plan, Setup
 from fedspec.readings import Adaptivity
 from fedspec.server.adagrad import Adaptive
 from fedspec.server.adam import adam
-from fedspec_proofs.claim import Extent, Finding, Severity, Verdict, claim
+from fedspec_proofs.claim import Extent, Finding, Severity, Verdict, claim, refutation
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decided
 from fedspec_proofs.engines.draw import Draw, curried, several
@@ -27,7 +27,6 @@ from fedspec_proofs.fedada2.kit.inductive import inductive
 from fedspec_proofs.fedada2.kit.problems import problem
 from fedspec_proofs.fedada2.kit.rational import F, second_moment
 from fedspec_proofs.fedada2.kit.sm3_inductions import small_covers
-from fedspec_proofs.refutation import refutation
 
 ONE = Cover(((0,),), 1)
 

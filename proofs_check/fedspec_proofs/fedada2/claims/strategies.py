@@ -13,13 +13,12 @@ from fedspec.algorithms.fedblended import optimize
 from fedspec.arith import Array, Scalar, Vector
 from fedspec.covers import Cover
 from fedspec.readings import Strategy
-from fedspec_proofs.claim import Extent, Finding, Severity, claim
+from fedspec_proofs.claim import Extent, Finding, Severity, claim, refutation
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.fedada2.kit.rational import F
 from fedspec_proofs.fedada2.kit.relaxed_rule import relaxed_lines
 from fedspec_proofs.kit.adding import confirmed
-from fedspec_proofs.refutation import refutation
 
 STRATEGIES = "after Theorem 25 (L1211), and footnote 4 of sec. 4 (L106)"
 

@@ -16,13 +16,12 @@ from fedspec.algorithms.synchronous import run_round
 from fedspec.arith import Vector
 from fedspec.plan import Oracle, Plan
 from fedspec.problems.heavy_tailed import noisy, student_2
-from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Severity, Verdict, claim, false
+from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Severity, Verdict, claim, false, refutation
 from fedspec_proofs.engines import enclosure, exact
 from fedspec_proofs.engines.algebra import Statement, decide, decided
 from fedspec_proofs.engines.draw import Draw, curried
 from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.fedada2.kit.rational import F
-from fedspec_proofs.refutation import refutation
 from fedspec_proofs.solvers import mpmath, sympy
 
 PROPOSITION = "Proposition 9 (i) (L316), Proposition 2 (i) (L48)"

@@ -19,7 +19,7 @@ from fedspec.algorithms.server_update import Covered
 from fedspec.arith import digits
 from fedspec.plan import Plan, Setup
 from fedspec.server.adagrad import Adaptive, adagrad
-from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Severity, claim
+from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Severity, claim, refutation
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.reals import reals, roots
 from fedspec_proofs.engines.search import searched
@@ -33,7 +33,6 @@ from fedspec_proofs.fedada2.kit.rational import F
 from fedspec_proofs.fedada2.kit.runs import ALGORITHM_2, DRIFT_WORDS, SLOW, TIRED, WORDS, Case, astray, dawdling, known
 from fedspec_proofs.fedada2.kit.typed import HALF_C, typed
 from fedspec_proofs.kit.adding import confirmed, in_setting
-from fedspec_proofs.refutation import refutation
 
 PRINTED_PROOF = "lemma-15 lemma-16 l882 l901 l906 l922 eq-11 lemma-22 lemma-21 lemma-17"
 """Claims about the lines of its printed proof, in order."""

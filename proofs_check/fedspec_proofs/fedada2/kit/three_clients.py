@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from fedspec_proofs.claim import Finding
+from fedspec_proofs.claim import Finding, refutation
 from fedspec_proofs.engines import exact
 from fedspec_proofs.fedada2.kit.bounds import ABOVE, Constants, Setting, right
 from fedspec_proofs.fedada2.kit.conditions import printed
 from fedspec_proofs.fedada2.kit.problems import BALANCED, Round, everybody, rounds
 from fedspec_proofs.fedada2.kit.rational import F
 from fedspec_proofs.fedada2.kit.typed import HALF_C, Typed, typed
-from fedspec_proofs.refutation import refutation
 
 HORIZON = 10**16
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from fedspec_proofs.claim import Finding, Verdict, false
+from fedspec_proofs.claim import Finding, Verdict, false, refutation
 from fedspec_proofs.engines.worst_case.attained import Attained
 from fedspec_proofs.engines.worst_case.certificates import CERTIFIED, load
 from fedspec_proofs.engines.worst_case.classes import Class, Point, convex, smooth, strongly_convex
@@ -20,7 +20,6 @@ from fedspec_proofs.engines.worst_case.proof import Problem, flaw
 from fedspec_proofs.engines.worst_case.rates import flaw_between
 from fedspec_proofs.engines.worst_case.values import Value, inner, square
 from fedspec_proofs.fednova.claims.noisy_round import with_noise
-from fedspec_proofs.refutation import refutation
 
 ONE = Fraction(1)
 

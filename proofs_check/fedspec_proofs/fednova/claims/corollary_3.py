@@ -9,7 +9,7 @@ from typing import Any
 
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import SampledSteps
-from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Severity, Verdict, claim
+from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Severity, Verdict, claim, refutation
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.combine import by_hand
@@ -27,7 +27,6 @@ from fedspec_proofs.fednova.kit.sampled_runs import (
     sample_maps,
     sampled,
 )
-from fedspec_proofs.refutation import refutation
 from fedspec_proofs.words import short
 
 

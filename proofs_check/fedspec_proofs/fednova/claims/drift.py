@@ -10,7 +10,7 @@ from fedspec.algorithms.local import local_solve
 from fedspec.mixing.accumulation import accumulation
 from fedspec.problems.quadratic import given
 from fedspec.readings import Solver
-from fedspec_proofs.claim import Dropped, Extent, Finding, Severity, claim
+from fedspec_proofs.claim import Dropped, Extent, Finding, Severity, claim, refutation
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
@@ -19,7 +19,6 @@ from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fednova.kit.bounds import rational
 from fedspec_proofs.fednova.kit.responses import left_over
-from fedspec_proofs.refutation import refutation
 
 
 def _after(solver: Solver, k: int, vector: str, tau: int) -> Body:

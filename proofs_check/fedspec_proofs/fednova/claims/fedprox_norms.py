@@ -12,7 +12,7 @@ import numpy as np
 from fedspec.mixing.accumulation import a_norm, accumulation
 from fedspec.mixing.nova import effective_steps, general_weights
 from fedspec.readings import NovaWeights, Solver, TauEff
-from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Second, Severity, Verdict, claim
+from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Second, Severity, Verdict, claim, refutation
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
@@ -20,7 +20,6 @@ from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.reals import Real
 from fedspec_proofs.engines.smt import Induction, every
 from fedspec_proofs.fednova.kit.bounds import Constants, drift, rational, reach, spread, squares
-from fedspec_proofs.refutation import refutation
 from fedspec_proofs.solvers import z3
 
 

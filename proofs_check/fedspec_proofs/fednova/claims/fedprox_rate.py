@@ -12,7 +12,7 @@ from fedspec.algorithms.fedprox import FedProx
 from fedspec.mixing.accumulation import a_norm
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights, Solver
-from fedspec_proofs.claim import Engine, Extent, Finding, Verdict, claim
+from fedspec_proofs.claim import Engine, Extent, Finding, Verdict, claim, refutation
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.combine import by_hand
@@ -32,7 +32,6 @@ from fedspec_proofs.fednova.kit.runs import (
     with_dropped,
 )
 from fedspec_proofs.fednova.kit.settings import Setting
-from fedspec_proofs.refutation import refutation
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from fedspec.client.sgd import sgd
 from fedspec.linear import eye
 from fedspec.plan import Message
 from fedspec.problems.quadratic import QuadraticClients
-from fedspec_proofs.claim import Dropped, Engine, Finding, Verdict, claim
+from fedspec_proofs.claim import Dropped, Engine, Finding, Verdict, claim, refutation
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
@@ -27,7 +27,6 @@ from fedspec_proofs.fednova.claims.limits import blank
 from fedspec_proofs.fednova.claims.small_rate import iso, small
 from fedspec_proofs.fednova.kit.bounds import rational
 from fedspec_proofs.fednova.kit.settings import Setting
-from fedspec_proofs.refutation import refutation
 from fedspec_proofs.solvers import sympy
 
 

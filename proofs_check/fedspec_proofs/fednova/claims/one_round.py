@@ -22,7 +22,7 @@ from fedspec.arith import Vector
 from fedspec.plan import Oracle, Plan
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights, Solver
-from fedspec_proofs.claim import Claim, Dropped, Finding, Verdict, claim, false
+from fedspec_proofs.claim import Claim, Dropped, Finding, Verdict, claim, false, refutation
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.worst_case.certificates import CERTIFIED, Case, certified, load, refuted, with_less
 from fedspec_proofs.engines.worst_case.classes import Function, mean, smooth
@@ -33,7 +33,6 @@ from fedspec_proofs.engines.worst_case.replay import Parabola, dropped, valued
 from fedspec_proofs.engines.worst_case.values import Value, square
 from fedspec_proofs.fednova.kit.bounds import Constants, printed, rational, repaired, theorem_1_rates, weights
 from fedspec_proofs.fednova.kit.settings import Setting, record_of
-from fedspec_proofs.refutation import refutation
 
 
 @dataclass(frozen=True)

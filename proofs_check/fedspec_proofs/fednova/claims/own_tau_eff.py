@@ -12,7 +12,7 @@ from typing import Any
 from fedspec.algorithms.fednova import FedNova
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import TauEff
-from fedspec_proofs.claim import Finding, Verdict, claim
+from fedspec_proofs.claim import Finding, Verdict, claim, refutation
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import decide
 from fedspec_proofs.fednova.claims.theorem_1 import ONE
@@ -29,7 +29,6 @@ from fedspec_proofs.fednova.kit.bounds import (
 )
 from fedspec_proofs.fednova.kit.runs import ASSUMPTIONS, rate
 from fedspec_proofs.fednova.kit.settings import Setting
-from fedspec_proofs.refutation import refutation
 
 Rounds = list[tuple[Any, Any]]
 """Pairs of tau_eff^(t) and |grad F(x_t)|^2, for all rounds."""

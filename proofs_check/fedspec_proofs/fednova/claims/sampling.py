@@ -12,14 +12,13 @@ from fedspec.mixing.sampling import sampled_steps, sampled_update, sampled_weigh
 from fedspec.plan import Plan, Setup
 from fedspec.problems.quadratic import given
 from fedspec.readings import SampledSteps, SampledWeights
-from fedspec_proofs.claim import Finding, Verdict, claim
+from fedspec_proofs.claim import Finding, Verdict, claim, refutation
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw, curried
 from fedspec_proofs.engines.expectation import mean, subsets, with_replacement
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.fednova.kit.bounds import rational
 from fedspec_proofs.fednova.kit.responses import shares
-from fedspec_proofs.refutation import refutation
 
 SIZES = ((2, 1), (2, 2), (3, 1), (3, 2), (3, 3))
 """Pairs of the number of clients and the number of draws."""

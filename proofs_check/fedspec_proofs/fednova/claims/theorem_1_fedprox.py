@@ -9,7 +9,7 @@ from typing import Any
 from fedspec.algorithms.fednova import FedNova
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights, Solver
-from fedspec_proofs.claim import Engine, Extent, Finding, Severity, Verdict, claim
+from fedspec_proofs.claim import Engine, Extent, Finding, Severity, Verdict, claim, refutation
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
@@ -26,7 +26,6 @@ from fedspec_proofs.fednova.kit.bounds import (
 )
 from fedspec_proofs.fednova.kit.runs import ASSUMPTIONS, Run
 from fedspec_proofs.fednova.kit.settings import Setting
-from fedspec_proofs.refutation import refutation
 
 
 def example(eta: Any = ONE / 16, T: int = 256, apart: int = 1) -> Run:

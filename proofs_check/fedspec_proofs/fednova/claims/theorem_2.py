@@ -14,7 +14,7 @@ from fedspec.mixing.accumulation import a_norm
 from fedspec.mixing.nova import general_weights
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights, Solver
-from fedspec_proofs.claim import Extent, Finding, Severity, claim
+from fedspec_proofs.claim import Extent, Finding, Severity, claim, refutation
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
@@ -23,7 +23,6 @@ from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fednova.kit.bounds import chi_squared, rational
 from fedspec_proofs.fednova.kit.settings import Setting
-from fedspec_proofs.refutation import refutation
 
 LEMMA = {
     "dissimilar": "sum w_i |g_i|^2 <= beta^2 |sum w_i g_i|^2 + kappa^2, beta^2 >= 1 and kappa^2 >= 0 (Assumption 3 at "

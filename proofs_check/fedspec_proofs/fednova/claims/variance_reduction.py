@@ -16,7 +16,7 @@ from fedspec.mixing.control_variates import cross_client
 from fedspec.plan import Plan, Setup
 from fedspec.problems.quadratic import QuadraticClients, given
 from fedspec.readings import Loop, Solver, Stored
-from fedspec_proofs.claim import Finding, Severity, Verdict, claim
+from fedspec_proofs.claim import Finding, Severity, Verdict, claim, refutation
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw, curried
 from fedspec_proofs.engines.identities import identities
@@ -25,7 +25,6 @@ from fedspec_proofs.fednova.kit.bounds import rational
 from fedspec_proofs.fednova.kit.responses import Hyper, hyper
 from fedspec_proofs.fednova.kit.settings import record_of
 from fedspec_proofs.kit.recorded import Asked, recorded
-from fedspec_proofs.refutation import refutation
 
 HALF = rational(1, 2)
 
