@@ -1,4 +1,4 @@
-"""Lazy imports of z3, sympy and mpmath, so that the ledger can be read and printed without them."""
+"""Lazy imports of z3, sympy, mpmath and Hypothesis, so that the ledger can be read and printed without them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fedspec.errors import FedspecError, to_install
 
-__all__ = ["mpmath", "sympy", "z3"]
+__all__ = ["hypothesis", "mpmath", "sympy", "z3"]
 
 
 class Later(ModuleType):
@@ -33,8 +33,9 @@ class Later(ModuleType):
 
 
 if TYPE_CHECKING:
+    import hypothesis
     import mpmath
     import sympy
     import z3
 else:
-    mpmath, sympy, z3 = map(Later, ("mpmath", "sympy", "z3"))
+    hypothesis, mpmath, sympy, z3 = map(Later, ("hypothesis", "mpmath", "sympy", "z3"))

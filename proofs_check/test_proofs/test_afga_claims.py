@@ -46,11 +46,8 @@ from fedspec_proofs.afga.kit.network import EXACT, Network
 from fedspec_proofs.afga.kit.networks import BREAKING, HOLDS, blended_permutation, network, opposed, two_tilts
 from fedspec_proofs.chain import run_evidence
 from fedspec_proofs.claim import Claim, Verdict
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.certificate import Step, Sum, added, adds_up
+from fedspec_proofs.engines import Draw, Step, Sum, added, adds_up, exact, identities, symbolic
 from fedspec_proofs.engines.choose import Choose, Tape
-from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.identities import identities, symbolic
 from fedspec_proofs.engines.mutation import mutate
 from fedspec_proofs.kit.adding import spoiled
 

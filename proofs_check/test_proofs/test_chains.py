@@ -17,9 +17,7 @@ from fedspec_proofs.afga.kit import mixed
 from fedspec_proofs.claim import Dropped, Finding, Verdict
 from fedspec_proofs.client_centric.claims import assembly as client_centric
 from fedspec_proofs.client_centric.kit import term_sums
-from fedspec_proofs.engines.certificate import Step, Sum, adds_up
-from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.identities import identities, symbolic
+from fedspec_proofs.engines import Draw, Step, Sum, adds_up, identities, symbolic
 from fedspec_proofs.fed_lamb.claims import assembly as fed_lamb
 from fedspec_proofs.fed_lamb.claims import key_inequality as fed_lamb_links
 from fedspec_proofs.fedada2.claims import assembly as fedada2

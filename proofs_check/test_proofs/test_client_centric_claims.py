@@ -34,8 +34,7 @@ from fedspec_proofs.client_centric.kit import family, runs, steps
 from fedspec_proofs.client_centric.kit.problems import Clients, flat, huber, through
 from fedspec_proofs.client_centric.kit.regimes import as_corrected, corrected_terms, printed
 from fedspec_proofs.client_centric.kit.runs import mean_gradient, measure
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.combine import all_proved, all_refuted, by_hand
+from fedspec_proofs.engines import all_proved, all_refuted, by_hand, exact
 
 pytestmark = pytest.mark.long
 

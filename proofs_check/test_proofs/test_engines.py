@@ -12,10 +12,8 @@ from fedspec.arith import least
 from fedspec.client.sgd import sgd
 from fedspec.client.sm3 import accumulate_i, accumulate_ii
 from fedspec.covers import Cover
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.identities import symbolic
+from fedspec_proofs.engines import exact, real, reals, symbolic
 from fedspec_proofs.engines.mutation import GreatestOfHolders, LeastOfSets, mutate, over
-from fedspec_proofs.engines.reals import real, reals
 from fedspec_proofs.engines.smt import Outcome, prove
 from fedspec_proofs.engines.symbolic import vanishes
 from fedspec_proofs.fedada2.kit import sm3_inductions

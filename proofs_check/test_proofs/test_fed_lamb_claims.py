@@ -22,8 +22,7 @@ from fedspec.plan import Oracle
 from fedspec_proofs import stored
 from fedspec_proofs.chain import run_evidence
 from fedspec_proofs.claim import Claim, Engine, Verdict, refutation
-from fedspec_proofs.engines.choose import Choose
-from fedspec_proofs.engines.combine import all_refuted
+from fedspec_proofs.engines import Choose, all_refuted
 from fedspec_proofs.engines.exact import generator, vector
 from fedspec_proofs.engines.mutation import mutate
 from fedspec_proofs.fed_lamb.claims import (

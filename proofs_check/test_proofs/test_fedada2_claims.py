@@ -23,11 +23,9 @@ from fedspec.plan import Plan
 from fedspec.readings import Idle
 from fedspec_proofs.chain import run_evidence
 from fedspec_proofs.claim import Claim, Verdict
-from fedspec_proofs.engines import exact
+from fedspec_proofs.engines import Induction, Real, every, exact, prove, real, roots
 from fedspec_proofs.engines.algebra import Statement, decide, variables
 from fedspec_proofs.engines.mutation import LeastOfSets, mutate, over
-from fedspec_proofs.engines.reals import Real, real, roots
-from fedspec_proofs.engines.smt import Induction, every, prove
 from fedspec_proofs.fedada2.claims import assembly, blended, delayed_adagrad, derivation, theorem_20
 from fedspec_proofs.fedada2.claims.logarithms import double_sum
 from fedspec_proofs.fedada2.claims.student_t import at_one

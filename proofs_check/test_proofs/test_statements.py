@@ -13,10 +13,8 @@ import pytest
 from fedspec.client.sgd import sgd
 from fedspec_proofs.chain import run_evidence
 from fedspec_proofs.claim import Claim, Engine, Extent, Finding, Severity, Sharpness, Verdict, claim, false, refutation
-from fedspec_proofs.engines import enclosure, exact, expectation, moments
-from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines import Statement, decide, enclosure, exact, expectation, identities, moments
 from fedspec_proofs.engines.draw import At, Draw, Rationals
-from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.words import as_text
 
 

@@ -10,8 +10,7 @@ import pytest
 
 from fedspec_proofs import execution, ledger, stored
 from fedspec_proofs.claim import Finding, Verdict
-from fedspec_proofs.engines.choose import Choose
-from fedspec_proofs.engines.search import Inequality, searched
+from fedspec_proofs.engines import Choose, Inequality, searched
 from fedspec_proofs.engines.witnesses import Book, Found, recording
 
 pytestmark = [pytest.mark.long, pytest.mark.slow, pytest.mark.table(1)]

@@ -12,14 +12,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-import hypothesis
-from hypothesis import HealthCheck, Phase, Verbosity
-from hypothesis import strategies as st
-
 from fedspec_proofs.engines import witnesses
 from fedspec_proofs.engines.choose import Choose, Pick, Tape
 from fedspec_proofs.engines.exact import SEED, generator
 from fedspec_proofs.engines.inequality import Inequality, Sides, broken, worst
+from fedspec_proofs.solvers import hypothesis
 
 P = TypeVar("P")
 
@@ -95,12 +92,12 @@ class _Looks(Generic[P]):
                 if ratio is not None and (climbed is None or ratio >= climbed[0]):
                     climbed = (ratio, tape)
 
-        def aimed(data: st.DataObject) -> None:
+        def aimed(data: hypothesis.strategies.DataObject) -> None:
             ratio = self.look(_picks(data))
             if ratio is not None and abs(ratio) < float("inf"):
                 hypothesis.target(ratio)
 
-        _hypothesis(aimed, tries // 4, (Phase.generate, Phase.target))
+        _hypothesis(aimed, tries // 4, (hypothesis.Phase.generate, hypothesis.Phase.target))
 
 
 def hunt(inequality: Inequality[P], tries: int, *, but: Collection[str] = (), less: str = "") -> Hunt[P]:
@@ -146,22 +143,24 @@ def _made(inequality: Inequality[P], pick: Pick) -> tuple[P, list[int]]:
     return inequality.instance(Choose(kept)), made
 
 
-def _picks(data: st.DataObject) -> Pick:
-    return lambda n: data.draw(st.integers(0, n - 1))
+def _picks(data: hypothesis.strategies.DataObject) -> Pick:
+    return lambda n: data.draw(hypothesis.strategies.integers(0, n - 1))
 
 
-def _hypothesis(body: Callable[[st.DataObject], None], examples: int, phases: tuple[Phase, ...]) -> None:
+def _hypothesis(
+    body: Callable[[hypothesis.strategies.DataObject], None], examples: int, phases: tuple[hypothesis.Phase, ...]
+) -> None:
     settings = hypothesis.settings(
         max_examples=max(1, examples),
         deadline=None,
         database=None,
         phases=phases,
-        suppress_health_check=list(HealthCheck),
-        verbosity=Verbosity.quiet,
+        suppress_health_check=list(hypothesis.HealthCheck),
+        verbosity=hypothesis.Verbosity.quiet,
         report_multiple_bugs=False,
     )
     # A seed: without one the draws depend on the text of the body.
-    hypothesis.seed(SEED)(settings(hypothesis.given(st.data())(body)))()
+    hypothesis.seed(SEED)(settings(hypothesis.given(hypothesis.strategies.data())(body)))()
 
 
 def smallest(inequality: Inequality[P], tries: int, *, but: Collection[str] = ()) -> tuple[P, Sides] | None:
@@ -182,7 +181,7 @@ def smallest(inequality: Inequality[P], tries: int, *, but: Collection[str] = ()
             found.append((instance, sides, made))
         return ratio
 
-    def breaks(data: st.DataObject) -> None:
+    def breaks(data: hypothesis.strategies.DataObject) -> None:
         before = len(found)
         ratio = look(_picks(data))
         if ratio is not None and abs(ratio) < float("inf"):
@@ -197,7 +196,7 @@ def smallest(inequality: Inequality[P], tries: int, *, but: Collection[str] = ()
     if not (brief and (found or not (known and known.choices))):
         # Hypothesis raises from the smallest, which it runs last.
         with suppress(_Broken):
-            _hypothesis(breaks, tries, (Phase.generate, Phase.target, Phase.shrink))
+            _hypothesis(breaks, tries, (hypothesis.Phase.generate, hypothesis.Phase.target, hypothesis.Phase.shrink))
     witnesses.keep(page, witnesses.Found(0, 0, (tuple(found[-1][2]),) if found else (), "", int(bool(found))))
     return found[-1][:2] if found else None
 

@@ -11,9 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from fedspec_proofs.claim import Dropped, Engine, Finding, Second, Verdict
-from fedspec_proofs.engines.certificate import Sum, added, adds_up
-from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.identities import identities, symbolic
+from fedspec_proofs.engines import Draw, Sum, added, adds_up, identities, symbolic
 from fedspec_proofs.solvers import sympy
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from fedspec_proofs.engines.algebra import Statement
-from fedspec_proofs.engines.draw import Draw, several
-from fedspec_proofs.engines.smt import every
+from fedspec_proofs.engines import Draw, Statement, every, several
 
 
 def farther(draw: Draw) -> Statement:

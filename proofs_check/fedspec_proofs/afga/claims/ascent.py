@@ -23,11 +23,7 @@ from fedspec_proofs.afga.kit.network import hyper
 from fedspec_proofs.afga.kit.networks import DRAWN, blended_permutation
 from fedspec_proofs.afga.kit.rounds import models
 from fedspec_proofs.claim import Extent, Finding, Severity, claim, false, refutation
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.certificate import Step, Sum, added
-from fedspec_proofs.engines.choose import Choose
-from fedspec_proofs.engines.draw import Draw, several
-from fedspec_proofs.engines.identities import identities
+from fedspec_proofs.engines import Choose, Draw, Step, Sum, added, exact, identities, several
 from fedspec_proofs.engines.mutation import mutate
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.kit.adding import confirmed, in_setting

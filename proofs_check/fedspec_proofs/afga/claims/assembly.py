@@ -18,11 +18,7 @@ from fedspec_proofs.afga.kit.bounds import change_by_drawing, change_terms
 from fedspec_proofs.afga.kit.explicit import changes, conditions, local, senders, terms
 from fedspec_proofs.afga.kit.mixed import slope_lines
 from fedspec_proofs.claim import Extent, Finding, claim, false
-from fedspec_proofs.engines.algebra import Statement, decide, decided
-from fedspec_proofs.engines.certificate import Step, Sum
-from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw, several
-from fedspec_proofs.engines.smt import every
+from fedspec_proofs.engines import Draw, Statement, Step, Sum, all_proved, decide, decided, every, several
 from fedspec_proofs.kit.adding import spoiled, summed
 
 STEPS: dict[str, str] = {

@@ -12,12 +12,7 @@ from fedspec_proofs.afga.kit.network import EXACT
 from fedspec_proofs.afga.kit.networks import two_tilts
 from fedspec_proofs.afga.kit.rounds import clients, tossed
 from fedspec_proofs.claim import Engine, Finding, Verdict, claim
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import Statement, decide, decided
-from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.expectation import signs
-from fedspec_proofs.engines.identities import identities, identity
-from fedspec_proofs.engines.smt import every
+from fedspec_proofs.engines import Draw, Statement, decide, decided, every, exact, identities, identity, signs
 
 
 def all_checked(checks: dict[str, bool], verdict: Verdict = Verdict.CHECKED) -> Finding:

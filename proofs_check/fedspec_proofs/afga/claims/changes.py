@@ -25,11 +25,7 @@ from fedspec_proofs.afga.kit.networks import blended_permutation
 from fedspec_proofs.afga.kit.paths import ETA_L, Path, any_path, reach, run
 from fedspec_proofs.afga.kit.server_inductions import rootless
 from fedspec_proofs.claim import Dropped, Extent, Finding, Severity, claim, refutation
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import Statement, decided
-from fedspec_proofs.engines.draw import Draw, curried
-from fedspec_proofs.engines.identities import identities
-from fedspec_proofs.engines.search import Inequality, Sides, searched
+from fedspec_proofs.engines import Draw, Inequality, Sides, Statement, curried, decided, exact, identities, searched
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.kit.adding import confirmed
 

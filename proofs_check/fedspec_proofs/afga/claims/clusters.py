@@ -17,9 +17,7 @@ from fedspec_proofs.afga.kit.network import EXACT
 from fedspec_proofs.afga.kit.networks import blended_permutation, opposed
 from fedspec_proofs.afga.kit.rounds import clients
 from fedspec_proofs.claim import Engine, Finding, Verdict, claim
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.draw import Draw, curried
-from fedspec_proofs.engines.identities import identities
+from fedspec_proofs.engines import Draw, curried, exact, identities
 
 
 @curried

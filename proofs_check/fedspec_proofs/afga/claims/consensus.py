@@ -27,13 +27,8 @@ from fedspec_proofs.afga.kit.network import EXACT, Network
 from fedspec_proofs.afga.kit.networks import ASSUMPTIONS, DRAWN, conditions, some, two_tilts
 from fedspec_proofs.afga.kit.rounds import consensus, enumerated, path, whole
 from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Second, Severity, Verdict, claim, refutation
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.draw import Draw, several
-from fedspec_proofs.engines.identities import identity
+from fedspec_proofs.engines import Draw, Induction, Real, Sides, every, exact, identity, prove, real, several
 from fedspec_proofs.engines.moments import second_moment
-from fedspec_proofs.engines.reals import Real, real
-from fedspec_proofs.engines.search import Sides
-from fedspec_proofs.engines.smt import Induction, every, prove
 from fedspec_proofs.kit.adding import confirmed, in_setting
 
 

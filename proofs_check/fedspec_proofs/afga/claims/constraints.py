@@ -22,9 +22,7 @@ import numpy as np
 
 from fedspec_proofs.afga.kit.bounds import C_1
 from fedspec_proofs.claim import Extent, Finding, Verdict, claim, refutation
-from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.draw import Draw, several
-from fedspec_proofs.engines.smt import every
+from fedspec_proofs.engines import Draw, Statement, decide, every, several
 
 
 @dataclass(frozen=True)

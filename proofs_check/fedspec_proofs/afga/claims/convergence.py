@@ -17,8 +17,7 @@ from fedspec_proofs.afga.claims.assembly import sum_of_steps
 from fedspec_proofs.afga.kit.explicit import Setting, sampled
 from fedspec_proofs.afga.kit.networks import DRAWN
 from fedspec_proofs.claim import SUMMED, Dropped, Extent, Finding, Verdict, claim
-from fedspec_proofs.engines.certificate import adds_up
-from fedspec_proofs.engines.identities import identities
+from fedspec_proofs.engines import adds_up, identities
 from fedspec_proofs.kit.adding import followed, in_setting
 
 SETTING = {

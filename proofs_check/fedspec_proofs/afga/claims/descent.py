@@ -11,11 +11,7 @@ import numpy as np
 from fedspec.arith import sqrt
 from fedspec.server.amsgrad import init
 from fedspec_proofs.claim import Dropped, Extent, Finding, Severity, claim, refutation
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.draw import Draw, several
-from fedspec_proofs.engines.identities import identity
-from fedspec_proofs.engines.smt import every
+from fedspec_proofs.engines import Draw, Statement, decide, every, exact, identity, several
 
 
 @claim(

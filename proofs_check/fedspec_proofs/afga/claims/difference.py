@@ -26,12 +26,7 @@ from fedspec_proofs.afga.kit.network import EXACT, hyper
 from fedspec_proofs.afga.kit.networks import ASSUMPTIONS, DRAWN, PRINTED, conditions, some, two_tilts
 from fedspec_proofs.afga.kit.rounds import enumerated
 from fedspec_proofs.claim import Engine, Extent, Finding, Severity, claim, false, refutation
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import decide
-from fedspec_proofs.engines.certificate import Step, Sum
-from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw, curried, several
-from fedspec_proofs.engines.expectation import mean, signs
+from fedspec_proofs.engines import Draw, Step, Sum, all_proved, curried, decide, exact, mean, several, signs
 from fedspec_proofs.engines.identities import identities, identity
 from fedspec_proofs.kit.adding import confirmed, in_setting, summed
 from fedspec_proofs.kit.recorded import Asked, recorded

@@ -17,10 +17,7 @@ import numpy as np
 
 from fedspec_proofs.afga.kit.bounds import C_1, consensus_factors, error_factors, printed_growth
 from fedspec_proofs.claim import Extent, Finding, claim
-from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw, several
-from fedspec_proofs.engines.smt import every
+from fedspec_proofs.engines import Draw, Statement, all_proved, decide, every, several
 
 LEAST_C_1 = 56
 """Value of C_1 that the induction needs at least; it is at most the C_1 of the bounds."""

@@ -21,12 +21,9 @@ from fedspec_proofs.afga.kit.bounds import C_1
 from fedspec_proofs.afga.kit.explicit import terms
 from fedspec_proofs.afga.kit.network import EXACT
 from fedspec_proofs.claim import Engine, Extent, Finding, Second, Verdict, claim
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import Statement, decide, decided
-from fedspec_proofs.engines.draw import Draw, Rationals, several
+from fedspec_proofs.engines import Draw, Rationals, Statement, decide, decided, every, exact, several
 from fedspec_proofs.engines.exact import generator
 from fedspec_proofs.engines.identities import identities, identity, symbolic
-from fedspec_proofs.engines.smt import every
 from fedspec_proofs.solvers import sympy
 
 RATES = ("w", "i", "q", "n", "beta", "fac", "L", "kappa", "root", "C_1", "C_0", "G", "d", "T")

@@ -19,11 +19,7 @@ from fedspec_proofs.afga.kit.networks import ASSUMPTIONS, DRAWN, PRINTED, condit
 from fedspec_proofs.afga.kit.one_local_step import Step, consensus_of, drift_of
 from fedspec_proofs.afga.kit.rounds import enumerated
 from fedspec_proofs.claim import Engine, Extent, Finding, Severity, Verdict, claim, false, refutation
-from fedspec_proofs.engines.algebra import Statement, decided
-from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.identities import identities
-from fedspec_proofs.engines.smt import every
+from fedspec_proofs.engines import Draw, Statement, all_proved, decided, every, identities
 from fedspec_proofs.engines.worst_case.certificates import Case, certified, with_less
 from fedspec_proofs.kit.adding import in_setting
 

@@ -23,11 +23,7 @@ from fedspec_proofs.afga.kit.mixed import one_draw, variances
 from fedspec_proofs.afga.kit.networks import DRAWN
 from fedspec_proofs.afga.kit.rounds import given
 from fedspec_proofs.claim import Extent, Finding, claim
-from fedspec_proofs.engines.algebra import Statement, decided
-from fedspec_proofs.engines.certificate import Step, Sum
-from fedspec_proofs.engines.draw import Draw, curried, several
-from fedspec_proofs.engines.identities import identities
-from fedspec_proofs.engines.smt import every
+from fedspec_proofs.engines import Draw, Statement, Step, Sum, curried, decided, every, identities, several
 from fedspec_proofs.kit.adding import summed
 
 F1_STEPS = {

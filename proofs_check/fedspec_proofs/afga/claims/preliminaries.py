@@ -18,9 +18,7 @@ from fedspec_proofs.afga.kit.constants import doubly_stochastic, keeps, mixes, o
 from fedspec_proofs.afga.kit.network import EXACT
 from fedspec_proofs.afga.kit.networks import blended_permutation
 from fedspec_proofs.claim import Engine, Finding, Severity, Verdict, claim, refutation
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.draw import Draw, curried
-from fedspec_proofs.engines.identities import identities
+from fedspec_proofs.engines import Draw, curried, exact, identities
 
 APPENDIX = "Appendix C"
 

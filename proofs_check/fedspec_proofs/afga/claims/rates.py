@@ -9,10 +9,7 @@ import numpy as np
 
 from fedspec.arith import minimum
 from fedspec_proofs.claim import Extent, Finding, Severity, claim, false, refutation
-from fedspec_proofs.engines.algebra import Statement, decide, decided
-from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw, several
-from fedspec_proofs.engines.smt import every
+from fedspec_proofs.engines import Draw, Statement, all_proved, decide, decided, every, several
 
 
 def _eq_30_at(rng: np.random.Generator) -> dict[str, F]:

@@ -23,8 +23,7 @@ from fedspec_proofs.afga.kit.constants import between, dissimilar
 from fedspec_proofs.afga.kit.network import EXACT, Network, hyper
 from fedspec_proofs.afga.kit.networks import conditions, two_tilts
 from fedspec_proofs.claim import Engine, Extent, Finding, Sharpness, Verdict, claim, false
-from fedspec_proofs.engines.draw import Draw, curried
-from fedspec_proofs.engines.identities import identities
+from fedspec_proofs.engines import Draw, curried, identities
 
 Sets = Sequence[tuple[int, ...]]
 

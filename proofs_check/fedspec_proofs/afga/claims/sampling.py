@@ -12,10 +12,7 @@ from fedspec.algorithms.afga import mean_change
 from fedspec.mixing.gossip import cluster_mean
 from fedspec_proofs.afga.kit.mixed import chances
 from fedspec_proofs.claim import Dropped, Extent, Finding, claim, false
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.draw import Draw, curried, several
-from fedspec_proofs.engines.expectation import independent, mean, subsets
-from fedspec_proofs.engines.identities import identities
+from fedspec_proofs.engines import Draw, curried, exact, identities, independent, mean, several, subsets
 
 SIZES = [(1, 2, 1), (1, 2, 2), (1, 3, 1), (1, 3, 2), (1, 4, 2), (1, 4, 3), (2, 2, 1), (2, 2, 2), (2, 3, 2), (3, 2, 1)]
 L = "Lemma F.6, eq. (87) (L4539)"

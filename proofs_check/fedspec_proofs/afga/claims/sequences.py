@@ -23,8 +23,7 @@ from fedspec_proofs.afga.kit.network import hyper
 from fedspec_proofs.afga.kit.networks import blended_permutation
 from fedspec_proofs.afga.kit.rounds import given, models
 from fedspec_proofs.claim import Dropped, Extent, Finding, claim
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.draw import Draw, curried
+from fedspec_proofs.engines import Draw, curried, exact
 from fedspec_proofs.engines.identities import Body, identities
 
 

@@ -10,9 +10,8 @@ from typing import Any
 from fedspec.server.amsgrad import AmsGrad, amsgrad, init
 from fedspec_proofs.afga.kit.server_inductions import broken_by, domain, finding, fresh, numbers, simulated
 from fedspec_proofs.claim import Extent, Finding, claim, false
+from fedspec_proofs.engines import Formulas, Induction, Real, prove, real, reals
 from fedspec_proofs.engines.enclosure import sqrt_above, sqrt_below
-from fedspec_proofs.engines.reals import Real, real, reals
-from fedspec_proofs.engines.smt import Formulas, Induction, prove
 from fedspec_proofs.solvers import z3
 
 

@@ -8,10 +8,7 @@ from typing import Any
 import numpy as np
 
 from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Second, Verdict, claim
-from fedspec_proofs.engines.algebra import Statement, decided
-from fedspec_proofs.engines.draw import Draw, several
-from fedspec_proofs.engines.reals import real
-from fedspec_proofs.engines.smt import every, prove
+from fedspec_proofs.engines import Draw, Statement, decided, every, prove, real, several
 
 
 def _roots(draw: Draw) -> tuple[dict[str, Any], tuple[Any, ...]]:

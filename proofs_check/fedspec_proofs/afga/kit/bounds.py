@@ -20,8 +20,7 @@ from fedspec_proofs.afga.kit.rounds import (
     slopes_at_models,
 )
 from fedspec_proofs.claim import Dropped, Finding
-from fedspec_proofs.engines import combine
-from fedspec_proofs.engines.search import Inequality, Sides, searched
+from fedspec_proofs.engines import Inequality, Sides, combine, searched
 from fedspec_proofs.words import as_text
 
 F = Fraction

@@ -11,12 +11,8 @@ from typing import Any
 import numpy as np
 
 from fedspec_proofs.claim import Finding
-from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.certificate import Step, Sum, added
-from fedspec_proofs.engines.draw import Draw, several
+from fedspec_proofs.engines import Draw, Statement, Step, Sum, added, decide, every, identities, several
 from fedspec_proofs.engines.exact import rationals
-from fedspec_proofs.engines.identities import identities
-from fedspec_proofs.engines.smt import every
 from fedspec_proofs.kit.balls import squared_mean
 
 ONE_STEP = {

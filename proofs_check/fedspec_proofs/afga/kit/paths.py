@@ -19,8 +19,7 @@ from fedspec_proofs.afga.kit.network import hyper
 from fedspec_proofs.afga.kit.networks import matrix
 from fedspec_proofs.afga.kit.rounds import given
 from fedspec_proofs.afga.kit.server_inductions import rootless
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.choose import Choose
+from fedspec_proofs.engines import Choose, exact
 
 ETA_L = F(1, 4)
 

@@ -23,8 +23,7 @@ from fedspec.plan import Exchange, Oracle
 from fedspec.population import gradients
 from fedspec.problems import quadratic
 from fedspec_proofs.afga.kit.network import Network, hyper
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.expectation import independent, mean, signs, subsets
+from fedspec_proofs.engines import exact, independent, mean, signs, subsets
 from fedspec_proofs.engines.moments import Moments, affine, second_moment, start
 
 Bend = Callable[[Any], Any]

@@ -14,10 +14,8 @@ from typing import Any
 from fedspec.arith import Vector
 from fedspec.server.amsgrad import AmsGrad, init
 from fedspec_proofs.claim import Dropped, Engine, Finding, Second, Verdict
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.draw import curried
+from fedspec_proofs.engines import curried, exact, real, reals
 from fedspec_proofs.engines.mutation import mutate
-from fedspec_proofs.engines.reals import real, reals
 from fedspec_proofs.engines.smt import Formulas, Induction, Proof, every
 from fedspec_proofs.solvers import z3
 from fedspec_proofs.words import as_text

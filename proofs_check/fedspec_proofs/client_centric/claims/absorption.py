@@ -19,9 +19,7 @@ from fedspec_proofs.client_centric.kit.every_size import prove_each
 from fedspec_proofs.client_centric.kit.problems import Clients, huber
 from fedspec_proofs.client_centric.kit.regimes import H
 from fedspec_proofs.client_centric.kit.term_sums import added_up
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.choose import Choose
-from fedspec_proofs.engines.search import Inequality, searched
+from fedspec_proofs.engines import Choose, Inequality, exact, searched
 from fedspec_proofs.kit.adding import confirmed
 
 

@@ -25,12 +25,7 @@ from fedspec.server.average import average
 from fedspec.server.client_centric import Maxima, Moments, cc_adam, cc_ams
 from fedspec_proofs.claim import Dropped, Extent, Finding, Verdict, claim, false
 from fedspec_proofs.client_centric.kit.problems import Clients, flat, huber, through
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.choose import Choose
-from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.expectation import mean, signs
-from fedspec_proofs.engines.identities import identities, identity
+from fedspec_proofs.engines import Choose, Draw, Statement, decide, exact, identities, identity, mean, signs
 from fedspec_proofs.engines.search import Inequality, searched
 from fedspec_proofs.kit.piecewise import Piecewise
 

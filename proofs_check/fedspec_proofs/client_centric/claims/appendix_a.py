@@ -21,10 +21,7 @@ from fedspec.readings import Normalise, Solver
 from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Verdict, claim, false, refutation
 from fedspec_proofs.client_centric.claims.algorithms import SETUP
 from fedspec_proofs.client_centric.kit.steps import rooted
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.draw import Draw, curried
-from fedspec_proofs.engines.identities import identities
+from fedspec_proofs.engines import Draw, Statement, curried, decide, exact, identities
 
 RATE = exact.number("1/10")
 

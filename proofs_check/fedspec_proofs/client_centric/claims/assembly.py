@@ -13,9 +13,7 @@ from typing import Any
 
 from fedspec_proofs.claim import Extent, Finding, Verdict, claim, false
 from fedspec_proofs.client_centric.kit.regimes import B, corrected_terms, start_factors
-from fedspec_proofs.engines.certificate import Step, Sum
-from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw, curried, several
+from fedspec_proofs.engines import Draw, Step, Sum, all_proved, curried, several
 from fedspec_proofs.kit.adding import spoiled, summed
 
 PLACE = "Theorem 4.1 (L223-246), corrected"

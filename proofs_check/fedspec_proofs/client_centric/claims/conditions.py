@@ -8,10 +8,7 @@ from typing import Any
 
 from fedspec_proofs.claim import Extent, Finding, Severity, claim, refutation
 from fedspec_proofs.client_centric.kit.regimes import H, printed
-from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.combine import all_refuted
-from fedspec_proofs.engines.draw import Draw, several
-from fedspec_proofs.engines.identities import identities
+from fedspec_proofs.engines import Draw, Statement, all_refuted, decide, identities, several
 
 NAMES = ("eta", "eta_l", "eps", "L", "G", "C", "tau")
 

@@ -14,10 +14,7 @@ from fedspec_proofs.client_centric.claims.theorem import ASSUMED_PRINTED
 from fedspec_proofs.client_centric.kit.family import EPS, Schedule
 from fedspec_proofs.client_centric.kit.regimes import corrected, printed, start_factors
 from fedspec_proofs.client_centric.kit.runs import measure
-from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.combine import all_refuted
-from fedspec_proofs.engines.draw import Draw, several
-from fedspec_proofs.engines.identities import identities
+from fedspec_proofs.engines import Draw, Statement, all_refuted, decide, identities, several
 
 PLACE = "Corollary 4.1.1 (L250-262, L1103-1131)"
 

@@ -19,10 +19,7 @@ from fedspec_proofs.client_centric.kit.local_runs import ASSUMED, Local, local_r
 from fedspec_proofs.client_centric.kit.problems import Clients
 from fedspec_proofs.client_centric.kit.runs import mean_gradient
 from fedspec_proofs.client_centric.kit.term_sums import added_up
-from fedspec_proofs.engines.choose import Choose
-from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.identities import identities
-from fedspec_proofs.engines.search import Inequality, searched
+from fedspec_proofs.engines import Choose, Draw, Inequality, identities, searched
 from fedspec_proofs.kit.adding import confirmed
 from fedspec_proofs.kit.balls import squared_mean
 

@@ -18,12 +18,7 @@ from fedspec_proofs.client_centric.kit import every_size, term_sums
 from fedspec_proofs.client_centric.kit.every_size import prove_each
 from fedspec_proofs.client_centric.kit.steps import Round, a_round, rooted
 from fedspec_proofs.client_centric.kit.term_sums import added_up
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.identities import identities
-from fedspec_proofs.engines.search import Inequality, Sides, searched
+from fedspec_proofs.engines import Draw, Inequality, Sides, Statement, all_proved, decide, exact, identities, searched
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.kit.adding import confirmed
 from fedspec_proofs.kit.balls import mean_inside

@@ -17,10 +17,7 @@ from fedspec.arith import Vector
 from fedspec_proofs.claim import Dropped, Finding, Severity, Verdict, claim, refutation
 from fedspec_proofs.client_centric.kit.local_runs import ASSUMED, AVERAGE, EVERY, WORDS, Local, local_run
 from fedspec_proofs.client_centric.kit.problems import Clients, flat, through
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.combine import by_hand
-from fedspec_proofs.engines.draw import curried
-from fedspec_proofs.engines.search import Inequality
+from fedspec_proofs.engines import Inequality, by_hand, curried, exact
 from fedspec_proofs.engines.worst_case.certificates import Case, certified
 from fedspec_proofs.engines.worst_case.classes import Function, smooth
 from fedspec_proofs.engines.worst_case.forms import ORIGIN, basis, vector

@@ -6,10 +6,7 @@ from fedspec_proofs.claim import Engine, Finding, claim
 from fedspec_proofs.client_centric.kit import every_size as each
 from fedspec_proofs.client_centric.kit import term_sums
 from fedspec_proofs.client_centric.kit.term_sums import added_up
-from fedspec_proofs.engines.algebra import decide
-from fedspec_proofs.engines.certificate import Step, Sum, added
-from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw, several
+from fedspec_proofs.engines import Draw, Step, Sum, added, all_proved, decide, several
 from fedspec_proofs.kit.balls import one_more_term
 
 TIMEOUT_MS = 4000

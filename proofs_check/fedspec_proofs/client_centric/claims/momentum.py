@@ -13,9 +13,7 @@ from fedspec_proofs.claim import Finding, Verdict, claim
 from fedspec_proofs.client_centric.claims.second_moments import Buffer
 from fedspec_proofs.client_centric.kit.problems import Clients, flat
 from fedspec_proofs.client_centric.kit.steps import rooted
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.identities import identities
+from fedspec_proofs.engines import Draw, exact, identities
 
 
 def _harmonic(draw: Draw, reading: str) -> Any:

@@ -15,12 +15,7 @@ from fedspec_proofs.client_centric.claims.momentum import momenta, weights
 from fedspec_proofs.client_centric.kit import every_size
 from fedspec_proofs.client_centric.kit.every_size import prove_each
 from fedspec_proofs.client_centric.kit.steps import rooted
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.choose import Choose
-from fedspec_proofs.engines.combine import all_refuted
-from fedspec_proofs.engines.reals import real
-from fedspec_proofs.engines.search import Inequality, searched
-from fedspec_proofs.engines.smt import Formulas, Induction
+from fedspec_proofs.engines import Choose, Formulas, Induction, Inequality, all_refuted, exact, real, searched
 from fedspec_proofs.kit.adding import confirmed
 from fedspec_proofs.solvers import z3
 

@@ -14,10 +14,7 @@ from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Arrival, Setup
 from fedspec_proofs.claim import Extent, Finding, Severity, Verdict, claim, refutation
 from fedspec_proofs.client_centric.kit.problems import Clients, huber
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.expectation import mean, subsets
-from fedspec_proofs.engines.identities import identities
+from fedspec_proofs.engines import Draw, exact, identities, mean, subsets
 
 SIZES = [(n, m) for n in (2, 3, 4, 5) for m in range(1, n + 1)]
 

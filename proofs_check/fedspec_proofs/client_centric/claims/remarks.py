@@ -8,9 +8,7 @@ from fedspec.algorithms.cc_fedsgd import CCFedSGD, cc_fedsgd, init
 from fedspec.plan import Arrival, Oracle, Setup
 from fedspec_proofs.claim import Engine, Extent, Finding, Verdict, claim, refutation
 from fedspec_proofs.client_centric.kit.family import Schedule
-from fedspec_proofs.engines.algebra import Statement, decided
-from fedspec_proofs.engines.draw import Draw, several
-from fedspec_proofs.engines.identities import identities
+from fedspec_proofs.engines import Draw, Statement, decided, identities, several
 
 TWO = Setup((1, 1), {"w": (1,)})
 

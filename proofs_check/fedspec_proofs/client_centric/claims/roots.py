@@ -9,10 +9,7 @@ import numpy as np
 
 from fedspec_proofs.claim import Extent, Finding, Verdict, claim, refutation
 from fedspec_proofs.client_centric.kit.steps import increments
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw, several
+from fedspec_proofs.engines import Draw, Statement, all_proved, decide, exact, several
 
 
 def root_step(draw: Draw, server: str) -> tuple[Any, Any, Any, Any, Any]:

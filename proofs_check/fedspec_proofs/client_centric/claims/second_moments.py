@@ -15,11 +15,8 @@ from fedspec_proofs.client_centric.kit.every_size import prove_each
 from fedspec_proofs.client_centric.kit.problems import Clients, dip, flat, huber
 from fedspec_proofs.client_centric.kit.runs import mean_gradient
 from fedspec_proofs.client_centric.kit.term_sums import added_up
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.choose import Choose
+from fedspec_proofs.engines import Choose, Inequality, exact, independent, mean, signs
 from fedspec_proofs.engines.combine import with_instances
-from fedspec_proofs.engines.expectation import independent, mean, signs
-from fedspec_proofs.engines.search import Inequality
 from fedspec_proofs.kit.adding import confirmed
 from fedspec_proofs.kit.piecewise import Piecewise
 

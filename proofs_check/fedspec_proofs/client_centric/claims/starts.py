@@ -11,10 +11,7 @@ import numpy as np
 from fedspec_proofs.claim import Engine, Extent, Finding, Second, Verdict, claim, refutation
 from fedspec_proofs.client_centric.claims.telescoping import path
 from fedspec_proofs.client_centric.kit.steps import increments, moments, rooted
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.reals import real
+from fedspec_proofs.engines import Draw, Statement, decide, exact, real
 from fedspec_proofs.engines.smt import Formulas, Induction, Proof, every
 from fedspec_proofs.solvers import z3
 

@@ -12,9 +12,7 @@ import numpy as np
 from fedspec.arith import sqrt
 from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Second, Verdict, claim
 from fedspec_proofs.client_centric.kit.steps import increments, moments
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.reals import real
-from fedspec_proofs.engines.smt import Formulas, Induction
+from fedspec_proofs.engines import Formulas, Induction, exact, real
 from fedspec_proofs.solvers import z3
 
 ROUNDS = 6

@@ -12,9 +12,8 @@ from fractions import Fraction
 import numpy as np
 
 from fedspec_proofs.claim import Finding
+from fedspec_proofs.engines import Draw, every, several
 from fedspec_proofs.engines.algebra import Body, Sample, Statement, decide
-from fedspec_proofs.engines.draw import Draw, several
-from fedspec_proofs.engines.smt import every
 
 
 def prove_each(*bodies: Body, sample: Sample | None = None) -> list[Finding]:

@@ -11,9 +11,7 @@ from fedspec.algorithms.cc_fedsgd import CCFedSGD
 from fedspec.algorithms.local import local_sgd
 from fedspec.arith import Vector
 from fedspec_proofs.client_centric.kit.problems import Clients, dip, flat, huber
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.choose import Choose
-from fedspec_proofs.engines.expectation import mean, signs
+from fedspec_proofs.engines import Choose, exact, mean, signs
 from fedspec_proofs.kit.piecewise import Piecewise
 
 

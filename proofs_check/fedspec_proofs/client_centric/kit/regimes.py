@@ -10,8 +10,7 @@ import numpy as np
 
 from fedspec_proofs.client_centric.kit.problems import Clients, dip, flat, huber
 from fedspec_proofs.client_centric.kit.runs import Regime
-from fedspec_proofs.engines.choose import Choose
-from fedspec_proofs.engines.search import Inequality, Sides
+from fedspec_proofs.engines import Choose, Inequality, Sides
 from fedspec_proofs.kit.piecewise import Piecewise
 
 Conditions = Mapping[str, Callable[[Regime], bool]]

@@ -10,9 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from fedspec_proofs.claim import Finding, Verdict
-from fedspec_proofs.engines.certificate import Step, Sum, adds_up
-from fedspec_proofs.engines.draw import Draw, several
-from fedspec_proofs.engines.identities import identities, symbolic
+from fedspec_proofs.engines import Draw, Step, Sum, adds_up, identities, several, symbolic
 
 
 def a_1(draw: Draw) -> Sum:

@@ -9,10 +9,8 @@ import numpy as np
 from fedspec.mixing.periodic import model_mean
 from fedspec.readings import Averaged
 from fedspec_proofs.claim import Dropped, Finding, Verdict, claim, false, refutation
-from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines import Draw, Statement, decide, every
 from fedspec_proofs.engines.exact import vector
-from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fed_lamb.kit.problems import Problem
 from fedspec_proofs.fed_lamb.kit.rounds import F, begin, lamb, one_round, run
 from fedspec_proofs.fed_lamb.kit.shared import constant

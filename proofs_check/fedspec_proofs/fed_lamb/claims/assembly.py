@@ -13,11 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from fedspec_proofs.claim import Extent, Finding, claim, false
-from fedspec_proofs.engines.algebra import Statement, decide, decided
-from fedspec_proofs.engines.certificate import Step, Sum, added
-from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw, several
-from fedspec_proofs.engines.smt import every
+from fedspec_proofs.engines import Draw, Statement, Step, Sum, added, all_proved, decide, decided, every, several
 from fedspec_proofs.fed_lamb.kit import bounds
 from fedspec_proofs.fed_lamb.kit.bounds import Constants
 from fedspec_proofs.kit.adding import spoiled, summed

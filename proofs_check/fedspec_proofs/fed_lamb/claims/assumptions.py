@@ -10,11 +10,8 @@ from fedspec.mixing.periodic import moment_maximum
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import LocalCorrection, Phi
 from fedspec_proofs.claim import Finding, claim
-from fedspec_proofs.engines.algebra import Statement, decide, decided
-from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw, several
+from fedspec_proofs.engines import Draw, Statement, all_proved, decide, decided, every, several
 from fedspec_proofs.engines.exact import vector
-from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fed_lamb.kit.rounds import F
 from fedspec_proofs.fed_lamb.kit.shared import within
 

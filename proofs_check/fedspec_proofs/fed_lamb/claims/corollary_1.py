@@ -10,9 +10,7 @@ from fedspec.arith import sqrt
 from fedspec.plan import Plan, Setup
 from fedspec.readings import ClientMemory, LocalCorrection
 from fedspec_proofs.claim import Finding, Verdict, claim, refutation
-from fedspec_proofs.engines.algebra import Statement, decided
-from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.smt import every
+from fedspec_proofs.engines import Draw, Statement, decided, every
 from fedspec_proofs.fed_lamb.claims.theorem_1 import THEOREM, hill, instance_of
 from fedspec_proofs.fed_lamb.kit import bounds
 from fedspec_proofs.fed_lamb.kit.problems import Problem, vector

@@ -9,12 +9,8 @@ from typing import Any
 from fedspec.arith import Vector
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec_proofs.claim import Extent, Finding, Verdict, claim, refutation
-from fedspec_proofs.engines.algebra import Statement, decide, decided
-from fedspec_proofs.engines.choose import Choose
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines import Choose, Draw, Inequality, Sides, Statement, decide, decided, identities, searched
 from fedspec_proofs.engines.exact import vector
-from fedspec_proofs.engines.identities import identities
-from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fed_lamb.kit.problems import Problem
 from fedspec_proofs.fed_lamb.kit.rounds import HALF, F, begin, lamb, noiseless, one_round, run, shifted, squared

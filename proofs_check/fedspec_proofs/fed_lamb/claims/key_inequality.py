@@ -18,14 +18,9 @@ from fedspec.arith import Vector, norm
 from fedspec.client.lamb import Moments, layer_step, precondition
 from fedspec.readings import LocalCorrection, Phi
 from fedspec_proofs.claim import Engine, Finding, claim
+from fedspec_proofs.engines import Choose, Draw, Step, Sum, added, all_proved, every, identities, several
 from fedspec_proofs.engines.algebra import Body, Statement, decide
-from fedspec_proofs.engines.certificate import Step, Sum, added
-from fedspec_proofs.engines.choose import Choose
-from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw, several
-from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.search import Inequality, Sides, searched
-from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fed_lamb.claims.assembly import key_inequality, lines
 from fedspec_proofs.kit.adding import confirmed
 from fedspec_proofs.kit.balls import squared_mean

@@ -19,14 +19,9 @@ from fedspec.client.lamb import layer_step
 from fedspec.mixing.periodic import model_mean
 from fedspec.readings import Normalisation, Phi
 from fedspec_proofs.claim import Extent, Finding, Severity, claim, refutation
-from fedspec_proofs.engines import algebra
-from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.combine import all_proved, all_refuted
+from fedspec_proofs.engines import Statement, algebra, all_proved, all_refuted, decide, every, identities, roots
 from fedspec_proofs.engines.draw import Draw, curried, several
-from fedspec_proofs.engines.identities import identities
-from fedspec_proofs.engines.reals import roots
 from fedspec_proofs.engines.search import Inequality, Sides
-from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fed_lamb.claims.key_inequality import layers, one_more_coordinate, shown
 from fedspec_proofs.fed_lamb.kit import bounds
 from fedspec_proofs.fed_lamb.kit.bounds import Constants

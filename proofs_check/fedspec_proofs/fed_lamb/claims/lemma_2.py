@@ -15,10 +15,7 @@ from fedspec.arith import Stack, Vector
 from fedspec.plan import Oracle
 from fedspec.readings import Normalisation, Phi
 from fedspec_proofs.claim import Extent, Finding, Severity, Verdict, claim, false, refutation
-from fedspec_proofs.engines.combine import all_refuted
-from fedspec_proofs.engines.draw import Draw, curried
-from fedspec_proofs.engines.identities import identities
-from fedspec_proofs.engines.search import Inequality, Sides
+from fedspec_proofs.engines import Draw, Inequality, Sides, all_refuted, curried, identities
 from fedspec_proofs.fed_lamb.claims import lemma_1
 from fedspec_proofs.fed_lamb.kit import bounds
 from fedspec_proofs.fed_lamb.kit.bounds import Constants

@@ -17,11 +17,8 @@ import numpy as np
 from fedspec.arith import sqrt
 from fedspec.readings import Normalisation, Phi
 from fedspec_proofs.claim import Extent, Finding, Severity, Verdict, claim, false, refutation
-from fedspec_proofs.engines.algebra import Statement, decide, decided
-from fedspec_proofs.engines.draw import Draw, curried, several
+from fedspec_proofs.engines import Draw, Inequality, Sides, Statement, curried, decide, decided, identities, several
 from fedspec_proofs.engines.exact import vector
-from fedspec_proofs.engines.identities import identities
-from fedspec_proofs.engines.search import Inequality, Sides
 from fedspec_proofs.fed_lamb.claims.lemma_1 import LENGTHS
 from fedspec_proofs.fed_lamb.claims.lemma_2 import HOLDS
 from fedspec_proofs.fed_lamb.claims.theorem_1 import hill

@@ -23,8 +23,7 @@ from fedspec.arith import Vector, norm
 from fedspec.client.lamb import scaling
 from fedspec.plan import Oracle
 from fedspec.readings import Normalisation, Phi
-from fedspec_proofs.engines.choose import Choose
-from fedspec_proofs.engines.search import Sides
+from fedspec_proofs.engines import Choose, Sides
 from fedspec_proofs.fed_lamb.kit import bounds
 from fedspec_proofs.fed_lamb.kit.bounds import Constants
 from fedspec_proofs.fed_lamb.kit.problems import Problem, along, vector

@@ -20,8 +20,7 @@ from fedspec.arith import Stack, Vector
 from fedspec.client.lamb import scaling
 from fedspec.readings import Normalisation, Phi
 from fedspec_proofs.claim import Finding, Verdict
-from fedspec_proofs.engines.choose import Choose
-from fedspec_proofs.engines.combine import by_hand
+from fedspec_proofs.engines import Choose, by_hand
 from fedspec_proofs.engines.search import Inequality, hunt, searched
 from fedspec_proofs.fed_lamb.kit.bounds import Constants
 from fedspec_proofs.fed_lamb.kit.problems import Problem, vector

@@ -8,9 +8,7 @@ from typing import Any
 from fedspec.client.sm3_delayed import DelayedSm3, begin, sm3_ii_delayed
 from fedspec.covers import Cover
 from fedspec_proofs.claim import Dropped, Extent, Finding, Verdict, claim
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.draw import Draw, curried
-from fedspec_proofs.engines.smt import Induction, every
+from fedspec_proofs.engines import Draw, Induction, curried, every, exact
 from fedspec_proofs.fedada2.kit.inductive import inductive
 from fedspec_proofs.fedada2.kit.rational import F
 from fedspec_proofs.fedada2.kit.sm3_inductions import any_cover, small_covers

@@ -12,9 +12,8 @@ from typing import Any
 from fedspec.client.adam import Adam, adam
 from fedspec.client.admu import Admu, admu
 from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Sharpness, Verdict, claim, false
-from fedspec_proofs.engines.draw import Draw, Rationals, curried
+from fedspec_proofs.engines import Draw, Rationals, curried, identities
 from fedspec_proofs.engines.exact import generator
-from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.fedada2.kit.rational import F, on_numerals
 
 

@@ -12,8 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from fedspec_proofs.claim import Finding, claim, false
-from fedspec_proofs.engines.certificate import Step, Sum
-from fedspec_proofs.engines.draw import Draw, several
+from fedspec_proofs.engines import Draw, Step, Sum, several
 from fedspec_proofs.fedada2.kit.bounds import Constants, Functions, terms
 from fedspec_proofs.fedada2.kit.rational import F
 from fedspec_proofs.kit.adding import spoiled, summed

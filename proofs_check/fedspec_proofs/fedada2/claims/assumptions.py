@@ -9,10 +9,7 @@ import numpy as np
 
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec_proofs.claim import Finding, Verdict, claim
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import Statement, decide, decided
-from fedspec_proofs.engines.draw import Draw, curried
-from fedspec_proofs.engines.smt import every
+from fedspec_proofs.engines import Draw, Statement, curried, decide, decided, every, exact
 from fedspec_proofs.fedada2.kit.problems import Huber
 from fedspec_proofs.fedada2.kit.rational import F
 

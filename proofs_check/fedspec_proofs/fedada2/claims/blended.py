@@ -11,13 +11,8 @@ import numpy as np
 
 from fedspec.algorithms import fedblended
 from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Severity, claim
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.choose import Choose
-from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw, several
+from fedspec_proofs.engines import Choose, Draw, Statement, all_proved, decide, every, exact, several
 from fedspec_proofs.engines.search import Inequality, Sides, searched
-from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fedada2.claims.derivation import derived, fits_gamma, symbols
 from fedspec_proofs.fedada2.claims.strategies import Local2, bounds, local, steps
 from fedspec_proofs.fedada2.kit import runs

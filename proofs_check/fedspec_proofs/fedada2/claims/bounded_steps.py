@@ -11,11 +11,7 @@ import numpy as np
 from fedspec.client.normalised import normalised_sgd
 from fedspec.client.sgd import sgd
 from fedspec_proofs.claim import Dropped, Finding, Verdict, claim
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.draw import Draw, curried
-from fedspec_proofs.engines.reals import roots
-from fedspec_proofs.engines.smt import every
+from fedspec_proofs.engines import Draw, Statement, curried, decide, every, exact, roots
 from fedspec_proofs.fedada2.claims.normalised import positive
 from fedspec_proofs.fedada2.kit.rational import F
 from fedspec_proofs.kit.balls import farther, mean_inside

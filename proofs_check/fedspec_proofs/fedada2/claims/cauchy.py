@@ -9,12 +9,9 @@ import numpy as np
 
 from fedspec.scalars import maximum
 from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Second, Verdict, claim, refutation
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.draw import Draw, curried
+from fedspec_proofs.engines import Draw, Statement, curried, decide, exact, identities
 from fedspec_proofs.engines.enclosure import exp, log, sqrt_above, sqrt_below
 from fedspec_proofs.engines.exact import generator
-from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.fedada2.claims.normalised import RATES, START, limit
 from fedspec_proofs.fedada2.claims.student_t import fedavg_round
 from fedspec_proofs.fedada2.kit.rational import F

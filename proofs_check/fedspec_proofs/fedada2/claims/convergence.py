@@ -8,8 +8,7 @@ import numpy as np
 
 from fedspec.arith import least
 from fedspec_proofs.claim import Extent, claim
-from fedspec_proofs.engines.algebra import Statement, decided
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines import Draw, Statement, decided
 from fedspec_proofs.fedada2.kit.rational import F
 
 

@@ -15,11 +15,7 @@ from typing import Any
 from fedspec.algorithms import fedada2
 from fedspec.plan import Setup
 from fedspec_proofs.claim import Extent, Finding, Severity, claim, refutation
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import Statement, decide, decided
-from fedspec_proofs.engines.draw import Draw, curried
-from fedspec_proofs.engines.reals import real
-from fedspec_proofs.engines.smt import every, prove
+from fedspec_proofs.engines import Draw, Statement, curried, decide, decided, every, exact, prove, real
 from fedspec_proofs.fedada2.claims.theorem_20 import hyper
 from fedspec_proofs.fedada2.kit.conditions import PRINTED, printed
 from fedspec_proofs.fedada2.kit.problems import BALANCED, everybody, rounds

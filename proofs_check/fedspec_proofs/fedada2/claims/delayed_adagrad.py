@@ -15,12 +15,7 @@ from fedspec.algorithms import fedadaadagrad
 from fedspec.client.agdu import Agdu, agdu, begin
 from fedspec.readings import Idle
 from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Severity, Verdict, claim
-from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.choose import Choose
-from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw, curried, several
-from fedspec_proofs.engines.identities import identities
-from fedspec_proofs.engines.reals import roots
+from fedspec_proofs.engines import Choose, Draw, Statement, all_proved, curried, decide, identities, roots, several
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fedada2.claims.blended import gamma_lower

@@ -10,9 +10,7 @@ from typing import Any
 from fedspec.algorithms import fedadaadam
 from fedspec.client.admu import admu, begin
 from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Severity, Verdict, claim, refutation
-from fedspec_proofs.engines import enclosure, exact
-from fedspec_proofs.engines.choose import Choose
-from fedspec_proofs.engines.search import Inequality, Sides, searched
+from fedspec_proofs.engines import Choose, Inequality, Sides, enclosure, exact, searched
 from fedspec_proofs.fedada2.claims.blended import constants, gamma_1, of_theorem_25
 from fedspec_proofs.fedada2.claims.derivation import derived
 from fedspec_proofs.fedada2.kit import runs

@@ -15,11 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from fedspec_proofs.claim import Finding, claim
-from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw, several
-from fedspec_proofs.engines.identities import identities
-from fedspec_proofs.engines.smt import every
+from fedspec_proofs.engines import Draw, Statement, all_proved, decide, every, identities, several
 from fedspec_proofs.fedada2.claims.assembly import round_falls, theorem_adds_up
 from fedspec_proofs.fedada2.claims.descent import ends
 from fedspec_proofs.fedada2.kit.bounds import Constants, Functions, theorem_20

@@ -11,10 +11,7 @@ import numpy as np
 from fedspec.client.sm3_delayed import begin, sm3_ii_delayed
 from fedspec.server.adagrad import adagrad
 from fedspec_proofs.claim import Dropped, Extent, Finding, Verdict, claim, refutation
-from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.draw import Draw, several
-from fedspec_proofs.engines.search import Inequality, Sides, searched
-from fedspec_proofs.engines.smt import every
+from fedspec_proofs.engines import Draw, Inequality, Sides, Statement, decide, every, searched, several
 from fedspec_proofs.fedada2.kit.local_runs import HELD, HELD_WORDS, MET, WORDS, Local, drawn
 from fedspec_proofs.fedada2.kit.rational import F, second_moment
 from fedspec_proofs.fedada2.kit.sm3_inductions import any_cover

@@ -12,9 +12,7 @@ from fedspec.algorithms import fedada2
 from fedspec.client.sm3_delayed import begin, sm3_ii_delayed
 from fedspec.plan import Plan, Setup
 from fedspec_proofs.claim import Extent, Finding, Severity, Verdict, claim, refutation
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import decide
-from fedspec_proofs.engines.search import Inequality, Sides, searched
+from fedspec_proofs.engines import Inequality, Sides, decide, exact, searched
 from fedspec_proofs.fedada2.claims.assembly import round_falls
 from fedspec_proofs.fedada2.claims.derivation import apart
 from fedspec_proofs.fedada2.kit import runs

@@ -16,11 +16,7 @@ import numpy as np
 from fedspec.arith import Vector
 from fedspec.server.adagrad import Adaptive, adagrad
 from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Second, Verdict, claim
-from fedspec_proofs.engines import enclosure, exact
-from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.choose import Choose
-from fedspec_proofs.engines.draw import Draw, several
-from fedspec_proofs.engines.reals import real
+from fedspec_proofs.engines import Choose, Draw, Statement, decide, enclosure, exact, real, several
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.engines.smt import Induction, Proof, every
 from fedspec_proofs.fedada2.kit.bounds import c

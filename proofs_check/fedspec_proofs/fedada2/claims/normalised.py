@@ -15,11 +15,7 @@ import numpy as np
 from fedspec.client.normalised import normalised_sgd
 from fedspec.problems.heavy_tailed import noisy
 from fedspec_proofs.claim import Dropped, Extent, Finding, Verdict, claim, false
-from fedspec_proofs.engines import enclosure, exact
-from fedspec_proofs.engines.algebra import Statement, decide, decided
-from fedspec_proofs.engines.draw import Draw, curried, several
-from fedspec_proofs.engines.reals import roots
-from fedspec_proofs.engines.smt import every
+from fedspec_proofs.engines import Draw, Statement, curried, decide, decided, enclosure, every, exact, roots, several
 from fedspec_proofs.fedada2.kit.rational import F
 
 STEPS = {"eps > 0": "the client's stabiliser", "eta > 0": "the client's rate"}

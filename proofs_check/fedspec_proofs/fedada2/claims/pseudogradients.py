@@ -11,11 +11,8 @@ from fedspec.client.sm3_delayed import DelayedSm3, begin, sm3_ii_delayed
 from fedspec.covers import Cover
 from fedspec.readings import Idle
 from fedspec_proofs.claim import Dropped, Extent, Finding, Severity, Verdict, claim, refutation
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.draw import Draw, curried
+from fedspec_proofs.engines import Draw, Inequality, Sides, Statement, curried, decide, exact, searched
 from fedspec_proofs.engines.enclosure import log, sqrt_above
-from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.engines.smt import Induction, every
 from fedspec_proofs.fedada2.claims.logarithms import sharper_22
 from fedspec_proofs.fedada2.kit.conditions import LOCAL, lipschitz, ramp

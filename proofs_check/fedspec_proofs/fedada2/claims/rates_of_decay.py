@@ -7,10 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from fedspec_proofs.claim import Dropped, Extent, Finding, Verdict, claim
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import Statement, decide, decided
-from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.smt import every
+from fedspec_proofs.engines import Draw, Statement, decide, decided, every, exact
 from fedspec_proofs.fedada2.claims.corollaries import COROLLARY_23, COROLLARY_24, bounded_case, growing_case
 from fedspec_proofs.fedada2.claims.theorem_20 import hyper, setting
 from fedspec_proofs.fedada2.kit.bounds import FLOAT, psis, theorem_20

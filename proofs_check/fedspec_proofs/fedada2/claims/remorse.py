@@ -13,11 +13,7 @@ import numpy as np
 from fedspec.arith import Array, Vector, maximum, minimum, where_less
 from fedspec.plan import Oracle
 from fedspec_proofs.claim import Dropped, Extent, Finding, Verdict, claim, refutation
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import Statement, decide, decided
-from fedspec_proofs.engines.draw import Draw, curried
-from fedspec_proofs.engines.identities import identities
-from fedspec_proofs.engines.smt import every
+from fedspec_proofs.engines import Draw, Statement, curried, decide, decided, every, exact, identities
 from fedspec_proofs.fedada2.claims.normalised import step
 from fedspec_proofs.fedada2.claims.student_t import fedavg_clients, fedavg_round
 from fedspec_proofs.fedada2.kit.rational import F

@@ -18,10 +18,7 @@ from fedspec.readings import Adaptivity
 from fedspec.server.adagrad import Adaptive
 from fedspec.server.adam import adam
 from fedspec_proofs.claim import Extent, Finding, Severity, Verdict, claim, refutation
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import Statement, decided
-from fedspec_proofs.engines.draw import Draw, curried, several
-from fedspec_proofs.engines.smt import Induction, every
+from fedspec_proofs.engines import Draw, Induction, Statement, curried, decided, every, exact, several
 from fedspec_proofs.fedada2.kit.conditions import bounded, smooth
 from fedspec_proofs.fedada2.kit.inductive import inductive
 from fedspec_proofs.fedada2.kit.problems import problem

@@ -9,11 +9,7 @@ from typing import Any
 from fedspec.server.adagrad import Adaptive, adagrad
 from fedspec.server.adam import adam
 from fedspec_proofs.claim import Dropped, Extent, Finding, Verdict, claim
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.reals import real, reals, roots
-from fedspec_proofs.engines.smt import Induction, every
+from fedspec_proofs.engines import Draw, Induction, all_proved, every, exact, real, reals, roots
 from fedspec_proofs.fedada2.kit.inductive import inductive, patient
 from fedspec_proofs.fedada2.kit.rational import F
 

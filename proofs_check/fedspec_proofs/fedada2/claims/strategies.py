@@ -14,8 +14,7 @@ from fedspec.arith import Array, Scalar, Vector
 from fedspec.covers import Cover
 from fedspec.readings import Strategy
 from fedspec_proofs.claim import Extent, Finding, Severity, claim, refutation
-from fedspec_proofs.engines.choose import Choose
-from fedspec_proofs.engines.search import Inequality, Sides, searched
+from fedspec_proofs.engines import Choose, Inequality, Sides, searched
 from fedspec_proofs.fedada2.kit.rational import F
 from fedspec_proofs.fedada2.kit.relaxed_rule import relaxed_lines
 from fedspec_proofs.kit.adding import confirmed

@@ -17,10 +17,7 @@ from fedspec.arith import Vector
 from fedspec.plan import Oracle, Plan
 from fedspec.problems.heavy_tailed import noisy, student_2
 from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Severity, Verdict, claim, false, refutation
-from fedspec_proofs.engines import enclosure, exact
-from fedspec_proofs.engines.algebra import Statement, decide, decided
-from fedspec_proofs.engines.draw import Draw, curried
-from fedspec_proofs.engines.identities import identities
+from fedspec_proofs.engines import Draw, Statement, curried, decide, decided, enclosure, exact, identities
 from fedspec_proofs.fedada2.kit.rational import F
 from fedspec_proofs.solvers import mpmath, sympy
 

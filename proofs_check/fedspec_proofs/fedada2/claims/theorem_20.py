@@ -20,10 +20,7 @@ from fedspec.arith import digits
 from fedspec.plan import Plan, Setup
 from fedspec.server.adagrad import Adaptive, adagrad
 from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Severity, claim, refutation
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.reals import reals, roots
-from fedspec_proofs.engines.search import searched
-from fedspec_proofs.engines.smt import every, prove
+from fedspec_proofs.engines import every, exact, prove, reals, roots, searched
 from fedspec_proofs.fedada2.claims.derivation import derived, of_theorem_20
 from fedspec_proofs.fedada2.kit.bounds import ABOVE, FLOAT, Constants, Setting, right, theorem_20
 from fedspec_proofs.fedada2.kit.conditions import PRINTED, printed

@@ -8,9 +8,7 @@ from functools import partial
 from typing import Any
 
 from fedspec.arith import Vector
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.reals import reals
-from fedspec_proofs.engines.smt import every, prove
+from fedspec_proofs.engines import every, exact, prove, reals
 from fedspec_proofs.fedada2.kit.problems import Huber, slope
 
 PRINTED = {

@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 
 from fedspec_proofs.claim import Dropped, Engine, Finding, Second, Verdict
-from fedspec_proofs.engines import exact
+from fedspec_proofs.engines import Draw, Rationals, Real, exact
 from fedspec_proofs.engines.algebra import true, variables
-from fedspec_proofs.engines.draw import Draw, Rationals
-from fedspec_proofs.engines.reals import Real
 from fedspec_proofs.engines.smt import TIMEOUT_MS, Formulas, Induction, Outcome, Proof, prove
 from fedspec_proofs.words import as_text
 

@@ -15,10 +15,7 @@ import numpy as np
 from fedspec.client.sm3_delayed import DelayedSm3, sm3_ii_delayed
 from fedspec.covers import Cover
 from fedspec_proofs.claim import Finding
-from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.draw import Draw, curried, several
-from fedspec_proofs.engines.reals import roots
-from fedspec_proofs.engines.smt import every
+from fedspec_proofs.engines import Draw, Statement, curried, decide, every, roots, several
 from fedspec_proofs.fedada2.kit.rational import F
 from fedspec_proofs.kit.balls import one_more_term
 

@@ -13,9 +13,7 @@ from fedspec.arith import Array, Vector
 from fedspec.client import admu, agdu, sm3_delayed
 from fedspec.covers import Cover
 from fedspec.readings import Idle
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.choose import Choose
-from fedspec_proofs.engines.draw import curried
+from fedspec_proofs.engines import Choose, curried, exact
 from fedspec_proofs.fedada2.kit.rational import F
 
 CARRIED = "carried"

@@ -13,10 +13,7 @@ from fedspec.client.admu import Admu, admu
 from fedspec.client.agdu import Agdu, agdu
 from fedspec.client.sgd import sgd
 from fedspec_proofs.claim import Finding
-from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.reals import roots
-from fedspec_proofs.engines.smt import every
+from fedspec_proofs.engines import Draw, Statement, decide, every, roots
 from fedspec_proofs.fedada2.kit.rational import F
 
 

@@ -15,10 +15,7 @@ from fedspec.algorithms import fedada2, fedadaadagrad, fedadaadam, fedblended
 from fedspec.arith import Vector
 from fedspec.plan import Plan
 from fedspec_proofs.claim import Dropped
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.choose import Choose
-from fedspec_proofs.engines.draw import curried
-from fedspec_proofs.engines.search import Inequality, Sides
+from fedspec_proofs.engines import Choose, Inequality, Sides, curried, exact
 from fedspec_proofs.fedada2.kit.bounds import FLOAT, Constants, Setting, terms, theorem_20
 from fedspec_proofs.fedada2.kit.local_runs import HELD_WORDS
 from fedspec_proofs.fedada2.kit.problems import Huber, Round, Run, gradients, problem, rounds

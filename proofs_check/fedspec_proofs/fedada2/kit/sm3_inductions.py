@@ -24,10 +24,8 @@ from fedspec.client.sm3 import accumulate_i, accumulate_ii, begin
 from fedspec.covers import Cover, Slices, named_cover
 from fedspec.readings import CoverName
 from fedspec_proofs.claim import Finding
+from fedspec_proofs.engines import Draw, Formulas, Induction, all_proved, every, several
 from fedspec_proofs.engines.algebra import Statement, decide, variables
-from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw, several
-from fedspec_proofs.engines.smt import Formulas, Induction, every
 from fedspec_proofs.fedada2.kit.rational import F
 
 Accumulate: TypeAlias = Callable[[Array, Vector, Cover | Slices], tuple[Array, Vector]]

@@ -12,8 +12,7 @@ from fractions import Fraction as F
 from types import SimpleNamespace
 
 from fedspec_proofs.claim import Finding, claim, false
-from fedspec_proofs.engines.certificate import Step, Sum
-from fedspec_proofs.engines.draw import Draw, several
+from fedspec_proofs.engines import Draw, Step, Sum, several
 from fedspec_proofs.fednova.kit.bounds import Constants, theorem_1_terms
 from fedspec_proofs.kit.adding import spoiled, summed
 

@@ -12,15 +12,8 @@ from fedspec.arith import Vector
 from fedspec.problems.heavy_tailed import noisy
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec_proofs.claim import Dropped, Extent, Finding, Verdict, claim
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.choose import Choose
-from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.expectation import mean, signs
-from fedspec_proofs.engines.identities import identities
+from fedspec_proofs.engines import Choose, Draw, Statement, all_proved, decide, every, exact, identities, mean, signs
 from fedspec_proofs.engines.search import Inequality, Sides, searched
-from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fednova.kit.bounds import least_kappa, rational
 from fedspec_proofs.fednova.kit.runs import BETAS, quadratics
 

@@ -17,12 +17,7 @@ from fedspec.client.momentum import Momentum, momentum
 from fedspec.client.proximal import proximal_sgd
 from fedspec.client.sgd import sgd
 from fedspec_proofs.claim import Dropped, Finding, claim, false
-from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.certificate import Step, Sum
-from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw, several
-from fedspec_proofs.engines.identities import identities
-from fedspec_proofs.engines.smt import every
+from fedspec_proofs.engines import Draw, Statement, Step, Sum, all_proved, decide, every, identities, several
 from fedspec_proofs.kit.adding import spoiled, summed
 
 

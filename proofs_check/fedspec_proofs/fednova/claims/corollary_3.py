@@ -10,10 +10,7 @@ from typing import Any
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import SampledSteps
 from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Severity, Verdict, claim, refutation
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.choose import Choose
-from fedspec_proofs.engines.combine import by_hand
-from fedspec_proofs.engines.expectation import mean
+from fedspec_proofs.engines import Choose, by_hand, exact, mean
 from fedspec_proofs.engines.search import Inequality, Sides, searched, total
 from fedspec_proofs.fednova.kit.bounds import least_kappa, rational
 from fedspec_proofs.fednova.kit.sampled_runs import (

@@ -11,9 +11,7 @@ import numpy as np
 
 from fedspec.arith import Vector
 from fedspec_proofs.claim import Extent, Finding, claim, false
-from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.draw import Draw, curried
-from fedspec_proofs.engines.identities import identities, identity
+from fedspec_proofs.engines import Draw, Statement, curried, decide, identities, identity
 from fedspec_proofs.fednova.kit.bounds import rational
 
 

@@ -11,12 +11,9 @@ from fedspec.mixing.accumulation import accumulation
 from fedspec.problems.quadratic import given
 from fedspec.readings import Solver
 from fedspec_proofs.claim import Dropped, Extent, Finding, Severity, claim, refutation
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.combine import all_proved
+from fedspec_proofs.engines import Statement, all_proved, decide, every, exact
 from fedspec_proofs.engines.draw import At, Draw, curried, several
 from fedspec_proofs.engines.identities import Body, identities
-from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fednova.kit.bounds import rational
 from fedspec_proofs.fednova.kit.responses import left_over
 

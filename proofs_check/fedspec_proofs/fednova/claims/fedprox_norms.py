@@ -13,12 +13,7 @@ from fedspec.mixing.accumulation import a_norm, accumulation
 from fedspec.mixing.nova import effective_steps, general_weights
 from fedspec.readings import NovaWeights, Solver, TauEff
 from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Second, Severity, Verdict, claim, refutation
-from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.identities import identities
-from fedspec_proofs.engines.reals import Real
-from fedspec_proofs.engines.smt import Induction, every
+from fedspec_proofs.engines import Draw, Induction, Real, Statement, all_proved, decide, every, identities
 from fedspec_proofs.fednova.kit.bounds import Constants, drift, rational, reach, spread, squares
 from fedspec_proofs.solvers import z3
 

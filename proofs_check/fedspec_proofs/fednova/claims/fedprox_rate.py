@@ -13,11 +13,7 @@ from fedspec.mixing.accumulation import a_norm
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights, Solver
 from fedspec_proofs.claim import Engine, Extent, Finding, Verdict, claim, refutation
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.choose import Choose
-from fedspec_proofs.engines.combine import by_hand
-from fedspec_proofs.engines.draw import curried
-from fedspec_proofs.engines.search import Inequality, Sides, searched
+from fedspec_proofs.engines import Choose, Inequality, Sides, by_hand, curried, exact, searched
 from fedspec_proofs.fednova.claims.theorem_1 import two_unlike
 from fedspec_proofs.fednova.kit.bounds import Constants, gap, least_kappa, rational, repaired, theorem_1_terms, weights
 from fedspec_proofs.fednova.kit.runs import (

@@ -17,12 +17,8 @@ from fedspec.linear import eye
 from fedspec.plan import Message
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec_proofs.claim import Dropped, Engine, Finding, Verdict, claim, refutation
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw, curried, several
+from fedspec_proofs.engines import Draw, Statement, all_proved, curried, decide, every, exact, several
 from fedspec_proofs.engines.identities import Body, identities
-from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fednova.claims.limits import blank
 from fedspec_proofs.fednova.claims.small_rate import iso, small
 from fedspec_proofs.fednova.kit.bounds import rational

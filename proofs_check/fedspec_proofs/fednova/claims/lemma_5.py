@@ -11,13 +11,8 @@ import numpy as np
 from fedspec.mixing.sampling import sampled_weights
 from fedspec.readings import SampledWeights
 from fedspec_proofs.claim import Extent, Finding, claim
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw, curried, several
-from fedspec_proofs.engines.expectation import with_replacement
+from fedspec_proofs.engines import Draw, Statement, all_proved, curried, decide, every, exact, several, with_replacement
 from fedspec_proofs.engines.identities import identities
-from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fednova.claims.sampling import SIZES
 from fedspec_proofs.fednova.kit.bounds import rational
 from fedspec_proofs.fednova.kit.responses import shares

@@ -20,12 +20,8 @@ from fedspec.linear import eye
 from fedspec.problems.quadratic import QuadraticClients, limit, local_matrix
 from fedspec.readings import NovaWeights, Solver
 from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Sharpness, Verdict, claim
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.draw import Draw, curried, several
+from fedspec_proofs.engines import Draw, Statement, curried, decide, every, exact, identities, several
 from fedspec_proofs.engines.exact import generator
-from fedspec_proofs.engines.identities import identities
-from fedspec_proofs.engines.smt import every
 from fedspec_proofs.engines.symbolic import normal_form
 from fedspec_proofs.fednova.kit.bounds import rational, tau_eff
 from fedspec_proofs.fednova.kit.responses import below_one

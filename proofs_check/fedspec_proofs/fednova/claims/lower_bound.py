@@ -12,10 +12,8 @@ from fedspec.mixing.nova import general_weights
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights
 from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Second, Verdict, claim
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines import Draw, exact, identities, symbolic
 from fedspec_proofs.engines.exact import generator
-from fedspec_proofs.engines.identities import identities, symbolic
 from fedspec_proofs.engines.symbolic import normal_form, vanishes
 from fedspec_proofs.fednova.claims.lemma_1 import mean_round, nearer, slow_down
 from fedspec_proofs.fednova.kit.bounds import chi_squared, gradient, least_kappa, rational

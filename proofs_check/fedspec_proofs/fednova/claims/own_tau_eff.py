@@ -13,8 +13,7 @@ from fedspec.algorithms.fednova import FedNova
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import TauEff
 from fedspec_proofs.claim import Finding, Verdict, claim, refutation
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import decide
+from fedspec_proofs.engines import decide, exact
 from fedspec_proofs.fednova.claims.theorem_1 import ONE
 from fedspec_proofs.fednova.claims.theorem_1_fedprox import dissimilar
 from fedspec_proofs.fednova.kit.bounds import (

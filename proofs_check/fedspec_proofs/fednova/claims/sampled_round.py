@@ -20,8 +20,7 @@ from fedspec.arith import Vector
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.readings import SampledSteps, SampledWeights
 from fedspec_proofs.claim import Extent, Finding, Verdict, claim
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import decide
+from fedspec_proofs.engines import decide, exact
 from fedspec_proofs.engines.worst_case.certificates import Case, certified
 from fedspec_proofs.engines.worst_case.classes import Function, mean, smooth
 from fedspec_proofs.engines.worst_case.forms import Form, basis, vector

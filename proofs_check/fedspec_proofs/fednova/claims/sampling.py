@@ -13,9 +13,7 @@ from fedspec.plan import Plan, Setup
 from fedspec.problems.quadratic import given
 from fedspec.readings import SampledSteps, SampledWeights
 from fedspec_proofs.claim import Finding, Verdict, claim, refutation
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.draw import Draw, curried
-from fedspec_proofs.engines.expectation import mean, subsets, with_replacement
+from fedspec_proofs.engines import Draw, curried, exact, mean, subsets, with_replacement
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.fednova.kit.bounds import rational
 from fedspec_proofs.fednova.kit.responses import shares

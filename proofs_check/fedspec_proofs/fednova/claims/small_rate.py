@@ -22,10 +22,8 @@ from fedspec.mixing.nova import general_weights
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights, TauEff
 from fedspec_proofs.claim import Dropped, Engine, Finding, Second, Verdict, claim
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.draw import Draw, Rationals, curried
+from fedspec_proofs.engines import Draw, Rationals, curried, exact, identities, symbolic
 from fedspec_proofs.engines.exact import generator
-from fedspec_proofs.engines.identities import identities, symbolic
 from fedspec_proofs.engines.symbolic import normal_form, vanishes
 from fedspec_proofs.fednova.claims.limits import STEPS, blank, hyper, own_weights, scalar
 from fedspec_proofs.fednova.kit.bounds import rational

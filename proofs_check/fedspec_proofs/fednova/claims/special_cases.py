@@ -14,10 +14,7 @@ from fedspec.mixing.nova import effective_steps, general_weights
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights, Solver, TauEff
 from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Verdict, claim
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.draw import Draw, curried, several
-from fedspec_proofs.engines.identities import identities
+from fedspec_proofs.engines import Draw, Statement, curried, decide, exact, identities, several
 from fedspec_proofs.fednova.kit.bounds import drift, printed, rational, reach, spread, squares
 from fedspec_proofs.fednova.kit.responses import below_one, shares
 from fedspec_proofs.fednova.kit.settings import Setting

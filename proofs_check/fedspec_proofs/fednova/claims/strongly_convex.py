@@ -17,10 +17,7 @@ import numpy as np
 from fedspec.client.proximal import proximal_sgd
 from fedspec.plan import Oracle
 from fedspec_proofs.claim import Claim, Dropped, Engine, Finding, Verdict, claim, false
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import Statement, decided
-from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.smt import every
+from fedspec_proofs.engines import Draw, Statement, decided, every, exact
 from fedspec_proofs.engines.worst_case.certificates import Case, certified, with_less
 from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.replay import Parabola, dropped

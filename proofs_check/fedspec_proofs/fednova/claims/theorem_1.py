@@ -15,13 +15,7 @@ from fedspec.algorithms.fednova import FedNova
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import Solver, TauEff
 from fedspec_proofs.claim import SUMMED, Extent, Finding, Verdict, claim
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import Statement, decided
-from fedspec_proofs.engines.certificate import adds_up
-from fedspec_proofs.engines.combine import by_hand
-from fedspec_proofs.engines.draw import Draw, several
-from fedspec_proofs.engines.identities import identities
-from fedspec_proofs.engines.search import searched
+from fedspec_proofs.engines import Draw, Statement, adds_up, by_hand, decided, exact, identities, searched, several
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fednova.claims.assembly import rounds
 from fedspec_proofs.fednova.kit.bounds import Constants, printed, rational, theorem_1

@@ -10,9 +10,7 @@ from fedspec.algorithms.fednova import FedNova
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights, Solver
 from fedspec_proofs.claim import Engine, Extent, Finding, Severity, Verdict, claim, refutation
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines import Draw, Statement, decide, exact
 from fedspec_proofs.fednova.claims.theorem_1 import ONE, search_bound
 from fedspec_proofs.fednova.kit.bounds import (
     gap,

@@ -15,12 +15,7 @@ from fedspec.mixing.nova import general_weights
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights, Solver
 from fedspec_proofs.claim import Extent, Finding, Severity, claim, refutation
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw, curried, several
-from fedspec_proofs.engines.identities import identities
-from fedspec_proofs.engines.smt import every
+from fedspec_proofs.engines import Draw, Statement, all_proved, curried, decide, every, exact, identities, several
 from fedspec_proofs.fednova.kit.bounds import chi_squared, rational
 from fedspec_proofs.fednova.kit.settings import Setting
 

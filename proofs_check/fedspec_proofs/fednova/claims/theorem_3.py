@@ -13,8 +13,7 @@ from fedspec.algorithms.fednova import FedNova
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights, Solver, TauEff
 from fedspec_proofs.claim import Dropped, Extent, Finding, Verdict, claim
-from fedspec_proofs.engines import exact, moments
-from fedspec_proofs.engines.combine import by_hand
+from fedspec_proofs.engines import by_hand, exact, moments
 from fedspec_proofs.fednova.claims.own_tau_eff import Rounds, fails_as_printed, weighted
 from fedspec_proofs.fednova.claims.theorem_1 import ONE, bound_over_rounds, far, thrown, two_unlike
 from fedspec_proofs.fednova.kit.bounds import (

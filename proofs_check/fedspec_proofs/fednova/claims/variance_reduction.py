@@ -17,9 +17,7 @@ from fedspec.plan import Plan, Setup
 from fedspec.problems.quadratic import QuadraticClients, given
 from fedspec.readings import Loop, Solver, Stored
 from fedspec_proofs.claim import Finding, Severity, Verdict, claim, refutation
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.draw import Draw, curried
-from fedspec_proofs.engines.identities import identities
+from fedspec_proofs.engines import Draw, curried, exact, identities
 from fedspec_proofs.fednova.claims.lower_bound import half_of
 from fedspec_proofs.fednova.kit.bounds import rational
 from fedspec_proofs.fednova.kit.responses import Hyper, hyper

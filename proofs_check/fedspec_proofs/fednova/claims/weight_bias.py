@@ -13,11 +13,8 @@ from fedspec.mixing.accumulation import a_norm
 from fedspec.mixing.nova import general_weights
 from fedspec.readings import NovaWeights, Solver
 from fedspec_proofs.claim import Extent, Finding, claim
-from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.combine import all_proved
-from fedspec_proofs.engines.draw import Draw, curried, several
+from fedspec_proofs.engines import Draw, Statement, all_proved, curried, decide, every, several
 from fedspec_proofs.engines.identities import Body, identities
-from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fednova.kit.bounds import chi_squared, rational
 from fedspec_proofs.fednova.kit.responses import shares
 

@@ -19,10 +19,7 @@ from fedspec.errors import ShapeError
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights, Solver, TauEff
 from fedspec_proofs.claim import Dropped, Finding
-from fedspec_proofs.engines import moments
-from fedspec_proofs.engines.choose import Choose
-from fedspec_proofs.engines.draw import curried
-from fedspec_proofs.engines.search import Inequality, Sides
+from fedspec_proofs.engines import Choose, Inequality, Sides, curried, moments
 from fedspec_proofs.fednova.kit.bounds import (
     Constants,
     gap,

@@ -14,9 +14,7 @@ from fedspec.mixing.accumulation import accumulation
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import SampledSteps, SampledWeights
-from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.choose import Choose
-from fedspec_proofs.engines.expectation import mean, with_replacement
+from fedspec_proofs.engines import Choose, exact, mean, with_replacement
 from fedspec_proofs.fednova.kit.bounds import drift, gap, rational, reach
 from fedspec_proofs.fednova.kit.runs import SCHEDULES, dissimilarity_constants, quadratics
 from fedspec_proofs.fednova.kit.settings import record_of
