@@ -18,6 +18,7 @@ from fedspec_proofs.engines.worst_case.proof import flaw
 from fedspec_proofs.fednova.claims.compressed_factors import TABLE
 from fedspec_proofs.worst_cases.compressed import Compressed, among
 from fedspec_proofs.worst_cases.one_round import MU
+from fedspec_proofs.worst_cases.search.forms import certified
 from fedspec_proofs.worst_cases.tabled import proof_of
 
 pytestmark = [pytest.mark.long, pytest.mark.table(1)]
@@ -76,9 +77,6 @@ def test_rounds_that_are_run_fall_as_certified_and_come_near() -> None:
 
 
 def test_two_clients_have_what_one_has() -> None:
-    pytest.importorskip("clarabel", reason="worst cases are found with the extra certify")
-    from fedspec_proofs.worst_cases.search.forms import certified
-
     one, two = (certified(Compressed("1/2", "1/8", n)).worst for n in (1, 2))
     assert one == pytest.approx(two, abs=1e-3)
 

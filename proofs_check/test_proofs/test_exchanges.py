@@ -20,6 +20,7 @@ from fedspec_proofs.engines.worst_case.forms import ORIGIN, basis
 from fedspec_proofs.fednova.claims import round_numbers
 from fedspec_proofs.worst_cases.exchanges import KEPT, OTHERS, Exchanged, circulant, mixing_of
 from fedspec_proofs.worst_cases.one_round import MU
+from fedspec_proofs.worst_cases.search.forms import certified
 
 pytestmark = [pytest.mark.long, pytest.mark.table(1)]
 
@@ -131,9 +132,6 @@ def test_d2_sees_of_the_step_before_one_vector_and_is_led_with_one_step() -> Non
 @pytest.mark.parametrize("eta_l", ["1/4", "1"])
 def test_k_gt_where_everybody_hears_everybody_has_scaffolds_factor(tau: int, eta_l: str) -> None:
     """Its round is that of SCAFFOLD there, which the other table has."""
-    pytest.importorskip("clarabel", reason="worst cases are found with the extra certify")
-    from fedspec_proofs.worst_cases.search.forms import certified
-
     (known,) = (
         row["bound"]
         for row in round_numbers.TABLE.rows()

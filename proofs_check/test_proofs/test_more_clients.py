@@ -14,11 +14,8 @@ from fedspec_proofs.engines.worst_case.proof import flaw
 from fedspec_proofs.fednova.claims.round_numbers import TABLE
 from fedspec_proofs.worst_cases.more_clients import among, many
 from fedspec_proofs.worst_cases.one_round import Round, problem_of
-from fedspec_proofs.worst_cases.tabled import proof_of
-
-pytest.importorskip("clarabel", reason="worst cases are found with the extra certify")
-
 from fedspec_proofs.worst_cases.search.one_round import largest
+from fedspec_proofs.worst_cases.tabled import proof_of
 
 pytestmark = pytest.mark.table(1)
 

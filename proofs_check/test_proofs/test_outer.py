@@ -14,6 +14,7 @@ from fedspec.errors import ParameterError
 from fedspec_proofs.worst_cases.one_round import MU
 from fedspec_proofs.worst_cases.outer import Outer
 from fedspec_proofs.worst_cases.outer_claims import TABLE
+from fedspec_proofs.worst_cases.search.forms import certified
 
 pytestmark = [pytest.mark.long, pytest.mark.table(1)]
 
@@ -87,9 +88,6 @@ def test_without_momentum_or_delay_it_is_what_clients_that_are_flat_have() -> No
 
 @pytest.mark.parametrize("beta", ["1/2", "9/10"])
 def test_slowmo_at_one_rate_is_fedavgm(beta: str) -> None:
-    pytest.importorskip("clarabel", reason="worst cases are found with the extra certify")
-    from fedspec_proofs.worst_cases.search.forms import certified
-
     found = [certified(Outer(a, 2, "1/4", (("eta", "1"), ("beta", beta)))) for a in ("fedavgm", "slowmo")]
     assert found[0].worst == pytest.approx(found[1].worst, abs=2e-3)
 

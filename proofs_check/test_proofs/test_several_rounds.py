@@ -80,7 +80,6 @@ def test_rounds_of_quadratics_stay_within_and_come_near() -> None:
 
 def test_a_power_of_one_round_is_no_bound() -> None:
     """By functions that the program finds: the rule runs on them in fractions, and so do steps by hand."""
-    pytest.importorskip("clarabel", reason="worst cases are found with the extra certify")
     asked = Several("fedavg", (2, 2), "1/2", Fraction(1), 2)
     found = worst_case(asked.asked)
     assert found.attained and found.reached
