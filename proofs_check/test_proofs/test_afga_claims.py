@@ -102,7 +102,6 @@ ANOTHER_RULE: list[tuple[Claim, Any, str, Any]] = [
 ]
 
 
-@pytest.mark.long
 @pytest.mark.table(2)
 @pytest.mark.parametrize(("claim", "module", "name", "other"), ANOTHER_RULE, ids=lambda x: getattr(x, "id", None))
 def test_with_another_rule_the_claim_falls(
@@ -128,7 +127,6 @@ def test_a_refutation_needs_the_rule(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.long
 def test_the_bound_of_changes_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Longer gradients than G, unnoticed by the check of Assumption 4.3, break it."""
     monkeypatch.setitem(changes.PATH_HOLDS, "4.3", lambda path: True)
@@ -136,7 +134,6 @@ def test_the_bound_of_changes_is_needed(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.long
 def test_the_theorem_falls_with_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = Setting.bound
     monkeypatch.setattr(convergence, "_without", lambda: {})

@@ -65,7 +65,6 @@ def test_clients_that_do_not_divide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.long
 def test_a_server_whose_momentum_is_a_sum(monkeypatch: pytest.MonkeyPatch) -> None:
     rule = momentum.averaged_momentum
 

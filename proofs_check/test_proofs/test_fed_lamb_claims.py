@@ -104,7 +104,6 @@ LONG_SEARCHES = ("mean", "one round", "Theorem 1'", "Theorem 3'", "Lemma 2'")
 
 
 @pytest.mark.table(1)
-@pytest.mark.long
 @pytest.mark.parametrize(
     "what", [pytest.param(w, marks=[pytest.mark.night] * w.endswith(LONG_SEARCHES)) for w in CHANGES]
 )
@@ -139,7 +138,6 @@ NAMED = [
 
 @pytest.mark.slow
 @pytest.mark.table(1)
-@pytest.mark.long
 @pytest.mark.parametrize("claim", NAMED)
 def test_refutations_name_every_assumption(claim: Claim) -> None:
     evidence = run_evidence(claim).evidence

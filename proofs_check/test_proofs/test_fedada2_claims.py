@@ -110,7 +110,6 @@ RULES: list[tuple[str, str, Any, str, str]] = [
 
 @pytest.mark.slow
 @pytest.mark.table(1)
-@pytest.mark.long
 @pytest.mark.parametrize(("place", "rule", "other", "module", "name"), RULES)
 def test_claims_are_about_the_rules(
     monkeypatch: pytest.MonkeyPatch, place: str, rule: str, other: Any, module: str, name: str
@@ -168,7 +167,6 @@ def test_the_closed_form_of_adam_is_about_its_rule(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.slow
-@pytest.mark.long
 def test_the_inductions_are_about_the_rules(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sm3_inductions.BOTH, "SM3-II", over(LeastOfSets, accumulate_ii))
     record = run_evidence(claim("sm3", "upper_bound"))
@@ -178,7 +176,6 @@ def test_the_inductions_are_about_the_rules(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.slow
 @pytest.mark.table(1)
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("place", "name", "factor", "tested"),
     [

@@ -39,7 +39,6 @@ def over(factor: int) -> Any:
 
 @pytest.mark.slow
 @pytest.mark.table(1)
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("place", "name", "other", "id"),
     [
@@ -99,7 +98,6 @@ def test_with_another_rule_a_claim_is_refuted(
     assert run_evidence(find(id)).verdict is Verdict.REFUTED
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("place", "name", "other", "id"),
     [
@@ -155,7 +153,6 @@ def test_least_kappa_is_the_top_of_a_parabola() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.long
 def test_least_kappa_in_two_coordinates_is_attained() -> None:
     """No point is above it, and a fine grid comes near."""
     rng, near = np.random.default_rng(5), 0

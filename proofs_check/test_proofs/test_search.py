@@ -140,7 +140,6 @@ def test_too_few_instances_show_nothing() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.long
 def test_climbing_beats_chance() -> None:
     """Worst point of 17^4; random draws would meet it once in 80 000."""
 

@@ -46,7 +46,6 @@ def ran(inequality: Inequality[Point], known: Book | None = None) -> tuple[Findi
     return found, book, made[0]
 
 
-@pytest.mark.long
 def test_as_much_is_seen_in_a_tenth_of_the_instances() -> None:
     first, book, many = ran(CLAIM)
     again, _, few = ran(CLAIM, book)
@@ -58,7 +57,6 @@ def test_as_much_is_seen_in_a_tenth_of_the_instances() -> None:
     assert 10 * few <= many
 
 
-@pytest.mark.long
 def test_what_is_known_is_judged_anew() -> None:
     """A constant that is too small by two breaks at the instance that was nearest, though few others are looked at."""
     _, book, _ = ran(CLAIM)
@@ -72,7 +70,6 @@ def spoiled(found: Found, choices: Any) -> Found:
     return replace(found, choices=tuple(choices(one) for one in found.choices if choices(one)))
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("choices", [lambda one: (), lambda one: (0,) * len(one)], ids=["emptied", "zeroed"])
 def test_witnesses_that_show_nothing_do_not_pass(choices: Any) -> None:
     _, book, _ = ran(CLAIM)
