@@ -4,7 +4,7 @@ from fedspec_proofs.engines.algebra import Statement, decide, decided
 from fedspec_proofs.engines.certificate import Step, Sum, added, adds_up
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.combine import all_proved, all_refuted, by_hand
-from fedspec_proofs.engines.draw import Draw, Rationals, curried, several
+from fedspec_proofs.engines.draw import Draw, Rationals, curried, record, several
 from fedspec_proofs.engines.expectation import independent, mean, signs, subsets, with_replacement
 from fedspec_proofs.engines.identities import identities, identity, symbolic
 from fedspec_proofs.engines.reals import Real, real, reals, roots
@@ -39,6 +39,7 @@ __all__ = [
     "prove",
     "real",
     "reals",
+    "record",
     "roots",
     "searched",
     "several",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import wraps
+from types import SimpleNamespace
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import numpy as np
@@ -44,6 +45,11 @@ def curried(body: Callable[Concatenate[X, P], Y]) -> Callable[P, Callable[[X], Y
 def several(draw: Draw, names: str, *, positive: bool = False) -> list[Any]:
     """Variables with these names, such as ``"a, b"``."""
     return [draw(name, positive=positive) for name in names.split(", ")]
+
+
+def record(draw: Draw, names: str) -> Any:
+    """Positive variables with these names, such as ``"a b"``, as attributes of one value."""
+    return SimpleNamespace(**{name: draw(name, positive=True) for name in names.split()})
 
 
 def names(name: str, shape: tuple[int, ...]) -> list[tuple[tuple[int, ...], str]]:

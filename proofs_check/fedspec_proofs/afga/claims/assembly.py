@@ -9,7 +9,6 @@ The steps that are a line each (Cauchy, Young and Jensen with the proof's consta
 from __future__ import annotations
 
 from fractions import Fraction as F
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from fedspec_proofs.afga.kit.bounds import change_by_drawing, change_terms
 from fedspec_proofs.afga.kit.explicit import changes, conditions, local, senders, terms
 from fedspec_proofs.afga.kit.mixed import slope_lines
 from fedspec_proofs.claim import Extent, Finding, claim, false
-from fedspec_proofs.engines import Draw, Statement, Step, Sum, all_proved, decide, decided, every, several
+from fedspec_proofs.engines import Draw, Statement, Step, Sum, all_proved, decide, decided, every, record, several
 from fedspec_proofs.kit.adding import spoiled, summed
 
 STEPS: dict[str, str] = {
@@ -62,7 +61,7 @@ STEPS: dict[str, str] = {
 def setting(draw: Draw) -> Any:
     """Variables of any run, as :func:`.explicit.terms` needs them; fac is m (n - m)/(n (n - 1)), 0 for n = 1."""
     names = "K n m I R L G B d T C_1 eta eta_l root C_0 kappa fac sigma2 sbar2 sigma2_c alpha2 a_1 s_1 a_2 s_2"
-    v = SimpleNamespace(**{name: draw(name, positive=True) for name in names.split()})
+    v = record(draw, names)
     v.f_1, v.f_star = draw("f_1"), draw("f_star")
     v.gap = v.f_1 - v.f_star
     return v

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction as F
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from fedspec_proofs.afga.kit.network import EXACT, hyper
 from fedspec_proofs.afga.kit.networks import ASSUMPTIONS, DRAWN, PRINTED, conditions, some, two_tilts
 from fedspec_proofs.afga.kit.rounds import enumerated
 from fedspec_proofs.claim import Engine, Extent, Finding, Severity, claim, false, refutation
-from fedspec_proofs.engines import Draw, Step, Sum, all_proved, curried, decide, exact, mean, several, signs
+from fedspec_proofs.engines import Draw, Step, Sum, all_proved, curried, decide, exact, mean, record, several, signs
 from fedspec_proofs.engines.identities import identities, identity
 from fedspec_proofs.kit.adding import confirmed, in_setting, summed
 from fedspec_proofs.kit.recorded import Asked, recorded
@@ -105,8 +104,7 @@ TIGHT = {
 
 def tight(draw: Draw) -> Sum:
     """Steps that add up to the corrected eq. (73), in the terms that the search uses."""
-    names = ("K", "n", "m", "I", "L", "eta_l", "fac", "sigma2", "sbar2", "inner", "at_models")
-    v = SimpleNamespace(**{name: draw(name, positive=True) for name in names})
+    v = record(draw, "K n m I L eta_l fac sigma2 sbar2 inner at_models")
     D2, Db2, P, Q, V, spread, cons_I = several(draw, "D2, Db2, P, Q, V, spread, cons_I")
     p, e2, N = v.m / v.n, v.eta_l**2, v.K * v.n
     by_drawing = bounds.change_by_drawing(v, cons_I)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction as F
 from itertools import combinations
-from types import SimpleNamespace
 from typing import Any
 
 from fedspec.arith import Mixing, put
@@ -23,7 +22,7 @@ from fedspec_proofs.afga.kit.mixed import one_draw, variances
 from fedspec_proofs.afga.kit.networks import DRAWN
 from fedspec_proofs.afga.kit.rounds import given
 from fedspec_proofs.claim import Extent, Finding, claim
-from fedspec_proofs.engines import Draw, Statement, Step, Sum, curried, decided, every, identities, several
+from fedspec_proofs.engines import Draw, Statement, Step, Sum, curried, decided, every, identities, record, several
 from fedspec_proofs.kit.adding import summed
 
 F1_STEPS = {
@@ -43,8 +42,7 @@ F1_STEPS = {
 
 def _step(draw: Draw, *more: str) -> Any:
     """The constants of one local step; I = 1 + more."""
-    names = ("more", "n", "m", "L", "eta_l", "fac", "sigma2", "sbar2", "heterogeneous", "away", "inner", *more)
-    v = SimpleNamespace(**{name: draw(name, positive=True) for name in names})
+    v = record(draw, " ".join(("more n m L eta_l fac sigma2 sbar2 heterogeneous away inner", *more)))
     v.I = 1 + v.more
     return v
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from fedspec_proofs.claim import Extent, Finding, Verdict, claim, false
 from fedspec_proofs.client_centric.kit.regimes import B, corrected_terms, start_factors
-from fedspec_proofs.engines import Draw, Step, Sum, all_proved, curried, several
+from fedspec_proofs.engines import Draw, Step, Sum, all_proved, curried, record, several
 from fedspec_proofs.kit.adding import spoiled, summed
 
 PLACE = "Theorem 4.1 (L223-246), corrected"
@@ -50,14 +50,12 @@ def _risen(k: Any, v: Any) -> dict[str, Any]:
 
 
 def _sums(draw: Draw) -> Any:
-    names = ("gradient", "u", "late", "drift", "d", "delta", "fall", "square")
-    return SimpleNamespace(**{name: draw(name, positive=True) for name in names})
+    return record(draw, "gradient u late drift d delta fall square")
 
 
 def one_round(draw: Draw) -> Sum:
     """Steps that add up to the bound of f(z_(t+1)), in terms of squared lengths."""
-    names = ("eta", "eta_l", "L", "G", "C", "E", "H")
-    k = SimpleNamespace(**{name: draw(name, positive=True) for name in names})
+    k = record(draw, "eta eta_l L G C E H")
     v, f, after = _sums(draw), draw("f"), draw("f'")
     A_1, A_3, A_4, A_5, A_6, along, g_a, u_a, apart = several(draw, "A_1, A_3, A_4, A_5, A_6, along, g_a, u_a, apart")
     length = k.eta * k.eta_l

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from fedspec_proofs.claim import Finding, claim, false
-from fedspec_proofs.engines import Draw, Step, Sum, several
+from fedspec_proofs.engines import Draw, Step, Sum, record, several
 from fedspec_proofs.fedada2.kit.bounds import Constants, Functions, terms
 from fedspec_proofs.fedada2.kit.rational import F
 from fedspec_proofs.kit.adding import spoiled, summed
@@ -26,7 +26,6 @@ ROUND = {
     "sum_(r <= t) b^(t-r), lags has (t - r)^2 on top",
     "Lemma 16": "|x_t - x_(t-1)|^2 <= d (eta Phi1/tau)^2: fedada2.lemma-16",
 }
-NAMES = ("eta", "rate", "Z", "L", "G", "tau", "Phi1", "Phi2", "D", "d")
 
 
 def _risen(k: Any, shares: Any, lags: Any, weights: Any) -> Any:
@@ -37,7 +36,7 @@ def _risen(k: Any, shares: Any, lags: Any, weights: Any) -> Any:
 
 def one_round(draw: Draw) -> Sum:
     """Steps to eq. (11), with Phi1 as its proof has it, L^2 in the third sum and D in place of Ltilde |Phi1|^2."""
-    k = SimpleNamespace(**{name: draw(name, positive=True) for name in NAMES})
+    k = record(draw, "eta rate Z L G tau Phi1 Phi2 D d")
     shares, lags, weights = several(draw, "shares, lags, weights", positive=True)
     f, after, T_1, T_2, plain, cross, moved = several(draw, "f, f', T_1, T_2, plain, cross, moved")
     steps = {
@@ -85,8 +84,7 @@ ROUNDS = {
 
 def setting(draw: Draw) -> tuple[Any, Constants, Functions, Any]:
     """Symbolic setting with d = side^2, b = 1 - fresh, v_0 = top^2 - T |Phi1|^2; phi1, gamma1 and Z are free."""
-    names = ("T", "eta", "eta_l", "L", "G", "tau", "ends", "lags", "fresh", "Phi1", "gamma1", "rate", "W", "D")
-    v = SimpleNamespace(**{name: draw(name, positive=True) for name in names})
+    v = record(draw, "T eta eta_l L G tau ends lags fresh Phi1 gamma1 rate W D")
     side, top, log, phi2 = several(draw, "side, top, log, Phi2", positive=True)
     drift = 2 * v.rate**2 * v.W**2 / (v.eta_l * v.gamma1 * v.tau)
     k = Constants(v.Phi1, v.gamma1, drift)

@@ -9,10 +9,9 @@ of it is typed again.
 from __future__ import annotations
 
 from fractions import Fraction as F
-from types import SimpleNamespace
 
 from fedspec_proofs.claim import Finding, claim, false
-from fedspec_proofs.engines import Draw, Step, Sum, several
+from fedspec_proofs.engines import Draw, Step, Sum, record, several
 from fedspec_proofs.fednova.kit.bounds import Constants, theorem_1_terms
 from fedspec_proofs.kit.adding import spoiled, summed
 
@@ -37,8 +36,7 @@ ROUND = {
 
 def one_round(draw: Draw) -> Sum:
     """Steps that add up to (96) for any clients, steps, w, tau_eff; (95) and (96) are times eta tau_eff here."""
-    names = "eta L tau_eff m A B sigma2 kappa2 beta2 r slope2 h2"
-    v = SimpleNamespace(**{name: draw(name, positive=True) for name in names.split()})
+    v = record(draw, "eta L tau_eff m A B sigma2 kappa2 beta2 r slope2 h2")
     v.D = v.r / (1 + v.r)
     v.C = v.D / (4 * v.eta**2 * v.L**2)
     f, after, along, inner, moved2, noise2, apart2, each2, S, slopes2 = several(
@@ -103,8 +101,7 @@ ROUNDS = {
 
 def rounds(draw: Draw) -> Sum:
     """Steps that add up to (97) over T rounds; A, B, C, |grad F~|^2 are averaged with weights tau_eff^(t)."""
-    names = "eta L T m tau_eff A B C sigma2 kappa2 gap slope2"
-    v = SimpleNamespace(**{name: draw(name, positive=True) for name in names.split()})
+    v = record(draw, "eta L T m tau_eff A B C sigma2 kappa2 gap slope2")
     f_T, low, c = draw("f_T"), draw("inf F~"), Constants(v.A, v.B, v.C, v.tau_eff)
     each = v.eta * v.L * v.sigma2 * v.A / v.m + (v.eta * v.L) ** 2 * (F(3, 2) * v.sigma2 * v.B + 3 * v.kappa2 * v.C)
     length = v.eta * v.tau_eff * v.T
