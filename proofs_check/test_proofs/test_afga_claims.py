@@ -29,18 +29,7 @@ from fedspec_proofs.afga.claims import (
     server,
 )
 from fedspec_proofs.afga.claims.constraints import Rates
-from fedspec_proofs.afga.kit import bounds, explicit, one_local_step, rounds
-from fedspec_proofs.afga.kit.constants import (
-    Bump,
-    Well,
-    between,
-    dissimilar,
-    largest_slope,
-    least_rho,
-    mixes,
-    never_negative,
-    only_consensus_is_fixed,
-)
+from fedspec_proofs.afga.kit import bounds, constants, explicit, one_local_step, rounds
 from fedspec_proofs.afga.kit.explicit import Setting
 from fedspec_proofs.afga.kit.network import EXACT, Network
 from fedspec_proofs.afga.kit.networks import BREAKING, HOLDS, blended_permutation, network, opposed, two_tilts
@@ -282,20 +271,20 @@ def test_definiteness_is_that_of_the_eigenvalues() -> None:
         M = A + A.T
         lowest = np.linalg.eigvalsh(M.astype(float)).min()
         if abs(lowest) > 1e-9:
-            assert never_negative(M) == (lowest > 0)
+            assert constants.never_negative(M) == (lowest > 0)
     rank_one = np.outer(exact.vector(1, 2, -1), exact.vector(1, 2, -1))
-    assert never_negative(rank_one)
-    assert not never_negative(-rank_one)
+    assert constants.never_negative(rank_one)
+    assert not constants.never_negative(-rank_one)
 
 
 def test_rho_is_that_of_the_singular_values() -> None:
     for n, order, rho in ((2, (1, 0), F(3, 8)), (3, (1, 2, 0), F(1, 4)), (4, (1, 0, 3, 2), F(7, 8))):
         W = blended_permutation(n, order, rho)
         assert topology.rho(W.astype(float)) == pytest.approx(float(rho))
-        assert mixes(W, rho)
-        assert not mixes(W, rho - F(1, 10**6))
+        assert constants.mixes(W, rho)
+        assert not constants.mixes(W, rho - F(1, 10**6))
     ring = topology.lazy(topology.ring(5, EXACT), F(1, 2))  # type: ignore[arg-type]
-    assert 0 <= float(least_rho(ring)) - topology.rho(ring.astype(float)) <= 1 / 64
+    assert 0 <= float(constants.least_rho(ring)) - topology.rho(ring.astype(float)) <= 1 / 64
 
 
 def test_fixed_points_by_rank() -> None:
@@ -303,7 +292,7 @@ def test_fixed_points_by_rank() -> None:
         turn = topology.permutation([*range(1, n), 0], EXACT)
         for W, only in ((turn, True), (topology.alone(n, EXACT), False), (topology.ring(n, EXACT), True)):
             values = np.linalg.eigvals(W.astype(float))
-            assert only_consensus_is_fixed(W) == (sum(abs(values - 1) < 1e-9) == 1) == only
+            assert constants.only_consensus_is_fixed(W) == (sum(abs(values - 1) < 1e-9) == 1) == only
 
 
 @pytest.mark.parametrize("net", [opposed(), two_tilts((2, -1), F(1, 2)), *networks(6)], ids=range(8))
@@ -314,11 +303,11 @@ def test_dissimilarity_on_a_grid(net: Network) -> None:
     slopes = (a * grid + c).reshape(net.K, net.n, -1)
     centres = slopes.mean(axis=1)
     for k in range(net.K):
-        least, seen = dissimilar(net, k), ((slopes[k] - centres[k]) ** 2).mean(axis=0)
+        least, seen = constants.dissimilar(net, k), ((slopes[k] - centres[k]) ** 2).mean(axis=0)
         assert np.ptp(seen) > 1 if least is None else seen == pytest.approx(float(least))
     spare = float(net.alpha2) * centres.mean(axis=0) ** 2 + float(net.sigma2_c) - (centres**2).mean(axis=0)
-    assert between(net, net.alpha2, net.sigma2_c) == (spare.min() > -1e-9)
-    assert largest_slope(net.a) == abs(a).max()
+    assert constants.between(net, net.alpha2, net.sigma2_c) == (spare.min() > -1e-9)
+    assert constants.largest_slope(net.a) == abs(a).max()
 
 
 @pytest.mark.parametrize(("name", "net"), BREAKING, ids=[name for name, _ in BREAKING])
@@ -333,14 +322,16 @@ def test_the_generator_leaves_every_assumption() -> None:
     assert sum(all(h(net) for h in HOLDS.values()) for net in drawn) > 40
 
 
-@pytest.mark.parametrize("f", [Well(F(3), F(1)), Well(F(-2), F(0)), Bump(F(2), F(-1))], ids=str)
+@pytest.mark.parametrize(
+    "f", [constants.Well(F(3), F(1)), constants.Well(F(-2), F(0)), constants.Bump(F(2), F(-1))], ids=str
+)
 def test_wells_have_their_constants(f: Any) -> None:
     xs = np.linspace(-8, 8, 20001)
     slopes = np.array([float(f.slope(x)) for x in xs])
     assert abs(np.diff(slopes) / np.diff(xs)).max() == pytest.approx(float(f.L), rel=1e-3)
     assert abs(slopes).max() <= float(f.G)
     assert abs(slopes).max() == pytest.approx(float(f.G), rel=1e-3)
-    if isinstance(f, Bump):
+    if isinstance(f, constants.Bump):
         values = np.array([float(f.value(x)) for x in xs])
         assert np.gradient(values, xs)[1:-1] == pytest.approx(slopes[1:-1], abs=1e-4)
 

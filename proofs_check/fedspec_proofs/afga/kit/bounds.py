@@ -8,17 +8,9 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+from fedspec_proofs.afga.kit import rounds
 from fedspec_proofs.afga.kit.network import Network
 from fedspec_proofs.afga.kit.networks import BREAKING, HOLDS, network, some
-from fedspec_proofs.afga.kit.rounds import (
-    change_squared,
-    consensus,
-    drift,
-    mean_change_squared,
-    path,
-    slopes_at_means,
-    slopes_at_models,
-)
 from fedspec_proofs.claim import Dropped, Finding
 from fedspec_proofs.engines import Inequality, Sides, combine, searched
 from fedspec_proofs.words import as_text
@@ -44,10 +36,10 @@ def growth(steps: Any) -> Any:
 
 def drift_as_printed(net: Network) -> Iterable[Sides]:
     """Both sides of eq. (38) at each local step."""
-    states = path(net)
+    states = rounds.path(net)
     rest = 8 * net.I * net.eta_l**2 * net.heterogeneous + net.eta_l**2 * net.sigma2 / net.n
     for before, after in pairwise(states):
-        yield drift(net, after), printed_growth(net.I) * drift(net, before) + rest
+        yield rounds.drift(net, after), printed_growth(net.I) * rounds.drift(net, before) + rest
 
 
 def drift_terms(v: Any, C_I: Any, away: Any, inner: Any) -> dict[str, Any]:
@@ -64,8 +56,8 @@ def drift_terms(v: Any, C_I: Any, away: Any, inner: Any) -> dict[str, Any]:
 
 def drift_of(net: Network, C_I: Any) -> Iterable[Sides]:
     """Both sides of eq. (41) at each local step, with the given C_I."""
-    for before, after in pairwise(path(net)):
-        yield drift(net, after), drift_terms(net, C_I, drift(net, before), consensus(net, before))
+    for before, after in pairwise(rounds.path(net)):
+        yield rounds.drift(net, after), drift_terms(net, C_I, rounds.drift(net, before), rounds.consensus(net, before))
 
 
 def zetas(net: Network) -> list[Any]:
@@ -94,9 +86,9 @@ def consensus_of(net: Network) -> Iterable[Sides]:
     for zeta in zetas(net):
         keep, rho_L = net.rho_max**2 * (1 + 1 / F(zeta)), net.rho_max**2 * (1 + zeta)
         own = sum(r**2 * (1 + zeta) * s for r, s in zip(net.rho, net.sigma2_k, strict=True)) / F(net.K)
-        for before, after in pairwise(path(net)):
-            inner, away = consensus(net, before), drift(net, before)
-            yield consensus(net, after), consensus_terms(net, keep, rho_L, own, inner, away)
+        for before, after in pairwise(rounds.path(net)):
+            inner, away = rounds.consensus(net, before), rounds.drift(net, before)
+            yield rounds.consensus(net, after), consensus_terms(net, keep, rho_L, own, inner, away)
 
 
 def error_factors(I: Any, rho2: Any, H: Any) -> dict[str, Any]:
@@ -135,13 +127,13 @@ def sources(v: Any) -> dict[str, Any]:
 
 def change_as_printed(net: Network) -> Iterable[Sides]:
     """Both sides of eq. (73) as printed."""
-    states, e2, share = path(net), net.eta_l**2, F(net.n - net.m, net.m * max(net.n - 1, 1))
+    states, e2, share = rounds.path(net), net.eta_l**2, F(net.n - net.m, net.m * max(net.n - 1, 1))
     right = 2 * e2 * net.I * net.sigma2 / net.N
-    right += 2 * e2 * (net.I - 1) * sum(slopes_at_models(net, s) for s in states[:-1])
-    right += 4 * e2 * slopes_at_means(net, states[-2])
-    right += 8 * (share + e2 * net.L**2) * consensus(net, states[-2])
+    right += 2 * e2 * (net.I - 1) * sum(rounds.slopes_at_models(net, s) for s in states[:-1])
+    right += 4 * e2 * rounds.slopes_at_means(net, states[-2])
+    right += 8 * (share + e2 * net.L**2) * rounds.consensus(net, states[-2])
     right += 2 * e2 * net.sigma2 / net.N * F(net.n - net.m, net.m) * net.rho_max**2
-    yield change_squared(net, states[-1]), right
+    yield rounds.change_squared(net, states[-1]), right
 
 
 def change_terms(v: Any, inner: Any, at_models: Any) -> dict[str, Any]:
@@ -162,12 +154,12 @@ def change_by_drawing(v: Any, inner: Any) -> Any:
 
 def change_tight(net: Network) -> Iterable[Sides]:
     """Both sides of the corrected eq. (73): exact variance of sampling senders, plus a bound of the mean change."""
-    *states, last = path(net)
-    by_drawing = F(net.n - net.m, net.K * net.m * max(net.n - 1, 1)) * consensus(net, last)
-    sums = (sum(f(net, s) for s in states) for f in (consensus, slopes_at_models))
+    *states, last = rounds.path(net)
+    by_drawing = F(net.n - net.m, net.K * net.m * max(net.n - 1, 1)) * rounds.consensus(net, last)
+    sums = (sum(f(net, s) for s in states) for f in (rounds.consensus, rounds.slopes_at_models))
     right = change_terms(net, *sums)
-    yield change_squared(net, last), {**right, "senders": by_drawing}
-    yield mean_change_squared(net, last), {f"mean: {name}": term for name, term in right.items()}
+    yield rounds.change_squared(net, last), {**right, "senders": by_drawing}
+    yield rounds.mean_change_squared(net, last), {f"mean: {name}": term for name, term in right.items()}
 
 
 def one_round(sides: Callable[[Network], Iterable[Sides]], *names: str) -> Finding:

@@ -15,15 +15,7 @@ from typing import Any
 
 from fedspec.arith import Mixing
 from fedspec.mixing import topology
-from fedspec_proofs.afga.kit.constants import (
-    between,
-    dissimilar,
-    doubly_stochastic,
-    largest_slope,
-    least_rho,
-    least_sigma2_c,
-    mixes,
-)
+from fedspec_proofs.afga.kit import constants
 from fedspec_proofs.afga.kit.network import EXACT, Network
 from fedspec_proofs.engines.choose import Choose
 
@@ -46,7 +38,7 @@ def matrix(choose: Choose, n: int) -> tuple[Mixing, Fraction]:
     rho: Any = choose.of(*(Fraction(k, 8) for k in range(8)), Fraction(99, 100))
     if n > 2 and choose.of(0, 0, 0, 1):
         W = topology.lazy(topology.ring(n, EXACT), rho)
-        return W, least_rho(W)
+        return W, constants.least_rho(W)
     return blended_permutation(n, choose.of(*ORDERS[n]), rho), rho if n > 1 else Fraction(0)
 
 
@@ -68,15 +60,15 @@ def network(choose: Choose) -> Network:
     c = [choose.rational(-1, 1, 1) for _ in range(K * n)]
     nu, x = choose.of(Fraction(0), Fraction(1), Fraction(1, 2)), choose.rational(-2, 2, 1)
     bare = Network(K, n, m, steps, 1, tuple(W), tuple(a), tuple(c), nu, x, 1, 0, (0,) * K, 0, 1, tuple(rho))
-    L = largest_slope(a) or Fraction(1)
+    L = constants.largest_slope(a) or Fraction(1)
     alpha2 = choose.of(Fraction(1), Fraction(4), Fraction(9, 4))
     shares = [choose.of(*SHARES) for _ in range(5)]
     pace = choose.of(*(Fraction(p) for p in (1, 1, 1, "1/4", 8)))
     told_L = L * (shares[0] or Fraction(1, 8))
-    intra = tuple((dissimilar(bare, k) or Fraction(0)) * shares[2] for k in range(K))
+    intra = tuple((constants.dissimilar(bare, k) or Fraction(0)) * shares[2] for k in range(K))
     return Network(
         K=K, n=n, m=m, I=steps, eta_l=pace / (8 * steps * told_L), W=tuple(W), a=tuple(a), c=tuple(c), nu=nu, x=x,
-        L=told_L, sigma2=nu**2 * shares[1], sigma2_k=intra, sigma2_c=least_sigma2_c(bare, alpha2) * shares[3],
+        L=told_L, sigma2=nu**2 * shares[1], sigma2_k=intra, sigma2_c=constants.least_sigma2_c(bare, alpha2) * shares[3],
         alpha2=alpha2, rho=tuple(r * shares[4] for r in rho),
     )  # fmt: skip
 
@@ -106,16 +98,18 @@ PRINTED = {"4.1": "", "4.2": "", "4.3": "every stochastic gradient is at most G 
 
 
 def _within(net: Network) -> bool:
-    least = [dissimilar(net, k) for k in range(net.K)]
+    least = [constants.dissimilar(net, k) for k in range(net.K)]
     return all(s is not None and s <= told for s, told in zip(least, net.sigma2_k, strict=True))
 
 
 HOLDS: dict[str, Any] = {
-    "4.1": lambda net: largest_slope(net.a) <= net.L,
+    "4.1": lambda net: constants.largest_slope(net.a) <= net.L,
     "4.2": lambda net: net.nu**2 <= net.sigma2,
     "D.1 within": _within,
-    "D.1 between": lambda net: between(net, net.alpha2, net.sigma2_c),
-    "D.2": lambda net: all(doubly_stochastic(W) and r < 1 and mixes(W, r) for W, r in zip(net.W, net.rho, strict=True)),
+    "D.1 between": lambda net: constants.between(net, net.alpha2, net.sigma2_c),
+    "D.2": lambda net: all(
+        constants.doubly_stochastic(W) and r < 1 and constants.mixes(W, r) for W, r in zip(net.W, net.rho, strict=True)
+    ),
     "step": lambda net: net.eta_l * 8 * net.I * net.L <= 1,
 }
 """Exact test of each assumption on a network."""

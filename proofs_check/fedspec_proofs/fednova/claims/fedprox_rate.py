@@ -15,18 +15,8 @@ from fedspec.readings import NovaWeights, Solver
 from fedspec_proofs.claim import Engine, Extent, Finding, Verdict, claim, refutation
 from fedspec_proofs.engines import Choose, Inequality, Sides, by_hand, curried, exact, searched
 from fedspec_proofs.fednova.claims.theorem_1 import two_unlike
+from fedspec_proofs.fednova.kit import runs
 from fedspec_proofs.fednova.kit.bounds import Constants, gap, least_kappa, rational, repaired, theorem_1_terms, weights
-from fedspec_proofs.fednova.kit.runs import (
-    ASSUMPTIONS,
-    Run,
-    average,
-    bound,
-    dissimilarity_constants,
-    rate,
-    run,
-    start,
-    with_dropped,
-)
 from fedspec_proofs.fednova.kit.settings import Setting
 
 
@@ -121,34 +111,34 @@ def no_bound() -> Finding:
     )
 
 
-def _several(choose: Choose) -> Run:
+def _several(choose: Choose) -> runs.Run:
     """FedProx with p = 1/m and alpha > 0 on the instances of Theorem 1's search."""
-    r = run((Solver.PROXIMAL,))(choose)
+    r = runs.run((Solver.PROXIMAL,))(choose)
     h = r.s.h
     assert isinstance(h, FedNova)
     mu = h.mu or 1 / (4 * h.eta_l)
     h = FedNova(eta_l=h.eta_l, mu=mu, solver=h.solver, nova_weights=NovaWeights.IMPLIED)
     s = replace(r.s, h=h, examples=(1,) * len(r.s.steps))
-    beta2, kappa2, holds = dissimilarity_constants(choose, s.problem, weights(s))
-    return replace(r, s=s, x=start(s) + r.x - start(r.s), beta2=beta2, kappa2=kappa2, kappa_holds=holds)
+    beta2, kappa2, holds = runs.dissimilarity_constants(choose, s.problem, weights(s))
+    return replace(r, s=s, x=runs.start(s) + r.x - runs.start(r.s), beta2=beta2, kappa2=kappa2, kappa_holds=holds)
 
 
-def _relaxed(r: Run) -> Iterable[Sides]:
+def _relaxed(r: runs.Run) -> Iterable[Sides]:
     """The average, and the bound with 1 + alpha tau_max over tau_bar for 1 / tau_eff, 1 for A, 1 / alpha^2 for B, C."""
     assert isinstance(r.s.h, FedNova)
-    m, alpha, eta = len(r.w), rate(r.s) * r.s.h.mu, rate(r.s)
+    m, alpha, eta = len(r.w), runs.rate(r.s) * r.s.h.mu, runs.rate(r.s)
     length = rational(sum(r.s.steps), m) / (1 + alpha * max(r.s.steps))
     c = Constants(rational(1), 1 / alpha**2, 1 / alpha**2, length)
     told = {"gap": gap(r.s.problem, r.w, r.x), "eta": eta, "L": r.L, "sigma2": r.sigma2, "kappa2": r.kappa2}
-    yield average(r, r.w), theorem_1_terms(c, **told, m=m, T=r.T)
+    yield runs.average(r, r.w), theorem_1_terms(c, **told, m=m, T=r.T)
 
 
-def _one(eta: int, **of: Any) -> Run:
+def _one(eta: int, **of: Any) -> runs.Run:
     """A client with F = x^2 / 2, x_0 = 1, one step, alpha = 1/2."""
     h = FedNova(eta_l=rational(eta), mu=rational(1, 2 * eta), solver=Solver.PROXIMAL, nova_weights=NovaWeights.IMPLIED)
     problem, one = QuadraticClients(exact.vector(1).reshape(1, 1, 1), exact.vector(0).reshape(1, 1)), rational(1)
     s = Setting(h, problem, (1,), (1,))
-    return replace(Run(s, one, 0 * one, exact.vector(1), 16, one, 0 * one, one, 0 * one, True), **of)
+    return replace(runs.Run(s, one, 0 * one, exact.vector(1), 16, one, 0 * one, one, 0 * one, True), **of)
 
 
 @claim(
@@ -159,7 +149,10 @@ def _one(eta: int, **of: Any) -> Run:
     engine=Engine.MOMENTS,
     verdict=Verdict.NOT_CONTRADICTED,
     extent=Extent.PART,
-    assumptions={**ASSUMPTIONS, "drift": "4 eta^2 L^2 C' <= 1 / (2 beta^2 + 1), eq. (99) with the C' of the repair"},
+    assumptions={
+        **runs.ASSUMPTIONS,
+        "drift": "4 eta^2 L^2 C' <= 1 / (2 beta^2 + 1), eq. (99) with the C' of the repair",
+    },
     repairs="fednova.eq-138",
 )
 def rate_survives() -> Finding:
@@ -171,10 +164,10 @@ def rate_survives() -> Finding:
     is T^(-2/3).
     """
     slow = searched(Inequality(_slow, {"rate": _small_enough}, _sides(lambda x: 1 + x.alpha * x.tau)), 600, drop=0)
-    plain = bound((Solver.PROXIMAL,), repaired)
+    plain = runs.bound((Solver.PROXIMAL,), repaired)
     claimed = Inequality(_several, plain.assumptions, _relaxed)
     fast, unlike = _one(4), two_unlike(Solver.PROXIMAL)
-    found = with_dropped(
+    found = runs.with_dropped(
         searched(claimed, 250, drop=60),
         smooth=by_hand(claimed, "smooth", "F = x^2/2, eta = 4, L said 1/8", replace(fast, L=rational(1, 8))),
         rate=by_hand(claimed, "rate", "one client, F = x^2/2, one step at eta L = 4, alpha = 1/2", fast),

@@ -24,17 +24,7 @@ from fedspec_proofs.engines.worst_case.classes import Function, smooth
 from fedspec_proofs.engines.worst_case.forms import basis, vector
 from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.values import Value, inner, square
-from fedspec_proofs.fednova.claims.one_round import (
-    ASSUMED,
-    PROXIMAL,
-    SCHEDULES,
-    Sizes,
-    check_rates,
-    compared,
-    of_rounds,
-    round_from,
-    without,
-)
+from fedspec_proofs.fednova.claims import one_round
 from fedspec_proofs.fednova.kit.bounds import Constants, printed, rational, repaired
 from fedspec_proofs.fednova.kit.settings import Setting
 
@@ -59,7 +49,7 @@ def noisy(functions: tuple[Function, ...]) -> list[Oracle]:
     return [oracle(i) for i in range(len(functions))]
 
 
-def _noise_is(sizes: Sizes, asked: list[int]) -> dict[str, Value]:
+def _noise_is(sizes: one_round.Sizes, asked: list[int]) -> dict[str, Value]:
     """Values of the noise that are at most zero; asked has the number of gradients of each client in the round."""
     given = {}
     clients = range(len(asked))
@@ -74,11 +64,11 @@ def _noise_is(sizes: Sizes, asked: list[int]) -> dict[str, Value]:
     return given
 
 
-def problem_of(sizes: Sizes, constants: Callable[[Setting], Constants], eta: Any) -> Problem:
+def problem_of(sizes: one_round.Sizes, constants: Callable[[Setting], Constants], eta: Any) -> Problem:
     """E F~(x') - F~(x) <= eta tau_eff (-|grad F~|^2/4 + eta sigma^2 A/m + 3/2 eta^2 sigma^2 B + 3 eta^2 kappa^2 C)."""
-    check_rates(sizes, constants)
+    one_round.check_rates(sizes, constants)
     functions = tuple(Function(f"F{i}", smooth(1)) for i in range(len(sizes.steps)))
-    (end,) = round_from(sizes.setting(eta), sizes)(vector, noisy(functions))
+    (end,) = one_round.round_from(sizes.setting(eta), sizes)(vector, noisy(functions))
     asked = [len(f.points) for f in functions]
 
     def terms(c: Constants, length: Any) -> dict[str, Value]:
@@ -88,23 +78,23 @@ def problem_of(sizes: Sizes, constants: Callable[[Setting], Constants], eta: Any
             "C": Value(constant=length * 3 * eta**2 * c.C),
         }
 
-    made = compared(sizes, constants, eta, functions, end[0], terms)
+    made = one_round.compared(sizes, constants, eta, functions, end[0], terms)
     return replace(made, given={**made.given, **_noise_is(sizes, asked)}, relaxed=True)
 
 
 NOISE = {"noise": "unbiased, whatever came before and whatever other clients draw, with variance at most sigma^2"}
 
 
-def _without(sizes: Sizes, constants: Callable[[Setting], Constants]) -> Mapping[str, Dropped]:
+def _without(sizes: one_round.Sizes, constants: Callable[[Setting], Constants]) -> Mapping[str, Dropped]:
     """The instances without noise; and noise of one sign, on flat clients, which is a gradient that does not end."""
-    return {**without(sizes, constants), "noise": biased(sizes, constants)}
+    return {**one_round.without(sizes, constants), "noise": biased(sizes, constants)}
 
 
-def biased(sizes: Sizes, constants: Callable[[Setting], Constants]) -> Dropped:
+def biased(sizes: one_round.Sizes, constants: Callable[[Setting], Constants]) -> Dropped:
     """Counterexample with biased noise: clients (x - 3)^2/2 pushed away from 3 by noise 4, which has sigma^2 = 0."""
     eta = rational(sizes.eta)
     s, c = sizes.setting(), constants(sizes.setting())
-    run = round_from(s, sizes)
+    run = one_round.round_from(s, sizes)
 
     def pushed(k: int, y: Vector) -> Vector:
         return (y - 3) + 4
@@ -123,13 +113,13 @@ def claimed(
     id: str,
     statement: str,
     place: str,
-    sizes: tuple[Sizes, ...],
+    sizes: tuple[one_round.Sizes, ...],
     constants: Callable[[Setting], Constants],
     share: Any,
 ) -> Claim:
     """Claim that the bound holds for these sizes, at rates from ``share`` times the largest to the largest."""
 
-    return of_rounds(
+    return one_round.of_rounds(
         id,
         statement,
         place,
@@ -137,7 +127,7 @@ def claimed(
         share,
         lambda one, eta: problem_of(one, constants, eta),
         lambda one: _without(one, constants),
-        ASSUMED | NOISE,
+        one_round.ASSUMED | NOISE,
         "; any sigma^2 and kappa^2",
         drop=True,
     )
@@ -149,7 +139,7 @@ with_noise = claimed(
     "kappa^2 C) for a round from any x, in every dimension, for all clients with Lipschitz gradients and any noise; "
     "summed over rounds, (97) for every T",
     "Theorem 1 (L155): a round of its proof, eqs. (90)-(97) (L589-616)",
-    (*SCHEDULES[:3], SCHEDULES[7], SCHEDULES[9]),
+    (*one_round.SCHEDULES[:3], one_round.SCHEDULES[7], one_round.SCHEDULES[9]),
     printed,
     rational("1/2"),
 )
@@ -158,7 +148,7 @@ for_fedprox = claimed(
     "fednova.theorem-1-round-fedprox",
     "The same for FedProx with B' and C' for B and C: a round of the repaired (97), with noise",
     "ours, in place of Theorem 1 (L155) for FedProx",
-    PROXIMAL[:2],
+    one_round.PROXIMAL[:2],
     repaired,
     1,
 )

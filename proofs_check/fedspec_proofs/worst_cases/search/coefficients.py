@@ -13,20 +13,11 @@ from operator import mul
 
 import numpy as np
 
+from fedspec_proofs.engines.worst_case import solving
 from fedspec_proofs.engines.worst_case.attained import Attained, unfit
 from fedspec_proofs.engines.worst_case.conic import Floats, Linear, largest, unknowns
 from fedspec_proofs.engines.worst_case.forms import Form
 from fedspec_proofs.engines.worst_case.proof import Problem
-from fedspec_proofs.engines.worst_case.solving import (
-    ROOMS,
-    Worst,
-    first_proved,
-    fractions_of,
-    in_floats,
-    unknown,
-    value_names,
-    worst,
-)
 from fedspec_proofs.engines.worst_case.values import inner
 from fedspec_proofs.worst_cases.coefficients import Ways, Weighed, least, off_plane, plane_of, problem_of
 from fedspec_proofs.worst_cases.search.one_round import DIGITS, UNIT, UncertifiedError
@@ -70,7 +61,7 @@ def best(r: Weighed, ways: Ways) -> Best:
         factors = [Fraction(round(c * denominator), denominator) for c in found]
         columns = zip(*ways, strict=True)
         one = replace(r, w=tuple(sum(map(mul, factors, column), Fraction(0)) for column in columns))
-        reached = worst(problem_of(one)).value
+        reached = solving.worst(problem_of(one)).value
         if reached <= value + LOST:
             break
     bound, proof = proved(one)
@@ -84,8 +75,8 @@ def proved(r: Weighed) -> tuple[Fraction, dict[str, Fraction]]:
     Raises:
         UncertifiedError: the search found no multipliers.
     """
-    first = math.ceil(worst(problem_of(r)).value * DIGITS - NONE)
-    found = first_proved(first, UNIT, partial(problem_of, r))
+    first = math.ceil(solving.worst(problem_of(r)).value * DIGITS - NONE)
+    found = solving.first_proved(first, UNIT, partial(problem_of, r))
     if found is None:
         raise UncertifiedError(f"coefficients: found no certificate of a bound near {first / DIGITS} for {r}")
     return found
@@ -98,8 +89,8 @@ Plane = tuple[Problem, Form, list[Form]]
 def _upper(plane: Plane) -> tuple[float, list[float]]:
     """The least number and its coefficients: multipliers and w together, by a Schur complement."""
     problem, x, moves = plane
-    names, values = problem.basis, value_names(problem)
-    parts = [in_floats(q, names, values) for q in problem.given.values()]
+    names, values = problem.basis, solving.value_names(problem)
+    parts = [solving.in_floats(q, names, values) for q in problem.given.values()]
 
     def column(y: Form) -> Floats:
         of = dict(y.parts)
@@ -126,18 +117,18 @@ def _upper(plane: Plane) -> tuple[float, list[float]]:
 def _lower(plane: Plane) -> Attained:
     """Functions at which the plane of all w is as far from x* as can be, in fractions."""
     problem, x, moves = plane
-    for room in ROOMS:
-        fit = [found for found in fractions_of(_spread(plane, room)) if not unfit(problem, found)]
+    for room in solving.ROOMS:
+        fit = [found for found in solving.fractions_of(_spread(plane, room)) if not unfit(problem, found)]
         if fit:
             return max(fit, key=lambda found: off_plane(found.at(x), [found.at(move) for move in moves]))
     raise UncertifiedError("coefficients: found no functions in fractions that prove the lower bound")
 
 
-def _spread(plane: Plane, room: float) -> Worst:
+def _spread(plane: Plane, room: float) -> solving.Worst:
     """Worst functions in floats: the Gram matrix of x and all changes, less a share of <x, x>, is positive
     semidefinite."""
     problem, x, moves = plane
-    said, gram, there = unknown(problem, more=1)
+    said, gram, there = solving.unknown(problem, more=1)
     seen = [x, *moves]
     entries = [[said(inner(a, b)) for b in seen] for a in seen]
     M = Linear(np.array([[e.c for e in row] for row in entries]), np.array([[e.b for e in row] for row in entries]))
