@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import re
 import time
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,6 +37,7 @@ class Outcome:
         found: the results of the claim's searches.
         broken: links of the claim's chain that ran in the same call and got a verdict other than the ledger's.
         lost: searches whose stored instances, checked again, don't show their result.
+        stale: True if the stored evidence has other words than that of this run.
     """
 
     id: str
@@ -46,12 +48,13 @@ class Outcome:
     found: Mapping[str, Found] = field(default_factory=dict)
     broken: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
+    stale: bool = False
 
     @property
     def as_it_stands(self) -> bool:
-        """True if the claim and its chain gave the verdicts of the ledger and no stored witness lost its result."""
+        """True if the claim and its chain gave the verdicts of the ledger, and what is stored is what they show."""
         came = self.record is not None and self.record.verdict is self.expected
-        return came and not self.broken and not self.lost
+        return came and not (self.broken or self.lost or self.stale)
 
     @property
     def why(self) -> str:
@@ -62,6 +65,8 @@ class Outcome:
             return f"came out {self.record.verdict}, stands as {self.expected}: {self.record.evidence.splitlines()[0]}"
         if self.lost:
             return f"its witnesses no longer show what they showed, in the search {', '.join(self.lost)}"
+        if self.stale:
+            return f"its stored evidence has other words; renew it: {stored.COMMAND.format(self.id)}"
         return f"a link did not come out as it stands: {', '.join(self.broken)}" if self.broken else ""
 
 
@@ -86,6 +91,23 @@ def run_one(id: str, limit: float = LIMIT, book: Book | None = None) -> Outcome:
     return Outcome(id, claim.verdict, record, error, time.perf_counter() - begun, book.found, lost=tuple(book.lost))
 
 
+VARYING = re.compile(r" at (?!most|least).*|-?\d[\d.,/e+^()-]*")
+"""Pattern of what the evidence of two right runs may differ in: instances after ``at``, and numbers."""
+
+TIME = re.compile(r"\s*in [\d.]+ s")
+"""Pattern of a line that says how long a proof took."""
+
+
+def words_of(evidence: str) -> list[str]:
+    """Return the lines of an evidence without times, numbers and instances."""
+    return [VARYING.sub("#", line) for line in evidence.splitlines() if not TIME.fullmatch(line)]
+
+
+def _stale(one: Outcome, last: Mapping[str, Record]) -> bool:
+    known, now = last.get(one.id), one.record
+    return known is not None and now is not None and words_of(known.evidence) != words_of(now.evidence)
+
+
 def joined(outcomes: Mapping[str, Outcome]) -> dict[str, Outcome]:
     """Add to each outcome the ids of the claims in its chain that ran and disagree with the ledger."""
     wrong = {id for id, one in outcomes.items() if not one.as_it_stands}
@@ -103,12 +125,18 @@ def run(ids: Sequence[str], *, jobs: int = 1, limit: float = LIMIT, again: bool 
         ids: ids of the claims.
         jobs: number of processes.
         limit: time limit of one claim, in seconds of processor time.
-        again: True: repeat searches in a fraction of their time, in addition to checking the stored instances.
+        again: True: repeat searches in a fraction of their time, in addition to checking the stored instances, and
+            compare the words of the stored evidence.
     """
     books = {id: Book(found, brief=again) for id, found in stored.load_found().items()}
     last = stored.load()
+
+    def compared(one: Outcome) -> Outcome:
+        # Another version of a solver may word an evidence otherwise: who only runs a claim isn't told.
+        return replace(one, stale=again and _stale(one, last))
+
     if jobs == 1 or len(ids) == 1:
-        yield from (run_one(id, limit, books.get(id)) for id in ids)
+        yield from (compared(run_one(id, limit, books.get(id))) for id in ids)
         return
     longest = sorted(ids, key=lambda id: last[id].seconds if id in last else 0, reverse=True)
     context: Any = multiprocessing.get_context("spawn")
@@ -116,4 +144,4 @@ def run(ids: Sequence[str], *, jobs: int = 1, limit: float = LIMIT, again: bool 
     home = str(storage_directory().path)
     with ProcessPoolExecutor(min(jobs, len(ids)), context, set_hypothesis_home_dir, (home,)) as pool:
         for done in as_completed([pool.submit(run_one, id, limit, books.get(id)) for id in longest]):
-            yield done.result()
+            yield compared(done.result())

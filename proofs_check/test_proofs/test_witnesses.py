@@ -93,6 +93,23 @@ def test_a_claim_whose_witnesses_are_spoiled_does_not_come_out(id: str, choices:
     assert not outcome.as_it_stands and outcome.why
 
 
+@pytest.mark.parametrize(
+    ("word", "other", "stands"), [("1.4668", "1.5", True), ("Cauchy", "Lévy", False), ("normal", "\nnormal", False)]
+)
+def test_a_claim_whose_stored_evidence_has_other_words_does_not_stand(
+    word: str, other: str, stands: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Numbers may differ from run to run; who runs a claim for the first time is told its verdict alone."""
+    id, record = "fedada2.proposition-10-ii-b-repaired", stored.load()["fedada2.proposition-10-ii-b-repaired"]
+    assert word in record.evidence
+    monkeypatch.setattr(stored, "load", lambda: {id: replace(record, evidence=record.evidence.replace(word, other))})
+    (checked,), (ran_alone,) = ([*execution.run([id], again=again)] for again in (True, False))
+    assert checked.as_it_stands is stands and ran_alone.as_it_stands
+    assert checked.why == (
+        "" if stands else f"its stored evidence has other words; renew it: {stored.COMMAND.format(id)}"
+    )
+
+
 def test_what_is_stored_is_of_claims_that_stand() -> None:
     known = stored.load_found()
     assert known and set(known) <= {*ledger.claims(), *ledger.variants()}

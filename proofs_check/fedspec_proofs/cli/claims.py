@@ -107,7 +107,9 @@ def run_(
     jobs: Annotated[int, typer.Option(min=1, help="Processes that share the work.")] = 2,
     limit: Annotated[float, typer.Option(help="Seconds of processor time that one claim may take.")] = 120.0,
     save: Annotated[bool, typer.Option("--store", help="Renew the lines of the ledger that fedspec carries.")] = False,
-    recheck: Annotated[bool, typer.Option(help="Search a twentieth as long, beside what was found last.")] = False,
+    recheck: Annotated[
+        bool, typer.Option(help="Search a twentieth as long, and compare with what is stored: instances and words.")
+    ] = False,
     chain: Annotated[bool, typer.Option("--chain", help="Links too; one that fails fails what follows.")] = False,
     as_json: Json = False,
 ) -> None:
