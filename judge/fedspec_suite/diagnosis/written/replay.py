@@ -362,7 +362,8 @@ def _nudged(x: Any, dice: Any) -> Array:
 def _tells(taken: Callable[[Array], Array], y: Array, x: Array) -> bool:
     """True if a model shows what a rule makes: another result than y leads to another model than x."""
     try:
-        return bool(np.nanmax(np.abs(taken(y + 1) - x)) > SAME * np.nanmax(np.abs(x)))
+        moved, size = (np.max(v, where=np.isfinite(v), initial=0) for v in (np.abs(taken(y + 1) - x), np.abs(x)))
+        return bool(moved > SAME * size)
     except CANNOT:
         # What another result leads out of a domain of shows it.
         return True
