@@ -54,6 +54,16 @@ def test_the_cases_of_a_setting_have_every_edge_that_it_can_have(number: int) ->
     assert there >= {edge.name for edge in EDGES if can_have(edge, setting)}
 
 
+def test_no_loss_of_an_edge_can_be_negative() -> None:
+    """The least of each objective, at H_i^{-1} e_i: another model than the rule's must not meet a root of less."""
+    setting = setting_of(Offer("q-fedavg", "round", "li-2020-code"))
+    for s in edge_cases(setting):
+        problem = s.case.problem
+        assert problem is not None and problem.f is not None
+        for H, e, f in zip(problem.H, problem.e, problem.f, strict=True):
+            assert f > e @ np.linalg.solve(H, e) / 2
+
+
 def wrong_at(edge: Edge, offer: Offer) -> Subject:
     """The specification, but for the models after an event with an edge: they are off by an eighth."""
 

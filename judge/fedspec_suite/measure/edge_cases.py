@@ -18,6 +18,7 @@ from fedspec.arith import Array
 from fedspec.contract import Arrival, Begin, ClientMessage, Event, Exchange, Gradient, Messages, Round
 from fedspec.errors import FedspecError
 from fedspec_suite.measure.bench import specified
+from fedspec_suite.measure.case_parts import above_zero
 from fedspec_suite.measure.edge_features import alone, everyone, participants, weighted
 from fedspec_suite.measure.portable_rng import PortableRng
 from fedspec_suite.measure.scenario import (
@@ -162,7 +163,7 @@ def _unlike(s: Scenario) -> Scenario:
     case, p = replace(s.case, x0=times(s.case.x0)), s.case.problem
     if p is not None:
         each = np.concatenate([np.full(a.size, scales[n]) for n, a in s.case.x0.items()])
-        case = replace(case, problem=replace(p, e=p.e * each))
+        case = replace(case, problem=above_zero(replace(p, e=p.e * each)))
     return Scenario(case, tuple(with_blocks(e, times) for e in s.events))
 
 
