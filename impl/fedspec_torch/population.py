@@ -23,7 +23,7 @@ from fedspec.plan import Arrival
 from fedspec.population import Client
 from fedspec.varying import Making, of_each, of_round
 from fedspec_torch.arith import Stack, Vector, column, fills_device
-from fedspec_torch.layers.loops import threads
+from fedspec_torch.compiling import threads
 from fedspec_torch.local.block_results import Block, join_blocks
 from fedspec_torch.plan import Clients, Oracle, Plan
 from fedspec_torch.tracing.clients import Recorder, recorder

@@ -6,6 +6,9 @@ from enum import StrEnum
 
 from fedspec.errors import FedspecError
 
+OTHERWISE = "name way='looped', which takes any module, or no way"
+"""Remedy in the message that a gradient method doesn't support a module."""
+
 
 class ModuleError(FedspecError):
     """Error: the module can't be trained as it is; the message names the submodule, the reason and a remedy.
@@ -23,6 +26,18 @@ class DataError(FedspecError):
 
 class LossError(FedspecError):
     """Error: the loss can't be trained on; the message describes the value that the loss returned."""
+
+
+class LayersError(FedspecError):
+    """Error: an explicit backward pass doesn't support the module or loss; the message names the submodule."""
+
+
+class NoClassError(IndexError):
+    """Error: a target of the client in ``row`` isn't a class of the model."""
+
+    def __init__(self, row: int, classes: int) -> None:
+        super().__init__(f"a class is not in 0 to {classes - 1}")
+        self.row, self.classes = row, classes
 
 
 class Reason(StrEnum):

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedspec_torch.layers.loops import is_compiled, run_parallel, shares
+from fedspec_torch.compiling import is_compiled, run_parallel, shares
 from fedspec_torch.tracing.expressions import Expression, Functions
 from fedspec_torch.tracing.passes import IN_LOOPS, LEAST, loop_of
 from fedspec_torch.tracing.programs import Ref, Stage, compiled

@@ -27,9 +27,9 @@ from fedspec_torch.federation.federation import on
 from fedspec_torch.gradients.autotune import Choice
 from fedspec_torch.gradients.graphs import Recording
 from fedspec_torch.gradients.methods import WAYS
-from fedspec_torch.layers.chains import LayersError
 from fedspec_torch.local.runs import run_in_place
 from fedspec_torch.local.solvers import along
+from fedspec_torch.refusals import LayersError
 
 DEVICE = os.environ.get("FEDSPEC_DEVICE", "cuda")
 

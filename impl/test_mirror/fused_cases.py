@@ -20,9 +20,9 @@ from torch import nn
 
 from fedspec_torch import Federation, cohorts, simulate
 from fedspec_torch.federation.federation import on
-from fedspec_torch.layers.chains import LayersError
 from fedspec_torch.local.runs import run_in_place
 from fedspec_torch.local.solvers import along
+from fedspec_torch.refusals import LayersError
 
 CLIENTS = (3, 0, 2, 1)
 """Clients that train, in this order."""

@@ -14,8 +14,7 @@ from torch.nn import functional as F
 from fedspec_torch import Federation, cohorts, for_clients, simulate
 from fedspec_torch.gradients import autotune
 from fedspec_torch.gradients.methods import WAYS
-from fedspec_torch.layers.chains import LayersError
-from fedspec_torch.refusals import ModuleError, Reason
+from fedspec_torch.refusals import LayersError, ModuleError, Reason
 
 SIZES = (6, 4, 5)
 ADAPTIVE: dict[str, Any] = {"eta": 0.5, "eps": 0.1, "tau": 0.1, "v0": 0.1, "beta1": 0.5}

@@ -19,7 +19,7 @@ from fedspec_torch.data.batches import Batches, mixed
 from fedspec_torch.data.examples import Held
 from fedspec_torch.gradients import autotune
 from fedspec_torch.gradients.methods import CHANNELS_LAST, WAYS, WRITTEN_OUT
-from fedspec_torch.layers.chains import LayersError
+from fedspec_torch.refusals import LayersError
 
 pytestmark = pytest.mark.table(10)
 

@@ -25,9 +25,9 @@ from fedspec_torch import Federation
 from fedspec_torch.federation.sgd_runs import is_plain
 from fedspec_torch.gradients import fused
 from fedspec_torch.gradients.autotune import Choice, choose_run
-from fedspec_torch.layers.chains import LayersError
 from fedspec_torch.local.runs import run_in_place
 from fedspec_torch.local.solvers import InPlace, along
+from fedspec_torch.refusals import LayersError
 
 needs_triton = pytest.mark.skipif(
     find_spec("triton") is None, reason="triton is not installed here (it takes 1.1 GB): make fused"

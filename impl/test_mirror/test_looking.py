@@ -18,8 +18,7 @@ from fedspec_torch import DivergedError, Federation, ModuleError, cohorts, excha
 from fedspec_torch.data.examples import Minibatch
 from fedspec_torch.gradients.gradcheck import Look
 from fedspec_torch.gradients.methods import WAYS, Network
-from fedspec_torch.layers.chains import LayersError
-from fedspec_torch.refusals import Reason
+from fedspec_torch.refusals import LayersError, Reason
 
 data, mlp = partial(classes, (4,) * 4, 6), partial(chain, 6, 5, 3, seed=6)
 """Data of six numbers and three classes, and a chain that is written out in every way."""

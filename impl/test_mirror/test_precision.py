@@ -16,7 +16,7 @@ from fedspec_suite.measure.bench import THRESHOLD
 from fedspec_torch import Federation, cohorts, simulate
 from fedspec_torch.federation.federation import ModuleError
 from fedspec_torch.judged.subject import SUBJECT
-from fedspec_torch.layers.chains import LayersError
+from fedspec_torch.refusals import LayersError
 
 
 def federation(precision: str | None = "bf16", **more: Any) -> Federation:

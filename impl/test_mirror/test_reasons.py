@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from fedspec_torch import DivergedError, Federation, ModuleError, cohorts, resume, simulate
-from fedspec_torch.layers.chains import LayersError
+from fedspec_torch.refusals import LayersError
 
 WAYS = [None, "looped", "vmapped", "stacked"]
 

@@ -20,7 +20,7 @@ from fedspec_torch.gradients import methods
 from fedspec_torch.gradients.dropout import Masks
 from fedspec_torch.gradients.module_state import seed_of
 from fedspec_torch.gradients.recurrent import Steps
-from fedspec_torch.layers.chains import LayersError
+from fedspec_torch.refusals import LayersError
 
 SWITCHES = ("bidirectional", "batch_first", "bias")
 RECURRENT = {

@@ -14,10 +14,9 @@ import pytest
 import torch
 from test_mirror.test_compiled import SIZES
 
-from fedspec_torch import cohorts, resume, simulate
-from fedspec_torch.layers import loops
+from fedspec_torch import cohorts, compiling, resume, simulate
 
-pytestmark = pytest.mark.skipif(bool(loops.missing_packages()), reason="pip install './impl[fast]'")
+pytestmark = pytest.mark.skipif(bool(compiling.missing_packages()), reason="pip install './impl[fast]'")
 
 
 def test_threads_share_clients_and_change_no_bit(threads: Any) -> None:
@@ -39,7 +38,7 @@ def test_torch_lends_its_threads_to_loops_that_train_everybody(
     seen, after = [], type(run)._after
 
     def noted(self: Any, *args: Any) -> Any:
-        seen.append((torch.get_num_threads(), loops.threads()))
+        seen.append((torch.get_num_threads(), compiling.threads()))
         return after(self, *args)
 
     monkeypatch.setattr(type(run), "_after", noted)
@@ -51,13 +50,13 @@ def test_torch_lends_its_threads_to_loops_that_train_everybody(
 
 def test_lent_threads_come_back_when_a_round_breaks_off(threads: Any) -> None:
     threads(3)
-    with pytest.raises(ZeroDivisionError), loops.lent():
-        assert (torch.get_num_threads(), loops.threads()) == (1, 3)
-        with loops.lent():
-            assert (torch.get_num_threads(), loops.threads()) == (1, 3)
-        assert (torch.get_num_threads(), loops.threads()) == (1, 3)
+    with pytest.raises(ZeroDivisionError), compiling.lent():
+        assert (torch.get_num_threads(), compiling.threads()) == (1, 3)
+        with compiling.lent():
+            assert (torch.get_num_threads(), compiling.threads()) == (1, 3)
+        assert (torch.get_num_threads(), compiling.threads()) == (1, 3)
         _ = 1 / 0
-    assert (torch.get_num_threads(), loops.threads()) == (3, 3)
+    assert (torch.get_num_threads(), compiling.threads()) == (3, 3)
 
 
 def test_a_saved_run_goes_on_with_the_same_threads(tmp_path: Path, threads: Any) -> None:

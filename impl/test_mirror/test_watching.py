@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from fedspec_torch import Federation, ModuleError, cohorts
-from fedspec_torch.layers.chains import LayersError
+from fedspec_torch.refusals import LayersError
 
 pytestmark = pytest.mark.table(10)
 

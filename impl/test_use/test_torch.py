@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from fedspec.catalogue import CATALOGUE, LocalSolver
 from fedspec.errors import FedspecError, ParameterError, PlanError, ShapeError, UnknownNameError
 from fedspec.facts import Fact
-from fedspec_torch.layers.loops import missing_packages
+from fedspec_torch.compiling import missing_packages
 from fedspec_use import rules
 from fedspec_use.torch import Local, Server
 

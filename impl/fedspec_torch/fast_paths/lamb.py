@@ -22,7 +22,7 @@ from fedspec.arith import norm
 from fedspec.population import Client
 from fedspec.preconditioner import complement
 from fedspec.readings import Averaged, ClientMemory, LocalCorrection, LocalGradient, Normalisation, Phi, Sent
-from fedspec_torch.layers.loops import is_compiled
+from fedspec_torch.compiling import is_compiled
 from fedspec_torch.local.blocks import Block
 from fedspec_torch.local.runs import Made, Tau, run_in_place
 from fedspec_torch.local.solvers import InPlace, Step
@@ -128,7 +128,7 @@ def in_two_passes(
     h: fedlamb.FedLamb, state: State, inverse: Tensor, m: Tensor, v: Tensor, corrected: Callable[[int], Tensor]
 ) -> Step:
     """Return a LAMB step in compiled loops, which decays v at every step in the pass that adds g^2."""
-    stepped: Any = import_module("fedspec_torch.layers.compiled_lamb").stepped
+    stepped: Any = import_module("fedspec_torch.fast_paths.compiled_lamb").stepped
     layers = np.array([(l.start, l.stop) for l in state.layers])
 
     def step(k: int, block: Block, y: Tensor, g: Tensor) -> None:

@@ -25,7 +25,7 @@ from fedspec.readings import BiasCorrection, Epsilon, SecondMoment
 from fedspec.server.adagrad import Adaptive
 from fedspec.server.amsgrad import AmsGrad
 from fedspec_torch.arith import Vector
-from fedspec_torch.layers.loops import is_compiled, run_parallel, threads
+from fedspec_torch.compiling import is_compiled, run_parallel, threads
 
 CHUNK = 2**17
 """Coordinates in a chunk on a CPU: few enough to stay in the cache between passes; fewer would cost more calls."""
@@ -97,7 +97,7 @@ def fused(
 
 def compiled(name: str, *vectors: Vector, numbers: tuple[float, ...]) -> None:
     """Run a compiled server step in place; each of torch's threads takes a range of coordinates."""
-    step: Any = getattr(import_module("fedspec_torch.layers.compiled_servers"), name)
+    step: Any = getattr(import_module("fedspec_torch.fast_paths.compiled_servers"), name)
     whole: list[Any] = [vector.numpy() for vector in vectors]
     d, parts = len(vectors[0]), threads()
     ends = [d * t // parts for t in range(parts + 1)]

@@ -21,8 +21,8 @@ from torch import Tensor
 from fedspec.client.delay import due
 from fedspec.covers import Slices
 from fedspec.readings import Idle
+from fedspec_torch.compiling import is_compiled
 from fedspec_torch.fast_paths.adaptive import accumulated, along_quotient
-from fedspec_torch.layers.loops import is_compiled
 from fedspec_torch.local.blocks import Block, Part, parts_of
 from fedspec_torch.local.solvers import InPlace, Rate, Step
 
@@ -111,7 +111,7 @@ def at_every_step(parts: Sequence[Part], rate: Rate, eps: float, v0: float, bloc
 
 def in_one_pass(parts: Sequence[Part], rate: Rate, eps: float, mu: Sequence[Sequence[Tensor]]) -> Step:
     """Return SM3's step on vectors and matrices in compiled loops."""
-    stepped: Any = import_module("fedspec_torch.layers.compiled_sm3").stepped
+    stepped: Any = import_module("fedspec_torch.fast_paths.compiled_sm3").stepped
     room = mu[0][0].new_empty(2 * max(max(shape) for _, shape in parts)).numpy()
 
     def step(k: int, block: Block, y: Tensor, g: Tensor) -> None:

@@ -16,8 +16,7 @@ from fedspec_torch.federation.batch_checks import check_first, check_same_parame
 from fedspec_torch.gradients.autotune import IN_PLACE, Choice, Run, choose, choose_run, differs, first_line
 from fedspec_torch.gradients.gradcheck import Look, largest_error, look, nearby_models
 from fedspec_torch.gradients.methods import ALONE, WRITTEN_OUT, Network, looped
-from fedspec_torch.layers.chains import OTHERWISE, LayersError
-from fedspec_torch.refusals import ModuleError, Reason
+from fedspec_torch.refusals import OTHERWISE, LayersError, ModuleError, Reason
 from fedspec_torch.setup_time import setting_up
 
 Plain: TypeAlias = tuple[Stack, Stack, Weights]

@@ -25,12 +25,11 @@ from fedspec_torch.gradients.autotune import IN_PLACE, Run
 from fedspec_torch.gradients.methods import ALONE, WAYS, WRITTEN_OUT, form_of, layered, looped
 from fedspec_torch.gradients.module_state import seed_of, write_buffers
 from fedspec_torch.layers import descent
-from fedspec_torch.layers.chains import OTHERWISE, LayersError, cross_entropy
-from fedspec_torch.layers.loops import NoClassError
+from fedspec_torch.layers.chains import cross_entropy
 from fedspec_torch.local.runs import by_gradients
 from fedspec_torch.local.solvers import InPlace
 from fedspec_torch.plan import Oracle
-from fedspec_torch.refusals import Reason
+from fedspec_torch.refusals import OTHERWISE, LayersError, NoClassError, Reason
 from fedspec_torch.setup_time import setting_up
 from fedspec_torch.tracing.closures import UnknownPartError
 

@@ -19,8 +19,8 @@ from fedspec_torch.arith import Stack, Weights
 from fedspec_torch.data.examples import Minibatch
 from fedspec_torch.gradients.methods import ALONE, CHANNELS_LAST, WAYS, WRITTEN_OUT, Network, looped, unwritten
 from fedspec_torch.gradients.vmap_guard import asks
-from fedspec_torch.layers.chains import LayersError, cross_entropy, hooked
-from fedspec_torch.refusals import ModuleError, Reason
+from fedspec_torch.layers.chains import cross_entropy, hooked
+from fedspec_torch.refusals import LayersError, ModuleError, Reason
 
 BESIDE = 1e-2
 """Distance of the checked models from the clients' models, relative to each parameter and to the root mean square."""

@@ -44,7 +44,7 @@ from fedspec_torch.layers import chains as layers
 from fedspec_torch.layers.descent import gradients
 from fedspec_torch.layers.loops import Loops, refusal
 from fedspec_torch.layers.workspace import Workspace
-from fedspec_torch.refusals import ModuleError, Reason
+from fedspec_torch.refusals import LayersError, ModuleError, Reason
 
 Way: TypeAlias = Callable[["Network", Stack, Minibatch], tuple[Stack, Weights]]
 """Gradient method: from models [n, d] and minibatches [n, b, ...] to gradients [n, d] and losses [n]."""
@@ -167,7 +167,7 @@ class Network:
             LayersError: there is no explicit derivative of the module or the loss, or not in this precision.
         """
         if self.precision:
-            raise layers.LayersError(f"{self.precision} is {Reason.NOT_WRITTEN_OUT}")
+            raise LayersError(f"{self.precision} is {Reason.NOT_WRITTEN_OUT}")
         ends = list(accumulate(self.sizes, initial=0))
         places = {id(p): slice(*ends[j : j + 2]) for j, p in enumerate(self.parameters.values())}
         return layers.layers_of(self.module, places), layers.written_out(self.loss)
@@ -177,7 +177,7 @@ class Network:
         """True if the gradient method ``layered`` supports the module, the loss and the precision."""
         try:
             _ = self.written_out
-        except layers.LayersError:
+        except LayersError:
             return False
         return True
 
@@ -309,7 +309,7 @@ class Network:
         chain, loss = self.written_out
         refused = refusal(chain, loss, x, walk)
         if refused:
-            raise layers.LayersError(f"{refused}; {Reason.NOT_WRITTEN_OUT} there")
+            raise LayersError(f"{refused}; {Reason.NOT_WRITTEN_OUT} there")
         b = int(walk.sizes.max())
         found: Loops = self._kept("loops", x[:1], b, lambda: Loops.of(chain, loss, x, b))
         return found

@@ -16,18 +16,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules import module as modules
 
-from fedspec.errors import FedspecError
 from fedspec_torch.arith import Weights
 from fedspec_torch.data.examples import IGNORED
 from fedspec_torch.local.blocks import Part
-from fedspec_torch.refusals import Reason
-
-OTHERWISE = "name way='looped', which takes any module, or no way"
-"""Remedy in the message that a gradient method doesn't support a module."""
-
-
-class LayersError(FedspecError):
-    """Error: an explicit backward pass doesn't support the module or loss; the message names the submodule."""
+from fedspec_torch.refusals import LayersError, Reason
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,10 @@ NaN and infinity are preserved: of fast mathematics, only the reordering of sums
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
-
 import numpy as np
 
 from fedspec.arith import Array
-from fedspec_torch.setup_time import numba
+from fedspec_torch.compiling import compiled
 
 RELU, TANH = 1, 2
 """Activation codes in a table of layers; 0: none."""
@@ -27,15 +24,6 @@ WEIGHT, BIAS, INPUTS, OUTPUTS, ACTIVATION, Z, DZ = range(7)
 """Columns of a table of layers: offsets of W and c in the vector of all parameters (-1: no c), sizes, activation,
 and offsets of z [outputs, b] and of its derivative in a client's memory.
 """
-
-Loop = TypeVar("Loop", bound=Callable[..., Any])
-
-
-def compiled(function: Loop) -> Loop:
-    """Compile a function with numba, once for each type, without the GIL."""
-    make: Any = numba().njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
-    made: Loop = make(function)
-    return made
 
 
 @compiled

@@ -1,22 +1,16 @@
 """Chains of layers in compiled loops (:mod:`fedspec_torch.layers.compiled`), if numba and SciPy are installed.
 
 The loops support linear layers with at most one activation each, in a CPU's memory; :func:`refusal` names anything
-else. If torch has several threads, the clients are divided among the same number of threads.
+else.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
-from itertools import accumulate, pairwise
-from typing import Any, TypeAlias
+from itertools import accumulate
+from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -24,11 +18,10 @@ import torch
 from fedspec.arith import Array
 from fedspec.errors import to_install
 from fedspec_torch.arith import Stack, Weights
+from fedspec_torch.compiling import missing_packages, run_parallel, shares
 from fedspec_torch.data.batches import Walk
 from fedspec_torch.layers.chains import Chain, Loss, cross_entropy
-
-NEEDED = ("numba", "scipy", "threadpoolctl")
-"""Packages that the loops need: the compiler, matrix products, and a limit of BLAS to one thread."""
+from fedspec_torch.refusals import NoClassError
 
 ROOM = 2**14
 """Entries of the buffer for products: few enough to stay in the first-level cache."""
@@ -41,14 +34,6 @@ CODES: dict[tuple[str, ...], int] = {(): 0, ("relu",): 1, ("tanh",): 2}
 
 Memory: TypeAlias = tuple[Array, ...]
 """Buffers of one thread; see the compiled function."""
-
-
-class NoClassError(IndexError):
-    """Error: a target of the client in ``row`` isn't a class of the model."""
-
-    def __init__(self, row: int, classes: int) -> None:
-        super().__init__(f"a class is not in 0 to {classes - 1}")
-        self.row, self.classes = row, classes
 
 
 def refusal(chain: Chain, loss: Loss, x: Stack, walk: Walk) -> str:
@@ -70,17 +55,6 @@ def refusal(chain: Chain, loss: Loss, x: Stack, walk: Walk) -> str:
     if targets.dtype != x.dtype:
         return f"targets in {targets.dtype}, not {x.dtype}"
     return "" if targets.shape[1:] == (outputs,) else "a mean square without a target for each output"
-
-
-def is_compiled(x: Any) -> bool:
-    """True if compiled loops support the tensor: float32 or float64 on a CPU, with all packages installed."""
-    return x.device.type == "cpu" and x.dtype in (torch.float32, torch.float64) and not missing_packages()
-
-
-@cache
-def missing_packages() -> tuple[str, ...]:
-    """Return the packages that the loops need and that aren't installed."""
-    return tuple(name for name in NEEDED if find_spec(name) is None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,78 +140,8 @@ class Loops:
             return found
 
         parts = shares(tau)
-        # BLAS has threads of its own; large products would wake them where torch was told to have one.
-        limited = threads() == 1 and x.shape[1] > WAKING and _has_threads(os.getpid())
-        with _pool(os.getpid(), 1)[1].limit(limits=1) if limited else nullcontext():
-            found = run_parallel(some, parts)
+        found = run_parallel(some, parts, wakes=x.shape[1] > WAKING)
         for part, wrong in zip(parts, found, strict=True):
             if wrong >= 0:
                 raise NoClassError(part.start + wrong, int(self.table[-1, 3]))
         return losses
-
-
-_lent: ContextVar[int] = ContextVar("lent", default=0)
-
-
-def threads() -> int:
-    """Return the number of threads of the loops: torch's number, also while ``lent`` sets torch's to one."""
-    return _lent.get() or torch.get_num_threads()
-
-
-@contextmanager
-def lent() -> Iterator[None]:
-    """Limit torch and BLAS to one thread inside this context, and let the loops use torch's threads.
-
-    Otherwise torch's and BLAS's threads search for work for milliseconds after each operation, on the cores that the
-    loops need: a round of the MLP in two threads took 24 ms on two cores of an EPYC, and 13 ms with this limit.
-    """
-    found = torch.get_num_threads()
-    if found == 1 or missing_packages():
-        yield
-        return
-    _, products = _pool(os.getpid(), found)
-    token = _lent.set(found)
-    torch.set_num_threads(1)
-    try:
-        with products.limit(limits=1):
-            yield
-    finally:
-        torch.set_num_threads(found)
-        _lent.reset(token)
-
-
-def shares(tau: Sequence[int]) -> list[slice]:
-    """Cut the clients into consecutive slices, one for each thread, with about equal numbers of steps."""
-    parts = min(len(tau), threads())
-    if parts == 1:
-        return [slice(0, len(tau))]
-    done = np.cumsum(tau)
-    ends = np.searchsorted(done, done[-1] * np.arange(1, parts) / parts, side="right")
-    return [slice(*ends) for ends in pairwise((0, *map(int, ends), len(tau)))]
-
-
-def run_parallel(work: Callable[[slice], Any], parts: list[slice]) -> list[Any]:
-    """Run the work on each slice in parallel threads, and return the results in order."""
-    if len(parts) == 1:
-        return [work(parts[0])]
-    workers, products = _pool(os.getpid(), threads())
-    # Products would share one more pool of threads, and wait for each other.
-    with products.limit(limits=1):
-        # This thread takes a part itself: to wake another one takes as long as a small part.
-        others = [workers.submit(work, part) for part in parts[1:]]
-        return [work(parts[0]), *(other.result() for other in others)]
-
-
-@cache
-def _pool(process: int, threads: int) -> tuple[ThreadPoolExecutor, Any]:
-    # A child that is forked has none of its parent's threads.
-    # Only libraries that are loaded by now are limited, and the loops would load theirs later.
-    import_module("scipy.linalg.cython_blas")
-    controller: Any = import_module("threadpoolctl").ThreadpoolController()
-    return ThreadPoolExecutor(threads), controller.select(user_api="blas")
-
-
-@cache
-def _has_threads(process: int) -> bool:
-    """True if BLAS has several threads; that is asked once, since it takes longer than a small block's step."""
-    return any(library.num_threads > 1 for library in _pool(process, 1)[1].lib_controllers)

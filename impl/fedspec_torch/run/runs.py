@@ -23,6 +23,7 @@ from fedspec.plan import Arrival, Exchange, Plan
 from fedspec.readings import CoverName
 from fedspec_torch import setup_time
 from fedspec_torch.arith import Vector
+from fedspec_torch.compiling import lent
 from fedspec_torch.data.examples import without_number
 from fedspec_torch.fast_paths.registry import client_of
 from fedspec_torch.fast_paths.servers import IN_PLACE
@@ -31,7 +32,6 @@ from fedspec_torch.federation.fingerprints import fingerprint_of
 from fedspec_torch.federation.module_checks import check_mode
 from fedspec_torch.federation.statistics import Moving, Reading, after, check_reading, shown
 from fedspec_torch.federation.training import Training
-from fedspec_torch.layers.loops import lent
 from fedspec_torch.ranks import sharded
 from fedspec_torch.ranks.processes import RankError, Ranks
 from fedspec_torch.ranks.shards import Shards

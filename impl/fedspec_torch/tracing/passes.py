@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from fedspec.arith import norm
-from fedspec_torch.layers.loops import is_compiled, run_parallel, shares
+from fedspec_torch.compiling import is_compiled, run_parallel, shares
 from fedspec_torch.local.blocks import Block
 from fedspec_torch.setup_time import numba
 from fedspec_torch.tracing.programs import Column, Number, Program, Reduction, Ref, Stage

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from fedspec.arith import Array
-from fedspec_torch.layers.compiled import compiled
+from fedspec_torch.compiling import compiled
 
 
 @compiled
