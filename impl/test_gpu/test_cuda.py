@@ -23,8 +23,8 @@ from test_mirror.support import ended
 from torch import nn
 
 from fedspec_torch import Federation, cohorts, resume, simulate
+from fedspec_torch.federation.autotune import Choice
 from fedspec_torch.federation.federation import on
-from fedspec_torch.gradients.autotune import Choice
 from fedspec_torch.gradients.graphs import Recording
 from fedspec_torch.gradients.methods import WAYS
 from fedspec_torch.local.runs import run_in_place

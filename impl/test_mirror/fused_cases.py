@@ -160,7 +160,7 @@ def _noticed(case: Case) -> Any:
 
 def _chosen(federation: Federation) -> Any:
     """Way that is chosen for a chain that is written out, if none is named."""
-    from fedspec_torch.gradients.autotune import Choice
+    from fedspec_torch.federation.autotune import Choice
 
     federation.choices[3] = Choice("layered", "first")
     run_in_place(along(lambda k: 0.25), federation.x0.expand(4, -1), federation.oracle(CLIENTS), 3)

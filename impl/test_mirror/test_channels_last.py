@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from fedspec_torch import Federation, cohorts, for_clients, simulate
-from fedspec_torch.gradients import autotune
+from fedspec_torch.federation import autotune
 from fedspec_torch.gradients.methods import WAYS
 from fedspec_torch.refusals import LayersError, ModuleError, Reason
 

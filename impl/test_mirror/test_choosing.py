@@ -13,8 +13,7 @@ from test_mirror.kinds import Around
 from torch import nn
 
 from fedspec_torch import Federation, cohorts, setup_time, simulate
-from fedspec_torch.federation import dispatch
-from fedspec_torch.gradients import autotune
+from fedspec_torch.federation import autotune, dispatch
 from fedspec_torch.gradients.methods import WAYS, looped
 from fedspec_torch.layers import loops
 from fedspec_torch.refusals import Reason

@@ -13,7 +13,7 @@ from test_mirror.support import ended
 from torch import nn
 
 from fedspec_torch import Federation, cohorts
-from fedspec_torch.gradients.autotune import Choice
+from fedspec_torch.federation.autotune import Choice
 from fedspec_torch.layers import loops
 from fedspec_torch.local.runs import run_in_place
 from fedspec_torch.local.solvers import along

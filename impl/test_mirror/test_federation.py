@@ -17,7 +17,7 @@ from fedspec.errors import FedspecError, ParameterError, PlanError, ShapeError, 
 from fedspec_torch import Federation, ModuleError, cohorts
 from fedspec_torch.data.batches import Batches, mixed
 from fedspec_torch.data.examples import Held
-from fedspec_torch.gradients import autotune
+from fedspec_torch.federation import autotune
 from fedspec_torch.gradients.methods import CHANNELS_LAST, WAYS, WRITTEN_OUT
 from fedspec_torch.refusals import LayersError
 

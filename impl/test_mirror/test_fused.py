@@ -22,9 +22,9 @@ from torch import nn
 
 from fedspec.errors import UnknownNameError
 from fedspec_torch import Federation
+from fedspec_torch.federation.autotune import Choice, choose_run
 from fedspec_torch.federation.sgd_runs import is_plain
 from fedspec_torch.gradients import fused
-from fedspec_torch.gradients.autotune import Choice, choose_run
 from fedspec_torch.local.runs import run_in_place
 from fedspec_torch.local.solvers import InPlace, along
 from fedspec_torch.refusals import LayersError

@@ -19,8 +19,8 @@ from torch.utils._pytree import tree_leaves
 from fedspec.catalogue import find
 from fedspec.facts import Fact
 from fedspec_torch import Federation, cohorts, simulate
+from fedspec_torch.federation.autotune import Choice
 from fedspec_torch.gradients import graphs
-from fedspec_torch.gradients.autotune import Choice
 from fedspec_torch.gradients.graphs import run_key
 from fedspec_torch.local.runs import run_in_place
 from fedspec_torch.local.solvers import along

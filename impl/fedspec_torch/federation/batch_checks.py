@@ -19,9 +19,9 @@ from torch import Tensor
 from fedspec.errors import FedspecError, ShapeError
 from fedspec_torch.arith import Stack, Vector, bytes_of
 from fedspec_torch.data.examples import Examples, Minibatch
+from fedspec_torch.federation.autotune import first_line
 from fedspec_torch.federation.side_effects import WriteWatcher, held_values
 from fedspec_torch.gradients import module_state
-from fedspec_torch.gradients.autotune import first_line
 from fedspec_torch.gradients.methods import Network, looped
 from fedspec_torch.gradients.vmap_guard import Watching, guard
 from fedspec_torch.refusals import LossError, ModuleError, Reason

@@ -12,8 +12,8 @@ from torch import nn
 from fedspec.errors import FedspecError
 from fedspec_torch.arith import Stack, Vector, Weights
 from fedspec_torch.data.examples import Minibatch
+from fedspec_torch.federation.autotune import IN_PLACE, Choice, Run, choose, choose_run, differs, first_line
 from fedspec_torch.federation.batch_checks import check_first, check_same_parameters
-from fedspec_torch.gradients.autotune import IN_PLACE, Choice, Run, choose, choose_run, differs, first_line
 from fedspec_torch.gradients.gradcheck import Look, largest_error, look, nearby_models
 from fedspec_torch.gradients.methods import ALONE, WRITTEN_OUT, Network, looped
 from fedspec_torch.refusals import OTHERWISE, LayersError, ModuleError, Reason

@@ -20,6 +20,7 @@ from fedspec_torch.data.datasets import Reader
 from fedspec_torch.data.examples import Examples, GeneratedPool, Held, Pool, check_counts, checked_examples, examples_of
 from fedspec_torch.data.loading import Numbered, reader
 from fedspec_torch.data.structures import Structure
+from fedspec_torch.federation.autotune import Choice
 from fedspec_torch.federation.batch_checks import naming_owner
 from fedspec_torch.federation.dispatch import Ways
 from fedspec_torch.federation.fingerprints import Fingerprint, fingerprint_of
@@ -28,7 +29,6 @@ from fedspec_torch.federation.modes import evaluating, modes_kept
 from fedspec_torch.federation.module_checks import check_module, warn_of_evaluation
 from fedspec_torch.federation.statistics import Moving, Reading, check_reading
 from fedspec_torch.federation.training import Training
-from fedspec_torch.gradients.autotune import Choice
 from fedspec_torch.gradients.calls import Loss, accuracy
 from fedspec_torch.gradients.methods import WAYS, Network
 from fedspec_torch.gradients.module_state import read_buffers, recompute_hooked, tracks, write_buffers

@@ -22,10 +22,10 @@ from torch import Tensor
 from fedspec_torch.arith import Ended, Stack, Vector, Weights
 from fedspec_torch.data.batches import Batches
 from fedspec_torch.data.examples import Examples, Minibatch
+from fedspec_torch.federation.autotune import Run
 from fedspec_torch.federation.batch_checks import naming_clients
 from fedspec_torch.federation.statistics import Moving
 from fedspec_torch.gradients import fused, module_state
-from fedspec_torch.gradients.autotune import Run
 from fedspec_torch.gradients.methods import ALONE, WRITTEN_OUT, Network, form_of
 from fedspec_torch.layers import loops
 from fedspec_torch.local.solvers import InPlace

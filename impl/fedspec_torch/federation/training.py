@@ -14,6 +14,7 @@ from torch import Tensor
 from fedspec_torch.arith import Ended, Stack, Vector, Weights
 from fedspec_torch.data.batches import Batches, Minibatches
 from fedspec_torch.data.examples import IGNORED, GeneratedPool, Minibatch, check_again, examples_of
+from fedspec_torch.federation.autotune import IN_PLACE, Run
 from fedspec_torch.federation.batch_checks import check_same_parameters, naming_clients, naming_culprit
 from fedspec_torch.federation.dispatch import Ways
 from fedspec_torch.federation.gradient_options import GradientOptions
@@ -21,7 +22,6 @@ from fedspec_torch.federation.modes import evaluating
 from fedspec_torch.federation.sgd_runs import ClientExtras, is_plain, runs
 from fedspec_torch.federation.statistics import Moving
 from fedspec_torch.gradients import graphs
-from fedspec_torch.gradients.autotune import IN_PLACE, Run
 from fedspec_torch.gradients.methods import ALONE, WAYS, WRITTEN_OUT, form_of, layered, looped
 from fedspec_torch.gradients.module_state import seed_of, write_buffers
 from fedspec_torch.layers import descent

@@ -14,10 +14,10 @@ from torch import Tensor
 from fedspec_torch.arith import bytes_of
 from fedspec_torch.data.examples import Held
 from fedspec_torch.data.structures import PAIR
+from fedspec_torch.federation.autotune import run_of
 from fedspec_torch.federation.federation import Federation
 from fedspec_torch.federation.fingerprints import Piece, differing, digest, digested
 from fedspec_torch.federation.training import Training
-from fedspec_torch.gradients.autotune import run_of
 from fedspec_torch.population import default_block
 from fedspec_torch.ranks.devices import check_first
 from fedspec_torch.ranks.processes import RankError, Ranks, here

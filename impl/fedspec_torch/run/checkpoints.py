@@ -31,7 +31,10 @@ from fedspec.parsing import parse_json
 from fedspec_torch.arith import bytes_of
 from fedspec_torch.ranks.processes import running
 
-FORMER = {".".join(("fedspec_torch", "gradients", "choosing", "Choice")): "fedspec_torch.gradients.autotune.Choice"}
+FORMER = {
+    f"fedspec_torch.gradients.{module}.Choice": "fedspec_torch.federation.autotune.Choice"
+    for module in ("choosing", "autotune")
+}
 """Today's dotted names of records that files of earlier versions name otherwise."""
 FORMAT = "3"
 """Version of the file layout; version 3 added steps that are drawn once, and new module paths."""
