@@ -34,6 +34,7 @@ from fedspec_torch.fast_paths.gossip import links
 from fedspec_torch.fast_paths.servers import adagrad_, adam_, amsgrad_
 from fedspec_torch.population import default_block
 from fedspec_torch.sums.running import weighed
+from fedspec_torch.ways.layered import workspace
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -148,7 +149,7 @@ def memory(device: str = "cpu", cores: int = 1, clients: int = 40) -> dict[str, 
         trainer.round()
         d = trainer.federation.x0.numel()
         unit = 4 * d * min(clients, default_block(trainer.federation.x0))
-        kept = trainer.federation.network.workspace(trainer.federation.x0.expand(1, -1), WORKLOADS["2nn"].batch)
+        kept = workspace(trainer.federation.network, trainer.federation.x0.expand(1, -1), WORKLOADS["2nn"].batch)
         found[algorithm] = (allocated(trainer.round, device) + bytes_of({**vars(kept), "parts": ()})) / unit
     return found
 

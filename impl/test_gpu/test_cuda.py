@@ -25,11 +25,11 @@ from torch import nn
 from fedspec_torch import Federation, cohorts, resume, simulate
 from fedspec_torch.federation.autotune import Choice
 from fedspec_torch.federation.federation import on
-from fedspec_torch.gradients.graphs import Recording
-from fedspec_torch.gradients.methods import WAYS
 from fedspec_torch.local.runs import run_in_place
 from fedspec_torch.local.solvers import along
 from fedspec_torch.refusals import LayersError
+from fedspec_torch.ways.graphs import Recording, recordings
+from fedspec_torch.ways.table import methods
 
 DEVICE = os.environ.get("FEDSPEC_DEVICE", "cuda")
 
@@ -56,7 +56,7 @@ def ways_of(name: str) -> list[str]:
     """Ways that take such a module on a GPU."""
     chain, image = name in ("linear", "two layers", "tanh"), name == "image"
     others = {"compiled": False, "layered": chain, "channels_last": image}
-    return [way for way in WAYS if others.get(way, True)]
+    return [way for way in methods() if others.get(way, True)]
 
 
 def federation(name: str, way: str | None, dtype: torch.dtype, **more: Any) -> Federation:
@@ -114,7 +114,7 @@ def test_recorded_runs_are_those_step_by_step(algorithm: str) -> None:
             fed.choices.update({size: Choice("layered", "told", "in place") for size in range(1, 5)})
         *_, run = (ended(row.id, fed, plan=cohorts(4, steps=3), rounds=5, **hyper(row)) for _ in range(2))
         ends.append(([r.loss for r in run.history], run.x))
-        known = fed.network.recordings(fed.x0[None]).known.values()
+        known = recordings(fed.network, fed.x0[None]).known.values()
         assert any(isinstance(found, Recording) for found in known) == (way is None and DEVICE != "cpu"), known
     np.testing.assert_allclose(ends[0][0], ends[1][0], rtol=1e-12)
     assert_near(ends[0][1], ends[1][1], 1e-12)

@@ -18,7 +18,7 @@ from torch import Tensor
 from fedspec.errors import FedspecError
 from fedspec_torch import Federation, cohorts, simulate
 from fedspec_torch.federation.federation import on
-from fedspec_torch.gradients.methods import WAYS
+from fedspec_torch.ways.table import methods
 
 
 def made_there(kind: Kind) -> tuple[torch.nn.Module, Any, list[Any]]:
@@ -59,7 +59,7 @@ def ended(name: str, way: str | None) -> tuple[Tensor, Tensor] | str:
     return fed.x0.cpu(), run.x.cpu()
 
 
-@pytest.mark.parametrize("way", [None, *WAYS])
+@pytest.mark.parametrize("way", [None, *methods()])
 @pytest.mark.parametrize("name", KINDS)
 def test_every_way_trains_there_what_a_loop_trains_or_says_why_not(name: str, way: str | None) -> None:
     found, want = ended(name, way), wanted(name)

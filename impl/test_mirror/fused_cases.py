@@ -121,7 +121,7 @@ def simulated(
 
 def written() -> Iterator[tuple[str, Any]]:
     """Results of the kernel for everything here, by name."""
-    import fedspec_torch.gradients.fused_kernel as true
+    import fedspec_torch.ways.fused_kernel as true
 
     for name, case in CASES.items():
         models, losses = case.trained("fused")
@@ -144,7 +144,7 @@ def written() -> Iterator[tuple[str, Any]]:
             assert found and found.loader
             module = module_from_spec(found)
             found.loader.exec_module(module)
-            sys.modules["fedspec_torch.gradients.fused_kernel"] = module
+            sys.modules["fedspec_torch.ways.fused_kernel"] = module
             for name, case in CASES.items():
                 yield f"spoiled {words}: {name}", _noticed(case)
 

@@ -11,8 +11,8 @@ from triton import compile
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from fedspec_torch.gradients.fused import padded, warps
-from fedspec_torch.gradients.fused_kernel import kernel
+from fedspec_torch.ways.fused import padded, warps
+from fedspec_torch.ways.fused_kernel import kernel
 
 SIZES = ((32, 64, 0, 10), (32, 64, 128, 10), (20, 61, 100, 7))
 """Examples, features, hidden units, classes."""

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from fedspec_torch import Federation, cohorts, for_clients, simulate
 from fedspec_torch.federation import autotune
-from fedspec_torch.gradients.methods import WAYS
+from fedspec_torch.gradients.methods import METHODS
 from fedspec_torch.refusals import LayersError, ModuleError, Reason
 
 SIZES = (6, 4, 5)
@@ -102,7 +102,7 @@ def test_view_is_left_out_of_every_block_of_unequal_work(monkeypatch: pytest.Mon
 
     Pictures of one channel have both formats, so that the weights alone say which it is.
     """
-    first = WAYS["channels_last"]
+    first = METHODS["channels_last"]
     monkeypatch.setattr(autotune, "MEASURED", {})
     monkeypatch.setattr(autotune, "_seconds", lambda work, x: 0.0 if work.args[0] is first else 1.0)
 

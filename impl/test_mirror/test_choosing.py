@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 import torch
+from test_mirror.federations import hyper
 from test_mirror.kinds import Around
+from test_mirror.support import ended
 from torch import nn
 
-from fedspec_torch import Federation, cohorts, setup_time, simulate
+from fedspec.catalogue import find
+from fedspec.errors import UnknownNameError
+from fedspec_torch import Federation, Run, cohorts, setup_time, simulate
 from fedspec_torch.federation import autotune, dispatch
-from fedspec_torch.gradients.methods import WAYS, looped
-from fedspec_torch.layers import loops
+from fedspec_torch.gradients.methods import METHODS, looped
 from fedspec_torch.refusals import Reason
+from fedspec_torch.ways import loops
+from fedspec_torch.ways.table import WAYS, methods
 
 
 def opaque() -> Any:
@@ -42,7 +49,7 @@ def chosen(module: nn.Module, clients: int = 4) -> autotune.Choice:
 def measured(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """Counter of how often each way is timed, in a process that has measured nothing yet; vmapped is the slowest."""
     found: Counter[str] = Counter()
-    names = {way: name for name, way in WAYS.items()}
+    names = {method: name for name, method in methods().items()}
 
     def seconds(work: Any, x: Any) -> float:
         name = names[work.args[0]]
@@ -67,11 +74,34 @@ def test_layers_are_measured_beside_loops_alone(measured: Counter[str]) -> None:
 
 
 def test_a_run_is_taken_in_the_loops_if_its_gradients_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    names = {way: name for name, way in WAYS.items()}
+    names = {method: name for name, method in methods().items()}
     monkeypatch.setattr(autotune, "_seconds", lambda work, x: {"layered": 1.0}.get(names[work.args[0]], 1.2))
     monkeypatch.setattr(autotune, "MEASURED", {})
     choice = chosen(chain())
     assert (choice.name, choice.run) == ("layered", autotune.IN_PLACE)
+
+
+@pytest.mark.parametrize("algorithm", ["fedavg", "scaffold", "fedada2"])
+def test_without_optional_ways_a_federation_trains_by_those_for_any_module(
+    monkeypatch: pytest.MonkeyPatch, algorithm: str
+) -> None:
+    torch.manual_seed(4)
+    module, data = chain().double(), [(torch.randn(n, 5).double(), torch.randint(3, (n,))) for n in (7, 4, 9)]
+    monkeypatch.setattr(autotune, "MEASURED", {})
+
+    def trained() -> tuple[Federation, Run]:
+        fed = Federation(module, nn.functional.cross_entropy, data, batch_size=4)
+        plan = cohorts(None, steps=(1, 4), seed=1)
+        return fed, ended(algorithm, fed, plan=plan, rounds=3, **hyper(find(algorithm)))
+
+    _, want = trained()
+    with patch.dict(WAYS, clear=True):
+        fed, got = trained()
+        with pytest.raises(UnknownNameError, match=r"known: stacked, vmapped, looped, channels_last$"):
+            replace(fed, way="layered")
+    assert {choice.name for choice in fed.choices.values()} <= METHODS.keys() and fed.choices
+    assert torch.allclose(got.x, want.x, rtol=1e-11, atol=1e-13) and not torch.equal(want.x, fed.x0)
+    assert [r.loss for r in got.history] == pytest.approx([r.loss for r in want.history], rel=1e-11)
 
 
 def test_layers_without_loops_are_not_measured(monkeypatch: pytest.MonkeyPatch, measured: Counter[str]) -> None:
@@ -97,7 +127,7 @@ def test_a_second_federation_of_the_same_kind_measures_nothing(measured: Counter
 def test_a_choice_of_another_federation_is_still_looked_at(
     monkeypatch: pytest.MonkeyPatch, measured: Counter[str]
 ) -> None:
-    monkeypatch.setattr(autotune, "_seconds", lambda work, x: 1e-6 if work.args[0] is WAYS["vmapped"] else 1e-3)
+    monkeypatch.setattr(autotune, "_seconds", lambda work, x: 1e-6 if work.args[0] is METHODS["vmapped"] else 1e-3)
     assert chosen(opaque()).name == "vmapped"
     hooked = opaque()
     hooked.one.register_forward_hook(lambda part, inputs, output: None)
@@ -122,7 +152,7 @@ def test_a_way_that_is_only_tried_prints_no_warning(
         warnings.warn("There is a performance drop", UserWarning, stacklevel=1)
         return looped(network, x, batch)
 
-    monkeypatch.setitem(WAYS, "vmapped", warning)
+    monkeypatch.setitem(METHODS, "vmapped", warning)
     seconds = {warning: 1e-6 if taken else 1.0}
     monkeypatch.setattr(autotune, "_seconds", lambda work, x: seconds.get(work.args[0], 1e-3))
     with warnings.catch_warnings(record=True) as printed:

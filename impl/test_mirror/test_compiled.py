@@ -14,10 +14,10 @@ from torch import nn
 
 from fedspec_torch import Federation, cohorts
 from fedspec_torch.federation.autotune import Choice
-from fedspec_torch.layers import loops
 from fedspec_torch.local.runs import run_in_place
 from fedspec_torch.local.solvers import along
 from fedspec_torch.refusals import LayersError
+from fedspec_torch.ways import loops
 
 SIZES = {
     **CASES,

@@ -22,7 +22,8 @@ from torch.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset
 
 from fedspec.errors import FedspecError, PlanError, ShapeError
 from fedspec_torch import CheckpointError, DataError, Federation, cohorts, exchanges, resume, simulate
-from fedspec_torch.gradients.methods import CHANNELS_LAST, WAYS
+from fedspec_torch.gradients.methods import CHANNELS_LAST
+from fedspec_torch.ways.table import methods
 
 pytestmark = pytest.mark.table(10)
 
@@ -188,7 +189,7 @@ def test_a_number_that_is_none_is_no_other_example() -> None:
         assert len(ended(Federation(module, F.cross_entropy, **cast(Any, more)))[1]) == 5
 
 
-@pytest.mark.parametrize("way", [None, *(way for way in WAYS if way != CHANNELS_LAST)])
+@pytest.mark.parametrize("way", [None, *(way for way in methods() if way != CHANNELS_LAST)])
 def test_inputs_that_want_a_gradient_are_data_like_others(way: str | None) -> None:
     wanting = [(inputs.clone().requires_grad_(), targets) for inputs, targets in PAIRS]
     want, _ = ended(federation(PAIRS, way=way))

@@ -18,13 +18,15 @@ from fedspec_torch import Federation, ModuleError, cohorts
 from fedspec_torch.data.batches import Batches, mixed
 from fedspec_torch.data.examples import Held
 from fedspec_torch.federation import autotune
-from fedspec_torch.gradients.methods import CHANNELS_LAST, WAYS, WRITTEN_OUT
+from fedspec_torch.gradients.methods import CHANNELS_LAST, METHODS
 from fedspec_torch.refusals import LayersError
+from fedspec_torch.ways.table import methods
 
 pytestmark = pytest.mark.table(10)
 
 
-GENERIC = [way for way in WAYS if way not in (*WRITTEN_OUT, CHANNELS_LAST)]
+GENERIC = [way for way in METHODS if way != CHANNELS_LAST]
+WRITTEN_OUT = [way for way in methods() if way not in METHODS]
 """The ways that take modules of any parts."""
 
 
@@ -133,7 +135,7 @@ def test_the_fastest_way_is_taken_and_what_was_measured_is_said(monkeypatch: pyt
     federation, *_ = quadratic()
     federation.oracle(range(6))(0, federation.x0.repeat(6, 1))
     for choice in federation.choices.values():
-        assert choice.name in WAYS
+        assert choice.name in methods()
         assert "measured" in choice.why and all(name in choice.why for name in ("looped", "vmapped", *WRITTEN_OUT))
 
 

@@ -23,11 +23,10 @@ from torch import nn
 from fedspec.errors import UnknownNameError
 from fedspec_torch import Federation
 from fedspec_torch.federation.autotune import Choice, choose_run
-from fedspec_torch.federation.sgd_runs import is_plain
-from fedspec_torch.gradients import fused
 from fedspec_torch.local.runs import run_in_place
 from fedspec_torch.local.solvers import InPlace, along
 from fedspec_torch.refusals import LayersError
+from fedspec_torch.ways import fused
 
 needs_triton = pytest.mark.skipif(
     find_spec("triton") is None, reason="triton is not installed here (it takes 1.1 GB): make fused"
@@ -158,9 +157,9 @@ def test_it_is_for_plain_sgd_alone() -> None:
     def rate(k: int) -> float:
         return 0.5
 
-    assert is_plain(along(rate))
+    assert along(rate).is_plain
     for solver in (momentum(0.5, 0.5), InPlace(rate=rate, kept=("m",))):
-        assert not is_plain(solver)
+        assert not solver.is_plain
 
 
 def taken(fused: Any, *, off: float = 0.0, slow: float = 0.0) -> Choice:

@@ -20,11 +20,11 @@ from fedspec.catalogue import find
 from fedspec.facts import Fact
 from fedspec_torch import Federation, cohorts, simulate
 from fedspec_torch.federation.autotune import Choice
-from fedspec_torch.gradients import graphs
-from fedspec_torch.gradients.graphs import run_key
 from fedspec_torch.local.runs import run_in_place
 from fedspec_torch.local.solvers import along
 from fedspec_torch.tracing.closures import UnknownPartError
+from fedspec_torch.ways import graphs
+from fedspec_torch.ways.graphs import run_key
 
 pytestmark = pytest.mark.table(10)
 
@@ -59,7 +59,7 @@ class Recorder(TorchDispatchMode):
 
 
 def recording(work: Callable[[], Any], device: torch.device) -> tuple[Any, Callable[[], object]]:
-    """In place of :func:`fedspec_torch.gradients.graphs.recorded`."""
+    """In place of :func:`fedspec_torch.ways.graphs.recorded`."""
     recorder = Recorder()
     with recorder:
         made = work()
@@ -152,7 +152,7 @@ def test_a_run_that_looks_at_its_numbers_goes_on_step_by_step(counted: Counter[s
         "fedadaadam", fed, plan=cohorts(None, steps=2), rounds=5, **hyper(ROWS["fedadaadam"]) | {"eps_s": 1e-3}
     )
     assert len(list(run)) == 5 and not counted
-    known = fed.network.recordings(fed.x0[None]).known
+    known = graphs.recordings(fed.network, fed.x0[None]).known
     assert {*known.values()} == {"aten._local_scalar_dense.default: what it gives must be known before the run goes on"}
 
 
@@ -160,7 +160,7 @@ def test_no_more_recordings_are_kept_than_said(counted: Counter[str]) -> None:
     fed = federation(None)
     for tau in [*range(1, graphs.KEPT + 3)] * 3:
         run_in_place(along(lambda k: 0.5), fed.x0.expand(2, -1), fed.in_round(0).oracle([0, 1]), tau)
-    assert not counted and len(fed.network.recordings(fed.x0[None]).known) == graphs.KEPT
+    assert not counted and len(graphs.recordings(fed.network, fed.x0[None]).known) == graphs.KEPT
 
 
 def test_examples_elsewhere_are_another_run(counted: Counter[str]) -> None:

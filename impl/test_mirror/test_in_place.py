@@ -172,7 +172,7 @@ def test_who_trains_in_place_has_no_stack_of_gradients(
     name: str, more: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fed, run, h = federation("layered", torch.float32), find(name).run, hyper(name, more)
-    monkeypatch.setattr(training, "layered", None)
+    monkeypatch.setattr(training.Trained, "_at", None)
     monkeypatch.setattr(population, "LEAST", 0)
     noise = (0.0,) * len(fed.x0) if "noise" in find(name).takes else ()
     plan, clients = Plan((1, 3), (2, 2), (1, 1), noise=noise), fed.in_round(0)

@@ -20,8 +20,8 @@ from fedspec.catalogue import find
 from fedspec.errors import FedspecError, ParameterError
 from fedspec.plan import Arrival, Exchange, Plan
 from fedspec_torch import Federation, simulate
-from fedspec_torch.gradients.methods import WAYS
 from fedspec_torch.refusals import Reason
+from fedspec_torch.ways.table import methods
 
 pytestmark = pytest.mark.table(1)
 
@@ -45,7 +45,7 @@ ARRIVALS = ((0, 2, 0), (2, 1, 1), (1, 2, 0))
 """Client, steps, and how many versions ago it began, of each late update."""
 EQUAL = (STEPS,) * 3
 """Numbers of steps of the three clients."""
-EVERY_WAY = (*WAYS, "fused")
+EVERY_WAY = (*methods(), "fused")
 SAID = tuple(reason.value for reason in Reason)
 
 

@@ -17,8 +17,11 @@ from torch.nn import functional as F
 from fedspec_torch import DivergedError, Federation, ModuleError, cohorts, exchanges, simulate
 from fedspec_torch.data.examples import Minibatch
 from fedspec_torch.gradients.gradcheck import Look
-from fedspec_torch.gradients.methods import WAYS, Network
+from fedspec_torch.gradients.methods import Network
 from fedspec_torch.refusals import LayersError, Reason
+from fedspec_torch.ways.chains import explicit
+from fedspec_torch.ways.layered import layered
+from fedspec_torch.ways.table import methods
 
 data, mlp = partial(classes, (4,) * 4, 6), partial(chain, 6, 5, 3, seed=6)
 """Data of six numbers and three classes, and a chain that is written out in every way."""
@@ -127,7 +130,7 @@ def test_nothing_but_torchs_own_is_written_out(name: str) -> None:
     """Refuse a part even if it wouldn't differ now: a hook may do nothing yet."""
     module, loss, pairs = TRAPS[name].made()
     with pytest.raises(LayersError, match="not written out"):
-        _ = Federation(module, loss, pairs).network.written_out
+        explicit(Federation(module, loss, pairs).network)
 
 
 @pytest.mark.parametrize("way", ["stacked", "vmapped"])
@@ -146,7 +149,7 @@ def test_what_has_a_hook_is_looped_over(way: str) -> None:
         with pytest.raises(LayersError, match=f"{way}: .*has a hook"):
             run(Federation(module, loss, data(), batch_size=2, way=way)).step()
         with pytest.raises(LayersError, match="not written out"):
-            _ = Federation(module, loss, data()).network.written_out
+            explicit(Federation(module, loss, data()).network)
         handle.remove()
 
 
@@ -181,22 +184,21 @@ def sure(seed: int, least: float) -> Look:
 @pytest.mark.parametrize("way", ["compiled", "layered"])
 def test_what_cross_entropy_rounds_away_is_no_difference(way: str) -> None:
     """Digits of p - 1 in float32: four, where p is 1 up to a ten-thousandth."""
-    assert not [seed for seed in range(12) if sure(seed, 9).differs(way)]
+    assert not [seed for seed in range(12) if sure(seed, 9).differs(way, methods()[way])]
 
 
 @pytest.mark.parametrize(("least", "share"), [(1, 1e-4), (9, 0.1)])
-def test_a_gradient_that_is_wrong_by_more_is(least: float, share: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = WAYS["layered"]
-
+def test_a_gradient_that_is_wrong_by_more_is(least: float, share: float) -> None:
     def wrong(*given: Any) -> Any:
-        g, losses = right(*given)
+        g, losses = layered(*given)
         return g * (1 + share), losses
 
-    monkeypatch.setitem(WAYS, "layered", wrong)
-    assert all(sure(seed, least).differs("layered") for seed in range(4))
+    assert all(sure(seed, least).differs("layered", wrong) for seed in range(4))
 
 
-def test_a_loss_that_is_wrong_is_seen_where_the_gradient_is_sure(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = WAYS["layered"]
-    monkeypatch.setitem(WAYS, "layered", lambda *given: (right(*given)[0], right(*given)[1] + 1e-3))
-    assert all(sure(seed, 9).differs("layered") for seed in range(4))
+def test_a_loss_that_is_wrong_is_seen_where_the_gradient_is_sure() -> None:
+    def wrong(*given: Any) -> Any:
+        g, losses = layered(*given)
+        return g, losses + 1e-3
+
+    assert all(sure(seed, 9).differs("layered", wrong) for seed in range(4))

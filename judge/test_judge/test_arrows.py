@@ -65,13 +65,13 @@ MIRROR_ROOMS = (
         "",
         "data",
         "local",
-        "layers",
         "tracing",
         "population",
         "sums",
         "fast_paths",
         "ranks",
         "gradients",
+        "ways",
         "federation",
         "run",
         "judged",
@@ -181,6 +181,15 @@ APART: dict[str, tuple[list[Path], tuple[str, ...]]] = {
     "the ledger but for its commands": (below(LEDGER, "report", "cli"), ("fedspec_suite",)),
     "what trains": (files(TRAINING), ("fedspec_proofs", "fedspec_use")),
     "the mirror": (files(MIRROR), ("fedspec_suite", "fedspec_train", "fedspec_proofs")),
+    "what stands below the optional ways": (
+        below(MIRROR, *MIRROR_ROOMS[MIRROR_ROOMS.index("ways") :]),
+        ("fedspec_torch.ways",),
+    ),
+    # Above them the table alone is asked.
+    "the mirror beside its ways": (
+        below(MIRROR, "ways"),
+        tuple(f"fedspec_torch.ways.{path.stem}" for path in files(MIRROR / "ways") if path.stem != "table"),
+    ),
     # What proves a worst case knows nothing of the search.
     "worst cases": (below(LEDGER / "worst_cases", "search"), ("fedspec_proofs.worst_cases.search",)),
     # What is seen without a name is the last step's of a diagnosis.

@@ -9,15 +9,17 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
-from fedspec_torch.arith import Ended, Stack, Weights
+from fedspec_torch.arith import Stack, Weights
 from fedspec_torch.data.examples import Minibatch
 from fedspec_torch.gradients import heap
-from fedspec_torch.gradients.methods import ALONE, CHANNELS_LAST, WAYS, WRITTEN_OUT, Network, Way
+from fedspec_torch.gradients.interface import Run
+from fedspec_torch.gradients.methods import ALONE, CHANNELS_LAST, METHODS, Method, Network
+from fedspec_torch.ways.table import WAYS, methods
 
 
 @dataclass(frozen=True)
@@ -35,9 +37,6 @@ class Choice:
     why: str
     run: str = ""
 
-
-Run: TypeAlias = Callable[[Sequence[int]], Ended]
-"""Run of a block: maps each client's number of steps, in descending order, to the models and losses."""
 
 Found = TypeVar("Found")
 
@@ -70,13 +69,6 @@ GAIN = 0.75
 """Batched clients are chosen if they take less than this share of the time of one client after another.
 
 One client after another keeps a model in the cache near the core during whole runs of SGD.
-"""
-
-SPARED = 1.1
-"""Compiled loops are chosen if they take less than this multiple of ``layered``'s time.
-
-With 20 clients both took as long, with 2 the loops took 0.7 of the time; Fed-LAMB's rounds of 20 clients with one to
-eight steps took 0.75 in the loops. With 54 clients they took 1.2, in rounds of FedAvg too (one core of an EPYC).
 """
 
 REST = 0.02
@@ -119,23 +111,24 @@ def choose(network: Network, x: Stack, batch: Minibatch, agrees: Callable[[str],
     def chosen(name: str, *why: str) -> Choice:
         return Choice(name, "; ".join([*why, *(f"{n} refused ({first_line(error)})" for n, error in refused.items())]))
 
-    written = [name for name in WRITTEN_OUT if name in network.ways and is_taken(name)]
-    if written == ["layered"]:
-        return chosen("layered", "layers are written out")
+    tried = {} if network.draws or network.is_large else WAYS
+    written = [name for name, way in tried.items() if way.method and is_taken(name)]
+    if len(written) == 1:
+        return chosen(written[0], "layers are written out")
     kind = kind_of(network, x, batch)
     known = MEASURED.get(kind)
     if known and (known.name in written or is_taken(known.name)):
         return known
     if written:
-        works = {name: partial(_tried, WAYS[name], network, x, batch) for name in written}
+        works = {name: partial(_tried, methods()[name], network, x, batch) for name in written}
         for work in works.values():
             work()
         seconds = {name: min(_seconds(work, x) for _ in range(2)) for name, work in works.items()}
-        found = "compiled" if seconds["compiled"] < SPARED * seconds.get("layered", inf) else "layered"
-        MEASURED[kind] = replace(chosen(found, told(n, seconds)), run="compiled" if found == "compiled" else IN_PLACE)
+        found = chosen(min(written, key=lambda name: seconds[name] / WAYS[name].spared), told(n, seconds))
+        MEASURED[kind] = replace(found, run=run_of(found))
         return MEASURED[kind]
     some = min(n, 2)
-    works = {name: partial(_tried, WAYS[name], network, x[:some], batch.copied(range(some))) for name in ALONE}
+    works = {name: partial(_tried, METHODS[name], network, x[:some], batch.copied(range(some))) for name in ALONE}
     seconds = {
         name: n / some * min(_seconds(works[name], x) for _ in range(2))
         for name in ALONE
@@ -150,7 +143,7 @@ def choose(network: Network, x: Stack, batch: Minibatch, agrees: Callable[[str],
         together = []
     for name in together:
         if is_taken(name):
-            work = partial(_tried, WAYS[name], network, x, batch)
+            work = partial(_tried, METHODS[name], network, x, batch)
             try:
                 with warnings.catch_warnings(action="ignore"):
                     work()
@@ -169,8 +162,8 @@ def choose(network: Network, x: Stack, batch: Minibatch, agrees: Callable[[str],
                 refused[name] = error
     if not seconds:
         raise [*refused.values()][-1]
-    found = min(seconds, key=lambda name: seconds[name] / (1 if name in ALONE else GAIN))
-    MEASURED[kind] = chosen(found, told(n, seconds), *left_out)
+    fastest = min(seconds, key=lambda name: seconds[name] / (1 if name in ALONE else GAIN))
+    MEASURED[kind] = chosen(fastest, told(n, seconds), *left_out)
     return MEASURED[kind]
 
 
@@ -188,18 +181,19 @@ def kind_of(network: Network, x: Stack, batch: Minibatch) -> Hashable:
     return parts, loss, network.precision, (*network.ways,), network.call.words, block, torch.get_num_threads()
 
 
-def _tried(way: Way, network: Network, x: Stack, batch: Minibatch) -> object:
+def _tried(way: Method, network: Network, x: Stack, batch: Minibatch) -> object:
     """A call that moves nothing."""
     return way(network, x, batch if batch.statistics is None else batch.copied(range(len(x))))
 
 
 def run_of(choice: Choice) -> str:
     """Return the method for whole runs of plain SGD that belongs to a gradient method."""
-    return {"compiled": "compiled", **ALONE}.get(choice.name, IN_PLACE)
+    own = choice.name in WAYS and WAYS[choice.name].steps
+    return choice.name if own else ALONE.get(choice.name, IN_PLACE)
 
 
 def choose_run(choice: Choice, x: Stack, tau: Sequence[int], runs: Mapping[str, Run | str], repeat: int = 3) -> Choice:
-    """Choose the method for whole runs of plain SGD: if the fused kernel agrees with the steps in place, time both.
+    """Choose the method for whole runs of plain SGD: if another one agrees with the steps in place, time both.
 
     Args:
         choice: the chosen gradient method.
@@ -208,23 +202,25 @@ def choose_run(choice: Choice, x: Stack, tau: Sequence[int], runs: Mapping[str, 
         runs: the methods for whole runs by name, or the reason why there is none.
         repeat: number of times that each of the two methods is timed.
     """
-    run, in_place = runs.get("fused"), runs[IN_PLACE]
-    if run is None or isinstance(in_place, str) or run_of(choice) != IN_PLACE:
+    in_place = runs[IN_PLACE]
+    other = next((name for name in runs if name not in (IN_PLACE, *ALONE.values())), "")
+    if not other or isinstance(in_place, str) or run_of(choice) != IN_PLACE:
         return replace(choice, run=run_of(choice))
+    run = runs[other]
     refused = run if isinstance(run, str) else ""
     few, measured, name = [min(t, FEW) for t in tau], "", IN_PLACE
     if not isinstance(run, str):
         try:
             refused = differs(x, tau, run, in_place)
             if not refused:
-                works = {IN_PLACE: partial(in_place, few), "fused": partial(run, few)}
+                works = {IN_PLACE: partial(in_place, few), other: partial(run, few)}
                 seconds = {way: min(_seconds(work, x) for _ in range(repeat)) for way, work in works.items()}
                 name = min(seconds, key=seconds.__getitem__)
                 told = ", ".join(f"{way} {1e3 * s:.3g} ms" for way, s in seconds.items())
                 measured = f"a run of {few[0]} steps: {told}"
         except Exception as error:
             refused = f"{type(error).__name__}: {first_line(error)}"
-    words = [choice.why, measured, f"fused refused ({refused})" if refused else ""]
+    words = [choice.why, measured, f"{other} refused ({refused})" if refused else ""]
     return replace(choice, run=name, why="; ".join(filter(None, words)))
 
 

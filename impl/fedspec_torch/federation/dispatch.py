@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TypeAlias
 
 import torch
@@ -12,12 +13,14 @@ from torch import nn
 from fedspec.errors import FedspecError
 from fedspec_torch.arith import Stack, Vector, Weights
 from fedspec_torch.data.examples import Minibatch
-from fedspec_torch.federation.autotune import IN_PLACE, Choice, Run, choose, choose_run, differs, first_line
+from fedspec_torch.federation.autotune import IN_PLACE, Choice, choose, choose_run, differs, first_line
 from fedspec_torch.federation.batch_checks import check_first, check_same_parameters
 from fedspec_torch.gradients.gradcheck import Look, largest_error, look, nearby_models
-from fedspec_torch.gradients.methods import ALONE, WRITTEN_OUT, Network, looped
+from fedspec_torch.gradients.interface import Run, Way
+from fedspec_torch.gradients.methods import ALONE, Network, looped
 from fedspec_torch.refusals import OTHERWISE, LayersError, ModuleError, Reason
 from fedspec_torch.setup_time import setting_up
+from fedspec_torch.ways.table import WAYS, methods
 
 Plain: TypeAlias = tuple[Stack, Stack, Weights]
 """Models, and plain autograd's gradients and losses at these models."""
@@ -49,7 +52,7 @@ class Ways:
     def known(self, n: int) -> str | None:
         """Return the gradient method for blocks of n clients; None until one is checked for about that size."""
         size = self._size(n)
-        name = self._named or (self.choices[size].name if size in self.choices else None)
+        name = self.named or (self.choices[size].name if size in self.choices else None)
         return name if name in self._agreed else None
 
     def _size(self, n: int) -> int:
@@ -57,13 +60,20 @@ class Ways:
 
         Of another module, the least size that is no smaller: fewer clients gain less than a measurement costs.
         """
-        if self.network.is_written_out:
+        if self.optional:
             return n.bit_length()
         return min((size for size in self.choices if size >= n.bit_length()), default=n.bit_length())
 
-    @property
-    def _named(self) -> str | None:
-        return "layered" if self.way == "fused" else self.way
+    @cached_property
+    def named(self) -> str | None:
+        """Name of the gradient method that the user chose."""
+        way = WAYS.get(self.way or "")
+        return way.beside if way and way.beside else self.way
+
+    @cached_property
+    def optional(self) -> list[Way]:
+        """Optional ways that take the module and the loss."""
+        return [way for way in WAYS.values() if not way.refusal(self.network, None)]
 
     def for_block(self, x: Stack, batch: Minibatch, ignored: str = "") -> str:
         """Return the gradient method for a block; the first block of about its size is checked and timed.
@@ -71,8 +81,7 @@ class Ways:
         Args:
             x: [n, d] the models of the block's clients.
             batch: the minibatches of the block's clients.
-            ignored: the reason why no explicit method (``layered``, ``compiled``) takes these clients' examples; empty
-                if one does.
+            ignored: the reason why no optional way takes these clients' examples; empty if one does.
 
         Raises:
             ModuleError: the module draws at random, keeps state from one call to the next, or writes to its parameters;
@@ -92,7 +101,7 @@ class Ways:
         here = Look.at(self.network, self.x0.expand(x.shape) if self.network.is_large else x, batch)
         if not self._first:
             check_first(self.network, x[0], nearby_models(here.about, here.seed)[0], tuple(p[0] for p in batch.leaves))
-        if self.network.ways == ["looped"] and not self._named:
+        if self.network.ways == ["looped"] and not self.named:
             run, why = ALONE["looped"], self.network.by_itself or "one client's model fills the device"
             self.choices[len(x).bit_length()] = Choice("looped", why, run)
             self._agreed.add("looped")
@@ -103,13 +112,13 @@ class Ways:
             # One client is enough of what is seen again later.
             self._first.append((here.of_first(), here.seen(plain)))
         size = self._size(len(x))
-        if self._named:
-            self._look(self._named, here, plain)
-            return self._named
+        if self.named:
+            self._look(self.named, here, plain)
+            return self.named
         if size not in self.choices:
 
             def agrees(name: str) -> None:
-                if name in WRITTEN_OUT and ignored:
+                if name in WAYS and ignored:
                     raise LayersError(f"{name}: {ignored}")
                 self._look(name, here, plain, advised=False)
 
@@ -130,7 +139,7 @@ class Ways:
 
     def _look(self, name: str, here: Look, plain: Plain, *, advised: bool = True) -> None:
         try:
-            look(self.network, name, here, plain)
+            look(self.network, name, methods()[name], here, plain)
         except LayersError as error:
             raise LayersError(f"{name}: {error}; {OTHERWISE}" if advised else str(error)) from error
         except (FedspecError, torch.OutOfMemoryError):
@@ -205,9 +214,10 @@ class Ways:
         if name not in runs or (isinstance(runs[name], str) and not self.way):
             name = IN_PLACE
         run, in_place = runs[name], runs[IN_PLACE]
+        measured = name not in (IN_PLACE, *ALONE.values())
         if isinstance(run, str):
             raise LayersError(f"{name}: {run}; leave way out, or name another way")
-        if self.way == "fused" and name not in self._agreed and not isinstance(in_place, str):
+        if self.way and measured and name not in self._agreed and not isinstance(in_place, str):
             refused = differs(x, tau, run, in_place)
             if refused:
                 raise LayersError(f"{name}: {refused}; leave way out, or name another way")

@@ -30,10 +30,11 @@ from fedspec_torch.federation.module_checks import check_module, warn_of_evaluat
 from fedspec_torch.federation.statistics import Moving, Reading, check_reading
 from fedspec_torch.federation.training import Training
 from fedspec_torch.gradients.calls import Loss, accuracy
-from fedspec_torch.gradients.methods import WAYS, Network
+from fedspec_torch.gradients.methods import Network
 from fedspec_torch.gradients.module_state import read_buffers, recompute_hooked, tracks, write_buffers
 from fedspec_torch.plan import Oracle
 from fedspec_torch.refusals import LossError, ModuleError
+from fedspec_torch.ways.table import WAYS, methods
 
 __all__ = ["Federation", "LossError", "ModuleError", "on"]
 
@@ -119,8 +120,9 @@ class Federation:
         if self.batch_size is not None:
             check_whole("batch_size", self.batch_size, "a minibatch holds at least one example")
         check_whole("seed", self.seed, "what is drawn depends on a number", least=0)
-        if self.way not in (None, *WAYS, "fused"):
-            raise UnknownNameError(f"way: got {self.way!r}; known: {', '.join(WAYS)}, fused")
+        known = dict.fromkeys((*methods(), *WAYS))
+        if self.way not in (None, *known):
+            raise UnknownNameError(f"way: got {self.way!r}; known: {', '.join(known)}")
         if self.precision == "fp16":
             raise UnknownNameError(
                 "precision: got 'fp16', in which small gradients become 0 unless a GradScaler scales the loss, and "

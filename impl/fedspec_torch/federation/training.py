@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
@@ -13,25 +13,23 @@ from torch import Tensor
 
 from fedspec_torch.arith import Ended, Stack, Vector, Weights
 from fedspec_torch.data.batches import Batches, Minibatches
-from fedspec_torch.data.examples import IGNORED, GeneratedPool, Minibatch, check_again, examples_of
-from fedspec_torch.federation.autotune import IN_PLACE, Run
+from fedspec_torch.data.examples import GeneratedPool, Minibatch, check_again, examples_of
+from fedspec_torch.federation.autotune import IN_PLACE
 from fedspec_torch.federation.batch_checks import check_same_parameters, naming_clients, naming_culprit
 from fedspec_torch.federation.dispatch import Ways
 from fedspec_torch.federation.gradient_options import GradientOptions
 from fedspec_torch.federation.modes import evaluating
-from fedspec_torch.federation.sgd_runs import ClientExtras, is_plain, runs
+from fedspec_torch.federation.sgd_runs import ClientExtras, run_alone
 from fedspec_torch.federation.statistics import Moving
-from fedspec_torch.gradients import graphs
-from fedspec_torch.gradients.methods import ALONE, WAYS, WRITTEN_OUT, form_of, layered, looped
+from fedspec_torch.gradients.interface import Job, Run, Way
+from fedspec_torch.gradients.methods import ALONE, METHODS, form_of, looped
 from fedspec_torch.gradients.module_state import seed_of, write_buffers
-from fedspec_torch.layers import descent
-from fedspec_torch.layers.chains import cross_entropy
 from fedspec_torch.local.runs import by_gradients
 from fedspec_torch.local.solvers import InPlace
 from fedspec_torch.plan import Oracle
-from fedspec_torch.refusals import OTHERWISE, LayersError, NoClassError, Reason
+from fedspec_torch.refusals import OTHERWISE, LayersError, NoClassError
 from fedspec_torch.setup_time import setting_up
-from fedspec_torch.tracing.closures import UnknownPartError
+from fedspec_torch.ways.table import WAYS, methods
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +120,7 @@ class Training:
             alone = self.minibatches.of(last.clients[one : one + 1], self.round)
             names = self.ways.network.call.structure.tensors
             check_again(last.clients[one], names, pairs[0], alone.walk.at(0, self.round), pool.source)
-        taken = self.taken - set(WRITTEN_OUT) if Trained(self, last).ignored else self.taken
+        taken = self.taken - WAYS.keys() if Trained(self, last).ignored else self.taken
         with naming_culprit(self.ways.network, who, x.expand(len(who), -1), [batch]):
             self.ways.look_again(taken, self.round, x, batch)
 
@@ -141,12 +139,10 @@ class Trained:
 
     def of_minibatch(self, k: int, x: Stack) -> Stack:
         """Return the gradients of the clients' minibatch number k."""
-        some = self.batches.first(len(x))
         self._begin(x)
-        if self._way(len(x)) == "compiled":
-            g = self.training.ways.network.buffer(x)
-            self.compiled(x, k, [1] * len(x), g, [1], told=self._untold(some.clients))
+        if (g := self._step(k, x)) is not None:
             return g
+        some = self.batches.first(len(x))
         if len(self._sizes) == 1:
             return self._at(k, x, some.clients, self._batch(k, some))
         g = torch.empty_like(x, memory_format=torch.contiguous_format)
@@ -159,15 +155,12 @@ class Trained:
         return g
 
     def descend(self, k: int, y: Stack, rate: float) -> bool:
-        """Overwrite y with y - rate times the gradients at step k; return False if compiled loops can't."""
-        taken = self._way(len(y)) == "compiled" and not self.training.stated
-        if taken:
-            self.compiled(y, k, [1] * len(y), y, [-rate], told=self._untold(self.batches.clients[: len(y)]))
-        return taken
+        """Overwrite y with y - rate times the gradients at step k; return False if no way does it at once."""
+        return not self.training.stated and self._step(k, y, y, -rate) is not None
 
     def memory(self, x: Stack, name: str) -> Stack:
         """Return a buffer for a solver's vectors of each client; later clients overwrite it."""
-        return self.training.ways.network.vector_of(x, name)
+        return self.training.ways.network.buffer(x, name)
 
     def run_in_place(self, solver: InPlace, x: Stack, tau: Sequence[int]) -> tuple[Stack, ...] | None:
         """Return the models after tau_i steps of a solver from x, clients in descending tau_i, and its vectors.
@@ -183,7 +176,7 @@ class Trained:
         known = ways.known(len(x))
         if self._aside(known):
             return None
-        if is_plain(solver) and known and not self.training.stated:
+        if solver.is_plain and known and not self.training.stated:
             name, run = ways.run_for(x, tau, self._runs(solver, x))
             self.training.taken.update({name} & {*ALONE.values()})
             found, losses = run(tau)
@@ -193,113 +186,77 @@ class Trained:
             # Nothing is measured while the module is lent: fewer clients take the way of more.
             with nullcontext() if ways.network.lies else ways.network.lent(form_of(known)):
                 return by_gradients(solver, x, self, tau)
-        return self.layered(solver, x, tau) if not self.training.stated and self.is_layered(solver, x) else None
+        whole = None if self.training.stated else self._run(solver, x)
+        return whole(tau)[0] if whole else None
 
     def _runs(self, solver: InPlace, x: Stack) -> dict[str, Run | str]:
-        """Methods for a whole run of plain SGD; the method in place uses the gradient method."""
-        who = self.batches.clients
+        """Methods for a whole run of plain SGD, or the reasons why they aren't; the one in place is the known way's."""
+        training, ways, who = self.training, self.training.ways, self.batches.clients
 
-        def in_place(tau: Sequence[int]) -> Ended:
-            models = self.layered(solver, x, tau) if self.is_layered(solver, x) else by_gradients(solver, x, self, tau)
-            told = (self.training.losses[i] for i in who)
+        def by_steps(tau: Sequence[int]) -> Ended:
+            models = by_gradients(solver, x, self, tau)
+            told = (training.losses[i] for i in who)
             return models, torch.stack([torch.as_tensor(loss, dtype=x.dtype, device=x.device) for loss in told])
 
-        training, ways = self.training, self.training.ways
-        found = runs(
-            ways.network,
-            ways.way,
-            self.batches,
-            solver,
-            x,
-            known=ways.known(len(x)),
-            compiled=self.compiled,
-            ignored=self.ignored,
-            own=ClientExtras(training.seed if ways.network.draws else None, training.moving),
-        )
-        return {IN_PLACE: in_place, **found}
-
-    def is_layered(self, solver: InPlace, x: Stack) -> bool:
-        """True if the ``layered`` method can take all steps of this solver."""
-        if len(self._sizes) > 1 or self._way(len(x)) != "layered":
-            return False
-        return not solver.parts or [at for at, _ in solver.parts] == [
-            at for at, _ in self.training.ways.network.written_out[0].parts
-        ]
-
-    def layered(self, solver: InPlace, x: Stack, tau: Sequence[int]) -> tuple[Stack, ...]:
-        """Return the models after tau_i steps by the ``layered`` method, and the vectors that the solver returns."""
-        network, who, seen = self.training.ways.network, self.batches.clients, list[Minibatch]()
-        work = network.workspace(x, self._sizes[0])
-
-        def run(x: Stack, batch: Callable[[int, int], Minibatch]) -> Ended:
-            def noted(k: int, n: int) -> Minibatch:
-                seen[:] = [batch(k, n)]
-                return seen[0]
-
-            return descent.run_in_place(*network.written_out, solver, x, noted, work, tau)
-
-        self.training.taken.add("layered")
-        # What cannot be read is no fault of the module.
-        _ = self.batches.walk
-        with naming_culprit(network, who, x, seen):
-            ended = self._replayed(solver, x, tau, run, [work, *work.vectors.values()])
-            found, losses = ended or run(x, lambda k, n: self._batch(k, self.batches.first(n)))
-        self.tell(who, losses)
+        found: dict[str, Run | str] = {IN_PLACE: self._run(solver, x) or by_steps}
+        for name, way in WAYS.items():
+            if way.beside and (run := way.run(self._job(solver, x))):
+                found[name] = self.ignored or run
+        if (known := ways.known(len(x))) in ALONE:
+            own = ClientExtras(training.seed if ways.network.draws else None, training.moving)
+            found[ALONE[known]] = run_alone(ways.network, self.batches, solver, x, own, form_of(known))
         return found
 
-    def _replayed(
-        self,
-        solver: InPlace,
-        x: Stack,
-        tau: Sequence[int],
-        run: Callable[[Stack, Callable[[int, int], Minibatch]], Ended],
-        held: object,
-    ) -> Ended | None:
-        """Run in this memory, replayed in one launch; None: it was not recorded."""
-        ways, walk, b = self.training.ways, self.batches.walk, self._sizes[0]
-        if ways.way or x.device.type not in graphs.RECORDS:
-            return None
-        try:
-            key = graphs.run_key((solver, tuple(tau), b, *walk.leaves, x.dtype))
-        except UnknownPartError:
+    def _job(self, solver: InPlace, x: Stack) -> Job:
+        ways, who = self.training.ways, self.batches.clients
+        naming = partial(naming_culprit, ways.network, who, x)
+        return Job(ways.network, solver, x, self.batches, ways.way, naming)
+
+    def _run(self, solver: InPlace, x: Stack) -> Run | None:
+        """All steps of a solver by the known way; None: it takes them one by one, by gradients."""
+        way = self._way(len(x))
+        run = way and way.run(self._job(solver, x))
+        if not way or not run or isinstance(run, str):
             return None
 
-        def body(x: Stack, which: Tensor) -> Ended:
-            def batch(k: int, n: int) -> Minibatch:
-                at = which[k, :n].flatten()
-                return Minibatch(tuple(part.index_select(0, at).view(n, b, *part.shape[1:]) for part in walk.leaves))
+        def told(tau: Sequence[int]) -> Ended:
+            self.training.taken.add(way.name)
+            with self._naming_class(0, tau):
+                models, losses = run(tau)
+            self.tell(self.batches.clients, losses)
+            return models, losses
 
-            return run(x, batch)
+        return told
 
-        return ways.network.recordings(x).run(key, x, partial(walk.rows, tau[0]), body, held)
+    def _step(
+        self, k: int, x: Stack, to: Stack | None = None, scale: float = 1, *, first: Way | None = None
+    ) -> Stack | None:
+        """Write a multiple of the gradients at step k to a stack, or add it to the models; None if the way can't.
 
-    def compiled(
-        self,
-        x: Stack,
-        first: int,
-        tau: Sequence[int],
-        to: Stack,
-        scales: Sequence[float],
-        *,
-        told: bool = True,
-        begun: Stack | None = None,
-    ) -> Weights:
-        """Write multiples of gradients to ``to`` in compiled loops, or add them to the models; return the losses.
-
-        If the caller doesn't ask for losses, the result is empty.
+        A way that is tried before it is known is given as ``first``; nobody asks for losses then.
         """
-        walk, who, network = self.batches.walk, self.batches.clients, self.training.ways.network
-        self.training.taken.add("compiled")
+        way, network = first or self._way(len(x)), self.training.ways.network
+        if not way or not way.steps:
+            return None
+        who, ones, to = self.batches.clients[: len(x)], [1] * len(x), network.buffer(x) if to is None else to
+        told = not first and self._untold(who)
+        self.training.taken.add(way.name)
+        with self._naming_class(k, ones):
+            losses = way.steps(network, x, self.batches.walk, k, ones, to, [scale], told=told)
+        self.tell(who, losses)
+        return to
+
+    @contextmanager
+    def _naming_class(self, first: int, tau: Sequence[int]) -> Iterator[None]:
+        """Name the client, and the minibatch, of a target that is no class."""
         try:
-            loops = network.loops(x, walk)
-            losses = loops.steps(x, walk, first, tau, to, scales, adds=to is x, told=told, begun=begun)
+            yield
         except NoClassError as error:
-            seen = (walk.at(error.row, first + k) for k in range(tau[error.row]))
+            seen = (self.batches.walk.at(error.row, first + k) for k in range(tau[error.row]))
             wrong = next(pair for pair in seen if not 0 <= pair[1].min() <= pair[1].max() < error.classes)
-            with naming_clients(network, [who[error.row]], [Minibatch(tuple(part[None] for part in wrong))]):
+            who, batch = [self.batches.clients[error.row]], Minibatch(tuple(part[None] for part in wrong))
+            with naming_clients(self.training.ways.network, who, [batch]):
                 raise
-        self.tell(who[: len(x)], losses)
-        return losses
 
     @cached_property
     def _sizes(self) -> list[int]:
@@ -316,12 +273,12 @@ class Trained:
             if self._aside(way):
                 way = "looped"
             self.training.taken.add(way)
-            if way == "layered":
-                g, losses = layered(network, x, batch, told=self._untold(who))
+            if way in WAYS:
+                g, losses = methods()[way](network, x, batch, told=self._untold(who))
             elif way in ALONE and network.is_large:
                 g, losses = looped(network, x, batch, form_of(way), network.buffer(x))
             else:
-                g, losses = WAYS[way](network, x, batch)
+                g, losses = METHODS[way](network, x, batch)
         if self.training.moving and batch.statistics is not None:
             self.training.moving.moved(who, k, batch.statistics)
         self.tell(who, losses)
@@ -337,15 +294,15 @@ class Trained:
     def _look_first(self, x: Stack) -> None:
         ways = self.training.ways
         check_same_parameters(ways.network)
-        self._aside({"fused": "layered"}.get(ways.way or "", ways.way))
-        try:
-            if ways.way == "compiled":
+        self._aside(ways.named)
+        if way := WAYS.get(ways.named or ""):
+            try:
+                if refused := way.refusal(ways.network, None):
+                    raise LayersError(refused)
                 # What it does not take of the examples it says itself.
-                self.compiled(x, 0, [1] * len(x), ways.network.buffer(x), [1], told=False)
-            elif ways.way in ("layered", "fused"):
-                _ = ways.network.written_out
-        except LayersError as error:
-            raise LayersError(f"{ways.way}: {error}; {OTHERWISE}") from error
+                self._step(0, x, first=way)
+            except LayersError as error:
+                raise LayersError(f"{ways.way}: {error}; {OTHERWISE}") from error
         rows = np.flatnonzero(self.batches.sizes[: len(x)] == self.batches.sizes[0])
         who = [self.batches.clients[r] for r in rows]
         batch = self.training.dressed(Minibatch(self.batches.at(0, rows, int(self.batches.sizes[0]))), 0, who)
@@ -355,27 +312,26 @@ class Trained:
 
     @cached_property
     def ignored(self) -> str:
-        """Reason why ``compiled`` and ``layered`` can't use these examples (cross-entropy ignores some); "" if none."""
-        network = self.training.ways.network
-        if not (network.is_written_out and network.written_out[1] is cross_entropy and self.batches.ignores):
-            return ""
-        return f"targets of {IGNORED}, which cross-entropy leaves out, are {Reason.NOT_WRITTEN_OUT}"
+        """Reason why the optional ways that take the module don't take these examples; "" if they do."""
+        ways = self.training.ways
+        return next((way.refusal(ways.network, self.batches) for way in ways.optional), "")
 
     def _aside(self, way: str | None) -> bool:
-        """True if these clients need plain autograd one by one, while an explicit method trains other clients.
+        """True if these clients need plain autograd one by one, while an optional way trains other clients.
 
         Raises:
-            LayersError: the user chose an explicit method by name.
+            LayersError: the user chose an optional way by name.
         """
-        if way not in WRITTEN_OUT or not self.ignored:
+        if way not in WAYS or not self.ignored:
             return False
         if self.training.ways.way:
             raise LayersError(f"{way}: {self.ignored}; leave way out, or name another")
         return True
 
-    def _way(self, n: int) -> str | None:
+    def _way(self, n: int) -> Way | None:
+        """Optional way of n clients, if that is theirs."""
         known = self.training.ways.known(n)
-        return None if self._aside(known) else known
+        return None if self._aside(known) else WAYS.get(known or "")
 
     def _untold(self, who: Sequence[int]) -> bool:
         return any(i not in self.training.losses for i in who)

@@ -17,9 +17,9 @@ from torch import Tensor, nn
 
 from fedspec_torch.arith import Stack, Weights
 from fedspec_torch.data.examples import Minibatch
-from fedspec_torch.gradients.methods import ALONE, CHANNELS_LAST, WAYS, WRITTEN_OUT, Network, looped, unwritten
+from fedspec_torch.gradients.methods import ALONE, CHANNELS_LAST, METHODS, Method, Network, looped, unwritten
+from fedspec_torch.gradients.module_state import hooked
 from fedspec_torch.gradients.vmap_guard import asks
-from fedspec_torch.layers.chains import cross_entropy, hooked
 from fedspec_torch.refusals import LayersError, ModuleError, Reason
 
 BESIDE = 1e-2
@@ -73,7 +73,7 @@ class Look:
 
     def _model(self, tried: int = 0) -> Stack:
         # Clients who have taken their steps have left memory for a large model.
-        out = self.network.vector_of(self.about, "y") if self.network.is_large else None
+        out = self.network.buffer(self.about, "y") if self.network.is_large else None
         return nearby_models(self.about, self.seed + tried, BESIDE ** (1 + tried), out)
 
     def seen(self, plain: tuple[Stack, Stack, Weights] | None = None) -> tuple[Stack, Weights]:
@@ -93,7 +93,7 @@ class Look:
             loss = self.network.value_of(self.network.module, tuple(part[0] for part in self.batch.leaves))
         return x.new_empty(1, 0), loss.detach()[None]
 
-    def differs(self, name: str, plain: tuple[Stack, Stack, Weights] | None = None) -> str:
+    def differs(self, name: str, method: Method, plain: tuple[Stack, Stack, Weights] | None = None) -> str:
         """Describe how a method's gradients differ from plain autograd's; "" if they agree up to rounding.
 
         Raises:
@@ -105,7 +105,7 @@ class Look:
             if not bool(want[1].isfinite().all()):
                 continue
             batch = self._copied(x)
-            gap = largest_error(found := WAYS[name](self.network, x, batch), want)
+            gap = largest_error(found := method(self.network, x, batch), want)
             # Only what is not equal asks how exact plain autograd is.
             if gap <= self.rounding or gap <= self._inexact(x, want) or self._saturated(name, x, found, want):
                 return "" if name in ALONE else self._other_statistics(x, batch)
@@ -148,7 +148,8 @@ class Look:
         Where a class is all but certain, p - 1 is the difference of two numbers near 1, and rounded as these are. So
         gradients are apart by roundings of those that outputs would have which are sent back whole.
         """
-        if name not in WRITTEN_OUT or self.network.written_out[1] is not cross_entropy:
+        loss = self.network.loss
+        if name in METHODS or not (loss is nn.functional.cross_entropy or isinstance(loss, nn.CrossEntropyLoss)):
             return False
 
         def whole(output: Tensor, targets: Tensor) -> Tensor:
@@ -214,7 +215,7 @@ def refusal(network: Network, name: str) -> str:
         return network.by_itself or f"it {Reason.NO_IMAGES}, as convolutions of images have"
     if name not in (*ALONE, "stacked") and network.by_itself:
         return network.by_itself
-    if name in WRITTEN_OUT or name in ALONE:
+    if name not in ("stacked", "vmapped"):
         return ""
     parts = dict(network.module.named_modules())
     if isinstance(network.loss, nn.Module):
@@ -228,7 +229,9 @@ def refusal(network: Network, name: str) -> str:
     return asks(network.module, network.loss, network.asked, name)
 
 
-def look(network: Network, name: str, look: Look, plain: tuple[Stack, Stack, Weights] | None = None) -> None:
+def look(
+    network: Network, name: str, method: Method, look: Look, plain: tuple[Stack, Stack, Weights] | None = None
+) -> None:
     """Raise an error if a method's gradients differ from plain autograd's.
 
     Raises:
@@ -238,7 +241,7 @@ def look(network: Network, name: str, look: Look, plain: tuple[Stack, Stack, Wei
     refused = refusal(network, name)
     if refused:
         raise LayersError(refused)
-    differs = look.differs(name, plain)
+    differs = look.differs(name, method, plain)
     if differs:
         raise ModuleError(
             f"{name}: it {Reason.DIFFERS} than plain autograd on the module with its parameters set ({differs}): "

@@ -1,9 +1,7 @@
 """Gradients of a module for a stack of clients, each at its own parameters and on its own minibatch.
 
-Six ways to the same numbers, up to the order of sums:
+Four ways to the same numbers, up to the order of sums, for what module there may be:
 
-* ``compiled``: chains of linear layers and activations on a CPU, in loops that numba compiles;
-* ``layered``: such chains anywhere, forward and backward written out in operators of torch;
 * ``stacked``: the forward pass of all clients under ``vmap``, then one plain backward pass of the summed losses;
 * ``vmapped``: forward and backward pass of one client under ``vmap``;
 * ``looped``: one client after another, plain autograd on the module itself with its parameters set: it takes any
@@ -18,12 +16,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import accumulate
 from math import prod
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad_and_value, vmap
@@ -31,23 +27,17 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from fedspec.errors import ShapeError
 from fedspec_torch.arith import Stack, Vector, Weights, fills_device
-from fedspec_torch.data.batches import Walk
 from fedspec_torch.data.examples import Examples, Minibatch
 from fedspec_torch.data.structures import PAIR, Structure
 from fedspec_torch.gradients import heap, module_state
 from fedspec_torch.gradients.calls import Call, Loss, call_of
 from fedspec_torch.gradients.dropout import masking
-from fedspec_torch.gradients.graphs import Recordings
 from fedspec_torch.gradients.recurrent import stepping_of
 from fedspec_torch.gradients.vmap_guard import guard
-from fedspec_torch.layers import chains as layers
-from fedspec_torch.layers.descent import gradients
-from fedspec_torch.layers.loops import Loops, refusal
-from fedspec_torch.layers.workspace import Workspace
-from fedspec_torch.refusals import LayersError, ModuleError, Reason
+from fedspec_torch.refusals import ModuleError, Reason
 
-Way: TypeAlias = Callable[["Network", Stack, Minibatch], tuple[Stack, Weights]]
-"""Gradient method: from models [n, d] and minibatches [n, b, ...] to gradients [n, d] and losses [n]."""
+Method: TypeAlias = Callable[..., tuple[Stack, Weights]]
+"""Gradient method of a network: from models [n, d] and minibatches [n, b, ...] to gradients [n, d] and losses [n]."""
 
 IMAGES = 4
 """Number of axes of a minibatch of images, and of a 2-D convolution's weights."""
@@ -124,7 +114,7 @@ class Network:
 
     @property
     def ways(self) -> list[str]:
-        """Gradient methods that are worth trying.
+        """Gradient methods for any module that are worth trying.
 
         Masks are drawn in the order of memory, so that what draws would draw others in another format.
         """
@@ -132,7 +122,7 @@ class Network:
         alone = [name for name in ALONE if images or name != CHANNELS_LAST]
         if self.is_large:
             return alone
-        return [*(["stacked"] if self.draws else (name for name in WAYS if name not in ALONE)), *alone]
+        return [*(["stacked"] if self.draws else ["stacked", "vmapped"]), *alone]
 
     @cached_property
     def is_large(self) -> bool:
@@ -159,36 +149,22 @@ class Network:
                     found.setdefault(id(p), []).append(f"{prefix}.{name}".lstrip("."))
         return {name: tuple(found[id(p)]) for name, p in self.parameters.items()}
 
-    @cached_property
-    def written_out(self) -> tuple[Any, Any]:
-        """Layers and loss for the gradient methods ``layered`` and ``compiled``.
+    def buffer(self, x: Stack, name: str = "") -> Stack:
+        """Return this thread's buffer for the gradients of such a block, or for a solver's vectors of that name."""
+        return self.kept(f"vector {name}", lambda: x.new_empty(x.shape), x)[: len(x)]
 
-        Raises:
-            LayersError: there is no explicit derivative of the module or the loss, or not in this precision.
+    def kept(self, name: str, make: Callable[[], Any], x: Stack | None = None, more: object = None) -> Any:
+        """Return this thread's value of that name, which is made at the first call.
+
+        If x is given, it is made anew for a block of another type, for one that is larger, or if ``more`` is another.
         """
-        if self.precision:
-            raise LayersError(f"{self.precision} is {Reason.NOT_WRITTEN_OUT}")
-        ends = list(accumulate(self.sizes, initial=0))
-        places = {id(p): slice(*ends[j : j + 2]) for j, p in enumerate(self.parameters.values())}
-        return layers.layers_of(self.module, places), layers.written_out(self.loss)
-
-    @cached_property
-    def is_written_out(self) -> bool:
-        """True if the gradient method ``layered`` supports the module, the loss and the precision."""
-        try:
-            _ = self.written_out
-        except LayersError:
-            return False
-        return True
-
-    def buffer(self, x: Stack) -> Stack:
-        """Return this thread's buffer for the gradients of such a block, the same at every step."""
-        return self._kept("g", x, (), lambda: x.new_empty(x.shape))[: len(x)]
-
-    def workspace(self, x: Stack, b: int) -> Workspace:
-        """Return this thread's workspace for such a block with minibatches of b."""
-        found: Workspace = self._kept("work", x, b, lambda: Workspace.of(self.written_out[0], x, b))
-        return found.first(len(x))
+        held, n = vars(self._memory), 0 if x is None else len(x)
+        key = None if x is None else (x.dtype, x.device, more)
+        if name not in held or held[name][0] != key or held[name][1] < n:
+            # The old one leaves its memory.
+            held.pop(name, None)
+            held[name] = (key, n, make())
+        return held[name][2]
 
     @cached_property
     def turn(self) -> threading.RLock:
@@ -298,38 +274,6 @@ class Network:
             loss = self.value_of(self.module, leaves)
             loss.backward()  # type: ignore[no-untyped-call]
         return loss.detach()
-
-    def loops(self, x: Stack, walk: Walk) -> Loops:
-        """Return this thread's compiled loops for such models and minibatches.
-
-        Raises:
-            LayersError: the compiled loops don't support the module, the loss, the precision, the models or the
-                minibatches.
-        """
-        chain, loss = self.written_out
-        refused = refusal(chain, loss, x, walk)
-        if refused:
-            raise LayersError(f"{refused}; {Reason.NOT_WRITTEN_OUT} there")
-        b = int(walk.sizes.max())
-        found: Loops = self._kept("loops", x[:1], b, lambda: Loops.of(chain, loss, x, b))
-        return found
-
-    def vector_of(self, x: Stack, name: str) -> Stack:
-        """Return this thread's buffer of that name for a solver's vectors, the same at every run."""
-        return self._kept(f"vector {name}", x, (), lambda: x.new_empty(x.shape))[: len(x)]
-
-    def recordings(self, x: Stack) -> Recordings:
-        """Return this thread's recorded runs of such models."""
-        found: Recordings = self._kept("recordings", x[:1], (), Recordings)
-        return found
-
-    def _kept(self, name: str, x: Stack, more: Any, make: Callable[[], Any]) -> Any:
-        """Cached value for blocks of that type that were no smaller; else a new one, kept in its place."""
-        held, key = vars(self._memory), (x.dtype, x.device, more)
-        if name not in held or held[name][0] != key or held[name][1] < len(x):
-            held[name] = None
-            held[name] = (key, len(x), make())
-        return held[name][2]
 
     def rounding(self, device: torch.device) -> AbstractContextManager[Any]:
         """Return the autocast context of the precision; a null context without one."""
@@ -518,46 +462,16 @@ def was_written(p: Tensor) -> ModuleError:
     )
 
 
-def layered(network: Network, x: Stack, batch: Minibatch, *, told: bool = True) -> tuple[Stack, Weights]:
-    """Gradients of chains of linear layers and activations, by explicit forward and backward passes in torch.
-
-    If the caller doesn't ask for losses, they are empty.
-
-    Raises:
-        LayersError: there is no explicit derivative of the module or the loss.
-    """
-    chain, loss = network.written_out
-    g, work = network.buffer(x), network.workspace(x, batch.leaves[0].shape[1])
-    return g, gradients(chain, loss, x, batch, work, g, told=told)
-
-
-def compiled(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weights]:
-    """Gradients of chains of linear layers and activations, in loops that numba compiles.
-
-    Raises:
-        LayersError: the compiled loops don't support the module, the loss, the precision, the models or the minibatch.
-    """
-    (n, b), g = batch.leaves[-1].shape[:2], network.buffer(x)
-    each = np.full(n, b)
-    walk = Walk(each, tuple(part.flatten(0, 1) for part in batch.leaves), b * np.arange(n), each, None)
-    return g, network.loops(x, walk).steps(x, walk, 0, [1] * n, g, [1], adds=False)
-
-
-WAYS: dict[str, Way] = {
-    "compiled": compiled,
-    "layered": layered,
+METHODS: dict[str, Method] = {
     "stacked": stacked,
     "vmapped": vmapped,
     "looped": looped,
     "channels_last": channels_last,
 }
-"""Gradient methods by name."""
+"""Gradient methods for any module, by name."""
 
 CHANNELS_LAST = "channels_last"
 
 
 ALONE = {"looped": "alone", CHANNELS_LAST: CHANNELS_LAST}
 """Methods that train one client after another by plain autograd, and the name of their runs of SGD."""
-
-WRITTEN_OUT = ("compiled", "layered")
-"""Methods that compute the module's layers themselves, and don't call the module."""

@@ -14,6 +14,7 @@ from typing import TypeGuard
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules import module as modules
 from torch.nn.modules.batchnorm import _NormBase
 from torch.nn.utils.prune import BasePruningMethod
 from torch.nn.utils.spectral_norm import SpectralNorm
@@ -31,6 +32,18 @@ _drawing = threading.RLock()
 def tracks(part: nn.Module) -> TypeGuard[_NormBase]:
     """True if a submodule updates running statistics when it is called."""
     return isinstance(part, _NormBase) and part.track_running_stats and part.training
+
+
+def hooked(part: nn.Module) -> bool:
+    """True if a submodule, or one of its parameters, has a hook, or torch has a global module hook."""
+    kinds = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+    on_all = (vars(modules)[f"_global{kind}"] for kind in kinds)
+    on_parameters = (
+        getattr(p, kind, None)
+        for p in part.parameters(recurse=False)
+        for kind in ("_backward_hooks", "_post_accumulate_grad_hooks")
+    )
+    return any(getattr(part, kind) for kind in kinds) or any(on_all) or any(on_parameters)
 
 
 def running(module: nn.Module) -> dict[str, Tensor]:

@@ -40,6 +40,11 @@ class InPlace:
     kept: tuple[str, ...] = ()
     spare: str = "g"
 
+    @property
+    def is_plain(self) -> bool:
+        """True for SGD: a step is y - rate(k) g and nothing else."""
+        return self.rate is not None and self.begin is None and not (self.parts or self.kept)
+
 
 def along(rate: Rate) -> InPlace:
     """Return plain SGD with this rate: y - rate(k) g."""

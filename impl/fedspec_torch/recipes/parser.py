@@ -13,13 +13,13 @@ from typing import Any
 from fedspec.errors import FedspecError, none_called
 from fedspec.papers import PAPERS
 from fedspec.parsing import parse_toml
-from fedspec_torch.gradients.methods import WAYS
 from fedspec_torch.recipes.checks import RELATIONS
 from fedspec_torch.recipes.measures import MEASURES
 from fedspec_torch.recipes.presets import preset, with_preset
 from fedspec_torch.recipes.recipe import Check, Fall, Normal, Recipe, Setting, Size, Trial
 from fedspec_torch.run.arguments import trainer
 from fedspec_torch.tasks import model_of
+from fedspec_torch.ways.table import WAYS, methods
 
 SIZES = ("small", "large")
 
@@ -195,8 +195,8 @@ def _setting(where: str, usual: Setting, given: Any, needed: tuple[str, ...] = (
     if "steps" in read and "epochs" in read:
         raise RecipeError(f"{where}: steps and epochs both set the local work; leave one out")
     found = replace(usual, **{**beside, **read})
-    if found.way not in (*WAYS, "fused"):
-        raise RecipeError(f"{where}: way: got {found.way!r}; known: {', '.join(WAYS)}")
+    if found.way not in (*methods(), *WAYS):
+        raise RecipeError(f"{where}: way: got {found.way!r}; known: {', '.join(methods())}")
     model_of(found.data, found.model)
     if not 0 <= found.absent < found.clients or not found.eager > 0:
         raise RecipeError(

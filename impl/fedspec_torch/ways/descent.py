@@ -24,11 +24,11 @@ from torch import Tensor
 
 from fedspec_torch.arith import Stack, Weights
 from fedspec_torch.data.examples import Minibatch
-from fedspec_torch.layers.chains import Chain, Linear, Loss
-from fedspec_torch.layers.workspace import Workspace
 from fedspec_torch.local.blocks import Block
 from fedspec_torch.local.runs import taken
 from fedspec_torch.local.solvers import InPlace
+from fedspec_torch.ways.chains import Chain, Linear, Loss
+from fedspec_torch.ways.workspace import Workspace
 
 Biases: TypeAlias = Sequence[Tensor | None]
 

@@ -8,8 +8,8 @@ from typing import Any
 from torch import Tensor
 
 from fedspec_torch.arith import Stack
-from fedspec_torch.layers.chains import Chain
 from fedspec_torch.local.blocks import Block
+from fedspec_torch.ways.chains import Chain
 
 
 @dataclass(frozen=True, eq=False)

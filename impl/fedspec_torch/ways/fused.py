@@ -5,7 +5,7 @@
 For a linear layer, or two with a ReLU between them, under cross-entropy, in float32. Step by step the models are read
 and written tau_i times and every operation is launched by itself; here a model is read once and written once, a program
 reads its minibatches where they lie, and unequal tau_i are loops of unequal length. Anything else is refused with its
-reason, and taken in place (:mod:`fedspec_torch.layers.descent`) or by gradients as before.
+reason, and taken in place (:mod:`fedspec_torch.ways.descent`) or by gradients as before.
 
 Triton compiles the kernel for a GPU; with TRITON_INTERPRET=1 it runs it in NumPy, on tensors of a CPU, which is how
 tests hold its numbers to the specification's.
@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import nullcontext
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -25,10 +26,11 @@ from torch import Tensor
 
 from fedspec_torch.arith import Ended, Stack
 from fedspec_torch.data.batches import Walk
+from fedspec_torch.gradients.interface import Job, Run
 from fedspec_torch.gradients.methods import Network
-from fedspec_torch.layers.chains import Chain, cross_entropy
-from fedspec_torch.local.solvers import InPlace
 from fedspec_torch.refusals import Reason
+from fedspec_torch.ways.chains import Chain, cross_entropy, explicit
+from fedspec_torch.ways.chains import refusal as not_written
 
 WEIGHTS = 3 * 2**12
 """Largest number of padded weights of a program: 48 KiB in float32."""
@@ -49,9 +51,9 @@ def interpreted() -> bool:
 
 def refusal(network: Network, x: Stack, walk: Walk) -> str:
     """Return why the kernel can't run such a block; "" if it can."""
-    if not network.is_written_out:
+    if not_written(network):
         return "a module or loss that is not written out"
-    chain, loss = network.written_out
+    chain, loss = explicit(network)
     if not is_at_hand(x):
         return f"tensors on {x.device.type}, {Reason.NO_GPU}"
     if find_spec("triton") is None:
@@ -74,24 +76,23 @@ def refusal(network: Network, x: Stack, walk: Walk) -> str:
     return ""
 
 
-def run(chain: Chain, solver: InPlace, x: Stack, walk: Walk, tau: Sequence[int], out: Stack) -> Ended:
-    """Write the models after tau_i steps from x to ``out`` [n, d], and return them with the losses [n] at x.
+def run(job: Job) -> Run | str | None:
+    """Return the run of plain SGD, or why the kernel can't take it; None without a GPU, or for another solver."""
+    if not job.solver.is_plain or (job.way != "fused" and not is_at_hand(job.x)):
+        return None
+    return refusal(job.network, job.x, job.batches.walk) or partial(launched, job)
 
-    Args:
-        chain: the layers, already checked for support.
-        solver: plain SGD; the kernel reads its learning rates.
-        x: the models from which the clients begin; they aren't overwritten.
-        walk: the clients' minibatches.
-        tau: each client's number of local steps, in descending order.
-        out: [n, d] the tensor to which the new models are written.
-    """
-    from fedspec_torch.gradients.fused_kernel import kernel
 
-    assert solver.rate
-    n, d = x.shape
+def launched(job: Job, tau: Sequence[int]) -> Ended:
+    """Return the models after tau_i steps of a job that the kernel takes, with the losses [n] at the first models."""
+    from fedspec_torch.ways.fused_kernel import kernel
+
+    (chain, _), x, walk, rate = explicit(job.network), job.x, job.batches.walk, job.solver.rate
+    assert rate
+    (n, d), out = x.shape, job.network.buffer(x)
     x = x if x.stride(1) == 1 else x.contiguous()
     table = np.stack([np.asarray(tau), walk.starts[:n], walk.counts[:n]], 1).astype(np.int64)
-    rates = np.array([solver.rate(k) for k in range(tau[0])], np.float32)
+    rates = np.array([rate(k) for k in range(tau[0])], np.float32)
     where, losses = x.device, x.new_empty(n)
     order = walk.leaves[-1] if walk.order is None else walk.order
     real, names = sizes(chain, walk), ("B", "F", "H", "C")

@@ -12,8 +12,9 @@ taken, cannot be recorded: the second one shows it, and all others go on step by
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias
 
 import torch
@@ -22,7 +23,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from fedspec_torch.arith import Ended, Stack
-from fedspec_torch.tracing.closures import key_of
+from fedspec_torch.data.examples import Minibatch
+from fedspec_torch.gradients.interface import Job
+from fedspec_torch.gradients.methods import Network
+from fedspec_torch.tracing.closures import UnknownPartError, key_of
 
 Body: TypeAlias = Callable[[Stack, Tensor], Ended]
 """Run of a block as a function of the initial models and the rows of its minibatches, and of nothing else."""
@@ -134,6 +138,38 @@ def recording(x: Stack, which: Tensor, body: Body, held: object) -> Recording | 
     except RuntimeError as error:
         return str(error)
     return Recording(x, which, ended, again, held)
+
+
+def recordings(network: Network, x: Stack) -> Recordings:
+    """Return this thread's recorded runs of such models."""
+    found: Recordings = network.kept("recordings", Recordings, x[:1])
+    return found
+
+
+def replayed(
+    job: Job,
+    tau: Sequence[int],
+    b: int,
+    steps: Callable[[Stack, Callable[[int, int], Minibatch]], Ended],
+    held: object,
+) -> Ended | None:
+    """Run a job with minibatches of b in this memory, replayed in one launch; None: it was not recorded."""
+    walk = job.batches.walk
+    if job.way or job.x.device.type not in RECORDS:
+        return None
+    try:
+        key = run_key((job.solver, tuple(tau), b, *walk.leaves, job.x.dtype))
+    except UnknownPartError:
+        return None
+
+    def body(x: Stack, which: Tensor) -> Ended:
+        def batch(k: int, n: int) -> Minibatch:
+            at = which[k, :n].flatten()
+            return Minibatch(tuple(part.index_select(0, at).view(n, b, *part.shape[1:]) for part in walk.leaves))
+
+        return steps(x, batch)
+
+    return recordings(job.network, job.x).run(key, job.x, partial(walk.rows, tau[0]), body, held)
 
 
 def run_key(part: Any) -> Hashable:

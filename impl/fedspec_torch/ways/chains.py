@@ -1,4 +1,4 @@
-"""Chains of linear layers and activations, for the explicit passes of :mod:`fedspec_torch.layers.descent`.
+"""Chains of linear layers and activations, for the explicit passes of :mod:`fedspec_torch.ways.descent`.
 
 ``Linear``, ``ReLU``, ``Tanh`` and ``Flatten`` one after another under cross-entropy or a mean square: what most
 examples train. Outputs are [n, features, b], examples last: products with a last axis of b = 32 run several times as
@@ -10,14 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules import module as modules
 
 from fedspec_torch.arith import Weights
+from fedspec_torch.data.batches import Batches
 from fedspec_torch.data.examples import IGNORED
+from fedspec_torch.gradients.methods import Network
+from fedspec_torch.gradients.module_state import hooked
 from fedspec_torch.local.blocks import Part
 from fedspec_torch.refusals import LayersError, Reason
 
@@ -122,18 +125,6 @@ def _chain(part: nn.Module) -> Iterator[nn.Module]:
         raise LayersError(f"{type(part).__name__} is {Reason.NOT_WRITTEN_OUT}")
 
 
-def hooked(part: nn.Module) -> bool:
-    """True if a submodule, or one of its parameters, has a hook, or torch has a global module hook."""
-    kinds = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-    on_all = (vars(modules)[f"_global{kind}"] for kind in kinds)
-    on_parameters = (
-        getattr(p, kind, None)
-        for p in part.parameters(recurse=False)
-        for kind in ("_backward_hooks", "_post_accumulate_grad_hooks")
-    )
-    return any(getattr(part, kind) for kind in kinds) or any(on_all) or any(on_parameters)
-
-
 def is_torchs_own(part: nn.Module) -> bool:
     """True if a submodule behaves as its type defines: no hook, no replaced method, plain parameters."""
     plain = all(type(p) is nn.Parameter for p in part.parameters(recurse=False))
@@ -204,3 +195,32 @@ def written_out(loss: Any) -> Loss:
 def _is_other(got: Any, want: Any) -> bool:
     """True if an option differs from its default; a tensor always does."""
     return isinstance(got, Tensor) or got != want
+
+
+def explicit(network: Network) -> tuple[Chain, Loss]:
+    """Return the layers and the loss of a module that is written out.
+
+    Raises:
+        LayersError: there is no explicit derivative of the module or the loss, or not in this precision.
+    """
+    if network.precision:
+        raise LayersError(f"{network.precision} is {Reason.NOT_WRITTEN_OUT}")
+
+    def found() -> tuple[Chain, Loss]:
+        ends = list(accumulate(network.sizes, initial=0))
+        places = {id(p): slice(*ends[j : j + 2]) for j, p in enumerate(network.parameters.values())}
+        return layers_of(network.module, places), written_out(network.loss)
+
+    made: tuple[Chain, Loss] = network.kept("layers", found)
+    return made
+
+
+def refusal(network: Network, batches: Batches | None = None) -> str:
+    """Return why a module, a loss or clients' examples aren't written out; "" if they are."""
+    try:
+        _, loss = explicit(network)
+    except LayersError as error:
+        return str(error)
+    if batches is None or loss is not cross_entropy or not batches.ignores:
+        return ""
+    return f"targets of {IGNORED}, which cross-entropy leaves out, are {Reason.NOT_WRITTEN_OUT}"

@@ -1,4 +1,4 @@
-"""Triton kernel of :mod:`fedspec_torch.gradients.fused`: one program runs one client's local steps.
+"""Triton kernel of :mod:`fedspec_torch.ways.fused`: one program runs one client's local steps.
 
 The module is imported if Triton is available, and compiled once for each shape of model and minibatch. Every axis is
 padded to a power of two, at least 16, as Triton's products require; padded entries are masked and stay zero.
