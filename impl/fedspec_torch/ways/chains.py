@@ -1,4 +1,4 @@
-"""Chains of linear layers and activations, for the explicit passes of :mod:`fedspec_torch.ways.descent`.
+"""Chains of linear layers and activations, for the explicit passes of :mod:`fedspec_torch.ways.layered`.
 
 ``Linear``, ``ReLU``, ``Tanh`` and ``Flatten`` one after another under cross-entropy or a mean square: what most
 examples train. Outputs are [n, features, b], examples last: products with a last axis of b = 32 run several times as

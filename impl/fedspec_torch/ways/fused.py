@@ -5,7 +5,7 @@
 For a linear layer, or two with a ReLU between them, under cross-entropy, in float32. Step by step the models are read
 and written tau_i times and every operation is launched by itself; here a model is read once and written once, a program
 reads its minibatches where they lie, and unequal tau_i are loops of unequal length. Anything else is refused with its
-reason, and taken in place (:mod:`fedspec_torch.ways.descent`) or by gradients as before.
+reason, and taken in place (:mod:`fedspec_torch.ways.layered`) or by gradients as before.
 
 Triton compiles the kernel for a GPU; with TRITON_INTERPRET=1 it runs it in NumPy, on tensors of a CPU, which is how
 tests hold its numbers to the specification's.
