@@ -114,7 +114,7 @@ def test_recorded_runs_are_those_step_by_step(algorithm: str) -> None:
             fed.choices.update({size: Choice("layered", "told", "in place") for size in range(1, 5)})
         *_, run = (ended(row.id, fed, plan=cohorts(4, steps=3), rounds=5, **hyper(row)) for _ in range(2))
         ends.append(([r.loss for r in run.history], run.x))
-        known = recordings(fed.network, fed.x0[None]).known.values()
+        known = recordings(fed.network, fed.x0[None]).values()
         assert any(isinstance(found, Recording) for found in known) == (way is None and DEVICE != "cpu"), known
     np.testing.assert_allclose(ends[0][0], ends[1][0], rtol=1e-12)
     assert_near(ends[0][1], ends[1][1], 1e-12)

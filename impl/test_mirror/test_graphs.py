@@ -152,7 +152,7 @@ def test_a_run_that_looks_at_its_numbers_goes_on_step_by_step(counted: Counter[s
         "fedadaadam", fed, plan=cohorts(None, steps=2), rounds=5, **hyper(ROWS["fedadaadam"]) | {"eps_s": 1e-3}
     )
     assert len(list(run)) == 5 and not counted
-    known = graphs.recordings(fed.network, fed.x0[None]).known
+    known = graphs.recordings(fed.network, fed.x0[None])
     assert {*known.values()} == {"aten._local_scalar_dense.default: what it gives must be known before the run goes on"}
 
 
@@ -160,7 +160,7 @@ def test_no_more_recordings_are_kept_than_said(counted: Counter[str]) -> None:
     fed = federation(None)
     for tau in [*range(1, graphs.KEPT + 3)] * 3:
         run_in_place(along(lambda k: 0.5), fed.x0.expand(2, -1), fed.in_round(0).oracle([0, 1]), tau)
-    assert not counted and len(graphs.recordings(fed.network, fed.x0[None]).known) == graphs.KEPT
+    assert not counted and len(graphs.recordings(fed.network, fed.x0[None])) == graphs.KEPT
 
 
 def test_examples_elsewhere_are_another_run(counted: Counter[str]) -> None:

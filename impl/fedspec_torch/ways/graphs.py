@@ -13,8 +13,7 @@ taken, cannot be recorded: the second one shows it, and all others go on step by
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import torch
@@ -92,41 +91,6 @@ class Recording:
     held: object
 
 
-@dataclass(frozen=True, eq=False)
-class Recordings:
-    """Recordings by key, the latest last; None for a run seen once, a text for one that can't be recorded."""
-
-    known: dict[Hashable, Recording | str | None] = field(default_factory=dict)
-
-    def run(self, key: Hashable, x: Stack, rows: Callable[[], Tensor], body: Body, held: object) -> Ended | None:
-        """Replay a run, and return its results (valid until the next replay); None: run it step by step.
-
-        Args:
-            key: the key of everything that the run is made of.
-            x: [n, d] the models from which the clients begin; the rows may all be views of the same vector.
-            rows: function that returns the indices [K, n, b] of the minibatches' examples.
-            body: function that does the run, which is recorded.
-            held: the tensors in which the run computes.
-        """
-        common = x.stride(0) == 0
-        key = (key, common)
-        seen = key in self.known
-        found = self.known.pop(key, None)
-        if seen and found is None:
-            found = recording(x[:1].clone().expand(x.shape) if common else x.clone(), rows(), body, held)
-        self.known[key] = found
-        while len(self.known) > KEPT:
-            del self.known[next(iter(self.known))]
-        if not isinstance(found, Recording):
-            return None
-        found.x[: 1 if common else len(x)].copy_(x[:1] if common else x)
-        found.which.copy_(rows())
-        found.again()
-        models, losses = found.ended
-        # The clients' losses are kept longer than their models.
-        return models, losses.clone()
-
-
 def recording(x: Stack, which: Tensor, body: Body, held: object) -> Recording | str:
     """Record a run that reads its initial models from x and its minibatches' rows from which, or return why not."""
     with Watched() as watched:  # type: ignore[no-untyped-call]
@@ -140,9 +104,12 @@ def recording(x: Stack, which: Tensor, body: Body, held: object) -> Recording | 
     return Recording(x, which, ended, again, held)
 
 
-def recordings(network: Network, x: Stack) -> Recordings:
-    """Return this thread's recorded runs of such models."""
-    found: Recordings = network.kept("recordings", Recordings, x[:1])
+def recordings(network: Network, x: Stack) -> dict[Hashable, Recording | str | None]:
+    """Return this thread's recorded runs of such models, the latest last.
+
+    None is a run that was seen once, a text one that can't be recorded.
+    """
+    found: dict[Hashable, Recording | str | None] = network.kept("recordings", dict, x[:1])
     return found
 
 
@@ -153,12 +120,20 @@ def replayed(
     steps: Callable[[Stack, Callable[[int, int], Minibatch]], Ended],
     held: object,
 ) -> Ended | None:
-    """Run a job with minibatches of b in this memory, replayed in one launch; None: it was not recorded."""
-    walk = job.batches.walk
-    if job.way or job.x.device.type not in RECORDS:
+    """Replay a job in one launch, and return its results (valid until the next replay); None: take it step by step.
+
+    Args:
+        job: the job; if a way is named, nothing is recorded.
+        tau: each client's number of local steps, in descending order.
+        b: the size of all minibatches.
+        steps: function of the initial models and the minibatches that does the job, which is recorded.
+        held: the tensors in which it computes.
+    """
+    x, walk, common = job.x, job.batches.walk, job.x.stride(0) == 0
+    if job.way or x.device.type not in RECORDS:
         return None
     try:
-        key = run_key((job.solver, tuple(tau), b, *walk.leaves, job.x.dtype))
+        key = (run_key((job.solver, tuple(tau), b, *walk.leaves, x.dtype)), common)
     except UnknownPartError:
         return None
 
@@ -169,7 +144,22 @@ def replayed(
 
         return steps(x, batch)
 
-    return recordings(job.network, job.x).run(key, job.x, partial(walk.rows, tau[0]), body, held)
+    known = recordings(job.network, x)
+    seen = key in known
+    found = known.pop(key, None)
+    if seen and found is None:
+        found = recording(x[:1].clone().expand(x.shape) if common else x.clone(), walk.rows(tau[0]), body, held)
+    known[key] = found
+    while len(known) > KEPT:
+        del known[next(iter(known))]
+    if not isinstance(found, Recording):
+        return None
+    found.x[: 1 if common else len(x)].copy_(x[:1] if common else x)
+    found.which.copy_(walk.rows(tau[0]))
+    found.again()
+    models, losses = found.ended
+    # The clients' losses are kept longer than their models.
+    return models, losses.clone()
 
 
 def run_key(part: Any) -> Hashable:
