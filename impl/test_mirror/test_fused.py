@@ -173,7 +173,7 @@ def taken(fused: Any, *, off: float = 0.0, slow: float = 0.0) -> Choice:
             torch.randn(10**6).sort()
         return (x + 1 + off,), torch.ones(2)
 
-    return choose_run(Choice("layered", "measured"), x, [7, 3], {"in place": in_place, "fused": fused or kernel})
+    return choose_run(Choice("layered", "measured"), x, [7, 3], in_place, {"fused": fused or kernel})
 
 
 def test_a_kernel_that_comes_to_other_models_is_not_taken() -> None:

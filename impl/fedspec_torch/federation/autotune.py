@@ -192,36 +192,36 @@ def run_of(choice: Choice) -> str:
     return choice.name if own else ALONE.get(choice.name, IN_PLACE)
 
 
-def choose_run(choice: Choice, x: Stack, tau: Sequence[int], runs: Mapping[str, Run | str], repeat: int = 3) -> Choice:
+def choose_run(
+    choice: Choice, x: Stack, tau: Sequence[int], in_place: Run, others: Mapping[str, Run | str], repeat: int = 3
+) -> Choice:
     """Choose the method for whole runs of plain SGD: if another one agrees with the steps in place, time both.
 
     Args:
         choice: the chosen gradient method.
         x: the models from which the clients begin.
         tau: each client's number of local steps; only the first few steps are timed.
-        runs: the methods for whole runs by name, or the reason why there is none.
+        in_place: the run by the gradient method.
+        others: the other run by its name, or the reason why there is none; empty if nothing is to be timed.
         repeat: number of times that each of the two methods is timed.
     """
-    in_place = runs[IN_PLACE]
-    other = next((name for name in runs if name not in (IN_PLACE, *ALONE.values())), "")
-    if not other or isinstance(in_place, str) or run_of(choice) != IN_PLACE:
-        return replace(choice, run=run_of(choice))
-    run = runs[other]
-    refused = run if isinstance(run, str) else ""
-    few, measured, name = [min(t, FEW) for t in tau], "", IN_PLACE
-    if not isinstance(run, str):
-        try:
-            refused = differs(x, tau, run, in_place)
-            if not refused:
-                works = {IN_PLACE: partial(in_place, few), other: partial(run, few)}
-                seconds = {way: min(_seconds(work, x) for _ in range(repeat)) for way, work in works.items()}
-                name = min(seconds, key=seconds.__getitem__)
-                told = ", ".join(f"{way} {1e3 * s:.3g} ms" for way, s in seconds.items())
-                measured = f"a run of {few[0]} steps: {told}"
-        except Exception as error:
-            refused = f"{type(error).__name__}: {first_line(error)}"
-    words = [choice.why, measured, f"{other} refused ({refused})" if refused else ""]
-    return replace(choice, run=name, why="; ".join(filter(None, words)))
+    found = replace(choice, run=run_of(choice))
+    if not others or found.run != IN_PLACE:
+        return found
+    (name, run), *_ = others.items()
+    refused, measured = run if isinstance(run, str) else "", ""
+    try:
+        if not isinstance(run, str) and not (refused := differs(x, tau, run, in_place)):
+            few = [min(t, FEW) for t in tau]
+            works = {IN_PLACE: partial(in_place, few), name: partial(run, few)}
+            seconds = {way: min(_seconds(work, x) for _ in range(repeat)) for way, work in works.items()}
+            found = replace(found, run=min(seconds, key=seconds.__getitem__))
+            told = ", ".join(f"{way} {1e3 * s:.3g} ms" for way, s in seconds.items())
+            measured = f"a run of {few[0]} steps: {told}"
+    except Exception as error:
+        refused = f"{type(error).__name__}: {first_line(error)}"
+    words = [choice.why, measured, f"{name} refused ({refused})" if refused else ""]
+    return replace(found, why="; ".join(filter(None, words)))
 
 
 def differs(x: Stack, tau: Sequence[int], run: Run, in_place: Run) -> str:

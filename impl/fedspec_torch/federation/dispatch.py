@@ -13,7 +13,7 @@ from torch import nn
 from fedspec.errors import FedspecError
 from fedspec_torch.arith import Stack, Vector, Weights
 from fedspec_torch.data.examples import Minibatch
-from fedspec_torch.federation.autotune import IN_PLACE, Choice, choose, choose_run, differs, first_line
+from fedspec_torch.federation.autotune import Choice, choose, choose_run, differs, first_line
 from fedspec_torch.federation.batch_checks import check_first, check_same_parameters
 from fedspec_torch.gradients.gradcheck import Look, largest_error, look, nearby_models
 from fedspec_torch.gradients.interface import Run, Way
@@ -190,36 +190,31 @@ class Ways:
         if like.bit_length() in self.choices:
             self.choices.setdefault(n.bit_length(), self.choices[like.bit_length()])
 
-    def run_for(self, x: Stack, tau: Sequence[int], runs: Mapping[str, Run | str]) -> tuple[str, Run]:
+    def run_for(self, x: Stack, tau: Sequence[int], in_place: Run, others: Mapping[str, Run | str]) -> Run:
         """Return the method for whole runs of plain SGD; the first block of about its size is timed.
 
         Args:
             x: the models from which the clients begin.
             tau: each client's number of local steps.
-            runs: the methods for whole runs by name, or the reason why there is none.
+            in_place: the run by the gradient method.
+            others: another run by its name, or the reason why there is none.
 
         Raises:
             LayersError: the user chose a method by name, and this method doesn't support the module, the loss or the
                 minibatch.
         """
         size = self._size(len(x))
-        if self.way:
-            name = ALONE.get(self.way, self.way if self.way in runs else IN_PLACE)
-        else:
-            if not self.choices[size].run:
-                with setting_up():
-                    self.choices[size] = choose_run(self.choices[size], x, tau, runs)
-            name = self.choices[size].run
-        # A saved run may go on where its way is not offered.
-        if name not in runs or (isinstance(runs[name], str) and not self.way):
-            name = IN_PLACE
-        run, in_place = runs[name], runs[IN_PLACE]
-        measured = name not in (IN_PLACE, *ALONE.values())
-        if isinstance(run, str):
-            raise LayersError(f"{name}: {run}; leave way out, or name another way")
-        if self.way and measured and name not in self._agreed and not isinstance(in_place, str):
-            refused = differs(x, tau, run, in_place)
+        if not self.way and not self.choices[size].run:
+            with setting_up():
+                self.choices[size] = choose_run(self.choices[size], x, tau, in_place, others)
+        name = self.way or self.choices[size].run
+        run = others.get(name, in_place)
+        refused = run if isinstance(run, str) else ""
+        if self.way and run is not in_place:
+            if not isinstance(run, str) and name not in self._agreed:
+                refused = differs(x, tau, run, in_place)
             if refused:
                 raise LayersError(f"{name}: {refused}; leave way out, or name another way")
             self._agreed.add(name)
-        return name, run
+        # A saved run may go on where its way is not offered.
+        return in_place if isinstance(run, str) else run

@@ -6,61 +6,20 @@ It is what the loop that a torch user writes first does. A client's model stays 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from fedspec_torch.arith import Ended, Stack, Vector
+from fedspec_torch.arith import Ended, Stack
 from fedspec_torch.data.batches import Batches
-from fedspec_torch.data.examples import Examples, Minibatch
+from fedspec_torch.data.examples import Minibatch
 from fedspec_torch.federation.batch_checks import naming_clients
 from fedspec_torch.federation.statistics import Moving
 from fedspec_torch.gradients import module_state
 from fedspec_torch.gradients.interface import Run
 from fedspec_torch.gradients.methods import Network
 from fedspec_torch.local.solvers import InPlace
-
-
-@dataclass(frozen=True)
-class ClientExtras:
-    """Clients' random seeds and running statistics.
-
-    Attributes:
-        seed: function that returns the seed of a client's draws at a local step; None: the module draws nothing.
-        moving: the clients' running statistics; None: the module has none.
-    """
-
-    seed: Callable[[int, int], int] | None = None
-    moving: Moving | None = None
-
-
-def descend_alone(
-    network: Network,
-    y: Vector,
-    batch: Callable[[int], Examples],
-    rates: Sequence[float],
-    client: int = 0,
-    own: ClientExtras | None = None,
-    form: torch.memory_format = torch.preserve_format,
-) -> Tensor:
-    """Take one client's steps y - rate(k) grad F(y; batch k) in place, and return the first minibatch's loss."""
-    first: Tensor = y.new_empty(())
-    own = own or ClientExtras()
-    with network.lying_in(y, form=form) as parameters:
-        if own.moving:
-            module_state.write_buffers(network.running, own.moving.of([client])[0])
-        for k, rate in enumerate(rates):
-            if own.seed:
-                module_state.sow(y.device, own.seed(client, k))
-            loss = network.backward(batch(k), form)
-            first = loss if k == 0 else first
-            # A parameter that the loss does not see has the gradient zero.
-            moved([p for p in parameters if p.grad is not None], rate)
-        if own.moving:
-            own.moving.moved([client], len(rates) - 1, module_state.read_buffers(network.running)[None])
-    return first
 
 
 def moved(parameters: Sequence[Tensor], rate: float) -> None:
@@ -77,7 +36,13 @@ def moved(parameters: Sequence[Tensor], rate: float) -> None:
 
 
 def run_alone(
-    network: Network, batches: Batches, solver: InPlace, x: Stack, own: ClientExtras, form: torch.memory_format
+    network: Network,
+    batches: Batches,
+    solver: InPlace,
+    x: Stack,
+    form: torch.memory_format,
+    seed: Callable[[int, int], int],
+    moving: Moving | None,
 ) -> Run:
     """Return the run of a block by plain SGD, one client after another.
 
@@ -86,8 +51,9 @@ def run_alone(
         batches: the minibatches of the block's clients.
         solver: plain SGD.
         x: the models from which the clients begin.
-        own: the clients' state beside their models.
         form: the memory format of images and of convolution weights.
+        seed: function that returns the seed of a client's draws at a local step.
+        moving: the clients' running statistics; None: the module has none.
     """
     rate, walk = solver.rate, batches.walk
     assert rate
@@ -97,14 +63,21 @@ def run_alone(
         losses = y.new_empty(len(y))
         for i, client in enumerate(batches.clients):
             seen: list[Minibatch] = []
-
-            def noted(k: int, i: int = i, seen: list[Minibatch] = seen) -> Examples:
-                leaves = walk.at(i, k)
-                seen[:] = [Minibatch(tuple(part[None] for part in leaves))]
-                return leaves
-
-            with naming_clients(network, [client], seen):
-                losses[i] = descend_alone(network, y[i], noted, [rate(k) for k in range(tau[i])], client, own, form)
+            with naming_clients(network, [client], seen), network.lying_in(y[i], form=form) as parameters:
+                if moving:
+                    module_state.write_buffers(network.running, moving.of([client])[0])
+                for k in range(tau[i]):
+                    if network.draws:
+                        module_state.sow(y.device, seed(client, k))
+                    leaves = walk.at(i, k)
+                    seen[:] = [Minibatch(tuple(part[None] for part in leaves))]
+                    loss = network.backward(leaves, form)
+                    if k == 0:
+                        losses[i] = loss
+                    # A parameter that the loss does not see has the gradient zero.
+                    moved([p for p in parameters if p.grad is not None], rate(k))
+                if moving:
+                    moving.moved([client], tau[i] - 1, module_state.read_buffers(network.running)[None])
         return (y,), losses
 
     return alone

@@ -14,12 +14,11 @@ from torch import Tensor
 from fedspec_torch.arith import Ended, Stack, Vector, Weights
 from fedspec_torch.data.batches import Batches, Minibatches
 from fedspec_torch.data.examples import GeneratedPool, Minibatch, check_again, examples_of
-from fedspec_torch.federation.autotune import IN_PLACE
 from fedspec_torch.federation.batch_checks import check_same_parameters, naming_clients, naming_culprit
 from fedspec_torch.federation.dispatch import Ways
 from fedspec_torch.federation.gradient_options import GradientOptions
 from fedspec_torch.federation.modes import evaluating
-from fedspec_torch.federation.sgd_runs import ClientExtras, run_alone
+from fedspec_torch.federation.sgd_runs import run_alone
 from fedspec_torch.federation.statistics import Moving
 from fedspec_torch.gradients.interface import Job, Run, Way
 from fedspec_torch.gradients.methods import ALONE, METHODS, form_of, looped
@@ -177,9 +176,7 @@ class Trained:
         if self._aside(known):
             return None
         if solver.is_plain and known and not self.training.stated:
-            name, run = ways.run_for(x, tau, self._runs(solver, x))
-            self.training.taken.update({name} & {*ALONE.values()})
-            found, losses = run(tau)
+            found, losses = ways.run_for(x, tau, self._in_place(solver, x), self._others(solver, x))(tau)
             self.tell(self.batches.clients, losses)
             return found
         if known in ALONE:
@@ -189,23 +186,20 @@ class Trained:
         whole = None if self.training.stated else self._run(solver, x)
         return whole(tau)[0] if whole else None
 
-    def _runs(self, solver: InPlace, x: Stack) -> dict[str, Run | str]:
-        """Methods for a whole run of plain SGD, or the reasons why they aren't; the one in place is the known way's."""
-        training, ways, who = self.training, self.training.ways, self.batches.clients
+    def _in_place(self, solver: InPlace, x: Stack) -> Run:
+        """Run by the known way, or by its gradients."""
 
         def by_steps(tau: Sequence[int]) -> Ended:
-            models = by_gradients(solver, x, self, tau)
-            told = (training.losses[i] for i in who)
-            return models, torch.stack([torch.as_tensor(loss, dtype=x.dtype, device=x.device) for loss in told])
+            models, losses = by_gradients(solver, x, self, tau), self.training.losses
+            told = (torch.as_tensor(losses[i], dtype=x.dtype, device=x.device) for i in self.batches.clients)
+            return models, torch.stack([*told])
 
-        found: dict[str, Run | str] = {IN_PLACE: self._run(solver, x) or by_steps}
-        for name, way in WAYS.items():
-            if way.beside and (run := way.run(self._job(solver, x))):
-                found[name] = self.ignored or run
-        if (known := ways.known(len(x))) in ALONE:
-            own = ClientExtras(training.seed if ways.network.draws else None, training.moving)
-            found[ALONE[known]] = run_alone(ways.network, self.batches, solver, x, own, form_of(known))
-        return found
+        return self._run(solver, x) or by_steps
+
+    def _others(self, solver: InPlace, x: Stack) -> dict[str, Run | str]:
+        """Other runs of plain SGD by name, or the reasons why there are none."""
+        runs = {name: way.run(self._job(solver, x)) for name, way in WAYS.items() if way.beside}
+        return {name: self.ignored or run for name, run in runs.items() if run}
 
     def _job(self, solver: InPlace, x: Stack) -> Job:
         ways, who = self.training.ways, self.batches.clients
@@ -214,13 +208,17 @@ class Trained:
 
     def _run(self, solver: InPlace, x: Stack) -> Run | None:
         """All steps of a solver by the known way; None: it takes them one by one, by gradients."""
-        way = self._way(len(x))
-        run = way and way.run(self._job(solver, x))
-        if not way or not run or isinstance(run, str):
+        training, network, known = self.training, self.training.ways.network, self.training.ways.known(len(x))
+        run: Run | str | None = None
+        if way := self._way(len(x)):
+            run = way.run(self._job(solver, x))
+        elif known in ALONE and solver.is_plain:
+            run = run_alone(network, self.batches, solver, x, form_of(known), training.seed, training.moving)
+        if not known or not run or isinstance(run, str):
             return None
 
         def told(tau: Sequence[int]) -> Ended:
-            self.training.taken.add(way.name)
+            training.taken.add(ALONE.get(known, known))
             with self._naming_class(0, tau):
                 models, losses = run(tau)
             self.tell(self.batches.clients, losses)
