@@ -9,12 +9,12 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from fedspec_torch.arith import Stack, Weights
+from fedspec_torch.arith import Stack
 from fedspec_torch.data.examples import Minibatch
 from fedspec_torch.gradients import heap
 from fedspec_torch.gradients.interface import Run
@@ -37,8 +37,6 @@ class Choice:
     why: str
     run: str = ""
 
-
-Found = TypeVar("Found")
 
 IN_PLACE = "in place"
 """Name of the run method that steps all clients by the gradient method; it is always available."""
@@ -227,33 +225,24 @@ def choose_run(
 def differs(x: Stack, tau: Sequence[int], run: Run, in_place: Run) -> str:
     """Describe how a run's models differ from the models of the run in place; "" if they agree."""
     few = [min(t, FEW) for t in tau]
-    (models, *_), losses = in_place(few)
-    want = models.clone(), losses
-    (got, *_), losses = run(few)
-    apart = _apart(x, (got, losses), want)
+    (models, *_), want = in_place(few)
+    theirs = models.clone().double()
+    (models, *_), losses = run(few)
+    # The largest distance of a client's models over its change, or of its losses; roundings of x do not count.
+    change = (theirs - x).norm(dim=1) + 1e-3 * x.double().norm(dim=1)
+    off = ((losses - want).abs() / (1 + want.abs())).double()
+    apart = float(torch.maximum((models.double() - theirs).norm(dim=1) / change, off).max())
     return "" if apart <= ROUNDING else f"its models are {apart:.3g} of their change from those in place"
 
 
-def _apart(x: Stack, one: tuple[Stack, Weights], other: tuple[Stack, Weights]) -> float:
-    """The largest distance of a client's models over its change, or of its losses; roundings of x do not count."""
-    ours, theirs = one[0].double(), other[0].double()
-    change = (theirs - x).norm(dim=1) + 1e-3 * x.double().norm(dim=1)
-    losses = ((one[1] - other[1]).abs() / (1 + other[1].abs())).double()
-    return float(torch.maximum((ours - theirs).norm(dim=1) / change, losses).max())
-
-
 def _seconds(work: Callable[[], object], x: Stack) -> float:
-    return _timed(work, x)[1]
-
-
-def _timed(work: Callable[[], Found], x: Stack) -> tuple[Found, float]:
     _wait(x)
     if x.device.type == "cpu" and torch.get_num_threads() > 1:
         time.sleep(REST)
     begun = _now(x)
-    found = work()
+    work()
     _wait(x)
-    return found, _now(x) - begun
+    return _now(x) - begun
 
 
 def _now(x: Stack) -> float:

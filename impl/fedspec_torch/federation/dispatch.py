@@ -15,7 +15,7 @@ from fedspec_torch.arith import Stack, Vector, Weights
 from fedspec_torch.data.examples import Minibatch
 from fedspec_torch.federation.autotune import Choice, choose, choose_run, differs, first_line
 from fedspec_torch.federation.batch_checks import check_first, check_same_parameters
-from fedspec_torch.gradients.gradcheck import Look, largest_error, look, nearby_models
+from fedspec_torch.gradients.gradcheck import Look, largest_error, nearby_models
 from fedspec_torch.gradients.interface import Run, Way
 from fedspec_torch.gradients.methods import ALONE, Network, looped
 from fedspec_torch.refusals import OTHERWISE, LayersError, ModuleError, Reason
@@ -139,7 +139,7 @@ class Ways:
 
     def _look(self, name: str, here: Look, plain: Plain, *, advised: bool = True) -> None:
         try:
-            look(self.network, name, methods()[name], here, plain)
+            here.check(name, methods()[name], plain)
         except LayersError as error:
             raise LayersError(f"{name}: {error}; {OTHERWISE}" if advised else str(error)) from error
         except (FedspecError, torch.OutOfMemoryError):

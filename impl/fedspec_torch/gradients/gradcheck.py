@@ -112,6 +112,22 @@ class Look:
             said = said or f"{gap:.2g} apart, most in {self._most(found[0], want[0])}"
         return said
 
+    def check(self, name: str, method: Method, plain: tuple[Stack, Stack, Weights] | None = None) -> None:
+        """Raise an error if a method's gradients differ from plain autograd's.
+
+        Raises:
+            LayersError: the method doesn't support the module or the loss.
+            ModuleError: the method's gradients differ from plain autograd's on the module.
+        """
+        if refused := refusal(self.network, name):
+            raise LayersError(refused)
+        if differs := self.differs(name, method, plain):
+            raise ModuleError(
+                f"{name}: it {Reason.DIFFERS} than plain autograd on the module with its parameters set ({differs}): "
+                "there, the module or the loss reads its parameters, or a minibatch, differently, as in a closure, a "
+                "list, model.parameters() or a custom derivative; name way='looped', which is plain autograd"
+            )
+
     def _other_statistics(self, x: Stack, batch: Minibatch) -> str:
         """Say if running statistics after a call aren't those after plain autograd's."""
         if batch.statistics is None:
@@ -227,24 +243,3 @@ def refusal(network: Network, name: str) -> str:
             # torch's backward pass of stacked embeddings leaves out the padding row of the first client only.
             return f"{where or 'the module'} ({type(part).__name__}) has a padding row, which {Reason.UNBEARABLE}"
     return asks(network.module, network.loss, network.asked, name)
-
-
-def look(
-    network: Network, name: str, method: Method, look: Look, plain: tuple[Stack, Stack, Weights] | None = None
-) -> None:
-    """Raise an error if a method's gradients differ from plain autograd's.
-
-    Raises:
-        LayersError: the method doesn't support the module or the loss.
-        ModuleError: the method's gradients differ from plain autograd's on the module.
-    """
-    refused = refusal(network, name)
-    if refused:
-        raise LayersError(refused)
-    differs = look.differs(name, method, plain)
-    if differs:
-        raise ModuleError(
-            f"{name}: it {Reason.DIFFERS} than plain autograd on the module with its parameters set ({differs}): "
-            "there, the module or the loss reads its parameters, or a minibatch, differently, as in a closure, a "
-            "list, model.parameters() or a custom derivative; name way='looped', which is plain autograd"
-        )

@@ -40,13 +40,9 @@ TILE = 2**12
 
 
 def is_at_hand(x: Tensor) -> bool:
-    """True if Triton can run on the tensor: it is on a GPU, or Triton interprets kernels."""
-    return x.device.type == "cuda" or interpreted()
-
-
-def interpreted() -> bool:
-    """True if Triton is set to interpret kernels (TRITON_INTERPRET)."""
-    return os.environ.get("TRITON_INTERPRET", "").lower() in ("1", "true", "on", "yes", "y")
+    """True if Triton can run on the tensor: it is on a GPU, or Triton interprets kernels (TRITON_INTERPRET)."""
+    interprets = os.environ.get("TRITON_INTERPRET", "").lower() in ("1", "true", "on", "yes", "y")
+    return x.device.type == "cuda" or interprets
 
 
 def refusal(network: Network, x: Stack, walk: Walk) -> str:

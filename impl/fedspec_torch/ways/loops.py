@@ -7,7 +7,6 @@ else.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import accumulate
 from typing import TypeAlias
@@ -60,51 +59,25 @@ def refusal(chain: Chain, loss: Loss, x: Stack, walk: Walk) -> str:
     return "" if targets.shape[1:] == (outputs,) else "a mean square without a target for each output"
 
 
-@dataclass(frozen=True, eq=False)
-class Loops:
-    """Compiled loops for one chain and minibatches of at most b examples.
+def prepared(chain: Chain, x: Stack, b: int) -> tuple[Array, Callable[[], Memory], list[Memory]]:
+    """Return what the loops need for models like x and minibatches of at most b examples.
 
-    Attributes:
-        classes: True if the loss is the cross-entropy; False if it is the mean squared error.
-        table: the table of the chain's layers.
-        memory: function that allocates the work space of one thread.
+    Returns:
+        The table of the chain's layers, a function that allocates the work space of one thread, and an empty list of
+        work spaces that no thread uses now.
     """
+    layers = [stage.linear for stage in chain.stages]
+    *places, end = accumulate((l.outputs * b for l in layers), initial=0)
+    sizes = (2 * end, b * layers[0].inputs, max(ROOM, 2 * b, *(l.inputs for l in layers)))
+    table = [
+        (l.weight.start, l.bias.start if l.bias else -1, l.inputs, l.outputs, CODES[stage.activations], z, end + z)
+        for l, stage, z in zip(layers, chain.stages, places, strict=True)
+    ]
 
-    classes: bool
-    table: Array
-    memory: Callable[[], Memory]
-    _memories: list[Memory] = field(default_factory=list)
+    def memory() -> Memory:
+        return (*(x.new_empty(size).numpy() for size in sizes), np.empty(b, np.int64))
 
-    @classmethod
-    def of(cls, chain: Chain, loss: Loss, x: Stack, b: int) -> Loops:
-        """Build the loops for a chain, a loss and models like x."""
-        layers = [stage.linear for stage in chain.stages]
-        *places, end = accumulate((l.outputs * b for l in layers), initial=0)
-        sizes = (2 * end, b * layers[0].inputs, max(ROOM, 2 * b, *(l.inputs for l in layers)))
-        table = [
-            (l.weight.start, l.bias.start if l.bias else -1, l.inputs, l.outputs, CODES[stage.activations], z, end + z)
-            for l, stage, z in zip(layers, chain.stages, places, strict=True)
-        ]
-
-        def memory() -> Memory:
-            return (*(x.new_empty(size).numpy() for size in sizes), np.empty(b, np.int64))
-
-        return cls(loss is cross_entropy, np.array(table), memory)
-
-
-def loops_for(network: Network, x: Stack, walk: Walk) -> Loops:
-    """Return this thread's compiled loops for such models and minibatches.
-
-    Raises:
-        LayersError: the compiled loops don't support the module, the loss, the precision, models or minibatches.
-    """
-    chain, loss = explicit(network)
-    refused = refusal(chain, loss, x, walk)
-    if refused:
-        raise LayersError(f"{refused}; {Reason.NOT_WRITTEN_OUT} there")
-    b = int(walk.sizes.max())
-    found: Loops = network.kept("loops", lambda: Loops.of(chain, loss, x, b), x[:1], b)
-    return found
+    return np.array(table), memory, []
 
 
 def steps(
@@ -139,10 +112,15 @@ def steps(
         NoClassError: a target isn't a class number.
         LayersError: the compiled loops don't support the module, the loss, the precision, models or minibatches.
     """
-    loops, compiled = loops_for(network, x, walk), import_module("fedspec_torch.ways.compiled").steps
+    chain, loss = explicit(network)
+    if refused := refusal(chain, loss, x, walk):
+        raise LayersError(f"{refused}; {Reason.NOT_WRITTEN_OUT} there")
+    b, run_steps = int(walk.sizes.max()), import_module("fedspec_torch.ways.compiled").steps
+    layers, memory, unused = network.kept("loops", lambda: prepared(chain, x, b), x[:1], b)
     losses, none = x.new_empty(len(x) if told else 0), x.new_empty(0, 0)
-    classes = walk.leaves[-1] if loops.classes else none[:, :0].long().flatten()
-    targets = none if loops.classes else walk.leaves[-1]
+    classes, targets = walk.leaves[-1], none
+    if loss is not cross_entropy:
+        classes, targets = none[:, :0].long().flatten(), walk.leaves[-1]
     pool = [part.contiguous().numpy() for part in (walk.leaves[0].flatten(1), classes, targets)]
     order = np.empty((0, 0), np.int32) if walk.order is None else walk.order.numpy()
     X, T, Y, L = x.contiguous().numpy(), np.array(tau), to.numpy(), losses.numpy()
@@ -152,17 +130,17 @@ def steps(
     rates, table = np.array(scales, X.dtype), walk.table
 
     def some(own: slice) -> int:
-        memory = loops._memories.pop() if loops._memories else loops.memory()
+        own_memory = unused.pop() if unused else memory()
         rows = (table[own], order[own], first, T[own], Y[own], rates, to is x, L[own])
-        found = int(compiled(loops.table, X[own], B if common else B[own], *pool, *rows, *memory))
-        loops._memories.append(memory)
+        found = int(run_steps(layers, X[own], B if common else B[own], *pool, *rows, *own_memory))
+        unused.append(own_memory)
         return found
 
     parts = shares(tau)
     found = run_parallel(some, parts, wakes=x.shape[1] > WAKING)
     for part, wrong in zip(parts, found, strict=True):
         if wrong >= 0:
-            raise NoClassError(part.start + wrong, int(loops.table[-1, 3]))
+            raise NoClassError(part.start + wrong, int(layers[-1, 3]))
     return losses
 
 
