@@ -128,7 +128,7 @@ def in_two_passes(
     h: fedlamb.FedLamb, state: State, inverse: Tensor, m: Tensor, v: Tensor, corrected: Callable[[int], Tensor]
 ) -> Step:
     """Return a LAMB step in compiled loops, which decays v at every step in the pass that adds g^2."""
-    stepped: Any = import_module("fedspec_torch.fast_paths.compiled_lamb").stepped
+    stepped: Any = import_module("fedspec_torch.fast_paths.compiled").lamb
     layers = np.array([(l.start, l.stop) for l in state.layers])
 
     def step(k: int, block: Block, y: Tensor, g: Tensor) -> None:

@@ -97,7 +97,7 @@ def fused(
 
 def compiled(name: str, *vectors: Vector, numbers: tuple[float, ...]) -> None:
     """Run a compiled server step in place; each of torch's threads takes a range of coordinates."""
-    step: Any = getattr(import_module("fedspec_torch.fast_paths.compiled_servers"), name)
+    step: Any = getattr(import_module("fedspec_torch.fast_paths.compiled"), name)
     whole: list[Any] = [vector.numpy() for vector in vectors]
     d, parts = len(vectors[0]), threads()
     ends = [d * t // parts for t in range(parts + 1)]

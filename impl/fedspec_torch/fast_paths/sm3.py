@@ -111,7 +111,7 @@ def at_every_step(parts: Sequence[Part], rate: Rate, eps: float, v0: float, bloc
 
 def in_one_pass(parts: Sequence[Part], rate: Rate, eps: float, mu: Sequence[Sequence[Tensor]]) -> Step:
     """Return SM3's step on vectors and matrices in compiled loops."""
-    stepped: Any = import_module("fedspec_torch.fast_paths.compiled_sm3").stepped
+    stepped: Any = import_module("fedspec_torch.fast_paths.compiled").sm3
     room = mu[0][0].new_empty(2 * max(max(shape) for _, shape in parts)).numpy()
 
     def step(k: int, block: Block, y: Tensor, g: Tensor) -> None:
