@@ -29,8 +29,7 @@ class Choice:
     Attributes:
         name: name of the gradient method.
         why: description of the timings, and of the methods that failed.
-        run: name of the method for whole runs of plain SGD (:mod:`fedspec_torch.federation.sgd_runs`); empty if the run
-            doesn't need one.
+        run: name of the method for whole runs of plain SGD; empty if the run doesn't need one.
     """
 
     name: str
@@ -190,9 +189,7 @@ def run_of(choice: Choice) -> str:
     return choice.name if own else ALONE.get(choice.name, IN_PLACE)
 
 
-def choose_run(
-    choice: Choice, x: Stack, tau: Sequence[int], in_place: Run, others: Mapping[str, Run | str], repeat: int = 3
-) -> Choice:
+def choose_run(choice: Choice, x: Stack, tau: Sequence[int], in_place: Run, others: Mapping[str, Run | str]) -> Choice:
     """Choose the method for whole runs of plain SGD: if another one agrees with the steps in place, time both.
 
     Args:
@@ -201,7 +198,6 @@ def choose_run(
         tau: each client's number of local steps; only the first few steps are timed.
         in_place: the run by the gradient method.
         others: the other run by its name, or the reason why there is none; empty if nothing is to be timed.
-        repeat: number of times that each of the two methods is timed.
     """
     found = replace(choice, run=run_of(choice))
     if not others or found.run != IN_PLACE:
@@ -212,7 +208,7 @@ def choose_run(
         if not isinstance(run, str) and not (refused := differs(x, tau, run, in_place)):
             few = [min(t, FEW) for t in tau]
             works = {IN_PLACE: partial(in_place, few), name: partial(run, few)}
-            seconds = {way: min(_seconds(work, x) for _ in range(repeat)) for way, work in works.items()}
+            seconds = {way: min(_seconds(work, x) for _ in range(3)) for way, work in works.items()}
             found = replace(found, run=min(seconds, key=seconds.__getitem__))
             told = ", ".join(f"{way} {1e3 * s:.3g} ms" for way, s in seconds.items())
             measured = f"a run of {few[0]} steps: {told}"

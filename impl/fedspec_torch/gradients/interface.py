@@ -49,16 +49,16 @@ class Way:
 
     Attributes:
         name: the name, by which a user can choose it.
-        refusal: function that returns why the way doesn't take a module and a loss, or the examples of some clients
-            though it takes these; "" if it does.
-        run: function that returns the run of all steps of a job, or the reason why there is none; None: the job is done
-            step by step, by gradients.
-        method: the gradient method, which doesn't compute losses if ``told`` is false; None: that of ``beside``.
-        steps: function that writes multiples of gradients from where the examples lie, without minibatches; None if
-            there is none (:func:`fedspec_torch.ways.loops.steps`).
-        beside: name of the way whose gradients it has, and with whose runs its own are compared and timed; "" if it has
-            gradients of its own, with which its runs go.
-        spared: multiple of another way's time below which this one is chosen.
+        refusal: function that returns why the way doesn't support a module and a loss, or, if it supports them, some
+            clients' examples; "" if it does.
+        run: function that returns the run of all steps of a job, or the reason why there is none; None: the steps are
+            taken one by one, by gradients.
+        method: the gradient method, which leaves out the losses if ``told`` is false; None: ``beside``'s method.
+        steps: function that writes multiples of gradients without minibatches, from where the examples are stored
+            (:func:`fedspec_torch.ways.loops.steps`); None: gradients need minibatches.
+        beside: name of another way, with whose runs the runs of this one are compared and timed; "" if the runs belong
+            to the gradient method.
+        spared: the way is chosen if its gradients take less than this multiple of another way's time.
     """
 
     name: str

@@ -1,6 +1,6 @@
 """Gradients of a module for a stack of clients, each at its own parameters and on its own minibatch.
 
-Four ways to the same numbers, up to the order of sums, for what module there may be:
+Four ways to the same numbers, up to the order of sums, which don't depend on the layers that a module has:
 
 * ``stacked``: the forward pass of all clients under ``vmap``, then one plain backward pass of the summed losses;
 * ``vmapped``: forward and backward pass of one client under ``vmap``;
@@ -114,7 +114,7 @@ class Network:
 
     @property
     def ways(self) -> list[str]:
-        """Gradient methods for any module that are worth trying.
+        """Names of ``METHODS`` that are worth trying.
 
         Masks are drawn in the order of memory, so that what draws would draw others in another format.
         """
@@ -468,7 +468,7 @@ METHODS: dict[str, Method] = {
     "looped": looped,
     "channels_last": channels_last,
 }
-"""Gradient methods for any module, by name."""
+"""Gradient methods by name that don't depend on a module's layers."""
 
 CHANNELS_LAST = "channels_last"
 
