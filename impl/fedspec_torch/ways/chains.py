@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any, TypeAlias
 
 import torch
@@ -61,17 +61,15 @@ class Chain:
         return tuple(sorted(found, key=lambda part: part[0].start))
 
 
-def layers_of(module: nn.Module, places: dict[int, slice]) -> Chain:
+def layers_of(network: Network) -> Chain:
     """Return the layers of a module in order.
 
-    Args:
-        module: the module to train.
-        places: the position of every parameter in the flat vector, by the ``id`` of the parameter.
-
     Raises:
-        LayersError: the module has a part without an explicit derivative, or a parameter that is frozen or used twice.
+        LayersError: the module has a part without an explicit derivative, a parameter that is frozen or used twice, or
+            a layer whose weights have another shape than its in_features and out_features imply.
     """
-    parts = list(_chain(module))
+    parts, ends = list(_chain(network.module)), pairwise(accumulate(network.sizes, initial=0))
+    places = {id(p): slice(*at) for p, at in zip(network.parameters.values(), ends, strict=True)}
     used = [id(p) for part in parts for p in part.parameters()]
     if sorted(used) != sorted(places):
         frozen = f"others are {Reason.NOT_WRITTEN_OUT}"
@@ -81,10 +79,16 @@ def layers_of(module: nn.Module, places: dict[int, slice]) -> Chain:
     for part in parts:
         match part:
             case nn.Linear():
+                W, sizes = part.weight, (part.out_features, part.in_features)
                 bias: Any = part.bias
-                check_shapes(part)
+                if W.shape != sizes or (bias is not None and bias.shape != sizes[:1]):
+                    shapes = f"{tuple(W.shape)}" + ("" if bias is None else f" and {tuple(bias.shape)}")
+                    raise LayersError(
+                        f"a Linear with weights of {shapes}, although its in_features and out_features mean {sizes}, "
+                        f"is {Reason.NOT_WRITTEN_OUT}"
+                    )
                 c = None if bias is None else places[id(bias)]
-                linears.append(Linear(places[id(part.weight)], c, part.in_features, part.out_features))
+                linears.append(Linear(places[id(W)], c, part.in_features, part.out_features))
                 activations.append([])
             case nn.ReLU():
                 activations[-1].append("relu")
@@ -92,22 +96,6 @@ def layers_of(module: nn.Module, places: dict[int, slice]) -> Chain:
                 activations[-1].append("tanh")
     first, *others = map(tuple, activations)
     return Chain(first, tuple(map(Stage, linears, others)))
-
-
-def check_shapes(part: nn.Linear) -> None:
-    """Raise an error if a layer's weights don't have the shape that its in_features and out_features imply.
-
-    Raises:
-        LayersError: a layer's weights have another shape.
-    """
-    outputs, inputs = part.out_features, part.in_features
-    bias: Any = part.bias
-    if part.weight.shape != (outputs, inputs) or (bias is not None and bias.shape != (outputs,)):
-        shapes = f"{tuple(part.weight.shape)}" + ("" if bias is None else f" and {tuple(bias.shape)}")
-        raise LayersError(
-            f"a Linear with weights of {shapes}, although its in_features and out_features mean {(outputs, inputs)}, "
-            f"is {Reason.NOT_WRITTEN_OUT}"
-        )
 
 
 def _chain(part: nn.Module) -> Iterator[nn.Module]:
@@ -206,12 +194,7 @@ def explicit(network: Network) -> tuple[Chain, Loss]:
     if network.precision:
         raise LayersError(f"{network.precision} is {Reason.NOT_WRITTEN_OUT}")
 
-    def found() -> tuple[Chain, Loss]:
-        ends = list(accumulate(network.sizes, initial=0))
-        places = {id(p): slice(*ends[j : j + 2]) for j, p in enumerate(network.parameters.values())}
-        return layers_of(network.module, places), written_out(network.loss)
-
-    made: tuple[Chain, Loss] = network.kept("layers", found)
+    made: tuple[Chain, Loss] = network.kept("layers", lambda: (layers_of(network), written_out(network.loss)))
     return made
 
 
