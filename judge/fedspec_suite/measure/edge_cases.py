@@ -18,7 +18,6 @@ from fedspec.arith import Array
 from fedspec.contract import Arrival, Begin, ClientMessage, Event, Exchange, Gradient, Messages, Round
 from fedspec.errors import FedspecError
 from fedspec_suite.measure.bench import specified
-from fedspec_suite.measure.case_parts import above_zero
 from fedspec_suite.measure.edge_features import alone, everyone, participants, weighted
 from fedspec_suite.measure.portable_rng import PortableRng
 from fedspec_suite.measure.scenario import (
@@ -163,7 +162,8 @@ def _unlike(s: Scenario) -> Scenario:
     case, p = replace(s.case, x0=times(s.case.x0)), s.case.problem
     if p is not None:
         each = np.concatenate([np.full(a.size, scales[n]) for n, a in s.case.x0.items()])
-        case = replace(case, problem=above_zero(replace(p, e=p.e * each)))
+        # Slopes that are no steeper keep the objectives above zero.
+        case = replace(case, problem=replace(p, e=p.e * (each if p.f is None else each / each.max())))
     return Scenario(case, tuple(with_blocks(e, times) for e in s.events))
 
 
