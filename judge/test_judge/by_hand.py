@@ -214,7 +214,10 @@ class Scaffold(Clients):
 
 
 class Dynamic(Clients):
-    """FedDyn: clients are pulled to their own last model, or their duals move when the server's model is new."""
+    """FedDyn: clients are pulled to their ``own`` last model, or their duals move when the server's model is ``new``.
+
+    ``slow``: a client's old dual decays by a tenth.
+    """
 
     algorithm, reading = "feddyn", "gradient-steps"
 
@@ -227,6 +230,7 @@ class Dynamic(Clients):
         self.m = self.m - mu * sum(y - self.x for y in ends) / len(self.e)
         old, self.x = self.x, sum(ends) / len(ends) - self.m / mu
         for i, y in zip(S, ends, strict=True):
+            self.kept[i] *= 0.9 if "slow" in self.does else 1
             self.kept[i] -= mu * (y - (self.x if "new" in self.does else old))
 
 

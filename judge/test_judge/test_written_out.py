@@ -38,7 +38,12 @@ from fedspec_suite.api import DoesNotConform, check_subject
 from fedspec_suite.diagnosis.diagnosis import Diagnosis, in_words
 from fedspec_suite.diagnosis.known import known_of
 from fedspec_suite.diagnosis.seen.idle import idle, without_effect
+from fedspec_suite.diagnosis.written.box import boxes
 from fedspec_suite.diagnosis.written.notation import in_symbols
+from fedspec_suite.diagnosis.written.plays import alone as lone
+from fedspec_suite.diagnosis.written.plays import generic_cases, taken
+from fedspec_suite.diagnosis.written.replay import opened
+from fedspec_suite.measure.scenario import problem_of
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.vectors.checker import judged
 from fedspec_suite.vectors.store import FOLDER, load
@@ -75,6 +80,7 @@ NAMED: dict[tuple[type[Any], str], str] = {
     (Scaffold, "half"): (
         "yours: c_i = (c_i - c) / 2 - Delta / (eta_l steps), wanted: c_i = c_i - c - Delta_i / (eta_l tau_i)"
     ),
+    (Dynamic, "slow"): "yours: lam_i = (9 / 10) lam_i - mu Delta, wanted: lam_i = lam_i - mu Delta_i",
     (Scaffold, "slow"): "yours: c = (9 / 10) c + p changes, wanted: c = c + sum over S of q_i (c_i^+ - c_i)",
     (Scaffold, "seen"): "c is the mean of c_i over the clients seen so far, not over all",
     (Scaffold, "busiest"): (
@@ -99,6 +105,17 @@ def said(method: type[Any], *does: str) -> Diagnosis:
 @pytest.mark.parametrize("flaw", NAMED, ids=lambda flaw: f"{flaw[0].algorithm}: {flaw[1]}")
 def test_it_is_named_and_nothing_else_is(flaw: tuple[type[Any], str]) -> None:
     assert [f.words for f in said(*flaw).found] == [NAMED[flaw]]
+
+
+def test_what_a_client_keeps_while_it_sits_out_ends_what_is_solved_and_contradicts_nothing() -> None:
+    """The dual that client 0 keeps in its second round shows in its third, after a round of client 1."""
+    bench, setting = benched(subject(Dynamic, "slow"))
+    (box,) = (b for b in boxes(setting) if b.function.__name__ == "client_dual")
+    s = next(s for s in generic_cases(setting) if problem_of(s).e.shape[0] > 1)
+    rounds = zip(lone(setting, s, 1).events, (0, 0, 1, 0), strict=False)  # type: ignore[union-attr]
+    case = replace(s, events=tuple(replace(e, participants=(i,)) for e, i in rounds))  # type: ignore[type-var]
+    found = opened(box, box.model, [*taken(bench, [case])])
+    assert found is not None and found.want.size == s.case.problem.e.shape[1]  # type: ignore[union-attr]
 
 
 METHODS = (HeavyBall, Adam, AdamW, Admu, Average, Proximal, Nova, Scaffold, Dynamic, Fair, Remembered, PrimalDual, Late)
