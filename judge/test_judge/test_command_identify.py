@@ -33,6 +33,10 @@ def test_the_equations_stand_below_the_table_as_in_a_verdict() -> None:
     assert block is not None and block[0] in named
 
 
+FIELDS = {"kind", "words", "equation", "names", "decided", "ratio", "differences", "claim"}
+"""Fields of each object in a report's ``nearest_data``, as docs/diagnosis.md lists them."""
+
+
 @pytest.mark.parametrize(
     ("subject", "only", "kind", "names"),
     [
@@ -49,6 +53,7 @@ def test_the_equations_stand_below_the_table_as_in_a_verdict() -> None:
 def test_a_report_says_it_as_data(subject: str, only: str, kind: str, names: list[Any]) -> None:
     ran = check(subject, "--only", only, "--law", "follows-x")
     data = ran.rows[0]["nearest_data"][0]
+    assert data.keys() == FIELDS
     assert (data["kind"], data["names"]) == (kind, names) and data["words"] in ran.rows[0]["nearest"]
     if kind == "fitted":
         assert data["decided"] is data["ratio"] is None

@@ -136,8 +136,6 @@ def as_data(d: Diagnosis) -> list[dict[str, Any]]:
     """Return a diagnosis as JSON objects: one for each variant found, or one for each observation."""
     if d.found:
         return [f.data for f in d.found]
-    read = [("fitted", said) for said in (d.decimals, d.seen) if said]
-    return [
-        {"kind": kind, "words": words, "equation": "", "names": [], "decided": None, "ratio": None}
-        for kind, words in (*(("gate", words) for words in d.gates), *read)
-    ]
+    none: dict[str, Any] = {"equation": "", "names": [], "decided": None, "ratio": None, "differences": [], "claim": {}}
+    observed = [("gate", words) for words in d.gates] + [("fitted", said) for said in (d.decimals, d.seen) if said]
+    return [{"kind": kind, "words": words, **none} for kind, words in observed]
