@@ -48,12 +48,16 @@ class Difference:
 
 def differences(setting: Setting, v: Variant) -> tuple[Difference, ...]:
     """Return the differences of a variant from the claim; empty if there are more than ``MOST``."""
-    found = [d for half in v.halves or (v,) for d in _alone(setting, half)]
-    return tuple(found) if len(found) <= MOST else ()
+    found = tuple(_all(setting, v))
+    return found if len(found) <= MOST else ()
 
 
-def _alone(setting: Setting, v: Variant) -> Iterator[Difference]:
-    """The differences of a variant that combines no two."""
+def _all(setting: Setting, v: Variant) -> Iterator[Difference]:
+    """All differences of a variant; of one that combines two, those of each by itself."""
+    for half in v.halves:
+        yield from _all(setting, half)
+    if v.halves:
+        return
     yield from _of_options(setting, v)
     yield from _of_edits(setting, v)
     claimed = {d.words: d.claim for d in v.defects}
@@ -152,17 +156,13 @@ def _printed(running: tuple[Equation, ...]) -> dict[str, Equation]:
 
 def _of_edits(setting: Setting, v: Variant) -> Iterator[Difference]:
     """Statements of edited rules that differ, in the notation of the papers; words for what is no formula."""
-    own = [Difference(n.get("equation", v.equation), n["yours"], n["wanted"]) for n in v.names if "yours" in n]
     if v.kind == "written":
-        yield from own
+        yield from (Difference(n.get("equation", v.equation), n["yours"], n["wanted"]) for n in v.names)
         return
-    edited = [(m, _of_formulas(setting, v, m)) for m in v.mutants]
-    there = {d.equation for _, found in edited for d in found}
-    yield from (d for d in own if d.equation not in there)
-    for m, found in edited:
-        if found:
+    for m in v.mutants:
+        if found := _of_formulas(setting, v, m):
             yield from found
-        elif len(v.mutants) == 1 and not own:
+        else:
             said = next((n["edit"] for n in v.names if "edit" in n), m.words)
             yield _in_words(setting, said, v.equation)
 

@@ -14,23 +14,15 @@ from typing import Any
 import numpy as np
 
 from fedspec.contract import Begin, Event, Round
-from fedspec_suite.diagnosis.comparing import SURE, Given, off
+from fedspec_suite.diagnosis.comparing import SURE, off
 from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, with_x
 from fedspec_suite.diagnosis.known import Known
 from fedspec_suite.diagnosis.variants import CANNOT, Variant
 from fedspec_suite.measure.bench import WORDS, Shown
 from fedspec_suite.measure.scenario import Scenario
 
-CASES = 6
-"""Number of samples on which all variants run so."""
-
 Played = Sequence[tuple[Scenario, Sequence[Shown]]]
 """Cases with a subject's answers."""
-
-
-def some(known: Known, given: Given) -> Played:
-    """Return the samples on which all variants run."""
-    return [(known.samples[k], answers) for k, answers in [*given.items()][:CASES]]
 
 
 def given_names(known: Known, v: Variant, played: Played, names: Collection[str]) -> set[str]:

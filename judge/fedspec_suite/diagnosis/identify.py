@@ -17,7 +17,7 @@ from fedspec.rounding import TYPES, passed
 from fedspec_suite.diagnosis.cases.resized import scaled
 from fedspec_suite.diagnosis.comparing import Evidence, Given, agrees, evidence, measured
 from fedspec_suite.diagnosis.diagnosis import AT_ONCE, Diagnosis
-from fedspec_suite.diagnosis.forced import Played, given_names, some
+from fedspec_suite.diagnosis.forced import Played, given_names
 from fedspec_suite.diagnosis.found import Found, first
 from fedspec_suite.diagnosis.known import Known, known_of
 from fedspec_suite.diagnosis.lasting import Larger
@@ -51,6 +51,9 @@ PLAYED = re.compile(r"in the \d+ cases played ")
 
 FRESH = 16
 """Number of new cases on which such a sentence, or a pair of mistakes, is confirmed."""
+
+FEW = 6
+"""Number of samples on which all variants run on what the subject shows."""
 
 ROUNDED = {"server": "each client's change", "client": "each gradient"}
 """Words for what an event brings, by level."""
@@ -107,7 +110,8 @@ def identify(
     solved = cache(lambda: Own() if setting.steps else several(bench, setting, read))
     own = () if setting.steps else _own(bench, setting, solved)
     kept = sorted({n for answers in given.values() for n in answers[0]} - {*WORDS})
-    few = some(known, given)
+    every = [(known.samples[k], answers) for k, answers in given.items()]
+    few = every[:FEW]
     off = sorted({*kept} - given_names(known, known.claimed, few, kept))
     seen = cache(lambda: showing(known, lambda v: given_names(known, v, few, off)) if len(off) > 1 else [])
     single = stages(
@@ -156,9 +160,9 @@ def identify(
     beside = ": ".join(filter(None, (along(known, told), begins(known, given))))
     plays = played(bench, setting)
     own_numbers = weights.observed(plays, alike=False) or rates.observed(bench, setting) or weights.observed(plays)
-    every = [*((known.samples[k], answers) for k, answers in given.items()), *(beyond.fresh if seen() else ())]
     half = next((f"the numbers that you return give {v.words}" for v in solved().halves), "")
-    half = half or half_of(known, seen(), every, off)
+    if not half and seen():
+        half = half_of(known, seen(), [*every, *beyond.fresh], off)
     facts = own_numbers or card(bench, setting, known.claimed)
     words = [
         numbers,

@@ -328,11 +328,12 @@ def _events(
                 if unseen:
                     return
                 raise KeyError("the rule is not what makes the model")
-            following = played[kept.number : kept.number + 1]
-            then = [e for e, _ in following]
-            for _, next_answer in following:
-                x, plain = _nudged(next_answer["x"], dice), taken(None, then)
-            if not then or not _tells(functools.partial(taken, then=then), result, plain):
+            if kept.number == len(played):
+                return
+            following, next_answer = played[kept.number]
+            then = [following]
+            x, plain = _nudged(next_answer["x"], dice), taken(None, then)
+            if not _tells(functools.partial(taken, then=then), result, plain):
                 # A client that sits out then keeps what it made for a later event.
                 taken(None)
                 unseen = True
@@ -345,11 +346,11 @@ def _events(
                 return
             raise
         found = calls[0]
+        # Of a number that changes nothing, such as the share of an equal model, the model tells nothing.
+        tells = y.ndim > 0 or _tells(taken, y, x)
         if then or not y.ndim:
-            # Of a number that changes nothing, such as the share of an equal model, the model tells nothing.
-            tells = bool(then) or _tells(taken, y, x)
             taken(y)
-        if y.ndim or tells:
+        if tells:
             yield kept.number, found
 
 
