@@ -17,6 +17,7 @@ from test_judge.subjects.gated import GATES
 from fedspec.contract import Gradient
 from fedspec.reference import SUBJECT
 from fedspec_suite import mutants
+from fedspec_suite.diagnosis.seen.gates import deviates
 from fedspec_suite.judge import runner
 from fedspec_suite.judge.runner import judge_offer
 from fedspec_suite.laws import far
@@ -206,3 +207,17 @@ def test_few_cases_hold_sums_beyond_32_bits_long_delays_and_idle_steps() -> None
         for S in e.computing
     ]
     assert () in steps
+
+
+def test_a_model_that_only_long_cases_show_wrong_is_not_passed_over_for_an_intermediate() -> None:
+    def take(inner: Any, e: Any, k: int) -> Any:
+        answer = inner.step(e)
+        return {**answer, "v": np.array(answer["v"]) + 1, "x": np.array(answer["x"]) + (k >= 12)}
+
+    subject = InProcess(Behind("fedadam", "server", take=take))
+    (offer,) = subject.info.offers
+    asked = {o.law: o for o in judge_offer(subject, offer, law="far-*", profile="quick")}
+    models = bench.of_models(bench.bench_of(subject, offer, setting_at("fedadam", "server")))
+    shown = {law: deviates(models, o.case) for law, o in asked.items() if o.status is Status.FAIL}
+    assert shown["far-numbers"] is False and shown["far-rounds"] is True
+    assert asked["far-rounds"].deviation and asked["far-rounds"].deviation.shown == "v"

@@ -34,10 +34,10 @@ from fedspec_suite.diagnosis.shrinking import Link, chains
 from fedspec_suite.diagnosis.variants import Variant
 from fedspec_suite.diagnosis.written import rates, weights
 from fedspec_suite.diagnosis.written.card import card
-from fedspec_suite.diagnosis.written.plays import of_models, played
+from fedspec_suite.diagnosis.written.plays import played
 from fedspec_suite.diagnosis.written.shown import Own, several
 from fedspec_suite.diagnosis.written.synthesis import written
-from fedspec_suite.measure.bench import UNPLAYED, WORDS, Bench, Shown
+from fedspec_suite.measure.bench import UNPLAYED, WORDS, Bench, Shown, of_models
 from fedspec_suite.measure.scenario import Scenario, change_events
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, listed

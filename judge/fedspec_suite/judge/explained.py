@@ -25,12 +25,11 @@ from fedspec_suite.diagnosis.identify import identify
 from fedspec_suite.diagnosis.search import QUICK, Search
 from fedspec_suite.diagnosis.seen.course import followed
 from fedspec_suite.diagnosis.seen.gates import deviates
-from fedspec_suite.diagnosis.written.plays import of_models
 from fedspec_suite.judge.plan import Budgeted
 from fedspec_suite.judge.request import is_itself, is_own, reason_of
 from fedspec_suite.judge.runner import ITSELF, REQUIREMENT, UNDECIDED, about, first, judge_offer
 from fedspec_suite.laws import PROPERTIES, law_named, properties
-from fedspec_suite.measure.bench import bench_of
+from fedspec_suite.measure.bench import bench_of, of_models
 from fedspec_suite.measure.buffer_cases import buffer_key
 from fedspec_suite.measure.input_ranges import beyond
 from fedspec_suite.measure.scenario import Scenario, with_dtype

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -11,7 +12,7 @@ from fedspec.contract import LEVELS, Begin
 from fedspec_suite.laws.buffers import follow
 from fedspec_suite.laws.follows_rule import SHOWN
 from fedspec_suite.laws.law import Law
-from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.bench import Bench, of_models
 from fedspec_suite.measure.far_cases import Side, far_scenarios
 from fedspec_suite.measure.far_shrinking import simplest
 from fedspec_suite.measure.input_ranges import beyond
@@ -59,19 +60,36 @@ def everything(bench: Bench, s: Scenario) -> None:
         raise reason
 
 
+def _deviation(play: Callable[[Scenario], None], s: Scenario) -> Deviates | None:
+    """The deviation that a case shows, if it shows one."""
+    try:
+        play(s)
+    except Deviates as broken:
+        return broken
+    except Undecided:
+        pass
+    return None
+
+
 def _simplified(bench: Bench, s: Scenario, broken: Deviates) -> Deviates:
     """The deviation in the simplest case found, with what the case takes.
 
-    Who deviates in a case with nothing unusual is not looked at again from another side.
+    A case in which the model is wrong too is kept as one. Who deviates in a case with nothing unusual is not looked at
+    again from another side, unless only that one shows that the model is wrong.
     """
-    if bench.plainly:
-        return bench.plainly[0]
-    least, broken = simplest(s, broken, partial(everything, bench), bench.offer.fixed)
+    play, models = partial(everything, bench), partial(everything, of_models(bench))
+    wrong = broken if broken.deviation.shown in {"", "x"} else _deviation(models, s)
+    for of_model in (True, wrong is not None):
+        if of_model in bench.plainly:
+            return bench.plainly[of_model]
+    least, broken = simplest(s, wrong or broken, models if wrong else play, bench.offer.fixed)
+    # In the order of its rule: what is kept beside the model may be wrong first.
+    broken = _deviation(play, least) or broken
     unusual = beyond(least)
     note = "; ".join(filter(None, (broken.deviation.note, f"in a case with {unusual}" if unusual else "")))
     broken = Deviates(replace(broken.deviation, note=note), least)
     if not unusual:
-        bench.plainly.append(broken)
+        bench.plainly[wrong is not None] = broken
     return broken
 
 

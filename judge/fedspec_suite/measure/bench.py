@@ -6,7 +6,7 @@ import math
 import pickle
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -85,8 +85,8 @@ class Bench:
     """Cache of the cases of the laws, filled by ``judge.case_search``."""
     broken: list[bytes] = field(default_factory=list, repr=False)
     """Small cases in which a comparison with the rule failed, pickled; the next comparison tries them first."""
-    plainly: list[Deviates] = field(default_factory=list, repr=False)
-    """Deviations that large cases shrank to without any unusual feature: no simpler case exists."""
+    plainly: dict[bool, Deviates] = field(default_factory=dict, repr=False)
+    """Deviations that large cases shrank to without any unusual feature, by whether the model deviates in them."""
 
     def cover(self, s: Scenario) -> None:
         """Widen the ranges that the verdict covers by those of a scenario."""
@@ -313,6 +313,11 @@ def few_bits(s: Scenario) -> bool:
 def shared_of(setting: Setting) -> tuple[dict[Hashable, list[tuple[bytes, bool]]], dict[bytes, list[Shown]]]:
     """Return the caches ``drawn`` and ``wanted`` for all benches of a setting: they don't depend on the subject."""
     return {}, {}
+
+
+def of_models(bench: Bench) -> Bench:
+    """Return the bench of the offer without its intermediates."""
+    return replace(bench, offer=replace(bench.offer, intermediates=()))
 
 
 def bench_of(subject: Subject, offer: Offer, setting: Setting) -> Bench:

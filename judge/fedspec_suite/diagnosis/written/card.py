@@ -17,8 +17,8 @@ from fedspec.arith import Array
 from fedspec.contract import Begin, Blocks, Event, Messages
 from fedspec.domains import COUNTS, DECAY, DOMAINS
 from fedspec_suite.diagnosis.variants import Variant
-from fedspec_suite.diagnosis.written.plays import REFUSED, generic_cases, of_models
-from fedspec_suite.measure.bench import Bench
+from fedspec_suite.diagnosis.written.plays import REFUSED, generic_cases
+from fedspec_suite.measure.bench import Bench, of_models
 from fedspec_suite.measure.scenario import Scenario, change_events, with_blocks, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import listed

@@ -21,7 +21,7 @@ from fedspec_suite.diagnosis.cases.beside_others import newcomers
 from fedspec_suite.diagnosis.comparing import agrees
 from fedspec_suite.diagnosis.edits.memory import Memory
 from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed, kept, session_with
-from fedspec_suite.measure.bench import UNPLAYED, Bench, Shown
+from fedspec_suite.measure.bench import UNPLAYED, Bench, Shown, of_models
 from fedspec_suite.measure.case_parts import above_zero
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.function_copies import Edits
@@ -171,11 +171,6 @@ def _of_one(e: Event, steps: int, before: int) -> Event:
         case Arrival():
             return replace(e, steps=steps, delay=min(e.delay, before))
     return e
-
-
-def of_models(bench: Bench) -> Bench:
-    """Return the bench of the offer without its intermediates."""
-    return replace(bench, offer=replace(bench.offer, intermediates=()))
 
 
 def played(bench: Bench, setting: Setting, base: Variant | None = None) -> list[Play]:

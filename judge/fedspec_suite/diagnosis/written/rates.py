@@ -21,9 +21,9 @@ from fedspec.schedules import FACTORS, SHAPES, Clock, Every, Schedules, read, sc
 from fedspec_suite.diagnosis.defects.defect import Defect
 from fedspec_suite.diagnosis.defects.schedules import told
 from fedspec_suite.diagnosis.variants import CANNOT, Variant, equation_of, of_own, session_with
-from fedspec_suite.diagnosis.written.plays import REFUSED, Play, generic_cases, of_models, of_parameters
+from fedspec_suite.diagnosis.written.plays import REFUSED, Play, generic_cases, of_parameters
 from fedspec_suite.diagnosis.written.weights import SLACK, near
-from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.bench import Bench, of_models
 from fedspec_suite.measure.reaching import flat_model
 from fedspec_suite.measure.setting import Setting
 
