@@ -29,7 +29,7 @@ def test_a_right_declaration_holds(name: str) -> None:
 
 def test_who_looks_at_the_first_block_alone_is_found_in_a_few_cases() -> None:
     (row,) = check(py("faulty:first_block"), *LAW).rows
-    assert "does something else (skips message 1 (w[0]), passes message 2 (b[1]) on)" in row["first_deviation"]
+    assert "NaN in block b, not w (nan): declared skips, but passes-on" in row["first_deviation"]
 
 
 def test_faults_stand_in_different_places() -> None:
@@ -68,6 +68,8 @@ def test_faults_stand_in_different_places() -> None:
         ("slowing", "something else (skips in that round, but the model of the next round is another)"),
         ("cleaning", "something else (an infinite number counts as 1.8e+308, the largest of its type)"),
         ("masked", "something else (in the coordinates that aren't finite skips, in the others passes-on)"),
+        ("block_by_block", "but does something else (in block w passes-on, in block b drops-round)"),
+        ("last_good", "but does something else (the sender's message of the round before counts in its place)"),
         ("zeroes", "(nan): declared skips, but zeroes"),
         ("drops", "(nan-weight): declared skips, but drops-round"),
         ("negative", "a weight is negative (negative-weight): declared passes-on, but counts-as-one"),

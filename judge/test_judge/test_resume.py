@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,12 @@ from fedspec import reference
 from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Case, Claim, Level, Offer, Subject
 from fedspec_suite.judge.runner import conclude, judge_offer
-from fedspec_suite.laws import resume
+from fedspec_suite.laws import lost_state, resume
 from fedspec_suite.laws.lost_state import held, put
+from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.in_process import InProcess
+from fedspec_suite.measure.seeded_draws import draw_cases
+from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Conformity
 from fedspec_torch.judged.subject import SUBJECT as MIRROR
 
@@ -164,6 +168,31 @@ def test_a_run_lasts_until_its_counts_matter(offer: Claim, lost: str) -> None:
     for then, verdict in ((lose, Conformity.DOES_NOT), (lambda session, first: None, Conformity.CONFORMS)):
         found = judge_offer(InProcess(restored(offer, then)), offer, law="resumes", profile="quick")
         assert conclude(found)[0] is verdict
+
+
+def test_two_updates_wait_at_a_save_in_the_quickest_check() -> None:
+    """Whoever restores a wrong count of what waits is right as long as one waits at most."""
+
+    def newest(session: Any, first: Mapping[str, Any]) -> None:
+        waiting = session.state.pending
+        session.state = replace(session.state, pending=waiting[-1:] * len(waiting))
+
+    found = judge_offer(
+        InProcess(restored(claim("fedbuff", "trace"), newest)),
+        claim("fedbuff", "trace"),
+        law="resumes",
+        profile="quick",
+    )
+    assert conclude(found)[0] is Conformity.DOES_NOT
+
+
+def test_a_formula_of_what_an_event_does_not_show_fits_nothing() -> None:
+    offer = claim("fedbuff", "trace")
+    setting = setting_of(offer)
+    (s,) = draw_cases(resume._cases(setting), 1, 0)
+    bench = bench_of(InProcess(reference.SUBJECT), offer, setting)
+    spoil = partial(lost_state._as_written, "server", "delta")
+    assert not lost_state._fits(bench, s, spoil, (0,), bench.play(s))
 
 
 def _newest_version(session: Any) -> None:

@@ -13,7 +13,7 @@ from fedspec_suite.cli.check import check_limit
 from fedspec_suite.judge import locate
 from fedspec_suite.judge.all_offers import ask_all_offers
 from fedspec_suite.measure.bench import Bench
-from fedspec_suite.measure.fault_cases import dealt, kinds, observed
+from fedspec_suite.measure.fault_cases import dealt, in_another_block, kinds, observed
 from fedspec_suite.measure.process import LIMIT
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import format_claim
@@ -64,7 +64,8 @@ def _observed(bench: Bench, setting: Setting) -> dict[str, dict[str, Any]]:
     cases = [dealt(setting, number) for number in range(CASES)]
     found: dict[str, dict[str, Any]] = {}
     for kind in kinds(cases[0]):
-        seen = [observed(bench, s, kind) for s in cases]
+        asked = [*cases, *(map(in_another_block, cases) if kind in ("nan", "infinite") else [])]
+        seen = [observed(bench, s, kind) for s in asked]
         does = [str(t) for t in KINDS[kind][1] if all(t in some for some, _ in seen)]
         declared = setting.faults.get(kind, "")
         said = seen[0][1] if not does or Treatment.RAISES in does else ""

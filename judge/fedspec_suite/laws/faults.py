@@ -8,7 +8,15 @@ from fedspec.faults import KINDS, Treatment
 from fedspec_suite.laws.applicability import has_faults
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench
-from fedspec_suite.measure.fault_cases import dealt, faulty_round, from_the_start, implied, observed
+from fedspec_suite.measure.fault_cases import (
+    dealt,
+    faulty_round,
+    from_the_start,
+    implied,
+    in_another_block,
+    observed,
+    spoilt_block,
+)
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation
@@ -27,13 +35,18 @@ def does(found: tuple[Treatment, ...], said: str) -> str:
 
 def _as_declared(bench: Bench, s: Scenario) -> None:
     for kind, declared in bench.offer.faults.items():
-        for case in (s, from_the_start(s)):
-            if case is not s and (kind == "stale" or not _means_something(case, kind, declared)):
-                continue
+        places = {"": s}
+        if kind in ("nan", "infinite"):
+            one, other = (spoilt_block(case, kind) for case in (s, in_another_block(s)))
+            if other != one:
+                places[f" in block {other}, not {one}"] = in_another_block(s)
+        first = from_the_start(s)
+        if kind != "stale" and _means_something(first, kind, declared):
+            places[" in two messages"] = first
+        for where, case in places.items():
             found, said = observed(bench, case, kind)
             if declared not in found:
-                much = "" if case is s else " in two messages"
-                note = f"{KINDS[kind][0]}{much} ({kind}): declared {declared}, but {does(found, said)}"
+                note = f"{KINDS[kind][0]}{where} ({kind}): declared {declared}, but {does(found, said)}"
                 raise Deviates(Deviation(bench.step_equation, f"round {faulty_round(case) + 1}", note=note))
 
 

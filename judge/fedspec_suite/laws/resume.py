@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 from typing import Any
 
 from hypothesis import strategies as st
@@ -43,16 +42,20 @@ def _dealt(setting: Setting, number: int) -> Scenario:
     tries = (f"resumed {number}{' again' * k}" for k in range(TRIES))
     drawn = (draw_case(Draws(setting, PortableRng(said), frozenset(), full=True)) for said in tries)
     first = next(drawn)
-    # What waits in a buffer of one update is nothing.
-    s = _past_counts(setting, next((s for s in chain([first], drawn) if s.case.hyper.get("buffer", 2) > 1), first))
+    # What waits in a buffer of one update is nothing, and the count of what waits in one of two is always 1.
+    s = _past_counts(setting, max([first, *drawn], key=_waiting) if "buffer" in first.case.hyper else first)
     if "everyone" not in setting.takes:
         s = _sitting_out(_in_reverse(s))
         s = _renumbered(_coming_late(s) if number % 2 else s)
     return with_dtype(s, setting.dtype)
 
 
-TRIES = 3
-"""Number of cases of which the first is taken whose buffer, if it has one, holds several updates."""
+def _waiting(s: Scenario) -> int:
+    return min(int(s.case.hyper["buffer"]), 3)
+
+
+TRIES = 6
+"""Number of cases of which the first is taken whose buffer, if it has one, holds most updates, of three at most."""
 
 COUNTED = ("buffer", "z", "epoch", "N", "P", "tau_c")
 """Hyper-parameters that count events: a buffer's size, periods and delays."""

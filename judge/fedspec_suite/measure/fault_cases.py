@@ -15,7 +15,7 @@ from fedspec.catalogue import find
 from fedspec.contract import Blocks, ClientMessage, Messages
 from fedspec.errors import FedspecError
 from fedspec.faults import KINDS, Treatment
-from fedspec.params import flatten
+from fedspec.params import flatten, layers, shapes
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.call_graph import Spaces
 from fedspec_suite.measure.edited_sessions import Form, form_of
@@ -41,6 +41,16 @@ def faulty_round(s: Scenario) -> int:
 def from_the_start(s: Scenario) -> Scenario:
     """Return the same case without its first round: the first round of all is faulty then, in two messages."""
     return replace(s, events=s.events[1:])
+
+
+def in_another_block(s: Scenario) -> Scenario:
+    """Return the case with two more steps in the faulty round: a number that isn't finite is in another block then.
+
+    Whoever goes from block to block has moved some before it meets the number, or not, as the block may be.
+    """
+    *others, last = _sent(s, faulty_round(s))
+    longer = _with(s, (*others, replace(last, steps=last.steps + 2)))
+    return longer if _path(longer, 0) else s
 
 
 GUARDS = {"require_sizes", "require_weights", "check_shares"}
@@ -246,6 +256,12 @@ def _spoilt(s: Scenario, kind: str) -> Array:
     return ~np.isfinite(flatten(sent[_places(s)[0]].delta))
 
 
+def spoilt_block(s: Scenario, kind: str) -> str:
+    """Return the name of the block of the first faulty message that holds a number which isn't finite."""
+    delta = _sent(faulty(s, kind), faulty_round(s))[_places(s)[0]].delta
+    return next(n for n, a in delta.items() if not np.isfinite(a).all())
+
+
 def _in_coordinates(s: Scenario, kind: str, x: Array, wanted: Mapping[Treatment, Path], dtype: str) -> str:
     """The treatment in the coordinates of a change that aren't finite, and that in the others; empty if none fits."""
     if kind not in ("nan", "infinite"):
@@ -256,7 +272,27 @@ def _in_coordinates(s: Scenario, kind: str, x: Array, wanted: Mapping[Treatment,
         return next((t for t, want in wanted.items() if _alike([x[there]], [want[0][there]], dtype)), None)
 
     one, other = of(bad), of(~bad)
-    return f"in the coordinates that aren't finite {one}, in the others {other}" if one and other else ""
+    if one and other:
+        return f"in the coordinates that aren't finite {one}, in the others {other}"
+    blocks = zip(s.case.x0, layers(shapes(s.case.x0)), strict=True)
+    found = [(name, of(np.isin(np.arange(len(x)), np.arange(len(x))[b]))) for name, b in blocks]
+    return ", ".join(f"in block {name} {t}" for name, t in found) if all(t for _, t in found) else ""
+
+
+def _last_good(s: Scenario, kind: str, got: Path, dtype: str) -> str:
+    """Words for a message in whose place its sender's earlier one counts; else empty."""
+    at = faulty_round(s)
+    earlier = {m.client: m for m in _sent(s, at - 1)} if at else {}
+    sent = _sent(s, at)
+    if not all(sent[k].client in earlier for k in _places(s)):
+        return ""
+
+    def of(k: int) -> Sent:
+        old = earlier[sent[k].client]
+        return (replace(sent[k], delta=old.delta, weight=old.weight, steps=old.steps),)
+
+    want = _path(_put(s, of), at)
+    return "the sender's message of the round before counts in its place" if want and _alike(got, want, dtype) else ""
 
 
 def _as_largest(s: Scenario, kind: str, got: Path, dtype: str) -> str:
@@ -396,7 +432,8 @@ def observed(bench: Bench, s: Scenario, kind: str) -> tuple[tuple[Treatment, ...
         if isinstance(alone, str) or not want or not _alike(alone, want, bench.dtype):
             return (), "without a fault it doesn't follow the rule either, as the other checks of `fedspec check` say"
         said = _afterwards(s, kind, got, wanted, bench.dtype) or _one_of_two(s, kind, got, bench.dtype)
-        said = said or _as_largest(s, kind, got, bench.dtype) or _in_coordinates(s, kind, got[0], wanted, bench.dtype)
+        said = said or _as_largest(s, kind, got, bench.dtype) or _last_good(s, kind, got, bench.dtype)
+        said = said or _in_coordinates(s, kind, got[0], wanted, bench.dtype)
         if said := said or _counted(s, kind, got[0]):
             return (), said
     return tuple(found), f"x = {np.array2string(got[0], precision=4, separator=', ', threshold=8)}"

@@ -169,6 +169,28 @@ class FromTheSecond(Skipping):
         (Server if self.rounds == 1 else Skipping).take(self, rows)
 
 
+class BlockByBlock(Server):
+    """Ends a round at the first block with a number that isn't finite, when it has moved those before it."""
+
+    def take(self, rows):
+        w, begin = np.array([w for _, w, _ in rows], dtype=float), 0
+        mean = w @ np.array([d for d, _, _ in rows]) / w.sum()
+        for a in self.like.values():
+            block = slice(begin, begin := begin + a.size)
+            if not np.isfinite(mean[block]).all():
+                return
+            self.x[block] += self.eta * mean[block]
+
+
+class LastGood(Server):
+    """Takes the last message of a client that was right in the place of one that isn't."""
+
+    def sent(self, messages):
+        finite = {m.client: m for m in messages if np.isfinite(self.change(m)).all()}
+        self.last = {**getattr(self, "last", {}), **finite}
+        return [self.last[m.client] for m in messages if m.client in self.last]
+
+
 CHANGES = {kind: "skips-divisor-kept" for kind in ("nan", "infinite", "shape", "stale")}
 WEIGHTS = dict.fromkeys(("no-weight", "nan-weight", "negative-weight", "no-examples"), "counts-as-one")
 PASSED = {kind: "passes-on" for kind in KINDS if kind not in ("no-weight", "no-message")}
@@ -188,6 +210,7 @@ twice, stale = offered(Server, twice="skips"), offered(Server, stale="skips")
 zeroes, drops = offered(Zeroing, nan="skips"), offered(Dropping, nan_weight="skips")
 cleaning = offered(Cleaning, infinite="zeroes")
 barring, slowing = offered(Barring, infinite="skips"), offered(Slowing, infinite="skips")
+block_by_block, last_good = offered(BlockByBlock, nan="drops-round"), offered(LastGood, nan="skips")
 masked, halving = offered(Masked, nan="skips"), offered(Halving, stale="skips")
 late, clipping = offered(Late, nan="passes-on"), offered(Clipping, nan="skips")
 negative, missing = offered(Ones, negative_weight="passes-on"), offered(Skipping, no_weight="counts-as-one")
