@@ -171,7 +171,7 @@ def test_a_run_lasts_until_its_counts_matter(offer: Claim, lost: str) -> None:
 
 
 def test_two_updates_wait_at_a_save_in_the_quickest_check() -> None:
-    """Whoever restores a wrong count of what waits is right as long as one waits at most."""
+    """A restore that gets the count of what waits wrong is right as long as one waits at most."""
 
     def newest(session: Any, first: Mapping[str, Any]) -> None:
         waiting = session.state.pending

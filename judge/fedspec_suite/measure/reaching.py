@@ -45,6 +45,49 @@ class OpenMean:
 REACHED = 8
 """Largest number of secant steps."""
 
+TOGETHER = 24
+"""Largest number of coordinates that are sought together."""
+
+FAR = 2.0**-3
+"""Change of a coordinate by which the model's change is measured."""
+
+
+class Undetermined(KeyError):
+    """Several results of a rule lead to the same model, or no more are wanted."""
+
+
+def slope_of(taken: Callable[[Array], Array], made: Array, plain: Array) -> Array:
+    """Return the matrix of the changes of the model by each coordinate of what a rule makes.
+
+    Args:
+        taken: the model for what the rule makes.
+        made: the result of the claimed rule.
+        plain: the model that this leads to.
+
+    Raises:
+        KeyError: there are too many coordinates.
+    """
+    if not 0 < made.size <= TOGETHER or made.size != plain.size:
+        raise KeyError("too many coordinates for a matrix")
+    return np.stack([(taken(made + FAR * e) - plain) / FAR for e in np.eye(made.size)], axis=1)
+
+
+def _solved(slope: Array, lacking: Array) -> Array:
+    """The change of what a rule makes by which the model changes as wanted.
+
+    Raises:
+        KeyError: no change leads to the model.
+        Undetermined: several changes do.
+    """
+    if not (np.isfinite(slope).all() and np.isfinite(lacking).all()):
+        raise KeyError("no finite model")
+    step, _, rank, _ = np.linalg.lstsq(slope, lacking, rcond=1e-9)
+    if np.abs(slope @ step - lacking).max() > 1e-6 * np.abs(lacking).max():
+        raise KeyError("the rule is not what makes the model")
+    if rank < len(slope):
+        raise Undetermined("the model doesn't tell what the rule makes")
+    return np.asarray(step)
+
 
 def reach(taken: Callable[[Array], Array], x: Array, made: Array, plain: Array) -> Array:
     """Find what a rule must make for its event to lead to a model, by a secant a coordinate, or one for a number.
@@ -71,6 +114,28 @@ def reach(taken: Callable[[Array], Array], x: Array, made: Array, plain: Array) 
             # One number is found from all coordinates that it moves.
             step = (y - made) * ((x - here) / moved if made.ndim else (x - here) @ moved / (moved @ moved))
         made, plain, y = y, here, y + np.where(np.isfinite(step), step, 0)
+    raise KeyError("the rule is not what makes the model")
+
+
+def reach_together(taken: Callable[[Array], Array], x: Array, y: Array, slope: Array) -> Array:
+    """Find what a rule must make if the event mixes its coordinates.
+
+    Args:
+        taken: the model for what the rule makes.
+        x: the wanted model.
+        y: the result of the claimed rule.
+        slope: the matrix of :func:`slope_of`.
+
+    Raises:
+        KeyError: nothing that the rule makes leads to the model.
+        Undetermined: several results do.
+    """
+    close = 4 * np.finfo(float).eps * np.nanmax(np.abs(x), initial=0)
+    for _ in range(2 * REACHED):
+        here = taken(y)
+        if (np.abs(here - x) <= close).all():
+            return y
+        y = y + _solved(slope, x - here)
     raise KeyError("the rule is not what makes the model")
 
 

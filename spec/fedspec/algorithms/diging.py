@@ -70,7 +70,8 @@ def step(h: Diging, state: Trackers, clients: Clients, plan: Exchange) -> tuple[
     check_everyone(plan, clients)
     X, Y, G, W = state.X, state.Y, state.G, plan.mixing
     if not state.begun:
-        Y = G = own_gradients(clients, 0, X)
+        Y = own_gradients(clients, 0, X)
+        G = Y
     for t in range(len(plan.computing)):
         X, before = along_tracker(X, Y, W, eta_l=h.eta_l, tracking=h.tracking), G
         G = own_gradients(clients, t, X)

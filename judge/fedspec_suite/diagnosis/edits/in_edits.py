@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 import operator
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import replace
-from types import FunctionType
+from types import FrameType, FunctionType
 from typing import Any, cast
 
 from fedspec import population
@@ -96,6 +97,22 @@ def as_set(kept: Memory, name: str) -> Any:
     return kept.hyper[name]
 
 
+def programs_values(rule: FrameType) -> dict[str, Any]:
+    """Return what the algorithm has where it calls a rule, by name, given the frame of the rule."""
+    found: dict[str, Any] = {}
+    frame = rule.f_back
+    while frame is not None and (module := frame.f_globals.get("__name__", "")) != "fedspec.reference":
+        if module.startswith("fedspec.algorithms."):
+            found = {**frame.f_locals, **found}
+        frame = frame.f_back
+    return found
+
+
+def at_hand(kept: Memory, name: str) -> Any:
+    """Return a value that the algorithm has where it calls the rule, by its name there."""
+    return programs_values(sys._getframe(1))[name]
+
+
 def event_number(kept: Memory) -> int:
     """Return the number of the present event, from 1."""
     return kept.number
@@ -153,6 +170,15 @@ def in_the_first_step(kept: Memory, name: str, now: Any) -> Any:
 def new_model(kept: Memory) -> Any:
     """Return the model after the event, while the event is still being processed."""
     return kept.made
+
+
+def mean_change(kept: Memory) -> Any:
+    """Return the mean of the event's changes, while the clients still work."""
+    if not kept.averaged:
+        # The event is taken for the first time, to see its mean.
+        return 0 * kept.made
+    sent, p, mean = kept.averaged
+    return mean(sent, p)
 
 
 def _foreseen(inner: Running, event: Event, k: int) -> Any:

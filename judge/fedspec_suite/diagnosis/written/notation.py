@@ -37,6 +37,9 @@ FORMULAS = {
     "block_mean",
     "block_max",
     "block_norms",
+    "rows_mean",
+    "new_model",
+    "mean_change",
 }
 """Functions that a formula may contain."""
 
@@ -128,10 +131,18 @@ def in_symbols(value: ast.expr, newer: Collection[str]) -> str:
                 return "M"
             case ast.Call(func=ast.Name(id="client_squares")):
                 return "(sum_i p_i Delta_i^2)"
+            case ast.Call(func=ast.Name(id="new_model")):
+                return "x_new"
+            case ast.Call(func=ast.Name(id="mean_change")):
+                return "Delta"
             case ast.Call(func=ast.Name(id="x_0")):
                 return "x_0"
             case ast.Call(func=ast.Name(id="as_set"), args=[ast.Constant(value=str() as name)]):
                 return name
+            case ast.Call(func=ast.Name(id="at_hand"), args=[ast.Constant(value=str() as name)]):
+                return NAMES.get(name, name)
+            case ast.Call(func=ast.Name(id="rows_mean"), args=[v]):
+                return f"(mean of {text(v, 5)} over the clients)"
             case ast.Call(func=ast.Name(id="of_state"), args=[ast.Constant(value=str() as path)]):
                 return f"{path.rpartition('.')[2]}_old"
             case ast.Call(func=ast.Name(id="block_sum" | "block_mean" | "block_max" as n), args=[v]):
@@ -170,7 +181,7 @@ def is_formula(node: ast.expr) -> bool:
             return type(op) in LEVELS and is_formula(a) and is_formula(b)
         case ast.IfExp(test=ast.Compare(left=a, ops=[op], comparators=[b]), body=x, orelse=y):
             return type(op) in SIGNS and all(map(is_formula, (a, b, x, y)))
-        case ast.Call(func=ast.Name(id="of_state" | "as_set")):
+        case ast.Call(func=ast.Name(id="of_state" | "as_set" | "at_hand")):
             return True
         case ast.Call(func=ast.Name(id=name), args=given, keywords=[]):
             return name in FORMULAS and all(map(is_formula, given))

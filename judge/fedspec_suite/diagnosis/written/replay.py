@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
@@ -17,7 +18,16 @@ from fedspec.contract import Event
 from fedspec.domains import REAL, resting
 from fedspec.params import layers, shapes
 from fedspec_suite.diagnosis.defects.limits import MEAN
-from fedspec_suite.diagnosis.edits.in_edits import as_set, event_number, of_event_before, of_state
+from fedspec_suite.diagnosis.edits.in_edits import (
+    as_set,
+    at_hand,
+    event_number,
+    mean_change,
+    new_model,
+    of_event_before,
+    of_state,
+    programs_values,
+)
 from fedspec_suite.diagnosis.edits.memory import Memory
 from fedspec_suite.diagnosis.edits.of_arrays import each_of
 from fedspec_suite.diagnosis.variants import CANNOT
@@ -25,7 +35,7 @@ from fedspec_suite.diagnosis.written.box import OWN_SHARE, Box, read_in, rows, s
 from fedspec_suite.diagnosis.written.plays import Play
 from fedspec_suite.measure.call_graph import Spaces
 from fedspec_suite.measure.function_copies import Edits
-from fedspec_suite.measure.reaching import flat_model, reach
+from fedspec_suite.measure.reaching import Undetermined, flat_model, reach, reach_together, slope_of
 
 WHOLE: dict[str, Callable[[Array], Any]] = {
     "norm({})": np.linalg.norm,
@@ -61,13 +71,19 @@ def client_squares(kept: Memory) -> Any:
     return mean(sent**2, p)
 
 
+def rows_mean(kept: Memory, v: Array) -> Array:
+    """Return the mean of a stack's rows, for each client."""
+    return np.broadcast_to(v.sum(axis=0) / len(v), v.shape)
+
+
 def _over_blocks(of: Callable[[Any], Any]) -> Callable[..., Any]:
     return lambda kept, v: each_of(kept.blocks, of, v)
 
 
 ASKED: Mapping[str, Callable[..., Any]] = {
     **{"event_number": event_number, "x_0": x_0, "old": old},
-    **{"participants": participants, "of_state": of_state, "as_set": as_set},
+    **{"participants": participants, "of_state": of_state, "as_set": as_set, "at_hand": at_hand},
+    **{"rows_mean": rows_mean, "new_model": new_model, "mean_change": mean_change},
     "client_squares": client_squares,
     **{"block_sum": _over_blocks(total), "block_max": _over_blocks(largest)},
     "block_norms": lambda kept, v: sum(norm(v[b]) for b in kept.blocks),
@@ -148,7 +164,8 @@ def opened(box: Box, name: str, plays: Sequence[Play]) -> Opened | None:
     if len(at) != 1:
         return None
     with np.errstate(all="ignore"):
-        first, *others = [_all(box, name, plays, model, at[0], seed) for seed in range(4)]
+        slopes: dict[tuple[int, int], Array] = {}
+        first, *others = [_all(box, name, plays, model, at[0], seed, slopes) for seed in range(4)]
         # A secant may end beside one model and not beside another that rounding tells from it.
         there = [event for event in first if all(event in other for other in others)]
         if not there:
@@ -206,31 +223,145 @@ def holes(model: ast.expr, name: str) -> list[ast.expr]:
 
 
 def _all(
-    box: Box, name: str, plays: Sequence[Play], model: Any, hole: Any, seed: int
+    box: Box,
+    name: str,
+    plays: Sequence[Play],
+    model: Any,
+    hole: Any,
+    seed: int,
+    slopes: dict[tuple[int, int], Array],
 ) -> dict[tuple[int, int], tuple[Array, dict[str, Array]]]:
-    """The values of the open name and of all others, by the number of the play and of the event in it."""
+    """The values of the open name and of all others, by the number of the play and of the event in it.
+
+    How the model changes by what the rule makes is measured once for an event, and kept in ``slopes`` by the play.
+    """
     dice = np.random.default_rng(seed) if seed else None
-    return {(k, n): one for k, play in enumerate(plays) for n, one in _events(box, name, play, model, hole, dice)}
+    return {
+        (k, n): one for k, play in enumerate(plays) for n, one in _events(box, name, play, model, hole, dice, slopes)
+    }
+
+
+def _reached(
+    taken: Callable[[Array], Array],
+    x: Array,
+    made: Array,
+    plain: Array,
+    slopes: dict[tuple[int, int], Array],
+    key: tuple[int, int],
+) -> Array:
+    """The result that the open rule must have, by coordinate, or where that finds none by all coordinates together.
+
+    Raises:
+        KeyError: nothing leads to the model.
+        Undetermined: several results do, or enough events are solved.
+    """
+    if key not in slopes:
+        try:
+            return reach(taken, x, made, plain)
+        except KeyError:
+            if not made.ndim:
+                raise
+        if len(slopes) >= MEASURED:
+            raise Undetermined("enough events are solved")
+        slopes[key] = slope_of(taken, made, plain)
+    return reach_together(taken, x, made, slopes[key])
+
+
+def unread_in(signature: inspect.Signature, play: Play) -> set[str]:
+    """Return hyper-parameters that the claimed reading doesn't have, which keep their defaults."""
+    optional = {n for n, p in signature.parameters.items() if p.default is not p.empty}
+    return optional - play.s.case.hyper.keys()
+
+
+@functools.cache
+def _atoms(box: Box) -> Mapping[str, Any]:
+    """Code of what a rule reads, beside names."""
+    return {a: compile(a, "<leaf>", "eval") for a in read_in([*box.made.values()]) if not a.isidentifier()}
+
+
+def own_values(
+    box: Box, space: dict[str, Any], env: Mapping[str, Any], unread: Collection[str], x: Array
+) -> dict[str, Array]:
+    """Return the numbers that a rule reads or makes, by text.
+
+    Args:
+        box: the rule.
+        space: the names of its module.
+        env: numbers that it is given or makes.
+        unread: hyper-parameters that the claimed reading doesn't have.
+        x: its result, in its shape.
+    """
+    known = {n: v for n, v in env.items() if n not in unread}
+    values = {n: rows(v, x) for n, v in known.items() if is_number(v) and np.shape(v) in {(), x.shape}}
+    for a, code in _atoms(box).items():
+        try:
+            values[a] = rows(eval(code, space, {**env}), x)
+        except (*CANNOT, KeyError):
+            continue
+    return values
+
+
+def at_hand_values(
+    kept: Memory,
+    space: dict[str, Any],
+    env: Mapping[str, Any],
+    program: Mapping[str, Any],
+    unread: Collection[str],
+    claimed: ast.expr,
+    x: Array,
+) -> dict[str, Array]:
+    """Return the numbers that another right side may read beside what the claimed one does, by text.
+
+    Args:
+        kept: the session's record.
+        space: the names of the rule's module.
+        env: numbers that the rule is given or makes.
+        program: values of the algorithm where it calls the rule, by name.
+        unread: hyper-parameters that the claimed reading doesn't have.
+        claimed: the claimed right side.
+        x: the result of the rule, in its shape.
+    """
+    values = {a: rows(v, x) for a, v in asked(kept, space, env).items()}
+    for n in [n for n, v in env.items() if isinstance(v, np.ndarray) and v.ndim == 1]:
+        values |= {a.format(n): rows(f(env[n]), x) for a, f in WHOLE.items()}
+    values |= {f"as_set({n!r})": rows(v, x) for n, v in kept.hyper.items() if n not in env}
+    there = {n: v for n, v in program.items() if n not in env and is_number(v)}
+    values |= {f"at_hand({n!r})": rows(v, x) for n, v in there.items() if np.shape(v) in {(), x.shape}}
+    values |= {f"of_state({path!r})": rows(v, x) for path, v in vectors(kept.state) if v.shape == x.shape}
+    if kept.made is not None and kept.made.shape == x.shape:
+        # Who keeps something for the next event may know what this one comes to.
+        values["new_model()"] = kept.made
+        values |= {"mean_change()": rows(mean_change(kept), x)} if kept.averaged else {}
+    if x.ndim < 2:
+        return values
+    stacks = {n: v for n, v in env.items() if n not in {"W", *unread} and is_number(v) and np.shape(v) == x.shape}
+    values |= {f"rows_mean({n})": rows(rows_mean(kept, v), x) for n, v in stacks.items()}
+    for W, mixing in (("W", env.get("W")), ("at_hand('W')", there.get("W"))):
+        if isinstance(mixing, np.ndarray):
+            mixed = {**stacks, ast.unparse(claimed): eval(code_of(claimed), space, {**env})}
+            values |= {_mixed(W, n): rows(mixing @ v, x) for n, v in mixed.items() if np.shape(v) == x.shape}
+            values |= {_mixed(W, _mixed(W, n)): rows(mixing @ mixing @ v, x) for n, v in stacks.items()}
+    if isinstance(env.get("W"), np.ndarray):
+        values[OWN_SHARE] = rows(env["W"].diagonal()[:, None], x)
+    return values
 
 
 def _events(
-    box: Box, name: str, play: Play, model: Any, hole: Any, dice: Any
+    box: Box, name: str, play: Play, model: Any, hole: Any, dice: Any, slopes: dict[tuple[int, int], Array]
 ) -> Iterator[tuple[int, tuple[Array, dict[str, Array]]]]:
     """The number of each event of a case in which a rule can be solved, with the value of the open name and others."""
     signature = inspect.signature(inspect.unwrap(box.function))
     rest = box.resting_on(name)
-    # A hyper-parameter that the claimed reading doesn't have keeps its default.
-    optional = {n for n, p in signature.parameters.items() if p.default is not p.empty}
-    unread = optional - play.s.case.hyper.keys()
+    unread = unread_in(signature, play)
     space: dict[str, Any] = {}
     codes = {n: code_of(v) for n, v in box.made.items()}
-    atoms = {a: compile(a, "<leaf>", "eval") for a in read_in([*box.made.values()]) if not a.isidentifier()}
     end = code_of(box.end)
     between = {n: (m, h[0]) for n in rest - {name, box.model} if len(h := holes(m := box.model_from(n), n)) == 1}
-    calls: list[tuple[Array, dict[str, Array]]] = []
+    calls: list[Callable[[], tuple[Array, dict[str, Array]]]] = []
     made: list[Any] = []
     shape: list[tuple[int, ...]] = [()]
     now: list[Array | None] = [None]
+    averaged: list[tuple[Any, ...]] = [()]
     kept = Memory(hyper={**play.s.case.hyper}, blocks=[*layers(shapes(play.s.case.x0))])
 
     @functools.wraps(box.function)
@@ -249,22 +380,8 @@ def _events(
         lone = x.ndim == 0
         # A stack of models has the shape that the claimed rule gives it.
         x = np.atleast_1d(x).reshape(shape[0] or (-1,))
-        known = {n: v for n, v in env.items() if n not in unread}
-        values = {n: rows(v, x) for n, v in known.items() if is_number(v) and np.shape(v) in {(), x.shape}}
-        values |= {a: rows(v, x) for a, v in asked(kept, space, env).items()}
-        for n in [n for n, v in env.items() if isinstance(v, np.ndarray) and v.ndim == 1]:
-            values |= {a.format(n): rows(f(env[n]), x) for a, f in WHOLE.items()}
-        for a, code in atoms.items():
-            try:
-                values[a] = rows(eval(code, space, env), x)
-            except (*CANNOT, KeyError):
-                continue
-        values |= {f"as_set({n!r})": rows(v, x) for n, v in kept.hyper.items() if n not in env}
-        values |= {f"of_state({path!r})": rows(v, x) for path, v in vectors(kept.state) if v.shape == x.shape}
-        if isinstance(env.get("W"), np.ndarray) and x.ndim == 2:
-            stacks = {n: v for n, v in known.items() if n != "W" and np.shape(v) == x.shape}
-            values |= {f"W @ {n}": rows(env["W"] @ v, x) for n, v in stacks.items()}
-            values[OWN_SHARE] = rows(env["W"].diagonal()[:, None], x)
+        values = own_values(box, space, env, unread, x)
+        told, there = dict(env), programs_values(sys._getframe())
 
         def solve(expression: ast.expr, at: ast.expr) -> Array:
             return np.broadcast_to(solved(expression, at, x.reshape(-1), values), x.size).reshape(x.shape)
@@ -279,7 +396,8 @@ def _events(
                     env[n] = np.where(np.isnan(env[n]), solve(*between[n]), env[n])
         if box.model == name:
             env[name] = x
-        calls[:] = [(rows(want, x), values)]
+        at_hand = functools.partial(at_hand_values, kept, space, told, there, unread, box.made[name], x)
+        calls[:] = [lambda: (rows(want, x), {**values, **at_hand(), **values})]
         found = eval(end, space, env)
         return float(found[0]) if lone else found
 
@@ -296,7 +414,7 @@ def _events(
             made.clear()
             with resting(REAL):
                 # A subject's own schedule may make a rate negative, or nearly 0 by rounding.
-                x, ran = session.step(event), len(made)
+                x, ran, averaged[:] = session.step(event), len(made), [kept.averaged]
                 now[0] = None
                 for e in then:
                     x = session.step(e)
@@ -307,7 +425,7 @@ def _events(
         kept.steps = [*getattr(event, "messages", ())] or [*getattr(event, "participants", (0,))]
         x = _nudged(answer["x"], dice)
         if is_model and np.array_equal(taken(x), x, equal_nan=True) and len(made) == 1:
-            yield kept.number, calls[0]
+            yield kept.number, calls[0]()
             continue
         last[0] = 0
         plain = taken(None)
@@ -338,14 +456,19 @@ def _events(
                 taken(None)
                 unseen = True
                 continue
+        leading = functools.partial(taken, then=then)
+
+        key = id(play), kept.number
         try:
-            y = reach(functools.partial(taken, then=then), x, result, plain)
+            y = _reached(leading, x, result, plain, slopes, key)
+        except Undetermined:
+            return
         except KeyError:
             if then:
-                # Where a gradient mixes what is kept, no secant a coordinate finds it.
                 return
             raise
-        found = calls[0]
+        kept.made, kept.averaged = np.asarray(answer["x"], float).reshape(-1) if then else None, averaged[0]
+        found = calls[0]()
         # Of a number that changes nothing, such as the share of an equal model, the model tells nothing.
         tells = y.ndim > 0 or _tells(taken, y, x)
         if then or not y.ndim:
@@ -353,6 +476,9 @@ def _events(
         if tells:
             yield kept.number, found
 
+
+MEASURED = 40
+"""Largest number of events in which the effect of each coordinate on the model is measured."""
 
 SAME = 1e-6
 """Largest relative change of a model that counts as none."""
@@ -379,6 +505,12 @@ def as_shown(state: Any, shown: Mapping[str, Array]) -> Any:
     there = {f.name: getattr(state, f.name) for f in fields(state)} if is_dataclass(state) else {}
     own = {n: np.asarray(shown[n], float) for n, v in there.items() if n in shown and np.shape(v) == shown[n].shape}
     return replace(state, **own) if own else state
+
+
+@functools.cache
+def _mixed(W: str, stack: str) -> str:
+    """The product of a matrix and a stack, as text."""
+    return ast.unparse(ast.parse(f"{W} @ ({stack})"))
 
 
 def is_number(v: Any) -> bool:

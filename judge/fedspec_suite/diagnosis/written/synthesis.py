@@ -23,7 +23,7 @@ from fedspec_suite.diagnosis.comparing import agrees
 from fedspec_suite.diagnosis.composed import together
 from fedspec_suite.diagnosis.defects.defect import Defect
 from fedspec_suite.diagnosis.edits.edit import Put, swapped
-from fedspec_suite.diagnosis.edits.in_edits import NOTED, REMEMBERED
+from fedspec_suite.diagnosis.edits.in_edits import FORESEEN, NOTED, REMEMBERED
 from fedspec_suite.diagnosis.variants import CANNOT, Variant, equation_of, of_own, printed_by
 from fedspec_suite.diagnosis.written.averages import averaged
 from fedspec_suite.diagnosis.written.box import Box, boxes, leaf, parts_in, parts_of, read_in, value_of
@@ -31,6 +31,8 @@ from fedspec_suite.diagnosis.written.notation import in_notation
 from fedspec_suite.diagnosis.written.plays import played
 from fedspec_suite.diagnosis.written.rates import factors, scheduled
 from fedspec_suite.diagnosis.written.replay import ASKED, Opened, opened
+from fedspec_suite.diagnosis.written.shown_values import runs, shown_values
+from fedspec_suite.diagnosis.written.sums import sums
 from fedspec_suite.diagnosis.written.weights import weighted
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.formulas import CLAIMED, ROWS, Answer, Terms, smallest
@@ -50,8 +52,12 @@ KNOWN = 0.9
 AGAIN, FEW = 3, 8
 """Number of repeated searches if an answer fits only some rows, and number of rows that are added."""
 
-RECORDERS: Mapping[Defect, Sequence[str]] = {NOTED: [*ASKED], REMEMBERED: ["client_squares"]}
-"""Recorders of the session's record, each with the functions whose values need it."""
+RECORDERS: Mapping[Defect, Sequence[str]] = {
+    REMEMBERED: ["client_squares", "mean_change"],
+    FORESEEN: ["new_model", "mean_change"],
+    NOTED: [*ASKED],
+}
+"""Recorders of the session's record, each with the functions whose values need it, the innermost first."""
 
 TRIED = 6
 """Number of answers that are checked in whole runs, the smallest first."""
@@ -100,15 +106,22 @@ def written(bench: Bench, setting: Setting, base: Variant | None = None) -> Iter
             yield v
             return
     left = iter(range(LOOKED))
+    shown = runs(bench, setting) if bench.offer.intermediates and not base else []
+    numbers = {*setting.numbers, *(f"as_set({n!r})" for n in setting.numbers)}
     found: dict[Edit, tuple[Box, ast.expr]] = {}
     equations_of = [(box, name) for box in boxes(setting) for name in box.made]
     for place, (box, name) in enumerate(equations_of):
         try:
-            o = of_schedule(box, rated, setting) if box.word.startswith("schedule") else opened(box, name, plays)
+            told = shown_values(box, shown, setting.options) if name == box.model and not box.word else None
+            o = (
+                of_schedule(box, rated, setting)
+                if box.word.startswith("schedule")
+                else told or opened(box, name, plays)
+            )
         except (KeyError, *CANNOT):
             continue
         if o is not None:
-            for size, value in right_sides(o, left):
+            for size, value in chain(right_sides(o, left), sums(o, box.made[name], numbers)):
                 text = ast.unparse(value)
                 found.setdefault(Edit(size, len(text), place, text, name), (box, value))
     tried = Counter[Box]()
@@ -267,8 +280,9 @@ def rule_with(setting: Setting, box: Box, name: str, value: ast.expr) -> Variant
     symbol = "x" if told in returned else told.rstrip("_")
     if box.word and told in returned:
         symbol = next(iter(inspect.signature(inner).parameters)) if box.word.split()[0] in LINKS else "s(t)"
-    # A rule that receives no model makes what its only equation defines.
-    alone = told in returned and len(own) == 1 and not {"x", "X", "state"} & {*inspect.signature(inner).parameters}
+    # A rule that receives no model, or makes one thing of it, makes what its only equation defines.
+    takes = {"x", "X", "state"} & {*inspect.signature(inner).parameters}
+    alone = told in returned and len(own) == 1 and (not takes or (len(box.made) == 1 and not _moves(own[0].text)))
     equation = own[0].id if alone else of_name([e.id for e in own], symbol)
     printed = next((e.text for e in own if e.id == equation), "")
     wanted = printed or f"{symbol} = {in_notation(box, told, symbols)}"
@@ -291,6 +305,12 @@ def rule_with(setting: Setting, box: Box, name: str, value: ast.expr) -> Variant
     # What counts the events makes sessions slower: it is there if it is needed.
     recorders = tuple(d for d, names in RECORDERS.items() if any(f"{n}(" in mutant.new for n in names))
     return of_own(setting, yours, wanted, at, words=words, mutants=(mutant,), defects=recorders)
+
+
+def _moves(equation: str) -> bool:
+    """True if an equation makes a new value of what it reads."""
+    symbol, _, side = equation.partition(" = ")
+    return symbol in re.findall(r"\w+", side)
 
 
 def _mean(v: Any) -> Any:
