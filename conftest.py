@@ -12,6 +12,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import jaxtyping
 import pytest
@@ -150,6 +151,20 @@ def long_runs_check_no_shapes(request: pytest.FixtureRequest) -> Iterator[None]:
     jaxtyping.config.update("jaxtyping_disable", before or judging or any(map(request.node.get_closest_marker, LONG)))
     yield
     jaxtyping.config.update("jaxtyping_disable", before)
+
+
+@pytest.fixture(autouse=True)
+def rows_leave_with_their_test() -> Iterator[None]:
+    """Drop the rows that joined the catalogue in a test, such as a server with another solver: others list all rows."""
+    from fedspec.catalogue import ALIASES, CATALOGUE, FAMILIES
+
+    held: tuple[dict[str, Any], ...] = (CATALOGUE, ALIASES, FAMILIES)
+    before = [{**of} for of in held]
+    yield
+    if CATALOGUE.keys() != before[0].keys():
+        for of, at_first in zip(held, before, strict=True):
+            of.clear()
+            of.update(at_first)
 
 
 @pytest.fixture(scope="session")
