@@ -186,7 +186,8 @@ class Scaffold(Clients):
     ``own``: a client divides by the steps of its last round. ``busiest``: it divides by the most steps of this one.
     ``no rate``: it divides by its steps alone. ``in turn``: c moves within the loop. ``of those``: c moves by the mean
     over the participants. ``seen``: c is the mean over the clients seen so far. ``examples``: changes are weighted by
-    them. ``half``: half of what is kept stays out of the new c_i. ``slow``: c decays.
+    them. ``half``: half of what is kept stays out of the new c_i. ``slow``: c decays. ``mean``: the mean change stands
+    for each client's own in its c_i.
     """
 
     algorithm, reading = "scaffold", "karimireddy-2020"
@@ -203,6 +204,8 @@ class Scaffold(Clients):
             ends.append(y)
             if "in turn" in does:
                 self.m = self.m + (kept[j] - self.kept[j]) / len(self.e)
+        for i, tau in zip(S, T, strict=True) if "mean" in does else ():
+            kept[i] = self.kept[i] - self.m - (np.mean(ends, axis=0) - self.x) / (rate * tau)
         if "in turn" not in does:
             self.m = self.m * (0.9 if "slow" in does else 1)
             self.m = self.m + (kept - self.kept).sum(axis=0) / (len(S) if "of those" in does else len(self.e))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_judge.by_hand import adaptive
+from test_judge.by_hand import Scaffold, adaptive, subject
 from test_judge.diagnosing import benched, diagnosed, offer_of, written
 
 from fedspec.contract import Arrival, Case, Exchange, Level, Messages
@@ -182,6 +182,13 @@ def test_a_clients_equation_is_written_out_in_rounds_too(mutant: str) -> None:
 def test_a_rule_with_an_option_that_its_row_fixes_is_opened(algorithm: str) -> None:
     """The rows fix how a change is divided, which is no option of their own."""
     assert [*boxes(setting_of(offer_of(algorithm, "trace")))]
+
+
+def test_an_equation_that_runs_once_a_client_is_written_out_from_what_it_shows() -> None:
+    """The mean change is not known while the clients work, and with one client it is the client's own."""
+    found = next(written_out(*benched(subject(Scaffold, "mean", intermediates=("delta", "c_i", "c")))))
+    assert found.words.startswith("yours: c_i = c_i - c - Delta / (eta_l steps), wanted: ")
+    assert found.equation == "scaffold.c_i"
 
 
 def test_what_follows_its_rule_has_no_equation_of_its_own() -> None:
