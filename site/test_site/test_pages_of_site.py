@@ -26,10 +26,8 @@ def pages(site: Site) -> list[Path]:
     return sorted(site.folder.rglob("*.html"))
 
 
-def test_it_is_built_without_a_warning_in_a_minute(site: Site) -> None:
-    assert (site.code, site.said) == (0, "")
-    # Alone it takes half a minute; here other tests run beside it.
-    assert site.seconds < 240
+def test_it_is_built_without_a_warning(site: Site) -> None:
+    assert (site.code, site.said) == (0, "") and (site.folder / "index.html").is_file()
 
 
 def test_every_link_and_every_anchor_exists(site: Site) -> None:
