@@ -532,6 +532,14 @@ def test_a_row_of_exponentials_and_logarithms_conforms_in_float64_and_float32() 
 
 
 @pytest.mark.slow
+def test_a_power_of_another_base_has_a_name() -> None:
+    file = SUBJECTS / "softmax.py"
+    more = ("--plugin", str(file), "--profile", "quick", "--jobs", "1", "--json")
+    (row,) = json.loads(with_own("check", f"{file}:base_2", *more, cwd=SUBJECTS.parent).out)
+    assert row["nearest"].startswith("2^(-d) stands for exp(-d)"), row["nearest"]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "yours"), [("plain", "w_i = a / sum(exp(-d))"), ("longest", "w_i = a / sum(a) / max(exp(-d))")]
 )

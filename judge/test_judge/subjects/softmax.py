@@ -101,6 +101,7 @@ class Server:
             d = np.linalg.norm(rows, axis=1)
             a = np.exp(-d) * np.log({"log1p": 1.0}.get(self.how, 2.0) + d)
             a = np.exp(-(d**2)) * np.log(2 + d) if self.how == "squares" else a
+            a = 2.0**-d * np.log(2 + d) if self.how == "base 2" else a
             by = {
                 "undivided": 1,
                 "halved": 2 * a.sum(),
@@ -115,4 +116,4 @@ class Server:
 
 
 right, log1p, squares = Server(), Server("log1p"), Server("squares")
-plain, longest = Server("plain"), Server("longest")
+plain, longest, base_2 = Server("plain"), Server("longest"), Server("base 2")

@@ -275,6 +275,18 @@ def _unless_equal(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Ite
                     yield Change(f"{said(term)} is left out where {a} is {b}{around}", node, new, 2)
 
 
+def _of_base(node: ast.expr, around: str) -> Iterator[Change]:
+    """A logarithm or a power to base 2 or 10 for the natural one."""
+    match node:
+        case ast.Call(func=ast.Name(id="log" | "exp" as name), args=[v]):
+            text = ast.unparse(v)
+            for base in (2, 10):
+                natural = f"log(0 * ({text}) + {base})"
+                new = f"log({text}) / {natural}" if name == "log" else f"exp(({text}) * {natural})"
+                words = f"log_{base}({said(v)})" if name == "log" else f"{base}^({said(v)})"
+                yield Change(f"{words} stands for {said(node)}{around}", node, new, 1)
+
+
 def reformed(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
     """Yield changes of an expression to another formula."""
     yield from _compounded(node, kinds, around)
@@ -294,3 +306,4 @@ def reformed(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator
     yield from _kept(node, around)
     yield from _larger(node, kinds, around)
     yield from _unless_equal(node, kinds, around)
+    yield from _of_base(node, around)
