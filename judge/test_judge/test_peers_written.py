@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_judge.diagnosing import benched, offer_of, written
+from test_judge.diagnosing import benched, diagnosed, offer_of, written
 
 from fedspec.arith import Array
 from fedspec.contract import Case
+from fedspec_suite.diagnosis.diagnosis import in_words
 from fedspec_suite.diagnosis.written.synthesis import written as written_out
 from fedspec_suite.measure.reaching import Undetermined, reach_together, slope_of
 
@@ -72,6 +73,14 @@ class Peers:
             psi = self.X - self.h["eta_l"] * self.G(self.X)
             self.X, self.psi = mixing @ (psi + mixing @ (self.X - self.psi)), psi
 
+    def led(self, mixing: Array, tau: int) -> None:
+        self.tau = getattr(self, "tau", tau)
+        Phi = self.X
+        for _ in range(tau):
+            Phi = Phi - self.h["eta_l"] * self.G(Phi) - self.C / self.tau
+        self.X = mixing @ Phi
+        self.C = self.C + Phi - self.X
+
 
 def tracked(C: Array, V: Array, mixing: Array) -> Array:
     """The correction of K-GT."""
@@ -93,10 +102,8 @@ WRONG: dict[str, tuple[str, str, Callable[[Peers, Array, int], None]]] = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("equation", WRONG)
-def test_it_is_written_out(equation: str) -> None:
-    algorithm, reading, take = WRONG[equation]
+def subject(algorithm: str, reading: str, take: Callable[[Peers, Array, int], None]) -> Any:
+    """Peers that show their models alone."""
 
     def start(case: Case) -> Any:
         peers = Peers(case)
@@ -107,5 +114,17 @@ def test_it_is_written_out(equation: str) -> None:
 
         return SimpleNamespace(step=step)
 
-    subject = written(offer_of(algorithm, "trace", reading, dtypes=("float64",), intermediates=()), start)
-    assert next(written_out(*benched(subject))).words.startswith(f"yours: {equation} wanted:")
+    return written(offer_of(algorithm, "trace", reading, dtypes=("float64",), intermediates=()), start)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("equation", WRONG)
+def test_it_is_written_out(equation: str) -> None:
+    found = next(written_out(*benched(subject(*WRONG[equation]))))
+    assert found.words.startswith(f"yours: {equation} wanted:")
+
+
+@pytest.mark.slow
+def test_a_count_of_the_first_round_is_not_called_that_of_the_round_before() -> None:
+    said = in_words(diagnosed(subject("led", "fspda", Peers.led)), True)
+    assert said.startswith("tau as it was at its first use of all stands for tau")

@@ -231,6 +231,9 @@ def earlier(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[
             for which in ("first", "last"):
                 new = f"of_{which}({text!r}, {text})"
                 yield Change(f"{text} of the {which} in the event stands for {text}{around}", node, new, 1)
+        if kind in {"count", "number"}:
+            first = f"of_first_use({text!r}, {text})"
+            yield Change(f"{text} as it was at its first use of all stands for {text}{around}", node, first, 2)
         if kind in {"count", "number"} or is_array(kind):
             turn = f"of_last_turn({text!r}, {text})"
             yield Change(f"{text} as it was when the client last took part stands for {text}{around}", node, turn, 2)

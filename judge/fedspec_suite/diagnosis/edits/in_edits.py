@@ -263,11 +263,22 @@ def used(kept: Memory) -> None:
 
 
 def of_last_turn(kept: Memory, name: str, now: Any) -> Any:
-    """Return a name's value when the computing client last took part; the present value if it never did."""
+    """Return a name's value when the computing client last took part; the present value if it never did.
+
+    Raises:
+        LookupError: no client computes by itself, as among peers.
+    """
+    if not kept.turn:
+        raise LookupError("no client takes a turn")
     turn, value, before = kept.left.get(("turn", name, kept.who), (kept.turn, now, now))
     before = before if turn == kept.turn else value
     kept.left["turn", name, kept.who] = kept.turn, now, before
     return before
+
+
+def of_first_use(kept: Memory, name: str, now: Any) -> Any:
+    """Return a name's value at its first use of all."""
+    return kept.left.setdefault(("ever", "first", name), now)
 
 
 def own_last_model(kept: Memory, x: Any) -> Any:
@@ -364,7 +375,7 @@ NEEDS: dict[Callable[..., Any], Defect] = {
     **dict.fromkeys((who, gathered, used, compounded, of_last_turn, own_last_model), IN_TURN),
     **dict.fromkeys((own_rounds, step_before), IN_TURN),
     **dict.fromkeys((as_set, steps_of, event_number, of_state, of_event_before, time_before, most_so_far), NOTED),
-    **dict.fromkeys((most_steps, heard, different, moved_mean), NOTED),
+    **dict.fromkeys((most_steps, heard, different, moved_mean, of_first_use), NOTED),
     **dict.fromkeys((at_the_beginning, in_the_first_step, handed, hand_on, taking_over), NOTED),
 }
 """Recorder that each of these functions needs."""
