@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -17,6 +18,7 @@ from fedspec.arith import Array, largest, norm, total
 from fedspec.contract import Event
 from fedspec.domains import REAL, resting
 from fedspec.params import layers, shapes
+from fedspec.rules import printed
 from fedspec_suite.diagnosis.defects.limits import MEAN
 from fedspec_suite.diagnosis.edits.in_edits import (
     as_set,
@@ -301,31 +303,40 @@ def own_values(
     return values
 
 
+@functools.cache
+def _symbols(box: Box) -> set[str]:
+    """Words of a rule's printed equations, each of which means something there."""
+    return {word for e in printed(box.function) for word in re.findall(r"\w+", e.text)}
+
+
 def at_hand_values(
+    box: Box,
+    name: str,
     kept: Memory,
     space: dict[str, Any],
     env: Mapping[str, Any],
     program: Mapping[str, Any],
     unread: Collection[str],
-    claimed: ast.expr,
     x: Array,
 ) -> dict[str, Array]:
     """Return the numbers that another right side may read beside what the claimed one does, by text.
 
     Args:
+        box: the rule.
+        name: the name whose right side it is.
         kept: the session's record.
         space: the names of the rule's module.
         env: numbers that the rule is given or makes.
         program: values of the algorithm where it calls the rule, by name.
         unread: hyper-parameters that the claimed reading doesn't have.
-        claimed: the claimed right side.
         x: the result of the rule, in its shape.
     """
     values = {a: rows(v, x) for a, v in asked(kept, space, env).items()}
     for n in [n for n, v in env.items() if isinstance(v, np.ndarray) and v.ndim == 1]:
         values |= {a.format(n): rows(f(env[n]), x) for a, f in WHOLE.items()}
     values |= {f"as_set({n!r})": rows(v, x) for n, v in kept.hyper.items() if n not in env}
-    there = {n: v for n, v in program.items() if n not in env and is_number(v)}
+    # A name that the rule's equation has for something else would be read as that.
+    there = {n: v for n, v in program.items() if n not in env and n not in _symbols(box) - {"W"} and is_number(v)}
     values |= {f"at_hand({n!r})": rows(v, x) for n, v in there.items() if np.shape(v) in {(), x.shape}}
     values |= {f"of_state({path!r})": rows(v, x) for path, v in vectors(kept.state) if v.shape == x.shape}
     if kept.made is not None and kept.made.shape == x.shape:
@@ -338,7 +349,7 @@ def at_hand_values(
     values |= {f"rows_mean({n})": rows(rows_mean(kept, v), x) for n, v in stacks.items()}
     for W, mixing in (("W", env.get("W")), ("at_hand('W')", there.get("W"))):
         if isinstance(mixing, np.ndarray):
-            mixed = {**stacks, ast.unparse(claimed): eval(code_of(claimed), space, {**env})}
+            mixed = {**stacks, ast.unparse(box.made[name]): eval(code_of(box.made[name]), space, {**env})}
             values |= {_mixed(W, n): rows(mixing @ v, x) for n, v in mixed.items() if np.shape(v) == x.shape}
             values |= {_mixed(W, _mixed(W, n)): rows(mixing @ mixing @ v, x) for n, v in stacks.items()}
     if isinstance(env.get("W"), np.ndarray):
@@ -396,7 +407,7 @@ def _events(
                     env[n] = np.where(np.isnan(env[n]), solve(*between[n]), env[n])
         if box.model == name:
             env[name] = x
-        at_hand = functools.partial(at_hand_values, kept, space, told, there, unread, box.made[name], x)
+        at_hand = functools.partial(at_hand_values, box, name, kept, space, told, there, unread, x)
         calls[:] = [lambda: (rows(want, x), {**values, **at_hand(), **values})]
         found = eval(end, space, env)
         return float(found[0]) if lone else found

@@ -125,7 +125,7 @@ def _events(box: Box, name: str, play: Play) -> Iterator[Found]:
             raise KeyError("fewer numbers are shown than the rule makes")
         x, left[0] = np.atleast_1d(left[0][: plain.size].reshape(plain.shape)), left[0][plain.size :]
         known = {n: v for n, v in env.items() if n != box.model}
-        at_hand = functools.partial(at_hand_values, kept, space, known, program, unread, box.made[box.model], x)
+        at_hand = functools.partial(at_hand_values, box, box.model, kept, space, known, program, unread, x)
         own = own_values(box, space, known, unread, x)
         calls.append(lambda: (rows(x, x), {**own, **at_hand(), **own}))
         return float(x[0]) if not plain.ndim else x

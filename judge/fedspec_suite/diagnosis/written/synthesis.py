@@ -27,7 +27,7 @@ from fedspec_suite.diagnosis.edits.in_edits import FORESEEN, NOTED, REMEMBERED
 from fedspec_suite.diagnosis.variants import CANNOT, Variant, equation_of, of_own, printed_by
 from fedspec_suite.diagnosis.written.averages import averaged
 from fedspec_suite.diagnosis.written.box import Box, boxes, leaf, parts_in, parts_of, read_in, value_of
-from fedspec_suite.diagnosis.written.notation import in_notation
+from fedspec_suite.diagnosis.written.notation import NAMES, in_notation
 from fedspec_suite.diagnosis.written.plays import played
 from fedspec_suite.diagnosis.written.rates import factors, scheduled
 from fedspec_suite.diagnosis.written.replay import ASKED, Opened, opened
@@ -127,8 +127,12 @@ def written(bench: Bench, setting: Setting, base: Variant | None = None) -> Iter
     tried = Counter[Box]()
     for edit in sorted(found):
         box, value = found[edit]
+        own = rule_with(setting, box, edit.name, value)
+        if own.names[0]["yours"] == own.names[0]["wanted"]:
+            # In the notation they differ in nothing that a reader sees.
+            continue
         tried[box] += 1
-        one = based(rule_with(setting, box, edit.name, value)) if tried[box] <= TRIED else None
+        one = based(own) if tried[box] <= TRIED else None
         if one and all(agrees(one, p.s, p.answers, share=1.0) for p in plays):
             yield one
 
@@ -276,14 +280,15 @@ def rule_with(setting: Setting, box: Box, name: str, value: ast.expr) -> Variant
     symbols = {"t", *(word for e in own for word in re.findall(r"\w+", e.text))}
     result = box.made[box.model]
     returned = {box.model, *([result.id] if isinstance(result, ast.Name) else [])}
-    told = name if name.rstrip("_") in symbols or name in returned else box.model
-    symbol = "x" if told in returned else told.rstrip("_")
+    told = name if {plain := name.rstrip("_"), NAMES.get(plain, plain)} & symbols or name in returned else box.model
+    symbol = "x" if told in returned else NAMES.get(told.rstrip("_"), told.rstrip("_"))
     if box.word and told in returned:
         symbol = next(iter(inspect.signature(inner).parameters)) if box.word.split()[0] in LINKS else "s(t)"
     # A rule that receives no model, or makes one thing of it, makes what its only equation defines.
     takes = {"x", "X", "state"} & {*inspect.signature(inner).parameters}
     alone = told in returned and len(own) == 1 and (not takes or (len(box.made) == 1 and not _moves(own[0].text)))
-    equation = own[0].id if alone else of_name([e.id for e in own], symbol)
+    making = [e.id for e in own if e.text.partition(" = ")[0] == symbol != "x"]
+    equation = own[0].id if alone else making[0] if len(making) == 1 else of_name([e.id for e in own], symbol)
     printed = next((e.text for e in own if e.id == equation), "")
     wanted = printed or f"{symbol} = {in_notation(box, told, symbols)}"
     edited = replace(box, made={**box.made, name: value})
