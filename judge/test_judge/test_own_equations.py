@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace as Names
 from typing import Any
 
@@ -15,8 +16,10 @@ from test_judge.diagnosing import benched, diagnosed, offer_of, written
 from fedspec.contract import Arrival, Case, Exchange, Level, Messages
 from fedspec.params import flatten
 from fedspec_suite.diagnosis.variants import as_claimed
+from fedspec_suite.diagnosis.written import synthesis
 from fedspec_suite.diagnosis.written.box import boxes
 from fedspec_suite.diagnosis.written.card import card
+from fedspec_suite.diagnosis.written.synthesis import rule_with
 from fedspec_suite.diagnosis.written.synthesis import written as written_out
 from fedspec_suite.measure.formulas import evaluated, number
 from fedspec_suite.measure.setting import setting_of
@@ -189,6 +192,24 @@ def test_an_equation_that_runs_once_a_client_is_written_out_from_what_it_shows()
     found = next(written_out(*benched(subject(Scaffold, "mean", intermediates=("delta", "c_i", "c")))))
     assert found.words.startswith("yours: c_i = c_i - c - Delta / (eta_l steps), wanted: ")
     assert found.equation == "scaffold.c_i"
+
+
+def test_an_equation_is_placed_by_what_it_makes() -> None:
+    """What the rule calls delta is Delta in its equations, whose ids are named otherwise."""
+    setting = setting_of(offer_of("delayed-nesterov", "trace"))
+    box = next(box for box in boxes(setting) if "delta" in box.made and "m" in box.made)
+    v = rule_with(setting, box, "delta", ast.parse("state.delta", mode="eval").body)
+    assert (v.words, v.equation) == ("yours: Delta = Delta, wanted: Delta = Delta + Delta_i", "delayed-nesterov.total")
+
+
+def test_an_equation_that_reads_like_the_wanted_one_is_not_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def alike(*given: Any) -> Any:
+        v = rule_with(*given)
+        return replace(v, names=tuple({**name, "yours": name["wanted"]} for name in v.names))
+
+    monkeypatch.setattr(synthesis, "rule_with", alike)
+    it, _ = next(iter(MISTAKES.values()))
+    assert [*written_out(*benched(it))] == []
 
 
 def test_what_follows_its_rule_has_no_equation_of_its_own() -> None:

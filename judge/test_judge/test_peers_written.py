@@ -98,7 +98,7 @@ WRONG: dict[str, tuple[str, str, Callable[[Peers, Array, int], None]]] = {
         "zero-start",
         lambda p, mixing, tau: p.k_gt(mixing, tau, lambda V, C: V, lambda C, V, mixing: C - V + V.mean(axis=0)),
     ),
-    "X = W X + W W X + eta_l W W G_before - W W before - eta_l W G,": ("d2", "whole-matrix", Peers.d2),
+    "X = W X + W W X + eta_l W W G_before - W W X_before - eta_l W G,": ("d2", "whole-matrix", Peers.d2),
 }
 
 

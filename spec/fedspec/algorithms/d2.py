@@ -45,7 +45,7 @@ class D2(Hyper):
 class Before(Peers):
     """The clients' models, their models before the last step, and the gradients at those earlier models."""
 
-    before: Stack
+    X_before: Stack
     G: Stack
 
 
@@ -58,12 +58,12 @@ def init(h: D2, x: Vector, setup: Setup) -> Before:
 def step(h: D2, state: Before, clients: Clients, plan: Exchange) -> tuple[Before, dict[str, Any]]:
     """Run one round of D2, a number of steps."""
     check_everyone(plan, clients)
-    X, before, G_before = state.X, state.before, state.G
+    X, X_before, G_before = state.X, state.X_before, state.G
     for t in range(len(plan.computing)):
         G = own_gradients(clients, t, X)
-        after = d2_step(X, before, G_before, G, plan.mixing, eta_l=h.eta_l, matrix=h.matrix)
-        X, before, G_before = after, X, G
-    return Before(X, before, G_before), {}
+        after = d2_step(X, X_before, G_before, G, plan.mixing, eta_l=h.eta_l, matrix=h.matrix)
+        X, X_before, G_before = after, X, G
+    return Before(X, X_before, G_before), {}
 
 
 ROW = Algorithm(

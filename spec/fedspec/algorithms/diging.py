@@ -73,9 +73,9 @@ def step(h: Diging, state: Trackers, clients: Clients, plan: Exchange) -> tuple[
         Y = own_gradients(clients, 0, X)
         G = Y
     for t in range(len(plan.computing)):
-        X, before = along_tracker(X, Y, W, eta_l=h.eta_l, tracking=h.tracking), G
+        X, G_before = along_tracker(X, Y, W, eta_l=h.eta_l, tracking=h.tracking), G
         G = own_gradients(clients, t, X)
-        Y = tracker(Y, before, G, W, tracking=h.tracking)
+        Y = tracker(Y, G_before, G, W, tracking=h.tracking)
     return Trackers(X, Y, G, begun=True), {"Y": Y.reshape(-1)}
 
 

@@ -13,7 +13,7 @@ from fedspec.rules import rule
 
 @rule
 def d2_step(
-    X: Stack, before: Stack, G_before: Stack, G: Stack, W: Mixing, *, eta_l: Scalar, matrix: MixedBy = MixedBy.WHOLE
+    X: Stack, X_before: Stack, G_before: Stack, G: Stack, W: Mixing, *, eta_l: Scalar, matrix: MixedBy = MixedBy.WHOLE
 ) -> Stack:
     """Step of D2, or of exact diffusion under the other reading.
 
@@ -27,7 +27,7 @@ def d2_step(
     ``code/pcode/optim/decentralized_d2.py`` at 0683d7a; Yuan, Ying, Zhao and Sayed (2018).
     """
     check_mixing(W)
-    moved = 2 * X - before - eta_l * (G - G_before)
+    moved = 2 * X - X_before - eta_l * (G - G_before)
     return (moved + W @ moved) / 2 if matrix is MixedBy.HALF else W @ moved
 
 

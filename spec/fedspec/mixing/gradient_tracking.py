@@ -32,7 +32,7 @@ def along_tracker(X: Stack, Y: Stack, W: Mixing, *, eta_l: Scalar, tracking: Tra
 
 
 @rule
-def tracker(Y: Stack, before: Stack, after: Stack, W: Mixing, *, tracking: Tracking = Tracking.DIGING) -> Stack:
+def tracker(Y: Stack, G_before: Stack, G: Stack, W: Mixing, *, tracking: Tracking = Tracking.DIGING) -> Stack:
     """Update each client's estimate of the mean gradient; the estimates keep the same sum as the gradients.
 
         Y = W Y + G(X) - G(X_before)               diging.Y
@@ -45,9 +45,9 @@ def tracker(Y: Stack, before: Stack, after: Stack, W: Mixing, *, tracking: Track
     """
     check_mixing(W)
     if tracking is Tracking.ATC:
-        combined: Stack = W @ (Y + after - before)
+        combined: Stack = W @ (Y + G - G_before)
         return combined
-    return W @ Y + after - before
+    return W @ Y + G - G_before
 
 
 @rule
