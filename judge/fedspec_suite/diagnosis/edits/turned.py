@@ -43,7 +43,9 @@ def _by_blocks(node: ast.Call, name: str, kinds: Mapping[str, Kind], around: str
                 of_part.args[node.args.index(a)] = ast.Name(part, ast.Load())
             vectors = ", ".join(map(ast.unparse, parts.values()))
             new = f"in_each_block(lambda {', '.join(parts)}: {ast.unparse(of_part)}, {vectors})"
-            what = f"the length of {said(u)}" if name == "norm" else f"{name} of {said(u)}"
+            short = f"the length of {said(u)}" if name == "norm" else f"{name} of {said(u)}"
+            plain = len(node.args) > 1 and all(isinstance(a, ast.Name) for a in node.args)
+            what = said(node) if plain else short
             yield Change(f"{what} is taken block by block{around}", node, new, 1)
 
 
