@@ -31,6 +31,9 @@ DENOMINATOR = 6
 NEAR = 1e-6
 """Largest distance of a coefficient from a rational number."""
 
+COLUMNS = 400
+"""Largest number of terms that are solved for together."""
+
 SIZE = 12
 """Size of a sum without terms: a smaller change, if one fits, comes first."""
 
@@ -81,13 +84,16 @@ def _sum(o: Opened, numbers: Collection[str], rows: Array) -> dict[Term, Fractio
     for most in (len(scalars) + 1, len(factors)):
         some = dict(factors[:most])
         terms = [(by, n) for inner in (False, True) for by in some for n in order if (n in made) is inner]
+        if len(terms) > COLUMNS:
+            break
         columns = [some[by] * values[n] for by, n in terms]
         kept = _independent(columns, len(want) // ROWS)
         if not kept:
             continue
         A = np.stack([columns[k] for k in kept], axis=1)
         size = np.linalg.norm(A, axis=0)
-        c = np.linalg.lstsq(A / size, want, rcond=None)[0] / size
+        q, r = np.linalg.qr(A / size)
+        c = np.linalg.solve(r, q.T @ want) / size
         near = [Fraction(float(x)).limit_denominator(DENOMINATOR) for x in c]
         found = {terms[k]: f for k, f in zip(kept, near, strict=True) if f}
         if not found or len(found) > MOST or any(abs(float(f) - x) > NEAR for f, x in zip(near, c, strict=True)):
@@ -129,18 +135,17 @@ def _factors(scalars: Mapping[str, Array]) -> Iterator[tuple[str, Array]]:
 
 def _independent(columns: Sequence[Array], most: int) -> list[int]:
     """Columns of which none is a sum of earlier ones; none if there are too many for the number of values."""
-    basis, kept = list[Array](), list[int]()
+    basis, kept = np.zeros((0, len(columns[0]) if columns else 0)), list[int]()
     for k, column in enumerate(columns):
         rest = column.astype(float)
         length = np.linalg.norm(rest)
         if not length:
             continue
         for _ in range(2):
-            for b in basis:
-                rest = rest - (b @ rest) * b
+            rest = rest - (basis @ rest) @ basis
         left = np.linalg.norm(rest)
         if left > 1e-7 * length:
-            basis.append(rest / left)
+            basis = np.concatenate([basis, rest[None] / left])
             kept.append(k)
             if len(kept) > most:
                 return []
