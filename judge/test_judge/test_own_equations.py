@@ -195,7 +195,7 @@ def test_an_equation_that_runs_once_a_client_is_written_out_from_what_it_shows()
 
 
 def test_an_equation_is_placed_by_what_it_makes() -> None:
-    """What the rule calls delta is Delta in its equations, whose ids are named otherwise."""
+    """The name delta of the rule is Delta in its equations, whose ids are named otherwise."""
     setting = setting_of(offer_of("delayed-nesterov", "trace"))
     box = next(box for box in boxes(setting) if "delta" in box.made and "m" in box.made)
     v = rule_with(setting, box, "delta", ast.parse("state.delta", mode="eval").body)

@@ -56,7 +56,7 @@ def _diging_begins(h: Any, X: Stack, c: Stack, clients: Sequence[Oracle], tau: i
 KEPT: dict[str, tuple[Begin, Read]] = {
     "k-gt": (lambda h, X, c, clients, tau: Corrected(X, c), lambda h, state, tau: state.C),
     "diging": (_diging_begins, lambda h, state, tau: state.Y - state.G),
-    "d2": (_d2_begins, lambda h, state, tau: (state.before - state.X) / h.eta_l - state.G),
+    "d2": (_d2_begins, lambda h, state, tau: (state.X_before - state.X) / h.eta_l - state.G),
     "led": (
         lambda h, X, c, clients, tau: Dual(X, h.eta_l * tau * c),
         lambda h, state, tau: state.dual / (h.eta_l * tau),

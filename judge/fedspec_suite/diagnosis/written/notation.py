@@ -53,7 +53,10 @@ def in_notation(box: Box, name: str, symbols: Collection[str]) -> str:
         symbols: the symbols of printed equations; other names are written out.
     """
     rest = box.resting_on(name)
-    inner = {n: v for n, v in box.made.items() if n not in rest and n.rstrip("_") not in symbols and is_formula(v)}
+    # A quantity that is made in two statements has one equation.
+    own = {n for n in box.made if n not in rest and n.rstrip("_") == name.rstrip("_")}
+    found = {n: v for n, v in box.made.items() if n not in rest and is_formula(v)}
+    inner = {n: v for n, v in found.items() if n in own or n.rstrip("_") not in symbols}
     return in_symbols(box.written_out(box.made[name], inner), {n for n in box.made if n not in rest})
 
 

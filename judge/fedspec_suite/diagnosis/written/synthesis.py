@@ -290,9 +290,10 @@ def rule_with(setting: Setting, box: Box, name: str, value: ast.expr) -> Variant
     making = [e.id for e in own if e.text.partition(" = ")[0] == symbol != "x"]
     equation = own[0].id if alone else making[0] if len(making) == 1 else of_name([e.id for e in own], symbol)
     printed = next((e.text for e in own if e.id == equation), "")
-    wanted = printed or f"{symbol} = {in_notation(box, told, symbols)}"
+    last = max((n for n in box.made if n.rstrip("_") == told.rstrip("_")), key=len)
+    wanted = printed or f"{symbol} = {in_notation(box, last, symbols)}"
     edited = replace(box, made={**box.made, name: value})
-    yours = f"{wanted.partition(' = ')[0]} = {in_notation(edited, told, symbols)}"
+    yours = f"{wanted.partition(' = ')[0]} = {in_notation(edited, last, symbols)}"
     words = f"yours: {yours}, wanted: {wanted}" + f", in {box.word}" * bool(box.word)
     mutant = Mutant(
         id=f"{rule}: {words}",
