@@ -299,3 +299,10 @@ def test_a_rule_that_shows_more_than_its_model_is_solved_too() -> None:
 
     (found,) = diagnosed(written(offer_of("fedexp", "server"), start)).found
     assert "(total(Delta^2) + eps / 2 / M)" in found.words and found.equation == "fedexp.rate", found
+
+
+def test_a_quantity_of_two_statements_is_written_out_whole() -> None:
+    setting = setting_of(offer_of("fedams", "server", "option-1"))
+    box = next(box for box in boxes(setting) if {"v_hat", "v_hat_"} <= box.made.keys())
+    v = rule_with(setting, box, "v_hat", ast.parse("maximum(v, state.v)", mode="eval").body)
+    assert v.words == "yours: v_hat = max(max(v, v_old), eps), wanted: v_hat = max(v_hat, v, eps)"

@@ -147,6 +147,18 @@ def test_a_mistake_in_what_is_kept_and_not_shown_is_not_placed_where_it_comes_ou
     assert said == "to learn at which equation it begins, return delta, c_i, c too"
 
 
+def test_no_place_is_said_that_a_case_contradicts() -> None:
+    """In the one case v is wrong first, in the other m and v are, which no equation but that of Delta makes so."""
+    known = known_of(setting_of(Offer("fedadam", "server", "reddi-2021", intermediates=("delta", "m", "v"))))
+    given = {}
+    for k, wrong in ((0, {"v", "x"}), (1, {"m", "v", "x"})):
+        first, *_ = known.exact(known.claimed, k) or []
+        shown = {n: np.array([float(a) for a in v]) for n, v in first.items()}
+        given[k] = [{n: v + (n in wrong) for n, v in shown.items()}]
+    assert begins(known, {0: given[0]}) == "it begins at fedadam.v"
+    assert begins(known, given) == ""
+
+
 def test_what_is_right_has_nothing_to_begin() -> None:
     setting = setting_of(next(iter(mutants.Mutated(mutants.find("adagrad-forgets")).info.offers)))
     known = known_of(setting)
