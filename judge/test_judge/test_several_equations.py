@@ -31,6 +31,11 @@ def server(wrong: str, shows: tuple[str, ...] = ("m", "v", "delta"), **moves: Mo
     return adaptive("fedadam", shows=shows, weights="examples", **{**said, **moves})
 
 
+def test_an_input_that_is_another_in_all_places_is_written_out() -> None:
+    nearest = named(adaptive("fedyogi", shows=("m", "v", "delta"), square=lambda s: s.delta_old**2))
+    assert nearest.startswith("yours: v = v - (1 - beta2) Delta_old^2 sign(v - Delta_old^2), wanted: "), nearest
+
+
 @pytest.mark.parametrize(
     "wrong", ["mx", *(pytest.param(many, marks=pytest.mark.slow) for many in ("wv", "mvx", "wmvx"))]
 )

@@ -43,8 +43,8 @@ from fedspec_suite.diagnosis.written.weights import weighted
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.setting import Setting
 
-OF_EVENT = ("client_squares", "block_sum", "block_mean", "block_max")
-"""Functions of the present event alone, whose values are leaves."""
+OF_EVENT = ("client_squares", "block_sum", "block_mean", "block_max", "old")
+"""Functions of the present event and of the input before, whose values are leaves."""
 
 TRIED = 3
 """Number of right sides of each equation that are tried together, the smallest first."""
@@ -151,7 +151,7 @@ def _events(box: Box, fields: Mapping[str, str], play: Play) -> Iterator[dict[st
         return box.function(*given, **named)
 
     session = play.session({**in_place_of(box, rule, space), MEAN: recording(kept)})
-    for event, now in zip(play.s.events, play.answers, strict=False):
+    for kept.number, (event, now) in enumerate(zip(play.s.events, play.answers, strict=False), 1):
         answer = now
         calls.clear()
         session.step(event)

@@ -207,6 +207,25 @@ def _fitting(
     for at in parts_in(claimed):
         if id(at) not in solvable:
             yield from ((a.size, _put(claimed, at, a)) for a in _forward(o, claimed, at, terms, rows, within))
+    yield from _everywhere(o, claimed, leaves, rows, within)
+
+
+def _everywhere(
+    o: Opened,
+    claimed: ast.expr,
+    leaves: Sequence[tuple[ast.expr, Array, int]],
+    rows: Array,
+    within: Mapping[str, Any],
+) -> Iterator[tuple[int, ast.expr]]:
+    """Right sides in which something else stands for a name that is read more than once, in all its places."""
+    read = Counter(n.id for n in parts_in(claimed) if isinstance(n, ast.Name))
+    for name in [n for n, times in read.items() if times > 1 and n in within]:
+        for other, values, size in leaves:
+            value = _value(claimed, {**within, name: values})
+            with np.errstate(all="ignore"):
+                fits = value is not None and (np.abs(value - o.want[rows]) <= o.slack[rows]).all()
+            if fits:
+                yield size + 2, o.box.written_out(claimed, {name: other})
 
 
 def _value(node: ast.expr, values: Mapping[str, Any]) -> Any:
