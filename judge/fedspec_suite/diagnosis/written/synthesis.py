@@ -309,7 +309,8 @@ def rule_with(setting: Setting, box: Box, name: str, value: ast.expr) -> Variant
     making = [e.id for e in own if e.text.partition(" = ")[0] == symbol != "x"]
     equation = own[0].id if alone else making[0] if len(making) == 1 else of_name([e.id for e in own], symbol)
     printed = next((e.text for e in own if e.id == equation), "")
-    last = max((n for n in box.made if n.rstrip("_") == told.rstrip("_")), key=len)
+    # A quantity that is made in two statements, the second of the first, is what the second makes.
+    last = max((n for n in box.resting_on(told) if n.rstrip("_") == told.rstrip("_")), key=len)
     wanted = printed or f"{symbol} = {in_notation(box, last, symbols)}"
     edited = replace(box, made={**box.made, name: value})
     yours = f"{wanted.partition(' = ')[0]} = {in_notation(edited, last, symbols)}"
