@@ -18,7 +18,7 @@ from fedspec.arith import Array, sqrt, total
 from fedspec.chain import LINKS
 from fedspec.rules import equations
 from fedspec.schedules import SHAPES, schedule_of
-from fedspec.source_text import copied, source_of
+from fedspec.source_text import copied, loaded, source_of
 from fedspec_suite.diagnosis.comparing import agrees
 from fedspec_suite.diagnosis.composed import together
 from fedspec_suite.diagnosis.defects.defect import Defect
@@ -310,7 +310,8 @@ def rule_with(setting: Setting, box: Box, name: str, value: ast.expr) -> Variant
     equation = own[0].id if alone else making[0] if len(making) == 1 else of_name([e.id for e in own], symbol)
     printed = next((e.text for e in own if e.id == equation), "")
     # A quantity that is made in two statements, the second of the first, is what the second makes.
-    last = max((n for n in box.resting_on(told) if n.rstrip("_") == told.rstrip("_")), key=len)
+    alike = [n for n, v in box.made.items() if n.rstrip("_") == told.rstrip("_") and told in loaded(v)]
+    last = alike[-1] if alike and told not in returned else told
     wanted = printed or f"{symbol} = {in_notation(box, last, symbols)}"
     edited = replace(box, made={**box.made, name: value})
     yours = f"{wanted.partition(' = ')[0]} = {in_notation(edited, last, symbols)}"
