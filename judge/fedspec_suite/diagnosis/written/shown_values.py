@@ -60,7 +60,7 @@ def shown_values(box: Box, plays: Sequence[Play], options: Mapping[str, str]) ->
     if not plays or not isinstance(box.end, ast.Name):
         return None
     tails = {e.id.rpartition(".")[2] for e in equations(box.function, options)}
-    names = [n for n in tails if n != "x" and all(n in a for a in plays[0].answers[:1])]
+    names = [n for n in sorted(tails) if n != "x" and all(n in a for a in plays[0].answers[:1])]
     name = next((n for n in names if _is_of(box, n, plays[0])), "")
     found: list[Found] = []
     for play in plays if name else ():
