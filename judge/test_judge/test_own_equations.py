@@ -187,6 +187,7 @@ def test_a_rule_with_an_option_that_its_row_fixes_is_opened(algorithm: str) -> N
     assert [*boxes(setting_of(offer_of(algorithm, "trace")))]
 
 
+@pytest.mark.slow
 def test_an_equation_that_runs_once_a_client_is_written_out_from_what_it_shows() -> None:
     """The mean change is not known while the clients work, and with one client it is the client's own."""
     found = next(written_out(*benched(subject(Scaffold, "mean", intermediates=("delta", "c_i", "c")))))
