@@ -275,7 +275,7 @@ def unread_in(signature: inspect.Signature, play: Play) -> set[str]:
     return optional - play.s.case.hyper.keys()
 
 
-@functools.cache
+@functools.lru_cache(maxsize=256)
 def _atoms(box: Box) -> Mapping[str, Any]:
     """Code of what a rule reads, beside names."""
     return {a: compile(a, "<leaf>", "eval") for a in read_in([*box.made.values()]) if not a.isidentifier()}
@@ -303,7 +303,7 @@ def own_values(
     return values
 
 
-@functools.cache
+@functools.lru_cache(maxsize=256)
 def _symbols(box: Box) -> set[str]:
     """Words of a rule's printed equations, each of which means something there."""
     return {word for e in printed(box.function) for word in re.findall(r"\w+", e.text)}
