@@ -7,9 +7,8 @@ that is shown.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -48,17 +47,18 @@ class First:
 def begins(known: Known, given: Given) -> str:
     """Name the equations in which the deviation may originate; empty if none or all are possible.
 
-    A mistake may leave right what another value of the same equation does not, behind a maximum say: in a case in which
-    no equation would do, it is enough to make wrong what is wrong. If none does that, several are wrong.
+    In a case in which no equation would do, several may be wrong, or the mistake leaves right what another value of the
+    same equation does not, behind a maximum say: how many cases speak for the equations is said then.
     """
     firsts = [f for k in given if (f := _first(known, k, given[k]))][:CASES]
     running = _running(known)
     hidden = {*state_fields(known.setting)} - {n for answers in given.values() for n in answers[0]}
-    would = partial(_would, known, running, hidden=bool(hidden))
-    each = [{e for e in running if would(e, f)} or {e for e in running if would(e, f, loosely=True)} for f in firsts]
-    left = set.intersection(*each) if each else set()
+    each = [{e for e in running if _would(known, e, running[e], f, bool(hidden))} for f in firsts]
+    placed = [*filter(None, each)]
+    left = set.intersection(*placed) if placed else set()
     if len(running) > 1 and left and left != set(running) and len(at := _at([e for e in running if e in left])) <= MOST:
-        return f"it begins {listed(at, 'or')}"
+        share = f"in {len(placed)} of {len(each)} cases " if len(placed) < len(each) else ""
+        return f"{share}it begins {listed(at, 'or')}"
     of, shown = known.setting, {n for answers in given.values() for n in answers[0]}
     lacking = [n for n in of.algorithm.shows_at(of.level) if n not in shown]
     return f"to learn at which equation it begins, return {', '.join(lacking)} too" if firsts and lacking else ""
@@ -96,19 +96,16 @@ def _running(known: Known) -> dict[Equation, Any]:
     return {e: at[e] for e in of.algorithm.running(of.options) if e in at}
 
 
-def _would(
-    known: Known, running: Mapping[Equation, Any], e: Equation, first: First, hidden: bool, loosely: bool = False
-) -> bool:
+def _would(known: Known, e: Equation, function: Any, first: First, hidden: bool) -> bool:
     """True if spoiling an equation in one event alone, at its narrowest place that shows, moves just what is wrong.
 
-    The event is the first in which something is, or if something kept is ``hidden`` one before it too. If ``loosely``
-    it may move what is right.
+    The event is the first in which something is, or if something kept is ``hidden`` one before it too.
     """
     acting = range(first.event if not hidden else 0, first.event + 1)
-    for mutants in spoils(running[e], e):
+    for mutants in spoils(function, e):
         moves = [moved for m in mutants for at in acting if (moved := _moves(known, m, first, at))]
         if moves:
-            return any(moved >= first.wrong and (loosely or not moved & first.right) for moved in moves)
+            return any(moved >= first.wrong and not moved & first.right for moved in moves)
     return False
 
 
