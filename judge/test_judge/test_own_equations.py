@@ -203,10 +203,13 @@ def test_an_equation_is_placed_by_what_it_makes() -> None:
     assert (v.words, v.equation) == ("yours: Delta = Delta, wanted: Delta = Delta + Delta_i", "delayed-nesterov.total")
 
 
-def test_an_equation_that_reads_like_the_wanted_one_is_not_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("yours", ["", "v_i = x / tau[:, None]"])
+def test_an_equation_that_reads_like_the_wanted_one_or_like_code_is_not_printed(
+    yours: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def alike(*given: Any) -> Any:
         v = rule_with(*given)
-        return replace(v, names=tuple({**name, "yours": name["wanted"]} for name in v.names))
+        return replace(v, names=tuple({**name, "yours": yours or name["wanted"]} for name in v.names))
 
     monkeypatch.setattr(synthesis, "rule_with", alike)
     it, _ = next(iter(MISTAKES.values()))

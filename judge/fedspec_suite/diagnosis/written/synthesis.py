@@ -128,8 +128,8 @@ def written(bench: Bench, setting: Setting, base: Variant | None = None) -> Iter
     for edit in sorted(found):
         box, value = found[edit]
         own = rule_with(setting, box, edit.name, value)
-        if own.names[0]["yours"] == own.names[0]["wanted"]:
-            # In the notation they differ in nothing that a reader sees.
+        if own.names[0]["yours"] == own.names[0]["wanted"] or "[" in own.names[0]["yours"]:
+            # In the notation they differ in nothing that a reader sees, or it lacks what the text has.
             continue
         tried[box] += 1
         one = based(own) if tried[box] <= TRIED else None
