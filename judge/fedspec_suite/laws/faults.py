@@ -37,9 +37,10 @@ def _as_declared(bench: Bench, s: Scenario) -> None:
     for kind, declared in bench.offer.faults.items():
         places = {"": s}
         if kind in ("nan", "infinite"):
-            one, other = (spoilt_block(case, kind) for case in (s, in_another_block(s)))
-            if other != one:
-                places[f" in block {other}, not {one}"] = in_another_block(s)
+            other = in_another_block(s)
+            one, two = (spoilt_block(case, kind) for case in (s, other))
+            if two != one:
+                places[f" in block {two}, not {one}"] = other
         first = from_the_start(s)
         if kind != "stale" and _means_something(first, kind, declared):
             places[" in two messages"] = first
